@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The in-memory event: what every part of the collector, the recording and the exporters speak.
+ *
+ * Thread-safety: plain data. Times are CLOCK_MONOTONIC nanoseconds. Strings, threads, domains and
+ * categories are ordinals of the recording's struct trace. Within one thread, events come in time
+ * order; between threads they come in the order in which they were collected. */
+#ifndef ANNOT_MODEL_EVENT_H
+#define ANNOT_MODEL_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Numbers are those of the recording format: explicit and append-only. */
+enum event_kind {
+    EVENT_PUSH = 1,    /* name, attributes                                                     */
+    EVENT_POP = 2,     /* depth = open pushed ranges after it                                  */
+    EVENT_START = 3,   /* id, name, attributes: a range of the process, may overlap            */
+    EVENT_END = 4,     /* id                                                                   */
+    EVENT_MARK = 5,    /* name, attributes                                                     */
+    EVENT_COUNTER = 6, /* name, domain, value                                                  */
+    EVENT_LOST = 7,    /* value.uint64 = records lost, level = enum loss, from time_ns to
+                          end_ns; depth = pushed ranges that are still open afterwards: those
+                          above were closed inside the gap, nobody knows when                  */
+    EVENT_EDGE = 8,    /* recording was switched off and on again: all open ranges of the
+                          thread end here, unfinished                                          */
+    EVENT_KIND_COUNT = 9,
+};
+
+/* Why records are missing; the numbers of the recording format (and of the wire). */
+enum loss {
+    LOSS_POOL_FULL = 0,
+    LOSS_NO_MEMORY = 1,
+    LOSS_THREAD_LIMIT = 2,
+    LOSS_INTERRUPTED = 3,
+    LOSS_COLLECTOR_LATE = 4,
+    LOSS_OVERWRITTEN = 5,
+    LOSS_CORRUPT = 6,
+    LOSS_TOO_LARGE = 7,
+    LOSS_COUNT = 8,
+};
+
+/* A short constant text for humans: "buffer full", "shared memory full", ... */
+const char *loss_name(enum loss loss);
+
+enum value_kind {
+    VALUE_NONE = 0,
+    VALUE_INT64 = 1,
+    VALUE_UINT64 = 2,
+    VALUE_DOUBLE = 3,
+    VALUE_BOOL = 4,
+    VALUE_STRING = 5, /* string ordinal */
+};
+
+union value {
+    int64_t int64;
+    uint64_t uint64;
+    double float64;
+    uint32_t string;
+};
+
+struct event {
+    int64_t time_ns;
+    uint32_t thread; /* ordinal in struct trace */
+    uint8_t kind;    /* enum event_kind */
+    uint8_t level;   /* 0..7; EVENT_LOST: enum loss */
+    uint8_t value_kind;
+    uint8_t has_color;
+    uint32_t name;     /* string ordinal; 0 = none */
+    uint32_t domain;   /* string ordinal of the domain's name; 0 = default */
+    uint32_t category; /* string ordinal of the category's name; 0 = none */
+    uint32_t color;    /* 0xAARRGGBB, if has_color */
+    union value value;
+
+    union {
+        uint64_t id;    /* EVENT_START, EVENT_END */
+        uint64_t depth; /* EVENT_POP, EVENT_LOST */
+    };
+
+    int64_t end_ns; /* EVENT_LOST */
+};
+
+/* Where a batch comes from: enough to tell, after a crash of the collector, which committed
+ * records are in the file already. */
+struct batch_source {
+    uint32_t sequence;     /* of the block within its thread */
+    uint32_t begin_offset; /* bytes of the block's records: [begin_offset, end_offset) */
+    uint32_t end_offset;
+};
+
+/* Events of one thread, in time order. `events` belongs to whoever made the batch, until the call
+ * it is handed to returns. */
+struct event_batch {
+    uint32_t thread;
+    uint32_t count;
+    const struct event *events;
+    struct batch_source source;
+};
+
+#endif

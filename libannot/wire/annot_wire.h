@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire format: everything a program and a collector share through memory.
+ *
+ * The one description of wake page, session file, segment, block and record. Only fixed-width
+ * integers, explicit numbers, little endian; every size and offset is asserted below. Each field
+ * has one writer, named in its comment ("W:"); fields of different writers lie on different cache
+ * lines. A reader trusts nothing it finds here: all offsets, counts and lengths are bounded first.
+ *
+ * Versioning: a change that an older reader would misread raises ANNOT_WIRE_MAJOR and is refused
+ * with a reason; an addition in reserved space, a new record kind or a new string kind raises
+ * ANNOT_WIRE_MINOR and is skipped by those who do not know it. Reserved bytes are zero.
+ * docs/wire-format.md tells the protocol in prose. */
+#ifndef ANNOT_WIRE_H
+#define ANNOT_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ANNOT_WIRE_MAJOR 1
+#define ANNOT_WIRE_MINOR 0
+
+#define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
+#define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
+#define ANNOT_SEGMENT_MAGIC UINT64_C(0x314745534e4e4e41) /* "ANNNSEG1" */
+
+/* Names in the directory. PID is decimal, NS (pid-namespace inode) and HASH are hexadecimal. */
+#define ANNOT_WAKE_NAME      "wake"
+#define ANNOT_SESSION_PREFIX "session-" /* session-ID          */
+#define ANNOT_SEGMENT_SUFFIX ".segment" /* PID-NS-HASH.segment */
+#define ANNOT_ENV_DIR        "ANNOT_DIR"
+#define ANNOT_ENV_SESSION    "ANNOT_SESSION" /* 16 hexadecimal digits */
+
+enum {
+    ANNOT_PAGE_SIZE = 4096,
+    ANNOT_EXTENT_SIZE = 256 * 1024, /* what is reserved at once, when first claimed     */
+    ANNOT_BLOCK_SIZE = 8192,        /* block with its header                             */
+    ANNOT_GRANULE = 16,             /* record length unit and alignment                  */
+    ANNOT_STRING_UNIT = 16,         /* a string id is its offset in the table / 16       */
+    ANNOT_STRING_MAX = 1024,        /* bytes of one name or string payload, no NUL       */
+    ANNOT_LEVELS = 8,               /* 0 is always the default, 7 the most detailed      */
+    ANNOT_LIVE_DEPTH = 32,          /* innermost open ranges shown live; a power of two  */
+    ANNOT_OPEN_DEPTH = 32,          /* innermost open ranges a block header holds        */
+    ANNOT_REFUSAL_SLOTS = 120,
+};
+
+/* Hard limits that a collector enforces before it maps or follows anything. */
+#define ANNOT_SEGMENT_MAX_BYTES (UINT64_C(1) << 30)
+#define ANNOT_BLOCK_COUNT_MAX   (1u << 16)
+#define ANNOT_THREAD_COUNT_MAX  (1u << 14)
+
+/* Defaults of a segment. 2048 blocks: two for each of 1,000 threads in 16 MiB. */
+#define ANNOT_BLOCK_COUNT_DEFAULT  2048u
+#define ANNOT_THREAD_COUNT_DEFAULT 4096u
+#define ANNOT_STRINGS_SIZE_DEFAULT (4u << 20)
+
+/* ---- Losses -------------------------------------------------------------------------------- */
+
+/* Why a record was not written. A lost record is one call that would have written one. */
+enum annot_loss {
+    ANNOT_LOSS_POOL_FULL = 0,    /* no free block, collector alive: records came too fast        */
+    ANNOT_LOSS_NO_MEMORY = 1,    /* the shared-memory file system is full                        */
+    ANNOT_LOSS_THREAD_LIMIT = 2, /* more threads at once than thread records                     */
+    ANNOT_LOSS_INTERRUPTED = 3,  /* a signal handler's event met its own thread's commit         */
+    ANNOT_LOSS_COLLECTOR_LATE = 4, /* no free block, and the collector had not run for a while */
+    ANNOT_LOSS_OVERWRITTEN = 5, /* flight recorder: replaced by newer records                   */
+    ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: bytes it could not believe                */
+    ANNOT_LOSS_TOO_LARGE = 7,   /* record longer than a block can hold                          */
+    ANNOT_LOSS_COUNT = 8,
+};
+
+/* Not losses: calls that by contract do nothing, counted so that `info` can tell. */
+enum annot_misuse {
+    ANNOT_MISUSE_POP_EMPTY = 0,   /* pop without a push                                           */
+    ANNOT_MISUSE_END_FOREIGN = 1, /* end of a range id that this process did not start            */
+    ANNOT_MISUSE_NAME_CUT = 2,    /* name or string longer than ANNOT_STRING_MAX                  */
+    ANNOT_MISUSE_NAME_INLINE = 3, /* string table full: names travel inside the records           */
+    ANNOT_MISUSE_COUNT = 4,
+};
+
+/* Why a process does not take part (session refusal slots, parent's segment, annot_status()). */
+enum annot_refusal {
+    ANNOT_REFUSAL_NONE = 0,
+    ANNOT_REFUSAL_SECURE_EXEC = 1,  /* AT_SECURE: set-uid or file capabilities      */
+    ANNOT_REFUSAL_NO_DIRECTORY = 2, /* no directory could be opened or made         */
+    ANNOT_REFUSAL_DIR_OWNER = 3,    /* directory belongs to another uid             */
+    ANNOT_REFUSAL_DIR_MODE = 4,     /* directory is not 0700                        */
+    ANNOT_REFUSAL_FILE_SIZE = 5,    /* RLIMIT_FSIZE smaller than a segment          */
+    ANNOT_REFUSAL_NO_SPACE = 6,     /* shared-memory file system full or read-only  */
+    ANNOT_REFUSAL_MAP = 7,          /* mmap failed                                  */
+    ANNOT_REFUSAL_VERSION = 8,      /* session speaks another major version         */
+    ANNOT_REFUSAL_OTHER_UID = 9,    /* a child that changed its uid                 */
+    ANNOT_REFUSAL_SYSTEM = 10,      /* anything else; errno tells                   */
+};
+
+/* ---- Wake page: file "wake", one page, never a hole ---------------------------------------- */
+
+/* Mapped read-only by every program with libannot loaded. Changed only by collectors, each under
+ * flock(LOCK_EX) of the file. A program holds flock(LOCK_SH) from open to mmap, so that a
+ * collector that wants to unlink an unused page either sees the mapping or the lock. */
+struct annot_wake {
+    uint64_t generation;      /* 0: nobody records. Else changes with each session that begins or
+                                 ends. First, so that the gate of a program is one load. */
+    uint64_t last_generation; /* the last number given out; never reused */
+    uint64_t magic;
+    uint32_t major, minor;
+    uint8_t reserved[4064];
+};
+
+/* ---- Session file: "session-ID", two pages, never a hole ----------------------------------- */
+
+/* A process whose attempt to take part failed leaves a note here (by pwrite, slot = pid mod
+ * ANNOT_REFUSAL_SLOTS), so that `info` can tell. */
+struct annot_refusal_slot {
+    int32_t pid;      /* 0: empty */
+    uint16_t refusal; /* enum annot_refusal */
+    uint16_t error;   /* errno, or 0 */
+    uint8_t comm[16];
+    uint64_t detail; /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
+};
+
+enum annot_session_flags {
+    ANNOT_SESSION_DESCENDANTS = 1u << 0, /* processes below collector_pid join by themselves */
+};
+
+/* Written by its collector before the generation changes; the collector holds flock(LOCK_EX) of
+ * the file as long as it lives: a session whose lock can be had is over. */
+struct annot_session {
+    uint64_t magic;
+    uint32_t major, minor;
+    uint64_t id;
+    uint64_t parent_id;    /* the session that this collector itself runs in, or 0 */
+    int32_t collector_pid; /* in namespace collector_pid_ns */
+    uint32_t flags;        /* enum annot_session_flags */
+    uint64_t collector_pid_ns;
+    uint64_t category_mask[ANNOT_LEVELS]; /* initial value for new segments */
+    uint32_t block_count;                 /* size of new segments; 0 = default */
+    uint32_t thread_count;
+    uint32_t strings_size;
+    uint32_t policy;     /* enum annot_policy */
+    uint64_t late_ticks; /* see annot_control.late_ticks */
+    uint64_t reserved0[9];
+    uint8_t recording_path[3888]; /* absolute, NUL-terminated; "" = none */
+    struct annot_refusal_slot refusals[ANNOT_REFUSAL_SLOTS]; /* from byte 4096 */
+    uint8_t reserved1[256];
+};
+
+/* ---- Segment -------------------------------------------------------------------------------- */
+
+enum annot_policy {
+    ANNOT_POLICY_DROP_NEWEST = 0,
+    ANNOT_POLICY_OVERWRITE_OLDEST = 1, /* reserved: flight recorder */
+    ANNOT_POLICY_WAIT = 2,             /* reserved: bounded wait    */
+};
+
+enum annot_clock {
+    ANNOT_CLOCK_MONOTONIC = 0, /* timestamps are CLOCK_MONOTONIC nanoseconds */
+    ANNOT_CLOCK_TSC = 1,       /* x86 time stamp counter                      */
+    ANNOT_CLOCK_CNTVCT = 2,    /* arm64 virtual counter                       */
+};
+
+enum annot_exit_state {
+    ANNOT_EXIT_RUNNING = 0, /* or killed, or _exit, or exec: the collector finds out     */
+    ANNOT_EXIT_ORDERLY = 1, /* destructors of the process ran: exit() or return from main */
+};
+
+/* W: creator, before `magic` is stored (release). Constant afterwards. */
+struct annot_segment_info {
+    uint64_t magic; /* stored last; 0 while the segment is being made */
+    uint32_t major, minor;
+    uint64_t session_id;
+    uint64_t generation; /* wake generation at which this segment was made */
+    uint64_t total_size;
+    uint32_t threads_offset, thread_count;
+    uint32_t strings_offset, strings_size;
+    uint32_t block_states_offset; /* uint32_t[block_count] */
+    uint32_t block_nexts_offset;  /* uint32_t[block_count] */
+    uint32_t blocks_offset, block_count;
+    uint32_t clock;    /* enum annot_clock */
+    uint32_t policy;   /* enum annot_policy */
+    int32_t pid, ppid; /* in the process's own pid namespace */
+    uint64_t pid_ns;   /* inode of that namespace */
+    uint64_t identity; /* hash of AT_RANDOM bytes and start (or fork) time; part of the file name */
+    uint64_t parent_identity; /* of the process this one was forked from; 0 after exec or unknown */
+    uint64_t fork_time;       /* timestamp at the fork in the child, or 0 */
+    uint64_t start_time_ticks;         /* field 22 of /proc/self/stat, or 0 */
+    uint64_t at_random_address;        /* changes at exec; compared with /proc/PID/auxv */
+    uint64_t created_time, created_ns; /* one instant: timestamp and CLOCK_MONOTONIC */
+    int64_t tls_offset; /* &live word - thread pointer, same in every thread; 0 = unknown */
+    uint32_t uid;
+    uint32_t runtime_version; /* of the libannot copy that serves: major<<16 | minor<<8 | patch */
+    uint32_t cmdline_size;    /* bytes used of cmdline; arguments end with NUL as in /proc */
+    uint32_t reserved0;
+    uint64_t reserved[8];
+    uint8_t comm[16];
+    uint8_t cmdline[1792];
+};
+
+/* W: collector (atomic stores). */
+struct annot_control {
+    uint64_t category_mask[ANNOT_LEVELS]; /* event passes if mask[level] >> (category & 63) & 1 */
+    uint64_t heartbeat;                   /* timestamp of the collector's last visit */
+    uint64_t late_ticks; /* a full pool counts as COLLECTOR_LATE if heartbeat is older; 0 = never */
+    uint64_t reserved[6];
+};
+
+/* W: any thread of the process and, for free_head, the collector: atomic read-modify-write. */
+struct annot_shared {
+    uint64_t free_head; /* Treiber stack of free blocks: tag << 32 | (block + 1); 0 low = empty */
+    uint64_t reserved0[7];
+    uint32_t high_water;          /* blocks [high_water, block_count) were never claimed */
+    uint32_t string_used;         /* bytes of the string table reserved, a multiple of 16 */
+    uint32_t thread_serial;       /* threads registered so far */
+    uint32_t thread_high;         /* thread records [thread_high, count) were never used */
+    uint32_t process_name;        /* string id, 0 = none; the last one set wins */
+    uint32_t exit_state;          /* enum annot_exit_state */
+    uint32_t child_refused_count; /* forked children that could not take part */
+    int32_t child_refused_pid;    /* the last of them */
+    uint32_t child_refused_reason;
+    uint32_t reserved1;
+    uint64_t exit_time; /* timestamp, with exit_state */
+    uint64_t reserved2;
+    uint64_t lost[ANNOT_LOSS_COUNT];     /* losses of threads without a thread record */
+    uint64_t misuse[ANNOT_MISUSE_COUNT]; /* of the whole process */
+    uint64_t backed_extents[32];         /* bit e: extent e of the block area is reserved */
+    uint64_t reserved3[5];
+};
+
+/* The first page. */
+struct annot_segment {
+    struct annot_segment_info info;
+    struct annot_control control;
+    struct annot_shared shared;
+    uint8_t reserved[4096 - sizeof(struct annot_segment_info) - sizeof(struct annot_control) -
+                     sizeof(struct annot_shared)];
+};
+
+/* ---- Thread record: who a thread is, what it lost, its live range stack ---------------------- */
+
+enum annot_thread_state {
+    ANNOT_THREAD_FREE = 0,
+    ANNOT_THREAD_USED = 1, /* claimed by compare-and-swap, freed by its owner or the collector */
+};
+
+/* One open range. `instance` 0: its begin was dropped, so the name is true and no record exists. */
+struct annot_open {
+    uint32_t name;     /* string id; 0 = name was too much for the table */
+    uint32_t instance; /* 1, 2, ... per thread, over recorded begins; wraps, never 0 */
+    uint64_t time;     /* timestamp of the begin */
+};
+
+/* W: the owning thread; `state` also by whoever frees the record of a dead thread.
+ * live[(depth - 1) % ANNOT_LIVE_DEPTH] is the innermost open range. An entry is written before
+ * depth is raised (release); depth is lowered before an entry is reused. The sampler finds this
+ * record through the live word in TLS, and checks pid and tid: in a forked child the word still
+ * points at the parent's record until the child's first event. */
+struct annot_thread {
+    uint32_t state;    /* enum annot_thread_state */
+    uint32_t serial;   /* registration number in this process; names the thread in the stream */
+    int32_t pid, tid;  /* in the process's own namespace */
+    uint32_t depth;    /* of live[] */
+    uint32_t name;     /* string id set by annot_name_thread, 0 = none */
+    uint32_t block;    /* current block + 1, 0 = none */
+    uint32_t sequence; /* blocks claimed so far */
+    uint64_t lost[ANNOT_LOSS_COUNT]; /* cumulative since registration */
+    uint8_t comm[16];                /* from PR_GET_NAME at registration */
+    uint64_t reserved[2];
+    struct annot_open live[ANNOT_LIVE_DEPTH];
+};
+
+/* ---- String table: append-only, id = offset / 16, id 0 is never a string --------------------- */
+
+enum annot_string_kind {
+    ANNOT_STRING_NAME = 1,
+    ANNOT_STRING_DOMAIN = 2,   /* number = domain id */
+    ANNOT_STRING_CATEGORY = 3, /* number = category id, parent = domain id */
+    ANNOT_STRING_SCHEMA = 4,   /* reserved: payload schemas */
+    ANNOT_STRING_TRACK = 5,    /* reserved: named tracks    */
+};
+
+enum annot_string_flags { ANNOT_STRING_CUT = 1u << 0 };
+
+/* Reserve by fetch-add of string_used, fill, then store `ready` (release) = 1. The next multiple
+ * of 16 after the bytes is the next string. Bytes are UTF-8, without NUL. */
+struct annot_string {
+    uint32_t ready;
+    uint16_t length;
+    uint8_t kind;  /* enum annot_string_kind */
+    uint8_t flags; /* enum annot_string_flags */
+    uint16_t number;
+    uint16_t parent;
+    uint32_t hash; /* FNV-1a 32 of the bytes; a hint, not trusted */
+    /* uint8_t bytes[length] */
+};
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* FREE -> CLAIMED: the thread that popped it (header filled first; release).
+ * CLAIMED -> RELEASED: its thread (release); the collector if thread or process is dead.
+ * RELEASED -> FREE: the collector only, after the records are in the file; then the push. */
+enum annot_block_state {
+    ANNOT_BLOCK_FREE = 0,
+    ANNOT_BLOCK_CLAIMED = 1,
+    ANNOT_BLOCK_RELEASED = 2,
+};
+
+/* Bits above the state in block_states[]. */
+enum annot_block_bits {
+    ANNOT_BLOCK_STATE_MASK = 0xff,
+    ANNOT_BLOCK_BACKED = 0x100, /* memory reserved for this block alone, beside backed_extents */
+};
+
+/* W: the claiming thread. All but `committed` and `thread_name` constant after the claim. */
+struct annot_block {
+    uint32_t committed;   /* bytes of records; stored (release) once per record */
+    uint32_t thread_name; /* string id, follows annot_thread.name */
+    uint32_t thread_index;
+    uint32_t thread_serial;
+    uint32_t sequence; /* 0, 1, ... per thread serial, without gaps */
+    int32_t tid;
+    uint64_t claim_time; /* one instant: timestamp and CLOCK_MONOTONIC */
+    uint64_t claim_ns;
+    uint64_t generation; /* wake generation; a new one closes all ranges of the thread */
+    uint64_t gap_time;   /* timestamp of the first record lost since the last block, or 0 */
+    uint64_t lost[ANNOT_LOSS_COUNT]; /* lost since this thread's previous block, by cause */
+    uint32_t kept_depth; /* of the ranges open at the end of the previous block, how many of the
+                            outermost are still open now: the gap closed the others */
+    uint32_t open_depth; /* ranges with a recorded begin that are open now (= kept_depth: a begin
+                            inside the gap has no record and no end) */
+    uint32_t open_count; /* entries of open[] in use: the innermost ones, outermost first */
+    uint32_t first_instance; /* instance number of the next begin in this block */
+    uint8_t comm[16];
+    uint64_t reserved[5];
+    struct annot_open open[ANNOT_OPEN_DEPTH];
+    /* records follow, from byte ANNOT_BLOCK_HEADER_SIZE */
+};
+
+#define ANNOT_BLOCK_HEADER_SIZE 704
+#define ANNOT_BLOCK_DATA_SIZE   (ANNOT_BLOCK_SIZE - ANNOT_BLOCK_HEADER_SIZE)
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+enum annot_record_kind {
+    ANNOT_REC_NONE = 0, /* never written */
+    ANNOT_REC_PUSH = 1,
+    ANNOT_REC_POP = 2,         /* name = depth after the pop of ranges with a recorded begin */
+    ANNOT_REC_RANGE_START = 3, /* has ID */
+    ANNOT_REC_RANGE_END = 4,   /* has ID */
+    ANNOT_REC_MARK = 5,
+    ANNOT_REC_COUNTER = 6, /* has ATTR with an int64 or double value */
+    /* Reserved; skipped by length until they are described here. */
+    ANNOT_REC_FLOW_BEGIN = 8,
+    ANNOT_REC_FLOW_STEP = 9,
+    ANNOT_REC_FLOW_END = 10,
+    ANNOT_REC_TRACK_BEGIN = 11,
+    ANNOT_REC_TRACK_END = 12,
+    ANNOT_REC_PAYLOAD = 13, /* further key-values of the record before it */
+    ANNOT_REC_COUNTER_GROUP = 14,
+    ANNOT_REC_NOTE = 15,
+    ANNOT_REC_CALL = 16, /* function tracing */
+    ANNOT_REC_RETURN = 17,
+    ANNOT_REC_LINE = 18,
+    ANNOT_REC_GPU_FIRST = 32, /* .. 47: GPU activity */
+    ANNOT_REC_GPU_LAST = 47,
+    ANNOT_REC_MEMORY_FIRST = 48, /* .. 63: allocations */
+    ANNOT_REC_MEMORY_LAST = 63,
+    ANNOT_REC_SAMPLE_FIRST = 64, /* .. 95: samples, stacks, scheduling */
+    ANNOT_REC_SAMPLE_LAST = 95,
+};
+
+/* Which parts follow the base, in this order. */
+enum annot_record_flags {
+    ANNOT_FLAG_ATTR = 1u << 0,         /* struct annot_attr                                 */
+    ANNOT_FLAG_ID = 1u << 1,           /* struct annot_id                                   */
+    ANNOT_FLAG_NAME_INLINE = 1u << 2,  /* name = byte count; the bytes, padded to 16        */
+    ANNOT_FLAG_NAME_CUT = 1u << 3,     /* the inline name was longer                        */
+    ANNOT_FLAG_VALUE_STRING = 1u << 4, /* attr.value = byte count; the bytes, padded to 16  */
+    ANNOT_FLAG_VALUE_CUT = 1u << 5,    /* the string payload was longer                     */
+};
+
+enum annot_value_kind {
+    ANNOT_VALUE_NONE = 0,
+    ANNOT_VALUE_INT64 = 1,
+    ANNOT_VALUE_UINT64 = 2,
+    ANNOT_VALUE_DOUBLE = 3,
+    ANNOT_VALUE_BOOL = 4,
+    ANNOT_VALUE_STRING = 5, /* with ANNOT_FLAG_VALUE_STRING */
+};
+
+struct annot_record {
+    uint64_t time;
+    uint8_t kind;     /* enum annot_record_kind */
+    uint8_t granules; /* whole length / 16, at least 1; unknown kinds are skipped by it */
+    uint8_t flags;    /* enum annot_record_flags */
+    uint8_t level;    /* bits 0-2 level, bits 3-5 enum annot_value_kind, bit 6 colour is set */
+    uint32_t name;    /* string id, or see flags and kind */
+};
+
+#define ANNOT_RECORD_LEVEL(x)      ((x)&7u)
+#define ANNOT_RECORD_VALUE_KIND(x) (((x) >> 3) & 7u)
+#define ANNOT_RECORD_HAS_COLOR     0x40u
+
+struct annot_attr {
+    uint64_t value;    /* bits of int64, uint64, double or bool; or a byte count */
+    uint32_t color;    /* 0xAARRGGBB */
+    uint16_t domain;   /* 0 = default */
+    uint16_t category; /* 0 = none */
+};
+
+struct annot_id {
+    uint64_t id; /* 20 bits of process nonce << 44 | 44 bits of counter; never 0 */
+    uint64_t reserved;
+};
+
+/* ---- Assertions ------------------------------------------------------------------------------ */
+
+#if defined(__cplusplus)
+#define ANNOT_WIRE_ASSERT(x) static_assert(x, #x)
+#else
+#define ANNOT_WIRE_ASSERT(x) _Static_assert(x, #x)
+#endif
+
+ANNOT_WIRE_ASSERT(sizeof(struct annot_wake) == 4096);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_wake, generation) == 0);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_refusal_slot) == 32);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_session, recording_path) == 208);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_session, refusals) == 4096);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_session) == 8192);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_segment_info) == 2048);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_control) == 128);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_shared) == 512);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_segment) == 4096);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_open) == 16);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_thread) == 640);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_thread, live) == 128);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_string) == 16);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_block) == ANNOT_BLOCK_HEADER_SIZE);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_record) == 16);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_attr) == 16);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_id) == 16);
+
+#endif
