@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# One script from a fresh Debian or Ubuntu machine to a running annot. See `usage` below.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+BUILD=${ANNOT_BUILD:-build}
+VENV=$BUILD/venv
+BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev zlib1g-dev)
+TEST_PACKAGES=(chromium clang clang-format clang-tidy libclang-rt-14-dev python3-venv
+    patchelf procps scdoc util-linux zstd)
+TEST_PYTHON=('meson-python>=0.12' 'ninja' 'nvtx' 'playwright==1.65.2' 'pytest' 'viztracer==1.1.1')
+
+usage() {
+    cat <<'TEXT'
+usage: ./setup.sh COMMAND
+
+  demo    install what is missing, build, record the example pipeline, show its report
+  test    install what is missing, build, run every test
+  build   install what is missing, build
+
+Safe to repeat. The build folder is "build"; ANNOT_BUILD names another.
+TEXT
+}
+
+say() { printf '\n== %s\n' "$*" >&2; }
+
+fail() {
+    printf 'setup.sh: %s\n' "$1" >&2
+    printf 'hint: %s\n' "$2" >&2
+    exit 1
+}
+
+# Headers of the python3 that meson will find; another python than the system's brings its own.
+python_packages() {
+    command -v python3 >/dev/null || { echo python3-dev; return; }
+    python3 -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || echo python3-dev
+}
+
+missing_packages() {
+    local package
+    for package in "$@"; do
+        [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+            echo "$package"
+    done
+}
+
+# clang's run-time library is versioned after clang.
+existing_only() {
+    local package
+    for package in "$@"; do
+        if apt-cache show "$package" >/dev/null 2>&1; then echo "$package"; fi
+    done
+}
+
+install_packages() {
+    local -a missing as_root=()
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    command -v apt-get >/dev/null ||
+        fail "this is not Debian or Ubuntu" "install what matches: ${missing[*]}"
+    if ((EUID != 0)); then
+        sudo -n true 2>/dev/null || fail "packages are missing and neither root nor sudo is here" \
+            "run: sudo apt-get update && sudo apt-get install -y ${missing[*]}"
+        as_root=(sudo -n)
+    fi
+    say "installing ${missing[*]}"
+    "${as_root[@]}" apt-get update -qq
+    mapfile -t missing < <(existing_only "${missing[@]}")
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" >/dev/null
+}
+
+install_python_packages() {
+    [[ -x $VENV/bin/python ]] || python3 -m venv --system-site-packages "$VENV"
+    local stamp=$VENV/installed
+    [[ $(cat "$stamp" 2>/dev/null) == "${TEST_PYTHON[*]}" ]] && return
+    say "installing into $VENV: ${TEST_PYTHON[*]}"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "${TEST_PYTHON[@]}"
+    echo "${TEST_PYTHON[*]}" >"$stamp"
+}
+
+build() {
+    if [[ ! -f $BUILD/build.ninja ]]; then
+        say "configuring $BUILD"
+        meson setup "$BUILD" >"$BUILD.log" 2>&1 || { cat "$BUILD.log" >&2; exit 1; }
+        mv "$BUILD.log" "$BUILD/setup.log"
+    fi
+    say "building"
+    ninja -C "$BUILD" --quiet
+}
+
+demo() {
+    local out=$BUILD/demo annot=$BUILD/tools/annot
+    mkdir -p "$out"
+    say "recording examples/pipeline"
+    PYTHONPATH=$BUILD/pyannot "$annot" record --force -o "$out/pipeline.annot" -- \
+        python3 examples/pipeline/pipeline.py --output "$out/pipeline.txt"
+    say "report"
+    "$annot" report "$out/pipeline.annot"
+    "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.pftrace"
+    "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.json.gz"
+    cat <<TEXT
+
+Recording       $out/pipeline.annot
+Perfetto trace  $out/pipeline.pftrace    open it at https://ui.perfetto.dev (it stays on your machine)
+Chrome trace    $out/pipeline.json.gz    the same for chrome://tracing and other viewers
+
+More            $annot info $out/pipeline.annot
+                $annot report --by process $out/pipeline.annot
+TEXT
+}
+
+run_tests() {
+    say "testing"
+    "$VENV/bin/python" tests/run.py "$BUILD"
+}
+
+case "${1-}" in
+build)
+    install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
+    build
+    ;;
+demo)
+    install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
+    build
+    demo
+    ;;
+test)
+    install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" $(python_packages)
+    mkdir -p "$BUILD"
+    install_python_packages
+    build
+    run_tests
+    ;;
+-h | --help | help) usage ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac

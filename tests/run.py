@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run every test of a build folder and close with one line of counts.
+
+    run.py BUILD [SUITE...]
+
+Tests are meson's; each exits 0 (passed), 77 (skipped: the machine lacks something) or anything
+else (failed: its output is printed here). A program of many cases ends with a line like
+"12 passed, 0 failed, 1 skipped" (pytest's closing line will do), and then its cases are counted.
+Reasons of skips are printed. Exit status 1 if anything failed or nothing ran.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
+
+
+def meson_test(build: pathlib.Path, suites: list[str]) -> list[dict]:
+    """Run meson's tests; one dictionary per test, as meson logs it."""
+    environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable)
+    command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs"]
+    command += [f"--suite={suite}" for suite in suites]
+    log = build / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    subprocess.run(command, env=environment, check=False)
+    if not log.exists():
+        sys.exit(f"tests/run.py: meson wrote no {log}")
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def output_lines(test: dict) -> list[str]:
+    return (test.get("stdout", "") + "\n" + test.get("stderr", "")).splitlines()
+
+
+def case_counts(test: dict) -> collections.Counter:
+    """Cases of one test program; a program that counts none is one case itself."""
+    counts: collections.Counter = collections.Counter()
+    for line in reversed(output_lines(test)):
+        found = COUNT.findall(line)
+        if found:
+            for number, outcome in found:
+                counts["failed" if outcome.startswith("error") else outcome] += int(number)
+            break
+    outcome = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
+    verdict = outcome.get(test["result"], "failed")
+    if verdict == "failed" and not counts["failed"] or not sum(counts.values()):
+        counts[verdict] += 1
+    return counts
+
+
+def main() -> int:
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    total: collections.Counter = collections.Counter()
+    for test in meson_test(pathlib.Path(sys.argv[1]), sys.argv[2:]):
+        counts = case_counts(test)
+        total += counts
+        if counts["skipped"]:
+            reasons = [line.strip() for line in output_lines(test) if "skipped:" in line.lower()]
+            for text in reasons or ["skipped: no reason given"]:
+                print(f"{test['name']}: {text}")
+        if counts["failed"]:
+            print(f"{test['name']}: {counts['failed']} failed ({test['result']})")
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped",
+          flush=True)
+    return 1 if total["failed"] or not total["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
