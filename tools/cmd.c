@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages that all subcommands share: one line that says what failed, one that says what helps.
+ *
+ * Arguments are foreign (file names, command lines), so nothing of them reaches the terminal as a
+ * control character. Main thread only. */
+#include "cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "term.h"
+
+static const char *message_name;
+
+void cmd_set_name(const char *name)
+{
+    message_name = name;
+}
+
+static void put_clean(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        fputc(byte < 0x20 || byte == 0x7f ? '?' : byte, stderr);
+    }
+}
+
+/* The part of the format before its newline, formatted alone, tells where the hint begins: an
+ * argument may hold newlines too. */
+static size_t text_length(const char *format, va_list arguments)
+{
+    char head[512];
+    size_t length = strcspn(format, "\n");
+    if (length >= sizeof(head))
+        return 0;
+    memcpy(head, format, length);
+    head[length] = '\0';
+    int printed = vsnprintf(NULL, 0, head, arguments);
+    return printed > 0 ? (size_t)printed : 0;
+}
+
+static void message(const char *format, va_list arguments)
+{
+    char text[4096];
+    va_list again;
+    va_copy(again, arguments);
+    size_t length = text_length(format, again);
+    va_end(again);
+    vsnprintf(text, sizeof(text), format, arguments);
+    size_t total = strlen(text);
+    if (length > total)
+        length = total;
+
+    fflush(stdout);
+    bool color = term_color(STDERR_FILENO);
+    fputs(color ? "\033[1m" : "", stderr);
+    fprintf(stderr, message_name ? "annot %s:" : "annot:", message_name);
+    fputs(color ? "\033[0m " : " ", stderr);
+    put_clean(text, length);
+    fputc('\n', stderr);
+    if (length + 1 >= total)
+        return;
+    fputs(color ? "\033[36mhint:\033[0m " : "hint: ", stderr);
+    put_clean(text + length + 1, total - length - 1);
+    fputc('\n', stderr);
+}
+
+int cmd_fail(int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    message(format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void cmd_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    message(format, arguments);
+    va_end(arguments);
+}
+
+void cmd_quote(const char *word, char *buffer, size_t size)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (word[0] && word[strspn(word, plain)] == '\0') {
+        snprintf(buffer, size, "%s", word);
+        return;
+    }
+    size_t used = 0;
+    if (size > 8)
+        buffer[used++] = '\'';
+    for (const char *at = word; *at && used + 8 < size; at++) {
+        const char *part = *at == '\'' ? "'\\''" : NULL;
+        used += (size_t)(part ? snprintf(buffer + used, size - used, "%s", part)
+                              : snprintf(buffer + used, size - used, "%c", *at));
+    }
+    snprintf(buffer + used, size - used, "'");
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What a subcommand is, and what all of them share.
+ *
+ * Adding one: a file cmd_NAME.c with a `const struct cmd cmd_NAME`, its line in the table of
+ * annot.c and in meson.build, a golden case in tests/cli, a man page (docs/extending.md).
+ * Data goes to standard output, messages to standard error through cmd_fail and cmd_note.
+ * Thread-safety: the main thread only. */
+#ifndef ANNOT_CMD_H
+#define ANNOT_CMD_H
+
+#include "options.h"
+
+enum cmd_status {
+    CMD_OK = 0,
+    CMD_FAILED = 1, /* could not do it, or the data are damaged */
+    CMD_MISUSE = 2, /* wrong command line */
+};
+
+struct cmd_call {
+    const struct cmd *cmd;
+    const void *values; /* the command's own struct, filled by its options table */
+    char **operands;    /* NULL-terminated, inside main's argv */
+    int operand_count;
+};
+
+struct cmd {
+    const char *name;
+    const char *summary;               /* one line without a full stop */
+    const char *usage;                 /* what follows the name: "[OPTIONS] FILE" */
+    const char *details;               /* lines below the options in the help; NULL = none */
+    const struct option_spec *options; /* NULL = none but --help */
+    size_t values_size;
+    int operands_min, operands_max; /* max -1: any number */
+    bool command_follows;           /* the operands are somebody's command line */
+    int misuse_status;              /* exit status of a wrong command line; 0 = CMD_MISUSE */
+    /* Returns the exit status. */
+    int (*run)(const struct cmd_call *call);
+};
+
+/* All subcommands, in the order of the help; cmd_find: NULL if unknown. */
+extern const struct cmd *const cmd_table[];
+extern const size_t cmd_count;
+const struct cmd *cmd_find(const char *name);
+
+/* "annot NAME: TEXT" and, after the format's newline if there is one, "hint: TEXT", on standard
+ * error. Control characters of the arguments are replaced. Returns `status`:
+ *
+ *     return cmd_fail(CMD_FAILED, "cannot open %s: %s\nis the directory writable?", ...); */
+__attribute__((format(printf, 2, 3))) int cmd_fail(int status, const char *format, ...);
+
+/* The same without a failure: a warning or a remark. */
+__attribute__((format(printf, 1, 2))) void cmd_note(const char *format, ...);
+
+/* What messages call the program: set by the frame. NULL: plain "annot". */
+void cmd_set_name(const char *name);
+
+/* The line that people should type next, quoted for the shell where needed. `size` >= 1. */
+void cmd_quote(const char *word, char *buffer, size_t size);
+
+/* Usage, options and details of one command, or the overview, on standard output. */
+void cmd_print_help(const struct cmd *cmd);
+void cmd_print_overview(void);
+
+extern const struct cmd cmd_help, cmd_version;
+/* Weak: a table line whose file is not part of this build is no command. */
+extern const struct cmd cmd_record __attribute__((weak)), cmd_recover __attribute__((weak)),
+    cmd_export __attribute__((weak)), cmd_report __attribute__((weak)),
+    cmd_info __attribute__((weak));
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot help` and `annot version`, and the help that the option tables print. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+
+enum { HELP_WIDTH = 100, HELP_COLUMN = 28 };
+
+/* Words of `text` from the present column on, broken at HELP_WIDTH, indented by HELP_COLUMN. */
+static void print_wrapped(const char *text)
+{
+    size_t column = HELP_COLUMN;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (column > HELP_COLUMN) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)length, text);
+        column += length;
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
+
+static void print_option(const struct option_spec *spec)
+{
+    char left[160], text[512];
+    bool has_value = spec->kind != OPTION_FLAG;
+    const char *dash = spec->letter ? "-" : " ";
+    char comma = spec->letter ? ',' : ' ';
+    const char *value = spec->kind == OPTION_CHOICE ? "WORD" : spec->value_name;
+    int used =
+        snprintf(left, sizeof(left), "  %s%c%c --%s%s%s", dash, spec->letter ? spec->letter : ' ',
+                 comma, spec->name, has_value ? " " : "", has_value ? value : "");
+    snprintf(
+        text, sizeof(text), "%s%s%s%s%s%s", spec->help, spec->kind == OPTION_CHOICE ? ": " : "",
+        spec->kind == OPTION_CHOICE ? spec->value_name : "", spec->fallback ? " (default " : "",
+        spec->fallback ? spec->fallback : "", spec->fallback ? ")" : "");
+    if (used > HELP_COLUMN - 2)
+        printf("%s\n%*s", left, HELP_COLUMN, "");
+    else
+        printf("%-*s", HELP_COLUMN, left);
+    print_wrapped(text);
+}
+
+void cmd_print_help(const struct cmd *cmd)
+{
+    printf("annot %s: %s\n\nusage: annot %s%s%s\n\noptions:\n", cmd->name, cmd->summary, cmd->name,
+           cmd->usage[0] ? " " : "", cmd->usage);
+    for (const struct option_spec *spec = cmd->options; spec && spec->name; spec++)
+        print_option(spec);
+    print_option(&(struct option_spec){"help", 'h', OPTION_FLAG, 0, NULL, "print this text", NULL});
+    if (cmd->details)
+        printf("\n%s", cmd->details);
+}
+
+void cmd_print_overview(void)
+{
+    fputs("annot: where the time of a whole program goes\n\nusage: annot COMMAND [OPTIONS] "
+          "...\n\ncommands:\n",
+          stdout);
+    for (size_t i = 0; i < cmd_count; i++) {
+        if (cmd_table[i])
+            printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
+    }
+    fputs("\nfirst steps:\n"
+          "  annot record -o run.annot -- ./my-program   record a program and its children\n"
+          "  annot report run.annot                      see where the time went\n"
+          "  annot export run.annot -o run.pftrace       then open it in ui.perfetto.dev\n\n"
+          "\"annot help COMMAND\" tells more about one command.\n",
+          stdout);
+}
+
+static int run_help(const struct cmd_call *call)
+{
+    if (call->operand_count == 0) {
+        cmd_print_overview();
+        return CMD_OK;
+    }
+    const struct cmd *cmd = cmd_find(call->operands[0]);
+    if (!cmd)
+        return cmd_fail(CMD_MISUSE, "unknown command \"%s\"\n\"annot help\" lists the commands",
+                        call->operands[0]);
+    cmd_print_help(cmd);
+    return CMD_OK;
+}
+
+const struct cmd cmd_help = {
+    .name = "help",
+    .summary = "list the commands, or explain one",
+    .usage = "[COMMAND]",
+    .operands_max = 1,
+    .run = run_help,
+};
+
+static int run_version(const struct cmd_call *call)
+{
+    (void)call;
+    printf("annot %s\n", ANNOT_VERSION);
+    return CMD_OK;
+}
+
+const struct cmd cmd_version = {
+    .name = "version",
+    .summary = "print the version",
+    .usage = "",
+    .run = run_version,
+};

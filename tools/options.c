@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* The option parser of options.h.
+ *
+ * Operands may stand between options: argv is reordered stably, options to the front. Every text
+ * in an error is cut by snprintf; nothing is assumed about what the user typed. */
+#include "options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WORD_MAX = 32 };
+
+unsigned options_distance(const char *a, const char *b)
+{
+    size_t a_length = strlen(a), b_length = strlen(b);
+    if (a_length > WORD_MAX || b_length > WORD_MAX)
+        return UINT_MAX;
+    unsigned rows[3][WORD_MAX + 1]; /* the row before the last, the last, this one */
+    unsigned *before = rows[0], *last = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b_length; j++)
+        last[j] = before[j] = (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned best = last[j - 1] + (a[i - 1] != b[j - 1]);
+            best = last[j] + 1 < best ? last[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            row[j] = best;
+        }
+        unsigned *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
+    }
+    return last[b_length];
+}
+
+unsigned options_near_limit(const char *word)
+{
+    return 1 + (unsigned)(strlen(word) / 3);
+}
+
+static int fail(struct options *options, const char *hint)
+{
+    snprintf(options->hint, sizeof(options->hint), "%s", hint);
+    return -EINVAL;
+}
+
+static int fail_unknown(struct options *options, const char *word, size_t length)
+{
+    char name[WORD_MAX + 1];
+    snprintf(name, sizeof(name), "%.*s", (int)(length < WORD_MAX ? length : WORD_MAX), word);
+    snprintf(options->error, sizeof(options->error), "unknown option --%s", name);
+    const char *best = NULL;
+    unsigned best_distance = options_near_limit(name);
+    for (const struct option_spec *spec = options->specs; spec && spec->name; spec++) {
+        bool starts = length >= 2 && strncmp(spec->name, name, strlen(name)) == 0;
+        unsigned distance = starts ? 0 : options_distance(name, spec->name);
+        if (distance < best_distance || (distance == best_distance && !best)) {
+            best = spec->name;
+            best_distance = distance;
+        }
+    }
+    if (!best)
+        return fail(options, "--help lists the options");
+    snprintf(options->hint, sizeof(options->hint), "did you mean --%s?", best);
+    return -EINVAL;
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *word = choices; *word;) {
+        size_t word_length = strcspn(word, "|");
+        if (word_length == length && memcmp(word, text, length) == 0)
+            return true;
+        word += word_length + (word[word_length] == '|');
+    }
+    return false;
+}
+
+static const char *form_hint(enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_COUNT:
+        return "a whole number, for example 20";
+    case OPTION_TIME:
+        return "a time is a number with a unit: 300ms, 12.5s, 2min";
+    case OPTION_SIZE:
+        return "a size is a number with a unit: 64K, 16M, 1.5G";
+    default:
+        return "--help lists the options";
+    }
+}
+
+static int fail_value(struct options *options, const struct option_spec *spec, const char *text)
+{
+    snprintf(options->error, sizeof(options->error), "option --%s: cannot understand \"%.64s\"",
+             spec->name, text);
+    if (spec->kind != OPTION_CHOICE)
+        return fail(options, form_hint(spec->kind));
+    snprintf(options->hint, sizeof(options->hint), "one of %s", spec->value_name);
+    return -EINVAL;
+}
+
+static int store_value(struct options *options, const struct option_spec *spec, const char *text)
+{
+    char *slot = (char *)options->values + spec->offset;
+    int rc = 0;
+    switch (spec->kind) {
+    case OPTION_FLAG:
+        *(bool *)slot = true;
+        break;
+    case OPTION_COUNT:
+        rc = options_parse_count(text, (uint64_t *)slot);
+        break;
+    case OPTION_TIME:
+        rc = options_parse_time(text, (int64_t *)slot);
+        break;
+    case OPTION_SIZE:
+        rc = options_parse_size(text, (uint64_t *)slot);
+        break;
+    case OPTION_CHOICE:
+        rc = is_choice(spec->value_name, text) ? 0 : -EINVAL;
+        *(const char **)slot = text;
+        break;
+    case OPTION_TEXT:
+        *(const char **)slot = text;
+        break;
+    }
+    if (rc == -ERANGE) {
+        snprintf(options->error, sizeof(options->error), "option --%s: \"%.64s\" is too large",
+                 spec->name, text);
+        return fail(options, form_hint(spec->kind));
+    }
+    return rc == 0 ? 0 : fail_value(options, spec, text);
+}
+
+static int fail_missing(struct options *options, const struct option_spec *spec)
+{
+    snprintf(options->error, sizeof(options->error), "option --%s needs a value", spec->name);
+    snprintf(options->hint, sizeof(options->hint), "--%s %s", spec->name, spec->value_name);
+    return -EINVAL;
+}
+
+/* Words of argv that one option takes: 1 or 2, or -EINVAL. */
+static int take_long(struct options *options, const char *word, const char *next)
+{
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] == '=' ? word + length + 1 : NULL;
+    if (length == 4 && memcmp(word, "help", 4) == 0) {
+        options->help = true;
+        return 1;
+    }
+    const struct option_spec *spec = options->specs;
+    while (spec && spec->name &&
+           (strlen(spec->name) != length || memcmp(spec->name, word, length) != 0))
+        spec++;
+    if (!spec || !spec->name)
+        return fail_unknown(options, word, length);
+    if (spec->kind == OPTION_FLAG && value) {
+        snprintf(options->error, sizeof(options->error), "option --%s takes no value", spec->name);
+        snprintf(options->hint, sizeof(options->hint), "--%s alone switches it on", spec->name);
+        return -EINVAL;
+    }
+    int words = spec->kind == OPTION_FLAG || value ? 1 : 2;
+    if (words == 2 && !next)
+        return fail_missing(options, spec);
+    int rc = store_value(options, spec, value ? value : next);
+    return rc < 0 ? rc : words;
+}
+
+static int take_short(struct options *options, const char *letters, const char *next)
+{
+    for (const char *letter = letters; *letter; letter++) {
+        const struct option_spec *spec = options->specs;
+        while (spec && spec->name && spec->letter != *letter)
+            spec++;
+        if (*letter == 'h' && (!spec || !spec->name)) {
+            options->help = true;
+            return 1;
+        }
+        if (!spec || !spec->name) {
+            snprintf(options->error, sizeof(options->error), "unknown option -%c", *letter);
+            return fail(options, "--help lists the options");
+        }
+        const char *value = letter[1] ? letter + 1 : next;
+        if (spec->kind != OPTION_FLAG && !value)
+            return fail_missing(options, spec);
+        int rc = store_value(options, spec, value);
+        if (rc < 0)
+            return rc;
+        if (spec->kind != OPTION_FLAG)
+            return letter[1] ? 1 : 2;
+    }
+    return 1;
+}
+
+static int store_fallbacks(struct options *options)
+{
+    for (const struct option_spec *spec = options->specs; spec && spec->name; spec++) {
+        int rc = spec->fallback ? store_value(options, spec, spec->fallback) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Moves argv[at .. at + count) down to argv[to ..), keeping the order of what lies between. */
+static void move_down(char **argv, int to, int at, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *word = argv[at + i];
+        memmove(argv + to + i + 1, argv + to + i, (size_t)(at - to) * sizeof(*argv));
+        argv[to + i] = word;
+    }
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+    int rc = store_fallbacks(options);
+    if (rc < 0)
+        return rc;
+    int first_operand = 0, at = 0;
+    while (at < argc && !options->help) {
+        const char *word = argv[at];
+        bool is_option = word[0] == '-' && word[1];
+        if (!is_option && options->command_follows)
+            break;
+        if (!is_option) {
+            at++;
+            continue;
+        }
+        const char *next = at + 1 < argc ? argv[at + 1] : NULL;
+        int words = 1;
+        if (word[1] != '-')
+            words = take_short(options, word + 1, next);
+        else if (word[2])
+            words = take_long(options, word + 2, next);
+        if (words < 0)
+            return words;
+        move_down(argv, first_operand, at, words);
+        first_operand += words;
+        at += words;
+        if (strcmp(word, "--") == 0)
+            break;
+    }
+    options->operands = argv + first_operand;
+    options->operand_count = argc - first_operand;
+    return 0;
+}

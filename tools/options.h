@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Command line options: one table per subcommand parses them and prints their help.
+ *
+ * Understands -o FILE, -oFILE, -abc for flags, --output FILE, --output=FILE, and -- as the end of
+ * options. Prints nothing and never exits: an error is left as a text and a hint. Option strings
+ * are foreign bytes. Thread-safety: none needed, no globals. */
+#ifndef ANNOT_OPTIONS_H
+#define ANNOT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which C type the value has in the command's struct. */
+enum option_kind {
+    OPTION_FLAG = 0,   /* bool, no value on the command line                                 */
+    OPTION_TEXT = 1,   /* const char *, into argv                                            */
+    OPTION_COUNT = 2,  /* uint64_t: "20"                                                     */
+    OPTION_TIME = 3,   /* int64_t nanoseconds: "12.5s", "300ms", "2min", bare = seconds      */
+    OPTION_SIZE = 4,   /* uint64_t bytes: "16M", "1.5GiB", "4096"                            */
+    OPTION_CHOICE = 5, /* const char *, one of the words of value_name: "path|name|thread"   */
+};
+
+struct option_spec {
+    const char *name; /* long name without dashes; NULL ends the table */
+    char letter;      /* short name; 0 = none */
+    enum option_kind kind;
+    size_t offset;          /* of the value in the command's struct */
+    const char *value_name; /* what help calls the value: "FILE" */
+    const char *help;       /* a phrase; help adds the default */
+    const char *fallback;   /* the value if not given, as one would type it; NULL = zero */
+};
+
+/* One parse. The caller sets the first part, options_parse the second. */
+struct options {
+    const struct option_spec *specs;
+    void *values;         /* zeroed by the caller */
+    bool command_follows; /* the first operand ends the options: the rest is somebody's command */
+
+    char **operands; /* inside argv, which is put in order */
+    int operand_count;
+    bool help; /* -h or --help was there; nothing after it was looked at */
+    char error[192];
+    char hint[192];
+};
+
+/* argv[0] is the first word to look at. 0, or -EINVAL with error and hint. */
+int options_parse(struct options *options, int argc, char **argv);
+
+/* 0, -EINVAL (not of that form), -ERANGE (too large). */
+int options_parse_time(const char *text, int64_t *ret_ns);
+int options_parse_size(const char *text, uint64_t *ret_bytes);
+int options_parse_count(const char *text, uint64_t *ret_count);
+
+/* How many letters must change to make one word of the other (swapped neighbours are one change);
+ * large for words that share nothing. For "did you mean": the best below options_near_limit(). */
+unsigned options_distance(const char *a, const char *b);
+unsigned options_near_limit(const char *word);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Terminal questions of term.h.
+ *
+ * Own UTF-8 decoding and width ranges: the C library's depend on the locale, which annot leaves
+ * alone so that its output is the same everywhere. */
+#include "term.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+unsigned term_width(int fd)
+{
+    const char *columns = getenv("COLUMNS");
+    unsigned long wanted = columns ? strtoul(columns, NULL, 10) : 0;
+    if (wanted >= 20 && wanted <= 10000)
+        return (unsigned)wanted;
+    struct winsize size;
+    if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col >= 20 ? size.ws_col : 80;
+}
+
+bool term_color(int fd)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    return isatty(fd) && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
+}
+
+/* One character: its bytes (at least 1) and code point; broken or control bytes give '?'. */
+static size_t decode(const char *text, uint32_t *ret_point)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    *ret_point = '?';
+    if (at[0] < 0x80) {
+        *ret_point = at[0] < 0x20 || at[0] == 0x7f ? '?' : at[0];
+        return 1;
+    }
+    size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    uint32_t point = at[0] & (0x7fu >> length);
+    if (at[0] < 0xc2 || at[0] > 0xf4)
+        return 1;
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 1;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    bool too_long = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+    if (too_long || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+        return 1;
+    /* C1 controls and the marks that turn the writing direction stay out of terminals. */
+    bool hidden = point < 0xa0 || (point >= 0x202a && point <= 0x202e) ||
+                  (point >= 0x2066 && point <= 0x2069);
+    *ret_point = hidden ? '?' : point;
+    return length;
+}
+
+struct span {
+    uint32_t first, last;
+};
+
+static bool is_in(const struct span *spans, size_t count, uint32_t point)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (point >= spans[i].first && point <= spans[i].last)
+            return true;
+    }
+    return false;
+}
+
+static size_t point_width(uint32_t point)
+{
+    static const struct span zero[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},
+                                       {0x610, 0x61a},   {0x64b, 0x65f},   {0x200b, 0x200f},
+                                       {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+    static const struct span wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
+                                       {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
+                                       {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+                                       {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
+                                       {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+    if (point < 0x300)
+        return 1;
+    if (is_in(zero, sizeof(zero) / sizeof(*zero), point))
+        return 0;
+    return is_in(wide, sizeof(wide) / sizeof(*wide), point) ? 2 : 1;
+}
+
+size_t term_text_width(const char *text)
+{
+    size_t width = 0;
+    while (*text) {
+        uint32_t point;
+        text += decode(text, &point);
+        width += point_width(point);
+    }
+    return width;
+}
+
+/* Copies whole characters up to `width` columns; returns the end in the buffer. */
+static char *copy_clean(const char *text, size_t width, char *to, const char *end)
+{
+    while (*text) {
+        uint32_t point;
+        size_t length = decode(text, &point);
+        size_t columns = point_width(point);
+        if (columns > width || to + length >= end)
+            break;
+        width -= columns;
+        if (point == '?')
+            *to++ = '?';
+        else {
+            memcpy(to, text, length);
+            to += length;
+        }
+        text += length;
+    }
+    *to = '\0';
+    return to;
+}
+
+size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_size)
+{
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    char *end = buffer + buffer_size;
+    size_t full = term_text_width(text);
+    if (full <= width) {
+        copy_clean(text, width, buffer, end);
+        return term_text_width(buffer);
+    }
+    size_t head = (width - 1) / 2, tail = width - 1 - head;
+    char *to = copy_clean(text, head, buffer, end);
+    if ((size_t)(end - to) > sizeof(ellipsis)) {
+        memcpy(to, ellipsis, sizeof(ellipsis));
+        to += sizeof(ellipsis) - 1;
+    }
+    size_t skip = full - tail;
+    while (skip > 0 && *text) {
+        uint32_t point;
+        text += decode(text, &point);
+        size_t columns = point_width(point);
+        skip = columns < skip ? skip - columns : 0;
+    }
+    copy_clean(text, tail, to, end);
+    return term_text_width(buffer);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The terminal: its width, whether colour is wanted, and how wide a text is on it.
+ *
+ * Thread-safety: pure functions of the environment and of descriptors; no state. */
+#ifndef ANNOT_TERM_H
+#define ANNOT_TERM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Columns of the terminal behind `fd`; 0 if it is none. COLUMNS in the environment wins. */
+unsigned term_width(int fd);
+
+/* Is colour wanted on `fd`: a terminal, not TERM=dumb, and NO_COLOR is not set. */
+bool term_color(int fd);
+
+/* Columns that UTF-8 text takes: wide characters 2, combining ones 0, broken bytes 1. */
+size_t term_text_width(const char *text);
+
+/* Copies `text` with control characters and broken bytes replaced by '?', cut in its middle with
+ * an ellipsis to `width` columns. Returns the columns used. buffer_size >= 4 * width + 4. */
+size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_size);
+
+#endif
