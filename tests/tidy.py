@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Holds the limits of the style: sizes, nesting, include directions, licence lines, names.
+
+tidy.py [ROOT]        checks the tree; prints PATH:LINE: RULE: what; exit 0 or 1
+tidy.py --self-test   plants one violation per rule and fails unless each is found
+
+Sizes and nesting are read from text laid out by clang-format, not from a parser: what opens a
+block stands first on its line, at four columns per level.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FILE_LINES = 600
+FUNCTION_LINES = 70
+COLUMNS = 100
+PARAMETERS = 5
+NESTING = 3
+
+# Violations that stay, each with its reason: (path, rule) -> reason. One that no longer occurs is
+# itself a violation, so the list cannot rot.
+EXCEPTIONS = {}
+
+# Which folders a folder's files may include from, itself always. Headers that come in through an
+# allowed header are allowed as well, hence base wherever model stands.
+ALL_COLLECTOR = ["base", "model", "intake", "sample", "unwind", "symbol", "store", "profile",
+                 "export"]
+INCLUDES = {
+    "libannot/include/annot": [],
+    "libannot/wire": [],
+    "libannot/src": ["libannot/wire", "libannot/include/annot"],
+    "libannot/nvtx": ["libannot/include/annot", "libannot/src", "libannot/wire"],
+    "libannot/gpu": ["libannot/include/annot", "libannot/src", "libannot/wire"],
+    "pyannot": ["libannot/include/annot"],
+    "examples": ["libannot/include/annot"],
+    "collector/base": [],
+    "collector/model": ["collector/base"],
+    "collector/intake": ["libannot/wire", "collector/model", "collector/base"],
+    "collector/sample": ["collector/model", "collector/base"],
+    "collector/unwind": ["collector/model", "collector/base"],
+    "collector/symbol": ["collector/model", "collector/base"],
+    "collector/store": ["collector/model", "collector/base"],
+    "collector/profile": ["collector/model", "collector/base", "collector/store"],
+    "collector/export": ["collector/model", "collector/base", "collector/profile"],
+    "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
+    "tools": ["collector", "collector/export", "collector/profile", "collector/store",
+              "collector/model", "collector/base"],
+}
+
+C_FILES = {".c", ".h", ".hpp", ".cpp"}
+CODE_FILES = C_FILES | {".py", ".pyi", ".sh", ".build"}
+TEXT_FILES = CODE_FILES | {".md", ".scd", ".toml", ".txt", ".in", ".map", ".stdout", ".stderr"}
+MACHINE_PATH = re.compile(r"(?<![\w.}$])/(?:work|home|root|Users)/[\w.-]+")
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?:\((\w+)\))?")
+C_HEAD = re.compile(r"^[A-Za-z_].*\(", re.S)
+C_CONTROL = re.compile(r"^( *)(?:\} )?(?:if|for|while|switch|do|else)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(annot/[^>]+)>)')
+
+
+class Tree:
+    """The files to check, and the violations found."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.found = []
+        self.files = sorted(path for path in self.list_files() if path.suffix in TEXT_FILES)
+        self.folder_of = {}
+        news = self.root / "NEWS.md"
+        self.news = news.read_text() if news.exists() else ""
+
+    def list_files(self):
+        try:
+            names = subprocess.run(
+                ["git", "-C", str(self.root), "ls-files", "-z", "-co", "--exclude-standard"],
+                capture_output=True, check=True).stdout.decode().split("\0")
+        except (OSError, subprocess.CalledProcessError):
+            names = [str(path.relative_to(self.root)) for path in self.root.rglob("*")
+                     if not path.relative_to(self.root).parts[0].startswith(("build", "."))]
+        return [Path(name) for name in names if name and (self.root / name).is_file()]
+
+    def report(self, path, line, rule, what):
+        self.found.append((str(path), line, rule, what))
+
+
+def check_text(tree, path, lines):
+    """Rules for every text: length, width, licence, unfinished places, paths of machines."""
+    code = path.suffix in CODE_FILES
+    if code and len(lines) > FILE_LINES:
+        tree.report(path, len(lines), "file-lines", f"{len(lines)} lines, limit {FILE_LINES}")
+    head = lines[1:2] if lines and lines[0].startswith("#!") else lines[:1]
+    if code and not (head and "SPDX-License-Identifier: MIT" in head[0]):
+        tree.report(path, 1, "spdx", "the first line names no licence")
+    for number, line in enumerate(lines, 1):
+        if code and len(line) > COLUMNS:
+            tree.report(path, number, "columns", f"{len(line)} columns, limit {COLUMNS}")
+        match = UNFINISHED.search(line)
+        if code and match and not (match.group(2) and match.group(2) in tree.news):
+            tree.report(path, number, "unfinished", f"{match.group(1)} without a line in NEWS.md")
+        match = MACHINE_PATH.search(line)
+        if match:
+            tree.report(path, number, "machine-path", match.group(0))
+
+
+def strip_c(text):
+    """Comments, strings and character constants blanked, line structure kept."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group(0))
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text,
+                  flags=re.S)
+
+
+def count_parameters(head):
+    """Parameters of the last parenthesised list of a function's head."""
+    depth, commas, inside, start = 0, 0, "", None
+    for position, character in enumerate(head):
+        if character == "(":
+            depth += 1
+            if depth == 1:
+                commas, start = 0, position
+        elif character == ")":
+            depth -= 1
+            if depth == 0:
+                inside = head[start + 1:position].strip()
+        elif character == "," and depth == 1:
+            commas += 1
+    return 0 if inside in ("", "void") else commas + 1
+
+
+def c_functions(lines):
+    """(first line of the head, line of '{', line of '}') of each function, counted from 0."""
+    start = None
+    for number, line in enumerate(lines):
+        if line and not line[0].isspace() and line[0] not in "#{}/":
+            if number == 0 or not lines[number - 1].strip() or lines[number - 1][0] in "}#;/" \
+                    or lines[number - 1].rstrip().endswith(("}", ";")):
+                start = number
+        if line.startswith("{") and start is not None:
+            head = " ".join(lines[start:number])
+            if C_HEAD.match(head) and "=" not in head.split("(")[0]:
+                end = next((i for i in range(number, len(lines)) if lines[i].startswith("}")),
+                           len(lines) - 1)
+                yield start, number, end
+            start = None
+
+
+def check_c(tree, path, lines):
+    clean = strip_c("\n".join(lines)).split("\n")
+    for start, opening, end in c_functions(clean):
+        head = " ".join(clean[start:opening])
+        words = re.findall(r"(\w+)\s*\(", head)
+        name = words[-1] if words and words[0].startswith("__") else (words or ["?"])[0]
+        if end - start + 1 > FUNCTION_LINES:
+            tree.report(path, start + 1, "function-lines",
+                        f"{name}: {end - start + 1} lines, limit {FUNCTION_LINES}")
+        if count_parameters(head) > PARAMETERS:
+            tree.report(path, start + 1, "parameters",
+                        f"{name}: {count_parameters(head)}, limit {PARAMETERS}")
+        for number in range(opening + 1, end):
+            match = C_CONTROL.match(clean[number])
+            if match and len(match.group(1)) // 4 > NESTING:
+                tree.report(path, number + 1, "nesting",
+                            f"{name}: {len(match.group(1)) // 4} levels, limit {NESTING}")
+    if len(lines) < 2 or not lines[1].startswith(("/*", "//")):
+        tree.report(path, 2, "file-comment", "no comment says what the file is for")
+
+
+def python_depth(node, depth=0):
+    blocks = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
+    deepest = depth
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        chained = isinstance(node, ast.If) and isinstance(child, ast.If) and \
+            node.orelse == [child] and child.col_offset == node.col_offset
+        inner = depth + (isinstance(child, blocks) and not chained)
+        deepest = max(deepest, python_depth(child, inner))
+    return deepest
+
+
+def check_python(tree, path, text):
+    try:
+        module = ast.parse(text)
+    except SyntaxError as error:
+        tree.report(path, error.lineno or 1, "python-syntax", str(error))
+        return
+    for node in ast.walk(module):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        length = node.end_lineno - node.lineno + 1
+        # Keyword-only parameters carry their names at every call, so they are not counted.
+        names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+        count = len([name for name in names if name not in ("self", "cls")])
+        depth = python_depth(node)
+        if length > FUNCTION_LINES:
+            tree.report(path, node.lineno, "function-lines",
+                        f"{node.name}: {length} lines, limit {FUNCTION_LINES}")
+        if count > PARAMETERS and path.suffix != ".pyi":
+            tree.report(path, node.lineno, "parameters",
+                        f"{node.name}: {count}, limit {PARAMETERS}")
+        if depth > NESTING:
+            tree.report(path, node.lineno, "nesting",
+                        f"{node.name}: {depth} levels, limit {NESTING}")
+
+
+def layer_of(path):
+    """The row of INCLUDES that a file belongs to, or None: tests may include anything."""
+    for folder in (path.parent, *path.parent.parents):
+        if str(folder) in INCLUDES:
+            return str(folder)
+    return None
+
+
+def check_includes(tree, path, lines):
+    layer = layer_of(path)
+    if layer is None:
+        return
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        name = Path(match.group(1) or match.group(2)).name
+        target = tree.folder_of.get(name)
+        if target and target != layer and target not in INCLUDES[layer]:
+            tree.report(path, number, "include", f"{layer} may not use {name} of {target}")
+
+
+def check_names(tree):
+    first = {}
+    for path in tree.files:
+        if path.suffix not in C_FILES:
+            continue
+        if path.name in first:
+            tree.report(path, 1, "file-name", f"also the name of {first[path.name]}")
+        first.setdefault(path.name, path)
+        if path.suffix in (".h", ".hpp"):
+            tree.folder_of[path.name] = layer_of(path)
+
+
+def check(root, exceptions):
+    """All violations outside the exceptions, and exceptions that nothing needs."""
+    tree = Tree(root)
+    check_names(tree)
+    for path in tree.files:
+        text = (tree.root / path).read_text(errors="replace")
+        lines = text.split("\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        check_text(tree, path, lines)
+        if path.suffix in C_FILES:
+            check_c(tree, path, lines)
+            check_includes(tree, path, lines)
+        elif path.suffix in (".py", ".pyi"):
+            check_python(tree, path, text)
+    used = {(path, rule) for path, _, rule, _ in tree.found}
+    left = [entry for entry in tree.found if (entry[0], entry[2]) not in exceptions]
+    left += [(path, 1, "exception", f"{rule}: listed in tidy.py, but not needed")
+             for path, rule in exceptions if (path, rule) not in used]
+    return sorted(left)
+
+
+C_START = "/* SPDX-License-Identifier: MIT */\n/* A file. */\n"
+GOOD = C_START + """
+static int sum(int a, int b)
+{
+    for (int i = 0; i < b; i++) {
+        if (a > 3) {
+            while (a--)
+                b++; /* "if (" in a comment or a string is no level */
+        }
+    }
+    return a + b;
+}
+"""
+DEEP = GOOD.replace("            while (a--)\n                b++;",
+                    "            while (a--) {\n                if (b)\n                    b++;\n"
+                    "            }\n           ")
+PYTHON_START = "# SPDX-License-Identifier: MIT\n"
+PLANTED = [
+    ("file-lines", "tools/a.c", GOOD + "int x;\n" * 600),
+    ("columns", "tools/a.c", GOOD + "int " + "x" * 100 + ";\n"),
+    ("spdx", "tools/a.c", "/* no licence */\n/* A file. */\n"),
+    ("file-comment", "tools/a.c", "/* SPDX-License-Identifier: MIT */\nint x;\n"),
+    ("unfinished", "tools/a.c", GOOD + "/* TO" "DO: finish */\n"),
+    ("machine-path", "docs/a.md", "see /" + "home/somebody/annot\n"),
+    ("function-lines", "tools/a.c", C_START + "int f(void)\n{\n" + "    f();\n" * 70 + "}\n"),
+    ("parameters", "tools/a.c",
+     C_START + "int f(int a, int b, int c, int d, int e,\n      int (*g)(int, int))\n{\n}\n"),
+    ("nesting", "tools/a.c", DEEP),
+    ("include", "collector/model/a.c", C_START + '#include "base.h"\n#include "shape.h"\n'),
+    ("include", "pyannot/src/a.c", C_START + "#include \"shape.h\"\n"),
+    ("file-name", "collector/model/shape.h", C_START),
+    ("function-lines", "tests/a.py", PYTHON_START + "def f():\n" + "    f()\n" * 70),
+    ("parameters", "tests/a.py", PYTHON_START + "def f(a, b, c, d, e, g):\n    pass\n"),
+    ("nesting", "tests/a.py", PYTHON_START + "def f():\n    if 1:\n        for x in f():\n"
+     "            while x:\n                if x:\n                    pass\n"),
+]
+CLEAN = {
+    "tools/good.c": GOOD,
+    "collector/base/base.h": C_START,
+    "collector/export/shape.h": C_START,
+    "collector/export/export_x.c": C_START + '#include "base.h"\n#include "shape.h"\n',
+    "tests/good.py": PYTHON_START + "def f(a):\n    if a:\n        pass\n    elif f(a):\n"
+    "        pass\n    elif f(1):\n        pass\n    elif f(2):\n        pass\n",
+}
+
+
+def check_planted(files):
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            path = Path(root) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return check(root, {})
+
+
+def self_test():
+    failures = [f"clean tree: {entry}" for entry in check_planted(CLEAN)]
+    for rule, name, text in PLANTED:
+        found = check_planted({**CLEAN, name: text})
+        if [entry[2] for entry in found if entry[0] == name] != [rule] * len(found) or not found:
+            failures.append(f"{rule} planted in {name}, found {found}")
+    with tempfile.TemporaryDirectory() as root:
+        if [entry[2] for entry in check(root, {("a.c", "nesting"): "gone"})] != ["exception"]:
+            failures.append("an exception that nothing needs went unnoticed")
+    for failure in failures:
+        print(failure)
+    print(f"{len(PLANTED) + 2 - len(failures)} of {len(PLANTED) + 2} planted cases behave")
+    return 1 if failures else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    root = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    violations = check(root, EXCEPTIONS)
+    for path, line, rule, what in violations:
+        print(f"{path}:{line}: {rule}: {what}")
+    print(f"{len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
