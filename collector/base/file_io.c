@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops around read and write. SIGXFSZ is blocked in the calling thread while it writes, and taken
+ * off the queue if the write raised it. Thread-safety: yes. */
+#include "file_io.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+static int write_loop(int fd, const char *at, size_t size)
+{
+    while (size > 0) {
+        ssize_t count = write(fd, at, size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return count < 0 ? -errno : -EIO;
+        at += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+int file_write_all(int fd, const void *bytes, size_t size)
+{
+    sigset_t limit, before, pending;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    int error = write_loop(fd, bytes, size);
+    sigpending(&pending);
+    if (error == -EFBIG && !sigismember(&before, SIGXFSZ) && sigismember(&pending, SIGXFSZ))
+        sigtimedwait(&limit, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+ssize_t file_read_at(int fd, void *bytes, size_t size, uint64_t offset)
+{
+    size_t got = 0;
+    while (got < size) {
+        ssize_t count = pread(fd, (char *)bytes + got, size - got, (off_t)(offset + got));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -errno;
+        if (count == 0)
+            break;
+        got += (size_t)count;
+    }
+    return (ssize_t)got;
+}

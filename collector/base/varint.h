@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Integers of variable length: seven bits a byte, least significant first, the top bit set on all
+ * but the last (LEB128); signed ones in zigzag order. Thread-safety: pure functions. */
+#ifndef ANNOT_VARINT_H
+#define ANNOT_VARINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { VARINT_MAX = 10 };
+
+static inline uint64_t zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t value)
+{
+    return (int64_t)(value >> 1 ^ (0 - (value & 1)));
+}
+
+/* Writes at most VARINT_MAX bytes; returns the end. */
+static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* A place in foreign bytes. Reading past the end gives 0 and sets `at` to NULL, which sticks. */
+struct varint_reader {
+    const uint8_t *at, *end;
+};
+
+static inline uint64_t varint_get(struct varint_reader *reader)
+{
+    uint64_t value = 0;
+    if (!reader->at)
+        return 0;
+    for (unsigned shift = 0; shift < 64 && reader->at < reader->end; shift += 7) {
+        uint8_t byte = *reader->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return value;
+    }
+    reader->at = NULL;
+    return 0;
+}
+
+static inline int64_t varint_get_signed(struct varint_reader *reader)
+{
+    return unzigzag(varint_get(reader));
+}
+
+#endif
