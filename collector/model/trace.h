@@ -103,6 +103,9 @@ void trace_destroy(struct trace *trace);
  * NUL). Returns 0 for length 0; -ENOMEM as a negative number. Ordinals fit 31 bits. */
 int64_t trace_string_add(struct trace *trace, const char *bytes, size_t length);
 
+/* Always a new ordinal, even for a text that is there: for readers, whose ordinals are given. */
+int64_t trace_string_append(struct trace *trace, const char *bytes, size_t length);
+
 /* Never NULL: an unknown ordinal gives "<unknown name N>". Valid until the trace is destroyed. */
 const struct trace_string *trace_string(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_string_count(const struct trace *trace);

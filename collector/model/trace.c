@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables behind trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
+#include "trace.h"
+
+#include "strtab.h"
+#include "utf8.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNKNOWN_NAMES_MAX = 65536 }; /* foreign ordinals must not fill the memory */
+
+struct trace {
+    struct strtab strings;
+    struct strtab *unknown; /* texts for ordinals that are not there, made on demand */
+    VEC(struct trace_process) processes;
+    VEC(struct trace_thread) threads;
+    VEC(struct trace_refusal) refusals;
+    struct trace_session session;
+};
+
+const char *loss_name(enum loss loss)
+{
+    static const char *const names[LOSS_COUNT] = {
+        [LOSS_POOL_FULL] = "buffer full",
+        [LOSS_NO_MEMORY] = "shared memory full",
+        [LOSS_THREAD_LIMIT] = "too many threads",
+        [LOSS_INTERRUPTED] = "signal handler interrupted a record",
+        [LOSS_COLLECTOR_LATE] = "collector not scheduled",
+        [LOSS_OVERWRITTEN] = "overwritten by newer records",
+        [LOSS_CORRUPT] = "damaged data",
+        [LOSS_TOO_LARGE] = "record too large",
+    };
+    return (unsigned)loss < LOSS_COUNT ? names[loss] : "unknown cause";
+}
+
+struct trace *trace_create(void)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    if (!trace)
+        return NULL;
+    trace->unknown = calloc(1, sizeof(*trace->unknown));
+    trace->session.command_status = -1;
+    if (trace->unknown && strtab_add(&trace->strings, "", 0) == 0)
+        return trace;
+    trace_destroy(trace);
+    return NULL;
+}
+
+void trace_destroy(struct trace *trace)
+{
+    if (!trace)
+        return;
+    strtab_free(&trace->strings);
+    vec_free(&trace->processes);
+    vec_free(&trace->threads);
+    vec_free(&trace->refusals);
+    if (trace->unknown)
+        strtab_free(trace->unknown);
+    free(trace->unknown);
+    free(trace);
+}
+
+typedef int64_t strtab_put_fn(struct strtab *table, const char *bytes, size_t length);
+
+/* Puts text as it is, or repaired. */
+static int64_t put_text(struct trace *trace, const char *bytes, size_t length, strtab_put_fn *put)
+{
+    if (utf8_is_text(bytes, length))
+        return put(&trace->strings, bytes, length);
+    char *repaired = malloc(length * 3);
+    if (!repaired)
+        return -ENOMEM;
+    int64_t ordinal = put(&trace->strings, repaired, utf8_repair(bytes, length, repaired));
+    free(repaired);
+    return ordinal;
+}
+
+int64_t trace_string_add(struct trace *trace, const char *bytes, size_t length)
+{
+    return length == 0 ? 0 : put_text(trace, bytes, length, strtab_add);
+}
+
+int64_t trace_string_append(struct trace *trace, const char *bytes, size_t length)
+{
+    return put_text(trace, bytes, length, strtab_append);
+}
+
+static const struct trace_string *as_string(const struct strtab *table, uint32_t ordinal)
+{
+    _Static_assert(sizeof(struct trace_string) == sizeof(struct strtab_entry), "one layout");
+    return (const struct trace_string *)strtab_get(table, ordinal);
+}
+
+static const struct trace_string *unknown_string(struct strtab *unknown, uint32_t ordinal)
+{
+    static const struct trace_string any = {"<unknown name>", 14};
+    char text[32];
+    if (unknown->count >= UNKNOWN_NAMES_MAX)
+        return &any;
+    int length = snprintf(text, sizeof(text), "<unknown name %u>", ordinal);
+    int64_t index = strtab_add(unknown, text, (size_t)length);
+    return index < 0 ? &any : as_string(unknown, (uint32_t)index);
+}
+
+const struct trace_string *trace_string(const struct trace *trace, uint32_t ordinal)
+{
+    if (ordinal < trace->strings.count)
+        return as_string(&trace->strings, ordinal);
+    return unknown_string(trace->unknown, ordinal);
+}
+
+uint32_t trace_string_count(const struct trace *trace)
+{
+    return (uint32_t)trace->strings.count;
+}
+
+int64_t trace_process_add(struct trace *trace)
+{
+    struct trace_process process = {.revision = 1, .parent = -1};
+    int error = vec_push(&trace->processes, process);
+    return error ? error : (int64_t)trace->processes.count - 1;
+}
+
+int64_t trace_thread_add(struct trace *trace, uint32_t process)
+{
+    struct trace_thread thread = {.revision = 1, .process = process};
+    int error = vec_push(&trace->threads, thread);
+    return error ? error : (int64_t)trace->threads.count - 1;
+}
+
+int64_t trace_refusal_add(struct trace *trace, const struct trace_refusal *refusal)
+{
+    int error = vec_push(&trace->refusals, *refusal);
+    return error ? error : (int64_t)trace->refusals.count - 1;
+}
+
+struct trace_process *trace_process(struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->processes.count ? &trace->processes.items[ordinal] : NULL;
+}
+
+struct trace_thread *trace_thread(struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->threads.count ? &trace->threads.items[ordinal] : NULL;
+}
+
+const struct trace_process *trace_process_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->processes.count ? &trace->processes.items[ordinal] : NULL;
+}
+
+const struct trace_thread *trace_thread_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->threads.count ? &trace->threads.items[ordinal] : NULL;
+}
+
+const struct trace_refusal *trace_refusal_get(const struct trace *trace, uint32_t index)
+{
+    return index < trace->refusals.count ? &trace->refusals.items[index] : NULL;
+}
+
+uint32_t trace_process_count(const struct trace *trace)
+{
+    return (uint32_t)trace->processes.count;
+}
+
+uint32_t trace_thread_count(const struct trace *trace)
+{
+    return (uint32_t)trace->threads.count;
+}
+
+uint32_t trace_refusal_count(const struct trace *trace)
+{
+    return (uint32_t)trace->refusals.count;
+}
+
+struct trace_session *trace_session(struct trace *trace)
+{
+    return &trace->session;
+}
+
+const struct trace_session *trace_session_get(const struct trace *trace)
+{
+    return &trace->session;
+}
+
+int64_t trace_begin_ns(const struct trace *trace)
+{
+    return trace->session.begin_ns;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* What a human calls a process or a thread.
+ *
+ * A command line becomes the program, or for interpreters program and script. A forked child is
+ * "(worker N)" of the program it was forked from, counted by start among its like siblings; a
+ * worker of a worker is "(worker N.M)". Foreign recordings may hold cycles: every walk upwards is
+ * bounded. Thread-safety: reads the trace only. */
+#include "text.h"
+#include "trace.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WORD_SIZE = 4096, WORDS_MAX = 64, GENERATIONS_MAX = 8 };
+
+/* How a process came to be, as far as its label goes. */
+enum role {
+    ROLE_PROGRAM,
+    ROLE_FORKED,     /* runs what its parent ran              */
+    ROLE_SPAWNED,    /* multiprocessing, start method spawn   */
+    ROLE_FORKSERVER, /* multiprocessing's server of forks     */
+    ROLE_TRACKER,    /* multiprocessing's resource tracker    */
+};
+
+/* The next word of a command line as a shell would split it; false at the end. */
+static bool next_word(const char **at, char *word, size_t size)
+{
+    const char *p = *at;
+    char quote = '\0';
+    struct text text = text_init(word, size);
+    while (*p == ' ')
+        p++;
+    if (*p == '\0')
+        return false;
+    for (; *p != '\0' && (quote || *p != ' '); p++) {
+        if (quote ? *p == quote : *p == '\'' || *p == '"')
+            quote = quote ? '\0' : *p;
+        else if (*p == '\\' && quote != '\'' && p[1] != '\0')
+            text_add(&text, ++p, 1);
+        else
+            text_add(&text, p, 1);
+    }
+    *at = p;
+    return true;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_interpreter(const char *program)
+{
+    static const char *const names[] = {"python", "pypy", "perl", "ruby", "node", "bash", "dash"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strncmp(program, names[i], strlen(names[i])) == 0)
+            return true;
+    return strcmp(program, "sh") == 0;
+}
+
+static bool is_python(const char *program)
+{
+    return strncmp(program, "python", 6) == 0 || strncmp(program, "pypy", 4) == 0;
+}
+
+/* What follows the program's name: "script.py", "-m module", "-c", or nothing. */
+static void add_script(struct text *text, const char *rest, bool python)
+{
+    char word[WORD_SIZE];
+    for (int i = 0; i < WORDS_MAX && next_word(&rest, word, sizeof(word)); i++) {
+        if (word[0] != '-') {
+            text_format(text, " %s", base_name(word));
+            return;
+        }
+        if (strcmp(word, "-c") == 0 || strcmp(word, "-e") == 0) {
+            text_format(text, " %s", word);
+            return;
+        }
+        if (python && strcmp(word, "-m") == 0) {
+            if (next_word(&rest, word, sizeof(word)))
+                text_format(text, " -m %s", word);
+            return;
+        }
+        if (python && (strcmp(word, "-X") == 0 || strcmp(word, "-W") == 0))
+            next_word(&rest, word, sizeof(word));
+    }
+}
+
+static const char *string_of(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_string(trace, ordinal)->bytes;
+}
+
+/* The program without what multiprocessing passes to it. */
+static void add_program(struct text *text, const struct trace *trace,
+                        const struct trace_process *process, enum role role)
+{
+    char program[WORD_SIZE];
+    const char *rest = string_of(trace, process->cmdline);
+    if (process->cmdline && next_word(&rest, program, sizeof(program))) {
+        const char *name = base_name(program);
+        name += name[0] == '-' && name[1]; /* a login shell */
+        text_format(text, "%s", name);
+        if (role == ROLE_PROGRAM && is_interpreter(name))
+            add_script(text, rest, is_python(name));
+    } else if (process->comm) {
+        text_format(text, "%s", string_of(trace, process->comm));
+    } else {
+        text_format(text, "process %d", process->pid);
+    }
+}
+
+static const struct trace_process *parent_of(const struct trace *trace,
+                                             const struct trace_process *process)
+{
+    return process->parent < 0 ? NULL : trace_process_get(trace, (uint32_t)process->parent);
+}
+
+static enum role role_of(const struct trace *trace, const struct trace_process *process)
+{
+    const struct trace_process *parent = parent_of(trace, process);
+    if (process->forked && parent && (process->cmdline == 0 || process->cmdline == parent->cmdline))
+        return ROLE_FORKED;
+    const char *cmdline = string_of(trace, process->cmdline);
+    if (strstr(cmdline, "from multiprocessing.spawn import spawn_main"))
+        return ROLE_SPAWNED;
+    if (strstr(cmdline, "from multiprocessing.forkserver import main"))
+        return ROLE_FORKSERVER;
+    if (strstr(cmdline, "from multiprocessing.resource_tracker import main"))
+        return ROLE_TRACKER;
+    return ROLE_PROGRAM;
+}
+
+static int64_t start_of(const struct trace_process *process)
+{
+    return process->fork_ns ? process->fork_ns : process->start_ns;
+}
+
+/* 1 for the first of the unnamed children of the same parent that came to be in the same way. */
+static uint32_t number_among_siblings(const struct trace *trace, uint32_t ordinal, enum role role)
+{
+    const struct trace_process *self = trace_process_get(trace, ordinal);
+    uint32_t number = 1;
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *other = trace_process_get(trace, i);
+        if (other->parent != self->parent || other->name || i == ordinal)
+            continue;
+        bool before =
+            start_of(other) != start_of(self) ? start_of(other) < start_of(self) : i < ordinal;
+        number += before && role_of(trace, other) == role;
+    }
+    return number;
+}
+
+/* The chain of forked unnamed processes from `ordinal` up; at the end the one they stem from. */
+static uint32_t fork_chain(const struct trace *trace, uint32_t ordinal, uint32_t *chain)
+{
+    uint32_t length = 0;
+    chain[0] = ordinal;
+    while (length + 1 < GENERATIONS_MAX) {
+        const struct trace_process *process = trace_process_get(trace, chain[length]);
+        if (process->name || role_of(trace, process) != ROLE_FORKED)
+            break;
+        chain[++length] = (uint32_t)process->parent;
+    }
+    return length;
+}
+
+/* The label of a process that is not a forked worker. */
+static void add_own_label(struct text *text, const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_process *process = trace_process_get(trace, ordinal);
+    const struct trace_process *parent = parent_of(trace, process);
+    enum role role = role_of(trace, process);
+    if (process->name) {
+        text_format(text, "%s", string_of(trace, process->name));
+        return;
+    }
+    bool program_of_parent = role != ROLE_PROGRAM && role != ROLE_FORKED && parent &&
+                             role_of(trace, parent) == ROLE_PROGRAM;
+    if (program_of_parent && parent->name)
+        text_format(text, "%s", string_of(trace, parent->name));
+    else
+        add_program(text, trace, program_of_parent ? parent : process,
+                    program_of_parent ? ROLE_PROGRAM : role);
+    if (role == ROLE_SPAWNED && parent)
+        text_format(text, " (spawned worker %u)", number_among_siblings(trace, ordinal, role));
+    else if (role == ROLE_SPAWNED)
+        text_format(text, " (spawned worker)");
+    else if (role == ROLE_FORKSERVER)
+        text_format(text, " (forkserver)");
+    else if (role == ROLE_TRACKER)
+        text_format(text, " (resource tracker)");
+}
+
+size_t trace_process_label(const struct trace *trace, uint32_t process, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    uint32_t chain[GENERATIONS_MAX];
+    if (!trace_process_get(trace, process)) {
+        text_format(&text, "unknown process");
+        return text.length;
+    }
+    uint32_t length = fork_chain(trace, process, chain);
+    add_own_label(&text, trace, chain[length]);
+    for (uint32_t i = length; i-- > 0;)
+        text_format(&text, "%s%u%s", i + 1 == length ? " (worker " : ".",
+                    number_among_siblings(trace, chain[i], ROLE_FORKED), i == 0 ? ")" : "");
+    return text.length;
+}
+
+static void add_signal(struct text *text, int number)
+{
+    const char *name = NULL;
+#if defined(__GLIBC__)
+    name = sigabbrev_np(number);
+#endif
+    if (name)
+        text_format(text, "killed by SIG%s", name);
+    else
+        text_format(text, "killed by signal %d", number);
+}
+
+size_t trace_process_end_label(const struct trace *trace, uint32_t ordinal, char *buffer,
+                               size_t size)
+{
+    const struct trace_process *process = trace_process_get(trace, ordinal);
+    struct text text = text_init(buffer, size);
+    switch (process ? (enum process_end)process->end : PROCESS_VANISHED) {
+    case PROCESS_RUNNING:
+        text_format(&text, "still running");
+        break;
+    case PROCESS_EXITED:
+        text_format(&text, "exit %d", process->end_value);
+        break;
+    case PROCESS_SIGNALED:
+        add_signal(&text, process->end_value);
+        break;
+    case PROCESS_EXITED_ORDERLY:
+        text_format(&text, "exited");
+        break;
+    case PROCESS_EXEC:
+        text_format(&text, "exec");
+        break;
+    case PROCESS_VANISHED:
+    default:
+        text_format(&text, "ended, status unknown");
+        break;
+    }
+    return text.length;
+}
+
+size_t trace_thread_label(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    const struct trace_process *process = thread ? trace_process_get(trace, thread->process) : NULL;
+    if (!thread)
+        text_format(&text, "unknown thread");
+    else if (thread->name)
+        text_format(&text, "%s", string_of(trace, thread->name));
+    else if (process && thread->tid == process->ns_pid && thread->tid != 0)
+        text_format(&text, "main");
+    else if (thread->comm && (!process || thread->comm != process->comm))
+        text_format(&text, "%s", string_of(trace, thread->comm));
+    else if (thread->tid)
+        text_format(&text, "thread %d", thread->tid);
+    else
+        text_format(&text, "thread #%u", thread->serial);
+    return text.length;
+}
