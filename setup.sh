@@ -96,7 +96,7 @@ demo() {
     mkdir -p "$out"
     say "recording examples/pipeline"
     PYTHONPATH=$BUILD/pyannot "$annot" record --force -o "$out/pipeline.annot" -- \
-        python3 examples/pipeline/pipeline.py --output "$out/pipeline.txt"
+        python3 examples/pipeline/pipeline.py --output "$out/pipeline"
     say "report"
     "$annot" report "$out/pipeline.annot"
     "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.pftrace"

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* annotated_function: calls a function inside a range. It takes the place of the function it
+ * wraps: it binds as a method, can be weakly referenced, pickles by its name, and carries the
+ * function's metadata in its __dict__ (set by functools.update_wrapper).
+ * Threads: constant after creation. */
+#include "emit.h"
+#include "state.h"
+#include "types.h"
+
+struct function {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject *wrapped;
+    struct annotation *annotation;
+    PyObject *dict;
+    PyObject *weak_references;
+};
+
+/* A pop without its push, or the reverse, if recording began or ended in between, is prevented by
+ * `on` and by the gate inside annot_pop. */
+static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
+                                     PyObject *names)
+{
+    struct function *function = (struct function *)self;
+    bool on = annot_enabled();
+    if (on)
+        emit_push(function->annotation);
+    PyObject *result = PyObject_Vectorcall(function->wrapped, args, flags, names);
+    if (on)
+        annot_pop();
+    return result;
+}
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    struct state *state = PyType_GetModuleState(type);
+    PyObject *annotation, *wrapped;
+    (void)keywords;
+    if (!state_is_alive(state) || !PyArg_ParseTuple(args, "O!O:annotated_function",
+                                                    state->annotate_type, &annotation, &wrapped))
+        return NULL;
+    if (!PyCallable_Check(wrapped)) {
+        PyErr_Format(PyExc_TypeError, "function must be callable, not %.100s",
+                     Py_TYPE(wrapped)->tp_name);
+        return NULL;
+    }
+    struct function *function = (struct function *)type->tp_alloc(type, 0);
+    if (function == NULL)
+        return NULL;
+    function->vectorcall = function_vectorcall;
+    function->wrapped = Py_NewRef(wrapped);
+    function->annotation = (struct annotation *)Py_NewRef(annotation);
+    return (PyObject *)function;
+}
+
+static int function_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct function *function = (struct function *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(function->wrapped);
+    Py_VISIT(function->dict);
+    return 0;
+}
+
+static int function_clear(PyObject *self)
+{
+    struct function *function = (struct function *)self;
+    Py_CLEAR(function->dict);
+    return 0;
+}
+
+static void function_dealloc(PyObject *self)
+{
+    struct function *function = (struct function *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (function->weak_references != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_XDECREF(function->wrapped);
+    Py_XDECREF(function->annotation);
+    Py_XDECREF(function->dict);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *function_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    if (object == NULL || object == Py_None)
+        return Py_NewRef(self);
+    return PyMethod_New(self, object);
+}
+
+static PyObject *function_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<annotated %R>", ((struct function *)self)->wrapped);
+}
+
+/* A str means: a global of this name, as for any function. */
+static PyObject *function_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", function_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(struct function, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct function, weak_references), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct function, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, function_new},
+    {Py_tp_traverse, function_traverse},
+    {Py_tp_clear, function_clear},
+    {Py_tp_dealloc, function_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, function_get},
+    {Py_tp_repr, function_repr},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pyannot._native.annotated_function",
+    .basicsize = sizeof(struct function),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = slots,
+};
+
+PyTypeObject *function_type_create(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}
