@@ -79,6 +79,22 @@ struct event {
     int64_t end_ns; /* EVENT_LOST */
 };
 
+/* Open pushed ranges of the thread after an event, when `depth` were open before it. */
+static inline uint64_t event_depth_after(const struct event *event, uint64_t depth)
+{
+    switch (event->kind) {
+    case EVENT_PUSH:
+        return depth + 1;
+    case EVENT_POP:
+    case EVENT_LOST:
+        return event->depth;
+    case EVENT_EDGE:
+        return 0;
+    default:
+        return depth;
+    }
+}
+
 /* Where a batch comes from: enough to tell, after a crash of the collector, which committed
  * records are in the file already. */
 struct batch_source {

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* Events to columns. Invariant: every section has room for a whole batch of the widest events
+ * before its first event is written, so the inner loop checks nothing. Thread-safety: none. */
+#include "event_code.h"
+#include "format.h"
+#include "varint.h"
+#include "vec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLOT_COUNT = STORE_SHAPES_MAX * 2,
+    TOKEN_MAX = 2,
+    TIME_MAX = 8,
+    SHAPE_SIZE_MAX = 4 + 4 * VARINT_MAX,
+    EXTRAS_MAX = SHAPE_SIZE_MAX + 4 * VARINT_MAX,
+    BATCH_SIZE_MAX = 8 * VARINT_MAX,
+};
+
+/* The bytes of struct event from `kind` to `color`, with the fields mask in place of has_color. */
+struct shape_key {
+    uint8_t kind, level, value_kind, fields;
+    uint32_t name, domain, category, color;
+};
+
+_Static_assert(sizeof(struct shape_key) == 20, "no padding");
+
+struct shape {
+    struct shape_key key;
+    uint32_t slot; /* in `slots` */
+    uint64_t last_value;
+};
+
+struct section {
+    uint8_t *bytes;
+    size_t size, capacity;
+};
+
+struct event_encoder {
+    struct section batches, tokens, controls, times, extras;
+    uint64_t event_count;
+    int64_t first_ns, last_ns;
+    int64_t last_batch_ns;
+    uint64_t last_id;
+    uint32_t last_shape_name;
+    uint32_t shape_count; /* index 0 is no shape: token 0 means a new one */
+    struct shape shapes[STORE_SHAPES_MAX];
+    uint16_t slots[SLOT_COUNT]; /* index of a shape; 0 = free */
+};
+
+static void restart(struct event_encoder *encoder)
+{
+    for (uint32_t i = 1; i < encoder->shape_count; i++)
+        encoder->slots[encoder->shapes[i].slot] = 0;
+    encoder->batches.size = encoder->tokens.size = encoder->controls.size = 0;
+    encoder->times.size = encoder->extras.size = 0;
+    encoder->event_count = 0;
+    encoder->first_ns = INT64_MAX;
+    encoder->last_ns = INT64_MIN;
+    encoder->last_batch_ns = 0;
+    encoder->last_id = 0;
+    encoder->last_shape_name = 0;
+    encoder->shape_count = 1;
+}
+
+struct event_encoder *event_encoder_create(void)
+{
+    struct event_encoder *encoder = calloc(1, sizeof(*encoder));
+    if (encoder)
+        restart(encoder);
+    return encoder;
+}
+
+void event_encoder_destroy(struct event_encoder *encoder)
+{
+    if (!encoder)
+        return;
+    free(encoder->batches.bytes);
+    free(encoder->tokens.bytes);
+    free(encoder->controls.bytes);
+    free(encoder->times.bytes);
+    free(encoder->extras.bytes);
+    free(encoder);
+}
+
+static int reserve(struct section *section, size_t extra)
+{
+    return vec_grow((void **)&section->bytes, &section->capacity, section->size + extra, 1);
+}
+
+static int reserve_batch(struct event_encoder *encoder, size_t count)
+{
+    if (reserve(&encoder->batches, BATCH_SIZE_MAX) != 0 ||
+        reserve(&encoder->tokens, count * TOKEN_MAX) != 0 ||
+        reserve(&encoder->controls, count / 4 + 1) != 0 ||
+        reserve(&encoder->times, (count + 1) * TIME_MAX) != 0 ||
+        reserve(&encoder->extras, count * EXTRAS_MAX) != 0)
+        return -ENOMEM;
+    return 0;
+}
+
+static uint8_t fields_of(const struct event *event, uint64_t depth)
+{
+    uint8_t fields = event->has_color ? STORE_FIELD_COLOR : 0;
+    if (event->value_kind != VALUE_NONE)
+        fields |= STORE_FIELD_VALUE;
+    switch (event->kind) {
+    case EVENT_POP:
+        return fields | (event->depth + 1 == depth ? STORE_FIELD_DEPTH_IMPLIED : STORE_FIELD_DEPTH);
+    case EVENT_START:
+    case EVENT_END:
+        return fields | STORE_FIELD_ID;
+    case EVENT_LOST:
+        return fields | STORE_FIELD_DEPTH | STORE_FIELD_END | STORE_FIELD_VALUE;
+    default:
+        return fields;
+    }
+}
+
+static uint32_t hash_key(const struct shape_key *key)
+{
+    uint64_t low, high;
+    uint32_t color = key->color;
+    memcpy(&low, key, 8);
+    memcpy(&high, &key->domain, 8);
+    uint64_t hash = (low ^ color) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 29 ^ high) * UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)(hash >> 40);
+}
+
+static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const struct shape_key *key)
+{
+    *at++ = key->kind;
+    *at++ = key->level;
+    *at++ = key->value_kind;
+    *at++ = key->fields;
+    at = varint_put(at, zigzag((int64_t)key->name - encoder->last_shape_name));
+    at = varint_put(at, key->domain);
+    at = varint_put(at, key->category);
+    if (key->fields & STORE_FIELD_COLOR)
+        at = varint_put(at, key->color);
+    encoder->last_shape_name = key->name;
+    return at;
+}
+
+/* The index of a shape that is known in this chunk, or 0 and the free slot. */
+static uint32_t find_shape(const struct event_encoder *encoder, const struct shape_key *key,
+                           uint32_t *ret_slot)
+{
+    uint32_t slot = hash_key(key) % SLOT_COUNT;
+    while (encoder->slots[slot] != 0) {
+        uint32_t index = encoder->slots[slot];
+        if (memcmp(&encoder->shapes[index].key, key, sizeof(*key)) == 0)
+            return index;
+        slot = (slot + 1) % SLOT_COUNT;
+    }
+    *ret_slot = slot;
+    return 0;
+}
+
+static void learn_shape(struct event_encoder *encoder, const struct shape_key *key, uint32_t slot)
+{
+    if (encoder->shape_count == STORE_SHAPES_MAX)
+        return;
+    encoder->slots[slot] = (uint16_t)encoder->shape_count;
+    encoder->shapes[encoder->shape_count++] = (struct shape){.key = *key, .slot = slot};
+}
+
+static uint8_t *put_token(uint8_t *at, uint32_t index)
+{
+    if (index < STORE_TOKEN_WIDE) {
+        *at++ = (uint8_t)index;
+        return at;
+    }
+    index -= STORE_TOKEN_WIDE;
+    *at++ = (uint8_t)(STORE_TOKEN_WIDE + (index >> 8));
+    *at++ = (uint8_t)index;
+    return at;
+}
+
+static uint8_t *put_value(uint8_t *at, uint8_t kind, uint64_t value, uint64_t last)
+{
+    if (kind == VALUE_DOUBLE)
+        return varint_put(at, __builtin_bswap64(value ^ last));
+    return varint_put(at, zigzag((int64_t)(value - last)));
+}
+
+/* A new shape is written before the extras of its first event; its values start from 0. */
+static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const struct event *event,
+                           uint8_t fields, uint64_t *last_value)
+{
+    if (fields & STORE_FIELD_DEPTH)
+        at = varint_put(at, event->depth);
+    if (fields & STORE_FIELD_ID) {
+        at = varint_put(at, zigzag((int64_t)(event->id - encoder->last_id)));
+        encoder->last_id = event->id;
+    }
+    if (fields & STORE_FIELD_END)
+        at = varint_put(at, zigzag((int64_t)((uint64_t)event->end_ns - (uint64_t)event->time_ns)));
+    if (fields & STORE_FIELD_VALUE) {
+        at = put_value(at, event->value_kind, event->value.uint64, *last_value);
+        *last_value = event->value.uint64;
+    }
+    return at;
+}
+
+static void put_time(struct event_encoder *encoder, uint64_t index, uint64_t delta)
+{
+    static const uint8_t lengths[4] = {1, 2, 3, 8};
+    unsigned length_class = (delta > 0xff) + (delta > 0xffff) + (delta > 0xffffff);
+    uint8_t *control = &encoder->controls.bytes[index / 4];
+    unsigned shift = index % 4 * 2;
+    *control = (uint8_t)((shift ? *control : 0) | length_class << shift);
+    memcpy(encoder->times.bytes + encoder->times.size, &delta, 8);
+    encoder->times.size += lengths[length_class];
+}
+
+static void put_event(struct event_encoder *encoder, const struct event *event, uint64_t depth)
+{
+    uint32_t slot = 0;
+    uint64_t zero = 0;
+    struct shape_key key;
+    memcpy(&key, &event->kind, sizeof(key));
+    key.fields = fields_of(event, depth);
+    if (!event->has_color)
+        key.color = 0;
+    uint32_t index = find_shape(encoder, &key, &slot);
+    uint8_t *tokens = encoder->tokens.bytes + encoder->tokens.size;
+    encoder->tokens.size = (size_t)(put_token(tokens, index) - encoder->tokens.bytes);
+    if (index != 0 && !(key.fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED)))
+        return;
+    uint8_t *extras = encoder->extras.bytes + encoder->extras.size;
+    uint64_t *last_value = index ? &encoder->shapes[index].last_value : &zero;
+    if (index == 0) {
+        extras = put_shape(encoder, extras, &key);
+        learn_shape(encoder, &key, slot);
+    }
+    extras = put_extras(encoder, extras, event, key.fields, last_value);
+    if (index == 0 && encoder->slots[slot] != 0)
+        encoder->shapes[encoder->slots[slot]].last_value = zero;
+    encoder->extras.size = (size_t)(extras - encoder->extras.bytes);
+}
+
+static void put_batch(struct event_encoder *encoder, const struct event_batch *batch,
+                      const struct thread_state *state)
+{
+    int64_t first_ns = batch->count ? batch->events[0].time_ns : encoder->last_batch_ns;
+    uint8_t *at = encoder->batches.bytes + encoder->batches.size;
+    at = varint_put(at, batch->thread);
+    at = varint_put(at, batch->count);
+    at = varint_put(at, batch->source.sequence);
+    at = varint_put(at, batch->source.begin_offset);
+    at = varint_put(at, zigzag((int64_t)batch->source.end_offset - batch->source.begin_offset));
+    at = varint_put(at, state->next_index);
+    at = varint_put(at, state->depth);
+    at = varint_put(at, zigzag((int64_t)((uint64_t)first_ns - (uint64_t)encoder->last_batch_ns)));
+    encoder->batches.size = (size_t)(at - encoder->batches.bytes);
+    encoder->last_batch_ns = first_ns;
+}
+
+int event_encoder_add(struct event_encoder *encoder, const struct event_batch *batch,
+                      struct thread_state *state)
+{
+    assert(batch->count <= STORE_BATCH_MAX / 2);
+    if (reserve_batch(encoder, batch->count) != 0)
+        return -ENOMEM;
+    put_batch(encoder, batch, state);
+    int64_t last_ns = encoder->last_batch_ns;
+    uint64_t depth = state->depth;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct event *event = &batch->events[i];
+        int64_t time_ns = event->time_ns;
+        put_time(encoder, encoder->event_count++, (uint64_t)time_ns - (uint64_t)last_ns);
+        put_event(encoder, event, depth);
+        depth = event_depth_after(event, depth);
+        encoder->first_ns = time_ns < encoder->first_ns ? time_ns : encoder->first_ns;
+        encoder->last_ns = time_ns > encoder->last_ns ? time_ns : encoder->last_ns;
+        last_ns = time_ns;
+    }
+    encoder->controls.size = (encoder->event_count + 3) / 4;
+    state->depth = depth;
+    state->next_index += batch->count;
+    return 0;
+}
+
+size_t event_encoder_size(const struct event_encoder *encoder)
+{
+    return encoder->batches.size == 0
+               ? 0
+               : sizeof(struct store_events_header) + encoder->batches.size + encoder->tokens.size +
+                     encoder->controls.size + encoder->times.size + encoder->extras.size;
+}
+
+uint64_t event_encoder_count(const struct event_encoder *encoder)
+{
+    return encoder->event_count;
+}
+
+void event_encoder_span(const struct event_encoder *encoder, int64_t *ret_first_ns,
+                        int64_t *ret_last_ns)
+{
+    *ret_first_ns = encoder->event_count ? encoder->first_ns : 0;
+    *ret_last_ns = encoder->event_count ? encoder->last_ns : 0;
+}
+
+static uint8_t *copy_section(uint8_t *at, const struct section *section)
+{
+    if (section->size)
+        memcpy(at, section->bytes, section->size);
+    return at + section->size;
+}
+
+void event_encoder_take(struct event_encoder *encoder, uint8_t *payload)
+{
+    struct store_events_header header = {
+        .event_count = (uint32_t)encoder->event_count,
+        .batches_size = (uint32_t)encoder->batches.size,
+        .tokens_size = (uint32_t)encoder->tokens.size,
+        .controls_size = (uint32_t)encoder->controls.size,
+        .times_size = (uint32_t)encoder->times.size,
+        .extras_size = (uint32_t)encoder->extras.size,
+    };
+    memcpy(payload, &header, sizeof(header));
+    uint8_t *at = payload + sizeof(header);
+    at = copy_section(at, &encoder->batches);
+    at = copy_section(at, &encoder->tokens);
+    at = copy_section(at, &encoder->controls);
+    at = copy_section(at, &encoder->times);
+    copy_section(at, &encoder->extras);
+    restart(encoder);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a recording: all definitions first, then batch by batch.
+ *
+ * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread and 72 a chunk of events.
+ * Where a damaged chunk took events of a thread, the next batch of that thread tells how many, and
+ * an EVENT_LOST of cause LOSS_CORRUPT stands in their place. Thread-safety: none. */
+#include "reader.h"
+
+#include "chunk.h"
+#include "definitions.h"
+#include "event_code.h"
+#include "scan.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct thread_position {
+    struct thread_state state;
+    int64_t last_ns;
+};
+
+struct events_chunk {
+    struct scan_chunk chunk;
+    bool damage_noted;
+};
+
+struct store_reader {
+    int fd;
+    struct scan scan;
+    struct trace *trace;
+    struct chunk_buffer buffer;
+    struct event_decoder *decoder;
+    VEC(struct events_chunk) chunks;
+    size_t next_chunk;
+    bool in_chunk;
+    struct thread_position *threads;
+    struct store_info info;
+    /* A batch that waits behind the EVENT_LOST made for it. */
+    struct event lost;
+    struct event_batch waiting;
+    bool has_waiting;
+};
+
+static int read_definitions(struct store_reader *reader, const struct scan_chunk *chunk,
+                            struct definitions_holes *holes)
+{
+    const uint8_t *payload;
+    const char *reason = "malformed definitions";
+    int error =
+        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
+    if (!error) {
+        reason = "malformed definitions";
+        error = definitions_apply(reader->trace, holes, payload, chunk->header.raw_size);
+    }
+    if (error != -EBADMSG)
+        return error;
+    return scan_add_damage(&reader->scan, chunk->offset,
+                           sizeof(chunk->header) + chunk->header.stored_size, reason);
+}
+
+static int take_chunk(struct store_reader *reader, const struct scan_chunk *chunk,
+                      struct definitions_holes *holes)
+{
+    reader->info.chunk_count++;
+    reader->info.raw_bytes += chunk->header.raw_size;
+    if (chunk->header.type == STORE_CHUNK_DEFINITIONS)
+        return read_definitions(reader, chunk, holes);
+    if (chunk->header.type != STORE_CHUNK_EVENTS)
+        return 0;
+    reader->info.event_count += chunk->header.count;
+    return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
+}
+
+/* The first pass: headers of all chunks, payloads of definitions. */
+static int read_outline(struct store_reader *reader)
+{
+    struct definitions_holes holes = {0};
+    struct scan_chunk chunk;
+    int status = scan_start(&reader->scan, reader->fd);
+    while (status == 0 && (status = scan_next(&reader->scan, &chunk)) == 1)
+        status = take_chunk(reader, &chunk, &holes);
+    if (status)
+        return status;
+    reader->info.file_bytes = reader->scan.file_size;
+    reader->info.major = reader->scan.header.major;
+    reader->info.minor = reader->scan.header.minor;
+    reader->info.complete = reader->scan.ended;
+    if (reader->scan.ended)
+        return 0;
+    return scan_add_damage(&reader->scan, reader->scan.file_size, 0,
+                           "no end mark: the recording was cut or not completed");
+}
+
+static int prepare(struct store_reader *reader)
+{
+    reader->trace = trace_create();
+    reader->decoder = event_decoder_create();
+    if (!reader->trace || !reader->decoder)
+        return -ENOMEM;
+    int error = read_outline(reader);
+    if (error)
+        return error;
+    reader->threads =
+        calloc((size_t)trace_thread_count(reader->trace) + 1, sizeof(*reader->threads));
+    return reader->threads ? 0 : -ENOMEM;
+}
+
+int store_reader_open(const char *path, struct store_reader **ret_reader)
+{
+    struct store_reader *reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        return -ENOMEM;
+    reader->fd = open(path, O_RDONLY | O_CLOEXEC);
+    int error = reader->fd < 0 ? -errno : prepare(reader);
+    if (error) {
+        store_reader_close(reader);
+        return error;
+    }
+    *ret_reader = reader;
+    return 0;
+}
+
+void store_reader_close(struct store_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->fd >= 0)
+        close(reader->fd);
+    scan_free(&reader->scan);
+    trace_destroy(reader->trace);
+    chunk_buffer_free(&reader->buffer);
+    event_decoder_destroy(reader->decoder);
+    vec_free(&reader->chunks);
+    free(reader->threads);
+    free(reader);
+}
+
+/* Notes the damage of the chunk at hand, once. */
+static int note_damage(struct store_reader *reader, const char *reason)
+{
+    struct events_chunk *at = &reader->chunks.items[reader->next_chunk - 1];
+    if (at->damage_noted)
+        return 0;
+    at->damage_noted = true;
+    return scan_add_damage(&reader->scan, at->chunk.offset,
+                           sizeof(at->chunk.header) + at->chunk.header.stored_size, reason);
+}
+
+/* Loads the next chunk: 1, 0 at the end, -errno. A damaged one is noted and left. */
+static int open_chunk(struct store_reader *reader)
+{
+    if (reader->next_chunk == reader->chunks.count)
+        return 0;
+    const struct scan_chunk *chunk = &reader->chunks.items[reader->next_chunk++].chunk;
+    const uint8_t *payload;
+    const char *reason = NULL;
+    int error =
+        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
+    if (!error) {
+        reason = "malformed events";
+        error = event_decoder_start(reader->decoder, payload, chunk->header.raw_size);
+    }
+    reader->in_chunk = !error;
+    if (error == -EBADMSG)
+        error = note_damage(reader, reason);
+    return error ? error : 1;
+}
+
+/* Events of this thread are missing before `batch`: an EVENT_LOST says so, the batch waits. */
+static void insert_lost(struct store_reader *reader, const struct thread_position *position,
+                        const struct batch_before *before, struct event_batch *batch)
+{
+    int64_t end_ns = batch->count ? batch->events[0].time_ns : position->last_ns;
+    reader->lost = (struct event){
+        .kind = EVENT_LOST,
+        .level = LOSS_CORRUPT,
+        .thread = batch->thread,
+        .time_ns = position->state.next_index ? position->last_ns : end_ns,
+        .end_ns = end_ns,
+        .depth = before->depth,
+        .value.uint64 = before->first_index - position->state.next_index,
+    };
+    reader->waiting = *batch;
+    reader->has_waiting = true;
+    batch->count = 1;
+    batch->events = &reader->lost;
+    batch->source.end_offset = batch->source.begin_offset;
+}
+
+/* 1, or 0 if the batch's thread is not known. */
+static int deliver(struct store_reader *reader, struct event_batch *batch,
+                   const struct batch_before *before)
+{
+    if (batch->thread >= trace_thread_count(reader->trace))
+        return 0;
+    struct thread_position *position = &reader->threads[batch->thread];
+    struct thread_position old = *position;
+    position->state.next_index = before->first_index + before->stored_count;
+    position->state.depth = before->depth_after;
+    if (batch->count)
+        position->last_ns = batch->events[batch->count - 1].time_ns;
+    if (before->first_index > old.state.next_index)
+        insert_lost(reader, &old, before, batch);
+    return 1;
+}
+
+/* The next batch as it is stored: 1, 0 at the end, -errno. */
+static int next_stored(struct store_reader *reader, struct event_batch *batch,
+                       struct batch_before *before)
+{
+    for (;;) {
+        while (!reader->in_chunk) {
+            int status = open_chunk(reader);
+            if (status != 1)
+                return status;
+        }
+        int status = event_decoder_next(reader->decoder, batch, before);
+        if (status == 1 || status == -ENOMEM)
+            return status;
+        reader->in_chunk = false;
+        if (status == -EBADMSG && note_damage(reader, "malformed events") != 0)
+            return -ENOMEM;
+    }
+}
+
+int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch)
+{
+    struct batch_before before;
+    if (reader->has_waiting) {
+        *ret_batch = reader->waiting;
+        reader->has_waiting = false;
+        return 1;
+    }
+    for (;;) {
+        int status = next_stored(reader, ret_batch, &before);
+        if (status != 1 || deliver(reader, ret_batch, &before))
+            return status;
+        if (note_damage(reader, "events of an unknown thread") != 0)
+            return -ENOMEM;
+    }
+}
+
+int store_reader_rewind(struct store_reader *reader)
+{
+    memset(reader->threads, 0, trace_thread_count(reader->trace) * sizeof(*reader->threads));
+    reader->next_chunk = 0;
+    reader->in_chunk = false;
+    reader->has_waiting = false;
+    return 0;
+}
+
+struct trace *store_reader_trace(struct store_reader *reader)
+{
+    return reader->trace;
+}
+
+uint32_t store_reader_damage_count(const struct store_reader *reader)
+{
+    return (uint32_t)reader->scan.damage.count;
+}
+
+const struct store_damage *store_reader_damage(const struct store_reader *reader, uint32_t index)
+{
+    return index < reader->scan.damage.count ? &reader->scan.damage.items[index] : NULL;
+}
+
+void store_reader_info(const struct store_reader *reader, struct store_info *ret_info)
+{
+    *ret_info = reader->info;
+}
+
+const struct scan *store_reader_scan(const struct store_reader *reader)
+{
+    return &reader->scan;
+}
+
+uint32_t store_reader_thread_count(const struct store_reader *reader)
+{
+    return trace_thread_count(reader->trace);
+}
+
+struct thread_state store_reader_thread_state(const struct store_reader *reader, uint32_t thread)
+{
+    return reader->threads[thread].state;
+}
+
+const struct scan_chunk *store_reader_events_chunk(const struct store_reader *reader, size_t index)
+{
+    return index < reader->chunks.count ? &reader->chunks.items[index].chunk : NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk over a recording's chunk headers: which chunks are whole, where, and what lies between
+ * them that is none. Payloads are not read. Thread-safety: none. */
+#ifndef ANNOT_STORE_SCAN_H
+#define ANNOT_STORE_SCAN_H
+
+#include "format.h"
+#include "store.h"
+#include "vec.h"
+
+enum { SCAN_DAMAGE_MAX = 4096 }; /* entries of the list; the last one then grows */
+
+struct scan_chunk {
+    uint64_t offset;
+    struct store_chunk_header header;
+};
+
+struct scan {
+    int fd;
+    uint64_t file_size, offset;
+    struct store_file_header header;
+    bool header_damaged;
+    bool any;             /* a chunk was found */
+    uint32_t last_number; /* of it */
+    bool ended;           /* the last chunk was END */
+    /* Where a writer may go on: behind the last chunk that is neither INDEX nor END. */
+    uint64_t resume_offset;
+    uint32_t resume_number;
+    VEC(struct store_damage) damage;
+};
+
+/* Reads the file's header, or finds out what it must have said. 0, -EBADMSG, -ENODATA,
+ * -EPROTONOSUPPORT, -EIO..., -ENOMEM. `fd` stays the caller's. */
+int scan_start(struct scan *scan, int fd);
+
+/* 1 and the next chunk whose header is whole and whose payload lies in the file; 0 at the end. */
+int scan_next(struct scan *scan, struct scan_chunk *ret_chunk);
+
+/* 0 or -ENOMEM. */
+int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason);
+
+void scan_free(struct scan *scan);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing a recording. One write per chunk, always at the end of the file: killed anywhere, it
+ * leaves whole chunks and at most one that is cut. The first error sticks, and the part of a chunk
+ * that it left is cut off again. Thread-safety: none. */
+#include "checksum.h"
+#include "chunk.h"
+#include "definitions.h"
+#include "event_code.h"
+#include "file_io.h"
+#include "reader.h"
+#include "store.h"
+#include "varint.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum { COMPRESSION_DEFAULT = 1 };
+
+struct index_entry {
+    uint64_t offset, count;
+    int64_t first_ns, last_ns;
+};
+
+struct store_writer {
+    int fd;
+    int error;
+    int compression;
+    const struct trace *trace;
+    uint64_t file_id;
+    uint64_t offset; /* end of the last whole chunk */
+    uint64_t event_count;
+    uint32_t next_number;
+    struct event_encoder *encoder;
+    struct definitions_state defined;
+    struct definitions_buffer definitions;
+    VEC(struct thread_state) threads;
+    VEC(struct index_entry) index;
+    VEC(uint8_t) raw;    /* payload before compression */
+    VEC(uint8_t) stored; /* header and payload as written */
+    ZSTD_CCtx *context;
+};
+
+static void destroy(struct store_writer *writer)
+{
+    if (writer->fd >= 0)
+        close(writer->fd);
+    event_encoder_destroy(writer->encoder);
+    definitions_state_free(&writer->defined);
+    vec_free(&writer->definitions.bytes);
+    vec_free(&writer->threads);
+    vec_free(&writer->index);
+    vec_free(&writer->raw);
+    vec_free(&writer->stored);
+    ZSTD_freeCCtx(writer->context);
+    free(writer);
+}
+
+/* ---- Chunks ---- */
+
+/* Compresses behind the header's place; data that do not shrink are stored as they are. */
+static int compress(struct store_writer *writer, const uint8_t *payload,
+                    struct store_chunk_header *header)
+{
+    size_t bound = ZSTD_compressBound(header->raw_size);
+    writer->stored.count = 0;
+    if (vec_reserve(&writer->stored, sizeof(*header) + bound) != 0)
+        return -ENOMEM;
+    uint8_t *out = writer->stored.items + sizeof(*header);
+    size_t size = ZSTD_compressCCtx(writer->context, out, bound, payload, header->raw_size,
+                                    writer->compression);
+    bool smaller = !ZSTD_isError(size) && size < header->raw_size;
+    if (!smaller && header->raw_size)
+        memcpy(out, payload, header->raw_size);
+    header->flags = smaller ? STORE_FLAG_ZSTD : 0;
+    header->stored_size = smaller ? (uint32_t)size : header->raw_size;
+    header->payload_crc = checksum_crc32c(0, out, header->stored_size);
+    return 0;
+}
+
+/* `header` has type, count and span. */
+static int write_chunk(struct store_writer *writer, const uint8_t *payload, size_t size,
+                       struct store_chunk_header *header)
+{
+    header->file_id = writer->file_id;
+    header->number = writer->next_number;
+    header->raw_size = (uint32_t)size;
+    int error = compress(writer, payload, header);
+    if (error)
+        return error;
+    chunk_header_seal(header);
+    memcpy(writer->stored.items, header, sizeof(*header));
+    size_t whole = sizeof(*header) + header->stored_size;
+    error = file_write_all(writer->fd, writer->stored.items, whole);
+    if (error) {
+        if (ftruncate(writer->fd, (off_t)writer->offset) != 0)
+            return error; /* a cut chunk stays; readers name it */
+        return error;
+    }
+    writer->offset += whole;
+    writer->next_number++;
+    return 0;
+}
+
+static int write_definitions(struct store_writer *writer)
+{
+    int more;
+    do {
+        writer->definitions.bytes.count = 0;
+        writer->definitions.count = 0;
+        more = definitions_collect(writer->trace, &writer->defined, STORE_RAW_TARGET,
+                                   &writer->definitions);
+        if (more < 0 || writer->definitions.count == 0)
+            return more < 0 ? more : 0;
+        struct store_chunk_header header = {.type = STORE_CHUNK_DEFINITIONS,
+                                            .count = writer->definitions.count};
+        int error = write_chunk(writer, writer->definitions.bytes.items,
+                                writer->definitions.bytes.count, &header);
+        if (error)
+            return error;
+    } while (more);
+    return 0;
+}
+
+static int write_events(struct store_writer *writer)
+{
+    size_t size = event_encoder_size(writer->encoder);
+    if (size == 0)
+        return 0;
+    struct store_chunk_header header = {.type = STORE_CHUNK_EVENTS,
+                                        .count = event_encoder_count(writer->encoder)};
+    event_encoder_span(writer->encoder, &header.first_ns, &header.last_ns);
+    struct index_entry entry = {writer->offset, header.count, header.first_ns, header.last_ns};
+    if (vec_reserve(&writer->raw, size) != 0 || vec_push(&writer->index, entry) != 0)
+        return -ENOMEM;
+    event_encoder_take(writer->encoder, writer->raw.items);
+    writer->event_count += header.count;
+    return write_chunk(writer, writer->raw.items, size, &header);
+}
+
+int store_writer_flush(struct store_writer *writer)
+{
+    if (!writer->error)
+        writer->error = write_definitions(writer);
+    if (!writer->error)
+        writer->error = write_events(writer);
+    return writer->error;
+}
+
+/* ---- Adding ---- */
+
+/* Part of a batch that fits an encoder. The last part carries the batch's source, the ones before
+ * it an empty range: after a crash, no part counts as written unless all are. */
+static int add_part(struct store_writer *writer, const struct event_batch *batch, uint32_t begin,
+                    uint32_t count)
+{
+    struct event_batch part = *batch;
+    part.events = batch->count ? batch->events + begin : NULL;
+    part.count = count;
+    if (begin + count < batch->count)
+        part.source.end_offset = part.source.begin_offset;
+    int error = event_encoder_add(writer->encoder, &part, &writer->threads.items[batch->thread]);
+    if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET)
+        return store_writer_flush(writer);
+    return error;
+}
+
+static int know_thread(struct store_writer *writer, uint32_t thread)
+{
+    if (thread >= trace_thread_count(writer->trace))
+        return -EINVAL;
+    while (writer->threads.count <= thread)
+        if (vec_push(&writer->threads, ((struct thread_state){0})) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
+int store_writer_add(struct store_writer *writer, const struct event_batch *batch)
+{
+    const uint32_t part_max = STORE_BATCH_MAX / 2;
+    uint32_t begin = 0;
+    if (!writer->error)
+        writer->error = know_thread(writer, batch->thread);
+    while (!writer->error) {
+        uint32_t count = batch->count - begin < part_max ? batch->count - begin : part_max;
+        writer->error = add_part(writer, batch, begin, count);
+        begin += count;
+        if (begin == batch->count)
+            break;
+    }
+    return writer->error;
+}
+
+size_t store_writer_pending_bytes(const struct store_writer *writer)
+{
+    return event_encoder_size(writer->encoder);
+}
+
+uint64_t store_writer_file_bytes(const struct store_writer *writer)
+{
+    return writer->offset;
+}
+
+/* ---- Opening and closing ---- */
+
+static int write_file_header(struct store_writer *writer)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (getrandom(&writer->file_id, sizeof(writer->file_id), 0) != sizeof(writer->file_id))
+        return -EIO;
+    struct store_file_header header = {
+        .file_id = writer->file_id,
+        .session_id = trace_session_get(writer->trace)->id,
+        .created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+    };
+    file_header_seal(&header);
+    writer->offset = sizeof(header);
+    return file_write_all(writer->fd, &header, sizeof(header));
+}
+
+static struct store_writer *create(const struct trace *trace, int compression)
+{
+    struct store_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer)
+        return NULL;
+    writer->fd = -1;
+    writer->trace = trace;
+    writer->compression = compression ? compression : COMPRESSION_DEFAULT;
+    writer->encoder = event_encoder_create();
+    writer->context = ZSTD_createCCtx();
+    if (writer->encoder && writer->context)
+        return writer;
+    destroy(writer);
+    return NULL;
+}
+
+int store_writer_create(const char *path, const struct trace *trace,
+                        const struct store_writer_options *options,
+                        struct store_writer **ret_writer)
+{
+    struct store_writer *writer = create(trace, options->compression);
+    if (!writer)
+        return -ENOMEM;
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (options->overwrite ? O_TRUNC : O_EXCL);
+    writer->fd = open(path, flags, 0666);
+    int error = writer->fd < 0 ? -errno : write_file_header(writer);
+    if (error) {
+        if (writer->fd >= 0 && !options->overwrite)
+            unlink(path); /* ours: it was not there before */
+        destroy(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+/* Takes over where the recording stands: threads, index, numbers. All processes and threads are
+ * defined once more, as `trace` may know more of them by now. */
+static int take_over(struct store_writer *writer, const struct store_reader *reader)
+{
+    const struct scan *scan = store_reader_scan(reader);
+    const struct scan_chunk *chunk;
+    for (size_t i = 0; (chunk = store_reader_events_chunk(reader, i)); i++) {
+        const struct store_chunk_header *header = &chunk->header;
+        struct index_entry entry = {chunk->offset, header->count, header->first_ns,
+                                    header->last_ns};
+        writer->event_count += header->count;
+        if (vec_push(&writer->index, entry) != 0)
+            return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < store_reader_thread_count(reader); i++)
+        if (vec_push(&writer->threads, store_reader_thread_state(reader, i)) != 0)
+            return -ENOMEM;
+    writer->file_id = scan->header.file_id;
+    writer->offset = scan->resume_offset;
+    writer->next_number = scan->resume_number;
+    return 0;
+}
+
+/* Reads the recording to its end: only then the state of each thread is known. */
+static int read_through(const char *path, struct store_writer *writer)
+{
+    struct store_reader *reader;
+    struct event_batch batch;
+    int status = store_reader_open(path, &reader);
+    if (status)
+        return status;
+    while ((status = store_reader_next(reader, &batch)) == 1)
+        continue;
+    struct trace *trace = store_reader_trace(reader);
+    writer->defined.string_count = trace_string_count(trace);
+    writer->defined.refusal_count = trace_refusal_count(trace);
+    if (!status && trace_thread_count(trace) > trace_thread_count(writer->trace))
+        status = -EINVAL;
+    if (!status)
+        status = take_over(writer, reader);
+    store_reader_close(reader);
+    return status;
+}
+
+static int open_behind(struct store_writer *writer, const char *path)
+{
+    writer->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (writer->fd < 0)
+        return -errno;
+    if (ftruncate(writer->fd, (off_t)writer->offset) != 0 ||
+        lseek(writer->fd, (off_t)writer->offset, SEEK_SET) < 0)
+        return -errno;
+    return 0;
+}
+
+int store_writer_resume(const char *path, const struct trace *trace,
+                        struct store_writer **ret_writer)
+{
+    struct store_writer *writer = create(trace, 0);
+    if (!writer)
+        return -ENOMEM;
+    int error = read_through(path, writer);
+    if (!error)
+        error = open_behind(writer, path);
+    if (error) {
+        destroy(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+static int write_index_part(struct store_writer *writer, size_t begin, size_t end)
+{
+    struct index_entry before = {0};
+    writer->raw.count = 0;
+    if (vec_reserve(&writer->raw, (end - begin) * 4 * VARINT_MAX) != 0)
+        return -ENOMEM;
+    uint8_t *at = writer->raw.items;
+    for (size_t i = begin; i < end; i++) {
+        const struct index_entry *entry = &writer->index.items[i];
+        at = varint_put(at, entry->offset - before.offset);
+        at = varint_put(at, entry->count);
+        at = varint_put(at,
+                        zigzag((int64_t)((uint64_t)entry->first_ns - (uint64_t)before.first_ns)));
+        at = varint_put(at, (uint64_t)entry->last_ns - (uint64_t)entry->first_ns);
+        before = *entry;
+    }
+    struct store_chunk_header header = {.type = STORE_CHUNK_INDEX, .count = end - begin};
+    return write_chunk(writer, writer->raw.items, (size_t)(at - writer->raw.items), &header);
+}
+
+static int write_ending(struct store_writer *writer)
+{
+    struct store_end end = {.event_count = writer->event_count,
+                            .index_offset = writer->index.count ? writer->offset : 0};
+    for (size_t begin = 0; begin < writer->index.count; begin += STORE_INDEX_ENTRIES) {
+        size_t rest = writer->index.count - begin;
+        size_t count = rest < STORE_INDEX_ENTRIES ? rest : STORE_INDEX_ENTRIES;
+        int error = write_index_part(writer, begin, begin + count);
+        if (error)
+            return error;
+    }
+    end.chunk_count = writer->next_number;
+    struct store_chunk_header header = {.type = STORE_CHUNK_END};
+    return write_chunk(writer, (const uint8_t *)&end, sizeof(end), &header);
+}
+
+int store_writer_close(struct store_writer *writer)
+{
+    int error = store_writer_flush(writer);
+    if (!error)
+        error = write_ending(writer);
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) != 0 && !error)
+        error = -errno;
+    destroy(writer);
+    return error;
+}
+
+void store_writer_abandon(struct store_writer *writer)
+{
+    if (writer)
+        destroy(writer);
+}
