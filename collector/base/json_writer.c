@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON pieces. Integers go out two digits at a time; a string is copied in runs that need no
+ * escapes. */
+#include "json_writer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char digit_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233"
+    "34353637383940414243444546474849505152535455565758596061626364656667"
+    "6869707172737475767778798081828384858687888990919293949596979899";
+
+uint8_t *json_put_uint(uint8_t *at, uint64_t value)
+{
+    uint8_t text[JSON_INTEGER_MAX];
+    unsigned begin = sizeof(text);
+    while (value >= 100) {
+        begin -= 2;
+        memcpy(text + begin, digit_pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        begin -= 2;
+        memcpy(text + begin, digit_pairs + 2 * value, 2);
+    } else {
+        text[--begin] = (uint8_t)('0' + value);
+    }
+    return mempcpy(at, text + begin, sizeof(text) - begin);
+}
+
+uint8_t *json_put_int(uint8_t *at, int64_t value)
+{
+    uint64_t magnitude = (uint64_t)value;
+    if (value < 0) {
+        *at++ = '-';
+        magnitude = 0 - magnitude;
+    }
+    return json_put_uint(at, magnitude);
+}
+
+uint8_t *json_put_micros(uint8_t *at, int64_t time_ns)
+{
+    uint64_t magnitude = (uint64_t)time_ns;
+    if (time_ns < 0) {
+        *at++ = '-';
+        magnitude = 0 - magnitude;
+    }
+    uint64_t micros = magnitude / 1000;
+    unsigned rest = (unsigned)(magnitude - micros * 1000);
+    at = json_put_uint(at, micros);
+    *at++ = '.';
+    *at++ = (uint8_t)('0' + rest / 100);
+    return mempcpy(at, digit_pairs + 2 * (rest % 100), 2);
+}
+
+uint8_t *json_put_double(uint8_t *at, double value)
+{
+    if (isnan(value))
+        return json_put_literal(at, "\"NaN\"");
+    if (isinf(value))
+        return value > 0 ? json_put_literal(at, "\"Infinity\"")
+                         : json_put_literal(at, "\"-Infinity\"");
+    /* Whole numbers, the usual counters: exact, and not -0. */
+    if (fabs(value) < 1e15 && value == (double)(int64_t)value && (value != 0 || !signbit(value)))
+        return json_put_int(at, (int64_t)value);
+    char text[JSON_DOUBLE_MAX];
+    int length = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        length = snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return mempcpy(at, text, (size_t)length);
+}
+
+static bool needs_escape(uint8_t byte)
+{
+    return byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f;
+}
+
+bool json_is_plain(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (needs_escape((uint8_t)bytes[i]))
+            return false;
+    }
+    return true;
+}
+
+static void escape(struct out_stream *out, uint8_t byte)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char shorts[][3] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f",
+                                     ['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\"};
+    if (byte < sizeof(shorts) / sizeof(*shorts) && shorts[byte][0]) {
+        out_write(out, shorts[byte], 2);
+        return;
+    }
+    char text[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
+    out_write(out, text, sizeof(text));
+}
+
+void json_escaped(struct out_stream *out, const char *bytes, size_t length)
+{
+    size_t run = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (!needs_escape((uint8_t)bytes[i]))
+            continue;
+        out_write(out, bytes + run, i - run);
+        escape(out, (uint8_t)bytes[i]);
+        run = i + 1;
+    }
+    out_write(out, bytes + run, length - run);
+}
+
+void json_string(struct out_stream *out, const char *bytes, size_t length)
+{
+    out_write(out, "\"", 1);
+    json_escaped(out, bytes, length);
+    out_write(out, "\"", 1);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Protocol buffer messages in memory. A message starts with one byte for its length, which most
+ * fit; proto_end moves the contents up if it takes more. */
+#include "proto_writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
+
+void proto_reset(struct proto_writer *writer)
+{
+    writer->size = 0;
+    writer->depth = 0;
+    writer->error = 0;
+}
+
+void proto_destroy(struct proto_writer *writer)
+{
+    free(writer->bytes);
+    *writer = (struct proto_writer){0};
+}
+
+static bool make_room(struct proto_writer *writer, size_t size)
+{
+    if (writer->error)
+        return false;
+    if (writer->capacity - writer->size >= size)
+        return true;
+    size_t capacity = writer->capacity ? writer->capacity : 256;
+    while (capacity - writer->size < size)
+        capacity *= 2;
+    uint8_t *bytes = realloc(writer->bytes, capacity);
+    if (!bytes) {
+        writer->error = -ENOMEM;
+        return false;
+    }
+    writer->bytes = bytes;
+    writer->capacity = capacity;
+    return true;
+}
+
+static void put_varint(struct proto_writer *writer, uint64_t value)
+{
+    uint8_t *end = proto_put_varint(writer->bytes + writer->size, value);
+    writer->size = (size_t)(end - writer->bytes);
+}
+
+static void put_tag(struct proto_writer *writer, uint32_t field, enum wire_type type)
+{
+    put_varint(writer, (uint64_t)field << 3 | type);
+}
+
+void proto_begin(struct proto_writer *writer, uint32_t field)
+{
+    assert(writer->depth < PROTO_DEPTH_MAX);
+    if (make_room(writer, PROTO_VARINT_MAX + 1)) {
+        put_tag(writer, field, WIRE_BYTES);
+        writer->size++;
+    }
+    writer->begins[writer->depth++] = writer->size;
+}
+
+void proto_end(struct proto_writer *writer)
+{
+    assert(writer->depth > 0);
+    size_t begin = writer->begins[--writer->depth];
+    size_t length = writer->size - begin;
+    uint8_t text[PROTO_VARINT_MAX];
+    size_t width = (size_t)(proto_put_varint(text, length) - text);
+    if (!make_room(writer, width - 1))
+        return;
+    memmove(writer->bytes + begin - 1 + width, writer->bytes + begin, length);
+    memcpy(writer->bytes + begin - 1, text, width);
+    writer->size += width - 1;
+}
+
+void proto_uint(struct proto_writer *writer, uint32_t field, uint64_t value)
+{
+    if (!make_room(writer, 2 * PROTO_VARINT_MAX))
+        return;
+    put_tag(writer, field, WIRE_VARINT);
+    put_varint(writer, value);
+}
+
+void proto_int(struct proto_writer *writer, uint32_t field, int64_t value)
+{
+    proto_uint(writer, field, (uint64_t)value);
+}
+
+void proto_double(struct proto_writer *writer, uint32_t field, double value)
+{
+    if (!make_room(writer, PROTO_VARINT_MAX + sizeof(value)))
+        return;
+    put_tag(writer, field, WIRE_FIXED64);
+    memcpy(writer->bytes + writer->size, &value, sizeof(value));
+    writer->size += sizeof(value);
+}
+
+void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t size)
+{
+    if (!make_room(writer, 2 * PROTO_VARINT_MAX))
+        return;
+    put_tag(writer, field, WIRE_BYTES);
+    put_varint(writer, size);
+    proto_raw(writer, bytes, size);
+}
+
+void proto_text(struct proto_writer *writer, uint32_t field, const char *text)
+{
+    proto_bytes(writer, field, text, strlen(text));
+}
+
+void proto_raw(struct proto_writer *writer, const void *bytes, size_t size)
+{
+    if (size == 0 || !make_room(writer, size))
+        return;
+    memcpy(writer->bytes + writer->size, bytes, size);
+    writer->size += size;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* Pieces of Chrome trace events. Texts that all events of a thread share are prepared once.
+ * Thread-safety: none. */
+#include "chrome_writer.h"
+
+#include "chrome_color.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    NAME_PLAIN_MAX = 4096, /* longer names go out in pieces */
+    NUMBERS_MAX = 128,     /* room for times and constant text of one event */
+};
+
+static int64_t find_origin(const struct trace *trace)
+{
+    int64_t origin_ns = trace_begin_ns(trace); /* viewers drop what is before zero */
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
+        int64_t first_ns = trace_thread_get(trace, i)->first_ns;
+        if (first_ns > 0 && first_ns < origin_ns)
+            origin_ns = first_ns;
+    }
+    return origin_ns;
+}
+
+static void prepare_thread(struct chrome_writer *writer, uint32_t thread)
+{
+    uint32_t process = trace_thread_get(writer->trace, thread)->process;
+    bool known = process < trace_process_count(writer->trace);
+    uint32_t tid = writer->ids->tids[thread];
+    struct chrome_thread *entry = &writer->threads[thread];
+    entry->place_size = (uint8_t)snprintf(
+        entry->place, sizeof(entry->place),
+        ",\"pid\":%u,\"tid\":%u,\"ts\":", known ? writer->ids->pids[process] : tid, tid);
+}
+
+int chrome_writer_init(struct chrome_writer *writer, const struct trace *trace,
+                       const struct export_ids *ids, struct out_stream *out)
+{
+    *writer = (struct chrome_writer){
+        .trace = trace,
+        .out = out,
+        .ids = ids,
+        .origin_ns = find_origin(trace),
+        .thread_count = trace_thread_count(trace),
+        .string_count = trace_string_count(trace),
+    };
+    writer->threads = calloc(writer->thread_count + 1u, sizeof(*writer->threads));
+    writer->plain = calloc(writer->string_count + 1u, 1);
+    if (!writer->threads || !writer->plain)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < writer->thread_count; i++)
+        prepare_thread(writer, i);
+    return 0;
+}
+
+void chrome_writer_fini(struct chrome_writer *writer)
+{
+    free(writer->threads);
+    free(writer->plain);
+}
+
+static bool is_plain(struct chrome_writer *writer, uint32_t name, const struct trace_string *text)
+{
+    if (name >= writer->string_count)
+        return false;
+    if (writer->plain[name] == 0)
+        writer->plain[name] = json_is_plain(text->bytes, text->length) ? 1 : 2;
+    return writer->plain[name] == 1;
+}
+
+static void put(struct chrome_writer *writer, const uint8_t *begin, const uint8_t *end)
+{
+    out_advance(writer->out, (size_t)(end - begin));
+}
+
+static uint8_t *put_head(struct chrome_writer *writer, uint8_t *at, char phase)
+{
+    at = writer->any_event ? json_put_literal(at, ",\n") : json_put_literal(at, "\n");
+    writer->any_event = true;
+    writer->any_argument = false;
+    at = json_put_literal(at, "{\"ph\":\"");
+    *at++ = (uint8_t)phase;
+    return json_put_literal(at, "\",\"name\":");
+}
+
+void chrome_plain_range(struct chrome_writer *writer, const struct event *event, int64_t end_ns)
+{
+    const struct trace_string *name = trace_string(writer->trace, event->name);
+    const struct chrome_thread *thread = &writer->threads[event->thread];
+    if (name->length > NAME_PLAIN_MAX || !is_plain(writer, event->name, name) || !event->name) {
+        chrome_begin(writer, 'X', event->name);
+        chrome_place(writer, event->thread, event->time_ns);
+        chrome_micros(writer, "dur", end_ns - event->time_ns);
+        chrome_end(writer);
+        return;
+    }
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX + CHROME_PLACE_MAX + name->length);
+    uint8_t *at = put_head(writer, begin, 'X');
+    *at++ = '"';
+    at = mempcpy(at, name->bytes, name->length);
+    *at++ = '"';
+    memcpy(at, thread->place, CHROME_PLACE_MAX); /* the rest is overwritten */
+    at += thread->place_size;
+    at = json_put_micros(at, event->time_ns - writer->origin_ns);
+    at = json_put_literal(at, ",\"dur\":");
+    at = json_put_micros(at, end_ns - event->time_ns);
+    *at++ = '}';
+    put(writer, begin, at);
+}
+
+void chrome_begin(struct chrome_writer *writer, char phase, uint32_t name)
+{
+    const struct trace_string *text = trace_string(writer->trace, name);
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX);
+    put(writer, begin, put_head(writer, begin, phase));
+    if (name)
+        json_string(writer->out, text->bytes, text->length);
+    else
+        out_text(writer->out, "\"" EXPORT_UNNAMED "\"");
+}
+
+void chrome_begin_text(struct chrome_writer *writer, char phase, const char *name)
+{
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX);
+    put(writer, begin, put_head(writer, begin, phase));
+    json_string(writer->out, name, strlen(name));
+}
+
+void chrome_place(struct chrome_writer *writer, uint32_t thread, int64_t time_ns)
+{
+    const struct chrome_thread *entry = &writer->threads[thread];
+    uint8_t *begin = out_reserve(writer->out, CHROME_PLACE_MAX + JSON_MICROS_MAX);
+    uint8_t *at = mempcpy(begin, entry->place, entry->place_size);
+    put(writer, begin, json_put_micros(at, time_ns - writer->origin_ns));
+}
+
+/* `key` is a constant of ours. */
+static void put_key(struct chrome_writer *writer, const char *key)
+{
+    out_write(writer->out, ",\"", 2);
+    out_text(writer->out, key);
+    out_write(writer->out, "\":", 2);
+}
+
+void chrome_number(struct chrome_writer *writer, const char *key, uint64_t value)
+{
+    put_key(writer, key);
+    uint8_t *begin = out_reserve(writer->out, JSON_INTEGER_MAX);
+    put(writer, begin, json_put_uint(begin, value));
+}
+
+void chrome_micros(struct chrome_writer *writer, const char *key, int64_t time_ns)
+{
+    put_key(writer, key);
+    uint8_t *begin = out_reserve(writer->out, JSON_MICROS_MAX);
+    put(writer, begin, json_put_micros(begin, time_ns));
+}
+
+void chrome_string(struct chrome_writer *writer, const char *key, uint32_t string)
+{
+    const struct trace_string *text = trace_string(writer->trace, string);
+    put_key(writer, key);
+    json_string(writer->out, text->bytes, text->length);
+}
+
+void chrome_text(struct chrome_writer *writer, const char *key, const char *text)
+{
+    put_key(writer, key);
+    json_string(writer->out, text, strlen(text));
+}
+
+uint32_t chrome_category(const struct event *event)
+{
+    return event->category ? event->category : event->domain;
+}
+
+static void put_value(struct chrome_writer *writer, const struct fact *fact)
+{
+    uint8_t *begin = out_reserve(writer->out, JSON_DOUBLE_MAX), *at = begin;
+    if (fact->kind == VALUE_INT64)
+        at = json_put_int(at, fact->value.int64);
+    else if (fact->kind == VALUE_UINT64)
+        at = json_put_uint(at, fact->value.uint64);
+    else if (fact->kind == VALUE_DOUBLE)
+        at = json_put_double(at, fact->value.float64);
+    else if (fact->kind == VALUE_BOOL)
+        at = fact->value.uint64 ? json_put_literal(at, "true") : json_put_literal(at, "false");
+    put(writer, begin, at);
+    if (at != begin)
+        return;
+    const struct trace_string *text = trace_string(writer->trace, fact->value.string);
+    if (fact->text)
+        json_string(writer->out, fact->text, strlen(fact->text));
+    else
+        json_string(writer->out, text->bytes, text->length);
+}
+
+void chrome_fact(struct chrome_writer *writer, const struct fact *fact)
+{
+    json_string(writer->out, fact->name, strlen(fact->name));
+    out_write(writer->out, ":", 1);
+    put_value(writer, fact);
+}
+
+void chrome_argument(struct chrome_writer *writer, const struct fact *argument)
+{
+    out_text(writer->out, writer->any_argument ? "," : ",\"args\":{");
+    writer->any_argument = true;
+    chrome_fact(writer, argument);
+}
+
+static void put_color(struct chrome_writer *writer, uint32_t color)
+{
+    char text[8];
+    snprintf(text, sizeof(text), "#%06x", color & 0xffffff);
+    chrome_argument(writer, &(struct fact){.name = "color", .kind = VALUE_STRING, .text = text});
+}
+
+void chrome_attributes(struct chrome_writer *writer, const struct event *event)
+{
+    uint32_t category = chrome_category(event);
+    if (category && event->kind != EVENT_START) /* those had to have one earlier */
+        chrome_string(writer, "cat", category);
+    if (event->has_color)
+        chrome_text(writer, "cname", chrome_color_name(event->color));
+    if (event->value_kind != VALUE_NONE)
+        chrome_argument(
+            writer,
+            &(struct fact){.name = "payload", .kind = event->value_kind, .value = event->value});
+    if (event->domain)
+        chrome_argument(writer, &(struct fact){.name = "domain",
+                                               .kind = VALUE_STRING,
+                                               .value = {.string = event->domain}});
+    if (event->level)
+        chrome_argument(writer, &(struct fact){.name = "level",
+                                               .kind = VALUE_UINT64,
+                                               .value = {.uint64 = event->level}});
+    if (event->has_color)
+        put_color(writer, event->color);
+}
+
+void chrome_end(struct chrome_writer *writer)
+{
+    out_text(writer->out, writer->any_argument ? "}}" : "}");
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Field numbers of the Perfetto trace format, as far as we write it.
+ *
+ * Source: protos/perfetto/trace/ of the Perfetto project (trace_packet.proto, clock_snapshot.proto,
+ * trace_packet_defaults.proto, interned_data/, track_event/, system_info.proto), where the numbers
+ * are stable by contract; checked against the descriptors in the PyPI package `perfetto` 0.59.1. A
+ * message `Foo` has its fields as PX_FOO_*. */
+#ifndef ANNOT_PERFETTO_FIELDS_H
+#define ANNOT_PERFETTO_FIELDS_H
+
+enum perfetto_field {
+    PX_TRACE_PACKET = 1,
+
+    PX_PACKET_CLOCK_SNAPSHOT = 6,
+    PX_PACKET_TIMESTAMP = 8,
+    PX_PACKET_SEQUENCE_ID = 10,
+    PX_PACKET_TRACK_EVENT = 11,
+    PX_PACKET_INTERNED_DATA = 12,
+    PX_PACKET_SEQUENCE_FLAGS = 13,
+    PX_PACKET_SYSTEM_INFO = 45,
+    PX_PACKET_TIMESTAMP_CLOCK_ID = 58,
+    PX_PACKET_DEFAULTS = 59,
+    PX_PACKET_TRACK_DESCRIPTOR = 60,
+
+    PX_DEFAULTS_TRACK_EVENT = 11,
+    PX_DEFAULTS_TIMESTAMP_CLOCK_ID = 58,
+    PX_EVENT_DEFAULTS_TRACK_UUID = 11,
+
+    PX_CLOCK_SNAPSHOT_CLOCKS = 1,
+    PX_CLOCK_SNAPSHOT_PRIMARY = 2,
+    PX_CLOCK_ID = 1,
+    PX_CLOCK_TIMESTAMP = 2,
+    PX_CLOCK_IS_INCREMENTAL = 3,
+
+    PX_EVENT_CATEGORY_IIDS = 3,
+    PX_EVENT_DEBUG_ANNOTATIONS = 4,
+    PX_EVENT_TYPE = 9,
+    PX_EVENT_NAME_IID = 10,
+    PX_EVENT_TRACK_UUID = 11,
+    PX_EVENT_CATEGORIES = 22,
+    PX_EVENT_NAME = 23,
+    PX_EVENT_COUNTER_VALUE = 30,
+    PX_EVENT_DOUBLE_COUNTER_VALUE = 44,
+
+    PX_ANNOTATION_NAME_IID = 1,
+    PX_ANNOTATION_BOOL = 2,
+    PX_ANNOTATION_UINT = 3,
+    PX_ANNOTATION_INT = 4,
+    PX_ANNOTATION_DOUBLE = 5,
+    PX_ANNOTATION_STRING = 6,
+    PX_ANNOTATION_NAME = 10,
+
+    PX_INTERNED_CATEGORIES = 1,
+    PX_INTERNED_EVENT_NAMES = 2,
+    PX_INTERNED_ANNOTATION_NAMES = 3,
+    PX_INTERNED_IID = 1, /* in EventCategory, EventName and DebugAnnotationName */
+    PX_INTERNED_NAME = 2,
+
+    PX_TRACK_UUID = 1,
+    PX_TRACK_NAME = 2,
+    PX_TRACK_PROCESS = 3,
+    PX_TRACK_THREAD = 4,
+    PX_TRACK_PARENT_UUID = 5,
+    PX_TRACK_COUNTER = 8,
+    PX_TRACK_CHILD_ORDERING = 11,
+    PX_TRACK_SIBLING_ORDER_RANK = 12,
+    PX_TRACK_PROCESS_ORDERING = 19,
+    PX_TRACK_THREAD_ORDERING = 20,
+
+    PX_PROCESS_PID = 1,
+    PX_PROCESS_CMDLINE = 2,
+    PX_PROCESS_LEGACY_SORT_INDEX = 3,
+    PX_PROCESS_NAME = 6,
+    PX_PROCESS_START_TIMESTAMP_NS = 7,
+    PX_PROCESS_LABELS = 8,
+
+    PX_THREAD_PID = 1,
+    PX_THREAD_TID = 2,
+    PX_THREAD_LEGACY_SORT_INDEX = 3,
+    PX_THREAD_NAME = 5,
+
+    PX_SYSTEM_UTSNAME = 1,
+    PX_UTSNAME_SYSNAME = 1,
+    PX_UTSNAME_RELEASE = 3,
+};
+
+enum perfetto_sequence_flag {
+    PX_INCREMENTAL_STATE_CLEARED = 1,
+    PX_NEEDS_INCREMENTAL_STATE = 2,
+};
+
+enum perfetto_event_type {
+    PX_SLICE_BEGIN = 1,
+    PX_SLICE_END = 2,
+    PX_INSTANT = 3,
+    PX_COUNTER = 4,
+};
+
+enum perfetto_clock {
+    PX_CLOCK_REALTIME = 1,
+    PX_CLOCK_MONOTONIC = 3,
+    PX_CLOCK_SEQUENCE = 64, /* the first number that belongs to a sequence */
+};
+
+/* ChildTracksOrdering, ProcessOrdering, ThreadOrdering */
+enum { PX_CHILDREN_EXPLICIT = 3, PX_PROCESSES_EXPLICIT = 1, PX_THREADS_EXPLICIT = 1 };
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets of events: a general way through the proto writer, and a fast one that copies what is
+ * the same in all packets of a sequence. Both write the same fields. */
+#include "perfetto_sequence.h"
+
+#include "export_ids.h"
+#include "perfetto_fields.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names of arguments: one number each, told in the first packet of every sequence. */
+enum argument_name { ARGUMENT_PAYLOAD = 1, ARGUMENT_DOMAIN, ARGUMENT_LEVEL, ARGUMENT_COLOR };
+
+static const char *const argument_names[] = {
+    [ARGUMENT_PAYLOAD] = "payload",
+    [ARGUMENT_DOMAIN] = "domain",
+    [ARGUMENT_LEVEL] = "level",
+    [ARGUMENT_COLOR] = "color",
+};
+
+enum {
+    HOT_PACKET_MAX = 127, /* so that its length is one byte */
+    VARINT_TAG = 0,
+    BYTES_TAG = 2,
+};
+
+static inline uint8_t *put_tag(uint8_t *at, uint32_t field, unsigned wire_type)
+{
+    return proto_put_varint(at, (uint64_t)field << 3 | wire_type);
+}
+
+struct proto_writer *perfetto_packet_begin(struct perfetto_output *px)
+{
+    proto_reset(&px->packet);
+    proto_begin(&px->packet, PX_TRACE_PACKET);
+    return &px->packet;
+}
+
+void perfetto_packet_end(struct perfetto_output *px)
+{
+    proto_end(&px->packet);
+    if (px->packet.error)
+        px->error = px->packet.error;
+    else
+        out_write(px->out, px->packet.bytes, px->packet.size);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static bool knows(const struct name_set *set, uint32_t name)
+{
+    uint32_t word = name / 64;
+    return word < set->word_count && (set->words[word] >> (name % 64) & 1);
+}
+
+/* Whether the name could be added: the budget may be used up. */
+static bool learn(struct perfetto_output *px, struct name_set *set, uint32_t name)
+{
+    if (name / 64 >= set->word_count) {
+        uint32_t count = name / 64 + 1;
+        size_t extra = (count - set->word_count) * sizeof(*set->words);
+        if (px->intern_bytes + extra > PERFETTO_INTERN_BYTES)
+            return false;
+        uint64_t *words = realloc(set->words, count * sizeof(*words));
+        if (!words)
+            return false;
+        memset(words + set->word_count, 0, extra);
+        set->words = words;
+        set->word_count = count;
+        px->intern_bytes += extra;
+    }
+    set->words[name / 64] |= UINT64_C(1) << (name % 64);
+    return true;
+}
+
+static void put_interned(struct perfetto_output *px, uint32_t field, uint32_t name)
+{
+    const struct trace_string *text = trace_string(px->trace, name);
+    proto_begin(&px->packet, field);
+    proto_uint(&px->packet, PX_INTERNED_IID, name);
+    proto_bytes(&px->packet, PX_INTERNED_NAME, text->bytes, text->length);
+    proto_end(&px->packet);
+}
+
+/* ---- Sequences ------------------------------------------------------------------------------- */
+
+static void put_clock(struct proto_writer *packet, uint32_t id, int64_t time_ns, bool incremental)
+{
+    proto_begin(packet, PX_CLOCK_SNAPSHOT_CLOCKS);
+    proto_uint(packet, PX_CLOCK_ID, id);
+    proto_int(packet, PX_CLOCK_TIMESTAMP, time_ns);
+    if (incremental)
+        proto_uint(packet, PX_CLOCK_IS_INCREMENTAL, 1);
+    proto_end(packet);
+}
+
+static void put_clocks(struct perfetto_output *px, bool absolute)
+{
+    int64_t realtime_ns = trace_session_get(px->trace)->begin_realtime_ns;
+    proto_begin(&px->packet, PX_PACKET_CLOCK_SNAPSHOT);
+    put_clock(&px->packet, PX_CLOCK_MONOTONIC, px->begin_ns, false);
+    if (!absolute)
+        put_clock(&px->packet, PX_CLOCK_SEQUENCE, 0, true);
+    else if (realtime_ns > 0)
+        put_clock(&px->packet, PX_CLOCK_REALTIME, realtime_ns, false);
+    proto_uint(&px->packet, PX_CLOCK_SNAPSHOT_PRIMARY, PX_CLOCK_MONOTONIC);
+    proto_end(&px->packet);
+}
+
+static void prepare_hot_packets(struct perfetto_sequence *sequence)
+{
+    uint8_t *at = put_tag(sequence->head, PX_PACKET_SEQUENCE_ID, VARINT_TAG);
+    at = proto_put_varint(at, sequence->id);
+    at = put_tag(at, PX_PACKET_SEQUENCE_FLAGS, VARINT_TAG);
+    at = proto_put_varint(at, PX_NEEDS_INCREMENTAL_STATE);
+    at = put_tag(at, PX_PACKET_TRACK_EVENT, BYTES_TAG);
+    sequence->head_size = (uint8_t)(at - sequence->head);
+    uint8_t *end = mempcpy(sequence->end, sequence->head, sequence->head_size);
+    end = proto_put_varint(end, 2);
+    end = put_tag(end, PX_EVENT_TYPE, VARINT_TAG);
+    end = proto_put_varint(end, PX_SLICE_END);
+    sequence->end_size = (uint8_t)(end - sequence->end);
+}
+
+void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                             uint32_t id, uint64_t track_uuid)
+{
+    sequence->id = id;
+    sequence->last_ns = px->begin_ns;
+    prepare_hot_packets(sequence);
+    struct proto_writer *packet = perfetto_packet_begin(px);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, id);
+    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_INCREMENTAL_STATE_CLEARED);
+    proto_begin(packet, PX_PACKET_DEFAULTS);
+    proto_uint(packet, PX_DEFAULTS_TIMESTAMP_CLOCK_ID,
+               sequence->absolute ? PX_CLOCK_MONOTONIC : PX_CLOCK_SEQUENCE);
+    if (track_uuid) {
+        proto_begin(packet, PX_DEFAULTS_TRACK_EVENT);
+        proto_uint(packet, PX_EVENT_DEFAULTS_TRACK_UUID, track_uuid);
+        proto_end(packet);
+    }
+    proto_end(packet);
+    proto_begin(packet, PX_PACKET_INTERNED_DATA);
+    for (unsigned i = ARGUMENT_PAYLOAD; i <= ARGUMENT_COLOR; i++) {
+        proto_begin(packet, PX_INTERNED_ANNOTATION_NAMES);
+        proto_uint(packet, PX_INTERNED_IID, i);
+        proto_text(packet, PX_INTERNED_NAME, argument_names[i]);
+        proto_end(packet);
+    }
+    proto_end(packet);
+    put_clocks(px, sequence->absolute);
+    perfetto_packet_end(px);
+}
+
+void perfetto_sequence_fini(struct perfetto_sequence *sequence)
+{
+    free(sequence->names.words);
+    free(sequence->categories.words);
+}
+
+/* ---- Any event ------------------------------------------------------------------------------- */
+
+static void put_value(struct perfetto_output *px, enum value_kind kind, union value value)
+{
+    const struct trace_string *text;
+    switch (kind) {
+    case VALUE_INT64:
+        proto_int(&px->packet, PX_ANNOTATION_INT, value.int64);
+        break;
+    case VALUE_UINT64:
+        proto_uint(&px->packet, PX_ANNOTATION_UINT, value.uint64);
+        break;
+    case VALUE_DOUBLE:
+        proto_double(&px->packet, PX_ANNOTATION_DOUBLE, value.float64);
+        break;
+    case VALUE_BOOL:
+        proto_uint(&px->packet, PX_ANNOTATION_BOOL, value.uint64 != 0);
+        break;
+    case VALUE_STRING:
+        text = trace_string(px->trace, value.string);
+        proto_bytes(&px->packet, PX_ANNOTATION_STRING, text->bytes, text->length);
+        break;
+    case VALUE_NONE:
+        break;
+    }
+}
+
+static void begin_attribute(struct perfetto_output *px, enum argument_name name)
+{
+    proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
+    proto_uint(&px->packet, PX_ANNOTATION_NAME_IID, name);
+}
+
+static void put_attributes(struct perfetto_output *px, const struct event *event)
+{
+    if (event->value_kind != VALUE_NONE) {
+        begin_attribute(px, ARGUMENT_PAYLOAD);
+        put_value(px, event->value_kind, event->value);
+        proto_end(&px->packet);
+    }
+    if (event->domain) {
+        begin_attribute(px, ARGUMENT_DOMAIN);
+        put_value(px, VALUE_STRING, (union value){.string = event->domain});
+        proto_end(&px->packet);
+    }
+    if (event->level) {
+        begin_attribute(px, ARGUMENT_LEVEL);
+        proto_uint(&px->packet, PX_ANNOTATION_INT, event->level);
+        proto_end(&px->packet);
+    }
+    if (event->has_color) {
+        static const char hex[] = "0123456789abcdef";
+        char text[7] = "#";
+        for (int i = 0; i < 6; i++)
+            text[i + 1] = hex[event->color >> (20 - 4 * i) & 15];
+        begin_attribute(px, ARGUMENT_COLOR);
+        proto_bytes(&px->packet, PX_ANNOTATION_STRING, text, sizeof(text));
+        proto_end(&px->packet);
+    }
+}
+
+void perfetto_put_argument(struct perfetto_output *px, const struct fact *argument)
+{
+    proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
+    proto_text(&px->packet, PX_ANNOTATION_NAME, argument->name);
+    if (argument->kind == VALUE_STRING)
+        proto_text(&px->packet, PX_ANNOTATION_STRING, argument->text);
+    else
+        put_value(px, argument->kind, argument->value);
+    proto_end(&px->packet);
+}
+
+static void put_counter_value(struct perfetto_output *px, const struct event *event)
+{
+    bool fits = event->value_kind != VALUE_UINT64 || event->value.uint64 <= INT64_MAX;
+    if (event->value_kind == VALUE_DOUBLE)
+        proto_double(&px->packet, PX_EVENT_DOUBLE_COUNTER_VALUE, event->value.float64);
+    else if (event->value_kind == VALUE_BOOL)
+        proto_uint(&px->packet, PX_EVENT_COUNTER_VALUE, event->value.uint64 != 0);
+    else if (fits)
+        proto_int(&px->packet, PX_EVENT_COUNTER_VALUE, event->value.int64);
+    else
+        proto_double(&px->packet, PX_EVENT_DOUBLE_COUNTER_VALUE, (double)event->value.uint64);
+}
+
+/* A name or category by number if the sequence knows it or may learn it now, else in full. */
+struct name_use {
+    bool by_number, is_new;
+};
+
+static struct name_use use_name(struct perfetto_output *px, struct name_set *set, uint32_t name)
+{
+    if (name == 0 || name >= trace_string_count(px->trace))
+        return (struct name_use){0};
+    if (knows(set, name))
+        return (struct name_use){.by_number = true};
+    bool learned = learn(px, set, name);
+    return (struct name_use){.by_number = learned, .is_new = learned};
+}
+
+static void put_name(struct perfetto_output *px, struct name_use use, const uint32_t fields[2],
+                     uint32_t name)
+{
+    const struct trace_string *text = trace_string(px->trace, name);
+    if (use.by_number)
+        proto_uint(&px->packet, fields[0], name);
+    else if (name)
+        proto_bytes(&px->packet, fields[1], text->bytes, text->length);
+}
+
+/* The category that viewers filter by: the event's, else its domain. */
+static uint32_t category_of(const struct event *event)
+{
+    return event->category ? event->category : event->domain;
+}
+
+static void put_recorded(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                         const struct event *event)
+{
+    static const uint32_t name_fields[2] = {PX_EVENT_NAME_IID, PX_EVENT_NAME};
+    static const uint32_t category_fields[2] = {PX_EVENT_CATEGORY_IIDS, PX_EVENT_CATEGORIES};
+    uint32_t category = category_of(event);
+    struct name_use name_use = use_name(px, &sequence->names, event->name);
+    struct name_use category_use = use_name(px, &sequence->categories, category);
+    put_name(px, category_use, category_fields, category);
+    if (event->name)
+        put_name(px, name_use, name_fields, event->name);
+    else
+        proto_text(&px->packet, PX_EVENT_NAME, EXPORT_UNNAMED);
+    put_attributes(px, event);
+    proto_end(&px->packet);
+    if (!name_use.is_new && !category_use.is_new)
+        return;
+    proto_begin(&px->packet, PX_PACKET_INTERNED_DATA);
+    if (category_use.is_new)
+        put_interned(px, PX_INTERNED_CATEGORIES, category);
+    if (name_use.is_new)
+        put_interned(px, PX_INTERNED_EVENT_NAMES, event->name);
+    proto_end(&px->packet);
+}
+
+void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                  const struct perfetto_event *event)
+{
+    struct proto_writer *packet = perfetto_packet_begin(px);
+    bool backwards = event->time_ns < sequence->last_ns;
+    if (sequence->absolute || backwards) {
+        proto_int(packet, PX_PACKET_TIMESTAMP, event->time_ns);
+    } else {
+        proto_int(packet, PX_PACKET_TIMESTAMP, event->time_ns - sequence->last_ns);
+        sequence->last_ns = event->time_ns;
+    }
+    if (!sequence->absolute && backwards)
+        proto_uint(packet, PX_PACKET_TIMESTAMP_CLOCK_ID, PX_CLOCK_MONOTONIC);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, sequence->id);
+    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
+    proto_begin(packet, PX_PACKET_TRACK_EVENT);
+    proto_uint(packet, PX_EVENT_TYPE, event->type);
+    if (event->track_uuid)
+        proto_uint(packet, PX_EVENT_TRACK_UUID, event->track_uuid);
+    if (event->text)
+        proto_text(packet, PX_EVENT_NAME, event->text);
+    for (const struct fact *at = event->arguments; at && at->name; at++)
+        perfetto_put_argument(px, at);
+    if (event->event && event->event->kind != EVENT_COUNTER) {
+        put_recorded(px, sequence, event->event);
+    } else {
+        if (event->event)
+            put_counter_value(px, event->event);
+        proto_end(packet);
+    }
+    perfetto_packet_end(px);
+}
+
+/* ---- The usual events ------------------------------------------------------------------------ */
+
+/* Starts a packet whose length goes to *ret_length; NULL if its time needs the general way. */
+static inline uint8_t *begin_hot(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                                 int64_t time_ns, uint8_t **ret_length)
+{
+    if (sequence->absolute || time_ns < sequence->last_ns)
+        return NULL;
+    uint8_t *at = out_reserve(px->out, HOT_PACKET_MAX + 2);
+    *at++ = PX_TRACE_PACKET << 3 | BYTES_TAG;
+    *ret_length = at++;
+    *at++ = PX_PACKET_TIMESTAMP << 3 | VARINT_TAG;
+    at = proto_put_varint(at, (uint64_t)(time_ns - sequence->last_ns));
+    sequence->last_ns = time_ns;
+    return at;
+}
+
+static inline void end_hot(struct perfetto_output *px, uint8_t *length, const uint8_t *end)
+{
+    *length = (uint8_t)(end - length - 1);
+    out_advance(px->out, (size_t)(end - length) + 1);
+}
+
+void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                        uint8_t type, const struct event *event)
+{
+    bool plain = !(event->value_kind | event->domain | event->level | event->has_color);
+    bool known = knows(&sequence->names, event->name) &&
+                 (!event->category || knows(&sequence->categories, event->category));
+    uint8_t *length;
+    uint8_t *at = plain && known ? begin_hot(px, sequence, event->time_ns, &length) : NULL;
+    if (!at) {
+        perfetto_put(
+            px, sequence,
+            &(struct perfetto_event){.time_ns = event->time_ns, .type = type, .event = event});
+        return;
+    }
+    memcpy(at, sequence->head, PERFETTO_TAIL_SIZE); /* the rest is overwritten */
+    at += sequence->head_size;
+    uint8_t *event_length = at++;
+    at = put_tag(at, PX_EVENT_TYPE, VARINT_TAG);
+    *at++ = type;
+    if (event->category) {
+        at = put_tag(at, PX_EVENT_CATEGORY_IIDS, VARINT_TAG);
+        at = proto_put_varint(at, event->category);
+    }
+    at = put_tag(at, PX_EVENT_NAME_IID, VARINT_TAG);
+    at = proto_put_varint(at, event->name);
+    *event_length = (uint8_t)(at - event_length - 1);
+    end_hot(px, length, at);
+}
+
+void perfetto_put_end(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                      int64_t time_ns)
+{
+    uint8_t *length;
+    uint8_t *at = begin_hot(px, sequence, time_ns, &length);
+    if (!at) {
+        perfetto_put(px, sequence,
+                     &(struct perfetto_event){.time_ns = time_ns, .type = PX_SLICE_END});
+        return;
+    }
+    memcpy(at, sequence->end, PERFETTO_TAIL_SIZE);
+    end_hot(px, length, at + sequence->end_size);
+}

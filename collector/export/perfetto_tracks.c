@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Track descriptors. Order is told in every field the format has for it: rank among siblings, and
+ * the older sort index. Labels of a process tell how it ended. Thread-safety: none. */
+#include "perfetto_tracks.h"
+
+#include "perfetto_fields.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RANGE_GROUPS_MAX = 1024, /* further names share a track with "other ranges" */
+    RANK_RANGES = 1,         /* below a process: ranges, then counters */
+    RANK_COUNTERS = 100000,
+    COUNTER_NAME_SIZE = 4096,
+};
+
+uint64_t perfetto_process_uuid(uint32_t process)
+{
+    return 1u + (uint64_t)process;
+}
+
+uint64_t perfetto_thread_uuid(const struct perfetto_tracks *tracks, uint32_t thread)
+{
+    return 1u + (uint64_t)trace_process_count(tracks->px->trace) + thread;
+}
+
+static struct proto_writer *begin_descriptor(struct perfetto_tracks *tracks, uint64_t uuid)
+{
+    struct proto_writer *packet = perfetto_packet_begin(tracks->px);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, tracks->session->id);
+    proto_begin(packet, PX_PACKET_TRACK_DESCRIPTOR);
+    proto_uint(packet, PX_TRACK_UUID, uuid);
+    return packet;
+}
+
+static void end_message(struct perfetto_tracks *tracks)
+{
+    proto_end(&tracks->px->packet);
+    perfetto_packet_end(tracks->px);
+}
+
+/* The track of all tracks: says that processes and threads are in an order of ours. */
+static void describe_root(struct perfetto_tracks *tracks)
+{
+    struct proto_writer *packet = begin_descriptor(tracks, 0);
+    proto_uint(packet, PX_TRACK_PROCESS_ORDERING, PX_PROCESSES_EXPLICIT);
+    proto_uint(packet, PX_TRACK_THREAD_ORDERING, PX_THREADS_EXPLICIT);
+    end_message(tracks);
+}
+
+static void describe_process(struct perfetto_tracks *tracks, uint32_t process)
+{
+    const struct trace *trace = tracks->px->trace;
+    const struct trace_process *entry = trace_process_get(trace, process);
+    const struct trace_string *cmdline = trace_string(trace, entry->cmdline);
+    char label[EXPORT_LABEL_SIZE], note[EXPORT_NOTE_SIZE];
+    uint32_t rank = tracks->ids->process_rank[process];
+    size_t length = trace_process_label(trace, process, label, sizeof(label));
+    struct proto_writer *packet = begin_descriptor(tracks, perfetto_process_uuid(process));
+    proto_uint(packet, PX_TRACK_CHILD_ORDERING, PX_CHILDREN_EXPLICIT);
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, rank);
+    proto_begin(packet, PX_TRACK_PROCESS);
+    proto_uint(packet, PX_PROCESS_PID, tracks->ids->pids[process]);
+    proto_bytes(packet, PX_PROCESS_NAME, label, length);
+    proto_uint(packet, PX_PROCESS_LEGACY_SORT_INDEX, rank);
+    if (cmdline->length)
+        proto_bytes(packet, PX_PROCESS_CMDLINE, cmdline->bytes, cmdline->length);
+    if (entry->start_ns > 0)
+        proto_int(packet, PX_PROCESS_START_TIMESTAMP_NS, entry->start_ns);
+    for (unsigned i = 0; (length = export_process_note(tracks->ids, trace, process, i, note)); i++)
+        proto_bytes(packet, PX_PROCESS_LABELS, note, length);
+    proto_end(packet);
+    end_message(tracks);
+}
+
+static void describe_thread(struct perfetto_tracks *tracks, uint32_t thread)
+{
+    const struct trace *trace = tracks->px->trace;
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    bool known = trace_process_get(trace, entry->process) != NULL;
+    uint32_t rank = tracks->ids->thread_rank[thread], tid = tracks->ids->tids[thread];
+    char label[EXPORT_LABEL_SIZE];
+    size_t length = export_thread_label(tracks->ids, trace, thread, label);
+    struct proto_writer *packet = begin_descriptor(tracks, perfetto_thread_uuid(tracks, thread));
+    if (known)
+        proto_uint(packet, PX_TRACK_PARENT_UUID, perfetto_process_uuid(entry->process));
+    proto_uint(packet, PX_TRACK_CHILD_ORDERING, PX_CHILDREN_EXPLICIT);
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, rank);
+    proto_begin(packet, PX_TRACK_THREAD);
+    proto_uint(packet, PX_THREAD_PID, known ? tracks->ids->pids[entry->process] : tid);
+    proto_uint(packet, PX_THREAD_TID, tid);
+    proto_uint(packet, PX_THREAD_LEGACY_SORT_INDEX, rank);
+    proto_bytes(packet, PX_THREAD_NAME, label, length);
+    proto_end(packet);
+    end_message(tracks);
+}
+
+static void describe_system(struct perfetto_tracks *tracks)
+{
+    const struct trace *trace = tracks->px->trace;
+    const struct trace_string *kernel = trace_string(trace, trace_session_get(trace)->kernel);
+    struct proto_writer *packet = perfetto_packet_begin(tracks->px);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, tracks->session->id);
+    proto_begin(packet, PX_PACKET_SYSTEM_INFO);
+    proto_begin(packet, PX_SYSTEM_UTSNAME);
+    proto_text(packet, PX_UTSNAME_SYSNAME, "Linux");
+    proto_bytes(packet, PX_UTSNAME_RELEASE, kernel->bytes, kernel->length);
+    proto_end(packet);
+    proto_end(packet);
+    perfetto_packet_end(tracks->px);
+}
+
+void perfetto_describe_all(struct perfetto_tracks *tracks)
+{
+    const struct trace *trace = tracks->px->trace;
+    uint32_t processes = trace_process_count(trace), threads = trace_thread_count(trace);
+    tracks->next_uuid = perfetto_thread_uuid(tracks, threads);
+    describe_system(tracks);
+    describe_root(tracks);
+    for (uint32_t i = 0; i < processes; i++)
+        describe_process(tracks, tracks->ids->order[i]);
+    for (uint32_t i = 0; i < threads; i++)
+        describe_thread(tracks, i);
+}
+
+static void put_fact(void *context, const struct fact *fact)
+{
+    perfetto_put_argument(context, fact);
+}
+
+static struct proto_writer *begin_session_event(struct perfetto_tracks *tracks, int64_t time_ns,
+                                                uint64_t uuid, uint32_t type)
+{
+    struct proto_writer *packet = perfetto_packet_begin(tracks->px);
+    proto_int(packet, PX_PACKET_TIMESTAMP, time_ns);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, tracks->session->id);
+    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
+    proto_begin(packet, PX_PACKET_TRACK_EVENT);
+    proto_uint(packet, PX_EVENT_TYPE, type);
+    proto_uint(packet, PX_EVENT_TRACK_UUID, uuid);
+    return packet;
+}
+
+void perfetto_describe_session(struct perfetto_tracks *tracks)
+{
+    const struct trace *trace = tracks->px->trace;
+    int64_t begin_ns = trace_begin_ns(trace), end_ns = session_end_ns(trace);
+    uint64_t uuid = tracks->next_uuid++;
+    proto_text(begin_descriptor(tracks, uuid), PX_TRACK_NAME, "annot");
+    end_message(tracks);
+    struct proto_writer *packet = begin_session_event(tracks, begin_ns, uuid, PX_SLICE_BEGIN);
+    proto_text(packet, PX_EVENT_NAME, session_title(trace));
+    session_facts(trace, put_fact, tracks->px);
+    end_message(tracks);
+    begin_session_event(tracks, end_ns > begin_ns ? end_ns : begin_ns, uuid, PX_SLICE_END);
+    end_message(tracks);
+}
+
+/* ---- Counters -------------------------------------------------------------------------------- */
+
+static uint32_t process_of(const struct perfetto_tracks *tracks, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(tracks->px->trace, thread);
+    return entry ? entry->process : UINT32_MAX;
+}
+
+static uint64_t key_of(const struct perfetto_tracks *tracks, const struct event *event,
+                       uint32_t name)
+{
+    return ((uint64_t)process_of(tracks, event->thread) + 1) << 32 | name;
+}
+
+static uint64_t describe_counter(struct perfetto_tracks *tracks, const struct event *event)
+{
+    const struct trace *trace = tracks->px->trace;
+    char label[COUNTER_NAME_SIZE];
+    size_t length = export_counter_label(trace, event, label, sizeof(label));
+    uint64_t uuid = tracks->next_uuid++;
+    struct proto_writer *packet = begin_descriptor(tracks, uuid);
+    proto_uint(packet, PX_TRACK_PARENT_UUID,
+               perfetto_process_uuid(process_of(tracks, event->thread)));
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, RANK_COUNTERS + tracks->counters.count);
+    proto_bytes(packet, PX_TRACK_NAME, label, length);
+    proto_begin(packet, PX_TRACK_COUNTER);
+    proto_end(packet);
+    end_message(tracks);
+    return uuid;
+}
+
+static int add_counter(struct perfetto_tracks *tracks, const struct event *event, uint64_t key,
+                       uint32_t next)
+{
+    int error = map64_put(&tracks->counters_by_key, key, tracks->counters.count + 1);
+    if (error)
+        return error;
+    struct perfetto_counter counter = {
+        .uuid = describe_counter(tracks, event), .domain = event->domain, .next = next};
+    return vec_push(&tracks->counters, counter);
+}
+
+int perfetto_counter_track(struct perfetto_tracks *tracks, const struct event *event,
+                           uint64_t *ret_uuid)
+{
+    uint64_t key = key_of(tracks, event, event->name);
+    const uint64_t *found = map64_find(&tracks->counters_by_key, key);
+    uint32_t first = found ? (uint32_t)*found : 0;
+    uint32_t at = first;
+    while (at && tracks->counters.items[at - 1].domain != event->domain)
+        at = tracks->counters.items[at - 1].next;
+    if (!at) {
+        int error = add_counter(tracks, event, key, first);
+        if (error)
+            return error;
+        at = (uint32_t)tracks->counters.count;
+    }
+    *ret_uuid = tracks->counters.items[at - 1].uuid;
+    return 0;
+}
+
+/* ---- Lanes ----------------------------------------------------------------------------------- */
+
+static uint64_t describe_lane(struct perfetto_tracks *tracks, const struct perfetto_lanes *group)
+{
+    const struct trace_string *name = trace_string(tracks->px->trace, group->name);
+    uint64_t uuid = tracks->next_uuid++;
+    struct proto_writer *packet = begin_descriptor(tracks, uuid);
+    proto_uint(packet, PX_TRACK_PARENT_UUID, group->parent_uuid);
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, group->rank);
+    if (group->name)
+        proto_bytes(packet, PX_TRACK_NAME, name->bytes, name->length);
+    else
+        proto_text(packet, PX_TRACK_NAME, group->text);
+    end_message(tracks);
+    return uuid;
+}
+
+static int take_lane(struct perfetto_tracks *tracks, struct perfetto_lanes *group, int64_t start_ns,
+                     int64_t end_ns, uint64_t *ret_uuid)
+{
+    int64_t lane = lanes_take(&group->lanes, start_ns, end_ns);
+    if (lane < 0)
+        return (int)lane;
+    if (lane >= group->uuid_count) { /* lanes are opened one after the other */
+        uint64_t *uuids = realloc(group->uuids, ((size_t)lane + 1) * sizeof(*uuids));
+        if (!uuids)
+            return -ENOMEM;
+        group->uuids = uuids;
+        group->uuids[group->uuid_count++] = describe_lane(tracks, group);
+    }
+    *ret_uuid = group->uuids[lane];
+    return 0;
+}
+
+/* The group of a key; a new one is as `model` says. NULL: out of memory. */
+static struct perfetto_lanes *find_group(struct perfetto_tracks *tracks, uint64_t key,
+                                         const struct perfetto_lanes *model)
+{
+    const uint64_t *found = map64_find(&tracks->lanes_by_key, key);
+    if (found)
+        return &tracks->lanes.items[*found];
+    if (vec_push(&tracks->lanes, *model) < 0 ||
+        map64_put(&tracks->lanes_by_key, key, tracks->lanes.count - 1) < 0)
+        return NULL;
+    return &tracks->lanes.items[tracks->lanes.count - 1];
+}
+
+int perfetto_range_track(struct perfetto_tracks *tracks, const struct event *begin, int64_t end_ns,
+                         uint64_t *ret_uuid)
+{
+    uint64_t key = key_of(tracks, begin, begin->name);
+    struct perfetto_lanes model = {
+        .parent_uuid = perfetto_process_uuid(process_of(tracks, begin->thread)),
+        .name = begin->name,
+        .text = "other ranges",
+        .rank = RANK_RANGES + (uint32_t)tracks->lanes.count,
+    };
+    if (tracks->lanes.count >= RANGE_GROUPS_MAX && !map64_find(&tracks->lanes_by_key, key)) {
+        key = key_of(tracks, begin, 0);
+        model.name = 0;
+    }
+    struct perfetto_lanes *group = find_group(tracks, key, &model);
+    return group ? take_lane(tracks, group, begin->time_ns, end_ns, ret_uuid) : -ENOMEM;
+}
+
+int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost,
+                        uint64_t *ret_uuid)
+{
+    struct perfetto_lanes model = {
+        .parent_uuid = perfetto_thread_uuid(tracks, lost->thread),
+        .text = "lost",
+    };
+    /* Ranges have a process in the upper half. */
+    struct perfetto_lanes *group = find_group(tracks, lost->thread + 1ull, &model);
+    return group ? take_lane(tracks, group, lost->time_ns, lost->end_ns, ret_uuid) : -ENOMEM;
+}
+
+void perfetto_tracks_fini(struct perfetto_tracks *tracks)
+{
+    for (size_t i = 0; i < tracks->lanes.count; i++) {
+        lanes_fini(&tracks->lanes.items[i].lanes);
+        free(tracks->lanes.items[i].uuids);
+    }
+    vec_free(&tracks->lanes);
+    vec_free(&tracks->counters);
+    map64_free(&tracks->lanes_by_key);
+    map64_free(&tracks->counters_by_key);
+}

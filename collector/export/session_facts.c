@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of session_facts.h. Thread-safety: reads the trace only. */
+#include "session_facts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct visit {
+    const struct trace *trace;
+    fact_visitor *function;
+    void *context;
+};
+
+static void tell_text(const struct visit *visit, const char *name, const char *text)
+{
+    if (text[0])
+        visit->function(visit->context,
+                        &(struct fact){.name = name, .kind = VALUE_STRING, .text = text});
+}
+
+static void tell_string(const struct visit *visit, const char *name, uint32_t string)
+{
+    tell_text(visit, name, trace_string(visit->trace, string)->bytes);
+}
+
+static void tell_count(const struct visit *visit, const char *name, uint64_t count)
+{
+    if (count)
+        visit->function(
+            visit->context,
+            &(struct fact){.name = name, .kind = VALUE_UINT64, .value = {.uint64 = count}});
+}
+
+static void tell_losses(const struct visit *visit)
+{
+    for (uint32_t cause = 0; cause < LOSS_COUNT; cause++) {
+        char name[64];
+        uint64_t lost = 0;
+        for (uint32_t i = 0; i < trace_process_count(visit->trace); i++)
+            lost += trace_process_get(visit->trace, i)->lost[cause];
+        snprintf(name, sizeof(name), "lost: %s", loss_name(cause));
+        tell_count(visit, name, lost);
+    }
+}
+
+static void tell_refusals(const struct visit *visit)
+{
+    for (uint32_t i = 0; i < trace_refusal_count(visit->trace); i++) {
+        const struct trace_refusal *refusal = trace_refusal_get(visit->trace, i);
+        char name[80];
+        snprintf(name, sizeof(name), "not recorded: %.16s %" PRId32,
+                 trace_string(visit->trace, refusal->comm)->bytes, refusal->pid);
+        tell_string(visit, name, refusal->reason);
+    }
+}
+
+void session_facts(const struct trace *trace, fact_visitor *function, void *context)
+{
+    const struct visit visit = {trace, function, context};
+    const struct trace_session *session = trace_session_get(trace);
+    tell_string(&visit, "command", session->command);
+    tell_string(&visit, "host", session->hostname);
+    tell_string(&visit, "kernel", session->kernel);
+    tell_string(&visit, "annot", session->annot_version);
+    tell_string(&visit, "clock", session->clock);
+    tell_count(&visit, "begin_realtime_ns", (uint64_t)session->begin_realtime_ns);
+    tell_count(&visit, "peak_shared_memory_bytes", session->peak_bytes);
+    if (session->end_ns == 0)
+        tell_text(&visit, "state", "the recording was not ended in order");
+    else if (session->recovered)
+        tell_text(&visit, "state", "recovered after the collector had died");
+    tell_string(&visit, "nested_recordings", session->nested);
+    tell_losses(&visit);
+    tell_refusals(&visit);
+}
+
+const char *session_title(const struct trace *trace)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    if (session->command)
+        return trace_string(trace, session->command)->bytes;
+    if (session->hostname)
+        return trace_string(trace, session->hostname)->bytes;
+    return "recording";
+}
+
+int64_t session_end_ns(const struct trace *trace)
+{
+    int64_t end_ns = trace_session_get(trace)->end_ns;
+    if (end_ns > 0)
+        return end_ns;
+    end_ns = trace_begin_ns(trace);
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
+        int64_t last_ns = trace_thread_get(trace, i)->last_ns;
+        end_ns = last_ns > end_ns ? last_ns : end_ns;
+    }
+    return end_ns;
+}
