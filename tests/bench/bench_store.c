@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recording costs: bytes a record, CPU time to write, read and pair it.
+ *
+ *     bench_store [--json] [EVENTS]
+ *
+ * Streams: `varied` has ranges of 100 ns to 1 ms (evenly spread over the orders of magnitude) with
+ * 20 names, nested up to 8 deep, and one counter or payload in 16 records; `tight` is one range
+ * in a loop of about 20 ns. Batches are as a block gives them. CPU time is that of this process. */
+#include "slices.h"
+#include "store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BATCH = 500, BATCHES = 400, THREADS = 8, NAMES = 20, RUNS = 3 };
+
+struct stream {
+    const char *name;
+    void (*fill)(struct event *events, uint32_t count, uint32_t thread);
+};
+
+struct result {
+    double write_ns, read_ns, pair_ns; /* per event, best of RUNS */
+    double bytes;                      /* per event */
+    uint64_t ranges;
+};
+
+static struct event pool[BATCHES][BATCH];
+static int64_t clock_ns[THREADS];
+static uint64_t depth[THREADS];
+static uint32_t names[NAMES];
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+static int64_t varied_step(void)
+{
+    double exponent = 2 + 4 * (double)(next_random() >> 11) / 9007199254740992.0;
+    return (int64_t)pow(10, exponent);
+}
+
+static void add_detail(struct event *event)
+{
+    switch (next_random() % 32) {
+    case 0:
+        event->kind = EVENT_COUNTER;
+        event->value_kind = VALUE_DOUBLE;
+        event->value.float64 = (double)(next_random() % 1000);
+        break;
+    case 1:
+        event->value_kind = VALUE_INT64;
+        event->value.int64 = (int64_t)(next_random() % 100000);
+        break;
+    default:
+        break;
+    }
+}
+
+static void fill_varied(struct event *events, uint32_t count, uint32_t thread)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct event *event = &events[i];
+        *event = (struct event){.thread = thread, .time_ns = clock_ns[thread] += varied_step()};
+        bool push = depth[thread] == 0 || (depth[thread] < 8 && next_random() % 2);
+        event->kind = push ? EVENT_PUSH : EVENT_POP;
+        if (push) {
+            event->name = names[next_random() % NAMES];
+            add_detail(event);
+        } else {
+            event->depth = depth[thread] - 1;
+        }
+        depth[thread] = event_depth_after(event, depth[thread]);
+    }
+}
+
+static void fill_tight(struct event *events, uint32_t count, uint32_t thread)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t step = 9 + (int64_t)(next_random() % 64 == 0) * 30 + (int64_t)(next_random() % 3);
+        events[i] = (struct event){.thread = thread, .time_ns = clock_ns[thread] += step};
+        events[i].kind = i % 2 == 0 ? EVENT_PUSH : EVENT_POP;
+        events[i].name = i % 2 == 0 ? names[0] : 0;
+    }
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void must(int status)
+{
+    if (status < 0) {
+        fprintf(stderr, "bench_store: %s\n", strerror(-status));
+        exit(1);
+    }
+}
+
+static struct trace *make_trace(void)
+{
+    struct trace *trace = trace_create();
+    must(trace ? 0 : -12);
+    for (int i = 0; i < NAMES; i++) {
+        char name[32];
+        int length = snprintf(name, sizeof(name), "phase %d", i);
+        names[i] = (uint32_t)trace_string_add(trace, name, (size_t)length);
+    }
+    must((int)trace_process_add(trace));
+    for (int i = 0; i < THREADS; i++)
+        must((int)trace_thread_add(trace, 0));
+    return trace;
+}
+
+/* The pool is refilled outside the measured time, so that times go on growing. */
+static double write_once(const char *path, const struct trace *trace, const struct stream *stream,
+                         uint64_t rounds, uint64_t *ret_bytes)
+{
+    struct store_writer *writer;
+    double seconds = 0;
+    uint32_t sequence = 0;
+    must(store_writer_create(path, trace, &(struct store_writer_options){.overwrite = true},
+                             &writer));
+    for (uint64_t round = 0; round < rounds; round++) {
+        for (uint32_t i = 0; i < BATCHES; i++)
+            stream->fill(pool[i], BATCH, i % THREADS);
+        double begin = cpu_seconds();
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            struct event_batch batch = {i % THREADS, BATCH, pool[i], {sequence++, 0, 8000}};
+            must(store_writer_add(writer, &batch));
+        }
+        seconds += cpu_seconds() - begin;
+    }
+    double begin = cpu_seconds();
+    must(store_writer_flush(writer));
+    *ret_bytes = store_writer_file_bytes(writer);
+    must(store_writer_close(writer));
+    return seconds + cpu_seconds() - begin;
+}
+
+static int count_slice(void *context, const struct slice *slice)
+{
+    (void)slice;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+static double read_once(const char *path, bool pair, uint64_t *ret_count)
+{
+    struct store_reader *reader;
+    struct event_batch batch;
+    uint64_t slice_count = 0, count = 0;
+    int status;
+    double begin = cpu_seconds();
+    must(store_reader_open(path, &reader));
+    struct slice_sink sink = {.pushed = count_slice, .context = &slice_count};
+    struct slices *slices = slices_create(store_reader_trace(reader), &sink);
+    must(slices ? 0 : -12);
+    while ((status = store_reader_next(reader, &batch)) == 1) {
+        count += batch.count;
+        if (pair)
+            must(slices_feed(slices, &batch));
+    }
+    must(status);
+    must(slices_finish(slices));
+    slices_destroy(slices);
+    store_reader_close(reader);
+    *ret_count = pair ? slice_count : count;
+    return cpu_seconds() - begin;
+}
+
+static struct result measure(const struct stream *stream, const char *path, uint64_t rounds)
+{
+    struct result result = {1e9, 1e9, 1e9, 0, 0};
+    double events = (double)rounds * BATCHES * BATCH;
+    for (int run = 0; run < RUNS; run++) {
+        struct trace *trace = make_trace();
+        uint64_t bytes, count;
+        memset(depth, 0, sizeof(depth));
+        memset(clock_ns, 0, sizeof(clock_ns));
+        double write = write_once(path, trace, stream, rounds, &bytes) * 1e9 / events;
+        double read = read_once(path, false, &count) * 1e9 / events;
+        if ((double)count != events) {
+            fprintf(stderr, "bench_store: %llu events read\n", (unsigned long long)count);
+            exit(1);
+        }
+        double pair = read_once(path, true, &result.ranges) * 1e9 / events;
+        result.write_ns = write < result.write_ns ? write : result.write_ns;
+        result.read_ns = read < result.read_ns ? read : result.read_ns;
+        result.pair_ns = pair - read < result.pair_ns ? pair - read : result.pair_ns;
+        result.bytes = (double)bytes / events;
+        trace_destroy(trace);
+    }
+    return result;
+}
+
+static void show(const struct stream *stream, const struct result *result, bool json)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf(json ? "{\"bench\":\"store\",\"stream\":\"%s\",\"bytes_per_record\":%.2f,"
+                  "\"write_ns\":%.2f,\"read_ns\":%.2f,\"pair_ns\":%.2f,\"ranges\":%llu,"
+                  "\"peak_kib\":%ld}\n"
+                : "%-8s %5.2f bytes a record; a record costs %5.1f ns to write, %5.1f ns to "
+                  "read, %5.1f ns to pair; %llu ranges, peak %ld KiB\n",
+           stream->name, result->bytes, result->write_ns, result->read_ns, result->pair_ns,
+           (unsigned long long)result->ranges, usage.ru_maxrss);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct stream streams[] = {{"varied", fill_varied}, {"tight", fill_tight}};
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    const char *count = argc > 1 + json ? argv[1 + json] : "4000000";
+    uint64_t rounds = strtoull(count, NULL, 10) / (BATCHES * BATCH);
+    char path[64];
+    snprintf(path, sizeof(path), "/tmp/bench-store-%d.annot", (int)getpid());
+    for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
+        struct result result = measure(&streams[i], path, rounds ? rounds : 1);
+        show(&streams[i], &result, json);
+    }
+    unlink(path);
+    return 0;
+}
