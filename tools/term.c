@@ -6,6 +6,7 @@
 #include "term.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -144,4 +145,17 @@ size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_
     }
     copy_clean(text, tail, to, end);
     return term_text_width(buffer);
+}
+
+void term_print(const char *text)
+{
+    while (*text) {
+        uint32_t point;
+        size_t length = decode(text, &point);
+        if (point == '?')
+            putchar('?');
+        else
+            fwrite(text, 1, length, stdout);
+        text += length;
+    }
 }

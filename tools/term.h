@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The terminal: its width, whether colour is wanted, and how wide a text is on it.
  *
- * Thread-safety: pure functions of the environment and of descriptors; no state. */
+ * Thread-safety: functions of the environment and of descriptors; no state. */
 #ifndef ANNOT_TERM_H
 #define ANNOT_TERM_H
 
@@ -20,5 +20,9 @@ size_t term_text_width(const char *text);
 /* Copies `text` with control characters and broken bytes replaced by '?', cut in its middle with
  * an ellipsis to `width` columns. Returns the columns used. buffer_size >= 4 * width + 4. */
 size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_size);
+
+/* Prints `text` to standard output with control characters and broken bytes replaced by '?':
+ * names and command lines are foreign. */
+void term_print(const char *text);
 
 #endif

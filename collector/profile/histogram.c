@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The log-linear histogram of histogram.h.
+ *
+ * A value's page is its power of two, its slot the next six bits. Both a page (64 counters) and a
+ * histogram's table (64 page numbers) are one block of 64 words. Block 0 stands for none. */
+#include "histogram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_WORDS = 64,
+    BLOCK_BYTES = BLOCK_WORDS * sizeof(uint32_t),
+    CHUNK_BLOCKS = 4096,
+    CHUNK_BYTES = CHUNK_BLOCKS * BLOCK_BYTES,
+    CHUNK_MAX = 1024,
+};
+
+struct histogram_pool {
+    uint32_t *chunks[CHUNK_MAX];
+    uint32_t chunk_limit;
+    uint32_t used; /* blocks, counted from 1 */
+    uint64_t refused;
+};
+
+struct histogram_pool *histogram_pool_create(size_t limit_bytes)
+{
+    struct histogram_pool *pool = calloc(1, sizeof(*pool));
+    if (!pool)
+        return NULL;
+    size_t chunks = limit_bytes / CHUNK_BYTES;
+    pool->chunk_limit = (uint32_t)(chunks < CHUNK_MAX ? chunks : CHUNK_MAX);
+    pool->used = 1;
+    return pool;
+}
+
+void histogram_pool_destroy(struct histogram_pool *pool)
+{
+    if (!pool)
+        return;
+    for (uint32_t i = 0; i < CHUNK_MAX; i++)
+        free(pool->chunks[i]);
+    free(pool);
+}
+
+uint64_t histogram_pool_refused(const struct histogram_pool *pool)
+{
+    return pool->refused;
+}
+
+static uint32_t *block_at(const struct histogram_pool *pool, uint32_t block)
+{
+    return pool->chunks[block / CHUNK_BLOCKS] + (size_t)(block % CHUNK_BLOCKS) * BLOCK_WORDS;
+}
+
+/* A zeroed block, or 0. */
+static uint32_t block_take(struct histogram_pool *pool)
+{
+    uint32_t chunk = pool->used / CHUNK_BLOCKS;
+    if (chunk >= pool->chunk_limit)
+        return 0;
+    if (!pool->chunks[chunk])
+        pool->chunks[chunk] = calloc(1, CHUNK_BYTES);
+    return pool->chunks[chunk] ? pool->used++ : 0;
+}
+
+static uint16_t bucket_of(uint64_t value)
+{
+    if (value < BLOCK_WORDS)
+        return (uint16_t)value;
+    unsigned exponent = 63u - (unsigned)__builtin_clzll(value);
+    unsigned page = exponent - 5, slot = (unsigned)(value >> (exponent - 6)) & 63u;
+    return (uint16_t)(page * BLOCK_WORDS + slot);
+}
+
+/* The middle of the bucket. */
+static uint64_t value_of(unsigned bucket)
+{
+    if (bucket < BLOCK_WORDS)
+        return bucket;
+    unsigned page = bucket / BLOCK_WORDS, slot = bucket % BLOCK_WORDS;
+    uint64_t width = 1ull << (page - 1);
+    return (BLOCK_WORDS + slot) * width + width / 2;
+}
+
+static void count_in_page(struct histogram_pool *pool, struct histogram *histogram, unsigned bucket)
+{
+    uint32_t *table = block_at(pool, histogram->table);
+    unsigned page = bucket / BLOCK_WORDS;
+    if (!table[page])
+        table[page] = block_take(pool);
+    uint32_t *counter = table[page] ? block_at(pool, table[page]) + bucket % BLOCK_WORDS : NULL;
+    if (!counter || *counter == UINT32_MAX) {
+        pool->refused++;
+        return;
+    }
+    ++*counter;
+    histogram->count++;
+}
+
+void histogram_add(struct histogram_pool *pool, struct histogram *histogram, uint64_t value)
+{
+    uint16_t bucket = bucket_of(value);
+    if (histogram->table) {
+        count_in_page(pool, histogram, bucket);
+        return;
+    }
+    if (histogram->count < HISTOGRAM_INLINE) {
+        histogram->inline_buckets[histogram->count++] = bucket;
+        return;
+    }
+    histogram->table = block_take(pool);
+    if (!histogram->table) {
+        pool->refused++;
+        return;
+    }
+    histogram->count = 0;
+    for (unsigned i = 0; i < HISTOGRAM_INLINE; i++)
+        count_in_page(pool, histogram, histogram->inline_buckets[i]);
+    count_in_page(pool, histogram, bucket);
+}
+
+static int compare_buckets(const void *a, const void *b)
+{
+    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+uint64_t histogram_quantile(const struct histogram_pool *pool, const struct histogram *histogram,
+                            double fraction)
+{
+    if (!histogram->count)
+        return 0;
+    double exact = fraction * (double)histogram->count;
+    uint64_t rank = (uint64_t)exact;
+    rank += (double)rank < exact;
+    rank = rank < 1 ? 1 : rank > histogram->count ? histogram->count : rank;
+    if (!histogram->table) {
+        uint16_t sorted[HISTOGRAM_INLINE];
+        memcpy(sorted, histogram->inline_buckets, sizeof(sorted));
+        qsort(sorted, histogram->count, sizeof(*sorted), compare_buckets);
+        return value_of(sorted[rank - 1]);
+    }
+    const uint32_t *table = block_at(pool, histogram->table);
+    uint64_t seen = 0;
+    unsigned bucket = 0;
+    for (; bucket < BLOCK_WORDS * BLOCK_WORDS; bucket++) {
+        uint32_t page = table[bucket / BLOCK_WORDS];
+        seen += page ? block_at(pool, page)[bucket % BLOCK_WORDS] : 0;
+        if (seen >= rank)
+            break;
+    }
+    return value_of(bucket);
+}

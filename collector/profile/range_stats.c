@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* The statistics of range_stats.h.
+ *
+ * Row i belongs to node i - OTHER_ROWS of the path tree; the first rows are "(other)", one per
+ * kind. Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up when it
+ * opens and none when it closes. */
+#include "range_stats.h"
+
+#include "map64.h"
+#include "path_tree.h"
+#include "slices.h"
+#include "text.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OTHER_ROWS = RANGE_KIND_COUNT,
+    ROW_LIMIT = 200000,
+    PAIR_LIMIT = 1u << 20,
+    LABEL_PARTS = 64,
+};
+
+#define HISTOGRAM_LIMIT ((size_t)96 << 20)
+
+/* The nodes of a thread's open pushed ranges, outermost first. */
+struct thread_path {
+    VEC(uint32_t) nodes;
+    uint32_t process;
+    bool known;
+};
+
+struct range_stats {
+    const struct trace *trace;
+    enum range_grouping grouping;
+    struct slices *slices;
+    struct path_tree tree;
+    struct histogram_pool *histograms;
+    VEC(struct range_row) rows;
+    VEC(struct thread_path) paths;
+    struct map64 threads_of_rows, processes_of_rows; /* keys (row, ordinal) + 1 */
+    struct range_totals totals;
+    int64_t last_ns;
+};
+
+static struct range_row *row_at(struct range_stats *stats, enum range_kind kind, uint32_t node)
+{
+    return &stats->rows.items[node == PATH_OTHER ? (uint32_t)kind : node + OTHER_ROWS - 1];
+}
+
+/* Rows for nodes that came to be; false without memory. */
+static bool rows_follow_nodes(struct range_stats *stats, enum range_kind kind, uint32_t owner)
+{
+    size_t wanted = stats->tree.count + OTHER_ROWS - 1;
+    if (stats->tree.error || vec_reserve(&stats->rows, wanted - stats->rows.count) != 0)
+        return false;
+    while (stats->rows.count < wanted)
+        stats->rows.items[stats->rows.count++] = (struct range_row){.kind = kind, .owner = owner};
+    return true;
+}
+
+static struct thread_path *path_of(struct range_stats *stats, uint32_t thread)
+{
+    size_t wanted = (size_t)thread + 1;
+    if (wanted > stats->paths.count) {
+        if (vec_reserve(&stats->paths, wanted - stats->paths.count) != 0)
+            return NULL;
+        size_t added = wanted - stats->paths.count;
+        memset(stats->paths.items + stats->paths.count, 0, added * sizeof(struct thread_path));
+        stats->paths.count = wanted;
+    }
+    struct thread_path *path = &stats->paths.items[thread];
+    if (!path->known) {
+        const struct trace_thread *entry = trace_thread_get(stats->trace, thread);
+        path->process = entry ? entry->process : RANGE_NO_OWNER;
+        path->known = true;
+    }
+    return path;
+}
+
+static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, uint32_t thread)
+{
+    if (stats->grouping == RANGE_BY_PROCESS || kind == RANGE_COUNTER)
+        return stats->paths.items[thread].process;
+    return stats->grouping == RANGE_BY_THREAD ? thread : RANGE_NO_OWNER;
+}
+
+/* The node for an event below `parent`, or at the top if that is PATH_NONE. Negative: -ENOMEM. */
+static int64_t node_of(struct range_stats *stats, enum range_kind kind, const struct event *event,
+                       uint32_t parent)
+{
+    if (parent == PATH_NONE) {
+        uint32_t owner = owner_of(stats, kind, event->thread);
+        parent = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
+        if (!rows_follow_nodes(stats, kind, owner))
+            return -ENOMEM;
+    }
+    uint32_t node = path_tree_child(&stats->tree, parent, event->name, event->domain);
+    uint32_t owner = row_at(stats, kind, parent)->owner;
+    return rows_follow_nodes(stats, kind, owner) ? (int64_t)node : -ENOMEM;
+}
+
+/* Is the pair new in the set? A full set says no. */
+static bool pair_is_new(struct range_stats *stats, struct map64 *set, uint32_t a, uint32_t b)
+{
+    uint64_t key = ((uint64_t)a << 32 | b) + 1;
+    if (map64_find(set, key))
+        return false;
+    if (set->count >= PAIR_LIMIT || map64_put(set, key, 1) != 0) {
+        stats->totals.threads_cut = true;
+        return false;
+    }
+    return true;
+}
+
+static void count_thread(struct range_stats *stats, struct range_row *row, uint32_t thread)
+{
+    if (row->recent_thread == thread + 1)
+        return;
+    row->recent_thread = thread + 1;
+    uint32_t index = (uint32_t)(row - stats->rows.items);
+    if (!pair_is_new(stats, &stats->threads_of_rows, index, thread))
+        return;
+    row->thread_count++;
+    uint32_t process = stats->paths.items[thread].process;
+    row->process_count += pair_is_new(stats, &stats->processes_of_rows, index, process);
+}
+
+static void count_entry(struct range_stats *stats, struct range_row *row, uint32_t node,
+                        uint32_t thread)
+{
+    row->count++;
+    stats->totals.other_count += node == PATH_OTHER;
+    count_thread(stats, row, thread);
+}
+
+static uint64_t duration_of(const struct slice *slice)
+{
+    return slice->end_ns > slice->begin->time_ns ? (uint64_t)(slice->end_ns - slice->begin->time_ns)
+                                                 : 0;
+}
+
+static void add_duration(struct range_stats *stats, struct range_row *row,
+                         const struct slice *slice)
+{
+    uint64_t duration = duration_of(slice);
+    if (row->count == 1 || duration < row->min_ns)
+        row->min_ns = duration;
+    if (duration > row->max_ns)
+        row->max_ns = duration;
+    row->total_ns += duration;
+    row->unfinished += (slice->flags & SLICE_UNFINISHED) != 0;
+    row->end_lost += (slice->flags & SLICE_END_LOST) != 0;
+    histogram_add(stats->histograms, &row->durations, duration);
+}
+
+/* A range entered: its node goes on the thread's path. */
+static int on_opened(void *context, const struct event *begin, uint32_t depth)
+{
+    struct range_stats *stats = context;
+    struct thread_path *path = path_of(stats, begin->thread);
+    if (!path || vec_reserve(&path->nodes, depth + 1) != 0)
+        return -ENOMEM;
+    while (path->nodes.count < depth)
+        path->nodes.items[path->nodes.count++] = PATH_OTHER;
+    bool top = depth == 0 || stats->grouping == RANGE_BY_NAME;
+    uint32_t parent = top ? PATH_NONE : path->nodes.items[depth - 1];
+    int64_t node = node_of(stats, RANGE_PUSHED, begin, parent);
+    if (node < 0)
+        return -ENOMEM;
+    path->nodes.count = depth;
+    return vec_push(&path->nodes, (uint32_t)node);
+}
+
+/* By name, a range inside one of the same name is in that one's total already. */
+static bool is_nested_in_itself(const struct range_stats *stats, const struct thread_path *path,
+                                uint32_t depth)
+{
+    if (stats->grouping != RANGE_BY_NAME)
+        return false;
+    for (uint32_t i = depth; i-- > 0;) {
+        if (path->nodes.items[i] == path->nodes.items[depth])
+            return true;
+    }
+    return false;
+}
+
+static int on_pushed(void *context, const struct slice *slice)
+{
+    struct range_stats *stats = context;
+    uint32_t thread = slice->begin->thread, depth = slice->depth;
+    struct thread_path *path = path_of(stats, thread);
+    if (!path)
+        return -ENOMEM;
+    bool known = depth < path->nodes.count;
+    uint32_t node = known ? path->nodes.items[depth] : PATH_OTHER;
+    struct range_row *row = row_at(stats, RANGE_PUSHED, node);
+    uint64_t duration = duration_of(slice);
+    uint64_t children = slice->child_ns > 0 ? (uint64_t)slice->child_ns : 0;
+    count_entry(stats, row, node, thread);
+    add_duration(stats, row, slice);
+    row->self_ns += duration > children ? duration - children : 0;
+    if (known && is_nested_in_itself(stats, path, depth))
+        row->nested_ns += duration;
+    if (depth == 0)
+        stats->totals.covered_ns += duration;
+    if (known)
+        path->nodes.count = depth;
+    return 0;
+}
+
+/* The row of something that has no parents. */
+static int flat_row(struct range_stats *stats, enum range_kind kind, const struct event *event,
+                    struct range_row **ret_row)
+{
+    if (!path_of(stats, event->thread))
+        return -ENOMEM;
+    int64_t node = node_of(stats, kind, event, PATH_NONE);
+    if (node < 0)
+        return -ENOMEM;
+    *ret_row = row_at(stats, kind, (uint32_t)node);
+    count_entry(stats, *ret_row, (uint32_t)node, event->thread);
+    return 0;
+}
+
+static int on_started(void *context, const struct slice *slice)
+{
+    struct range_row *row;
+    int rc = flat_row(context, RANGE_OVERLAPPING, slice->begin, &row);
+    if (rc == 0)
+        add_duration(context, row, slice);
+    return rc;
+}
+
+static int on_mark(void *context, const struct event *event)
+{
+    struct range_row *row;
+    return flat_row(context, RANGE_MARK, event, &row);
+}
+
+static double number_of(const struct event *event)
+{
+    switch (event->value_kind) {
+    case VALUE_INT64:
+        return (double)event->value.int64;
+    case VALUE_DOUBLE:
+        return event->value.float64;
+    default:
+        return (double)event->value.uint64;
+    }
+}
+
+static int on_counter(void *context, const struct event *event)
+{
+    struct range_row *row;
+    int rc = flat_row(context, RANGE_COUNTER, event, &row);
+    if (rc < 0)
+        return rc;
+    double value = number_of(event);
+    if (row->count == 1 || value < row->value_min)
+        row->value_min = value;
+    if (row->count == 1 || value > row->value_max)
+        row->value_max = value;
+    if (row->count == 1 || event->time_ns >= row->value_last_ns) {
+        row->value_last = value;
+        row->value_last_ns = event->time_ns;
+    }
+    row->value_sum += value;
+    return 0;
+}
+
+/* Lost records belong to the innermost range that was open before and after the gap. */
+static int on_lost(void *context, const struct event *event)
+{
+    struct range_stats *stats = context;
+    struct thread_path *path = path_of(stats, event->thread);
+    if (!path)
+        return -ENOMEM;
+    uint64_t depth = event->depth < path->nodes.count ? event->depth : path->nodes.count;
+    if (depth == 0)
+        stats->totals.lost_outside += event->value.uint64;
+    else
+        row_at(stats, RANGE_PUSHED, path->nodes.items[depth - 1])->lost += event->value.uint64;
+    return 0;
+}
+
+struct range_stats *range_stats_create(const struct trace *trace,
+                                       const struct range_stats_options *options)
+{
+    struct range_stats *stats = calloc(1, sizeof(*stats));
+    if (!stats)
+        return NULL;
+    struct slice_sink sink = {on_opened,  on_pushed, on_started, on_mark,
+                              on_counter, on_lost,   stats};
+    size_t bytes = options->histogram_limit_bytes;
+    stats->trace = trace;
+    stats->grouping = options->grouping;
+    stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
+    stats->slices = slices_create(trace, &sink);
+    if (!stats->histograms || !stats->slices ||
+        path_tree_init(&stats->tree, options->row_limit ? options->row_limit : ROW_LIMIT) != 0 ||
+        vec_reserve(&stats->rows, OTHER_ROWS) != 0) {
+        range_stats_destroy(stats);
+        return NULL;
+    }
+    for (uint32_t kind = 0; kind < RANGE_KIND_COUNT; kind++)
+        stats->rows.items[stats->rows.count++] =
+            (struct range_row){.kind = (enum range_kind)kind, .owner = RANGE_NO_OWNER};
+    return stats;
+}
+
+void range_stats_destroy(struct range_stats *stats)
+{
+    if (!stats)
+        return;
+    for (size_t i = 0; i < stats->paths.count; i++)
+        vec_free(&stats->paths.items[i].nodes);
+    vec_free(&stats->paths);
+    vec_free(&stats->rows);
+    map64_free(&stats->threads_of_rows);
+    map64_free(&stats->processes_of_rows);
+    path_tree_fini(&stats->tree);
+    histogram_pool_destroy(stats->histograms);
+    slices_destroy(stats->slices);
+    free(stats);
+}
+
+int range_stats_add(struct range_stats *stats, const struct event_batch *batch)
+{
+    if (batch->thread >= trace_thread_count(stats->trace))
+        return -EBADMSG;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint8_t kind = batch->events[i].kind;
+        stats->totals.event_count[kind < EVENT_KIND_COUNT ? kind : 0]++;
+    }
+    if (batch->count && batch->events[batch->count - 1].time_ns > stats->last_ns)
+        stats->last_ns = batch->events[batch->count - 1].time_ns;
+    return slices_feed(stats->slices, batch);
+}
+
+int range_stats_finish(struct range_stats *stats)
+{
+    int rc = slices_finish(stats->slices);
+    const struct trace_session *session = trace_session_get(stats->trace);
+    int64_t end_ns = session->end_ns > stats->last_ns ? session->end_ns : stats->last_ns;
+    stats->totals.wall_ns = end_ns > session->begin_ns ? end_ns - session->begin_ns : 0;
+    stats->totals.orphan_count = slices_orphan_count(stats->slices);
+    stats->totals.quantile_count = histogram_pool_refused(stats->histograms);
+    return rc;
+}
+
+const struct range_totals *range_stats_totals(const struct range_stats *stats)
+{
+    return &stats->totals;
+}
+
+uint32_t range_stats_row_count(const struct range_stats *stats)
+{
+    return (uint32_t)stats->rows.count;
+}
+
+const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index)
+{
+    return &stats->rows.items[index];
+}
+
+uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction)
+{
+    const struct range_row *row = &stats->rows.items[index];
+    uint64_t value = histogram_quantile(stats->histograms, &row->durations, fraction);
+    return value < row->min_ns ? row->min_ns : value > row->max_ns ? row->max_ns : value;
+}
+
+static void add_name(const struct range_stats *stats, const struct path_node *node,
+                     struct text *text)
+{
+    if (text->length)
+        text_add(text, "/", 1);
+    if (node->domain)
+        text_format(text, "%s:", trace_string(stats->trace, node->domain)->bytes);
+    const struct trace_string *name = trace_string(stats->trace, node->name);
+    text_format(text, "%s", name->length ? name->bytes : "(no name)");
+}
+
+size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    if (index < OTHER_ROWS) {
+        text_format(&text, "(other)");
+        return text.length;
+    }
+    /* The leaf's half of the parts stays, the other half slides towards the root. */
+    const struct path_node *parts[LABEL_PARTS];
+    const struct path_node *nodes = stats->tree.nodes, *node = &nodes[index - OTHER_ROWS + 1];
+    uint32_t length = 0;
+    for (; node->parent != PATH_NONE; node = &nodes[node->parent], length++) {
+        if (length >= LABEL_PARTS)
+            memmove(parts + LABEL_PARTS / 2, parts + LABEL_PARTS / 2 + 1,
+                    (LABEL_PARTS / 2 - 1) * sizeof(*parts));
+        parts[length < LABEL_PARTS ? length : LABEL_PARTS - 1] = node;
+    }
+    uint32_t kept = length < LABEL_PARTS ? length : LABEL_PARTS;
+    for (uint32_t i = kept; i-- > 0;) {
+        if (i == LABEL_PARTS / 2 - 1 && length > LABEL_PARTS)
+            text_format(&text, "/\xe2\x80\xa6");
+        add_name(stats, parts[i], &text);
+    }
+    return text.length;
+}

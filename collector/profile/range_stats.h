@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* How often and how long: statistics of ranges, marks and counters, streamed over a recording.
+ *
+ * One row per range path (root/.../leaf; names of different domains differ), or per name, each for
+ * the whole recording or per process or thread. Overlapping ranges (start/end), marks and counters
+ * have rows of their own kind. Every duration is that of model/slices. Memory is bounded: rows,
+ * histogram bytes and thread sets have limits, and what they leave out is counted here.
+ * Thread-safety: one thread per object. */
+#ifndef ANNOT_RANGE_STATS_H
+#define ANNOT_RANGE_STATS_H
+
+#include "event.h"
+#include "histogram.h"
+#include "trace.h"
+
+#include <stdbool.h>
+
+enum range_grouping {
+    RANGE_BY_PATH = 0,
+    RANGE_BY_NAME = 1,    /* the leaf's name alone; total counts the outermost of nested ones */
+    RANGE_BY_PROCESS = 2, /* path within one process */
+    RANGE_BY_THREAD = 3,  /* path within one thread  */
+};
+
+enum range_kind {
+    RANGE_PUSHED = 0,
+    RANGE_OVERLAPPING = 1, /* no parents and no self time */
+    RANGE_MARK = 2,        /* only counted */
+    RANGE_COUNTER = 3,     /* values; always per process */
+    RANGE_KIND_COUNT = 4,
+};
+
+#define RANGE_NO_OWNER UINT32_MAX
+
+struct range_row {
+    enum range_kind kind;
+    uint32_t owner; /* ordinal of the process or thread, or RANGE_NO_OWNER */
+    uint64_t count;
+    uint64_t unfinished; /* of these: no end was seen */
+    uint64_t end_lost;   /* of these: the end fell into a gap */
+    uint64_t lost;       /* records lost directly inside: count may be too low, self too high */
+    uint32_t process_count, thread_count;
+
+    union {
+        struct {
+            uint64_t total_ns, self_ns, min_ns, max_ns;
+            uint64_t nested_ns; /* by name: the part of total_ns that is inside itself */
+            struct histogram durations;
+        };
+
+        struct {
+            double value_last, value_min, value_max, value_sum;
+            int64_t value_last_ns;
+        };
+    };
+
+    uint32_t recent_thread; /* + 1; saves most look-ups of thread sets */
+};
+
+struct range_totals {
+    uint64_t event_count[EVENT_KIND_COUNT];
+    int64_t wall_ns;         /* of the recording */
+    uint64_t covered_ns;     /* thread time inside pushed ranges: sum of all self times */
+    uint64_t lost_outside;   /* records lost outside any pushed range */
+    uint64_t orphan_count;   /* ends without a start */
+    uint64_t other_count;    /* entries in the "(other)" rows, for want of room */
+    uint64_t quantile_count; /* durations that are in no quantile, for want of room */
+    bool threads_cut;        /* process and thread counts are lower bounds */
+};
+
+struct range_stats_options {
+    enum range_grouping grouping;
+    uint32_t row_limit;           /* 0 = 200,000: about 60 MiB */
+    size_t histogram_limit_bytes; /* 0 = 96 MiB */
+};
+
+struct range_stats;
+
+/* `trace` outlives the object and is complete. NULL: out of memory. destroy accepts NULL. */
+struct range_stats *range_stats_create(const struct trace *trace,
+                                       const struct range_stats_options *options);
+void range_stats_destroy(struct range_stats *stats);
+
+/* Batches in recording order, then once finish. 0, -ENOMEM, or
+ * -EBADMSG for a thread that the trace doesn't know. */
+int range_stats_add(struct range_stats *stats, const struct event_batch *batch);
+int range_stats_finish(struct range_stats *stats);
+
+/* After finish. Rows with count 0 exist (inner nodes) and mean nothing. */
+const struct range_totals *range_stats_totals(const struct range_stats *stats);
+uint32_t range_stats_row_count(const struct range_stats *stats);
+const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index);
+uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction);
+
+/* "load/parse", "nvtx:step", "(other)"; paths deeper than 64 lose their middle. Writes at most
+ * size >= 1 bytes with NUL; returns the length. */
+size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
+                         size_t size);
+
+/* ---- Order ------------------------------------------------------------------------------------
+ */
+
+enum range_column {
+    RANGE_COLUMN_PATH = 0, /* ascending; all others descending */
+    RANGE_COLUMN_COUNT,
+    RANGE_COLUMN_TOTAL,
+    RANGE_COLUMN_SELF,
+    RANGE_COLUMN_MIN,
+    RANGE_COLUMN_MEAN,
+    RANGE_COLUMN_P50,
+    RANGE_COLUMN_P90,
+    RANGE_COLUMN_P99,
+    RANGE_COLUMN_MAX,
+    RANGE_COLUMN_PROCESSES,
+    RANGE_COLUMN_THREADS,
+    RANGE_COLUMN_UNFINISHED,
+    RANGE_COLUMN_LOST,
+};
+
+/* A column's number in nanoseconds or pieces; 0 for RANGE_COLUMN_PATH. */
+uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
+                           enum range_column column);
+
+/* The rows of one kind that have a count, sorted; ties in order of first appearance. Owned by the
+ * caller (free). Returns their number, or -ENOMEM. */
+int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
+                         enum range_column column, uint32_t **ret_rows);
+
+#endif

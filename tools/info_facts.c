@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot info`: the file, the session, counts by kind, damage, refusals. */
+#include "info_parts.h"
+
+#include "number_text.h"
+#include "term.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static const char *text_of(const struct trace *trace, uint32_t string)
+{
+    return trace_string(trace, string)->bytes;
+}
+
+static uint64_t sum_of(const struct info_counts *counts)
+{
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+        sum += kind == EVENT_LOST ? 0 : counts->by_kind[kind];
+    return sum;
+}
+
+static void print_file(const struct store_reader *reader, const struct info_counts *counts)
+{
+    struct store_info info;
+    char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE];
+    uint64_t records = sum_of(counts);
+    store_reader_info(reader, &info);
+    printf("size       %s in %s chunks", number_size(info.file_bytes, a),
+           number_count(info.chunk_count, b));
+    if (records)
+        printf(", %.1f bytes a record (%.1f before compression)",
+               (double)info.file_bytes / (double)records, (double)info.raw_bytes / (double)records);
+    printf("\nformat     %u.%u, %s\n", info.major, info.minor,
+           info.complete ? "complete" : "not complete: it has no end mark");
+}
+
+static void print_command(const struct trace *trace, const struct trace_session *session)
+{
+    if (!session->command)
+        return;
+    int status = session->command_status;
+    printf("command    ");
+    term_print(text_of(trace, session->command));
+    if (status == -1)
+        printf(" (status unknown)\n");
+    else if (WIFEXITED(status))
+        printf(" (exit %d)\n", WEXITSTATUS(status));
+    else
+        printf(" (killed by signal %d, %s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+static void print_time(const struct trace_session *session)
+{
+    char text[NUMBER_TEXT_SIZE], date[64] = "unknown";
+    time_t seconds = (time_t)(session->begin_realtime_ns / 1000000000);
+    struct tm parts;
+    if (session->begin_realtime_ns > 0 && gmtime_r(&seconds, &parts))
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", &parts);
+    printf("began      %s\n", date);
+    if (session->end_ns > session->begin_ns)
+        printf("lasted     %s\n",
+               number_time_plain((uint64_t)(session->end_ns - session->begin_ns), text));
+    else
+        printf("lasted     unknown: it did not end in order\n");
+}
+
+/* A list with one entry per line. */
+static void print_lines(const char *key, const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        char line[4096];
+        snprintf(line, sizeof(line), "%-10s %.*s", key, (int)length, lines);
+        term_print(line);
+        putchar('\n');
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+void info_print_facts(const struct info_options *options, const struct store_reader *reader,
+                      const struct info_counts *counts)
+{
+    const struct trace *trace = options->trace;
+    const struct trace_session *session = trace_session_get(trace);
+    char text[NUMBER_TEXT_SIZE];
+    print_lines("recording", options->path);
+    print_file(reader, counts);
+    print_lines("version", text_of(trace, session->annot_version));
+    if (session->recovered)
+        printf("recovered  the collector died; annot recover completed the recording\n");
+    print_command(trace, session);
+    print_lines("host", text_of(trace, session->hostname));
+    print_lines("kernel", text_of(trace, session->kernel));
+    print_time(session);
+    print_lines("clock", session->clock ? text_of(trace, session->clock) : "unknown");
+    printf("memory     %s of shared memory at most\n", number_size(session->peak_bytes, text));
+    if (session->parent_id)
+        printf("inside     session %016llx\n", (unsigned long long)session->parent_id);
+    print_lines("nested", text_of(trace, session->nested));
+}
+
+void info_print_records(const struct info_options *options, const struct info_counts *counts)
+{
+    static const char *const names[EVENT_KIND_COUNT] = {"unknown kinds", "pushes", "pops",
+                                                        "starts",        "ends",   "marks",
+                                                        "counters",      "gaps",   "off/on edges"};
+    char text[NUMBER_TEXT_SIZE];
+    (void)options;
+    printf("\nrecords    %s\n", number_count(sum_of(counts), text));
+    for (unsigned kind = 1; kind <= EVENT_KIND_COUNT; kind++) {
+        uint64_t count = counts->by_kind[kind % EVENT_KIND_COUNT];
+        if (count)
+            printf("  %-15s %12s\n", names[kind % EVENT_KIND_COUNT], number_count(count, text));
+    }
+}
+
+void info_print_damage(const struct store_reader *reader)
+{
+    uint32_t count = store_reader_damage_count(reader);
+    char text[NUMBER_TEXT_SIZE];
+    if (!count)
+        return;
+    printf("\ndamage     %u %s; all else was read\n", count, count == 1 ? "part" : "parts");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct store_damage *damage = store_reader_damage(reader, i);
+        printf("  at %llu, %s: %s\n", (unsigned long long)damage->offset,
+               number_size(damage->length, text), damage->reason);
+    }
+}
+
+void info_print_refusals(const struct info_options *options)
+{
+    uint32_t count = trace_refusal_count(options->trace);
+    char text[NUMBER_TEXT_SIZE];
+    if (!count)
+        return;
+    printf("\nrefused    %s that wanted to take part and could not\n", number_count(count, text));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct trace_refusal *refusal = trace_refusal_get(options->trace, i);
+        printf("  pid %d (", refusal->pid);
+        term_print(text_of(options->trace, refusal->comm));
+        printf("): ");
+        term_print(text_of(options->trace, refusal->reason));
+        putchar('\n');
+    }
+}

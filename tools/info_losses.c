@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot info`: what was lost, by cause, and which calls did nothing by contract. */
+#include "info_parts.h"
+
+#include "number_text.h"
+#include "term.h"
+
+#include <stdio.h>
+
+enum { LABEL_SIZE = 512 };
+
+static uint64_t sum_of(const uint64_t *numbers, unsigned count)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += numbers[i];
+    return sum;
+}
+
+static void print_causes(const uint64_t *lost)
+{
+    char text[NUMBER_TEXT_SIZE];
+    const char *separator = "";
+    for (unsigned cause = 0; cause < LOSS_COUNT; cause++) {
+        if (!lost[cause])
+            continue;
+        printf("%s%s %s", separator, number_count(lost[cause], text), loss_name((enum loss)cause));
+        separator = ", ";
+    }
+    printf("\n");
+}
+
+static void print_threads_of(const struct trace *trace, uint32_t process)
+{
+    char label[LABEL_SIZE];
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
+        const struct trace_thread *thread = trace_thread_get(trace, i);
+        if (thread->process != process || !sum_of(thread->lost, LOSS_COUNT))
+            continue;
+        trace_thread_label(trace, i, label, sizeof(label));
+        printf("    thread %d (", thread->tid);
+        term_print(label);
+        printf("): ");
+        print_causes(thread->lost);
+    }
+}
+
+static void print_misuse(const struct trace *trace)
+{
+    static const char *const names[MISUSE_COUNT] = {
+        "pops without a push: ignored",
+        "ends of ranges that are not open here: ignored",
+        "names cut to 1 KiB",
+        "names written in full each time: the name table is full",
+    };
+    uint64_t counts[MISUSE_COUNT] = {0};
+    char text[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        for (unsigned kind = 0; kind < MISUSE_COUNT; kind++)
+            counts[kind] += trace_process_get(trace, i)->misuse[kind];
+    }
+    if (!sum_of(counts, MISUSE_COUNT))
+        return;
+    printf("\nremarkable calls\n");
+    for (unsigned kind = 0; kind < MISUSE_COUNT; kind++) {
+        if (counts[kind])
+            printf("  %s %s\n", number_count(counts[kind], text), names[kind]);
+    }
+}
+
+void info_print_losses(const struct info_options *options)
+{
+    const struct trace *trace = options->trace;
+    uint64_t total[LOSS_COUNT] = {0};
+    char label[LABEL_SIZE], text[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
+            total[cause] += trace_process_get(trace, i)->lost[cause];
+    }
+    uint64_t sum = sum_of(total, LOSS_COUNT);
+    printf("\nlost       %s", sum ? number_count(sum, text) : "nothing\n");
+    if (sum) {
+        printf(" records: ");
+        print_causes(total);
+    }
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (!sum_of(process->lost, LOSS_COUNT))
+            continue;
+        trace_process_label(trace, i, label, sizeof(label));
+        printf("  process %d (", process->pid);
+        term_print(label);
+        printf("): ");
+        print_causes(process->lost);
+        print_threads_of(trace, i);
+    }
+    print_misuse(trace);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What is this file, if it is no recording? Looks at its first bytes and says so. */
+#include "recording.h"
+
+#include "cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD_SIZE = 256, DAMAGE_SHOWN = 10 };
+
+struct look {
+    const char *bytes;
+    size_t size;
+    const char *what, *hint;
+};
+
+static const char to_record[] = "\"annot record -o FILE -- COMMAND\" makes a recording";
+static const char is_export[] = "this is an export; give the .annot file that it was made from";
+static const char unpack[] = "unpack it first: zstd -d FILE";
+
+static const struct look looks[] = {
+    {"\x7f"
+     "ELF",
+     4, "a program (ELF)", "to record it: annot record -- FILE"},
+    {"#!", 2, "a script", "to record it: annot record -- FILE"},
+    {"{", 1, "JSON", is_export},
+    {"[", 1, "JSON", is_export},
+    {"\x1f\x8b", 2, "gzip data", "unpack it first: gunzip FILE"},
+    {"\x28\xb5\x2f\xfd", 4, "zstd data", unpack},
+    {"SQLite format 3", 15, "an SQLite database", to_record},
+    {"PERFILE2", 8, "a recording of perf", to_record},
+    {"\x0a", 1, "a Perfetto trace", is_export},
+};
+
+/* Printable text throughout? */
+static bool is_text(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] == 0x7f || (bytes[i] < 0x20 && !strchr("\t\n\r\f", bytes[i])))
+            return false;
+        if (!bytes[i])
+            return false;
+    }
+    return size > 0;
+}
+
+static void fail_by_content(const char *path)
+{
+    unsigned char head[HEAD_SIZE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
+    if (fd >= 0)
+        close(fd);
+    const char *what = NULL, *hint = to_record;
+    bool text = size > 0 && is_text(head, (size_t)size);
+    for (size_t i = 0; !what && size > 0 && i < sizeof(looks) / sizeof(*looks); i++) {
+        const struct look *look = &looks[i];
+        bool trace_of_text = text && look->bytes[0] == '\n';
+        if (trace_of_text || (size_t)size < look->size ||
+            memcmp(head, look->bytes, look->size) != 0)
+            continue;
+        what = look->what;
+        hint = look->hint;
+    }
+    if (!what)
+        what = text ? "text" : "unknown data";
+    cmd_fail(0, "cannot read %s: not a recording, it looks like %s\n%s", path, what, hint);
+}
+
+static void fail_open(const char *path, int error)
+{
+    struct stat status;
+    bool known = stat(path, &status) == 0;
+    if (error == -ENOENT)
+        cmd_fail(0, "cannot read %s: no such file\n%s", path, to_record);
+    else if (known && S_ISDIR(status.st_mode))
+        cmd_fail(0, "cannot read %s: it is a directory\ngive the name of a recording in it", path);
+    else if (known && S_ISREG(status.st_mode) && status.st_size == 0)
+        cmd_fail(0, "cannot read %s: it is empty\nit was cut before its first event; %s", path,
+                 to_record);
+    else if (error == -EPROTONOSUPPORT)
+        cmd_fail(0,
+                 "cannot read %s: a newer annot wrote it\nthis one is %s and reads format %d; "
+                 "update annot",
+                 path, ANNOT_VERSION, STORE_VERSION_MAJOR);
+    else if (error == -ENODATA)
+        cmd_fail(0, "cannot read %s: it ends within its header\nit was cut before its first event",
+                 path);
+    else if (error == -EBADMSG)
+        fail_by_content(path);
+    else if (known && error == -EACCES)
+        cmd_fail(0,
+                 "cannot read %s: permission denied\nit belongs to uid %u; copy it, or read it "
+                 "as that user",
+                 path, status.st_uid);
+    else
+        cmd_fail(0, "cannot read %s: %s\n%s", path, strerror(-error),
+                 "is it a file that you may read?");
+}
+
+struct store_reader *recording_open(const char *path)
+{
+    struct store_reader *reader = NULL;
+    int rc = store_reader_open(path, &reader);
+    if (rc == 0)
+        return reader;
+    fail_open(path, rc);
+    return NULL;
+}
+
+uint32_t recording_note_damage(const struct store_reader *reader, const char *path)
+{
+    uint32_t count = store_reader_damage_count(reader);
+    for (uint32_t i = 0; i < count && i < DAMAGE_SHOWN; i++) {
+        const struct store_damage *damage = store_reader_damage(reader, i);
+        cmd_note("%s is damaged: %s (%llu bytes at offset %llu)", path, damage->reason,
+                 (unsigned long long)damage->length, (unsigned long long)damage->offset);
+    }
+    if (count > DAMAGE_SHOWN)
+        cmd_note("%s: %u more damaged parts", path, count - DAMAGE_SHOWN);
+    return count;
+}
+
+int recording_fail(const char *path, int error)
+{
+    return cmd_fail(CMD_FAILED, "cannot read %s: %s", path, strerror(-error));
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of report_table.h.
+ *
+ * What the row limit leaves out is summed in a row of its own, so that count and self add up. */
+#include "report_table.h"
+
+#include "number_text.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LABEL_SIZE = 8192, COLUMNS_MAX = 16 };
+
+/* How a cell of the range tables is made. */
+enum cell { CELL_TIME, CELL_COUNT, CELL_SHARE };
+
+struct range_cell {
+    const char *title;
+    enum range_column column;
+    enum cell cell;
+    unsigned rank; /* of table.h */
+    bool adds_up;
+};
+
+static const struct range_cell range_cells[] = {
+    {"count", RANGE_COLUMN_COUNT, CELL_COUNT, 0, true},
+    {"total", RANGE_COLUMN_TOTAL, CELL_TIME, 0, false},
+    {"self", RANGE_COLUMN_SELF, CELL_TIME, 0, true},
+    {"share", RANGE_COLUMN_TOTAL, CELL_SHARE, 0, false},
+    {"mean", RANGE_COLUMN_MEAN, CELL_TIME, 2, false},
+    {"min", RANGE_COLUMN_MIN, CELL_TIME, 9, false},
+    {"p50", RANGE_COLUMN_P50, CELL_TIME, 6, false},
+    {"p90", RANGE_COLUMN_P90, CELL_TIME, 8, false},
+    {"p99", RANGE_COLUMN_P99, CELL_TIME, 5, false},
+    {"max", RANGE_COLUMN_MAX, CELL_TIME, 4, false},
+    {"procs", RANGE_COLUMN_PROCESSES, CELL_COUNT, 3, false},
+    {"threads", RANGE_COLUMN_THREADS, CELL_COUNT, 7, false},
+    {"unfin", RANGE_COLUMN_UNFINISHED, CELL_COUNT, 1, true},
+    {"lost", RANGE_COLUMN_LOST, CELL_COUNT, 0, true},
+};
+
+enum { RANGE_CELLS = sizeof(range_cells) / sizeof(*range_cells) };
+
+struct rows {
+    uint32_t *items;
+    uint64_t count, shown;
+};
+
+static int rows_of(const struct report_table_options *options, enum range_kind kind,
+                   struct rows *ret_rows)
+{
+    int64_t count = range_stats_sort(options->stats, kind, options->sort, &ret_rows->items);
+    if (count < 0)
+        return (int)count;
+    ret_rows->count = (uint64_t)count;
+    ret_rows->shown = ret_rows->count < options->limit ? ret_rows->count : options->limit;
+    return 0;
+}
+
+static size_t add_owner(const struct report_table_options *options, const struct range_row *row,
+                        char *buffer, size_t size)
+{
+    if (row->owner == RANGE_NO_OWNER)
+        return 0;
+    bool by_thread = options->grouping == RANGE_BY_THREAD && row->kind != RANGE_COUNTER;
+    uint32_t process = row->owner;
+    size_t length = 0;
+    if (by_thread) {
+        const struct trace_thread *thread = trace_thread_get(options->trace, row->owner);
+        process = thread ? thread->process : 0;
+    }
+    length = trace_process_label(options->trace, process, buffer, size);
+    if (by_thread && length + 2 < size) {
+        buffer[length++] = ',';
+        buffer[length++] = ' ';
+        length += trace_thread_label(options->trace, row->owner, buffer + length, size - length);
+    }
+    if (length + 3 < size) {
+        buffer[length++] = ':';
+        buffer[length++] = ' ';
+        buffer[length] = '\0';
+    }
+    return length;
+}
+
+static void add_label(const struct report_table_options *options, struct table *table,
+                      uint32_t index)
+{
+    char label[LABEL_SIZE];
+    const struct range_row *row = range_stats_row(options->stats, index);
+    size_t length = add_owner(options, row, label, sizeof(label) / 2);
+    range_stats_label(options->stats, index, label + length, sizeof(label) - length);
+    table_add(table, label);
+}
+
+static void add_range_cell(const struct report_table_options *options, struct table *table,
+                           enum cell cell, uint64_t value)
+{
+    char text[NUMBER_TEXT_SIZE];
+    if (cell == CELL_TIME)
+        table_add(table, number_time(value, text));
+    else if (cell == CELL_COUNT)
+        table_add(table, number_count(value, text));
+    else
+        table_add(table, number_percent(
+                             value, (uint64_t)range_stats_totals(options->stats)->wall_ns, text));
+}
+
+/* The row below the last one shown: the sums of the rest, or of all. */
+static void add_sums(const struct report_table_options *options, struct table *table,
+                     const struct rows *rows, const bool *used)
+{
+    char text[NUMBER_TEXT_SIZE + 16], count[NUMBER_TEXT_SIZE];
+    for (int whole = rows->shown == rows->count; whole < 2; whole++) {
+        if (whole)
+            table_add(table, "(sum)");
+        else {
+            snprintf(text, sizeof(text), "(%s more)",
+                     number_count(rows->count - rows->shown, count));
+            table_add(table, text);
+        }
+        for (size_t i = 0; i < RANGE_CELLS; i++) {
+            uint64_t sum = 0;
+            if (!used[i])
+                continue;
+            for (uint64_t row = whole ? 0 : rows->shown; row < rows->count; row++)
+                sum += range_stats_value(options->stats, rows->items[row], range_cells[i].column);
+            if (range_cells[i].adds_up)
+                add_range_cell(options, table, range_cells[i].cell, sum);
+            else
+                table_add(table, "");
+        }
+    }
+}
+
+/* Columns that say nothing here are left out: self of overlapping ranges, losses if none. */
+static void choose_cells(const struct report_table_options *options, enum range_kind kind,
+                         const struct rows *rows, bool *ret_used)
+{
+    for (size_t i = 0; i < RANGE_CELLS; i++) {
+        enum range_column column = range_cells[i].column;
+        bool rare = column == RANGE_COLUMN_UNFINISHED || column == RANGE_COLUMN_LOST;
+        ret_used[i] = !rare && !(column == RANGE_COLUMN_SELF && kind != RANGE_PUSHED);
+        for (uint64_t row = 0; rare && row < rows->count && !ret_used[i]; row++)
+            ret_used[i] = range_stats_value(options->stats, rows->items[row], column) > 0;
+    }
+}
+
+static int print_table(const struct report_table_options *options, struct table *table,
+                       const char *title)
+{
+    size_t hidden = 0;
+    printf("\n%s\n", title);
+    int rc = table_print(table, options->width, options->color, &hidden);
+    if (hidden)
+        printf("(%zu %s hidden: a wider terminal or --wide shows them)\n", hidden,
+               hidden == 1 ? "column is" : "columns are");
+    table_destroy(table);
+    return rc;
+}
+
+static int print_ranges(const struct report_table_options *options, enum range_kind kind,
+                        const char *title)
+{
+    struct rows rows = {0};
+    struct table_column columns[RANGE_CELLS + 1] = {{"range", 0, true}};
+    bool used[RANGE_CELLS];
+    size_t column_count = 1;
+    int rc = rows_of(options, kind, &rows);
+    if (rc < 0 || !rows.count)
+        goto out;
+    choose_cells(options, kind, &rows, used);
+    for (size_t i = 0; i < RANGE_CELLS; i++) {
+        if (used[i])
+            columns[column_count++] =
+                (struct table_column){range_cells[i].title, range_cells[i].rank, false};
+    }
+    struct table *table = table_create(columns, column_count);
+    rc = table ? 0 : -ENOMEM;
+    for (uint64_t row = 0; table && row < rows.shown; row++) {
+        add_label(options, table, rows.items[row]);
+        for (size_t i = 0; i < RANGE_CELLS; i++) {
+            if (used[i])
+                add_range_cell(
+                    options, table, range_cells[i].cell,
+                    range_stats_value(options->stats, rows.items[row], range_cells[i].column));
+        }
+    }
+    if (table) {
+        add_sums(options, table, &rows, used);
+        rc = print_table(options, table, title);
+    }
+out:
+    free(rows.items);
+    return rc;
+}
+
+static const struct table_column mark_columns[] = {
+    {"mark", 0, true}, {"count", 0, false}, {"procs", 2, false}, {"threads", 1, false}};
+
+static void add_mark(struct table *table, const struct range_row *row)
+{
+    char text[NUMBER_TEXT_SIZE];
+    table_add(table, number_count(row->count, text));
+    table_add(table, number_count(row->process_count, text));
+    table_add(table, number_count(row->thread_count, text));
+}
+
+static const struct table_column counter_columns[] = {{"counter", 0, true}, {"count", 1, false},
+                                                      {"last", 0, false},   {"min", 0, false},
+                                                      {"mean", 0, false},   {"max", 0, false}};
+
+static void add_counter(struct table *table, const struct range_row *row)
+{
+    char text[NUMBER_TEXT_SIZE];
+    table_add(table, number_count(row->count, text));
+    table_add(table, number_value(row->value_last, text));
+    table_add(table, number_value(row->value_min, text));
+    table_add(table, number_value(row->value_sum / (double)row->count, text));
+    table_add(table, number_value(row->value_max, text));
+}
+
+static int print_plain(const struct report_table_options *options, enum range_kind kind,
+                       const char *title)
+{
+    struct report_table_options by_count = *options;
+    struct rows rows = {0};
+    char more[NUMBER_TEXT_SIZE];
+    if (by_count.sort != RANGE_COLUMN_PATH)
+        by_count.sort = RANGE_COLUMN_COUNT;
+    int rc = rows_of(&by_count, kind, &rows);
+    if (rc < 0 || !rows.count)
+        goto out;
+    struct table *table =
+        kind == RANGE_MARK
+            ? table_create(mark_columns, sizeof(mark_columns) / sizeof(*mark_columns))
+            : table_create(counter_columns, sizeof(counter_columns) / sizeof(*counter_columns));
+    rc = table ? 0 : -ENOMEM;
+    for (uint64_t i = 0; table && i < rows.shown; i++) {
+        add_label(options, table, rows.items[i]);
+        if (kind == RANGE_MARK)
+            add_mark(table, range_stats_row(options->stats, rows.items[i]));
+        else
+            add_counter(table, range_stats_row(options->stats, rows.items[i]));
+    }
+    if (table)
+        rc = print_table(options, table, title);
+    if (rows.shown < rows.count)
+        printf("(%s more)\n", number_count(rows.count - rows.shown, more));
+out:
+    free(rows.items);
+    return rc;
+}
+
+int report_table_print(const struct report_table_options *options)
+{
+    int rc = print_ranges(options, RANGE_PUSHED, "ranges");
+    if (rc == 0)
+        rc = print_ranges(options, RANGE_OVERLAPPING, "overlapping ranges (start/end)");
+    if (rc == 0)
+        rc = print_plain(options, RANGE_MARK, "marks");
+    if (rc == 0)
+        rc = print_plain(options, RANGE_COUNTER, "counters");
+    return rc;
+}

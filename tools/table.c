@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of table.h: all texts in one array, measured when it is printed. */
+#include "table.h"
+
+#include "term.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_MIN = 24, COLUMNS_MAX = 32, GAP = 2 };
+
+struct table {
+    const struct table_column *columns;
+    size_t column_count;
+    VEC(char) text;    /* cells, each with its NUL */
+    VEC(size_t) cells; /* where each begins */
+    size_t widths[COLUMNS_MAX];
+    bool hidden[COLUMNS_MAX];
+    bool no_memory;
+};
+
+struct table *table_create(const struct table_column *columns, size_t count)
+{
+    struct table *table = count <= COLUMNS_MAX ? calloc(1, sizeof(*table)) : NULL;
+    if (!table)
+        return NULL;
+    table->columns = columns;
+    table->column_count = count;
+    for (size_t i = 0; i < count; i++)
+        table->widths[i] = term_text_width(columns[i].title);
+    return table;
+}
+
+void table_destroy(struct table *table)
+{
+    if (!table)
+        return;
+    vec_free(&table->text);
+    vec_free(&table->cells);
+    free(table);
+}
+
+void table_add(struct table *table, const char *text)
+{
+    size_t size = strlen(text) + 1, column = table->cells.count % table->column_count;
+    if (table->no_memory || vec_push(&table->cells, table->text.count) != 0 ||
+        vec_reserve(&table->text, size) != 0) {
+        table->no_memory = true;
+        return;
+    }
+    memcpy(table->text.items + table->text.count, text, size);
+    table->text.count += size;
+    size_t width = term_text_width(text);
+    if (width > table->widths[column])
+        table->widths[column] = width;
+}
+
+/* Columns that the shown ones take, without the first. */
+static size_t width_of_rest(const struct table *table)
+{
+    size_t width = 0;
+    for (size_t i = 1; i < table->column_count; i++)
+        width += table->hidden[i] ? 0 : table->widths[i] + GAP;
+    return width;
+}
+
+static bool hide_least_wanted(struct table *table)
+{
+    size_t worst = 0;
+    for (size_t i = 1; i < table->column_count; i++) {
+        if (!table->hidden[i] && table->columns[i].rank > table->columns[worst].rank)
+            worst = i;
+    }
+    table->hidden[worst] = worst != 0;
+    return worst != 0;
+}
+
+/* Decides what is hidden and how wide the first column is. */
+static void fit(struct table *table, size_t width, size_t *ret_hidden)
+{
+    size_t least = table->widths[0] < FIRST_MIN ? table->widths[0] : FIRST_MIN;
+    memset(table->hidden, 0, sizeof(table->hidden));
+    *ret_hidden = 0;
+    while (width && width_of_rest(table) + least > width && hide_least_wanted(table))
+        ++*ret_hidden;
+    size_t rest = width_of_rest(table);
+    size_t room = width > rest + least ? width - rest : least;
+    if (width && table->widths[0] > room)
+        table->widths[0] = room;
+}
+
+static void print_cell(const struct table *table, size_t column, const char *text, char *buffer,
+                       size_t size)
+{
+    size_t width = table->widths[column];
+    size_t used = term_shorten(text, width, buffer, size);
+    bool left = column == 0 || table->columns[column].left;
+    int padding = (int)(width - used);
+    if (column)
+        printf("%*s", GAP, "");
+    printf("%*s%s", left ? 0 : padding, "", buffer);
+    size_t last = table->column_count - 1;
+    while (last && table->hidden[last])
+        last--;
+    if (left && column != last)
+        printf("%*s", padding, "");
+}
+
+int table_print(struct table *table, size_t width, bool color, size_t *ret_hidden)
+{
+    fit(table, width, ret_hidden);
+    size_t widest = 0;
+    for (size_t i = 0; i < table->column_count; i++)
+        widest = table->widths[i] > widest ? table->widths[i] : widest;
+    size_t size = 4 * widest + 8;
+    char *buffer = table->no_memory ? NULL : malloc(size);
+    if (!buffer)
+        return -ENOMEM;
+    fputs(color ? "\033[1m" : "", stdout);
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (!table->hidden[i])
+            print_cell(table, i, table->columns[i].title, buffer, size);
+    }
+    fputs(color ? "\033[0m\n" : "\n", stdout);
+    for (size_t cell = 0; cell < table->cells.count; cell++) {
+        size_t column = cell % table->column_count;
+        if (!table->hidden[column])
+            print_cell(table, column, table->text.items + table->cells.items[cell], buffer, size);
+        if (column + 1 == table->column_count)
+            putchar('\n');
+    }
+    free(buffer);
+    return 0;
+}
