@@ -153,7 +153,7 @@ static size_t cut_out(uint8_t *bytes, size_t size)
 }
 
 /* Copies a piece of another input, or of this one, over or into this one. */
-static size_t splice(uint8_t *bytes, size_t size, const struct input *from)
+static size_t graft(uint8_t *bytes, size_t size, const struct input *from)
 {
     if (from->size == 0)
         return size;
@@ -174,7 +174,7 @@ static size_t splice(uint8_t *bytes, size_t size, const struct input *from)
 static size_t mutate(uint8_t *bytes, size_t size)
 {
     if (size == 0)
-        return splice(bytes, size, &corpus[random_below(corpus_count)]);
+        return graft(bytes, size, &corpus[random_below(corpus_count)]);
     switch (random_below(8)) {
     case 0:
     case 1:
@@ -192,7 +192,7 @@ static size_t mutate(uint8_t *bytes, size_t size)
     case 6:
         return random_below(size + 1);
     default:
-        return splice(bytes, size, &corpus[random_below(corpus_count)]);
+        return graft(bytes, size, &corpus[random_below(corpus_count)]);
     }
 }
 
