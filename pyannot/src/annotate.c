@@ -3,10 +3,10 @@
  *
  * `with annotate("load"):` finds the same object each time, so nothing is made. Entering pushes,
  * leaving pops if that entering pushed (entered.h). Leaving needs nothing of the object, so
- * __exit__ is a builtin function, which Python does not bind for each statement. */
+ * __exit__ is a builtin function, which Python does not bind for each statement; __enter__ binds
+ * cheaply (enter.c). */
 #include "arguments.h"
-#include "emit.h"
-#include "entered.h"
+#include "enter.h"
 #include "types.h"
 
 static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, ARGUMENT_VALUE};
@@ -14,7 +14,7 @@ static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME},
 static PyObject *annotate_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
                                      PyObject *names)
 {
-    struct state *state = PyType_GetModuleState((PyTypeObject *)type);
+    struct state *state = state_of_type((PyTypeObject *)type);
     struct call call = {args, PyVectorcall_NARGS(flags), names};
     PyObject *values[ARGUMENT_COUNT];
     if (state != NULL && call_is_short(&call, 1))
@@ -58,16 +58,6 @@ static PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *keyword
     return wrapper;
 }
 
-static PyObject *annotate_enter(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    bool on = annot_enabled();
-    entered_push(on);
-    if (on)
-        emit_push((struct annotation *)self);
-    return Py_NewRef(self);
-}
-
 /* Whatever is passed: by `with` the exception, by contextlib.ExitStack also the object. */
 static PyObject *annotate_exit(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -83,9 +73,20 @@ static PyMethodDef exit_definition = {
     "__exit__", (PyCFunction)(void (*)(void))annotate_exit, METH_FASTCALL,
     PyDoc_STR("__exit__(*exception)\n--\n\nClose the range that __enter__ opened.")};
 
+#if !PYANNOT_BIND_ENTER
+static PyObject *annotate_enter(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    annotation_enter((struct annotation *)self);
+    return Py_NewRef(self);
+}
+#endif
+
 static PyMethodDef methods[] = {
+#if !PYANNOT_BIND_ENTER
     {"__enter__", annotate_enter, METH_NOARGS,
      PyDoc_STR("__enter__($self, /)\n--\n\nOpen the range on the calling thread.")},
+#endif
     {NULL, NULL, 0, NULL},
 };
 
@@ -121,15 +122,24 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+static int exit_install(PyObject *type)
+{
+    PyObject *function = PyCFunction_NewEx(&exit_definition, NULL, NULL);
+    if (function == NULL)
+        return -1;
+    int result = PyObject_SetAttrString(type, "__exit__", function);
+    Py_DECREF(function);
+    return result;
+}
+
 PyTypeObject *annotate_type_create(PyObject *module)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
     if (type == NULL)
         return NULL;
     ((PyTypeObject *)type)->tp_vectorcall = annotate_vectorcall;
-    PyObject *exit_function = PyCFunction_NewEx(&exit_definition, NULL, NULL);
-    if (exit_function == NULL || PyObject_SetAttrString(type, "__exit__", exit_function) < 0)
+    if (exit_install(type) < 0 ||
+        (PYANNOT_BIND_ENTER && enter_install(module, (PyTypeObject *)type) < 0))
         Py_CLEAR(type);
-    Py_XDECREF(exit_function);
     return (PyTypeObject *)type;
 }

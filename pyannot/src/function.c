@@ -32,7 +32,7 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    struct state *state = PyType_GetModuleState(type);
+    struct state *state = state_of_type(type);
     PyObject *annotation, *wrapped;
     (void)keywords;
     if (!state_is_alive(state) || !PyArg_ParseTuple(args, "O!O:annotated_function",

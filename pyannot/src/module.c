@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pyannot._native: multi-phase initialisation, one state per interpreter. */
+#include "enter.h"
 #include "functions.h"
 #include "state.h"
 #include "types.h"
@@ -34,6 +35,7 @@ static int module_clear(PyObject *module)
     name_cache_clear(&state->names);
     Py_CLEAR(state->annotate_type);
     Py_CLEAR(state->function_type);
+    Py_CLEAR(state->enter_type);
     for (int i = 0; i < ARGUMENT_COUNT; i++)
         Py_CLEAR(state->argument_names[i]);
     return 0;
@@ -44,12 +46,14 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     struct state *state = PyModule_GetState(module);
     Py_VISIT(state->annotate_type);
     Py_VISIT(state->function_type);
+    Py_VISIT(state->enter_type);
     return 0;
 }
 
 static void module_free(void *module)
 {
     module_clear(module);
+    enter_spare_free(PyModule_GetState(module));
 }
 
 static PyModuleDef_Slot slots[] = {

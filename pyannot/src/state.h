@@ -22,17 +22,25 @@ enum argument {
 struct state {
     PyTypeObject *annotate_type;
     PyTypeObject *function_type;
+    PyTypeObject *enter_type;                 /* see enter.c; NULL where not needed */
+    struct enter *spare_enter;                /* memory of one freed object */
     PyObject *argument_names[ARGUMENT_COUNT]; /* interned, as call sites pass them */
     struct name_cache names;
 };
+
+/* The state of the import that made a type of ours; NULL once the type has been cleared. */
+static inline struct state *state_of_type(PyTypeObject *type)
+{
+    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
+    return module ? PyModule_GetState(module) : NULL;
+}
 
 /* False, with a RuntimeError, once the interpreter has cleared the module at its end. */
 static inline bool state_is_alive(const struct state *state)
 {
     if (__builtin_expect(state != NULL && state->annotate_type != NULL, 1))
         return true;
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_RuntimeError, "pyannot is being unloaded");
+    PyErr_SetString(PyExc_RuntimeError, "pyannot is being unloaded");
     return false;
 }
 

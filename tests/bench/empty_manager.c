@@ -4,8 +4,7 @@
 #include <Python.h>
 
 struct manager {
-    PyObject_HEAD
-    PyObject *name;
+    PyObject_HEAD PyObject *name;
 };
 
 static PyObject *manager_vectorcall(PyObject *type, PyObject *const *args, size_t flags,

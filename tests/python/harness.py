@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Runs Python programs under the real `annot record` and reads what was recorded.
+
+Environment, set by meson: ANNOT (the program), PYTHONPATH (the uninstalled package). Every
+recording uses an ANNOT_DIR of its own, which must be gone or empty when it is over.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ANNOT = os.environ.get("ANNOT", "annot")
+HERE = pathlib.Path(__file__).resolve().parent
+TIMEOUT_SECONDS = 60
+
+
+class Recording:
+    """The events of a recording, as its Chrome export tells them."""
+
+    def __init__(self, path):
+        text = run([ANNOT, "export", "-f", "chrome", str(path), "-o", "-"]).stdout
+        trace = json.loads(text)
+        self.events, self.facts = trace["traceEvents"], trace["otherData"]
+        of_threads = {thread for thread, name in self._thread_names() if not name.endswith(": lost")}
+        self.ranges = [e for e in self.events if e["ph"] == "X" and thread_of(e) in of_threads]
+        self.free_ranges = [event for event in self.events if event["ph"] == "b"]
+        self.marks = [event for event in self.events if event["ph"] in ("i", "I")]
+        self.counters = [event for event in self.events if event["ph"] == "C"]
+        self.thread_names = [name for _, name in self._thread_names()]
+        self.process_names = [e["args"]["name"] for e in self.events if e["name"] == "process_name"]
+
+    def _thread_names(self):
+        for event in self.events:
+            if event["ph"] == "M" and event["name"] == "thread_name":
+                yield thread_of(event), event["args"]["name"]
+
+    def count(self, kind):
+        """{name: how many} of "ranges", "free_ranges", "marks" or "counters"."""
+        return collections.Counter(event["name"] for event in getattr(self, kind))
+
+    def parents(self):
+        """(name, name of the range around it or None) of each nested range."""
+        threads = collections.defaultdict(list)
+        for event in self.ranges:
+            threads[thread_of(event)].append(event)
+        for events in threads.values():
+            yield from pairs_of_thread(sorted(events, key=lambda e: (e["ts"], -e["dur"])))
+
+    def lost(self):
+        """All records that were dropped, whatever the cause."""
+        return sum(count for name, count in self.facts.items() if name.startswith("lost: "))
+
+
+def thread_of(event):
+    return event["pid"], event["tid"]
+
+
+def pairs_of_thread(events):
+    """Nesting by time: an event lies in the innermost earlier one that has not ended."""
+    around = []
+    for event in events:
+        while around and event["ts"] >= around[-1]["ts"] + around[-1]["dur"] - 1e-9:
+            around.pop()
+        yield event["name"], around[-1]["name"] if around else None
+        around.append(event)
+
+
+def run(command, **options):
+    """A command that must succeed."""
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, **options
+    )
+    if result.returncode != 0:
+        raise AssertionError(f"{command} exited {result.returncode}: {result.stderr}")
+    return result
+
+
+class RecordingTest(unittest.TestCase):
+    """A test with a folder, an annot directory on shared memory, and a way to record."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="annot-test-"))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="annot-test-", dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.directory.chmod(0o700)
+        self.environment = dict(os.environ, ANNOT_DIR=str(self.directory))
+
+    def script(self, source, name="program.py"):
+        """Writes a program; indentation is removed."""
+        path = self.folder / name
+        path.write_text(textwrap.dedent(source))
+        return path
+
+    def command(self, path, *args, options=()):
+        """The command line that records a program."""
+        record = [ANNOT, "record", "-o", str(self.folder / "out.annot"), "--force", *options]
+        return [*record, "--", sys.executable, str(path), *map(str, args)]
+
+    def record(self, source, *args, options=(), status=0):
+        """Records a program, or the program at a path; checks its exit status."""
+        path = source if isinstance(source, pathlib.Path) else self.script(source)
+        result = subprocess.run(
+            self.command(path, *args, options=options),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+            env=self.environment,
+        )
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.output = result.stdout
+        self.assert_directory_clean()
+        return Recording(self.folder / "out.annot")
+
+    def assert_directory_clean(self):
+        with contextlib.suppress(FileNotFoundError):
+            left = [path.name for path in self.directory.iterdir() if path.name != "wake"]
+            self.assertEqual(left, [], "files left in the shared directory")
+
+
+def main():
+    """unittest's main with the closing line and exit status of this project's tests."""
+    program = unittest.main(module="__main__", exit=False, verbosity=2)
+    result = program.result
+    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    skipped = len(result.skipped)
+    for test, reason in result.skipped:
+        print(f"skipped {test.id()}: {reason}")
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed else 77 if skipped == result.testsRun else 0)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Which `with` statements were entered while somebody recorded: the runs of entered.h against a
+ * plain stack of booleans. */
+#include "entered.h"
+#include "test.h"
+
+enum { STEPS = 10, DEEP = 4096 };
+
+static void entered_reset(void)
+{
+    entered_thread = (struct entered){0};
+}
+
+/* Bits of `program`, one per step: enter or leave; bits of `states`: recording or not. */
+static void run_program(uint32_t program, uint32_t states)
+{
+    bool oracle[STEPS];
+    unsigned depth = 0;
+    entered_reset();
+    for (unsigned i = 0; i < STEPS; i++) {
+        if (program >> i & 1) {
+            oracle[depth] = states >> i & 1;
+            entered_push(oracle[depth++]);
+            continue;
+        }
+        bool expected = depth > 0 && oracle[--depth];
+        CHECK_INT(entered_pop(), expected);
+        CHECK_INT(entered_thread.depth, depth);
+    }
+    while (depth > 0)
+        CHECK_INT(entered_pop(), oracle[--depth]);
+}
+
+/* All orders of entering and leaving, with all changes of state that there is room for. */
+TEST(every_short_program_agrees_with_a_stack)
+{
+    for (uint32_t program = 0; program < 1u << STEPS; program++) {
+        for (uint32_t states = 0; states < 1u << STEPS; states++) {
+            uint32_t changes = states ^ states >> 1;
+            if (__builtin_popcount(changes & ((1u << (STEPS - 1)) - 1)) <= ENTERED_OUTER_RUNS)
+                run_program(program, states);
+        }
+    }
+}
+
+TEST(any_depth_is_exact_while_changes_are_few)
+{
+    entered_reset();
+    for (unsigned i = 0; i < DEEP; i++)
+        entered_push(i >= 100 && i < 3000);
+    for (unsigned i = DEEP; i-- > 0;)
+        CHECK_INT(entered_pop(), i >= 100 && i < 3000);
+    CHECK_INT(entered_pop(), false);
+    CHECK_INT(entered_thread.depth, 0);
+}
+
+/* More changes than there is room for: the innermost runs stay exact, the depth stays right. */
+TEST(too_many_changes_forget_the_outermost_only)
+{
+    entered_reset();
+    for (unsigned i = 0; i < 40; i++)
+        entered_push(i % 2);
+    for (unsigned i = 40; i-- > 0;) {
+        bool on = entered_pop();
+        if (i >= 40 - (ENTERED_OUTER_RUNS - 1))
+            CHECK_INT(on, i % 2);
+        CHECK_INT(entered_thread.depth, i);
+    }
+    entered_push(true);
+    CHECK_INT(entered_pop(), true);
+    CHECK_INT(entered_pop(), false);
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The example pipeline: a recording of it holds exactly what the program says it did."""
+
+import collections
+import json
+import sys
+
+import harness
+from harness import HERE, RecordingTest
+
+PIPELINE = HERE.parent.parent / "examples" / "pipeline" / "pipeline.py"
+
+
+class Pipeline(RecordingTest):
+    def check(self, method, limit=120):
+        options = ["--output", self.folder, "--workers", 2, "--limit", limit]
+        recording = self.record(PIPELINE, *options, "--start-method", method)
+        counts = json.loads((self.folder / "counts.json").read_text())
+        self.assertEqual(recording.count("ranges"), counts["ranges"])
+        self.assertEqual(recording.count("marks"), counts["marks"])
+        self.assertEqual(recording.count("counters"), counts["counters"])
+        self.assertEqual(recording.lost(), 0)
+        names = " ".join(recording.process_names + recording.thread_names)
+        for name in ["pipeline", "worker 1", "worker 2", "main", "row writer"]:
+            self.assertIn(name, names)
+        self.check_nesting(recording, counts)
+
+    def check_nesting(self, recording, counts):
+        around = {
+            "discover": "pipeline",
+            "merge": "pipeline",
+            "rank": "write",
+            "read": "file",
+            "parse": "file",
+            "analyse": "file",
+            "complexity": "analyse",
+            "imports": "analyse",
+            "identifiers": "analyse",
+        }
+        got = collections.Counter(recording.parents())
+        for name, parent in around.items():
+            self.assertEqual(got[name, parent], counts["ranges"][name], (name, parent))
+
+    def test_fork(self):
+        self.check("fork")
+
+    def test_spawn(self):
+        self.check("spawn")
+
+    def test_forkserver(self):
+        self.check("forkserver")
+
+    def test_without_a_recorder(self):
+        command = [sys.executable, PIPELINE, "--output", self.folder, "--limit", "50"]
+        result = harness.run(command, env=self.environment)
+        self.assertIn("50 files", result.stdout)
+        counts = json.loads((self.folder / "counts.json").read_text())
+        self.assertEqual(counts["files"], 50)
+        self.assertIn("most imported", (self.folder / "report.txt").read_text())
+        self.assertEqual(len((self.folder / "files.csv").read_text().splitlines()), 51)
+
+
+if __name__ == "__main__":
+    harness.main()
