@@ -29,8 +29,8 @@ class Recording:
         text = run([ANNOT, "export", "-f", "chrome", str(path), "-o", "-"]).stdout
         trace = json.loads(text)
         self.events, self.facts = trace["traceEvents"], trace["otherData"]
-        of_threads = {thread for thread, name in self._thread_names() if not name.endswith(": lost")}
-        self.ranges = [e for e in self.events if e["ph"] == "X" and thread_of(e) in of_threads]
+        gaps = {thread for thread, name in self._thread_names() if name.endswith(": lost")}
+        self.ranges = [e for e in self.events if e["ph"] == "X" and thread_of(e) not in gaps]
         self.free_ranges = [event for event in self.events if event["ph"] == "b"]
         self.marks = [event for event in self.events if event["ph"] in ("i", "I")]
         self.counters = [event for event in self.events if event["ph"] == "C"]

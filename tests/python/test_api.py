@@ -201,9 +201,8 @@ class Decorated(unittest.TestCase):
         self.assertEqual(function.__doc__, "The doc.")
         self.assertEqual(function.__module__, __name__)
         self.assertEqual(function.__annotations__["second"], str)
-        self.assertEqual(
-            str(inspect.signature(function)), "(first: int, second: str = 'x', *rest, key=None) -> str"
-        )
+        signature = "(first: int, second: str = 'x', *rest, key=None) -> str"
+        self.assertEqual(str(inspect.signature(function)), signature)
         self.assertIn("function", repr(function))
 
     def test_it_passes_all_arguments(self):
