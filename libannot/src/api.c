@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions: fast path, else the general one, else the copy of libannot that serves.
+ *
+ * Threads, errors and cost: see annot.h. A copy that does not serve has no joined threads, so its
+ * fast path always fails and costs the serving copy's users nothing. */
+#include "emit.h"
+#include "fast.h"
+#include "process.h"
+#include "runtime.h"
+#include "strings.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FORWARD(slot, ...)                                                                         \
+    do {                                                                                           \
+        if (__builtin_expect(runtime_other != NULL, 0)) {                                          \
+            if (RUNTIME_HAS(slot))                                                                 \
+                runtime_other->slot(__VA_ARGS__);                                                  \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+#define FORWARD_VALUE(slot, none, ...)                                                             \
+    do {                                                                                           \
+        if (__builtin_expect(runtime_other != NULL, 0))                                            \
+            return RUNTIME_HAS(slot) ? runtime_other->slot(__VA_ARGS__) : (none);                  \
+    } while (0)
+
+static uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+const char *annot_status(void)
+{
+    FORWARD_VALUE(status, "another copy of libannot serves");
+    int error = errno;
+    const char *text = process_status();
+    errno = error;
+    return text;
+}
+
+annot_name annot_name_intern(const char *text)
+{
+    struct string_key key;
+    FORWARD_VALUE(name_intern, 0, text);
+    string_key_init(&key, text, ANNOT_STRING_NAME);
+    return strings_intern(&key);
+}
+
+annot_domain annot_domain_create(const char *name)
+{
+    struct string_key key;
+    FORWARD_VALUE(domain_create, 0, name);
+    string_key_init(&key, name, ANNOT_STRING_DOMAIN);
+    return strings_number(strings_intern(&key));
+}
+
+annot_category annot_category_create(annot_domain domain, const char *name)
+{
+    struct string_key key;
+    FORWARD_VALUE(category_create, 0, domain, name);
+    string_key_init(&key, name, ANNOT_STRING_CATEGORY);
+    key.parent = domain;
+    return strings_number(strings_intern(&key));
+}
+
+void annot_name_process(const char *name)
+{
+    FORWARD(name_process, name);
+    int error = errno;
+    process_set_name(annot_name_intern(name));
+    errno = error;
+}
+
+void annot_name_thread(const char *name)
+{
+    FORWARD(name_thread, name);
+    emit_name_thread(annot_name_intern(name));
+}
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+static void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
+{
+    *emission = (struct emission){
+        .kind = kind,
+        .level = event->level,
+        .value_kind = event->payload_kind,
+        .domain = event->domain,
+        .category = event->category,
+        .color = event->color,
+        .name = event->name,
+        .text = event->text,
+    };
+    if (event->payload_kind == ANNOT_PAYLOAD_STRING)
+        emission->string = event->payload.string;
+    else if (event->payload_kind == ANNOT_PAYLOAD_BOOL)
+        emission->value = event->payload.boolean != 0;
+    else
+        emission->value = event->payload.uint64;
+}
+
+static void general_text(uint8_t kind, const char *text)
+{
+    struct emission emission = {.kind = kind, .text = text};
+    emit_general(&emission);
+}
+
+static void general_name(uint8_t kind, annot_name name)
+{
+    struct emission emission = {.kind = kind, .name = name};
+    emit_general(&emission);
+}
+
+/* Whether the thread's cache may be looked at. */
+static FAST int is_ready(const struct control *control)
+{
+    return control->generation == annot_gate_v1.generation;
+}
+
+void annot_emit_push_name(annot_name name)
+{
+    if (__builtin_expect(fast_push(annot_control, name), 1))
+        return;
+    FORWARD(push_name, name);
+    general_name(ANNOT_REC_PUSH, name);
+}
+
+void annot_emit_push(const char *text)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(is_ready(control), 1)) {
+        annot_name name = emit_cached_name(control, text);
+        if (__builtin_expect(name && fast_push(control, name), 1))
+            return;
+    }
+    FORWARD(push, text);
+    general_text(ANNOT_REC_PUSH, text);
+}
+
+void annot_emit_push_event(const struct annot_event *event)
+{
+    struct emission emission;
+    FORWARD(push_event, event);
+    emission_from(&emission, event, ANNOT_REC_PUSH);
+    emit_general(&emission);
+}
+
+void annot_emit_pop(void)
+{
+    if (__builtin_expect(fast_pop(annot_control), 1))
+        return;
+    FORWARD(pop);
+    general_name(ANNOT_REC_POP, 0);
+}
+
+annot_range annot_emit_start(const char *text)
+{
+    FORWARD_VALUE(start, 0, text);
+    struct emission emission = {.kind = ANNOT_REC_RANGE_START, .text = text};
+    emit_general(&emission);
+    return emission.id;
+}
+
+annot_range annot_emit_start_event(const struct annot_event *event)
+{
+    struct emission emission;
+    FORWARD_VALUE(start_event, 0, event);
+    emission_from(&emission, event, ANNOT_REC_RANGE_START);
+    emit_general(&emission);
+    return emission.id;
+}
+
+void annot_emit_end(annot_range range)
+{
+    FORWARD(end, range);
+    struct emission emission = {.kind = ANNOT_REC_RANGE_END, .id = range};
+    if (range)
+        emit_general(&emission);
+}
+
+/* ---- Marks and counters ---------------------------------------------------------------------- */
+
+void annot_emit_mark_name(annot_name name)
+{
+    if (__builtin_expect(fast_mark(annot_control, name), 1))
+        return;
+    FORWARD(mark_name, name);
+    general_name(ANNOT_REC_MARK, name);
+}
+
+void annot_emit_mark(const char *text)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(is_ready(control), 1)) {
+        annot_name name = emit_cached_name(control, text);
+        if (__builtin_expect(name && fast_mark(control, name), 1))
+            return;
+    }
+    FORWARD(mark, text);
+    general_text(ANNOT_REC_MARK, text);
+}
+
+void annot_emit_mark_event(const struct annot_event *event)
+{
+    struct emission emission;
+    FORWARD(mark_event, event);
+    emission_from(&emission, event, ANNOT_REC_MARK);
+    emit_general(&emission);
+}
+
+static void general_counter(annot_name name, const char *text, uint64_t bits, uint8_t kind)
+{
+    struct emission emission = {
+        .kind = ANNOT_REC_COUNTER, .name = name, .text = text, .value = bits, .value_kind = kind};
+    emit_general(&emission);
+}
+
+void annot_emit_counter_name(annot_name name, double value)
+{
+    if (__builtin_expect(fast_counter(annot_control, name, double_bits(value), ANNOT_VALUE_DOUBLE),
+                         1))
+        return;
+    FORWARD(counter_name, name, value);
+    general_counter(name, NULL, double_bits(value), ANNOT_VALUE_DOUBLE);
+}
+
+void annot_emit_counter_int(annot_name name, int64_t value)
+{
+    if (__builtin_expect(fast_counter(annot_control, name, (uint64_t)value, ANNOT_VALUE_INT64), 1))
+        return;
+    FORWARD(counter_int, name, value);
+    general_counter(name, NULL, (uint64_t)value, ANNOT_VALUE_INT64);
+}
+
+void annot_emit_counter(const char *text, double value)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(is_ready(control), 1)) {
+        annot_name name = emit_cached_name(control, text);
+        if (name && fast_counter(control, name, double_bits(value), ANNOT_VALUE_DOUBLE))
+            return;
+    }
+    FORWARD(counter, text, value);
+    general_counter(0, text, double_bits(value), ANNOT_VALUE_DOUBLE);
+}
+
+void annot_emit_counter_event(const struct annot_event *event)
+{
+    struct emission emission;
+    FORWARD(counter_event, event);
+    emission_from(&emission, event, ANNOT_REC_COUNTER);
+    emit_general(&emission);
+}
+
+/* ---- For later copies ------------------------------------------------------------------------ */
+
+/* By local names: the public ones may be those of another copy in this process. */
+#define OWN(name)                                                                                  \
+    extern __typeof__(name) own_##name __attribute__((alias(#name), visibility("hidden")))
+OWN(annot_status);
+OWN(annot_name_intern);
+OWN(annot_domain_create);
+OWN(annot_category_create);
+OWN(annot_name_process);
+OWN(annot_name_thread);
+OWN(annot_emit_push);
+OWN(annot_emit_push_name);
+OWN(annot_emit_push_event);
+OWN(annot_emit_pop);
+OWN(annot_emit_start);
+OWN(annot_emit_start_event);
+OWN(annot_emit_end);
+OWN(annot_emit_mark);
+OWN(annot_emit_mark_name);
+OWN(annot_emit_mark_event);
+OWN(annot_emit_counter);
+OWN(annot_emit_counter_name);
+OWN(annot_emit_counter_int);
+OWN(annot_emit_counter_event);
+
+const struct runtime_table runtime_own = {
+    .size = sizeof(struct runtime_table),
+    .version = ANNOT_VERSION_MAJOR << 16 | ANNOT_VERSION_MINOR << 8 | ANNOT_VERSION_PATCH,
+    .status = own_annot_status,
+    .name_intern = own_annot_name_intern,
+    .domain_create = own_annot_domain_create,
+    .category_create = own_annot_category_create,
+    .name_process = own_annot_name_process,
+    .name_thread = own_annot_name_thread,
+    .push = own_annot_emit_push,
+    .push_name = own_annot_emit_push_name,
+    .push_event = own_annot_emit_push_event,
+    .pop = own_annot_emit_pop,
+    .start = own_annot_emit_start,
+    .start_event = own_annot_emit_start_event,
+    .end = own_annot_emit_end,
+    .mark = own_annot_emit_mark,
+    .mark_name = own_annot_emit_mark_name,
+    .mark_event = own_annot_emit_mark_event,
+    .counter = own_annot_emit_counter,
+    .counter_name = own_annot_emit_counter_name,
+    .counter_int = own_annot_emit_counter_int,
+    .counter_event = own_annot_emit_counter_event,
+};

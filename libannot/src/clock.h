@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The timestamp of records: the cheapest counter that the kernel itself trusts.
+ *
+ * Threads: any. clock_kind is set before the first segment is made and never changes afterwards.
+ * Units: ticks of the kind; the collector converts them to CLOCK_MONOTONIC nanoseconds. */
+#ifndef ANNOT_CLOCK_H
+#define ANNOT_CLOCK_H
+
+#include <annot_wire.h>
+#include <stdint.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+extern uint8_t clock_kind; /* enum annot_clock */
+
+/* Chooses the kind by the kernel's clock source. Async-signal-safe. */
+void clock_select(void);
+
+static inline uint64_t clock_monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t clock_now(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(clock_kind == ANNOT_CLOCK_TSC, 1))
+        return __rdtsc();
+#elif defined(__aarch64__)
+    if (__builtin_expect(clock_kind == ANNOT_CLOCK_CNTVCT, 1)) {
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
+#endif
+    return clock_monotonic_ns();
+}
+
+/* One instant in both clocks; the timestamp lies in the middle of the reading of the other. */
+void clock_both(uint64_t *ret_time, uint64_t *ret_ns);
+
+#endif

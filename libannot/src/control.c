@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Where control blocks live: see control.h.
+ *
+ * Chunks of one wiped page with eight control blocks, followed by their keeps, which are not
+ * wiped. Chunks are made when needed and never given back. */
+#include "control.h"
+
+#include "proc.h"
+
+#include <annot_barrier.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum {
+    CONTROLS_PER_CHUNK = ANNOT_PAGE_SIZE / CONTROL_SIZE,
+    KEEP_SIZE = (sizeof(struct keep) + ANNOT_PAGE_SIZE - 1) / ANNOT_PAGE_SIZE * ANNOT_PAGE_SIZE,
+    CHUNK_SIZE = ANNOT_PAGE_SIZE + CONTROLS_PER_CHUNK * KEEP_SIZE,
+    CHUNK_LIMIT = ANNOT_THREAD_COUNT_MAX / CONTROLS_PER_CHUNK,
+};
+
+struct control control_dummy = {.generation = UINT64_MAX};
+__thread struct control *annot_control = &control_dummy;
+__thread struct annot_thread *annot_live;
+
+static uint8_t *chunks[CHUNK_LIMIT]; /* W: all, swapped in once */
+
+int64_t control_tls_offset(void)
+{
+#if defined(__x86_64__)
+    uintptr_t thread_pointer;
+    __asm__("movq %%fs:0, %0" : "=r"(thread_pointer));
+    return (int64_t)((uintptr_t)&annot_live - thread_pointer);
+#elif defined(__aarch64__)
+    return (int64_t)((uintptr_t)&annot_live - (uintptr_t)__builtin_thread_pointer());
+#else
+    return 0;
+#endif
+}
+
+static uint8_t *chunk_make(uint32_t index)
+{
+    uint8_t *none = NULL;
+    uint8_t *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (chunk == MAP_FAILED)
+        return NULL;
+    if (madvise(chunk, ANNOT_PAGE_SIZE, MADV_WIPEONFORK) != 0) {
+        munmap(chunk, CHUNK_SIZE);
+        return NULL;
+    }
+    /* Partner: the acquire loads of chunks[] below. */
+    if (annot_cas_acq_rel(&chunks[index], &none, chunk))
+        return chunk;
+    munmap(chunk, CHUNK_SIZE);
+    return none;
+}
+
+static struct control *control_at(uint8_t *chunk, uint32_t slot)
+{
+    return (struct control *)(chunk + slot * CONTROL_SIZE);
+}
+
+static struct keep *keep_at(uint8_t *chunk, uint32_t slot)
+{
+    return (struct keep *)(chunk + ANNOT_PAGE_SIZE + (size_t)slot * KEEP_SIZE);
+}
+
+/* Nothing is open. Writes only where needed: untouched pages stay untouched. */
+static void levels_clear(struct keep *keep)
+{
+    uint64_t *words = (uint64_t *)keep->levels;
+    for (uint32_t i = 0; i < LEVELS_KEPT / sizeof(uint64_t); i++)
+        if (words[i])
+            words[i] = 0;
+}
+
+/* A forked child finds its own one wiped and takes it again, keep included. */
+static struct control *find_wiped(struct control *control)
+{
+    for (uint32_t i = 0; i < CHUNK_LIMIT && chunks[i]; i++) {
+        uintptr_t offset = (uintptr_t)control - (uintptr_t)chunks[i];
+        uint32_t none = 0;
+        if (offset >= ANNOT_PAGE_SIZE)
+            continue;
+        if (!annot_cas_acq_rel(&control->owner, &none, (uint32_t)proc_tid())) /* partner: itself */
+            return NULL;
+        control->keep = keep_at(chunks[i], (uint32_t)offset / CONTROL_SIZE);
+        if (!control->keep->forking)
+            levels_clear(control->keep);
+        return control;
+    }
+    return NULL;
+}
+
+static struct control *find_free(void)
+{
+    uint32_t tid = (uint32_t)proc_tid();
+    for (uint32_t i = 0; i < CHUNK_LIMIT; i++) {
+        uint8_t *chunk = annot_load_acquire(&chunks[i]); /* partner: chunk_make */
+        if (!chunk)
+            chunk = chunk_make(i);
+        if (!chunk)
+            return NULL;
+        for (uint32_t slot = 0; slot < CONTROLS_PER_CHUNK; slot++) {
+            struct control *control = control_at(chunk, slot);
+            uint32_t none = 0;
+            if (annot_load_relaxed(&control->owner) == 0 &&
+                annot_cas_acq_rel(&control->owner, &none, tid)) { /* partner: control_give */
+                control->keep = keep_at(chunk, slot);
+                memset(control->keep, 0, offsetof(struct keep, levels));
+                levels_clear(control->keep);
+                return control;
+            }
+        }
+    }
+    return NULL;
+}
+
+struct control *control_take(void)
+{
+    struct control *control = annot_control;
+    if (control != &control_dummy && control->owner)
+        return control;
+    control = control != &control_dummy ? find_wiped(control) : NULL;
+    if (!control)
+        control = find_free();
+    if (!control)
+        return NULL;
+    control->levels = control->keep->levels;
+    annot_signal_fence();
+    annot_control = control;
+    return control;
+}
+
+void control_give(struct control *control)
+{
+    memset(control, 0, offsetof(struct control, owner));
+    memset(&control->segment, 0, sizeof(*control) - offsetof(struct control, segment));
+    /* Partner: find_free. */
+    annot_store_release(&control->owner, 0u);
+}
+
+void control_each(void (*visit)(struct control *control, void *context), void *context)
+{
+    for (uint32_t i = 0; i < CHUNK_LIMIT; i++) {
+        uint8_t *chunk = annot_load_acquire(&chunks[i]); /* partner: chunk_make */
+        for (uint32_t slot = 0; chunk && slot < CONTROLS_PER_CHUNK; slot++) {
+            struct control *control = control_at(chunk, slot);
+            if (annot_load_acquire(&control->owner)) /* partner: the swap that took it */
+                visit(control, context);
+        }
+        if (!chunk)
+            return;
+    }
+}

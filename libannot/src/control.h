@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The private control block of a thread: what the fast path reads and writes.
+ *
+ * Threads: each belongs to one thread and to the signal handlers that interrupt it; `owner` is
+ * swapped by those who look for a free one. It stands on a page that a fork wipes, so a forked
+ * child finds everything zero, which the check of `generation` notices for free. What must survive
+ * a fork stands in the thread's struct keep.
+ *
+ * Invariant: `generation` is the value of the gate (ready), or BUSY: the complement of the stack
+ * address of the event that is being written. An event that finds BUSY is in a signal handler. */
+#ifndef ANNOT_CONTROL_H
+#define ANNOT_CONTROL_H
+
+#include "segment.h"
+
+enum {
+    LEVELS_KEPT = 16384, /* nesting levels whose state is kept one by one */
+    SPILL_KEPT = 1024,   /* live entries that come back when deeper ranges end */
+    NAME_CACHE_SIZE = 64,
+    CONTROL_SIZE = 512,
+};
+
+/* What the stream and the live stack know of an open range. */
+enum level_state {
+    LEVEL_RECORDED = 0,  /* both */
+    LEVEL_DROPPED = 1,   /* live stack only */
+    LEVEL_MASKED = 2,    /* neither */
+    LEVEL_INHERITED = 3, /* live stack only: open in the parent at the fork */
+};
+
+struct control {
+    /* Hot: one cache line. */
+    uint64_t generation;
+    uint8_t *position, *end; /* next record and end of the block; NULL without a block */
+    struct annot_block *block;
+    const uint64_t *mask; /* category_mask of the segment */
+    struct annot_thread *thread;
+    uint32_t depth;      /* open ranges of any state */
+    uint32_t live_depth; /* of those, shown in the live stack */
+    uint32_t recorded;   /* of those, with a recorded begin */
+    uint32_t instance;   /* number of the next recorded begin */
+    /* Warm. */
+    uint8_t *levels;     /* enum level_state of levels below LEVELS_KEPT; RECORDED above depth */
+    uint32_t name_limit; /* string ids below are ready in the segment */
+    uint32_t owner;      /* tid; 0 = free */
+    /* Cold. */
+    struct segment *segment;
+    struct keep *keep;
+    uint64_t attached_generation;
+    uint32_t block_index, serial;
+    uint32_t deep_suppressed; /* level from which all are suppressed, 0 = none; >= LEVELS_KEPT */
+    uint32_t deep_counted;    /* of the suppressed ones, pushes that were counted as lost */
+    uint32_t gap_pending;     /* a recorded range was closed without a record: new block first */
+    uint32_t last_cause;      /* enum annot_loss of the last loss */
+    uint64_t gap_time;        /* of the first loss since the block was claimed, or 0 */
+    uint64_t reported[ANNOT_LOSS_COUNT]; /* of thread->lost, what block headers told */
+    uint64_t range_next, range_end;      /* ids taken from the process's counter */
+    uint64_t next_register;              /* timestamp of the next attempt to get a record */
+    /* Events of signal handlers that met BUSY; applied by the next event. */
+    uint64_t nested_bits;  /* bit 0: whether the innermost nested push counts as lost */
+    uint32_t nested_depth; /* nested pushes still open */
+    uint32_t nested_pops;  /* nested pops of ranges that were open before */
+};
+
+_Static_assert(sizeof(struct control) <= CONTROL_SIZE, "control blocks are CONTROL_SIZE apart");
+
+/* What a fork does not wipe. */
+struct keep {
+    uint32_t name;    /* string id of annot_name_thread */
+    uint32_t forking; /* the fork handler filled in the rest */
+    uint32_t fork_depth, fork_live_depth;
+    uint32_t cache[NAME_CACHE_SIZE]; /* string ids by a quick hash of the text; hints */
+    struct annot_open fork_live[ANNOT_LIVE_DEPTH];
+    _Alignas(8) uint8_t levels[LEVELS_KEPT];
+    /* Touched only by threads that nest deeper than the live stack: entries that deeper ones
+     * replaced there. */
+    struct annot_open spill[SPILL_KEPT];
+};
+
+/* The calling thread's control block; a dummy whose generation never equals the gate until it has
+ * one. */
+extern __thread struct control *annot_control __attribute__((tls_model("initial-exec")));
+/* The thread's live record, for samplers; found by info.tls_offset. */
+extern __thread struct annot_thread *annot_live __attribute__((tls_model("initial-exec")));
+extern struct control control_dummy;
+
+#define BUSY(stack_address)    (~(uint64_t)(uintptr_t)(stack_address))
+#define IS_BUSY(generation)    ((int64_t)(generation) < 0)
+#define BUSY_STACK(generation) ((uintptr_t) ~(generation))
+
+static inline uintptr_t stack_pointer(void)
+{
+#if defined(__x86_64__)
+    uintptr_t value;
+    __asm__ volatile("movq %%rsp, %0" : "=r"(value));
+    return value;
+#elif defined(__aarch64__)
+    uintptr_t value;
+    __asm__ volatile("mov %0, sp" : "=r"(value));
+    return value;
+#else
+    return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+
+/* &annot_live - thread pointer. 0 = unknown on this machine. */
+int64_t control_tls_offset(void);
+
+/* Gives the calling thread a control block if it has none. NULL: no memory. */
+struct control *control_take(void);
+/* The thread has left its segment: gives the control block back. */
+void control_give(struct control *control);
+
+/* Calls `visit` for every control block in use. */
+void control_each(void (*visit)(struct control *control, void *context), void *context);
+
+#endif

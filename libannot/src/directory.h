@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The directory that programs and collectors meet in, and its wake page.
+ *
+ * Threads: directory_setup runs once, in the constructor; the rest from any thread.
+ * Everything is async-signal-safe; descriptors live only inside a call. Foreign bytes are copied
+ * by pread, bounded and checked. */
+#ifndef ANNOT_DIRECTORY_H
+#define ANNOT_DIRECTORY_H
+
+#include <annot_wire.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Why something was refused, with the errno and a number that explains it. */
+struct refusal {
+    uint16_t reason; /* enum annot_refusal */
+    uint16_t error;
+    uint64_t detail;
+};
+
+/* Finds and opens (makes, if missing) the directory, and maps its wake page over the gate.
+ * Without success the gate stays shut and ret_refusal tells why. */
+void directory_setup(struct refusal *ret_refusal);
+
+/* Opens the directory again. Returns a descriptor, or negative errno with ret_refusal filled. */
+int directory_open(struct refusal *ret_refusal);
+
+/* Whether this process may write a file of `size` bytes without SIGXFSZ. */
+int file_size_allowed(uint64_t size, uint64_t *ret_limit);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The fast path: an event of a joined thread with room in its block and the default level and
+ * category. No call, no atomic read-modify-write, two plain marks against signal handlers.
+ *
+ * Threads: any. Each returns 1, or 0 with nothing done: then emit_general does all. */
+#ifndef ANNOT_FAST_H
+#define ANNOT_FAST_H
+
+#include "control.h"
+#include "levels.h"
+#include "record.h"
+
+#include <annot/annot.h>
+
+#define FAST inline __attribute__((always_inline))
+
+/* Marks the control block busy if the thread is ready and `size` bytes fit. A handler that comes
+ * between the check and the mark has done its events completely: all is read after the mark. */
+static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size)
+{
+    if (__builtin_expect(generation != annot_gate_v1.generation, 0))
+        return 0;
+    control->generation = BUSY(stack_pointer());
+    annot_signal_fence();
+    if (__builtin_expect(control->position + size <= control->end, 1))
+        return 1;
+    control->generation = generation;
+    return 0;
+}
+
+static FAST void fast_leave(struct control *control, uint64_t generation)
+{
+    annot_signal_fence();
+    control->generation = generation;
+}
+
+/* Partner: the collector's stores; any order will do. */
+static FAST int fast_passes(const struct control *control, annot_name name)
+{
+    return (annot_load_relaxed(&control->mask[0]) & 1) && name < control->name_limit;
+}
+
+static FAST int fast_push(struct control *control, annot_name name)
+{
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+        return 0;
+    uint32_t depth = control->live_depth;
+    if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH || !fast_passes(control, name), 0)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t instance = control->instance;
+    uint64_t time = clock_now();
+    record_base(control->position, time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
+    record_commit(control, sizeof(struct annot_record));
+    live_put(control, depth, time, instance << 32 | name);
+    control->depth++;
+    control->recorded++;
+    /* Never 0: after 4 billion recorded begins the numbers start again. */
+    control->instance = (uint32_t)instance + 1 + (instance == UINT32_MAX);
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST int fast_pop(struct control *control)
+{
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+        return 0;
+    uint32_t level = control->depth - 1;
+    if (__builtin_expect(level >= ANNOT_LIVE_DEPTH || control->levels[level] != LEVEL_RECORDED,
+                         0)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint32_t recorded = control->recorded - 1;
+    record_base(control->position, clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
+    record_commit(control, sizeof(struct annot_record));
+    uint32_t depth = control->live_depth - 1;
+    control->depth = level;
+    control->live_depth = depth;
+    control->recorded = recorded;
+    /* Partner: the sampler, which reads depth first. */
+    annot_store_release(&control->thread->depth, depth);
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST int fast_mark(struct control *control, annot_name name)
+{
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+        return 0;
+    if (__builtin_expect(!fast_passes(control, name), 0)) {
+        control->generation = generation;
+        return 0;
+    }
+    record_base(control->position, clock_now(), record_head(ANNOT_REC_MARK, 1, 0, 0), name);
+    record_commit(control, sizeof(struct annot_record));
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST int fast_counter(struct control *control, annot_name name, uint64_t bits, uint32_t kind)
+{
+    const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_attr);
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, size))
+        return 0;
+    if (__builtin_expect(!fast_passes(control, name), 0)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t *attr = (uint64_t *)(control->position + sizeof(struct annot_record));
+    attr[0] = bits;
+    attr[1] = 0;
+    record_base(control->position, clock_now(),
+                record_head(ANNOT_REC_COUNTER, 2, ANNOT_FLAG_ATTR, kind << 3), name);
+    record_commit(control, size);
+    fast_leave(control, generation);
+    return 1;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The range stack of a thread: what each open range is to the stream and to the live stack.
+ *
+ * Threads: all for the control block's own thread, with its BUSY mark set. Levels below
+ * LEVELS_KEPT are kept one by one. Deeper, once one is suppressed, all deeper ones are, until the
+ * depth returns; so any depth needs no memory. */
+#ifndef ANNOT_LEVELS_H
+#define ANNOT_LEVELS_H
+
+#include "control.h"
+
+/* Whether a push can be recorded at all at this depth. */
+int levels_can_record(const struct control *control);
+
+/* Opens a range. Name and time go to the live stack, unless masked. `counted`: a suppressed push
+ * was counted as lost, so its pop will be. */
+void levels_push(struct control *control, enum level_state state, uint32_t name, uint64_t time,
+                 int counted);
+
+/* Closes the innermost range. depth must not be 0. Returns its state; ret_counted tells whether a
+ * suppressed range's pop counts as lost. */
+enum level_state levels_pop(struct control *control, int *ret_counted);
+
+#endif

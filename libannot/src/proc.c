@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* /proc and text without stdio: see proc.h. /proc text is foreign bytes: bounded, never trusted. */
+#include "proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+ssize_t proc_read(const char *path, void *buffer, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    size_t used = 0;
+    while (used < size) {
+        ssize_t got = read(fd, (char *)buffer + used, size - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+    }
+    close(fd);
+    return (ssize_t)used;
+}
+
+char *text_append(char *at, const char *end, const char *text)
+{
+    while (*text && at + 1 < end)
+        *at++ = *text++;
+    *at = 0;
+    return at;
+}
+
+char *text_append_decimal(char *at, const char *end, uint64_t value)
+{
+    char digits[24];
+    char *first = digits + sizeof(digits) - 1;
+    *first = 0;
+    do {
+        *--first = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    return text_append(at, end, first);
+}
+
+char *text_append_hex(char *at, const char *end, uint64_t value, int digits)
+{
+    char text[20];
+    char *first = text + sizeof(text) - 1;
+    *first = 0;
+    do {
+        *--first = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (value || text + sizeof(text) - 1 - first < digits);
+    return text_append(at, end, first);
+}
+
+/* The n-th field (from 3) of a stat line; the second one may hold spaces and parentheses. */
+static uint64_t stat_field(const char *line, int number)
+{
+    const char *at = strrchr(line, ')');
+    if (!at || at[1] == 0)
+        return 0;
+    at += 2;
+    for (int field = 3; field < number; field++) {
+        at = strchr(at, ' ');
+        if (!at)
+            return 0;
+        at++;
+    }
+    uint64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
+uint64_t proc_start_ticks(void)
+{
+    char line[1024];
+    ssize_t size = proc_read("/proc/self/stat", line, sizeof(line) - 1);
+    if (size <= 0)
+        return 0;
+    line[size] = 0;
+    return stat_field(line, 22);
+}
+
+pid_t proc_parent(pid_t pid)
+{
+    char path[48], line[1024];
+    char *at = text_append(path, path + sizeof(path), "/proc/");
+    at = text_append_decimal(at, path + sizeof(path), (uint64_t)pid);
+    text_append(at, path + sizeof(path), "/stat");
+    ssize_t size = proc_read(path, line, sizeof(line) - 1);
+    if (size <= 0)
+        return 0;
+    line[size] = 0;
+    return (pid_t)stat_field(line, 4);
+}
+
+uint64_t proc_pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+pid_t proc_tid(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+int proc_thread_alive(pid_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH;
+}
+
+uint64_t proc_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process can learn about itself, without stdio or malloc.
+ *
+ * Threads: any. Everything here is async-signal-safe and leaves no descriptor behind. Callers keep
+ * errno: these functions may change it. */
+#ifndef ANNOT_PROC_H
+#define ANNOT_PROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads at most `size` bytes of a file. Returns the count or negative errno. */
+ssize_t proc_read(const char *path, void *buffer, size_t size);
+
+/* Appends text or numbers; truncates, always terminates. Return the new end. */
+char *text_append(char *at, const char *end, const char *text);
+char *text_append_decimal(char *at, const char *end, uint64_t value);
+char *text_append_hex(char *at, const char *end, uint64_t value, int digits);
+
+/* Field 22 of /proc/self/stat: start time in clock ticks since boot. 0 = unknown. */
+uint64_t proc_start_ticks(void);
+
+/* Parent of a process in the own namespace. 0 = none or unknown. */
+pid_t proc_parent(pid_t pid);
+
+/* Inode of the own pid namespace. 0 = unknown. */
+uint64_t proc_pid_namespace(void);
+
+pid_t proc_tid(void);
+
+/* Whether a thread of this process still exists. */
+int proc_thread_alive(pid_t tid);
+
+/* A mixing step: 64-bit FNV-1a over `size` bytes, continued from `hash`. */
+#define PROC_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t proc_hash(uint64_t hash, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* Joining sessions, forking, leaving: see process.h. */
+#include "process.h"
+
+#include "clock.h"
+#include "proc.h"
+#include "strings.h"
+#include "testpoint.h"
+
+#include <annot/annot.h>
+#include <annot_barrier.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { WAIT_ROUNDS = 40, WAIT_NS = 50 * 1000, CREATE_ATTEMPTS = 4 };
+
+/* On a page of its own that a fork wipes: zero is the state of a new child. */
+struct wiped {
+    struct segment *current; /* holds a reference; W: all, atomic */
+    uint64_t off_generation; /* this process takes no part in it; W: all, atomic */
+    uint32_t ready;          /* the fork handler ran, or this is the first process */
+    uint32_t creating;       /* tid of the thread that makes a segment, or 0; W: all, atomic */
+    uint32_t attempts;       /* segments tried; makes names distinct; W: all, atomic */
+    uint64_t range_counter;  /* W: all, atomic */
+    uint64_t nonce;
+    uint64_t lost[ANNOT_LOSS_COUNT]; /* not yet in a segment; W: all, atomic */
+};
+
+static struct wiped *wiped;
+
+/* Survives forks. */
+static uint64_t last_identity;   /* of the current segment */
+static uint64_t parent_identity; /* W: fork handler in the child */
+static uint64_t fork_time;       /* W: fork handler in the child */
+static uint32_t process_name;    /* string id; W: all, atomic */
+static struct refusal refused;   /* the last one, for process_status */
+
+void process_setup(int secure)
+{
+    if (secure) {
+        refused.reason = ANNOT_REFUSAL_SECURE_EXEC;
+        return;
+    }
+    void *page =
+        mmap(NULL, ANNOT_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || madvise(page, ANNOT_PAGE_SIZE, MADV_WIPEONFORK) != 0 ||
+        strings_setup() != 0) {
+        refused = (struct refusal){ANNOT_REFUSAL_SYSTEM, (uint16_t)errno, 0};
+        return;
+    }
+    wiped = page;
+    wiped->ready = 1;
+    clock_select();
+    session_setup();
+    directory_setup(&refused);
+}
+
+/* The copy's own address tells copies of the runtime apart that could not find each other. */
+static uint64_t make_identity(uint32_t attempt)
+{
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    const void *copy = &wiped;
+    uint64_t start = fork_time ? fork_time : proc_start_ticks();
+    uint64_t hash = random ? proc_hash(PROC_HASH_START, random, 16) : PROC_HASH_START;
+    uint64_t pid = (uint64_t)getpid();
+    hash = proc_hash(hash, &start, sizeof(start));
+    hash = proc_hash(hash, &copy, sizeof(copy));
+    if (fork_time || parent_identity)
+        hash = proc_hash(hash, &pid, sizeof(pid));
+    if (attempt)
+        hash = proc_hash(hash, &attempt, sizeof(attempt));
+    return hash ? hash : 1;
+}
+
+static struct segment *current_get(void)
+{
+    for (;;) {
+        struct segment *segment = annot_load_acquire(&wiped->current); /* partner: replace */
+        if (!segment)
+            return NULL;
+        if (!segment_get(segment))
+            continue;
+        if (annot_load_acquire(&wiped->current) == segment)
+            return segment;
+        segment_put(segment);
+    }
+}
+
+/* Makes `next` the current one if `old` still is. Takes over the reference of `next`. */
+static int replace(struct segment *old, struct segment *next)
+{
+    struct segment *expected = old;
+    /* Partner: current_get. */
+    if (!annot_cas_acq_rel(&wiped->current, &expected, next))
+        return 0;
+    if (old)
+        segment_put(old);
+    return 1;
+}
+
+static void take_no_part(uint64_t generation, struct segment *current)
+{
+    replace(current, NULL);
+    annot_store_release(&wiped->off_generation, generation); /* partner: process_join */
+}
+
+/* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread
+ * was faster) or negative errno. */
+static int create_and_publish(int directory_fd, const struct session *session, uint64_t generation,
+                              struct segment *current)
+{
+    struct segment *made = NULL;
+    struct identity identity = {
+        .parent_hash = parent_identity,
+        .fork_time = fork_time,
+        .tls_offset = control_tls_offset(),
+    };
+    int error = -EEXIST;
+    for (int i = 0; i < CREATE_ATTEMPTS && error == -EEXIST; i++) {
+        identity.hash = make_identity(annot_fetch_add_relaxed(&wiped->attempts, 1u));
+        error = segment_create(directory_fd, session, generation, &identity, &made, &refused);
+    }
+    if (error)
+        return error;
+    strings_sync(made);
+    annot_store_relaxed(&made->header->shared.process_name, annot_load_relaxed(&process_name));
+    if (!replace(current, made)) {
+        segment_discard(directory_fd, made, &identity);
+        return -EAGAIN;
+    }
+    last_identity = identity.hash;
+    uint64_t nonce = identity.hash >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
+    annot_store_relaxed(&wiped->nonce, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
+    refused.reason = ANNOT_REFUSAL_NONE;
+    return 0;
+}
+
+/* Decides for a new generation: stay, leave, join. */
+static void decide(uint64_t generation)
+{
+    struct session session = {0};
+    struct segment *current = current_get();
+    int directory_fd = directory_open(&refused);
+    int found = directory_fd < 0 ? directory_fd : session_find(directory_fd, &session, &refused);
+    if (found == 1 && current && current->session_id == session.id) {
+        annot_store_release(&current->valid_generation, generation); /* partner: process_join */
+    } else if (found == 1) {
+        int error = create_and_publish(directory_fd, &session, generation, current);
+        if (error && error != -EAGAIN) {
+            session_note_refusal(directory_fd, session.id, &refused);
+            found = error;
+        }
+    }
+    if (found <= 0) {
+        if (found < 0 && parent_identity)
+            segment_note_refused_child(parent_identity, &refused);
+        take_no_part(generation, current);
+    }
+    if (directory_fd >= 0)
+        close(directory_fd);
+    if (current)
+        segment_put(current);
+    segment_unmap_inherited();
+}
+
+/* Whether the calling thread shall decide; else another one did or does. The wait is bounded: a
+ * thread that was stopped in the middle must not hold up the others. */
+static int decide_begin(void)
+{
+    const struct timespec pause = {0, WAIT_NS};
+    uint32_t none = 0;
+    if (annot_cas_acq_rel(&wiped->creating, &none, (uint32_t)proc_tid())) /* partner: itself */
+        return 1;
+    for (int i = 0; i < WAIT_ROUNDS; i++) {
+        nanosleep(&pause, NULL);
+        if (annot_load_acquire(&wiped->creating) == 0) /* partner: process_join */
+            return 0;
+    }
+    return 1;
+}
+
+struct segment *process_join(uint64_t generation)
+{
+    if (!wiped)
+        return NULL;
+    if (!wiped->ready) /* a child made without fork handlers */
+        process_fork_child();
+    for (int i = 0; i < CREATE_ATTEMPTS; i++) {
+        if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
+            return NULL;
+        struct segment *segment = current_get();
+        /* Partner: decide. */
+        if (segment && annot_load_acquire(&segment->valid_generation) == generation)
+            return segment;
+        if (segment)
+            segment_put(segment);
+        if (decide_begin()) {
+            decide(generation);
+            annot_store_release(&wiped->creating, 0u); /* partner: decide_begin */
+        }
+    }
+    return NULL;
+}
+
+uint64_t process_nonce(void)
+{
+    return wiped ? annot_load_relaxed(&wiped->nonce) : 0;
+}
+
+uint64_t process_take_ranges(uint64_t count)
+{
+    return annot_fetch_add_relaxed(&wiped->range_counter, count) + 1;
+}
+
+void process_lose(enum annot_loss cause)
+{
+    if (wiped)
+        annot_fetch_add_relaxed(&wiped->lost[cause], UINT64_C(1));
+}
+
+void process_flush(struct segment *segment)
+{
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
+        if (annot_load_relaxed(&wiped->lost[cause]) == 0)
+            continue;
+        uint64_t count = __atomic_exchange_n(&wiped->lost[cause], 0, __ATOMIC_RELAXED);
+        annot_fetch_add_relaxed(&segment->header->shared.lost[cause], count);
+    }
+}
+
+void process_misuse(struct segment *segment, enum annot_misuse misuse)
+{
+    annot_fetch_add_relaxed(&segment->header->shared.misuse[misuse], UINT64_C(1));
+}
+
+void process_set_name(uint32_t name)
+{
+    annot_store_relaxed(&process_name, name);
+    struct segment *segment = wiped ? current_get() : NULL;
+    if (!segment)
+        return;
+    if (strings_sync_one(segment, name))
+        /* Partner: the collector's acquire load. */
+        annot_store_release(&segment->header->shared.process_name, name);
+    segment_put(segment);
+}
+
+void process_fork_prepare(void)
+{
+    struct control *control = annot_control;
+    if (control == &control_dummy || !control->thread)
+        return;
+    struct keep *keep = control->keep;
+    keep->fork_depth = control->depth;
+    keep->fork_live_depth = control->live_depth;
+    memcpy(keep->fork_live, control->thread->live, sizeof(keep->fork_live));
+    keep->forking = 1;
+}
+
+void process_fork_parent(void)
+{
+    struct control *control = annot_control;
+    if (control != &control_dummy && control->keep)
+        control->keep->forking = 0;
+}
+
+void process_fork_child(void)
+{
+    if (!wiped || wiped->ready)
+        return;
+    fork_time = clock_now();
+    if (last_identity)
+        parent_identity = last_identity;
+    last_identity = 0;
+    wiped->creating = 0;
+    segment_forget_all();
+    strings_after_fork();
+    if (annot_control != &control_dummy)
+        control_take();
+    wiped->ready = 1;
+}
+
+void process_exit(void)
+{
+    struct segment *segment = wiped ? current_get() : NULL;
+    if (!segment)
+        return;
+    annot_store_relaxed(&segment->header->shared.exit_time, clock_now());
+    /* Partner: the collector's acquire load. */
+    annot_store_release(&segment->header->shared.exit_state, (uint32_t)ANNOT_EXIT_ORDERLY);
+    segment_put(segment);
+}
+
+const char *process_status(void)
+{
+    static const char *const texts[] = {
+        [ANNOT_REFUSAL_NONE] = "recording",
+        [ANNOT_REFUSAL_SECURE_EXEC] = "set-uid program or file capabilities: off by design",
+        [ANNOT_REFUSAL_NO_DIRECTORY] = "the annot directory can't be opened or made",
+        [ANNOT_REFUSAL_DIR_OWNER] = "the annot directory belongs to another user",
+        [ANNOT_REFUSAL_DIR_MODE] = "the annot directory's mode is not 0700",
+        [ANNOT_REFUSAL_FILE_SIZE] = "the file size limit is smaller than a segment",
+        [ANNOT_REFUSAL_NO_SPACE] = "the shared-memory file system is full or read-only",
+        [ANNOT_REFUSAL_MAP] = "shared memory can't be mapped",
+        [ANNOT_REFUSAL_VERSION] = "the session was made by another version of annot",
+        [ANNOT_REFUSAL_OTHER_UID] = "this process changed its user",
+        [ANNOT_REFUSAL_SYSTEM] = "a system call failed",
+    };
+    uint64_t gate = annot_gate_v1.generation;
+    if (gate != 0) {
+        struct segment *segment = process_join(gate);
+        if (segment) {
+            segment_put(segment);
+            return texts[ANNOT_REFUSAL_NONE];
+        }
+    }
+    if (refused.reason == ANNOT_REFUSAL_NONE || refused.reason >= sizeof(texts) / sizeof(*texts))
+        return "nobody records";
+    return texts[refused.reason];
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What the process as a whole does: join and leave sessions, fork, exit.
+ *
+ * Threads: any, lock-free. While one thread makes the segment, others wait for it a bounded time
+ * (2 ms) and then make one themselves; the first to be published wins. State that a forked child
+ * must not inherit stands on a wiped page. */
+#ifndef ANNOT_PROCESS_H
+#define ANNOT_PROCESS_H
+
+#include "control.h"
+
+enum { RANGE_COUNTER_BITS = 44 };
+
+/* Set in the id of a range whose start could not be recorded: so its end is counted, too. */
+#define RANGE_DROPPED (UINT64_C(1) << (RANGE_COUNTER_BITS - 1))
+
+/* Once, in the constructor; `secure` says AT_SECURE. */
+void process_setup(int secure);
+
+/* The segment for the gate's generation with a reference for the caller, or NULL: this process
+ * takes no part. Cost: loads; at a new generation some hundred microseconds. */
+struct segment *process_join(uint64_t generation);
+
+/* 20 bits that stand above the counter in range ids. */
+uint64_t process_nonce(void);
+/* Takes `count` range ids; returns the first. */
+uint64_t process_take_ranges(uint64_t count);
+
+/* An event that found no thread state to count in. Moved to a segment by process_flush. */
+void process_lose(enum annot_loss cause);
+void process_flush(struct segment *segment);
+void process_misuse(struct segment *segment, enum annot_misuse misuse);
+
+void process_set_name(uint32_t name);
+
+/* fork handlers: before, in the child. */
+void process_fork_prepare(void);
+void process_fork_parent(void);
+void process_fork_child(void);
+
+/* Orderly end of the process. */
+void process_exit(void);
+
+const char *process_status(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* A segment of this process: the mapped file and what is known about it privately.
+ *
+ * Threads: descriptors live in a static table and are counted: one reference for being the
+ * current one, one per attached thread. The last reference unmaps. Pointers and sizes are constant
+ * from creation on; nothing here is read back from shared memory.
+ * Invariant: no page is touched before it was populated, so a full file system is an error code
+ * and never a SIGBUS. */
+#ifndef ANNOT_SEGMENT_H
+#define ANNOT_SEGMENT_H
+
+#include "session.h"
+
+#include <annot_wire.h>
+#include <stdint.h>
+
+enum { SEGMENT_LIMIT = 64 }; /* segments that idle threads may keep alive, and the current one */
+
+struct segment {
+    uint32_t refs;         /* 0: unused; W: all, atomic */
+    uint32_t fully_backed; /* old kernel: everything was reserved at creation */
+    uint8_t *base;
+    uint64_t size;
+    struct annot_segment *header;
+    struct annot_thread *threads;
+    uint8_t *strings;
+    uint32_t *block_states, *block_nexts;
+    uint8_t *blocks;
+    uint32_t thread_count, block_count, strings_size;
+    uint64_t session_id;
+    uint64_t made_generation;  /* generation in block headers */
+    uint64_t valid_generation; /* the latest known to mean this segment; W: all, atomic */
+    uint32_t strings_limit;    /* all string ids below are ready here; W: all, atomic */
+    uint32_t strings_backed;   /* bytes of the string table populated; W: all, atomic */
+    uint64_t no_memory_until;  /* timestamp: no attempt to reserve before; W: all, atomic */
+    uint64_t next_reclaim;     /* timestamp; W: all, atomic */
+};
+
+/* Who the process is, for the header. */
+struct identity {
+    uint64_t hash, parent_hash;
+    uint64_t fork_time;
+    int64_t tls_offset;
+};
+
+/* Makes, fills and maps a new segment with one reference. Returns 0 or negative errno with
+ * ret_refusal filled; then nothing is left behind. */
+int segment_create(int directory_fd, const struct session *session, uint64_t generation,
+                   const struct identity *identity, struct segment **ret_segment,
+                   struct refusal *ret_refusal);
+
+/* Takes back what segment_create made: unlinks the file and drops the reference. */
+void segment_discard(int directory_fd, struct segment *segment, const struct identity *identity);
+
+/* One more reference, unless it has none any more. Returns 1 or 0. */
+int segment_get(struct segment *segment);
+void segment_put(struct segment *segment);
+
+/* In a forked child: forgets all references; what was mapped moves to a list. */
+void segment_forget_all(void);
+/* Unmaps what segment_forget_all put on the list. */
+void segment_unmap_inherited(void);
+/* Tells the parent's segment, if still mapped, that this child cannot take part. */
+void segment_note_refused_child(uint64_t parent_hash, const struct refusal *refusal);
+
+/* Reserves the pages of a range. Returns 0 or negative errno. Cost: a system call. */
+int segment_populate(struct segment *segment, const void *at, uint64_t size);
+
+static inline struct annot_block *segment_block(const struct segment *segment, uint32_t index)
+{
+    return (struct annot_block *)(segment->blocks + (uint64_t)index * ANNOT_BLOCK_SIZE);
+}
+
+#endif

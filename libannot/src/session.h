@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Session files, as a program sees them.
+ *
+ * Threads: session_setup runs once, in the constructor; the rest from any thread.
+ * Everything is async-signal-safe; descriptors live only inside a call. Foreign bytes are copied
+ * by pread, bounded and checked. */
+#ifndef ANNOT_SESSION_H
+#define ANNOT_SESSION_H
+
+#include "directory.h"
+
+/* What a session file says, as far as programs care. */
+struct session {
+    uint64_t id;
+    uint64_t category_mask[ANNOT_LEVELS];
+    uint64_t late_ticks;
+    uint32_t block_count, thread_count, strings_size, policy;
+};
+
+/* Reads the environment. Not called in a set-uid program. */
+void session_setup(void);
+
+/* The session that this process belongs to. Returns 1, 0 (none) or negative errno. */
+int session_find(int directory_fd, struct session *ret_session, struct refusal *ret_refusal);
+
+/* Leaves a note in the session file, if that can be done. */
+void session_note_refusal(int directory_fd, uint64_t session_id, const struct refusal *refusal);
+
+#endif

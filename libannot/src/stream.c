@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks, losses and the thread record of one thread: see stream.h. */
+#include "stream.h"
+
+#include "block.h"
+#include "clock.h"
+#include "proc.h"
+#include "process.h"
+#include "strings.h"
+#include "testpoint.h"
+
+#include <annot_barrier.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Scans for dead threads are system calls: about ten a second at most. */
+#define RECLAIM_PAUSE_TICKS UINT64_C(200000000)
+
+void stream_lose(struct control *control, enum annot_loss cause)
+{
+    if (control->gap_time == 0)
+        control->gap_time = clock_now();
+    if (control->thread)
+        annot_fetch_add_relaxed(&control->thread->lost[cause], UINT64_C(1));
+    else
+        annot_fetch_add_relaxed(&control->segment->header->shared.lost[cause], UINT64_C(1));
+}
+
+static int is_late(const struct segment *segment)
+{
+    const struct annot_control *control = &segment->header->control;
+    uint64_t late = annot_load_relaxed(&control->late_ticks);
+    uint64_t heartbeat = annot_load_relaxed(&control->heartbeat);
+    uint64_t now = clock_now();
+    return late != 0 && now > heartbeat && now - heartbeat > late;
+}
+
+/* The innermost recorded ranges, outermost first. */
+static void copy_open(const struct control *control, struct annot_block *block)
+{
+    const struct annot_thread *thread = control->thread;
+    uint32_t count = 0;
+    uint32_t level =
+        control->live_depth > ANNOT_LIVE_DEPTH ? control->live_depth - ANNOT_LIVE_DEPTH : 0;
+    for (; level < control->live_depth; level++) {
+        struct annot_open open = thread->live[level % ANNOT_LIVE_DEPTH];
+        if (open.instance != 0)
+            block->open[count++] = open;
+    }
+    block->open_count = count;
+}
+
+static void fill_header(struct control *control, struct annot_block *block)
+{
+    struct annot_thread *thread = control->thread;
+    annot_store_relaxed(&block->committed, 0u);
+    block->thread_name = thread->name;
+    block->thread_index = (uint32_t)(thread - control->segment->threads);
+    block->thread_serial = thread->serial;
+    block->sequence = thread->sequence;
+    block->tid = thread->tid;
+    block->generation = control->segment->made_generation;
+    block->gap_time = control->gap_time;
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
+        uint64_t lost = annot_load_relaxed(&thread->lost[cause]);
+        block->lost[cause] = lost - control->reported[cause];
+        control->reported[cause] = lost;
+    }
+    block->kept_depth = control->recorded;
+    block->open_depth = control->recorded;
+    block->first_instance = control->instance;
+    memcpy(block->comm, thread->comm, sizeof(block->comm));
+    memset(block->reserved, 0, sizeof(block->reserved));
+    copy_open(control, block);
+    clock_both(&block->claim_time, &block->claim_ns);
+}
+
+int stream_open(struct control *control)
+{
+    struct segment *segment = control->segment;
+    uint32_t index;
+    int error = block_available(segment) ? block_claim(segment, &index) : -ENOBUFS;
+    if (error == -ENOBUFS) {
+        stream_reclaim(segment);
+        control->last_cause = is_late(segment) ? ANNOT_LOSS_COLLECTOR_LATE : ANNOT_LOSS_POOL_FULL;
+    } else if (error) {
+        control->last_cause = ANNOT_LOSS_NO_MEMORY;
+    }
+    if (error)
+        return 0;
+    struct annot_block *block = segment_block(segment, index);
+    struct annot_thread *thread = control->thread;
+    fill_header(control, block);
+    control->gap_time = 0;
+    control->gap_pending = 0;
+    control->block = block;
+    control->block_index = index;
+    control->position = (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
+    block_publish(segment, index);
+    /* The collector takes these two as hints, blocks tell for themselves. */
+    annot_store_relaxed(&thread->block, index + 1);
+    annot_store_relaxed(&thread->sequence, thread->sequence + 1);
+    control->end = (uint8_t *)block + ANNOT_BLOCK_SIZE;
+    return 1;
+}
+
+void stream_close(struct control *control)
+{
+    if (!control->block)
+        return;
+    control->position = control->end = NULL;
+    control->block = NULL;
+    annot_store_relaxed(&control->thread->block, 0u);
+    block_release(control->segment, control->block_index);
+}
+
+static int take_record(struct segment *segment, uint32_t index)
+{
+    struct annot_thread *thread = &segment->threads[index];
+    uint32_t none = ANNOT_THREAD_FREE;
+    /* Partner: the store of FREE by its last owner, here or in the collector. */
+    return annot_load_relaxed(&thread->state) == ANNOT_THREAD_FREE &&
+           annot_cas_acq_rel(&thread->state, &none, (uint32_t)ANNOT_THREAD_USED);
+}
+
+/* Used ones that became free first, then fresh ones. Returns the index or negative errno. */
+static int64_t find_record(struct segment *segment)
+{
+    uint32_t *high = &segment->header->shared.thread_high;
+    uint32_t limit = annot_load_acquire(high); /* partner: the swap below */
+    if (limit > segment->thread_count)
+        limit = segment->thread_count;
+    for (uint32_t index = 0; index < limit; index++)
+        if (take_record(segment, index))
+            return index;
+    while (limit < segment->thread_count) {
+        struct annot_thread *thread = &segment->threads[limit];
+        if (segment_populate(segment, thread, sizeof(*thread)) != 0)
+            return -ENOMEM;
+        uint32_t index = limit;
+        if (annot_cas_acq_rel(high, &limit, index + 1)) {
+            if (take_record(segment, index))
+                return index;
+            limit = index + 1;
+        }
+    }
+    return -ENOSPC;
+}
+
+static void fill_record(struct control *control, struct annot_thread *thread)
+{
+    struct segment *segment = control->segment;
+    control->serial = annot_fetch_add_relaxed(&segment->header->shared.thread_serial, 1u);
+    thread->serial = control->serial;
+    thread->pid = getpid();
+    thread->tid = proc_tid();
+    thread->block = 0;
+    thread->sequence = 0;
+    memset(thread->lost, 0, sizeof(thread->lost));
+    prctl(PR_GET_NAME, thread->comm);
+    uint32_t name = control->keep->name;
+    thread->name = strings_sync_one(segment, name) ? name : 0;
+    memcpy(thread->live, control->keep->fork_live, sizeof(thread->live));
+    /* Partner: the sampler's load of depth. */
+    annot_store_release(&thread->depth, control->live_depth);
+}
+
+int stream_register(struct control *control)
+{
+    if (control->thread)
+        return 1;
+    uint64_t now = clock_now();
+    control->last_cause = ANNOT_LOSS_THREAD_LIMIT;
+    if (now < control->next_register)
+        return 0;
+    int64_t index = find_record(control->segment);
+    if (index < 0) {
+        stream_reclaim(control->segment);
+        index = find_record(control->segment);
+    }
+    if (index < 0) {
+        control->next_register = now + RECLAIM_PAUSE_TICKS / 10;
+        return 0;
+    }
+    struct annot_thread *thread = &control->segment->threads[index];
+    fill_record(control, thread);
+    memset(control->reported, 0, sizeof(control->reported));
+    control->thread = thread;
+    annot_live = thread;
+    return 1;
+}
+
+/* Ranges that were open in the parent at the fork: their pops will do nothing. */
+static void inherit_stack(struct control *control)
+{
+    struct keep *keep = control->keep;
+    if (!keep->forking) {
+        memset(keep->fork_live, 0, sizeof(keep->fork_live));
+        return;
+    }
+    keep->forking = 0;
+    control->depth = keep->fork_depth;
+    control->live_depth = keep->fork_live_depth;
+    for (uint32_t level = 0; level < keep->fork_depth && level < LEVELS_KEPT; level++)
+        if (keep->levels[level] != LEVEL_MASKED)
+            keep->levels[level] = LEVEL_INHERITED;
+    if (keep->fork_depth > LEVELS_KEPT)
+        control->deep_suppressed = LEVELS_KEPT;
+    for (int i = 0; i < ANNOT_LIVE_DEPTH; i++)
+        keep->fork_live[i].instance = 0;
+    for (uint32_t i = 0; i + ANNOT_LIVE_DEPTH < keep->fork_live_depth && i < SPILL_KEPT; i++)
+        keep->spill[i].instance = 0;
+}
+
+void stream_attach(struct control *control, struct segment *segment)
+{
+    for (uint32_t i = 0; i < control->depth && i < LEVELS_KEPT; i++)
+        control->levels[i] = LEVEL_RECORDED;
+    control->segment = segment;
+    control->mask = segment->header->control.category_mask;
+    control->depth = control->live_depth = control->recorded = 0;
+    control->instance = 1;
+    control->deep_suppressed = control->deep_counted = 0;
+    control->gap_pending = 0;
+    control->gap_time = 0;
+    control->nested_depth = control->nested_pops = 0;
+    control->next_register = 0;
+    inherit_stack(control);
+    control->name_limit = strings_sync(segment);
+    stream_register(control);
+    memset(control->keep->fork_live, 0, sizeof(control->keep->fork_live));
+}
+
+/* What no block header told goes to the segment's own counters. */
+static void hand_over_losses(struct segment *segment, struct annot_thread *thread,
+                             const uint64_t *reported)
+{
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
+        uint64_t lost = annot_load_relaxed(&thread->lost[cause]) - reported[cause];
+        if (lost)
+            annot_fetch_add_relaxed(&segment->header->shared.lost[cause], lost);
+    }
+}
+
+void stream_detach(struct control *control)
+{
+    struct segment *segment = control->segment;
+    struct annot_thread *thread = control->thread;
+    if (!segment)
+        return;
+    stream_close(control);
+    annot_live = NULL;
+    control->thread = NULL;
+    control->segment = NULL;
+    control->mask = NULL;
+    control->name_limit = 0;
+    if (thread) {
+        hand_over_losses(segment, thread, control->reported);
+        annot_store_relaxed(&thread->depth, 0u);
+        TESTPOINT("thread:before-free");
+        /* Partner: take_record. */
+        annot_store_release(&thread->state, (uint32_t)ANNOT_THREAD_FREE);
+    }
+    segment_put(segment);
+}
+
+/* The thread is gone; nobody else writes its control block. */
+static void reclaim_one(struct control *control, void *context)
+{
+    struct segment *segment = context;
+    struct annot_thread *thread = control->thread;
+    if (control->segment != segment || proc_thread_alive((pid_t)control->owner))
+        return;
+    if (control->block)
+        block_release(segment, control->block_index);
+    uint32_t used = ANNOT_THREAD_USED;
+    if (thread && annot_load_relaxed(&thread->serial) == control->serial) {
+        hand_over_losses(segment, thread, control->reported);
+        /* Partner: take_record. The collector may have been faster. */
+        annot_cas_acq_rel(&thread->state, &used, (uint32_t)ANNOT_THREAD_FREE);
+    }
+    control_give(control);
+    segment_put(segment);
+}
+
+void stream_reclaim(struct segment *segment)
+{
+    uint64_t now = clock_now();
+    uint64_t next = annot_load_relaxed(&segment->next_reclaim);
+    if (now < next)
+        return;
+    /* Partner: itself; one thread scans. */
+    if (annot_cas_acq_rel(&segment->next_reclaim, &next, now + RECLAIM_PAUSE_TICKS))
+        control_each(reclaim_one, segment);
+}

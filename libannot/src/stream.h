@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The stream of one thread: its blocks one after the other, and what was lost between them.
+ *
+ * Threads: all functions act for the control block's own thread, with its BUSY mark set. */
+#ifndef ANNOT_STREAM_H
+#define ANNOT_STREAM_H
+
+#include "control.h"
+
+/* Claims a block and fills its header. Returns 1, or 0 with last_cause set. */
+int stream_open(struct control *control);
+
+/* Hands the block to the collector. */
+void stream_close(struct control *control);
+
+/* Counts one lost record. Also callable from a signal handler that met BUSY. */
+void stream_lose(struct control *control, enum annot_loss cause);
+
+/* Joins the thread to a segment (takes over the caller's reference), or parts it from one: block
+ * and record are given back, losses that no block told go to the segment. */
+void stream_attach(struct control *control, struct segment *segment);
+void stream_detach(struct control *control);
+
+/* Gets a thread record if there is none yet. Returns 1 or 0. */
+int stream_register(struct control *control);
+
+/* Gives back blocks and records of threads that ended without notice. Rate limited. */
+void stream_reclaim(struct segment *segment);
+
+#endif

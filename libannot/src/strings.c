@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Interned strings: see strings.h. */
+#include "strings.h"
+
+#include "testpoint.h"
+
+#include <annot_barrier.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    MIRROR_SIZE = ANNOT_STRINGS_SIZE_DEFAULT,
+    TABLE_SIZE = MIRROR_SIZE / ANNOT_STRING_UNIT, /* a string has two units: at most half full */
+    BACKING_STEP = 64 * 1024,
+};
+
+static uint8_t *mirror;
+static uint32_t *table;                          /* open addressing; ids, 0 = empty */
+static uint32_t mirror_used = ANNOT_STRING_UNIT; /* W: all, atomic */
+static uint32_t last_domain, last_category;      /* W: all, atomic */
+
+int strings_setup(void)
+{
+    const size_t size = MIRROR_SIZE + TABLE_SIZE * sizeof(uint32_t);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+    mirror = memory;
+    table = (uint32_t *)(mirror + MIRROR_SIZE);
+    return 0;
+}
+
+static struct annot_string *at_offset(uint32_t offset)
+{
+    return (struct annot_string *)(mirror + offset);
+}
+
+static uint32_t size_of(uint32_t length)
+{
+    return (uint32_t)sizeof(struct annot_string) +
+           ((length + ANNOT_STRING_UNIT - 1) & ~(uint32_t)(ANNOT_STRING_UNIT - 1));
+}
+
+/* The first word of a string: ready, length, kind, flags. */
+static uint64_t word_make(const struct string_key *key)
+{
+    return (uint64_t)key->length << 32 | (uint64_t)key->kind << 48 | (uint64_t)key->flags << 56;
+}
+
+static uint32_t word_size(uint64_t word)
+{
+    return size_of((uint16_t)(word >> 32));
+}
+
+void string_key_init(struct string_key *key, const char *text, enum annot_string_kind kind)
+{
+    if (!text)
+        text = "(null)";
+    size_t length = strnlen(text, ANNOT_STRING_MAX + 1);
+    *key = (struct string_key){.bytes = text, .kind = (uint8_t)kind};
+    if (length > ANNOT_STRING_MAX) {
+        length = ANNOT_STRING_MAX;
+        while (length > ANNOT_STRING_MAX - 4 && ((unsigned char)text[length] & 0xc0) == 0x80)
+            length--;
+        key->flags = ANNOT_STRING_CUT;
+    }
+    key->length = (uint16_t)length;
+}
+
+static uint32_t hash_of(const struct string_key *key)
+{
+    uint32_t hash = UINT32_C(0x811c9dc5);
+    for (uint32_t i = 0; i < key->length; i++)
+        hash = (hash ^ (unsigned char)key->bytes[i]) * UINT32_C(0x01000193);
+    return hash;
+}
+
+static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
+{
+    const struct annot_string *string = at_offset(id * ANNOT_STRING_UNIT);
+    return string->hash == hash && string->length == key->length && string->kind == key->kind &&
+           (key->kind != ANNOT_STRING_CATEGORY || string->parent == key->parent) &&
+           memcmp(string_bytes(string), key->bytes, key->length) == 0;
+}
+
+/* Reserves by one swap of the first word at the end; whoever finds the end taken moves it on. */
+static uint32_t reserve(const struct string_key *key)
+{
+    uint32_t used = annot_load_acquire(&mirror_used); /* partner: the swaps below */
+    for (;;) {
+        uint64_t *word = (uint64_t *)(mirror + used);
+        uint64_t found = 0;
+        if (used + size_of(key->length) > MIRROR_SIZE)
+            return 0;
+        int mine = annot_cas_acq_rel(word, &found, word_make(key));
+        TESTPOINT("intern:reserved");
+        uint32_t offset = used;
+        uint32_t next = used + (mine ? size_of(key->length) : word_size(found));
+        if (annot_cas_acq_rel(&mirror_used, &used, next))
+            used = next;
+        if (mine)
+            return offset / ANNOT_STRING_UNIT;
+    }
+}
+
+static uint16_t next_number(uint32_t *last)
+{
+    uint32_t number = annot_load_relaxed(last);
+    do {
+        if (number == UINT16_MAX)
+            return 0;
+    } while (!annot_cas_acq_rel(last, &number, number + 1)); /* partner: itself */
+    return (uint16_t)(number + 1);
+}
+
+static uint32_t append(const struct string_key *key, uint32_t hash)
+{
+    uint16_t number = 0;
+    if (key->kind == ANNOT_STRING_DOMAIN || key->kind == ANNOT_STRING_CATEGORY) {
+        number = next_number(key->kind == ANNOT_STRING_DOMAIN ? &last_domain : &last_category);
+        if (number == 0)
+            return 0;
+    }
+    uint32_t id = reserve(key);
+    if (id == 0)
+        return 0;
+    struct annot_string *string = at_offset(id * ANNOT_STRING_UNIT);
+    string->number = number;
+    string->parent = key->parent;
+    string->hash = hash;
+    memcpy(string + 1, key->bytes, key->length);
+    TESTPOINT("intern:filled");
+    annot_store_release(&string->ready, 1u); /* partner: loads of `ready` in sync and get */
+    return id;
+}
+
+uint32_t strings_intern(const struct string_key *key)
+{
+    if (!mirror)
+        return 0;
+    uint32_t hash = hash_of(key);
+    uint32_t slot = hash * UINT32_C(0x9e3779b1) ^ key->kind * 0x5bd1u ^ key->parent * 0x9e37u;
+    uint32_t mine = 0;
+    for (uint32_t probe = 0; probe < TABLE_SIZE; probe++, slot++) {
+        uint32_t *entry = &table[slot % TABLE_SIZE];
+        uint32_t id = annot_load_acquire(entry); /* partner: the swap below */
+        if (id == 0) {
+            if (mine == 0)
+                mine = append(key, hash);
+            if (mine == 0)
+                return 0;
+            /* Partner: the load above. Losing against the same text wastes one string. */
+            if (annot_cas_acq_rel(entry, &id, mine))
+                return mine;
+        }
+        if (equal(id, key, hash))
+            return id;
+    }
+    return 0;
+}
+
+uint16_t strings_number(uint32_t id)
+{
+    return id ? at_offset(id * ANNOT_STRING_UNIT)->number : 0;
+}
+
+const struct annot_string *strings_known(uint32_t id)
+{
+    return at_offset(id * ANNOT_STRING_UNIT);
+}
+
+const struct annot_string *strings_get(uint32_t id)
+{
+    uint64_t offset = (uint64_t)id * ANNOT_STRING_UNIT;
+    if (id == 0 || !mirror || offset >= annot_load_acquire(&mirror_used)) /* partner: reserve */
+        return NULL;
+    const struct annot_string *string = at_offset((uint32_t)offset);
+    if (annot_load_acquire(&string->ready) != 1 || /* partner: append */
+        string->length > ANNOT_STRING_MAX || offset + size_of(string->length) > MIRROR_SIZE)
+        return NULL;
+    return string;
+}
+
+static int back(struct segment *segment, uint32_t end)
+{
+    uint32_t backed = annot_load_relaxed(&segment->strings_backed);
+    while (end > backed) {
+        uint32_t next = backed + BACKING_STEP;
+        if (next > segment->strings_size)
+            next = segment->strings_size;
+        if (segment_populate(segment, segment->strings + backed, next - backed) != 0)
+            return 0;
+        if (annot_cas_acq_rel(&segment->strings_backed, &backed, next)) /* partner: itself */
+            backed = next;
+    }
+    return 1;
+}
+
+static void raise_used(struct segment *segment, uint32_t end)
+{
+    uint32_t *used = &segment->header->shared.string_used;
+    uint32_t old = annot_load_relaxed(used);
+    /* Partner: the collector's acquire load. Below it, every first word is written. */
+    while (old < end && !annot_cas_acq_rel(used, &old, end))
+        continue;
+}
+
+/* Writes the first word, not ready. Returns the string's size, 0 if it can't be stored. */
+static uint32_t copy_word(struct segment *segment, uint32_t offset)
+{
+    uint64_t word = annot_load_acquire((uint64_t *)(mirror + offset)); /* partner: reserve */
+    uint32_t size = word_size(word);
+    uint64_t none = 0;
+    if (offset + size > segment->strings_size || !back(segment, offset + size))
+        return 0;
+    word &= ~UINT64_C(0xffffffff);
+    annot_cas_acq_rel((uint64_t *)(segment->strings + offset), &none, word);
+    TESTPOINT("strings:word");
+    raise_used(segment, offset + size);
+    return size;
+}
+
+/* Two threads may copy the same string: they store the same words. */
+static void copy_rest(struct segment *segment, uint32_t offset, uint32_t size)
+{
+    const uint64_t *from = (const uint64_t *)(mirror + offset);
+    uint64_t *to = (uint64_t *)(segment->strings + offset);
+    for (uint32_t i = 1; i < size / sizeof(uint64_t); i++)
+        annot_store_relaxed(&to[i], from[i]);
+    TESTPOINT("strings:copied");
+    /* Partner: the collector's acquire load of `ready`. */
+    annot_store_release((uint32_t *)to, 1u);
+}
+
+uint32_t strings_sync(struct segment *segment)
+{
+    uint32_t limit = annot_load_acquire(&segment->strings_limit); /* partner: the swap below */
+    uint32_t used = annot_load_acquire(&mirror_used);             /* partner: reserve */
+    uint32_t offset = limit * ANNOT_STRING_UNIT;
+    if (offset >= used || offset >= segment->strings_size)
+        return limit;
+    while (offset < used) {
+        if (annot_load_acquire(&at_offset(offset)->ready) != 1) /* partner: append */
+            break;
+        uint32_t size = copy_word(segment, offset);
+        if (size == 0)
+            break;
+        copy_rest(segment, offset, size);
+        offset += size;
+    }
+    uint32_t reached = offset / ANNOT_STRING_UNIT;
+    while (limit < reached && !annot_cas_acq_rel(&segment->strings_limit, &limit, reached))
+        continue;
+    return reached > limit ? reached : limit;
+}
+
+int strings_sync_one(struct segment *segment, uint32_t id)
+{
+    uint32_t target = id * ANNOT_STRING_UNIT;
+    if (!strings_get(id) || target >= segment->strings_size)
+        return 0;
+    if (strings_sync(segment) > id)
+        return 1;
+    if (target < annot_load_relaxed(&segment->header->shared.string_used) &&
+        annot_load_acquire((uint32_t *)(segment->strings + target)) == 1) /* partner: copy_rest */
+        return 1;
+    uint32_t offset = annot_load_relaxed(&segment->strings_limit) * ANNOT_STRING_UNIT;
+    while (offset <= target) {
+        uint32_t size = copy_word(segment, offset);
+        if (size == 0)
+            return 0;
+        if (offset == target)
+            copy_rest(segment, offset, size);
+        offset += size;
+    }
+    return 1;
+}
+
+void strings_after_fork(void)
+{
+    for (uint32_t offset = ANNOT_STRING_UNIT; mirror && offset < mirror_used;) {
+        struct annot_string *string = at_offset(offset);
+        if (string->ready != 1) {
+            string->kind = 0; /* readers skip it */
+            string->ready = 1;
+        }
+        offset += size_of(string->length);
+    }
+}

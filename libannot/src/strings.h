@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Interned strings: a private mirror of the string table, and copies of it in segments.
+ *
+ * The mirror is inherited by forked children and outlives segments, and the table of every segment
+ * has the same offsets: an id cached at a call site stays true for the life of the process and its
+ * children. Threads: any, also signal handlers; lock-free, append-only.
+ * Invariants: the first word of a string (length, kind) is stored in one swap with its
+ * reservation, so whoever walks the table can always step over what is unfinished. A record refers
+ * only to strings that are ready in its segment. */
+#ifndef ANNOT_STRINGS_H
+#define ANNOT_STRINGS_H
+
+#include "segment.h"
+
+#include <stddef.h>
+
+struct string_key {
+    const char *bytes;
+    uint16_t length; /* at most ANNOT_STRING_MAX */
+    uint8_t kind;    /* enum annot_string_kind */
+    uint8_t flags;   /* enum annot_string_flags */
+    uint16_t parent; /* ANNOT_STRING_CATEGORY: domain */
+};
+
+/* Maps mirror and hash table. Returns 0 or negative errno. Called once, in the constructor. */
+int strings_setup(void);
+
+/* A forked child has one thread: strings that others were writing will never be ready. */
+void strings_after_fork(void);
+
+/* Bytes of a text, cut at a character at ANNOT_STRING_MAX. NULL becomes "(null)". */
+void string_key_init(struct string_key *key, const char *text, enum annot_string_kind kind);
+
+/* The id of a string, made if missing. 0: the table is full. */
+uint32_t strings_intern(const struct string_key *key);
+
+/* The number of an interned domain or category. */
+uint16_t strings_number(uint32_t id);
+
+/* The ready string of an id, or NULL. */
+const struct annot_string *strings_get(uint32_t id);
+
+/* The same, for an id that strings_intern returned. */
+const struct annot_string *strings_known(uint32_t id);
+
+/* Brings everything the mirror has into the segment, as far as it fits and memory allows. Returns
+ * the limit below which every id is ready there. Cost: one load if there is nothing new. */
+uint32_t strings_sync(struct segment *segment);
+
+/* Whether one id is ready in the segment; copies it if it can. */
+int strings_sync_one(struct segment *segment, uint32_t id);
+
+static inline const char *string_bytes(const struct annot_string *string)
+{
+    return (const char *)(string + 1);
+}
+
+#endif

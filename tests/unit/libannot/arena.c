@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Directory, wake page and session of a test: see arena.h. */
+#include "arena.h"
+
+#include "test.h"
+
+#include <annot_barrier.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SESSION_ID   UINT64_C(0xa110ca7e0000beef)
+#define SESSION_NAME ANNOT_SESSION_PREFIX "a110ca7e0000beef"
+
+static char directory[64];
+static int owner_pid;
+static int session_fd = -1;
+
+/* Before any constructor, so that libannot's finds the environment. */
+static void arena_environment(int argc, char **argv, char **environment)
+{
+    (void)argc, (void)argv, (void)environment;
+    if (getenv("ANNOT_TEST_KEEP_ENV"))
+        return;
+    owner_pid = getpid();
+    snprintf(directory, sizeof(directory), "/dev/shm/annot-test-%d", owner_pid);
+    setenv(ANNOT_ENV_DIR, directory, 1);
+    setenv(ANNOT_ENV_SESSION, SESSION_NAME + sizeof(ANNOT_SESSION_PREFIX) - 1, 1);
+}
+
+__attribute__((section(".init_array.00050"),
+               used)) static void (*const arena_first)(int, char **, char **) = arena_environment;
+
+static void remove_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    unlink(path);
+}
+
+__attribute__((destructor)) static void arena_remove(void)
+{
+    DIR *stream = getpid() == owner_pid ? opendir(directory) : NULL;
+    struct dirent *entry;
+    if (!stream)
+        return;
+    while ((entry = readdir(stream)))
+        remove_file(entry->d_name);
+    closedir(stream);
+    rmdir(directory);
+}
+
+const char *arena_directory(void)
+{
+    return directory;
+}
+
+static void set_generation(bool on)
+{
+    struct annot_wake wake;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/" ANNOT_WAKE_NAME, directory);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_INT(flock(fd, LOCK_EX), 0);
+    CHECK_INT(pread(fd, &wake, sizeof(wake), 0), sizeof(wake));
+    CHECK(wake.magic == ANNOT_WAKE_MAGIC);
+    if (on)
+        wake.last_generation++;
+    wake.generation = on ? wake.last_generation : 0;
+    CHECK_INT(pwrite(fd, &wake, 16, 0), 16);
+    close(fd);
+}
+
+void arena_begin(const struct arena_options *options)
+{
+    static const struct arena_options standard;
+    struct annot_session session = {
+        .magic = ANNOT_SESSION_MAGIC,
+        .major = ANNOT_WIRE_MAJOR,
+        .minor = ANNOT_WIRE_MINOR,
+        .id = SESSION_ID,
+        .collector_pid = getpid(),
+    };
+    char path[128];
+    bool any = false;
+    if (!options)
+        options = &standard;
+    session.block_count = options->block_count;
+    session.thread_count = options->thread_count;
+    session.strings_size = options->strings_size;
+    session.late_ticks = options->late_ticks;
+    session.flags = options->flags;
+    for (int i = 0; i < ANNOT_LEVELS; i++)
+        any |= options->mask[i] != 0;
+    for (int i = 0; i < ANNOT_LEVELS; i++)
+        session.category_mask[i] = any ? options->mask[i] : UINT64_MAX;
+    snprintf(path, sizeof(path), "%s/" SESSION_NAME, directory);
+    /* A descriptor that the descriptor check of the runner does not see: closed in arena_end. */
+    session_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(session_fd >= 0);
+    CHECK_INT(pwrite(session_fd, &session, sizeof(session), 0), sizeof(session));
+    CHECK_INT(flock(session_fd, LOCK_EX), 0);
+    set_generation(true);
+}
+
+void arena_end(void)
+{
+    set_generation(false);
+    remove_file(SESSION_NAME);
+    close(session_fd);
+    session_fd = -1;
+}
+
+void arena_bump(void)
+{
+    set_generation(true);
+}
+
+int arena_list(char names[][64], int limit)
+{
+    DIR *stream = opendir(directory);
+    struct dirent *entry;
+    int count = 0;
+    CHECK(stream != NULL);
+    while (count < limit && (entry = readdir(stream))) {
+        const char *suffix = strstr(entry->d_name, ANNOT_SEGMENT_SUFFIX);
+        if (suffix && suffix[sizeof(ANNOT_SEGMENT_SUFFIX) - 1] == 0)
+            snprintf(names[count++], 64, "%.63s", entry->d_name);
+    }
+    closedir(stream);
+    return count;
+}
+
+void arena_clean(void)
+{
+    static char names[4096][64];
+    int count = arena_list(names, 4096);
+    for (int i = 0; i < count; i++)
+        remove_file(names[i]);
+}
+
+bool arena_map(const char *name, struct mapped *mapped)
+{
+    char path[192];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    memset(mapped, 0, sizeof(*mapped));
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    CHECK_INT(fstat(fd, &status), 0);
+    if (status.st_size < ANNOT_PAGE_SIZE) {
+        close(fd);
+        return false;
+    }
+    mapped->size = (uint64_t)status.st_size;
+    mapped->base = mmap(NULL, mapped->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    CHECK(mapped->base != MAP_FAILED);
+    snprintf(mapped->name, sizeof(mapped->name), "%s", name);
+    struct annot_segment *header = (struct annot_segment *)mapped->base;
+    if (annot_load_acquire(&header->info.magic) != ANNOT_SEGMENT_MAGIC) {
+        arena_unmap(mapped);
+        return false;
+    }
+    const struct annot_segment_info *info = &header->info;
+    CHECK_INT(info->total_size, mapped->size);
+    mapped->header = header;
+    mapped->shared = &header->shared;
+    mapped->control = &header->control;
+    mapped->threads = (struct annot_thread *)(mapped->base + info->threads_offset);
+    mapped->strings = mapped->base + info->strings_offset;
+    mapped->states = (uint32_t *)(mapped->base + info->block_states_offset);
+    mapped->nexts = (uint32_t *)(mapped->base + info->block_nexts_offset);
+    mapped->blocks = mapped->base + info->blocks_offset;
+    return true;
+}
+
+void arena_unmap(struct mapped *mapped)
+{
+    if (mapped->base)
+        munmap(mapped->base, mapped->size);
+    mapped->base = NULL;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* A place to record in, for tests: a private directory on tmpfs with wake page and session, and a
+ * plain reader of segments.
+ *
+ * Before libannot's constructor runs, ANNOT_DIR and ANNOT_SESSION of the test program are set to
+ * /dev/shm/annot-test-PID and a fixed id. The real library maps the real wake page there; the test
+ * plays the collector. Forked test children use the same directory, one after the other.
+ * Not thread-safe, but a reader may run beside writing threads. */
+#ifndef ANNOT_TEST_ARENA_H
+#define ANNOT_TEST_ARENA_H
+
+#include <annot_wire.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arena_options {
+    uint32_t block_count, thread_count, strings_size; /* 0 = default */
+    uint64_t mask[ANNOT_LEVELS];                      /* all 0 = everything */
+    uint64_t late_ticks;
+    uint32_t flags;
+};
+
+const char *arena_directory(void);
+
+/* Session begins: from here on events are recorded. NULL = default options. */
+void arena_begin(const struct arena_options *options);
+/* Session ends. Segments stay. */
+void arena_end(void);
+/* A new generation while the session goes on. */
+void arena_bump(void);
+/* Removes all segments. */
+void arena_clean(void);
+
+/* One decoded record. */
+struct seen_record {
+    uint64_t time, value, id;
+    uint32_t kind, name, value_kind, flags, color, level;
+    uint16_t domain, category;
+    uint32_t serial, sequence; /* of the thread and its block */
+    char text[ANNOT_STRING_MAX + 1];
+    char string[ANNOT_STRING_MAX + 1];
+};
+
+/* What all segments, or those of one pid, hold. */
+struct seen {
+    uint64_t kinds[256];
+    uint64_t records;
+    uint64_t lost[ANNOT_LOSS_COUNT]; /* told by blocks, threads and segments; each once */
+    uint64_t lost_total;
+    uint64_t misuse[ANNOT_MISUSE_COUNT];
+    uint32_t segments, threads, blocks, claimed_blocks;
+    uint32_t exit_state, child_refused, child_refused_reason;
+    uint64_t identity, parent_identity, fork_time;
+    char process_name[ANNOT_STRING_MAX + 1];
+};
+
+typedef void (*arena_visit)(const struct seen_record *record, void *context);
+
+/* Reads everything; fails the test at the first byte that breaks the format. pid 0 = all. */
+void arena_read(int pid, struct seen *ret_seen, arena_visit visit, void *context);
+
+/* ---- A drain that runs beside the writers ---------------------------------------------------- */
+
+struct mapped {
+    char name[64];
+    uint8_t *base;
+    uint64_t size;
+    const struct annot_segment *header;
+    struct annot_shared *shared;
+    struct annot_control *control;
+    struct annot_thread *threads;
+    uint8_t *strings, *blocks;
+    uint32_t *states, *nexts;
+};
+
+/* Maps one segment. Returns false if it is not ready. */
+bool arena_map(const char *name, struct mapped *ret_mapped);
+void arena_unmap(struct mapped *mapped);
+/* Names of segments, at most `limit`. */
+int arena_list(char names[][64], int limit);
+
+/* Counts and frees all released blocks. With `all`, counts the claimed ones, too, and does not
+ * free them. Adds to `seen`. */
+void arena_drain(struct mapped *mapped, bool all, struct seen *seen);
+
+#endif

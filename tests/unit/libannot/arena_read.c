@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* A plain reader of segments, strict: any byte that breaks the format fails the test. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot_barrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void read_string(const struct mapped *mapped, uint32_t id, char *text)
+{
+    text[0] = 0;
+    if (id == 0)
+        return;
+    uint64_t offset = (uint64_t)id * ANNOT_STRING_UNIT;
+    CHECK(offset + sizeof(struct annot_string) <= annot_load_acquire(&mapped->shared->string_used));
+    const struct annot_string *string = (const void *)(mapped->strings + offset);
+    CHECK_INT(annot_load_acquire(&string->ready), 1);
+    CHECK(string->length <= ANNOT_STRING_MAX);
+    memcpy(text, string + 1, string->length);
+    text[string->length] = 0;
+}
+
+static void check_strings(const struct mapped *mapped)
+{
+    uint32_t used = annot_load_acquire(&mapped->shared->string_used);
+    uint32_t offset = ANNOT_STRING_UNIT;
+    CHECK(used <= mapped->header->info.strings_size);
+    while (offset < used) {
+        const struct annot_string *string = (const void *)(mapped->strings + offset);
+        CHECK(string->length <= ANNOT_STRING_MAX);
+        offset += (uint32_t)sizeof(*string) + (string->length + 15u) / 16 * 16;
+    }
+    CHECK_INT(offset, used);
+}
+
+static const uint8_t *take_bytes(const uint8_t *at, const uint8_t *end, uint64_t size, char *text)
+{
+    CHECK(size <= ANNOT_STRING_MAX);
+    CHECK((uint64_t)(end - at) >= (size + 15) / 16 * 16);
+    memcpy(text, at, size);
+    text[size] = 0;
+    for (uint64_t i = size; i < (size + 15) / 16 * 16; i++)
+        CHECK_INT(at[i], 0);
+    return at + (size + 15) / 16 * 16;
+}
+
+static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size,
+                   struct seen_record *out)
+{
+    const struct annot_record *base = (const void *)at;
+    const uint8_t *end = at + size;
+    out->time = base->time;
+    out->kind = base->kind;
+    out->flags = base->flags;
+    out->level = ANNOT_RECORD_LEVEL(base->level);
+    out->value_kind = ANNOT_RECORD_VALUE_KIND(base->level);
+    out->name = base->name;
+    out->value = out->id = out->color = 0;
+    out->domain = out->category = 0;
+    out->text[0] = out->string[0] = 0;
+    at += sizeof(*base);
+    if (base->flags & ANNOT_FLAG_ATTR) {
+        const struct annot_attr *attr = (const void *)at;
+        CHECK(at + sizeof(*attr) <= end);
+        out->value = attr->value;
+        out->color = attr->color;
+        out->domain = attr->domain;
+        out->category = attr->category;
+        at += sizeof(*attr);
+    }
+    if (base->flags & ANNOT_FLAG_ID) {
+        CHECK(at + sizeof(struct annot_id) <= end);
+        out->id = ((const struct annot_id *)at)->id;
+        CHECK(out->id != 0);
+        at += sizeof(struct annot_id);
+    }
+    if (base->flags & ANNOT_FLAG_NAME_INLINE)
+        at = take_bytes(at, end, base->name, out->text);
+    else if (base->kind != ANNOT_REC_POP)
+        read_string(mapped, base->name, out->text);
+    if (base->flags & ANNOT_FLAG_VALUE_STRING)
+        at = take_bytes(at, end, out->value, out->string);
+    CHECK(at == end);
+}
+
+/* Follows the stack of pushed ranges through one block. */
+struct stack_check {
+    uint64_t open;
+    uint64_t last_time;
+};
+
+static void check_record(const struct seen_record *record, struct stack_check *check)
+{
+    CHECK(record->time >= check->last_time);
+    check->last_time = record->time;
+    if (record->kind == ANNOT_REC_PUSH)
+        check->open++;
+    if (record->kind == ANNOT_REC_POP) {
+        CHECK_INT(record->name, check->open - 1);
+        check->open--;
+    }
+}
+
+static void read_block(const struct mapped *mapped, const struct annot_block *block,
+                       struct seen *seen, arena_visit visit, void *context)
+{
+    struct seen_record record;
+    struct stack_check check = {.open = block->open_depth, .last_time = block->claim_time};
+    uint32_t committed = annot_load_acquire(&block->committed);
+    const uint8_t *at = (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
+    const uint8_t *end = at + committed;
+    CHECK(committed <= ANNOT_BLOCK_DATA_SIZE);
+    CHECK(block->open_count <= ANNOT_OPEN_DEPTH);
+    CHECK(block->open_count <= block->open_depth);
+    CHECK_INT(block->kept_depth, block->open_depth);
+    seen->blocks++;
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        seen->lost[cause] += block->lost[cause];
+    record.serial = block->thread_serial;
+    record.sequence = block->sequence;
+    while (at < end) {
+        const struct annot_record *base = (const void *)at;
+        CHECK(base->granules >= 1);
+        CHECK(at + base->granules * ANNOT_GRANULE <= end);
+        decode(mapped, at, base->granules * ANNOT_GRANULE, &record);
+        check_record(&record, &check);
+        seen->kinds[record.kind]++;
+        seen->records++;
+        if (visit)
+            visit(&record, context);
+        at += base->granules * ANNOT_GRANULE;
+    }
+}
+
+static const struct mapped *sorting;
+
+static int by_sequence(const void *a, const void *b)
+{
+    const struct annot_block *left =
+        (const void *)(sorting->blocks + (uint64_t) * (const uint32_t *)a * ANNOT_BLOCK_SIZE);
+    const struct annot_block *right =
+        (const void *)(sorting->blocks + (uint64_t) * (const uint32_t *)b * ANNOT_BLOCK_SIZE);
+    if (left->thread_serial != right->thread_serial)
+        return left->thread_serial < right->thread_serial ? -1 : 1;
+    return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
+}
+
+/* Losses that no block told: of threads that still have their record. */
+static void add_untold(const struct mapped *mapped, struct seen *seen)
+{
+    uint32_t high = annot_load_acquire(&mapped->shared->thread_high);
+    for (uint32_t i = 0; i < high; i++) {
+        const struct annot_thread *thread = &mapped->threads[i];
+        if (annot_load_acquire(&thread->state) != ANNOT_THREAD_USED)
+            continue;
+        seen->threads++;
+        uint64_t told[ANNOT_LOSS_COUNT] = {0};
+        for (uint32_t b = 0; b < annot_load_acquire(&mapped->shared->high_water); b++) {
+            const struct annot_block *block =
+                (const void *)(mapped->blocks + (uint64_t)b * ANNOT_BLOCK_SIZE);
+            if ((annot_load_acquire(&mapped->states[b]) & 0xff) == ANNOT_BLOCK_FREE ||
+                block->thread_serial != thread->serial)
+                continue;
+            for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+                told[cause] += block->lost[cause];
+        }
+        for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+            seen->lost[cause] += thread->lost[cause] - told[cause];
+    }
+}
+
+static void read_segment(const struct mapped *mapped, struct seen *seen, arena_visit visit,
+                         void *context)
+{
+    uint32_t high = annot_load_acquire(&mapped->shared->high_water);
+    uint32_t *order = calloc(high + 1, sizeof(*order));
+    uint32_t count = 0;
+    CHECK(order != NULL);
+    check_strings(mapped);
+    for (uint32_t i = 0; i < high; i++) {
+        uint32_t state = annot_load_acquire(&mapped->states[i]) & ANNOT_BLOCK_STATE_MASK;
+        if (state != ANNOT_BLOCK_FREE)
+            order[count++] = i;
+        seen->claimed_blocks += state == ANNOT_BLOCK_CLAIMED;
+    }
+    sorting = mapped;
+    qsort(order, count, sizeof(*order), by_sequence);
+    for (uint32_t i = 0; i < count; i++)
+        read_block(mapped, (const void *)(mapped->blocks + (uint64_t)order[i] * ANNOT_BLOCK_SIZE),
+                   seen, visit, context);
+    free(order);
+    add_untold(mapped, seen);
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        seen->lost[cause] += annot_load_relaxed(&mapped->shared->lost[cause]);
+    for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
+        seen->misuse[i] += annot_load_relaxed(&mapped->shared->misuse[i]);
+    seen->segments++;
+    seen->exit_state = mapped->shared->exit_state;
+    seen->child_refused += mapped->shared->child_refused_count;
+    seen->child_refused_reason = mapped->shared->child_refused_reason;
+    seen->identity = mapped->header->info.identity;
+    seen->parent_identity = mapped->header->info.parent_identity;
+    seen->fork_time = mapped->header->info.fork_time;
+    read_string(mapped, mapped->shared->process_name, seen->process_name);
+}
+
+void arena_read(int pid, struct seen *seen, arena_visit visit, void *context)
+{
+    static char names[4096][64];
+    struct mapped mapped;
+    int count = arena_list(names, 4096);
+    memset(seen, 0, sizeof(*seen));
+    for (int i = 0; i < count; i++) {
+        if (pid && atoi(names[i]) != pid)
+            continue;
+        if (!arena_map(names[i], &mapped))
+            continue;
+        read_segment(&mapped, seen, visit, context);
+        arena_unmap(&mapped);
+    }
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        seen->lost_total += seen->lost[cause];
+}
+
+static void push_free(struct mapped *mapped, uint32_t index)
+{
+    uint64_t *head = &mapped->shared->free_head;
+    uint64_t old = annot_load_relaxed(head);
+    do {
+        annot_store_relaxed(&mapped->nexts[index], (uint32_t)old);
+        /* Partner: the producer's pop. */
+    } while (!annot_cas_acq_rel(head, &old, ((old >> 32) + 1) << 32 | (index + 1)));
+}
+
+void arena_drain(struct mapped *mapped, bool all, struct seen *seen)
+{
+    uint32_t high = annot_load_acquire(&mapped->shared->high_water);
+    for (uint32_t i = 0; i < high; i++) {
+        uint32_t state = annot_load_acquire(&mapped->states[i]);
+        uint32_t bits = state & ANNOT_BLOCK_STATE_MASK;
+        const struct annot_block *block =
+            (const void *)(mapped->blocks + (uint64_t)i * ANNOT_BLOCK_SIZE);
+        if (bits == ANNOT_BLOCK_RELEASED) {
+            read_block(mapped, block, seen, NULL, NULL);
+            annot_store_release(&mapped->states[i], state & ANNOT_BLOCK_BACKED);
+            push_free(mapped, i);
+        } else if (all && bits == ANNOT_BLOCK_CLAIMED) {
+            read_block(mapped, block, seen, NULL, NULL);
+        }
+    }
+}
