@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings made by hand: one list of events in the order of the calls. */
+#include "trace_maker.h"
+
+#include "vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_EVENTS_MAX = 500 };
+
+struct maker {
+    struct trace *trace;
+    VEC(struct event) events;
+    VEC(uint32_t) depths; /* of thread */
+    size_t next;          /* event to be handed out */
+};
+
+static void must(bool done)
+{
+    if (!done)
+        abort();
+}
+
+struct maker *maker_create(void)
+{
+    struct maker *maker = calloc(1, sizeof(*maker));
+    must(maker != NULL);
+    maker->trace = trace_create();
+    must(maker->trace != NULL);
+    trace_session(maker->trace)->begin_ns = MAKER_BEGIN_NS;
+    return maker;
+}
+
+void maker_destroy(struct maker *maker)
+{
+    trace_destroy(maker->trace);
+    vec_free(&maker->events);
+    vec_free(&maker->depths);
+    free(maker);
+}
+
+struct trace *maker_trace(struct maker *maker)
+{
+    return maker->trace;
+}
+
+uint32_t maker_string(struct maker *maker, const char *text)
+{
+    int64_t ordinal = trace_string_add(maker->trace, text, strlen(text));
+    must(ordinal >= 0);
+    return (uint32_t)ordinal;
+}
+
+uint32_t maker_process(struct maker *maker, int32_t pid, int32_t parent, const char *cmdline,
+                       int64_t start)
+{
+    int64_t ordinal = trace_process_add(maker->trace);
+    must(ordinal >= 0);
+    struct trace_process *process = trace_process(maker->trace, (uint32_t)ordinal);
+    process->pid = process->ns_pid = pid;
+    process->parent = parent;
+    process->identity = (uint64_t)ordinal + 1;
+    process->start_ns = MAKER_BEGIN_NS + start;
+    process->cmdline = maker_string(maker, cmdline);
+    return (uint32_t)ordinal;
+}
+
+uint32_t maker_thread(struct maker *maker, uint32_t process, int32_t tid, const char *name)
+{
+    int64_t ordinal = trace_thread_add(maker->trace, process);
+    must(ordinal >= 0 && vec_push(&maker->depths, 0) == 0);
+    struct trace_thread *thread = trace_thread(maker->trace, (uint32_t)ordinal);
+    thread->serial = (uint32_t)ordinal + 1;
+    thread->tid = tid;
+    thread->name = maker_string(maker, name);
+    return (uint32_t)ordinal;
+}
+
+void maker_event(struct maker *maker, const struct event *event)
+{
+    struct event copy = *event;
+    struct trace_thread *thread = trace_thread(maker->trace, event->thread);
+    copy.time_ns += MAKER_BEGIN_NS;
+    if (event->kind == EVENT_LOST)
+        copy.end_ns += MAKER_BEGIN_NS;
+    if (event->kind == EVENT_PUSH)
+        maker->depths.items[event->thread]++;
+    if (event->kind == EVENT_POP)
+        maker->depths.items[event->thread] = (uint32_t)event->depth;
+    if (thread->event_count++ == 0)
+        thread->first_ns = copy.time_ns;
+    thread->last_ns = event->kind == EVENT_LOST ? copy.end_ns : copy.time_ns;
+    trace_process(maker->trace, thread->process)->event_count++;
+    must(vec_push(&maker->events, copy) == 0);
+}
+
+void maker_push(struct maker *maker, uint32_t thread, int64_t time, const char *name)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_PUSH,
+                                       .thread = thread,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, name)});
+}
+
+void maker_pop(struct maker *maker, uint32_t thread, int64_t time)
+{
+    uint32_t depth = maker->depths.items[thread];
+    must(depth > 0);
+    maker_event(
+        maker,
+        &(struct event){.kind = EVENT_POP, .thread = thread, .time_ns = time, .depth = depth - 1});
+}
+
+void maker_mark(struct maker *maker, uint32_t thread, int64_t time, const char *name)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_MARK,
+                                       .thread = thread,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, name)});
+}
+
+void maker_counter(struct maker *maker, uint32_t thread, int64_t time, const char *name,
+                   double value)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_COUNTER,
+                                       .thread = thread,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, name),
+                                       .value_kind = VALUE_DOUBLE,
+                                       .value.float64 = value});
+}
+
+void maker_start(struct maker *maker, uint32_t thread, int64_t time, const char *name, uint64_t id)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_START,
+                                       .thread = thread,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, name),
+                                       .id = id});
+}
+
+void maker_end(struct maker *maker, uint32_t thread, int64_t time, uint64_t id)
+{
+    maker_event(maker,
+                &(struct event){.kind = EVENT_END, .thread = thread, .time_ns = time, .id = id});
+}
+
+void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *gap)
+{
+    struct trace_thread *entry = trace_thread(maker->trace, thread);
+    entry->lost[gap->cause] += gap->lost;
+    trace_process(maker->trace, entry->process)->lost[gap->cause] += gap->lost;
+    maker->depths.items[thread] = (uint32_t)gap->depth;
+    maker_event(maker, &(struct event){.kind = EVENT_LOST,
+                                       .thread = thread,
+                                       .time_ns = gap->begin,
+                                       .end_ns = gap->end,
+                                       .level = (uint8_t)gap->cause,
+                                       .value.uint64 = gap->lost,
+                                       .depth = gap->depth});
+}
+
+void maker_finish(struct maker *maker, int64_t time)
+{
+    struct trace_session *session = trace_session(maker->trace);
+    session->id = 1;
+    session->end_ns = MAKER_BEGIN_NS + time;
+    session->begin_realtime_ns = MAKER_REALTIME_NS;
+    session->hostname = maker_string(maker, "workshop");
+    session->kernel = maker_string(maker, "6.1.0");
+    session->command = maker_string(maker, "python pipeline.py --workers 2");
+    session->annot_version = maker_string(maker, "0.1.0");
+    session->clock = maker_string(maker, "tsc");
+}
+
+int maker_next(void *context, struct event_batch *ret_batch)
+{
+    struct maker *maker = context;
+    size_t begin = maker->next, end = begin;
+    if (begin == maker->events.count) {
+        maker->next = 0;
+        return 0;
+    }
+    const struct event *first = &maker->events.items[begin];
+    while (end < maker->events.count && end - begin < BATCH_EVENTS_MAX &&
+           maker->events.items[end].thread == first->thread)
+        end++;
+    maker->next = end;
+    *ret_batch = (struct event_batch){
+        .thread = first->thread, .count = (uint32_t)(end - begin), .events = first};
+    return 1;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes a recording and prints what is in it, as JSON: the oracle for tests of exports.
+ *
+ * make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
+ * make_trace random FILE COUNT    COUNT ranges of three processes, made up by a fixed seed
+ *
+ * What is printed is counted here, while the ranges are made up, and not by any code of ours that
+ * pairs begins and ends. */
+#include "sample_trace.h"
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PROCESSES = 3,
+    THREADS = 3, /* of each process */
+    NAMES = 12,
+    DEPTH_MAX = 8,
+    ASYNC_MAX = 16, /* open at once */
+};
+
+static const char *const range_names[NAMES] = {"load",  "parse",  "analyse", "reduce",
+                                               "write", "decode", "read",    "hash",
+                                               "sort",  "merge",  "flush",   "wait"};
+
+struct tally {
+    uint64_t count;
+    int64_t sum_ns;
+};
+
+struct made_thread {
+    int64_t now;
+    unsigned depth;
+    unsigned names[DEPTH_MAX];
+    int64_t begins[DEPTH_MAX];
+};
+
+struct made {
+    struct maker *maker;
+    uint64_t random;
+    struct made_thread threads[PROCESSES * THREADS];
+    struct tally pushed[NAMES][NAMES + 1]; /* by name and parent; NAMES = none */
+    struct tally started[NAMES];
+    struct {
+        uint64_t id; /* 0 = free */
+        unsigned process, name;
+        int64_t begin;
+    } open[ASYNC_MAX];
+    uint64_t next_id;
+    struct tally marks, counters;
+    uint64_t left; /* ranges to be made */
+};
+
+static unsigned draw(struct made *made, unsigned below)
+{
+    made->random ^= made->random << 13;
+    made->random ^= made->random >> 7;
+    made->random ^= made->random << 17;
+    return (unsigned)(made->random >> 33) % below;
+}
+
+static void push(struct made *made, unsigned thread)
+{
+    struct made_thread *t = &made->threads[thread];
+    unsigned name = draw(made, NAMES);
+    maker_push(made->maker, thread, t->now, range_names[name]);
+    t->names[t->depth] = name;
+    t->begins[t->depth++] = t->now;
+    made->left--;
+}
+
+static void pop(struct made *made, unsigned thread)
+{
+    struct made_thread *t = &made->threads[thread];
+    maker_pop(made->maker, thread, t->now);
+    unsigned name = t->names[--t->depth];
+    unsigned parent = t->depth ? t->names[t->depth - 1] : NAMES;
+    made->pushed[name][parent].count++;
+    made->pushed[name][parent].sum_ns += t->now - t->begins[t->depth];
+}
+
+/* Ends the range of slot `slot` if it is open and of this process, else starts one there. */
+static void toggle_async(struct made *made, unsigned thread, unsigned slot)
+{
+    int64_t now = made->threads[thread].now;
+    unsigned process = thread / THREADS;
+    if (made->open[slot].id == 0) {
+        made->open[slot].id = ++made->next_id;
+        made->open[slot].name = draw(made, 3);
+        made->open[slot].process = process;
+        made->open[slot].begin = now;
+        maker_start(made->maker, thread, now, range_names[made->open[slot].name], made->next_id);
+        made->left--;
+        return;
+    }
+    if (made->open[slot].process != process || made->open[slot].begin > now)
+        return;
+    maker_end(made->maker, thread, now, made->open[slot].id);
+    struct tally *tally = &made->started[made->open[slot].name];
+    tally->count++;
+    tally->sum_ns += now - made->open[slot].begin;
+    made->open[slot].id = 0;
+}
+
+static void step(struct made *made, unsigned thread)
+{
+    struct made_thread *t = &made->threads[thread];
+    t->now += 1 + draw(made, draw(made, 4) ? 300 : 20000);
+    unsigned choice = draw(made, 100);
+    if (choice < 3) {
+        toggle_async(made, thread, draw(made, ASYNC_MAX));
+    } else if (choice < 5) {
+        maker_mark(made->maker, thread, t->now, "mark");
+        made->marks.count++;
+    } else if (choice < 7) {
+        maker_counter(made->maker, thread, t->now, "queue", choice);
+        made->counters.count++;
+        made->counters.sum_ns += choice;
+    } else if (t->depth > 0 && (t->depth == DEPTH_MAX || choice < 53)) {
+        pop(made, thread);
+    } else {
+        push(made, thread);
+    }
+}
+
+static void make_random(struct made *made, uint64_t count)
+{
+    made->random = 88172645463325252u;
+    made->left = count;
+    for (unsigned p = 0; p < PROCESSES; p++) {
+        char command[64];
+        snprintf(command, sizeof(command), "python job%u.py", p);
+        maker_process(made->maker, 3000 + 10 * (int32_t)p, p ? 0 : -1, command, p);
+        for (unsigned t = 0; t < THREADS; t++)
+            maker_thread(made->maker, p, 3000 + 10 * (int32_t)p + (int32_t)t, t ? "helper" : "");
+    }
+    while (made->left > 0) {
+        unsigned thread = draw(made, PROCESSES * THREADS);
+        for (int i = 0; i < 200 && made->left > 0; i++)
+            step(made, thread);
+    }
+    int64_t last = 0;
+    for (unsigned i = 0; i < PROCESSES * THREADS; i++) {
+        struct made_thread *t = &made->threads[i];
+        last = t->now > last ? t->now : last;
+    }
+    for (unsigned i = 0; i < PROCESSES * THREADS; i++) {
+        struct made_thread *t = &made->threads[i];
+        for (t->now = last; t->depth > 0; t->now++)
+            pop(made, i);
+    }
+    for (unsigned i = 0; i < ASYNC_MAX; i++) {
+        if (made->open[i].id)
+            toggle_async(made, made->open[i].process * THREADS, i);
+    }
+    maker_finish(made->maker, last + 1000);
+}
+
+static void print_tally(const struct tally *tally, const char *name, const char *parent, bool *first)
+{
+    if (tally->count == 0)
+        return;
+    printf("%s\n  [\"%s\", \"%s\", %llu, %lld]", *first ? "" : ",", name, parent,
+           (unsigned long long)tally->count, (long long)tally->sum_ns);
+    *first = false;
+}
+
+static void print_made(const struct made *made)
+{
+    bool first = true;
+    printf("{\"pushed\": [");
+    for (unsigned name = 0; name < NAMES; name++) {
+        for (unsigned parent = 0; parent <= NAMES; parent++)
+            print_tally(&made->pushed[name][parent], range_names[name],
+                        parent < NAMES ? range_names[parent] : "", &first);
+    }
+    printf("],\n\"started\": [");
+    first = true;
+    for (unsigned name = 0; name < NAMES; name++)
+        print_tally(&made->started[name], range_names[name], "", &first);
+    printf("],\n\"marks\": %llu, \"counters\": [%llu, %lld]}\n",
+           (unsigned long long)made->marks.count, (unsigned long long)made->counters.count,
+           (long long)made->counters.sum_ns);
+}
+
+static int save(struct maker *maker, const char *path)
+{
+    struct store_writer *writer;
+    struct store_writer_options options = {.overwrite = true};
+    struct event_batch batch;
+    int error = store_writer_create(path, maker_trace(maker), &options, &writer);
+    if (error)
+        return error;
+    while (!error && maker_next(maker, &batch) > 0)
+        error = store_writer_add(writer, &batch);
+    if (!error)
+        return store_writer_close(writer);
+    store_writer_abandon(writer);
+    return error;
+}
+
+int main(int argc, char **argv)
+{
+    static struct made made;
+    bool random = argc == 4 && strcmp(argv[1], "random") == 0;
+    if (!random && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
+        fprintf(stderr, "usage: make_trace sample FILE | random FILE COUNT\n");
+        return 2;
+    }
+    made.maker = random ? maker_create() : sample_trace_create();
+    if (random) {
+        make_random(&made, strtoull(argv[3], NULL, 10));
+        print_made(&made);
+    }
+    int error = save(made.maker, argv[2]);
+    if (error)
+        fprintf(stderr, "%s: %s\n", argv[2], strerror(-error));
+    maker_destroy(made.maker);
+    return error ? 1 : 0;
+}
