@@ -177,17 +177,29 @@ uint32_t chrome_category(const struct event *event)
     return event->category ? event->category : event->domain;
 }
 
+/* Nothing for a text. Readers hold integers in 63 bits: larger ones go as text. */
+static uint8_t *put_scalar(uint8_t *at, const struct fact *fact)
+{
+    if (fact->kind == VALUE_INT64)
+        return json_put_int(at, fact->value.int64);
+    if (fact->kind == VALUE_DOUBLE)
+        return json_put_double(at, fact->value.float64);
+    if (fact->kind == VALUE_BOOL)
+        return fact->value.uint64 ? json_put_literal(at, "true") : json_put_literal(at, "false");
+    if (fact->kind != VALUE_UINT64)
+        return at;
+    if (fact->value.uint64 <= INT64_MAX)
+        return json_put_uint(at, fact->value.uint64);
+    *at++ = '"';
+    at = json_put_uint(at, fact->value.uint64);
+    *at++ = '"';
+    return at;
+}
+
 static void put_value(struct chrome_writer *writer, const struct fact *fact)
 {
-    uint8_t *begin = out_reserve(writer->out, JSON_DOUBLE_MAX), *at = begin;
-    if (fact->kind == VALUE_INT64)
-        at = json_put_int(at, fact->value.int64);
-    else if (fact->kind == VALUE_UINT64)
-        at = json_put_uint(at, fact->value.uint64);
-    else if (fact->kind == VALUE_DOUBLE)
-        at = json_put_double(at, fact->value.float64);
-    else if (fact->kind == VALUE_BOOL)
-        at = fact->value.uint64 ? json_put_literal(at, "true") : json_put_literal(at, "false");
+    uint8_t *begin = out_reserve(writer->out, JSON_DOUBLE_MAX);
+    uint8_t *at = put_scalar(begin, fact);
     put(writer, begin, at);
     if (at != begin)
         return;

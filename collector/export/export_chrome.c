@@ -266,6 +266,10 @@ static int on_counter(void *context, const struct event *event)
     struct fact fact = {.name = "value", .kind = event->value_kind, .value = event->value};
     if (event->value_kind == VALUE_BOOL)
         fact = count_fact("value", event->value.uint64 != 0);
+    if (event->value_kind == VALUE_UINT64 && event->value.uint64 > INT64_MAX) {
+        fact.kind = VALUE_DOUBLE;
+        fact.value.float64 = (double)event->value.uint64;
+    }
     chrome_begin_text(&s->writer, 'C', label);
     chrome_place(&s->writer, event->thread, event->time_ns);
     chrome_argument(&s->writer, &fact);

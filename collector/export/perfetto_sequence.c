@@ -4,6 +4,7 @@
 #include "perfetto_sequence.h"
 
 #include "export_ids.h"
+#include "json_writer.h"
 #include "perfetto_fields.h"
 
 #include <errno.h>
@@ -165,12 +166,18 @@ void perfetto_sequence_fini(struct perfetto_sequence *sequence)
 static void put_value(struct perfetto_output *px, enum value_kind kind, union value value)
 {
     const struct trace_string *text;
+    char digits[JSON_INTEGER_MAX];
     switch (kind) {
     case VALUE_INT64:
         proto_int(&px->packet, PX_ANNOTATION_INT, value.int64);
         break;
-    case VALUE_UINT64:
-        proto_uint(&px->packet, PX_ANNOTATION_UINT, value.uint64);
+    case VALUE_UINT64: /* readers hold it in 63 bits */
+        if (value.uint64 <= INT64_MAX)
+            proto_uint(&px->packet, PX_ANNOTATION_UINT, value.uint64);
+        else
+            proto_bytes(
+                &px->packet, PX_ANNOTATION_STRING, digits,
+                (size_t)(json_put_uint((uint8_t *)digits, value.uint64) - (uint8_t *)digits));
         break;
     case VALUE_DOUBLE:
         proto_double(&px->packet, PX_ANNOTATION_DOUBLE, value.float64);
