@@ -5,6 +5,7 @@ Environment, set by meson: ANNOT (the program), PYTHONPATH (the uninstalled pack
 recording uses an ANNOT_DIR of its own, which must be gone or empty when it is over.
 """
 
+import atexit
 import collections
 import contextlib
 import json
@@ -20,6 +21,16 @@ import unittest
 ANNOT = os.environ.get("ANNOT", "annot")
 HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT_SECONDS = 60
+
+
+def private_directory():
+    """A new ANNOT_DIR on shared memory, removed at exit; never the user's own."""
+    directory = tempfile.mkdtemp(prefix="annot-test-", dir="/dev/shm")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
+
+
+os.environ["ANNOT_DIR"] = private_directory()  # of this process, before it imports pyannot
 
 
 class Recording:
@@ -88,10 +99,8 @@ class RecordingTest(unittest.TestCase):
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="annot-test-"))
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="annot-test-", dir="/dev/shm"))
+        self.directory = pathlib.Path(private_directory())
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        self.directory.chmod(0o700)
         self.environment = dict(os.environ, ANNOT_DIR=str(self.directory))
 
     def script(self, source, name="program.py"):
