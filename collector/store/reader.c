@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LOST_THREADS_MAX = 1 << 16 };
+
 struct thread_position {
     struct thread_state state;
     int64_t last_ns;
@@ -45,14 +47,15 @@ struct store_reader {
     bool has_waiting;
 };
 
-static int read_definitions(struct store_reader *reader, const struct scan_chunk *chunk,
-                            struct definitions_holes *holes)
+/* Loads a chunk that the first pass needs; of INDEX and END only that they are whole. */
+static int read_facts(struct store_reader *reader, const struct scan_chunk *chunk,
+                      struct definitions_holes *holes)
 {
     const uint8_t *payload;
-    const char *reason = "malformed definitions";
-    int error =
-        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
-    if (!error) {
+    const char *reason = NULL;
+    int error = chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload,
+                           &reason);
+    if (!error && chunk->header.type == STORE_CHUNK_DEFINITIONS) {
         reason = "malformed definitions";
         error = definitions_apply(reader->trace, holes, payload, chunk->header.raw_size);
     }
@@ -67,12 +70,46 @@ static int take_chunk(struct store_reader *reader, const struct scan_chunk *chun
 {
     reader->info.chunk_count++;
     reader->info.raw_bytes += chunk->header.raw_size;
-    if (chunk->header.type == STORE_CHUNK_DEFINITIONS)
-        return read_definitions(reader, chunk, holes);
     if (chunk->header.type != STORE_CHUNK_EVENTS)
-        return 0;
+        return chunk->header.type <= STORE_CHUNK_END ? read_facts(reader, chunk, holes) : 0;
     reader->info.event_count += chunk->header.count;
     return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
+}
+
+/* The largest thread ordinal of a chunk's batches; damage is left to the second pass. */
+static int highest_thread(struct store_reader *reader, const struct scan_chunk *chunk,
+                          uint32_t *highest)
+{
+    const uint8_t *payload;
+    const char *reason;
+    struct event_batch batch;
+    struct batch_before before;
+    int status =
+        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
+    if (!status)
+        status = event_decoder_start(reader->decoder, payload, chunk->header.raw_size);
+    while (status >= 0 && (status = event_decoder_next(reader->decoder, &batch, &before)) == 1)
+        *highest = batch.thread > *highest ? batch.thread : *highest;
+    return status == -EBADMSG ? 0 : status;
+}
+
+/* Damage may have taken the definitions of threads whose events are whole: these get entries that
+ * say nothing, in a process of their own. */
+static int define_lost_threads(struct store_reader *reader)
+{
+    uint32_t highest = 0, count = trace_thread_count(reader->trace);
+    for (size_t i = 0; i < reader->chunks.count; i++) {
+        int error = highest_thread(reader, &reader->chunks.items[i].chunk, &highest);
+        if (error)
+            return error;
+    }
+    if (reader->chunks.count == 0 || highest < count || highest - count >= LOST_THREADS_MAX)
+        return 0;
+    int64_t process = trace_process_add(reader->trace);
+    for (; process >= 0 && count <= highest; count++)
+        if (trace_thread_add(reader->trace, (uint32_t)process) < 0)
+            return -ENOMEM;
+    return process < 0 ? -ENOMEM : 0;
 }
 
 /* The first pass: headers of all chunks, payloads of definitions. */
@@ -89,8 +126,10 @@ static int read_outline(struct store_reader *reader)
     reader->info.major = reader->scan.header.major;
     reader->info.minor = reader->scan.header.minor;
     reader->info.complete = reader->scan.ended;
-    if (reader->scan.ended)
-        return 0;
+    if (reader->scan.damage.count)
+        status = define_lost_threads(reader);
+    if (status || reader->scan.ended)
+        return status;
     return scan_add_damage(&reader->scan, reader->scan.file_size, 0,
                            "no end mark: the recording was cut or not completed");
 }

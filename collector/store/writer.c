@@ -353,8 +353,14 @@ static int write_index_part(struct store_writer *writer, size_t begin, size_t en
     return write_chunk(writer, writer->raw.items, (size_t)(at - writer->raw.items), &header);
 }
 
+/* The last definitions hold all processes and threads: what damage takes of the earlier ones is
+ * then known all the same. */
 static int write_ending(struct store_writer *writer)
 {
+    writer->defined.process_revisions.count = writer->defined.thread_revisions.count = 0;
+    int defined = write_definitions(writer);
+    if (defined)
+        return defined;
     struct store_end end = {.event_count = writer->event_count,
                             .index_offset = writer->index.count ? writer->offset : 0};
     for (size_t begin = 0; begin < writer->index.count; begin += STORE_INDEX_ENTRIES) {

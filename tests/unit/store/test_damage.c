@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings that are cut anywhere or have any bit flipped: what is whole is read exactly, what is
+ * not is named. */
+#include "format.h"
+#include "sample.h"
+#include "store.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { THREADS = 3, STRINGS = 4, BATCHES = 12, BATCH = 7, CHUNKS_MAX = 64, FILE_MAX = 16384 };
+
+struct chunk {
+    size_t begin, end;
+    uint16_t type;
+    uint32_t first_batch, batch_count; /* of EVENTS */
+};
+
+/* A small recording with everything in it, and where its chunks lie. */
+struct sample {
+    struct event events[BATCHES][BATCH];
+    uint32_t threads[BATCHES];
+    struct chunk chunks[CHUNKS_MAX];
+    size_t chunk_count;
+    uint8_t bytes[FILE_MAX];
+    size_t size;
+    char path[512];
+    bool seen[BATCHES];
+    uint64_t lost;
+};
+
+static struct sample sample;
+
+static void write_sample(void)
+{
+    struct trace *trace = sample_trace(1, THREADS, STRINGS);
+    struct store_writer *writer;
+    int64_t times[THREADS] = {0};
+    uint64_t random = 3;
+    snprintf(sample.path, sizeof(sample.path), "%s/damaged.annot", test_directory());
+    CHECK_INT(store_writer_create(sample.path, trace, &(struct store_writer_options){0}, &writer),
+              0);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        uint32_t thread = sample.threads[i] = i % THREADS;
+        sample_events(sample.events[i], BATCH, thread, STRINGS, &times[thread], &random);
+        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}};
+        CHECK_INT(store_writer_add(writer, &batch), 0);
+        if (i % 3 == 2) {
+            trace_thread(trace, thread)->revision++;
+            CHECK_INT(store_writer_flush(writer), 0);
+        }
+    }
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+}
+
+/* Loads the file and finds its chunks by their lengths. */
+static void load_sample(void)
+{
+    uint32_t batch = 0;
+    int fd = open(sample.path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = read(fd, sample.bytes, FILE_MAX);
+    close(fd);
+    CHECK(size > 0 && size < FILE_MAX);
+    sample.size = (size_t)size;
+    for (size_t at = STORE_HEADER_SIZE; at < sample.size;) {
+        struct store_chunk_header header;
+        memcpy(&header, sample.bytes + at, sizeof(header));
+        struct chunk *chunk = &sample.chunks[sample.chunk_count++];
+        *chunk = (struct chunk){at, at + sizeof(header) + header.stored_size, header.type, batch,
+                                header.type == STORE_CHUNK_EVENTS ? 3 : 0};
+        batch += chunk->batch_count;
+        at = chunk->end;
+    }
+    CHECK_INT(batch, BATCHES);
+}
+
+static void take_batch(const struct event_batch *batch)
+{
+    uint32_t i = batch->source.sequence;
+    if (batch->count == 1 && batch->events[0].kind == EVENT_LOST &&
+        batch->events[0].level == LOSS_CORRUPT && batch->source.end_offset == 0) {
+        sample.lost += batch->events[0].value.uint64;
+        return;
+    }
+    CHECK(i < BATCHES && !sample.seen[i]);
+    sample.seen[i] = true;
+    CHECK_INT(batch->thread, sample.threads[i]);
+    CHECK_INT(batch->count, BATCH);
+    for (uint32_t e = 0; e < BATCH; e++)
+        sample_check_event(&batch->events[e], &sample.events[i][e]);
+}
+
+/* Reads the file as it is now. Returns the status of the open. */
+static int read_sample(uint32_t *ret_damage_count)
+{
+    struct store_reader *reader;
+    struct event_batch batch;
+    int status = store_reader_open(sample.path, &reader);
+    memset(sample.seen, 0, sizeof(sample.seen));
+    sample.lost = 0;
+    if (status)
+        return status;
+    while ((status = store_reader_next(reader, &batch)) == 1)
+        take_batch(&batch);
+    CHECK_INT(status, 0);
+    *ret_damage_count = store_reader_damage_count(reader);
+    for (uint32_t i = 0; i < *ret_damage_count; i++) {
+        const struct store_damage *damage = store_reader_damage(reader, i);
+        CHECK(damage->reason && damage->offset + damage->length <= sample.size);
+    }
+    store_reader_close(reader);
+    return 0;
+}
+
+/* All batches are seen but those of `missing`. */
+static void check_seen(const struct chunk *missing)
+{
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        bool gone = missing && i - missing->first_batch < missing->batch_count;
+        CHECK_INT(sample.seen[i], !gone);
+    }
+}
+
+static const struct chunk *chunk_at(size_t offset)
+{
+    for (size_t i = 0; i < sample.chunk_count; i++)
+        if (offset >= sample.chunks[i].begin && offset < sample.chunks[i].end)
+            return &sample.chunks[i];
+    return NULL;
+}
+
+static void put_byte(size_t offset, uint8_t byte)
+{
+    int fd = open(sample.path, O_WRONLY | O_CLOEXEC);
+    CHECK_INT(pwrite(fd, &byte, 1, (off_t)offset), 1);
+    close(fd);
+}
+
+TEST(undamaged_sample_has_no_damage)
+{
+    uint32_t damage_count = 1;
+    write_sample();
+    load_sample();
+    CHECK_INT(read_sample(&damage_count), 0);
+    CHECK_INT(damage_count, 0);
+    check_seen(NULL);
+    CHECK_INT(sample.lost, 0);
+}
+
+TEST_TIMEOUT(cut_at_every_length_reads_what_is_whole, 120)
+{
+    write_sample();
+    load_sample();
+    for (size_t length = sample.size; length-- > 0;) {
+        uint32_t damage_count = 0;
+        CHECK_INT(truncate(sample.path, (off_t)length), 0);
+        int status = read_sample(&damage_count);
+        CHECK_INT(status, length < STORE_HEADER_SIZE ? -ENODATA : 0);
+        if (status)
+            continue;
+        CHECK(damage_count >= 1);
+        for (size_t i = 0; i < sample.chunk_count; i++) {
+            const struct chunk *chunk = &sample.chunks[i];
+            for (uint32_t b = 0; b < chunk->batch_count; b++)
+                CHECK_INT(sample.seen[chunk->first_batch + b], chunk->end <= length);
+        }
+    }
+}
+
+TEST_TIMEOUT(every_flipped_bit_costs_at_most_its_chunk, 120)
+{
+    write_sample();
+    load_sample();
+    for (size_t bit = 0; bit < sample.size * 8; bit++) {
+        const struct chunk *chunk = chunk_at(bit / 8);
+        uint32_t damage_count = 0;
+        put_byte(bit / 8, sample.bytes[bit / 8] ^ (uint8_t)(1u << bit % 8));
+        CHECK_INT(read_sample(&damage_count), 0);
+        CHECK(damage_count >= 1);
+        check_seen(chunk);
+        /* The events of a lost chunk are counted where their thread goes on. */
+        bool goes_on = chunk && chunk->batch_count && chunk->first_batch + 3 < BATCHES;
+        CHECK_INT(sample.lost, goes_on ? 3 * BATCH : 0);
+        put_byte(bit / 8, sample.bytes[bit / 8]);
+    }
+}
+
+TEST(removed_chunk_is_noticed)
+{
+    write_sample();
+    load_sample();
+    for (size_t i = 0; i < sample.chunk_count; i++) {
+        const struct chunk *gone = &sample.chunks[i];
+        uint32_t damage_count = 0;
+        int fd = open(sample.path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        CHECK_INT(write(fd, sample.bytes, gone->begin), gone->begin);
+        CHECK_INT(write(fd, sample.bytes + gone->end, sample.size - gone->end),
+                  sample.size - gone->end);
+        close(fd);
+        CHECK_INT(read_sample(&damage_count), 0);
+        CHECK(damage_count >= 1);
+        check_seen(gone);
+    }
+}
+
+TEST(foreign_files_are_refused)
+{
+    static const char *const texts[] = {"#!/bin/sh\nexit\n", "{\"traceEvents\":[]}", "\x89PNG\r\n"};
+    struct store_reader *reader;
+    snprintf(sample.path, sizeof(sample.path), "%s/foreign", test_directory());
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        FILE *file = fopen(sample.path, "w");
+        for (int copies = 0; copies < 100; copies++)
+            fputs(texts[i], file);
+        fclose(file);
+        CHECK_INT(store_reader_open(sample.path, &reader), -EBADMSG);
+    }
+    CHECK_INT(store_reader_open("/nonexistent/file", &reader), -ENOENT);
+    CHECK_INT(store_reader_open("/tmp", &reader), -EISDIR);
+}
