@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings of other versions: a newer major number is refused, everything that a newer minor one
+ * may add is skipped by its length. The files are made by hand, from docs/recording-format.md. */
+#include "checksum.h"
+#include "chunk.h"
+#include "format.h"
+#include "store.h"
+#include "test.h"
+#include "varint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FILE_ID = 0x1234 };
+
+static FILE *file;
+static uint32_t chunk_number;
+
+static const char *file_path(void)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s/version.annot", test_directory());
+    return path;
+}
+
+static void begin_file(uint16_t major, uint16_t minor)
+{
+    struct store_file_header header = {.file_id = FILE_ID};
+    file_header_seal(&header);
+    header.major = major;
+    header.minor = minor;
+    header.crc = checksum_crc32c(0, &header, offsetof(struct store_file_header, crc));
+    file = fopen(file_path(), "w");
+    chunk_number = 0;
+    CHECK(file && fwrite(&header, sizeof(header), 1, file) == 1);
+}
+
+static void add_chunk(uint16_t type, uint16_t flags, const uint8_t *payload, size_t size)
+{
+    struct store_chunk_header header = {
+        .type = type,
+        .flags = flags,
+        .file_id = FILE_ID,
+        .number = chunk_number++,
+        .stored_size = (uint32_t)size,
+        .raw_size = (uint32_t)size,
+        .payload_crc = checksum_crc32c(0, payload, size),
+    };
+    chunk_header_seal(&header);
+    CHECK(fwrite(&header, sizeof(header), 1, file) == 1);
+    CHECK(fwrite(payload, 1, size, file) == size);
+}
+
+/* One thread of one process, with entries and fields that this version does not know. */
+static void add_definitions(void)
+{
+    static const uint8_t payload[] = {
+        200, 1,  3,  9,   9,   9,                       /* an unknown entry                     */
+        1,   4,  1,  'r', 'u', 'n',                     /* string 1                             */
+        3,   1,  0,                                     /* process 0, no further field          */
+        4,   30, 0,  0,   1,   14,  1,  0,  0,  0,  2,  /* thread 0: process, serial, tid 7 ... */
+        10,  1,  2,  3,   4,   5,   6,  7,  8,  9,  10, /* two causes of loss too many          */
+        77,  77, 77, 77,  77,  77,  77, 77, 77, 77,     /* fields of a later version            */
+    };
+    add_chunk(STORE_CHUNK_DEFINITIONS, 0, payload, sizeof(payload));
+}
+
+/* PUSH "run", an event of an unknown kind with an extension, POP. */
+static void add_events(void)
+{
+    static const uint8_t batches[] = {0, 3, 1, 0, 32, 0, 0, 200, 1};
+    static const uint8_t tokens[] = {0, 0, 0};
+    static const uint8_t controls[] = {0};
+    static const uint8_t times[] = {0, 5, 7};
+    static const uint8_t extras[] = {
+        EVENT_PUSH, 0,   0,   0,
+        2,          0,   0, /* name 1 */
+        99,         1,   9,   STORE_FIELD_VALUE | STORE_FIELD_EXTENSION,
+        0,          0,   0,   84,
+        3,          'x', 'y', 'z',
+        EVENT_POP,  0,   0,   STORE_FIELD_DEPTH_IMPLIED,
+        1,          0,   0, /* no name */
+    };
+    struct store_events_header header = {
+        3, sizeof(batches), sizeof(tokens), sizeof(controls), sizeof(times), sizeof(extras)};
+    uint8_t payload[256], *at = payload;
+    at = mempcpy(at, &header, sizeof(header));
+    at = mempcpy(at, batches, sizeof(batches));
+    at = mempcpy(at, tokens, sizeof(tokens));
+    at = mempcpy(at, controls, sizeof(controls));
+    at = mempcpy(at, times, sizeof(times));
+    at = mempcpy(at, extras, sizeof(extras));
+    add_chunk(STORE_CHUNK_EVENTS, 0, payload, (size_t)(at - payload));
+}
+
+static void end_file(void)
+{
+    struct store_end end = {.event_count = 3, .chunk_count = chunk_number};
+    add_chunk(STORE_CHUNK_END, 0, (const uint8_t *)&end, sizeof(end));
+    fclose(file);
+}
+
+TEST(newer_major_version_is_refused)
+{
+    struct store_reader *reader;
+    begin_file(STORE_FORMAT_MAJOR + 1, 0);
+    fclose(file);
+    CHECK_INT(store_reader_open(file_path(), &reader), -EPROTONOSUPPORT);
+}
+
+TEST(newer_minor_version_is_read_and_additions_are_skipped)
+{
+    struct store_reader *reader;
+    struct event_batch batch;
+    struct store_info info;
+    begin_file(STORE_FORMAT_MAJOR, STORE_FORMAT_MINOR + 7);
+    add_chunk(1000, 0, (const uint8_t *)"what is this", 12);
+    add_definitions();
+    add_chunk(STORE_CHUNK_SAMPLES, 0, (const uint8_t *)"samples", 7);
+    add_events();
+    end_file();
+    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    CHECK_INT(store_reader_damage_count(reader), 0);
+    store_reader_info(reader, &info);
+    CHECK_INT(info.minor, STORE_FORMAT_MINOR + 7);
+    const struct trace_thread *thread = trace_thread_get(store_reader_trace(reader), 0);
+    CHECK(thread && trace_thread_count(store_reader_trace(reader)) == 1);
+    CHECK_INT(thread->tid, 7);
+    CHECK_INT(thread->name, 1);
+    CHECK_INT(thread->lost[LOSS_COUNT - 1], 8);
+    CHECK_INT(store_reader_next(reader, &batch), 1);
+    CHECK_INT(batch.count, 2);
+    CHECK_INT(batch.source.sequence, 1);
+    CHECK_INT(batch.source.end_offset, 16);
+    CHECK_INT(batch.events[0].kind, EVENT_PUSH);
+    CHECK_INT(batch.events[0].time_ns, 100);
+    CHECK_STR(trace_string(store_reader_trace(reader), batch.events[0].name)->bytes, "run");
+    CHECK_INT(batch.events[1].kind, EVENT_POP);
+    CHECK_INT(batch.events[1].depth, 0);
+    CHECK_INT(batch.events[1].time_ns, 112);
+    CHECK_INT(store_reader_next(reader, &batch), 0);
+    CHECK_INT(store_reader_damage_count(reader), 0);
+    store_reader_close(reader);
+}
+
+TEST(unknown_flag_of_a_chunk_is_named)
+{
+    struct store_reader *reader;
+    begin_file(STORE_FORMAT_MAJOR, STORE_FORMAT_MINOR);
+    add_chunk(STORE_CHUNK_DEFINITIONS, 2, (const uint8_t *)"?", 1);
+    end_file();
+    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    CHECK_INT(store_reader_damage_count(reader), 1);
+    CHECK_STR(store_reader_damage(reader, 0)->reason, "chunk of a newer format");
+    store_reader_close(reader);
+}
