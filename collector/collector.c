@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* A session: its file in the directory, its gate, its intake, its recording. */
+#include "collector.h"
+
+#include "annot_barrier.h"
+#include "annot_wire.h"
+#include "intake.h"
+#include "log.h"
+#include "proc_info.h"
+#include "session_file.h"
+#include "store.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TIMEOUT_BUSY_MS = 1,
+    TIMEOUT_IDLE_MS = 16,
+    CHUNK_BYTES = 1 << 20, /* flush when this much waits */
+};
+
+#define PARTIAL_NS INT64_C(1000000000) /* blocks that are being filled are read this often */
+#define LOOK_NS    INT64_C(1000000000)
+#define FLUSH_NS   INT64_C(50000000)  /* the longest that a drained block waits for its flush */
+#define LATE_NS    INT64_C(100000000) /* a collector that did not run for so long is late */
+#define SETTLE_NS  2000000            /* after the gate closed, until the last look */
+
+struct collector {
+    struct directory directory;
+    struct session_file session;
+    struct clock_map clock;
+    struct trace *trace;
+    struct store_writer *writer;
+    struct intake *intake;
+    uint64_t parent_id;
+    bool gate_open, finished;
+    int error; /* of the file; sticks */
+    int timeout_ms;
+    int64_t next_partial_ns, next_look_ns, first_pending_ns;
+    char session_text[17];
+    char output[PATH_MAX];
+};
+
+/* ---- Beginning ---- */
+
+static int fail(struct collector_error *error, int code, const char *what, const char *hint)
+{
+    struct text text = text_init(error->what, sizeof(error->what));
+    text_format(&text, "%s: %s", what, strerror(-code));
+    text = text_init(error->hint, sizeof(error->hint));
+    text_format(&text, "%s", hint);
+    return code;
+}
+
+static uint32_t add_text(struct trace *trace, const char *text)
+{
+    int64_t ordinal = text ? trace_string_add(trace, text, strlen(text)) : 0;
+    return ordinal > 0 ? (uint32_t)ordinal : 0;
+}
+
+static void describe_session(struct collector *collector, const struct collector_options *options)
+{
+    struct trace_session *entry = trace_session(collector->trace);
+    struct utsname system;
+    struct timespec real;
+    char kernel[256];
+    uname(&system);
+    clock_gettime(CLOCK_REALTIME, &real);
+    snprintf(kernel, sizeof(kernel), "%s %s %s", system.sysname, system.release, system.machine);
+    entry->id = collector->session.id;
+    entry->parent_id = collector->parent_id;
+    entry->hostname = add_text(collector->trace, system.nodename);
+    entry->kernel = add_text(collector->trace, kernel);
+    entry->command = add_text(collector->trace, options->command);
+    entry->annot_version = add_text(collector->trace, options->version);
+    entry->begin_ns = clock_now_ns();
+    entry->begin_realtime_ns = real.tv_sec * INT64_C(1000000000) + real.tv_nsec;
+    entry->command_status = -1;
+    entry->revision++;
+}
+
+/* The session that this collector itself runs in, or 0. */
+static uint64_t parent_session(void)
+{
+    const char *text = getenv(ANNOT_ENV_SESSION);
+    char *end;
+    uint64_t id = text ? strtoull(text, &end, 16) : 0;
+    return text && *end == 0 ? id : 0;
+}
+
+/* Ticks of the programs' clock in a span of time. */
+static uint64_t ticks(const struct clock_map *clock, int64_t ns)
+{
+    return clock->ns_per_tick > 0 ? (uint64_t)((double)ns / clock->ns_per_tick) : 0;
+}
+
+static int make_session(struct collector *collector, const struct collector_options *options)
+{
+    struct annot_session session = {
+        .magic = ANNOT_SESSION_MAGIC,
+        .major = ANNOT_WIRE_MAJOR,
+        .minor = ANNOT_WIRE_MINOR,
+        .id = session_id_random(),
+        .parent_id = collector->parent_id,
+        .collector_pid = getpid(),
+        .flags = ANNOT_SESSION_DESCENDANTS,
+        .collector_pid_ns = proc_pid_namespace(0),
+        .block_count = (uint32_t)(options->pool_bytes / ANNOT_BLOCK_SIZE),
+        .late_ticks = ticks(&collector->clock, LATE_NS),
+    };
+    if (session.block_count > ANNOT_BLOCK_COUNT_MAX)
+        session.block_count = ANNOT_BLOCK_COUNT_MAX;
+    for (int level = 0; level < ANNOT_LEVELS; level++)
+        session.category_mask[level] = UINT64_MAX;
+    size_t length = strlen(collector->output);
+    if (length >= sizeof(session.recording_path))
+        return -ENAMETOOLONG;
+    memcpy(session.recording_path, collector->output, length);
+    snprintf(collector->session_text, sizeof(collector->session_text), "%016" PRIx64, session.id);
+    return session_file_create(&collector->directory, &session, &collector->session);
+}
+
+static int take_batch(void *context, const struct event_batch *batch)
+{
+    struct collector *collector = context;
+    return store_writer_add(collector->writer, batch);
+}
+
+/* A session that runs inside this one: its recording is named in ours. */
+static void session_seen(void *context, const char *name)
+{
+    struct collector *collector = context;
+    struct annot_session session;
+    uint64_t id;
+    if (!session_name_parse(name, &id) || id == collector->session.id ||
+        session_file_peek(&collector->directory, name, &session) != 0 ||
+        session.parent_id != collector->session.id || session.recording_path[0] == 0)
+        return;
+    struct trace_session *entry = trace_session(collector->trace);
+    char text[2 * PATH_MAX];
+    const char *before = trace_string(collector->trace, entry->nested)->bytes;
+    if (entry->nested != 0 && strlen(before) < PATH_MAX)
+        snprintf(text, sizeof(text), "%s\n%s", before, (const char *)session.recording_path);
+    else
+        snprintf(text, sizeof(text), "%s", (const char *)session.recording_path);
+    entry->nested = add_text(collector->trace, text);
+    entry->revision++;
+}
+
+static int make_intake(struct collector *collector)
+{
+    struct intake_options options = {
+        .directory = &collector->directory,
+        .trace = collector->trace,
+        .clock = &collector->clock,
+        .session_id = collector->session.id,
+        .sink = take_batch,
+        .session_seen = session_seen,
+        .sink_context = collector,
+    };
+    return intake_create(&options, &collector->intake);
+}
+
+static int make_output(struct collector *collector, const struct collector_options *options,
+                       struct collector_error *error)
+{
+    struct store_writer_options store = {.overwrite = options->overwrite};
+    int code = store_writer_create(options->output, collector->trace, &store, &collector->writer);
+    char what[PATH_MAX + 32];
+    snprintf(what, sizeof(what), "cannot write %s", options->output);
+    if (code == -EEXIST)
+        return fail(error, code, what, "choose another name with -o, or overwrite it with --force");
+    if (code != 0)
+        return fail(error, code, what, "choose another place with -o FILE");
+    if (!realpath(options->output, collector->output))
+        snprintf(collector->output, sizeof(collector->output), "%s", options->output);
+    return 0;
+}
+
+static int make_parts(struct collector *collector, const struct collector_options *options,
+                      struct collector_error *error)
+{
+    collector->trace = trace_create();
+    if (!collector->trace || clock_map_init(&collector->clock) != 0)
+        return fail(error, -ENOMEM, "cannot begin", "");
+    int code = directory_open(options->directory, &collector->directory);
+    char what[PATH_MAX + 64];
+    snprintf(what, sizeof(what), "cannot use the directory %s", collector->directory.path);
+    if (code != 0)
+        return fail(error, code, what,
+                    "it must be yours and have mode 0700; ANNOT_DIR names another one");
+    code = make_output(collector, options, error);
+    if (code != 0)
+        return code;
+    code = make_session(collector, options);
+    if (code == 0)
+        code = make_intake(collector);
+    if (code == 0 && !options->paused)
+        code = collector_open_gate(collector);
+    if (code != 0)
+        return fail(error, code, what, "is its file system full? ANNOT_DIR names another place");
+    return 0;
+}
+
+int collector_create(const struct collector_options *options, struct collector **ret_collector,
+                     struct collector_error *ret_error)
+{
+    struct collector *collector = calloc(1, sizeof(*collector));
+    *ret_error = (struct collector_error){0};
+    if (!collector)
+        return fail(ret_error, -ENOMEM, "cannot begin", "");
+    collector->directory.fd = -1;
+    collector->session.fd = -1;
+    collector->timeout_ms = TIMEOUT_BUSY_MS;
+    collector->parent_id = parent_session();
+    int code = make_parts(collector, options, ret_error);
+    if (code == 0) {
+        describe_session(collector, options);
+        *ret_collector = collector;
+        return 0;
+    }
+    if (collector->writer && collector->output[0] && !options->overwrite)
+        unlink(collector->output); /* just made, empty */
+    collector_destroy(collector);
+    return code;
+}
+
+void collector_destroy(struct collector *collector)
+{
+    if (!collector)
+        return;
+    if (collector->session.fd >= 0) {
+        session_file_remove(&collector->directory, &collector->session);
+        if (collector->gate_open)
+            directory_wake(&collector->directory, session_count_live(&collector->directory, 0) > 0);
+        directory_remove_unused(&collector->directory);
+    }
+    intake_destroy(collector->intake);
+    store_writer_abandon(collector->writer);
+    directory_close(&collector->directory);
+    clock_map_fini(&collector->clock);
+    trace_destroy(collector->trace);
+    free(collector);
+}
+
+const char *collector_session_text(const struct collector *collector)
+{
+    return collector->session_text;
+}
+
+const char *collector_directory(const struct collector *collector)
+{
+    return collector->directory.path;
+}
+
+int collector_open_gate(struct collector *collector)
+{
+    int64_t generation = directory_wake(&collector->directory, true);
+    collector->gate_open = generation > 0;
+    return generation < 0 ? (int)generation : 0;
+}
+
+/* ---- While it runs ---- */
+
+int collector_fd(const struct collector *collector)
+{
+    return intake_fd(collector->intake);
+}
+
+int collector_timeout_ms(const struct collector *collector)
+{
+    return collector->timeout_ms;
+}
+
+/* Blocks may go back to their programs only when their records are in the file. */
+static int flush(struct collector *collector)
+{
+    int error = store_writer_flush(collector->writer);
+    collector->first_pending_ns = 0;
+    if (error == 0)
+        intake_free(collector->intake);
+    return error;
+}
+
+static int flush_if_due(struct collector *collector, int64_t now_ns)
+{
+    size_t pending = store_writer_pending_bytes(collector->writer);
+    if (collector->first_pending_ns == 0)
+        collector->first_pending_ns = now_ns;
+    if (pending < CHUNK_BYTES && now_ns - collector->first_pending_ns < FLUSH_NS &&
+        !intake_is_pressed(collector->intake))
+        return 0;
+    return flush(collector);
+}
+
+/* The file cannot be written: programs stop recording, what is whole stays. */
+static int stop(struct collector *collector, int error)
+{
+    collector->error = error;
+    if (collector->gate_open)
+        directory_wake(&collector->directory,
+                       session_count_live(&collector->directory, collector->session.id) > 0);
+    collector->gate_open = false;
+    collector->timeout_ms = 1000;
+    return error;
+}
+
+int collector_step(struct collector *collector)
+{
+    if (collector->error != 0)
+        return collector->error;
+    int64_t now_ns = clock_now_ns();
+    bool partial = now_ns >= collector->next_partial_ns;
+    int64_t bytes = intake_step(collector->intake, partial);
+    int error = bytes < 0 ? (int)bytes : 0;
+    if (partial)
+        collector->next_partial_ns = now_ns + PARTIAL_NS;
+    if (error == 0 && now_ns >= collector->next_look_ns) {
+        collector->next_look_ns = now_ns + LOOK_NS;
+        error = intake_look_around(collector->intake);
+    }
+    if (error == 0)
+        error = flush_if_due(collector, now_ns);
+    if (bytes > 0)
+        collector->timeout_ms = TIMEOUT_BUSY_MS;
+    else if (collector->timeout_ms < TIMEOUT_IDLE_MS)
+        collector->timeout_ms *= 2;
+    return error != 0 ? stop(collector, error) : 0;
+}
+
+void collector_note_exit(struct collector *collector, int pid, int wait_status)
+{
+    intake_note_exit(collector->intake, pid, wait_status);
+}
+
+void collector_note_command(struct collector *collector, int wait_status)
+{
+    struct trace_session *entry = trace_session(collector->trace);
+    entry->command_status = wait_status;
+    entry->revision++;
+}
+
+void collector_count(const struct collector *collector, struct collector_counts *ret_counts)
+{
+    struct intake_counts counts;
+    intake_count(collector->intake, &counts);
+    *ret_counts = (struct collector_counts){
+        .process_count = counts.process_count,
+        .live_count = counts.live_count,
+        .thread_count = counts.thread_count,
+        .event_count = counts.event_count,
+        .lost_count = counts.lost_count,
+        .file_bytes = collector->writer ? store_writer_file_bytes(collector->writer) : 0,
+        .shared_bytes = counts.shared_bytes,
+    };
+}
+
+const struct trace *collector_trace(const struct collector *collector)
+{
+    return collector->trace;
+}
+
+/* ---- End ---- */
+
+/* Whose processes record with whose clock: that of the first, they share one machine. */
+static void finish_session(struct collector *collector)
+{
+    struct trace_session *entry = trace_session(collector->trace);
+    struct intake_counts counts;
+    intake_count(collector->intake, &counts);
+    entry->end_ns = clock_now_ns();
+    entry->peak_bytes = counts.peak_bytes;
+    entry->revision++;
+}
+
+int collector_finish(struct collector *collector)
+{
+    const struct timespec settle = {.tv_nsec = SETTLE_NS};
+    bool others = session_count_live(&collector->directory, collector->session.id) > 0;
+    if (collector->gate_open)
+        directory_wake(&collector->directory, others);
+    collector->gate_open = false;
+    session_file_remove(&collector->directory, &collector->session);
+    int error = collector->error;
+    if (error == 0) {
+        struct intake_counts counts;
+        intake_count(collector->intake, &counts);
+        if (counts.live_count > 0)
+            nanosleep(&settle, NULL); /* events that were under way when the gate closed */
+        error = intake_finish(collector->intake);
+    }
+    finish_session(collector);
+    int close_error = store_writer_close(collector->writer);
+    collector->writer = NULL;
+    if (error == 0)
+        error = close_error;
+    if (error != 0)
+        intake_abandon(collector->intake);
+    intake_free(collector->intake);
+    directory_remove_unused(&collector->directory);
+    return error;
+}

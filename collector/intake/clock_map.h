@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* From the timestamps of programs to CLOCK_MONOTONIC nanoseconds.
+ *
+ * Anchors are pairs (timestamp, ns) of one instant. Between two neighbours time runs straight, so
+ * conversion is continuous and rises; a few anchors a second keep the error at the noise of one
+ * anchor (some tens of ns) however the kernel slews its clock. Thread-safety: none. */
+#ifndef ANNOT_INTAKE_CLOCK_MAP_H
+#define ANNOT_INTAKE_CLOCK_MAP_H
+
+#include "vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct clock_anchor {
+    uint64_t raw;
+    int64_t ns;
+};
+
+/* One straight piece: ns + (raw - begin) * mult / 2^32. */
+struct clock_line {
+    uint64_t begin, end; /* raw; begin >= end: none */
+    int64_t ns;
+    uint64_t mult;
+};
+
+struct clock_map {
+    VEC(struct clock_anchor) anchors; /* rising in raw and ns */
+    struct clock_line line;           /* the one that was used last */
+    double ns_per_tick;               /* before the first anchor and with only one */
+    bool settled;                     /* the last anchor stays; else the next one replaces it */
+};
+
+/* CLOCK_MONOTONIC now. */
+int64_t clock_now_ns(void);
+
+/* The timestamp counter of this machine now; 0 where there is none. */
+uint64_t clock_now_raw(void);
+
+/* Timestamp and CLOCK_MONOTONIC at one instant, the best of a few tries. */
+struct clock_anchor clock_anchor_now(void);
+
+/* 0 or -ENOMEM. Measures the rate of the counter for about a millisecond. */
+int clock_map_init(struct clock_map *map);
+void clock_map_fini(struct clock_map *map);
+
+/* Takes an anchor now; call it after reading what is to be converted. 0 or -ENOMEM. */
+int clock_map_advance(struct clock_map *map);
+
+/* Adds an anchor that somebody else took, if it is believable: within 1 ms + 1/1000 of what the
+ * rate tells. For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
+int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
+
+/* The timestamp of the last anchor: what is younger needs clock_map_advance first. */
+uint64_t clock_map_end(const struct clock_map *map);
+
+/* Never fails: times outside of the anchors are cut to a day around them. */
+int64_t clock_map_ns(struct clock_map *map, uint64_t raw);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* inotify, with a scan of the directory at first and after an overflow of its queue. */
+#include "discover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+int discover_open(struct discover *discover, const struct directory *directory)
+{
+    char path[64];
+    *discover = (struct discover){.fd = -1, .rescan = true, .directory = directory};
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    /* By descriptor, so that it is the directory that was checked. */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->fd);
+    if (inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO) < 0) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    discover->fd = fd;
+    return 0;
+}
+
+void discover_close(struct discover *discover)
+{
+    if (discover->fd >= 0)
+        close(discover->fd);
+    discover->fd = -1;
+}
+
+static int scan(const struct discover *discover, int (*call)(void *context, const char *name),
+                void *context)
+{
+    int result = 0;
+    int fd = openat(discover->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!stream) {
+        int error = -errno;
+        if (fd >= 0)
+            close(fd);
+        return error;
+    }
+    for (const struct dirent *entry; result == 0 && (entry = readdir(stream));)
+        result = call(context, entry->d_name);
+    closedir(stream);
+    return result;
+}
+
+int discover_poll(struct discover *discover, int (*call)(void *context, const char *name),
+                  void *context)
+{
+    char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
+    int result = 0;
+    for (ssize_t size; result == 0 && (size = read(discover->fd, buffer, sizeof(buffer))) > 0;) {
+        const struct inotify_event *event;
+        for (char *at = buffer; result == 0 && at < buffer + size;
+             at += sizeof(*event) + event->len) {
+            event = (const struct inotify_event *)at;
+            if (event->mask & IN_Q_OVERFLOW)
+                discover->rescan = true;
+            else if (event->len > 0)
+                result = call(context, event->name);
+        }
+    }
+    if (result == 0 && discover->rescan) {
+        discover->rescan = false;
+        result = scan(discover, call, context);
+    }
+    return result;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that appear in the directory: those that are there, then those that come. A name may be
+ * told twice. Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_DISCOVER_H
+#define ANNOT_INTAKE_DISCOVER_H
+
+#include "intake_directory.h"
+
+struct discover {
+    int fd; /* inotify; readable when something came */
+    bool rescan;
+    const struct directory *directory;
+};
+
+/* 0 or -errno. */
+int discover_open(struct discover *discover, const struct directory *directory);
+void discover_close(struct discover *discover);
+
+/* Calls back for each new name; the first time for each name that is there. A nonzero result ends
+ * it and is returned. */
+int discover_poll(struct discover *discover, int (*call)(void *context, const char *name),
+                  void *context);
+
+#endif

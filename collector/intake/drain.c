@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* The order of blocks within a thread, and the bookkeeping of what was read. Names and losses of
+ * threads are in drain_publish.c. */
+#include "drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MAX = 1 << 20 };
+
+struct drain *drain_create(struct segment *segment, struct trace *trace, struct clock_map *clock,
+                           uint32_t process)
+{
+    struct drain *drain = calloc(1, sizeof(*drain));
+    if (!drain || names_init(&drain->decoder.names, segment, trace) != 0) {
+        free(drain);
+        return NULL;
+    }
+    drain->segment = segment;
+    drain->trace = trace;
+    drain->process = process;
+    drain->decoder.clock = clock;
+    drain->decoder.monotonic = segment->info.clock == ANNOT_CLOCK_MONOTONIC;
+    return drain;
+}
+
+void drain_destroy(struct drain *drain)
+{
+    if (!drain)
+        return;
+    names_fini(&drain->decoder.names);
+    vec_free(&drain->progress);
+    vec_free(&drain->threads);
+    vec_free(&drain->blocks);
+    vec_free(&drain->done);
+    map64_free(&drain->thread_index);
+    free(drain);
+}
+
+struct drain_thread *drain_thread(struct drain *drain, uint32_t serial)
+{
+    uint64_t key = serial + UINT64_C(1);
+    uint64_t *index = map64_find(&drain->thread_index, key);
+    if (index)
+        return &drain->threads.items[*index];
+    if (drain->threads.count >= THREADS_MAX ||
+        vec_push(&drain->threads, ((struct drain_thread){.serial = serial})) != 0)
+        return NULL;
+    if (map64_put(&drain->thread_index, key, drain->threads.count - 1) != 0) {
+        drain->threads.count--;
+        return NULL;
+    }
+    return &drain->threads.items[drain->threads.count - 1];
+}
+
+int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
+                        const struct batch_source *last)
+{
+    struct drain_thread *thread = drain_thread(drain, serial);
+    if (!thread)
+        return -ENOMEM;
+    thread->decode = *known;
+    thread->decode.headers = last->sequence + UINT64_C(1);
+    thread->entered = true;
+    thread->next = last->sequence;
+    thread->next_unknown = true;
+    thread->last = *last;
+    return 0;
+}
+
+int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,
+                       const uint8_t comm[16])
+{
+    int64_t ordinal = trace_thread_add(drain->trace, drain->process);
+    int64_t text =
+        trace_string_add(drain->trace, (const char *)comm, strnlen((const char *)comm, 16));
+    if (ordinal < 0 || text < 0)
+        return -ENOMEM;
+    thread->decode.ordinal = (uint32_t)ordinal;
+    thread->entered = true;
+    struct trace_thread *entry = trace_thread(drain->trace, (uint32_t)ordinal);
+    entry->serial = drain->serial_base + thread->serial;
+    entry->tid = tid;
+    entry->comm = (uint32_t)text;
+    return 0;
+}
+
+static int by_thread_and_sequence(const void *a, const void *b)
+{
+    const struct segment_block *left = a, *right = b;
+    if (left->serial != right->serial)
+        return left->serial < right->serial ? -1 : 1;
+    return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
+}
+
+/* The progress of a block; a block that was given to somebody else begins anew. */
+static struct drain_progress *progress_of(struct drain *drain, const struct segment_block *block)
+{
+    while (drain->progress.count <= block->index)
+        if (vec_push(&drain->progress, (struct drain_progress){0}) != 0)
+            return NULL;
+    struct drain_progress *progress = &drain->progress.items[block->index];
+    if (!progress->seen || progress->serial != block->serial ||
+        progress->sequence != block->sequence)
+        *progress = (struct drain_progress){
+            .serial = block->serial, .sequence = block->sequence, .seen = true};
+    return progress;
+}
+
+int drain_hand_on(struct drain *drain, struct drain_thread *thread,
+                  const struct batch_source *source, size_t count)
+{
+    if (count == 0)
+        return 0;
+    struct event_batch batch = {thread->decode.ordinal, (uint32_t)count, drain->events, *source};
+    thread->last = *source;
+    return drain->sink(drain->sink_context, &batch);
+}
+
+/* One EVENT_LOST for a block that is missing or cannot be believed. */
+static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t sequence)
+{
+    if (!thread->entered) {
+        drain->corrupt++;
+        return 0;
+    }
+    struct batch_source source = {sequence, 0, 0};
+    drain->events[0] = decode_lost(&drain->decoder, &thread->decode, LOSS_CORRUPT, 1);
+    return drain_hand_on(drain, thread, &source, 1);
+}
+
+/* Reads one block as far as it is committed. Bytes read or -errno. */
+static int read_block(struct drain *drain, const struct segment_block *block,
+                      struct drain_thread *thread, struct drain_progress *progress)
+{
+    int end = segment_copy_block(drain->segment, block->index, progress->consumed, &drain->copy);
+    if (end < 0)
+        return end;
+    const struct annot_block *header = &drain->copy.header;
+    if (header->thread_serial != block->serial || header->sequence != block->sequence)
+        return -EBADMSG;
+    int error = 0;
+    if (!thread->entered)
+        error = drain_enter_thread(drain, thread, header->tid, header->comm);
+    if (error != 0)
+        return error;
+    thread->record = header->thread_index;
+    struct batch_source source = {block->sequence, progress->consumed, (uint32_t)end};
+    int count =
+        decode_block(&drain->decoder, &thread->decode, &drain->copy, &source, drain->events);
+    error = count < 0 ? count : drain_hand_on(drain, thread, &source, (size_t)count);
+    if (error != 0)
+        return error;
+    int bytes = end - (int)progress->consumed;
+    progress->consumed = (uint32_t)end;
+    return bytes;
+}
+
+/* After a recovery: where the thread's stream goes on. */
+static void resume_stream(struct drain_thread *thread, uint32_t sequence,
+                          struct drain_progress *progress)
+{
+    if (sequence < thread->next)
+        return;
+    thread->next_unknown = false;
+    if (sequence == thread->next)
+        progress->consumed = thread->last.end_offset;
+    thread->next = sequence;
+}
+
+static int mark_done(struct drain *drain, uint32_t index, struct drain_progress *progress)
+{
+    progress->done = true;
+    return vec_push(&drain->done, index);
+}
+
+/* Reads the next block of a thread. Bytes or -errno. */
+static int visit_next(struct drain *drain, const struct segment_block *block,
+                      struct drain_thread *thread, struct drain_progress *progress)
+{
+    bool whole = block->state == ANNOT_BLOCK_RELEASED;
+    if (!whole)
+        thread->stream = STREAM_WAITING;
+    if (!whole && block->committed == progress->consumed)
+        return 0;
+    int bytes = read_block(drain, block, thread, progress);
+    if (bytes == -EBADMSG && !whole)
+        return 0; /* told when it is released */
+    if (bytes == -EBADMSG)
+        bytes = lose_block(drain, thread, block->sequence);
+    if (bytes < 0 || !whole)
+        return bytes;
+    thread->next++;
+    int error = mark_done(drain, block->index, progress);
+    return error != 0 ? error : bytes;
+}
+
+static int visit_block(struct drain *drain, const struct segment_block *block, bool accept_gap)
+{
+    struct drain_progress *progress = progress_of(drain, block);
+    struct drain_thread *thread = drain_thread(drain, block->serial);
+    if (!progress || !thread)
+        return -ENOMEM;
+    if (thread->visit != drain->visit) {
+        thread->visit = drain->visit;
+        thread->stream = STREAM_OPEN;
+    }
+    if (progress->done || thread->stream != STREAM_OPEN)
+        return 0;
+    if (thread->next_unknown)
+        resume_stream(thread, block->sequence, progress);
+    if (block->sequence < thread->next) /* in the recording since before a recovery */
+        return block->state == ANNOT_BLOCK_RELEASED ? mark_done(drain, block->index, progress) : 0;
+    if (block->sequence > thread->next && !accept_gap) {
+        thread->stream = STREAM_MISSING;
+        drain->missing = true;
+        return 0;
+    }
+    if (block->sequence > thread->next) {
+        int error = lose_block(drain, thread, block->sequence);
+        thread->next = block->sequence;
+        thread->decode.headers = block->sequence;
+        if (error != 0)
+            return error;
+    }
+    return visit_next(drain, block, thread, progress);
+}
+
+/* One scan and all blocks in it. */
+static int64_t pass(struct drain *drain, enum drain_depth depth, bool accept_gap)
+{
+    drain->blocks.count = 0;
+    drain->visit++;
+    drain->missing = false;
+    bool claimed = depth != DRAIN_RELEASED || accept_gap;
+    int error = segment_scan(drain->segment, claimed, &drain->blocks);
+    if (error != 0)
+        return error;
+    qsort(drain->blocks.items, drain->blocks.count, sizeof(*drain->blocks.items),
+          by_thread_and_sequence);
+    int64_t total = 0;
+    for (size_t i = 0; i < drain->blocks.count; i++) {
+        struct segment_block *block = &drain->blocks.items[i];
+        if (depth == DRAIN_DEAD)
+            block->state = ANNOT_BLOCK_RELEASED;
+        int bytes = visit_block(drain, block, accept_gap);
+        if (bytes < 0)
+            return bytes;
+        total += bytes;
+    }
+    return total;
+}
+
+int64_t drain_visit(struct drain *drain, enum drain_depth depth)
+{
+    if (drain->broken)
+        return 0;
+    int64_t total = 0, bytes = pass(drain, depth, false);
+    /* A later block was seen before an earlier one, which was released before the later one was
+     * claimed: a second scan finds it, unless it does not exist; the third goes on without. */
+    for (int again = 0; again < 2 && bytes >= 0 && drain->missing; again++) {
+        total += bytes;
+        bytes = pass(drain, depth, again == 1);
+    }
+    if (bytes == -EFAULT) {
+        drain->broken = true;
+        drain->corrupt++;
+        return total;
+    }
+    return bytes < 0 ? bytes : total + bytes;
+}
+
+void drain_free(struct drain *drain)
+{
+    if (drain->done.count == 0)
+        return;
+    if (!drain->broken &&
+        segment_free_blocks(drain->segment, drain->done.items, drain->done.count) != 0)
+        drain->broken = true;
+    for (size_t i = 0; i < drain->done.count; i++)
+        drain->progress.items[drain->done.items[i]] = (struct drain_progress){0};
+    drain->done.count = 0;
+}

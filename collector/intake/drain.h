@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Empties one segment, again and again: finds blocks, keeps each thread's in order, decodes them,
+ * hands the events on, and gives blocks back once they are safe in the file.
+ *
+ * Exactly once: every batch says which bytes of which block it holds. A block goes back only in
+ * drain_free, which the owner calls after what it was handed is in the file.
+ * A segment that cannot be believed is `broken`: what was read stays, the rest counts as one loss.
+ * Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_DRAIN_H
+#define ANNOT_INTAKE_DRAIN_H
+
+#include "decode.h"
+#include "map64.h"
+#include "vec.h"
+
+/* Takes a batch of one thread. 0 or -errno, which ends the visit. */
+typedef int drain_sink_fn(void *context, const struct event_batch *batch);
+
+/* How far a block was read. Valid for this serial and sequence only. */
+struct drain_progress {
+    uint32_t serial, sequence;
+    uint32_t consumed;
+    bool seen, done; /* done: waits for drain_free */
+};
+
+/* What this visit knows of a thread's stream. */
+enum drain_stream {
+    STREAM_OPEN,    /* the next block may be read                                */
+    STREAM_WAITING, /* the next block is there and being filled; later ones wait */
+    STREAM_MISSING, /* a later block is there, the next one is not               */
+};
+
+struct drain_thread {
+    struct decode_thread decode;
+    uint32_t serial;
+    uint32_t record; /* index of its thread record */
+    bool entered;    /* decode.ordinal is valid */
+    uint64_t visit;  /* the visit that `stream` speaks of */
+    enum drain_stream stream;
+    uint32_t next;             /* sequence of the block to read next */
+    bool next_unknown;         /* after a recovery: `next` or the first one behind it */
+    struct batch_source last;  /* handed on last */
+    uint64_t lost[LOSS_COUNT]; /* from its thread record */
+    uint64_t published;        /* record_count + losses when the trace was told */
+    uint32_t name_id;          /* as told to the trace */
+};
+
+struct drain {
+    struct segment *segment;
+    struct decoder decoder;
+    struct trace *trace;
+    uint32_t process;     /* ordinal in the trace */
+    uint32_t serial_base; /* tells threads of further segments of one process apart */
+    VEC(struct drain_progress) progress; /* by block */
+    VEC(struct drain_thread) threads;
+    struct map64 thread_index; /* by serial + 1 */
+    segment_blocks blocks;     /* scratch */
+    VEC(uint32_t) done;        /* blocks that wait for drain_free, oldest first */
+    uint64_t corrupt;          /* losses that no thread can be blamed for */
+    uint64_t visit;
+    bool missing; /* in this visit: some thread's stream is STREAM_MISSING */
+    bool broken;
+    drain_sink_fn *sink;
+    void *sink_context;
+    struct segment_block_copy copy;
+    struct event events[DECODE_EVENTS_MAX];
+};
+
+enum drain_depth {
+    DRAIN_RELEASED, /* whole blocks only                                         */
+    DRAIN_CLAIMED,  /* and what is committed in blocks that are being filled     */
+    DRAIN_DEAD,     /* the process is gone: every block is as good as released   */
+};
+
+/* `segment` belongs to the caller and outlives it, as do clock and trace. NULL: out of memory. */
+struct drain *drain_create(struct segment *segment, struct trace *trace, struct clock_map *clock,
+                           uint32_t process);
+void drain_destroy(struct drain *drain);
+
+/* Reads what is there. Returns the bytes of records read, or -errno of the sink or -ENOMEM. What
+ * is wrong with the segment is no error: it ends up in `broken` and `corrupt`. */
+int64_t drain_visit(struct drain *drain, enum drain_depth depth);
+
+/* Gives back the blocks that were read whole. */
+void drain_free(struct drain *drain);
+
+/* What a recording knows already of a thread: blocks before `sequence` are in it, and `consumed`
+ * bytes of that one. */
+int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
+                        const struct batch_source *last);
+
+/* The thread with this serial, added if it was not seen before; NULL: out of memory. */
+struct drain_thread *drain_thread(struct drain *drain, uint32_t serial);
+
+/* Gives a thread its entry in the trace. 0 or -ENOMEM. */
+int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,
+                       const uint8_t comm[16]);
+
+/* Hands on `count` of drain->events. 0 or -errno of the sink. */
+int drain_hand_on(struct drain *drain, struct drain_thread *thread,
+                  const struct batch_source *source, size_t count);
+
+/* Reads names and losses of the threads, and tells the trace what changed. 0 or -ENOMEM. */
+int drain_publish(struct drain *drain);
+
+/* The last visit is over: losses behind the last block become events, and all is published. */
+int drain_finish(struct drain *drain);
+
+#endif

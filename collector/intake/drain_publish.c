@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* What the trace is told of the threads of a segment: names, times, counts, losses. */
+#include "annot_barrier.h"
+#include "drain.h"
+
+#include <errno.h>
+#include <string.h>
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The name that the thread gave itself, if it is a new one. */
+static int publish_name(struct drain *drain, struct drain_thread *thread, uint32_t name_id)
+{
+    if (name_id == 0 || name_id == thread->name_id)
+        return 0;
+    int64_t name = names_by_id(&drain->decoder.names, name_id);
+    if (name < 0)
+        return (int)name;
+    struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
+    thread->name_id = name_id;
+    entry->name = (uint32_t)name;
+    entry->revision++;
+    return 0;
+}
+
+/* Losses of a thread that never got a block give it an entry all the same. */
+static int read_record(struct drain *drain, uint32_t index)
+{
+    struct annot_thread record;
+    int error = segment_read_thread(drain->segment, index, &record);
+    if (error != 0 || record.serial == 0)
+        return error;
+    bool any = false;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        any = any || record.lost[cause] != 0;
+    uint64_t key = record.serial + UINT64_C(1);
+    if (!any && record.name == 0 && !map64_find(&drain->thread_index, key))
+        return 0;
+    struct drain_thread *thread = drain_thread(drain, record.serial);
+    if (!thread)
+        return -ENOMEM;
+    if (!thread->entered) {
+        if (!any)
+            return 0;
+        error = drain_enter_thread(drain, thread, record.tid, record.comm);
+        if (error != 0)
+            return error;
+    }
+    thread->record = index;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
+    return publish_name(drain, thread, record.name);
+}
+
+static void publish_thread(struct drain *drain, struct drain_thread *thread)
+{
+    uint64_t state = thread->decode.record_count;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        state += larger(thread->lost[cause], thread->decode.lost[cause]);
+    if (!thread->entered || state == thread->published)
+        return;
+    thread->published = state;
+    struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
+    entry->event_count = thread->decode.record_count;
+    entry->first_ns = thread->decode.first_ns;
+    entry->last_ns = thread->decode.last_ns;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        entry->lost[cause] = larger(thread->lost[cause], thread->decode.lost[cause]);
+    entry->revision++;
+}
+
+int drain_publish(struct drain *drain)
+{
+    struct annot_shared shared;
+    int error = drain->broken ? -EFAULT : segment_read_shared(drain->segment, &shared);
+    uint32_t high = error == 0 ? shared.thread_high : 0;
+    if (high > drain->segment->info.thread_count)
+        high = drain->segment->info.thread_count;
+    for (uint32_t i = 0; i < high && error == 0; i++)
+        error = read_record(drain, i);
+    for (size_t i = 0; i < drain->threads.count; i++)
+        publish_thread(drain, &drain->threads.items[i]);
+    if (error == -EFAULT)
+        drain->broken = true;
+    return error == -EFAULT ? 0 : error;
+}
+
+int drain_finish(struct drain *drain)
+{
+    int error = drain_publish(drain);
+    drain->decoder.now_ns = clock_now_ns();
+    for (size_t i = 0; i < drain->threads.count && error == 0; i++) {
+        struct drain_thread *thread = &drain->threads.items[i];
+        size_t count = 0;
+        for (int cause = 0; cause < LOSS_COUNT && thread->entered; cause++) {
+            if (thread->lost[cause] <= thread->decode.lost[cause])
+                continue;
+            uint64_t rest = thread->lost[cause] - thread->decode.lost[cause];
+            drain->events[count++] =
+                decode_lost(&drain->decoder, &thread->decode, (enum loss)cause, rest);
+        }
+        struct batch_source source = {thread->last.sequence, thread->last.end_offset,
+                                      thread->last.end_offset};
+        error = drain_hand_on(drain, thread, &source, count);
+    }
+    return error != 0 ? error : drain_publish(drain);
+}

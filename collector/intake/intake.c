@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of processes and what happens to each in a step. How a segment becomes a process of the
+ * trace is in intake_admit.c. */
+#include "intake.h"
+
+#include "intake_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { EVENTS_PER_WAIT = 64 };
+
+#define EXIT_MEMORY_NS INT64_C(2000000000)
+
+int intake_create(const struct intake_options *options, struct intake **ret_intake)
+{
+    struct intake *intake = calloc(1, sizeof(*intake));
+    if (!intake)
+        return -ENOMEM;
+    intake->options = *options;
+    intake->discover.fd = -1;
+    intake->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int error = intake->epoll_fd < 0 ? -errno : guard_install();
+    if (error == 0)
+        error = discover_open(&intake->discover, options->directory);
+    struct epoll_event event = {.events = EPOLLIN};
+    if (error == 0 && epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, intake->discover.fd, &event) != 0)
+        error = -errno;
+    if (error != 0) {
+        intake_destroy(intake);
+        return error;
+    }
+    *ret_intake = intake;
+    return 0;
+}
+
+void intake_destroy(struct intake *intake)
+{
+    if (!intake)
+        return;
+    for (size_t i = 0; i < intake->processes.count; i++)
+        process_destroy(intake->processes.items[i]);
+    vec_free(&intake->processes);
+    vec_free(&intake->pending);
+    vec_free(&intake->exits);
+    discover_close(&intake->discover);
+    if (intake->epoll_fd >= 0)
+        close(intake->epoll_fd);
+    free(intake);
+}
+
+void intake_resume(struct intake *intake, const struct intake_known *known, size_t count)
+{
+    intake->known = known;
+    intake->known_count = count;
+}
+
+int intake_fd(const struct intake *intake)
+{
+    return intake->epoll_fd;
+}
+
+/* ---- Ends ---- */
+
+static bool find_exit(struct intake *intake, const struct process *process, int *ret_status)
+{
+    int64_t now = clock_now_ns();
+    bool native = process->pid_ns == 0 || process->watch.pid == process->pid;
+    int pid = process->watch.pid > 0 ? process->watch.pid : native ? process->pid : 0;
+    for (size_t i = intake->exits.count; i-- > 0;) {
+        const struct intake_exit *seen = &intake->exits.items[i];
+        if (seen->pid == pid && now - seen->time_ns < EXIT_MEMORY_NS) {
+            *ret_status = seen->wait_status;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tells the trace how an ended process ended, as far as that is known by now. */
+static void tell_end(struct intake *intake, struct process *process)
+{
+    int status = 0;
+    if (process->status_known)
+        return;
+    process->status_known =
+        process_watch_status(&process->watch, &status) == 1 || find_exit(intake, process, &status);
+    process_end(process, intake->options.trace, status, process->end_ns);
+    if (process->status_known)
+        process_watch_close(&process->watch);
+}
+
+/* Reads the last of a segment whose process is gone. */
+static int empty_process(struct intake *intake, struct process *process, bool replaced)
+{
+    int64_t bytes = drain_visit(process->drain, DRAIN_DEAD);
+    int error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
+    if (error == 0)
+        error = process_publish(process, intake->options.trace, intake->options.directory);
+    if (error != 0)
+        return error;
+    process->state = PROCESS_EMPTIED;
+    process->end_ns = clock_now_ns();
+    if (replaced)
+        process_end_exec(process, intake->options.trace, process->end_ns);
+    else
+        tell_end(intake, process);
+    return 0;
+}
+
+int intake_replace(struct intake *intake, struct process *process)
+{
+    return empty_process(intake, process, true);
+}
+
+void intake_note_exit(struct intake *intake, int pid, int wait_status)
+{
+    struct intake_exit seen = {pid, wait_status, clock_now_ns()};
+    if (intake->exits.count >= INTAKE_EXITS_MAX)
+        intake->exits.count = 0;
+    (void)vec_push(&intake->exits, seen);
+}
+
+/* ---- Steps ---- */
+
+static void take_epoll_events(struct intake *intake)
+{
+    struct epoll_event events[EVENTS_PER_WAIT];
+    int count = epoll_wait(intake->epoll_fd, events, EVENTS_PER_WAIT, 0);
+    for (int i = 0; i < count; i++) {
+        struct process *process = events[i].data.ptr;
+        if (!process)
+            continue;
+        process->watch.ended = true;
+        epoll_ctl(intake->epoll_fd, EPOLL_CTL_DEL, process->watch.pidfd, NULL);
+    }
+}
+
+static int64_t step_process(struct intake *intake, struct process *process, bool partial)
+{
+    if (process->state != PROCESS_LIVE)
+        return 0;
+    if (process->watch.pidfd < 0)
+        process_watch_poll(&process->watch);
+    if (process->watch.ended)
+        return empty_process(intake, process, false);
+    int64_t bytes = drain_visit(process->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
+    if (!process->drain->broken)
+        segment_heartbeat(&process->segment, process->drain->decoder.monotonic
+                                                 ? (uint64_t)clock_now_ns()
+                                                 : clock_now_raw());
+    return bytes;
+}
+
+int64_t intake_step(struct intake *intake, bool partial)
+{
+    int64_t total = 0;
+    take_epoll_events(intake);
+    int error = intake_discover(intake);
+    for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
+        int64_t bytes = step_process(intake, intake->processes.items[i], partial);
+        if (bytes < 0)
+            return bytes;
+        total += bytes;
+    }
+    return error != 0 ? error : total;
+}
+
+static int look_at(struct intake *intake, struct process *process)
+{
+    if (process->state == PROCESS_GONE || process->state == PROCESS_EMPTIED) {
+        if (process->end_ns != 0)
+            tell_end(intake, process);
+        return 0;
+    }
+    process_reclaim_threads(process);
+    int error = process_publish(process, intake->options.trace, intake->options.directory);
+    if (error == 0 && process_was_replaced(process))
+        error = intake_replace(intake, process);
+    return error;
+}
+
+int intake_look_around(struct intake *intake)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < intake->processes.count; i++) {
+        struct process *process = intake->processes.items[i];
+        int error = look_at(intake, process);
+        if (error != 0)
+            return error;
+        bytes += process->state == PROCESS_GONE ? 0 : process->shared_bytes;
+    }
+    intake->shared_bytes = bytes;
+    if (bytes > intake->peak_bytes)
+        intake->peak_bytes = bytes;
+    return 0;
+}
+
+void intake_free(struct intake *intake)
+{
+    for (size_t i = 0; i < intake->processes.count; i++) {
+        struct process *process = intake->processes.items[i];
+        if (process->state == PROCESS_LIVE)
+            drain_free(process->drain);
+        else if (process->state == PROCESS_EMPTIED)
+            process_remove_segment(process, intake->options.directory);
+    }
+}
+
+bool intake_is_pressed(const struct intake *intake)
+{
+    for (size_t i = 0; i < intake->processes.count; i++) {
+        const struct process *process = intake->processes.items[i];
+        if (process->state == PROCESS_LIVE &&
+            process->drain->done.count * 2 >= process->segment.info.block_count)
+            return true;
+    }
+    return false;
+}
+
+int intake_finish(struct intake *intake)
+{
+    int64_t bytes = intake_step(intake, true);
+    int error = bytes < 0 ? (int)bytes : intake_look_around(intake);
+    for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
+        struct process *process = intake->processes.items[i];
+        if (process->state != PROCESS_LIVE)
+            continue;
+        bytes = drain_visit(process->drain, DRAIN_CLAIMED);
+        error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
+        if (error == 0)
+            error = process_publish(process, intake->options.trace, intake->options.directory);
+        process->state = PROCESS_EMPTIED;
+    }
+    return error;
+}
+
+void intake_abandon(struct intake *intake)
+{
+    for (size_t i = 0; i < intake->processes.count; i++)
+        if (intake->processes.items[i]->state == PROCESS_LIVE)
+            intake->processes.items[i]->state = PROCESS_EMPTIED;
+}
+
+void intake_count(const struct intake *intake, struct intake_counts *ret_counts)
+{
+    *ret_counts =
+        (struct intake_counts){.process_count = trace_process_count(intake->options.trace),
+                               .thread_count = trace_thread_count(intake->options.trace),
+                               .shared_bytes = intake->shared_bytes,
+                               .peak_bytes = intake->peak_bytes};
+    for (size_t i = 0; i < intake->processes.count; i++)
+        ret_counts->live_count += intake->processes.items[i]->state == PROCESS_LIVE;
+    for (uint32_t i = 0; i < ret_counts->process_count; i++) {
+        const struct trace_process *entry = trace_process_get(intake->options.trace, i);
+        ret_counts->event_count += entry->event_count;
+        for (int cause = 0; cause < LOSS_COUNT; cause++)
+            ret_counts->lost_count += entry->lost[cause];
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The intake of one session: finds segments, empties them into a sink, follows their processes.
+ *
+ * One step after the other, all on the caller's thread. The caller waits on intake_fd between
+ * steps, and calls intake_free when what the sink took is in the file. Hostile or broken segments
+ * cost their own process's data only. Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_H
+#define ANNOT_INTAKE_H
+
+#include "drain.h"
+#include "intake_directory.h"
+#include "trace.h"
+
+struct intake;
+
+struct intake_options {
+    struct directory *directory; /* these three outlive the intake */
+    struct trace *trace;
+    struct clock_map *clock;
+    uint64_t session_id;
+    drain_sink_fn *sink;                                   /* its errors end a step */
+    void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
+    void *sink_context;
+};
+
+/* What a recording knows of one thread, after its collector died. */
+struct intake_known {
+    uint32_t serial; /* as in the trace */
+    struct decode_thread thread;
+    struct batch_source last;
+};
+
+struct intake_counts {
+    uint32_t process_count, live_count, thread_count;
+    uint64_t event_count, lost_count;
+    uint64_t shared_bytes, peak_bytes; /* held by all segments: at the last look, and at most */
+};
+
+/* 0 or -errno: inotify, memory. */
+int intake_create(const struct intake_options *options, struct intake **ret_intake);
+void intake_destroy(struct intake *intake);
+
+/* Continue a recording: `known` (by ascending thread ordinal) must outlive the intake. */
+void intake_resume(struct intake *intake, const struct intake_known *known, size_t count);
+
+/* Readable when a segment or a session appears or a process ends. */
+int intake_fd(const struct intake *intake);
+
+/* Reads all there is; `partial`: also from blocks that are being filled. Bytes read or -errno of
+ * the sink or -ENOMEM. */
+int64_t intake_step(struct intake *intake, bool partial);
+
+/* What is slow and need not be often: names, losses, execs, dead threads. 0 or -errno. */
+int intake_look_around(struct intake *intake);
+
+/* Everything handed to the sink is in the file: blocks go back, segments of the dead go away. */
+void intake_free(struct intake *intake);
+
+/* Whether some pool is half full of blocks that wait for intake_free. */
+bool intake_is_pressed(const struct intake *intake);
+
+/* The caller reaped a child. */
+void intake_note_exit(struct intake *intake, int pid, int wait_status);
+
+/* The session is over (the gate was closed): last visit, ends of all. Call intake_free after it
+ * once more when all is in the file; it then removes every segment. 0 or -errno. */
+int intake_finish(struct intake *intake);
+
+/* Gives up: what was not read is lost, and intake_free removes every segment. */
+void intake_abandon(struct intake *intake);
+
+void intake_count(const struct intake *intake, struct intake_counts *ret_counts);
+
+#endif

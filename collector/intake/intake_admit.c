@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* From a name in the directory to a process of the trace: is it ours, is it whole, is it a process
+ * that is known already, whose child is it. */
+#include "intake_private.h"
+#include "proc_info.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Who is it ---- */
+
+/* Whether both are of one process of the kernel; across an exec, too. */
+static bool same_pid(const struct process *a, const struct process *b)
+{
+    return a->pid == b->pid && a->pid_ns == b->pid_ns && a->start_ticks == b->start_ticks;
+}
+
+/* Whether the older segment belongs to the program that runs in the process now. */
+static bool same_image(const struct process *older, const struct process *newer)
+{
+    if (older->segment.info.identity == newer->segment.info.identity)
+        return true;
+    if (older->at_random_address != newer->at_random_address)
+        return false;
+    /* Without address randomisation an exec keeps the address, but not the mapping. */
+    return newer->watch.pid <= 0 || older->state != PROCESS_LIVE ||
+           proc_has_mapped(newer->watch.pid, older->segment.device, older->segment.inode) != 0;
+}
+
+/* Tells a further segment's threads apart; the same after a recovery. */
+static uint32_t serial_base(const struct process *process)
+{
+    uint64_t identity = process->segment.info.identity;
+    return process->primary ? 0 : (uint32_t)(((identity ^ identity >> 32) & 0x3ff) | 0x400) << 20;
+}
+
+/* An entry of the trace made before a recovery. -1: none. */
+static int64_t find_recorded(const struct intake *intake, const struct process *process)
+{
+    const struct annot_segment_info *info = &process->segment.info;
+    uint32_t count = intake->known ? trace_process_count(intake->options.trace) : 0;
+    int64_t other_image = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct trace_process *entry = trace_process_get(intake->options.trace, i);
+        if (entry->identity == info->identity)
+            return i;
+        if (entry->ns_pid == info->pid && entry->pid_ns == info->pid_ns &&
+            entry->end == PROCESS_RUNNING)
+            other_image = i;
+    }
+    return other_image;
+}
+
+/* Gives the process an ordinal; ends an older image of it. 0 or -errno. */
+static int identify(struct intake *intake, struct process *process)
+{
+    process->primary = true;
+    for (size_t i = intake->processes.count; i-- > 0;) {
+        struct process *older = intake->processes.items[i];
+        if (!same_pid(older, process))
+            continue;
+        if (same_image(older, process)) {
+            process->ordinal = older->ordinal;
+            process->primary = false;
+            return 0;
+        }
+        if (older->state == PROCESS_LIVE)
+            return intake_replace(intake, older);
+        break;
+    }
+    return 0;
+}
+
+static int enter(struct intake *intake, struct process *process)
+{
+    int error = identify(intake, process);
+    if (error != 0 || !process->primary)
+        return error;
+    int64_t ordinal = find_recorded(intake, process);
+    if (ordinal >= 0) { /* totals are counted anew from what the threads are known for */
+        struct trace_process *entry = trace_process(intake->options.trace, (uint32_t)ordinal);
+        process->primary = entry->identity == process->segment.info.identity;
+        process->ordinal = (uint32_t)ordinal;
+        if (process->primary) {
+            memset(entry->lost, 0, sizeof(entry->lost));
+            memset(entry->misuse, 0, sizeof(entry->misuse));
+            entry->event_count = 0;
+        }
+        return 0;
+    }
+    ordinal = trace_process_add(intake->options.trace);
+    if (ordinal < 0)
+        return (int)ordinal;
+    process->ordinal = (uint32_t)ordinal;
+    return 0;
+}
+
+/* ---- Whose child is it ---- */
+
+static bool is_parent(const struct process *child, const struct process *candidate)
+{
+    if (child->parent_identity != 0)
+        return candidate->segment.info.identity == child->parent_identity;
+    return candidate->pid == child->ppid && candidate->pid_ns == child->pid_ns &&
+           candidate->start_ticks <= child->start_ticks;
+}
+
+static void find_parent(struct intake *intake, struct process *child)
+{
+    for (size_t i = intake->processes.count; i-- > 0;) {
+        const struct process *candidate = intake->processes.items[i];
+        if (candidate->ordinal == child->ordinal || !is_parent(child, candidate))
+            continue;
+        struct trace_process *entry = trace_process(intake->options.trace, child->ordinal);
+        entry->parent = (int32_t)candidate->ordinal;
+        entry->revision++;
+        child->has_parent = true;
+        return;
+    }
+}
+
+/* A segment may be found before that of its parent. */
+static void find_parents(struct intake *intake)
+{
+    for (size_t i = 0; i < intake->processes.count; i++)
+        if (!intake->processes.items[i]->has_parent)
+            find_parent(intake, intake->processes.items[i]);
+}
+
+/* ---- Admission ---- */
+
+/* Threads of which the recording knows a part. */
+static int resume_threads(struct intake *intake, struct process *process)
+{
+    uint32_t base = process->drain->serial_base;
+    for (size_t i = 0; i < intake->known_count; i++) {
+        const struct intake_known *known = &intake->known[i];
+        const struct trace_thread *entry =
+            trace_thread_get(intake->options.trace, known->thread.ordinal);
+        if (!entry || entry->process != process->ordinal || (known->serial >> 20) != (base >> 20))
+            continue;
+        int error =
+            drain_resume_thread(process->drain, known->serial - base, &known->thread, &known->last);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static void watch(struct intake *intake, struct process *process)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = process};
+    process_watch_open(&process->watch, &process->segment.info);
+    if (process->watch.pidfd >= 0)
+        epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, process->watch.pidfd, &event);
+}
+
+static int start_drain(struct intake *intake, struct process *process)
+{
+    process->drain = drain_create(&process->segment, intake->options.trace, intake->options.clock,
+                                  process->ordinal);
+    if (!process->drain)
+        return -ENOMEM;
+    process->drain->sink = intake->options.sink;
+    process->drain->sink_context = intake->options.sink_context;
+    process->drain->serial_base = serial_base(process);
+    return intake->known ? resume_threads(intake, process) : 0;
+}
+
+/* A whole segment of this session. Takes the process over in any case. */
+static int admit(struct intake *intake, struct process *process)
+{
+    const struct annot_segment_info *info = &process->segment.info;
+    process->pid = info->pid;
+    process->ppid = info->ppid;
+    process->pid_ns = info->pid_ns;
+    process->start_ticks = info->start_time_ticks;
+    process->at_random_address = info->at_random_address;
+    process->parent_identity = info->parent_identity;
+    watch(intake, process);
+    int error = enter(intake, process);
+    if (error == 0)
+        error = start_drain(intake, process);
+    if (error == 0 && process->primary)
+        error = process_describe(process, intake->options.trace, intake->options.clock);
+    if (error == 0)
+        error = vec_push(&intake->processes, process);
+    if (error != 0) {
+        process_destroy(process);
+        return error;
+    }
+    find_parents(intake);
+    return 0;
+}
+
+static bool is_known(const struct intake *intake, const char *name, ino_t inode)
+{
+    for (size_t i = 0; i < intake->processes.count; i++) {
+        const struct process *process = intake->processes.items[i];
+        if (process->segment.inode == inode && strcmp(process->segment.name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int put_off(struct intake *intake, const char *name)
+{
+    struct intake_pending pending = {0};
+    memcpy(pending.name, name, strlen(name));
+    return vec_push(&intake->pending, pending);
+}
+
+/* A file that its maker left half made: nothing is in it. */
+static bool is_abandoned(const char *name)
+{
+    struct segment_name parsed;
+    struct proc_stat stat;
+    return segment_name_parse(name, &parsed) && parsed.pid_ns == proc_pid_namespace(0) &&
+           proc_stat(parsed.pid, &stat) != 0;
+}
+
+/* 0 or -errno; what is wrong with a file is no error of ours. */
+static int try_segment(struct intake *intake, const char *name)
+{
+    struct stat status;
+    if (fstatat(intake->options.directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        is_known(intake, name, status.st_ino) || intake->processes.count >= INTAKE_PROCESSES_MAX)
+        return 0;
+    struct process *process = calloc(1, sizeof(*process));
+    if (!process)
+        return -ENOMEM;
+    process->watch.pidfd = -1;
+    int error = segment_open(intake->options.directory->fd, name, &process->segment);
+    if (error == 0 && process->segment.info.session_id == intake->options.session_id)
+        return admit(intake, process);
+    if (error == 0)
+        segment_close(&process->segment);
+    free(process);
+    if (error == -EAGAIN && is_abandoned(name))
+        unlinkat(intake->options.directory->fd, name, 0);
+    else if (error == -EAGAIN)
+        return put_off(intake, name);
+    return error == -ENOMEM ? error : 0;
+}
+
+static int on_name(void *context, const char *name)
+{
+    struct intake *intake = context;
+    struct segment_name parsed;
+    if (segment_name_parse(name, &parsed))
+        return try_segment(intake, name);
+    if (intake->options.session_seen)
+        intake->options.session_seen(intake->options.sink_context, name);
+    return 0;
+}
+
+int intake_discover(struct intake *intake)
+{
+    size_t count = intake->pending.count;
+    int error = 0;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        struct intake_pending pending = intake->pending.items[i];
+        error = try_segment(intake, pending.name);
+    }
+    for (size_t i = count; i < intake->pending.count; i++)
+        intake->pending.items[i - count] = intake->pending.items[i];
+    intake->pending.count -= count;
+    return error != 0 ? error : discover_poll(&intake->discover, on_name, intake);
+}

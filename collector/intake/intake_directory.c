@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening the directory safely, changing the generation, and leaving no trace. */
+#include "intake_directory.h"
+
+#include "annot_barrier.h"
+#include "annot_wire.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WAKE_TRIES = 8 };
+
+static int open_at(struct directory *directory, const char *path)
+{
+    struct stat status;
+    size_t length = strlen(path);
+    if (length >= sizeof(directory->path))
+        return -ENAMETOOLONG;
+    memcpy(directory->path, path, length + 1);
+    if (mkdir(path, 0700) == 0)
+        directory->made = true;
+    else if (errno != EEXIST)
+        return -errno;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 0777) != 0700) {
+        close(fd);
+        return -EACCES;
+    }
+    directory->fd = fd;
+    return 0;
+}
+
+int directory_open(const char *path, struct directory *ret)
+{
+    char text[DIRECTORY_PATH_SIZE];
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    *ret = (struct directory){.fd = -1};
+    if (!path)
+        path = getenv(ANNOT_ENV_DIR);
+    if (path && *path)
+        return open_at(ret, path);
+    snprintf(text, sizeof(text), "/dev/shm/annot-%u", (unsigned)geteuid());
+    int error = open_at(ret, text);
+    ret->made = true;
+    if (error == 0 || error == -EACCES || !runtime || !*runtime)
+        return error;
+    if ((size_t)snprintf(text, sizeof(text), "%s/annot", runtime) >= sizeof(text))
+        return -ENAMETOOLONG;
+    error = open_at(ret, text);
+    ret->made = true;
+    return error;
+}
+
+void directory_close(struct directory *directory)
+{
+    if (directory->fd >= 0)
+        close(directory->fd);
+    directory->fd = -1;
+}
+
+/* The wake file, locked; a file that was unlinked meanwhile is left for the new one. */
+static int open_wake(const struct directory *directory, int flags)
+{
+    struct stat status;
+    for (int i = 0; i < WAKE_TRIES; i++) {
+        int fd = openat(directory->fd, ANNOT_WAKE_NAME,
+                        O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | flags, 0600);
+        if (fd < 0)
+            return -errno;
+        if (flock(fd, LOCK_EX) == 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+            status.st_uid == geteuid() && status.st_nlink > 0)
+            return fd;
+        close(fd);
+    }
+    return -EAGAIN;
+}
+
+/* A page that was never written whole is written now, so that it is no hole. */
+static int fill_wake(int fd)
+{
+    struct annot_wake wake = {0};
+    ssize_t got = pread(fd, &wake, sizeof(wake), 0);
+    if (got < 0)
+        return -errno;
+    if (got == sizeof(wake) && wake.magic == ANNOT_WAKE_MAGIC)
+        return wake.major == ANNOT_WIRE_MAJOR ? 0 : -EPROTONOSUPPORT;
+    if (got == sizeof(wake) && wake.magic != 0)
+        return -EBADMSG;
+    wake = (struct annot_wake){
+        .magic = ANNOT_WAKE_MAGIC, .major = ANNOT_WIRE_MAJOR, .minor = ANNOT_WIRE_MINOR};
+    return pwrite(fd, &wake, sizeof(wake), 0) == sizeof(wake) ? 0 : -ENOSPC;
+}
+
+int64_t directory_wake(struct directory *directory, bool live)
+{
+    int fd = open_wake(directory, O_CREAT);
+    if (fd < 0)
+        return fd;
+    int64_t result = fill_wake(fd);
+    struct annot_wake *wake = MAP_FAILED;
+    if (result == 0) {
+        wake = mmap(NULL, sizeof(*wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        result = wake == MAP_FAILED ? -errno : 0;
+    }
+    if (result == 0) {
+        uint64_t generation = wake->last_generation + 1;
+        wake->last_generation = generation;
+        /* Partner: the gate of each program, which takes the slow path when it differs. */
+        annot_store_release(&wake->generation, live ? generation : 0);
+        result = (int64_t)(generation & INT64_MAX);
+        munmap(wake, sizeof(*wake));
+    }
+    close(fd);
+    return result;
+}
+
+/* Whether one /proc/PID/maps has the inode. */
+static bool maps_have(const char *pid, dev_t device, ino_t inode)
+{
+    char path[64], line[512], wanted[64];
+    snprintf(path, sizeof(path), "/proc/%.20s/maps", pid);
+    snprintf(wanted, sizeof(wanted), " %02x:%02x %lu ", (unsigned)(device >> 8 & 0xfff),
+             (unsigned)(device & 0xff), (unsigned long)inode);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), file))
+        found = strstr(line, wanted) != NULL;
+    fclose(file);
+    return found;
+}
+
+static bool is_mapped(int fd)
+{
+    struct stat status;
+    DIR *proc = opendir("/proc");
+    if (!proc || fstat(fd, &status) != 0) {
+        if (proc)
+            closedir(proc);
+        return true;
+    }
+    bool found = false;
+    for (const struct dirent *entry; !found && (entry = readdir(proc));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            found = maps_have(entry->d_name, status.st_dev, status.st_ino);
+    closedir(proc);
+    return found;
+}
+
+/* Whether the wake page is all that is in the directory. */
+static bool is_bare(const struct directory *directory)
+{
+    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    bool bare = stream != NULL;
+    if (!stream && fd >= 0)
+        close(fd);
+    for (const struct dirent *entry; bare && (entry = readdir(stream));)
+        bare = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+               strcmp(entry->d_name, ANNOT_WAKE_NAME) == 0;
+    if (stream)
+        closedir(stream);
+    return bare;
+}
+
+int directory_remove_unused(struct directory *directory)
+{
+    if (!is_bare(directory))
+        return 0;
+    int fd = open_wake(directory, 0);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    int result = 0;
+    if (is_bare(directory) && !is_mapped(fd)) {
+        unlinkat(directory->fd, ANNOT_WAKE_NAME, 0);
+        result = !directory->made ? 1 : rmdir(directory->path) == 0 ? 1 : -errno;
+    }
+    close(fd);
+    return result;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The directory in which programs and collectors meet, and the wake page in it.
+ *
+ * $ANNOT_DIR, else /dev/shm/annot-UID, else $XDG_RUNTIME_DIR/annot: a directory, ours, mode 0700.
+ * The wake page holds the generation: nonzero while anybody records. It is changed under an
+ * exclusive lock of the file only. Thread-safety: one thread per object; collectors in other
+ * processes are kept apart by that lock. */
+#ifndef ANNOT_INTAKE_DIRECTORY_H
+#define ANNOT_INTAKE_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { DIRECTORY_PATH_SIZE = 4096 };
+
+struct directory {
+    int fd;
+    char path[DIRECTORY_PATH_SIZE];
+    bool made; /* by us, or the default place, which only annot uses: goes when it is empty */
+};
+
+/* `path` NULL: the default. Creates it if missing. -EACCES: not ours or not 0700;
+ * -ENAMETOOLONG; else -errno; on failure ret->path still names what was tried. */
+int directory_open(const char *path, struct directory *ret);
+void directory_close(struct directory *directory);
+
+/* A new generation, which is returned; 0 or more sessions live afterwards. `live` false: nobody
+ * records any more. -EPROTONOSUPPORT: the page is of another major version. */
+int64_t directory_wake(struct directory *directory, bool live);
+
+/* Removes wake page and directory if nobody uses them: no other file in it, no process that has
+ * the page mapped. 1 if removed, else 0 or -errno. */
+int directory_remove_unused(struct directory *directory);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by intake.c and intake_admit.c only. */
+#ifndef ANNOT_INTAKE_PRIVATE_H
+#define ANNOT_INTAKE_PRIVATE_H
+
+#include "discover.h"
+#include "intake.h"
+#include "intake_process.h"
+
+enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16 };
+
+struct intake_exit {
+    int pid, wait_status;
+    int64_t time_ns;
+};
+
+/* A file that is not complete yet. */
+struct intake_pending {
+    char name[SEGMENT_NAME_SIZE];
+};
+
+struct intake {
+    struct intake_options options;
+    struct discover discover;
+    int epoll_fd;
+    VEC(struct process *) processes;
+    VEC(struct intake_pending) pending;
+    VEC(struct intake_exit) exits; /* of children of the caller, the last ones */
+    const struct intake_known *known;
+    size_t known_count;
+    uint64_t shared_bytes, peak_bytes;
+};
+
+/* New names become processes; incomplete ones are tried again. 0 or -errno. */
+int intake_discover(struct intake *intake);
+
+/* The process was replaced by another program: its segment is emptied for good. */
+int intake_replace(struct intake *intake, struct process *process);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that takes part: its segment, how it is emptied, and how it ends.
+ *
+ * One object per segment; a further copy of the runtime in the same process makes a second object
+ * with the same ordinal. Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_PROCESS_H
+#define ANNOT_INTAKE_PROCESS_H
+
+#include "drain.h"
+#include "intake_directory.h"
+#include "process_watch.h"
+
+enum process_state {
+    PROCESS_LIVE,    /* its segment is being emptied                                    */
+    PROCESS_EMPTIED, /* ended or left; all is read, blocks wait until they are in the file */
+    PROCESS_GONE,    /* segment unlinked; only its exit status may still be missing     */
+};
+
+/* What one segment adds to the totals of its process. */
+struct process_share {
+    uint64_t lost[LOSS_COUNT], misuse[MISUSE_COUNT];
+    uint64_t event_count;
+};
+
+struct process {
+    enum process_state state;
+    struct segment segment;
+    struct drain *drain; /* NULL when gone */
+    struct process_watch watch;
+    uint32_t ordinal;           /* in the trace */
+    bool primary;               /* the first segment of its process */
+    struct process_share told;  /* in the trace's totals */
+    struct annot_shared shared; /* at the last look */
+    uint64_t shared_bytes;      /* memory held, at the last look */
+    bool status_known;
+    bool orderly;
+    uint64_t parent_identity, start_ticks, at_random_address, pid_ns;
+    int32_t pid, ppid; /* in its own namespace */
+    bool has_parent;   /* in the trace */
+    int64_t end_ns;    /* when its end was seen */
+};
+
+/* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */
+int process_describe(struct process *process, struct trace *trace, struct clock_map *clock);
+
+/* Reads what the segment tells of the whole process: losses, name, peak. 0 or -ENOMEM. */
+int process_publish(struct process *process, struct trace *trace,
+                    const struct directory *directory);
+
+/* Whether the program was replaced by exec: its mapping is gone although it lives. */
+bool process_was_replaced(const struct process *process);
+
+/* Takes blocks and records of threads that died without a word back. */
+void process_reclaim_threads(struct process *process);
+
+/* Notes the end in the trace. `wait_status` only if status_known. */
+void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns);
+void process_end_exec(struct process *process, struct trace *trace, int64_t end_ns);
+
+/* Unlinks and unmaps the segment. */
+void process_remove_segment(struct process *process, const struct directory *directory);
+void process_destroy(struct process *process);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Watches one process until it ends, and finds out how. Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_PROCESS_WATCH_H
+#define ANNOT_INTAKE_PROCESS_WATCH_H
+
+#include "annot_wire.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct process_watch {
+    pid_t pid;  /* in our namespace; 0: gone before it could be watched */
+    int pidfd;  /* -1: none; readable when the process has ended */
+    bool ended; /* all its threads are gone */
+};
+
+/* Finds the process of a segment and begins to watch it. Never fails: what cannot be found has
+ * ended. */
+void process_watch_open(struct process_watch *watch, const struct annot_segment_info *info);
+void process_watch_close(struct process_watch *watch);
+
+/* Whether it has ended by now. */
+bool process_watch_poll(struct process_watch *watch);
+
+/* Its wait status: 1; 0 if it is not known (yet: a zombie's parent may still tell, or the kernel
+ * is older than 6.15). After its end only. */
+int process_watch_status(const struct process_watch *watch, int *ret_wait_status);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* The collector's side of one segment: maps it, believes nothing, and does every access to it.
+ *
+ * The geometry is checked once and copied; later reads of block headers, strings and counters go
+ * into private memory before anybody looks at them. The process may write, shrink or delete the
+ * file at any time. A call that meets missing memory returns -EFAULT, one that meets nonsense
+ * -EBADMSG; both mean that the segment should be given up. Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_SEGMENT_H
+#define ANNOT_INTAKE_SEGMENT_H
+
+#include "annot_wire.h"
+#include "guard.h"
+#include "vec.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { SEGMENT_NAME_SIZE = 64 };
+
+struct segment {
+    struct guard_range range; /* the mapping */
+    struct annot_segment_info info;
+    char name[SEGMENT_NAME_SIZE]; /* in the directory */
+    dev_t device;
+    ino_t inode;
+};
+
+/* What PID-NS-HASH.segment says. */
+struct segment_name {
+    int32_t pid;
+    uint64_t pid_ns, identity;
+};
+
+/* Whether it is the name of a segment. */
+bool segment_name_parse(const char *name, struct segment_name *ret_parsed);
+
+/* Maps the file `name` of the directory. -EAGAIN: not complete yet; -EPROTONOSUPPORT: another
+ * major version; -EBADMSG: not believable; -EPERM: not ours; else -errno. The caller closes it
+ * after success only. */
+int segment_open(int directory_fd, const char *name, struct segment *ret_segment);
+
+/* The same over memory that the caller keeps; for tests and fuzzers. */
+int segment_attach(struct segment *segment, void *address, size_t size);
+void segment_close(struct segment *segment);
+
+/* A block that is not free. */
+struct segment_block {
+    uint32_t index, state; /* enum annot_block_state */
+    uint32_t serial, sequence, committed;
+};
+
+typedef VEC(struct segment_block) segment_blocks;
+
+/* Appends all blocks that are RELEASED and, if wanted, those that are CLAIMED. -ENOMEM. */
+int segment_scan(const struct segment *segment, bool claimed, segment_blocks *blocks);
+
+/* Header, and the records from `begin` to what is committed now, at their own places. */
+struct segment_block_copy {
+    struct annot_block header;
+    uint8_t records[ANNOT_BLOCK_DATA_SIZE];
+};
+
+/* The end of the records, or -EFAULT, -EBADMSG. */
+int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t begin,
+                       struct segment_block_copy *ret_copy);
+
+/* RELEASED -> FREE, and onto the free list; the last one will be used first. */
+int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, size_t count);
+
+/* CLAIMED -> RELEASED for a thread that died. 1, or 0 if it was not CLAIMED. */
+int segment_release_block(const struct segment *segment, uint32_t index);
+
+/* Without the live stack. 0 or -EFAULT. */
+int segment_read_thread(const struct segment *segment, uint32_t index,
+                        struct annot_thread *ret_thread);
+/* USED -> FREE if the record still is that of `serial`. */
+int segment_free_thread(const struct segment *segment, uint32_t index, uint32_t serial);
+
+int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared);
+
+/* Stores the time of this visit; see annot_control.heartbeat. */
+int segment_heartbeat(const struct segment *segment, uint64_t time);
+
+/* A published string. 1; 0 if it is not published; -EBADMSG if it cannot be one. `bytes` has room
+ * for ANNOT_STRING_MAX. */
+int segment_read_string(const struct segment *segment, uint32_t id, struct annot_string *ret_string,
+                        char *bytes);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* A session file is one write of two pages, so it is no hole; a reader that meets a short file
+ * comes back later. */
+#include "session_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { YOUNG_SECONDS = 2 };
+
+uint64_t session_id_random(void)
+{
+    uint64_t id = 0;
+    if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id) || id == 0) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        id = (uint64_t)now.tv_nsec << 32 | (uint32_t)getpid();
+    }
+    return id;
+}
+
+bool session_name_parse(const char *name, uint64_t *ret_id)
+{
+    size_t prefix = strlen(ANNOT_SESSION_PREFIX);
+    char *end;
+    if (strncmp(name, ANNOT_SESSION_PREFIX, prefix) != 0 || strlen(name) != prefix + 16)
+        return false;
+    *ret_id = strtoull(name + prefix, &end, 16);
+    return *end == 0 && *ret_id != 0;
+}
+
+int session_file_create(const struct directory *directory, const struct annot_session *session,
+                        struct session_file *ret_file)
+{
+    *ret_file = (struct session_file){.fd = -1, .id = session->id};
+    snprintf(ret_file->name, sizeof(ret_file->name), ANNOT_SESSION_PREFIX "%016" PRIx64,
+             session->id);
+    int fd = openat(directory->fd, ret_file->name,
+                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = flock(fd, LOCK_EX) != 0 ? -errno : 0; /* others hold it for an instant */
+    if (error == 0) {
+        ssize_t written = pwrite(fd, session, sizeof(*session), 0);
+        error = written < 0 ? -errno : written != sizeof(*session) ? -ENOSPC : 0;
+    }
+    if (error != 0) {
+        unlinkat(directory->fd, ret_file->name, 0);
+        close(fd);
+        return error;
+    }
+    ret_file->fd = fd;
+    return 0;
+}
+
+static int read_session(int fd, struct annot_session *session)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
+        return -EBADMSG;
+    ssize_t got = pread(fd, session, sizeof(*session), 0);
+    if (got < 0)
+        return -errno;
+    if (got != sizeof(*session))
+        return -EAGAIN;
+    if (session->magic != ANNOT_SESSION_MAGIC || session->id == 0)
+        return -EBADMSG;
+    session->recording_path[sizeof(session->recording_path) - 1] = 0;
+    return session->major == ANNOT_WIRE_MAJOR ? 0 : -EPROTONOSUPPORT;
+}
+
+int session_file_take(const struct directory *directory, const char *name,
+                      struct session_file *ret_file, struct annot_session *ret_session)
+{
+    *ret_file = (struct session_file){.fd = -1};
+    if (!session_name_parse(name, &ret_file->id))
+        return -EINVAL;
+    memcpy(ret_file->name, name, strlen(name) + 1);
+    int fd = openat(directory->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    struct stat status;
+    if (fstat(fd, &status) != 0 || status.st_nlink == 0) {
+        close(fd);
+        return -ENOENT;
+    }
+    ret_file->fd = fd;
+    int error = read_session(fd, ret_session);
+    if (error == 0 && ret_session->id != ret_file->id)
+        error = -EBADMSG;
+    if (error != -EAGAIN)
+        return error;
+    if (time(NULL) - status.st_mtime > YOUNG_SECONDS)
+        return -EBADMSG;
+    close(fd); /* being written right now */
+    ret_file->fd = -1;
+    return -EWOULDBLOCK;
+}
+
+int session_file_peek(const struct directory *directory, const char *name,
+                      struct annot_session *ret_session)
+{
+    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int error = read_session(fd, ret_session);
+    close(fd);
+    return error;
+}
+
+int session_file_refusals(const struct session_file *file,
+                          struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS])
+{
+    size_t size = ANNOT_REFUSAL_SLOTS * sizeof(slots[0]);
+    ssize_t got = pread(file->fd, slots, size, offsetof(struct annot_session, refusals));
+    return got < 0 ? -errno : (size_t)got == size ? 0 : -EBADMSG;
+}
+
+void session_file_remove(const struct directory *directory, struct session_file *file)
+{
+    if (file->fd < 0)
+        return;
+    unlinkat(directory->fd, file->name, 0);
+    close(file->fd);
+    file->fd = -1;
+}
+
+int session_count_live(const struct directory *directory, uint64_t own_id)
+{
+    int count = 0;
+    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!stream) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    for (const struct dirent *entry; (entry = readdir(stream));) {
+        uint64_t id;
+        if (!session_name_parse(entry->d_name, &id) || id == own_id)
+            continue;
+        int session = openat(directory->fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (session >= 0 && flock(session, LOCK_SH | LOCK_NB) != 0)
+            count++;
+        if (session >= 0)
+            close(session);
+    }
+    closedir(stream);
+    return count;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The session file: how a collector says that it is there, and how others know that it is not.
+ *
+ * Its collector holds an exclusive lock of it for life; a session whose lock can be had is stale.
+ * Thread-safety: one thread per object. */
+#ifndef ANNOT_INTAKE_SESSION_FILE_H
+#define ANNOT_INTAKE_SESSION_FILE_H
+
+#include "annot_wire.h"
+#include "intake_directory.h"
+
+enum { SESSION_NAME_SIZE = 32 };
+
+struct session_file {
+    int fd; /* -1: none; else locked */
+    char name[SESSION_NAME_SIZE];
+    uint64_t id;
+};
+
+/* A nonzero random number. */
+uint64_t session_id_random(void);
+
+/* Whether it is the name of a session file. */
+bool session_name_parse(const char *name, uint64_t *ret_id);
+
+/* Writes and locks the file of `session` (its id names it). 0 or -errno. */
+int session_file_create(const struct directory *directory, const struct annot_session *session,
+                        struct session_file *ret_file);
+
+/* Takes over a session if its collector is gone. 0; -EWOULDBLOCK: it lives; -EBADMSG: not a
+ * session file (fd is held, so that it can be removed); -EPROTONOSUPPORT; else -errno. */
+int session_file_take(const struct directory *directory, const char *name,
+                      struct session_file *ret_file, struct annot_session *ret_session);
+
+/* Reads somebody's session. 0, -EAGAIN: not complete yet, or -errno. */
+int session_file_peek(const struct directory *directory, const char *name,
+                      struct annot_session *ret_session);
+
+/* Changed later: the refusals that programs left. 0 or -errno. */
+int session_file_refusals(const struct session_file *file,
+                          struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS]);
+
+/* Removes the file and gives up the lock. */
+void session_file_remove(const struct directory *directory, struct session_file *file);
+
+/* How many sessions of others live. */
+int session_count_live(const struct directory *directory, uint64_t own_id);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot record`: runs a command under a collector and is otherwise not there.
+ *
+ * One thread: it waits for the collector's descriptor, for signals, and for the collector's
+ * timeout. Exit status: the command's; 125 annot failed, 126 not executable, 127 not found. */
+#include "child.h"
+#include "cmd.h"
+#include "collector.h"
+#include "status_line.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STATUS_FAILED = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+struct record_values {
+    const char *output;
+    bool force;
+    int64_t delay_ns, duration_ns;
+    uint64_t pool_bytes;
+};
+
+struct record {
+    const struct record_values *values;
+    struct child child;
+    struct collector *collector;
+    struct status_line line;
+    char output[PATH_MAX];
+    char command[4096];
+    int64_t gate_ns, end_ns; /* 0: none */
+    bool finished, failed;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* CMD-YYYYmmdd-HHMMSS.annot, with a number if that exists. */
+static void choose_output(struct record *record, const char *command)
+{
+    char stem[128], stamp[32];
+    const char *base = strrchr(command, '/');
+    time_t now = time(NULL);
+    struct tm local;
+    size_t length = 0;
+    for (base = base ? base + 1 : command; *base && length < 64; base++) {
+        bool plain = isalnum((unsigned char)*base) || strchr("_+.-", *base);
+        stem[length] = plain ? *base : '_';
+        length++;
+    }
+    stem[length] = 0;
+    if (length == 0 || stem[0] == '-' || stem[0] == '.')
+        stem[0] = '_';
+    localtime_r(&now, &local);
+    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+    snprintf(record->output, sizeof(record->output), "%s-%s.annot", stem, stamp);
+    for (int i = 2; access(record->output, F_OK) == 0 && i < 1000; i++)
+        snprintf(record->output, sizeof(record->output), "%s-%s-%d.annot", stem, stamp, i);
+}
+
+static void join_command(struct record *record, char **argv)
+{
+    size_t used = 0;
+    for (; *argv && used + 1 < sizeof(record->command); argv++) {
+        if (used > 0)
+            record->command[used++] = ' ';
+        cmd_quote(*argv, record->command + used, sizeof(record->command) - used);
+        used += strlen(record->command + used);
+    }
+}
+
+static int fail_command(const char *command, int error)
+{
+    if (error == -ENOENT)
+        return cmd_fail(STATUS_NOT_FOUND, "%s: command not found\n%s", command,
+                        strchr(command, '/') ? "is the path right?"
+                                             : "is it installed and in PATH? For a file here, say "
+                                               "./NAME");
+    if (error == -EISDIR)
+        return cmd_fail(STATUS_NOT_EXECUTABLE, "%s: is a directory\nname a program", command);
+    return cmd_fail(STATUS_NOT_EXECUTABLE,
+                    "%s: cannot be executed: %s\n\"chmod +x\" makes a "
+                    "script executable, or name its interpreter",
+                    command, strerror(-error));
+}
+
+static int begin(struct record *record)
+{
+    struct collector_error error;
+    struct collector_options options = {
+        .output = record->output,
+        .overwrite = record->values->force,
+        .command = record->command,
+        .version = ANNOT_VERSION,
+        .pool_bytes = record->values->pool_bytes,
+        .paused = record->values->delay_ns > 0,
+    };
+    int code = collector_create(&options, &record->collector, &error);
+    if (code != 0)
+        return cmd_fail(STATUS_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
+    return 0;
+}
+
+/* Completes the recording; the command may still run. */
+static void finish(struct record *record)
+{
+    if (record->finished)
+        return;
+    record->finished = true;
+    status_line_clear(&record->line);
+    int error = collector_finish(record->collector);
+    if (error != 0 && !record->failed)
+        cmd_note("cannot complete %s: %s\nit is readable up to its last whole part", record->output,
+                 strerror(-error));
+    status_line_summary(record->collector, record->output);
+}
+
+static void on_ended(void *context, pid_t pid, int wait_status)
+{
+    struct record *record = context;
+    if (!record->finished)
+        collector_note_exit(record->collector, pid, wait_status);
+}
+
+static void step(struct record *record)
+{
+    if (record->finished)
+        return;
+    int64_t now = now_ns();
+    if (record->gate_ns != 0 && now >= record->gate_ns) {
+        record->gate_ns = 0;
+        collector_open_gate(record->collector);
+    }
+    int error = record->failed ? 0 : collector_step(record->collector);
+    if (error != 0) {
+        record->failed = true;
+        status_line_clear(&record->line);
+        cmd_note("cannot write %s: %s\nthe recording ends here and is readable up to its last "
+                 "whole part; the command goes on",
+                 record->output, strerror(-error));
+    }
+    if (record->end_ns != 0 && now >= record->end_ns)
+        finish(record);
+    else
+        status_line_update(&record->line, record->collector);
+}
+
+static int timeout_ms(const struct record *record)
+{
+    if (record->finished)
+        return -1;
+    int64_t timeout = collector_timeout_ms(record->collector), now = now_ns();
+    const int64_t deadlines[] = {record->gate_ns, record->end_ns};
+    for (int i = 0; i < 2; i++) {
+        int64_t rest = (deadlines[i] - now + 999999) / 1000000;
+        if (deadlines[i] != 0 && rest < timeout)
+            timeout = rest > 0 ? rest : 0;
+    }
+    return (int)timeout;
+}
+
+static void run(struct record *record)
+{
+    while (!record->child.ended) {
+        struct pollfd fds[] = {
+            {.fd = record->child.signal_fd, .events = POLLIN},
+            {.fd = record->finished ? -1 : collector_fd(record->collector), .events = POLLIN},
+        };
+        poll(fds, 2, timeout_ms(record));
+        step(record);
+        child_handle_signals(&record->child, on_ended, record);
+    }
+    if (!record->finished)
+        collector_note_command(record->collector, record->child.wait_status);
+    finish(record);
+}
+
+static int run_record(const struct cmd_call *call)
+{
+    struct record *record = calloc(1, sizeof(*record));
+    char **argv = call->operands;
+    int status = STATUS_FAILED;
+    if (!record)
+        return cmd_fail(STATUS_FAILED, "out of memory");
+    record->values = call->values;
+    int error = child_check(argv[0]);
+    if (error != 0) {
+        free(record);
+        return fail_command(argv[0], error);
+    }
+    if (record->values->output)
+        snprintf(record->output, sizeof(record->output), "%s", record->values->output);
+    else
+        choose_output(record, argv[0]);
+    join_command(record, argv);
+    if (child_prepare(&record->child) != 0)
+        status = cmd_fail(STATUS_FAILED, "cannot watch for signals");
+    else
+        status = begin(record);
+    if (status == 0) {
+        int64_t now = now_ns(), delay = record->values->delay_ns;
+        record->gate_ns = delay > 0 ? now + delay : 0;
+        record->end_ns =
+            record->values->duration_ns > 0 ? now + delay + record->values->duration_ns : 0;
+        status_line_begin(&record->line);
+        error = child_start(&record->child, argv, "ANNOT_SESSION",
+                            collector_session_text(record->collector));
+        if (error != 0) {
+            status = fail_command(argv[0], error);
+            unlink(record->output);
+        } else {
+            run(record);
+            status = -1;
+        }
+    }
+    child_restore(&record->child);
+    collector_destroy(record->collector);
+    if (status == -1)
+        status = child_mimic(&record->child);
+    free(record);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {"output", 'o', OPTION_TEXT, offsetof(struct record_values, output), "FILE",
+     "the recording; default CMD-YYYYmmdd-HHMMSS.annot here", NULL},
+    {"force", 'f', OPTION_FLAG, offsetof(struct record_values, force), NULL,
+     "overwrite FILE if it exists", NULL},
+    {"delay", 0, OPTION_TIME, offsetof(struct record_values, delay_ns), "TIME",
+     "begin to record so long after the start", NULL},
+    {"duration", 0, OPTION_TIME, offsetof(struct record_values, duration_ns), "TIME",
+     "record for so long; the command goes on", NULL},
+    {"pool-size", 0, OPTION_SIZE, offsetof(struct record_values, pool_bytes), "SIZE",
+     "buffer of each process (default 16M)", NULL},
+    {0},
+};
+
+const struct cmd cmd_record = {
+    .name = "record",
+    .summary = "run a command and record its annotations",
+    .usage = "[OPTIONS] -- COMMAND [ARGUMENT...]",
+    .details = "The exit status is the command's. annot's own failures: 125; 126 if the command "
+               "cannot\nbe executed, 127 if it is not found.\n",
+    .options = options,
+    .values_size = sizeof(struct record_values),
+    .operands_min = 1,
+    .operands_max = -1,
+    .command_follows = true,
+    .misuse_status = STATUS_FAILED,
+    .run = run_record,
+};
