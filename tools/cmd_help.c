@@ -27,20 +27,32 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
+/* "path|name" as "path, name". */
+static void list_words(const char *words, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (; *words && used + 3 < size; words++) {
+        buffer[used++] = *words == '|' ? ',' : *words;
+        if (*words == '|')
+            buffer[used++] = ' ';
+    }
+    buffer[used] = '\0';
+}
+
 static void print_option(const struct option_spec *spec)
 {
-    char left[160], text[512];
-    bool has_value = spec->kind != OPTION_FLAG;
-    const char *dash = spec->letter ? "-" : " ";
-    char comma = spec->letter ? ',' : ' ';
-    const char *value = spec->kind == OPTION_CHOICE ? "WORD" : spec->value_name;
-    int used =
-        snprintf(left, sizeof(left), "  %s%c%c --%s%s%s", dash, spec->letter ? spec->letter : ' ',
-                 comma, spec->name, has_value ? " " : "", has_value ? value : "");
-    snprintf(
-        text, sizeof(text), "%s%s%s%s%s%s", spec->help, spec->kind == OPTION_CHOICE ? ": " : "",
-        spec->kind == OPTION_CHOICE ? spec->value_name : "", spec->fallback ? " (default " : "",
-        spec->fallback ? spec->fallback : "", spec->fallback ? ")" : "");
+    char left[160], choices[256] = "", text[512];
+    const char *value = spec->kind == OPTION_FLAG     ? ""
+                        : spec->kind == OPTION_CHOICE ? "WORD"
+                                                      : spec->value_name;
+    if (spec->kind == OPTION_CHOICE)
+        list_words(spec->value_name, choices, sizeof(choices));
+    int used = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
+                        spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
+                        value[0] ? " " : "", value);
+    snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, choices[0] ? ": " : "", choices,
+             spec->fallback ? " (default " : "", spec->fallback ? spec->fallback : "",
+             spec->fallback ? ")" : "");
     if (used > HELP_COLUMN - 2)
         printf("%s\n%*s", left, HELP_COLUMN, "");
     else

@@ -16,17 +16,23 @@ struct info_values {
     uint64_t limit;
 };
 
+static void count_batch(const struct event_batch *batch, struct info_counts *counts)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct event *event = &batch->events[i];
+        counts->by_kind[event->kind < EVENT_KIND_COUNT ? event->kind : 0]++;
+        if (event->kind == EVENT_LOST)
+            counts->lost[event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT] +=
+                event->value.uint64;
+    }
+}
+
 static int count_records(struct store_reader *reader, struct info_counts *ret_counts)
 {
     struct event_batch batch;
     int rc;
-    while ((rc = store_reader_next(reader, &batch)) > 0) {
-        for (uint32_t i = 0; i < batch.count; i++) {
-            uint8_t kind = batch.events[i].kind;
-            ret_counts->by_kind[kind < EVENT_KIND_COUNT ? kind : 0]++;
-        }
-        ret_counts->batch_count++;
-    }
+    while ((rc = store_reader_next(reader, &batch)) > 0)
+        count_batch(&batch, ret_counts);
     return rc;
 }
 
@@ -37,7 +43,7 @@ static int run_info(const struct cmd_call *call)
     struct store_reader *reader = recording_open(path);
     if (!reader)
         return CMD_FAILED;
-    struct info_counts counts = {{0}, 0};
+    struct info_counts counts = {{0}, {0}};
     int rc = count_records(reader, &counts);
     if (rc < 0)
         recording_fail(path, rc);
@@ -50,8 +56,8 @@ static int run_info(const struct cmd_call *call)
     };
     info_print_facts(&options, reader, &counts);
     info_print_records(&options, &counts);
-    info_print_damage(reader);
-    info_print_losses(&options);
+    info_print_damage(&options, reader, &counts);
+    info_print_losses(&options, &counts);
     info_print_refusals(&options);
     int printed = info_print_processes(&options);
     if (printed == 0)
@@ -75,7 +81,8 @@ const struct cmd cmd_info = {
     .usage = "[OPTIONS] FILE",
     .details = "times are seconds from the start of the recording\n\n"
                "exit status: 0; 1 if the recording could not be read or is damaged (what is whole "
-               "is shown); 2 wrong command line\n",
+               "is\n"
+               "shown); 2 wrong command line\n",
     .options = info_options,
     .values_size = sizeof(struct info_values),
     .operands_min = 1,

@@ -4,6 +4,7 @@
  * The header says what there was and what is missing; then one table per kind of entry
  * (report_table.c). A recording that is damaged is shown as far as it is whole, with exit 1. */
 #include "cmd.h"
+#include "loss_sums.h"
 #include "number_text.h"
 #include "recording.h"
 #include "report_table.h"
@@ -45,48 +46,19 @@ static unsigned word_index(const char *words, const char *word)
     return 0;
 }
 
-/* Losses by cause, of all processes. */
-static uint64_t print_losses(const struct trace *trace)
-{
-    uint64_t causes[LOSS_COUNT] = {0}, total = 0;
-    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
-        for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
-            causes[cause] += trace_process_get(trace, i)->lost[cause];
-    }
-    for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
-        total += causes[cause];
-    char text[NUMBER_TEXT_SIZE];
-    printf("%s", total ? "" : "none");
-    const char *separator = "";
-    for (unsigned cause = 0; cause < LOSS_COUNT; cause++) {
-        if (!causes[cause])
-            continue;
-        printf("%s%s %s", separator, number_count(causes[cause], text),
-               loss_name((enum loss)cause));
-        separator = ", ";
-    }
-    printf("\n");
-    return total;
-}
-
-static uint64_t thread_time_ns(const struct trace *trace)
+static uint64_t event_sum(const struct range_totals *totals)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
-        const struct trace_thread *thread = trace_thread_get(trace, i);
-        if (thread->last_ns > thread->first_ns)
-            sum += (uint64_t)(thread->last_ns - thread->first_ns);
-    }
+    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+        sum += kind == EVENT_LOST ? 0 : totals->event_count[kind];
     return sum;
 }
 
 static void print_header(const struct trace *trace, const struct range_totals *totals,
                          const char *path)
 {
-    char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE];
-    uint64_t events = 0, covered = totals->covered_ns, threads_ns = thread_time_ns(trace);
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
-        events += kind == EVENT_LOST ? 0 : totals->event_count[kind];
+    char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE], d[NUMBER_TEXT_SIZE];
+    uint64_t covered = totals->covered_ns;
     const struct trace_session *session = trace_session_get(trace);
     printf("recording  ");
     term_print(path);
@@ -99,17 +71,37 @@ static void print_header(const struct trace *trace, const struct range_totals *t
            trace_process_count(trace) == 1 ? "process" : "processes",
            number_count(trace_thread_count(trace), c),
            trace_thread_count(trace) == 1 ? "thread" : "threads",
-           number_count(events, (char[NUMBER_TEXT_SIZE]){0}));
+           number_count(event_sum(totals), d));
     printf("in ranges  %s of %s thread time (%s)\n", number_time_plain(covered, a),
-           number_time_plain(threads_ns, b), number_percent(covered, threads_ns, c));
-    printf("lost       ");
-    print_losses(trace);
+           number_time_plain(totals->thread_ns, b), number_percent(covered, totals->thread_ns, c));
+    uint64_t lost[LOSS_COUNT];
+    bool any = loss_sums(trace, totals->lost, lost) > 0;
+    printf(any ? "lost       " : "lost       nothing\n");
+    if (any)
+        loss_print(lost);
+}
+
+static void print_damage(const struct store_reader *reader, const struct trace *trace,
+                         const struct range_totals *totals)
+{
+    char text[NUMBER_TEXT_SIZE];
+    uint32_t parts = store_reader_damage_count(reader);
+    uint64_t missing = loss_of_damage(reader, trace, event_sum(totals));
+    if (!parts)
+        return;
+    printf("damage     %u %s", parts, parts == 1 ? "part" : "parts");
+    if (missing)
+        printf(": %s records are not in the numbers below", number_count(missing, text));
+    printf("\n");
 }
 
 /* What the limits left out, and what the numbers can't show. */
 static void print_remarks(const struct range_totals *totals)
 {
     char text[NUMBER_TEXT_SIZE];
+    if (event_sum(totals) == 0)
+        printf("\nThere are no events: the program is not annotated, or its annotations were "
+               "off.\n");
     if (totals->lost_outside)
         printf("\n%s records were lost outside any range that was open before and after.\n",
                number_count(totals->lost_outside, text));
@@ -138,9 +130,10 @@ static int read_all(struct store_reader *reader, struct range_stats *stats)
     return rc < 0 ? rc : range_stats_finish(stats);
 }
 
-static int print_report(const struct cmd_call *call, const struct trace *trace,
+static int print_report(const struct cmd_call *call, struct store_reader *reader,
                         const struct range_stats *stats)
 {
+    const struct trace *trace = store_reader_trace(reader);
     const struct report_values *values = call->values;
     unsigned width = term_width(STDOUT_FILENO);
     struct report_table_options options = {
@@ -153,6 +146,7 @@ static int print_report(const struct cmd_call *call, const struct trace *trace,
         .color = term_color(STDOUT_FILENO),
     };
     print_header(trace, range_stats_totals(stats), call->operands[0]);
+    print_damage(reader, trace, range_stats_totals(stats));
     int rc = report_table_print(&options);
     print_remarks(range_stats_totals(stats));
     return rc;
@@ -177,7 +171,7 @@ static int run_report(const struct cmd_call *call)
     }
     int rc = read_all(reader, stats);
     if (rc == 0)
-        rc = print_report(call, trace, stats);
+        rc = print_report(call, reader, stats);
     if (rc < 0)
         recording_fail(path, rc);
     else if (recording_note_damage(reader, path) == 0)

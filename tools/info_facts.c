@@ -2,6 +2,7 @@
 /* `annot info`: the file, the session, counts by kind, damage, refusals. */
 #include "info_parts.h"
 
+#include "loss_sums.h"
 #include "number_text.h"
 #include "term.h"
 
@@ -118,17 +119,23 @@ void info_print_records(const struct info_options *options, const struct info_co
     }
 }
 
-void info_print_damage(const struct store_reader *reader)
+void info_print_damage(const struct info_options *options, const struct store_reader *reader,
+                       const struct info_counts *counts)
 {
+    uint64_t missing = loss_of_damage(reader, options->trace, sum_of(counts));
     uint32_t count = store_reader_damage_count(reader);
     char text[NUMBER_TEXT_SIZE];
     if (!count)
         return;
     printf("\ndamage     %u %s; all else was read\n", count, count == 1 ? "part" : "parts");
+    if (missing)
+        printf("  %s records were recorded and could not be read\n", number_count(missing, text));
     for (uint32_t i = 0; i < count; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        printf("  at %llu, %s: %s\n", (unsigned long long)damage->offset,
-               number_size(damage->length, text), damage->reason);
+        printf("  at byte %llu: ", (unsigned long long)damage->offset);
+        if (damage->length)
+            printf("%s, ", number_size(damage->length, text));
+        printf("%s\n", damage->reason);
     }
 }
 
@@ -138,7 +145,8 @@ void info_print_refusals(const struct info_options *options)
     char text[NUMBER_TEXT_SIZE];
     if (!count)
         return;
-    printf("\nrefused    %s that wanted to take part and could not\n", number_count(count, text));
+    printf("\nrefused    %s %s could not take part\n", number_count(count, text),
+           count == 1 ? "process" : "processes");
     for (uint32_t i = 0; i < count; i++) {
         const struct trace_refusal *refusal = trace_refusal_get(options->trace, i);
         printf("  pid %d (", refusal->pid);

@@ -2,6 +2,7 @@
 /* `annot info`: what was lost, by cause, and which calls did nothing by contract. */
 #include "info_parts.h"
 
+#include "loss_sums.h"
 #include "number_text.h"
 #include "term.h"
 
@@ -17,19 +18,6 @@ static uint64_t sum_of(const uint64_t *numbers, unsigned count)
     return sum;
 }
 
-static void print_causes(const uint64_t *lost)
-{
-    char text[NUMBER_TEXT_SIZE];
-    const char *separator = "";
-    for (unsigned cause = 0; cause < LOSS_COUNT; cause++) {
-        if (!lost[cause])
-            continue;
-        printf("%s%s %s", separator, number_count(lost[cause], text), loss_name((enum loss)cause));
-        separator = ", ";
-    }
-    printf("\n");
-}
-
 static void print_threads_of(const struct trace *trace, uint32_t process)
 {
     char label[LABEL_SIZE];
@@ -41,7 +29,7 @@ static void print_threads_of(const struct trace *trace, uint32_t process)
         printf("    thread %d (", thread->tid);
         term_print(label);
         printf("): ");
-        print_causes(thread->lost);
+        loss_print(thread->lost);
     }
 }
 
@@ -68,20 +56,16 @@ static void print_misuse(const struct trace *trace)
     }
 }
 
-void info_print_losses(const struct info_options *options)
+void info_print_losses(const struct info_options *options, const struct info_counts *counts)
 {
     const struct trace *trace = options->trace;
-    uint64_t total[LOSS_COUNT] = {0};
+    uint64_t total[LOSS_COUNT];
     char label[LABEL_SIZE], text[NUMBER_TEXT_SIZE];
-    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
-        for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
-            total[cause] += trace_process_get(trace, i)->lost[cause];
-    }
-    uint64_t sum = sum_of(total, LOSS_COUNT);
+    uint64_t sum = loss_sums(trace, counts->lost, total);
     printf("\nlost       %s", sum ? number_count(sum, text) : "nothing\n");
     if (sum) {
         printf(" records: ");
-        print_causes(total);
+        loss_print(total);
     }
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {
         const struct trace_process *process = trace_process_get(trace, i);
@@ -91,7 +75,7 @@ void info_print_losses(const struct info_options *options)
         printf("  process %d (", process->pid);
         term_print(label);
         printf("): ");
-        print_causes(process->lost);
+        loss_print(process->lost);
         print_threads_of(trace, i);
     }
     print_misuse(trace);

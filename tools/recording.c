@@ -118,8 +118,8 @@ uint32_t recording_note_damage(const struct store_reader *reader, const char *pa
     uint32_t count = store_reader_damage_count(reader);
     for (uint32_t i = 0; i < count && i < DAMAGE_SHOWN; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        cmd_note("%s is damaged: %s (%llu bytes at offset %llu)", path, damage->reason,
-                 (unsigned long long)damage->length, (unsigned long long)damage->offset);
+        cmd_note("%s is damaged at byte %llu: %s", path, (unsigned long long)damage->offset,
+                 damage->reason);
     }
     if (count > DAMAGE_SHOWN)
         cmd_note("%s: %u more damaged parts", path, count - DAMAGE_SHOWN);

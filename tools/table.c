@@ -22,6 +22,12 @@ struct table {
     bool no_memory;
 };
 
+struct cell_buffer {
+    char *text;
+    size_t size;
+    size_t blanks; /* owed before the next text */
+};
+
 struct table *table_create(const struct table_column *columns, size_t count)
 {
     struct table *table = count <= COLUMNS_MAX ? calloc(1, sizeof(*table)) : NULL;
@@ -92,21 +98,30 @@ static void fit(struct table *table, size_t width, size_t *ret_hidden)
         table->widths[0] = room;
 }
 
-static void print_cell(const struct table *table, size_t column, const char *text, char *buffer,
-                       size_t size)
+/* Padding waits in cell->blanks until a text follows, so that no line ends in blanks. */
+static void print_cell(const struct table *table, size_t column, const char *text,
+                       struct cell_buffer *cell)
 {
     size_t width = table->widths[column];
-    size_t used = term_shorten(text, width, buffer, size);
+    size_t used = term_shorten(text, width, cell->text, cell->size);
     bool left = column == 0 || table->columns[column].left;
-    int padding = (int)(width - used);
-    if (column)
-        printf("%*s", GAP, "");
-    printf("%*s%s", left ? 0 : padding, "", buffer);
-    size_t last = table->column_count - 1;
-    while (last && table->hidden[last])
-        last--;
-    if (left && column != last)
-        printf("%*s", padding, "");
+    cell->blanks += (column ? GAP : 0) + (left ? 0 : width - used);
+    if (used) {
+        printf("%*s%s", (int)cell->blanks, "", cell->text);
+        cell->blanks = 0;
+    }
+    cell->blanks += left ? width - used : 0;
+}
+
+static void print_titles(const struct table *table, bool color, struct cell_buffer *cell)
+{
+    fputs(color ? "\033[1m" : "", stdout);
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (!table->hidden[i])
+            print_cell(table, i, table->columns[i].title, cell);
+    }
+    fputs(color ? "\033[0m\n" : "\n", stdout);
+    cell->blanks = 0;
 }
 
 int table_print(struct table *table, size_t width, bool color, size_t *ret_hidden)
@@ -115,23 +130,20 @@ int table_print(struct table *table, size_t width, bool color, size_t *ret_hidde
     size_t widest = 0;
     for (size_t i = 0; i < table->column_count; i++)
         widest = table->widths[i] > widest ? table->widths[i] : widest;
-    size_t size = 4 * widest + 8;
-    char *buffer = table->no_memory ? NULL : malloc(size);
-    if (!buffer)
+    struct cell_buffer buffer = {.size = 4 * widest + 8};
+    buffer.text = table->no_memory ? NULL : malloc(buffer.size);
+    if (!buffer.text)
         return -ENOMEM;
-    fputs(color ? "\033[1m" : "", stdout);
-    for (size_t i = 0; i < table->column_count; i++) {
-        if (!table->hidden[i])
-            print_cell(table, i, table->columns[i].title, buffer, size);
-    }
-    fputs(color ? "\033[0m\n" : "\n", stdout);
+    print_titles(table, color, &buffer);
     for (size_t cell = 0; cell < table->cells.count; cell++) {
         size_t column = cell % table->column_count;
         if (!table->hidden[column])
-            print_cell(table, column, table->text.items + table->cells.items[cell], buffer, size);
-        if (column + 1 == table->column_count)
-            putchar('\n');
+            print_cell(table, column, table->text.items + table->cells.items[cell], &buffer);
+        if (column + 1 < table->column_count)
+            continue;
+        putchar('\n');
+        buffer.blanks = 0;
     }
-    free(buffer);
+    free(buffer.text);
     return 0;
 }

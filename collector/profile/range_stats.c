@@ -28,6 +28,7 @@ enum {
 /* The nodes of a thread's open pushed ranges, outermost first. */
 struct thread_path {
     VEC(uint32_t) nodes;
+    int64_t first_ns, last_ns; /* what it spans: events and ends of ranges */
     uint32_t process;
     bool known;
 };
@@ -75,9 +76,20 @@ static struct thread_path *path_of(struct range_stats *stats, uint32_t thread)
     if (!path->known) {
         const struct trace_thread *entry = trace_thread_get(stats->trace, thread);
         path->process = entry ? entry->process : RANGE_NO_OWNER;
+        path->first_ns = INT64_MAX;
+        path->last_ns = INT64_MIN;
         path->known = true;
     }
     return path;
+}
+
+/* The thread was there at that time. */
+static void extend_span(struct thread_path *path, int64_t time_ns)
+{
+    if (path->first_ns > time_ns)
+        path->first_ns = time_ns;
+    if (path->last_ns < time_ns)
+        path->last_ns = time_ns;
 }
 
 static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, uint32_t thread)
@@ -204,8 +216,10 @@ static int on_pushed(void *context, const struct slice *slice)
     row->self_ns += duration > children ? duration - children : 0;
     if (known && is_nested_in_itself(stats, path, depth))
         row->nested_ns += duration;
-    if (depth == 0)
+    if (depth == 0) {
         stats->totals.covered_ns += duration;
+        extend_span(path, slice->end_ns);
+    }
     if (known)
         path->nodes.count = depth;
     return 0;
@@ -278,6 +292,8 @@ static int on_lost(void *context, const struct event *event)
     struct thread_path *path = path_of(stats, event->thread);
     if (!path)
         return -ENOMEM;
+    stats->totals.lost[event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT] +=
+        event->value.uint64;
     uint64_t depth = event->depth < path->nodes.count ? event->depth : path->nodes.count;
     if (depth == 0)
         stats->totals.lost_outside += event->value.uint64;
@@ -335,8 +351,14 @@ int range_stats_add(struct range_stats *stats, const struct event_batch *batch)
         uint8_t kind = batch->events[i].kind;
         stats->totals.event_count[kind < EVENT_KIND_COUNT ? kind : 0]++;
     }
-    if (batch->count && batch->events[batch->count - 1].time_ns > stats->last_ns)
-        stats->last_ns = batch->events[batch->count - 1].time_ns;
+    if (batch->count) {
+        struct thread_path *path = path_of(stats, batch->thread);
+        if (!path)
+            return -ENOMEM;
+        extend_span(path, batch->events[0].time_ns);
+        extend_span(path, batch->events[batch->count - 1].time_ns);
+        stats->last_ns = path->last_ns > stats->last_ns ? path->last_ns : stats->last_ns;
+    }
     return slices_feed(stats->slices, batch);
 }
 
@@ -346,6 +368,11 @@ int range_stats_finish(struct range_stats *stats)
     const struct trace_session *session = trace_session_get(stats->trace);
     int64_t end_ns = session->end_ns > stats->last_ns ? session->end_ns : stats->last_ns;
     stats->totals.wall_ns = end_ns > session->begin_ns ? end_ns - session->begin_ns : 0;
+    for (size_t i = 0; i < stats->paths.count; i++) {
+        const struct thread_path *path = &stats->paths.items[i];
+        if (path->known && path->last_ns > path->first_ns)
+            stats->totals.thread_ns += (uint64_t)(path->last_ns - path->first_ns);
+    }
     stats->totals.orphan_count = slices_orphan_count(stats->slices);
     stats->totals.quantile_count = histogram_pool_refused(stats->histograms);
     return rc;

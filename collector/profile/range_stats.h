@@ -59,13 +59,15 @@ struct range_row {
 
 struct range_totals {
     uint64_t event_count[EVENT_KIND_COUNT];
-    int64_t wall_ns;         /* of the recording */
-    uint64_t covered_ns;     /* thread time inside pushed ranges: sum of all self times */
-    uint64_t lost_outside;   /* records lost outside any pushed range */
-    uint64_t orphan_count;   /* ends without a start */
-    uint64_t other_count;    /* entries in the "(other)" rows, for want of room */
-    uint64_t quantile_count; /* durations that are in no quantile, for want of room */
-    bool threads_cut;        /* process and thread counts are lower bounds */
+    int64_t wall_ns;           /* of the recording */
+    uint64_t thread_ns;        /* of all threads, each from its first event to its last end */
+    uint64_t covered_ns;       /* of these inside pushed ranges: sum of all self times */
+    uint64_t lost[LOSS_COUNT]; /* by cause, as far as the gaps among the events tell */
+    uint64_t lost_outside;     /* records lost outside any pushed range */
+    uint64_t orphan_count;     /* ends without a start */
+    uint64_t other_count;      /* entries in the "(other)" rows, for want of room */
+    uint64_t quantile_count;   /* durations that are in no quantile, for want of room */
+    bool threads_cut;          /* process and thread counts are lower bounds */
 };
 
 struct range_stats_options {

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+make_recording deep d.annot && COLUMNS=80 annot report d.annot -n 2

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+make_recording many m.annot && COLUMNS=90 annot report m.annot -n 3 && annot report m.annot -n 0 | wc -l

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes recordings with known contents through the store's writer, for golden tests of `annot`.
+ *
+ *     make_recording SHAPE FILE
+ *
+ * Shapes: pipeline (a pool of three workers), losses (gaps, a killed process, refusals, misuse, a
+ * session inside), deep (nested 200 levels), many (300 paths), names (foreign bytes), busy (a
+ * million events, for speed), nothing (no events), cut (pipeline without its end
+ * mark), newer (of a future format). */
+#include "checksum.h"
+#include "format.h"
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_MAX = 4096 };
+
+static const int64_t ms = 1000000;
+static struct trace *trace;
+static struct store_writer *writer;
+static struct event events[EVENTS_MAX];
+static uint32_t event_count, present_thread;
+
+static void require(int rc, const char *what)
+{
+    if (rc >= 0)
+        return;
+    fprintf(stderr, "make_recording: %s: %s\n", what, strerror(-rc));
+    exit(1);
+}
+
+static uint32_t string(const char *text)
+{
+    return (uint32_t)trace_string_add(trace, text, strlen(text));
+}
+
+static void flush(void)
+{
+    struct event_batch batch = {.thread = present_thread, .count = event_count, .events = events};
+    static uint32_t sequence;
+    batch.source.sequence = sequence++;
+    batch.source.end_offset = event_count * 16;
+    struct trace_thread *thread = trace_thread(trace, present_thread);
+    if (!event_count)
+        return;
+    if (!thread->event_count)
+        thread->first_ns = events[0].time_ns;
+    thread->last_ns = events[event_count - 1].time_ns;
+    thread->event_count += event_count;
+    thread->revision++;
+    trace_process(trace, thread->process)->event_count += event_count;
+    trace_process(trace, thread->process)->revision++;
+    require(store_writer_add(writer, &batch), "add");
+    event_count = 0;
+}
+
+static struct event *add(uint32_t thread, enum event_kind kind, const char *name, int64_t time_ns)
+{
+    if (event_count == EVENTS_MAX || thread != present_thread)
+        flush();
+    present_thread = thread;
+    struct event *event = &events[event_count++];
+    *event = (struct event){.time_ns = time_ns, .thread = thread, .kind = (uint8_t)kind};
+    event->name = name ? string(name) : 0;
+    return event;
+}
+
+static void pop(uint32_t thread, uint64_t depth, int64_t time_ns)
+{
+    add(thread, EVENT_POP, NULL, time_ns)->depth = depth;
+}
+
+static void range(uint32_t thread, const char *name, uint64_t depth, int64_t from, int64_t to)
+{
+    add(thread, EVENT_PUSH, name, from);
+    pop(thread, depth, to);
+}
+
+static uint32_t add_process(int pid, int32_t parent, const char *cmdline, int64_t start_ns)
+{
+    uint32_t ordinal = (uint32_t)trace_process_add(trace);
+    struct trace_process *process = trace_process(trace, ordinal);
+    process->pid = process->ns_pid = pid;
+    process->ppid = parent < 0 ? 1 : trace_process(trace, (uint32_t)parent)->pid;
+    process->parent = parent;
+    process->identity = 1000 + ordinal;
+    process->start_ns = start_ns;
+    process->forked = parent >= 0;
+    process->fork_ns = parent >= 0 ? start_ns : 0;
+    process->cmdline = string(cmdline);
+    process->comm = string("python3");
+    process->peak_bytes = 262144;
+    return ordinal;
+}
+
+static uint32_t add_thread(uint32_t process, int tid, const char *name)
+{
+    uint32_t ordinal = (uint32_t)trace_thread_add(trace, process);
+    struct trace_thread *thread = trace_thread(trace, ordinal);
+    thread->serial = 1;
+    thread->tid = tid;
+    thread->name = name ? string(name) : 0;
+    thread->comm = string("python3");
+    return ordinal;
+}
+
+static void end_process(uint32_t ordinal, enum process_end end, int value, int64_t end_ns)
+{
+    struct trace_process *process = trace_process(trace, ordinal);
+    process->end = (uint8_t)end;
+    process->end_value = value;
+    process->end_ns = end_ns;
+    process->revision++;
+}
+
+static void begin(const char *path, const char *command, int64_t end_ns)
+{
+    struct store_writer_options options = {.overwrite = true};
+    trace = trace_create();
+    require(trace ? 0 : -12, "trace");
+    struct trace_session *session = trace_session(trace);
+    session->revision = 1;
+    session->id = 7;
+    session->hostname = string("builder");
+    session->kernel = string("Linux 6.1.0");
+    session->command = string(command);
+    session->annot_version = string("annot 0.1.0");
+    session->clock = string("tsc");
+    session->end_ns = end_ns;
+    session->begin_realtime_ns = 1700000000000000000;
+    session->command_status = 0;
+    session->peak_bytes = 3 << 20;
+    require(store_writer_create(path, trace, &options, &writer), path);
+}
+
+static const char command_line[] = "python3 pipeline.py --jobs 3";
+
+/* 12 files of different sizes through 3 workers; the main thread waits for them. */
+static void make_workers(uint32_t parent)
+{
+    for (int worker = 0; worker < 3; worker++) {
+        int64_t now = (30 + worker) * ms;
+        uint32_t process = add_process(201 + worker, (int32_t)parent, command_line, now);
+        uint32_t thread = add_thread(process, 201 + worker, NULL);
+        for (int file = 0; file < 4; file++) {
+            int64_t cost = (20 + 7 * ((worker * 4 + file) % 5)) * ms;
+            add(thread, EVENT_PUSH, "file", now);
+            range(thread, "read", 1, now + ms, now + 3 * ms);
+            range(thread, "parse", 1, now + 3 * ms, now + cost / 4);
+            add(thread, EVENT_PUSH, "analyse", now + cost / 4);
+            range(thread, "tokens", 2, now + cost / 4 + ms, now + cost / 2);
+            pop(thread, 1, now + cost - ms);
+            pop(thread, 0, now + cost);
+            add(thread, EVENT_MARK, "file done", now + cost);
+            now += cost + ms / 4;
+        }
+        end_process(process, PROCESS_EXITED, 0, now + ms);
+    }
+}
+
+static void make_pipeline(void)
+{
+    uint32_t process = add_process(200, -1, command_line, 1 * ms);
+    uint32_t main_thread = add_thread(process, 200, NULL);
+    uint32_t feeder = add_thread(process, 210, "feeder");
+    add(main_thread, EVENT_PUSH, "pipeline", 2 * ms);
+    range(main_thread, "discover", 1, 3 * ms, 25 * ms);
+    add(main_thread, EVENT_PUSH, "pool", 26 * ms);
+    make_workers(process);
+    for (int i = 0; i < 12; i++) {
+        struct event *event = add(main_thread, EVENT_COUNTER, "files done", (50 + 12 * i) * ms);
+        event->value_kind = VALUE_INT64;
+        event->value.int64 = i + 1;
+    }
+    for (uint64_t i = 1; i <= 3; i++)
+        add(feeder, EVENT_START, "request", (30 + 10 * (int64_t)i) * ms)->id = i;
+    for (uint64_t i = 1; i <= 3; i++)
+        add(feeder, EVENT_END, NULL, (90 + 20 * (int64_t)i) * ms)->id = i;
+    pop(main_thread, 1, 195 * ms);
+    range(main_thread, "write", 1, 196 * ms, 199 * ms + 500);
+    pop(main_thread, 0, 200 * ms);
+    end_process(process, PROCESS_EXITED, 0, 201 * ms);
+}
+
+static void make_losses(void)
+{
+    uint32_t process = add_process(300, -1, "./server --port 80", 1 * ms);
+    uint32_t child = add_process(301, (int32_t)process, "./server --port 80", 5 * ms);
+    uint32_t thread = add_thread(process, 300, NULL), other = add_thread(child, 301, "io");
+    add(thread, EVENT_PUSH, "serve", 2 * ms);
+    add(thread, EVENT_PUSH, "accept", 3 * ms);
+    struct event *gap = add(thread, EVENT_LOST, NULL, 5 * ms);
+    gap->end_ns = 9 * ms;
+    gap->value.uint64 = 1234;
+    gap->level = LOSS_POOL_FULL;
+    gap->depth = 1;
+    range(thread, "accept", 1, 10 * ms, 12 * ms);
+    add(other, EVENT_PUSH, "write", 6 * ms);
+    trace_thread(trace, thread)->lost[LOSS_POOL_FULL] = 1234;
+    trace_process(trace, process)->lost[LOSS_POOL_FULL] = 1234;
+    trace_process(trace, process)->lost[LOSS_INTERRUPTED] = 1;
+    trace_process(trace, process)->misuse[MISUSE_POP_EMPTY] = 2;
+    trace_process(trace, process)->misuse[MISUSE_END_FOREIGN] = 1;
+    end_process(process, PROCESS_EXITED, 3, 90 * ms);
+    end_process(child, PROCESS_SIGNALED, 9, 50 * ms);
+    struct trace_refusal refusal = {.pid = 302, .comm = string("worker")};
+    refusal.reason = string("another user's process (uid 1000) may not write here");
+    require((int)trace_refusal_add(trace, &refusal), "refusal");
+    struct trace_session *session = trace_session(trace);
+    session->nested = string("inner-1.annot\ninner-2.annot");
+    session->recovered = true;
+    session->command_status = 9;
+}
+
+static void make_deep(void)
+{
+    uint32_t thread = add_thread(add_process(400, -1, "./deep", ms), 400, NULL);
+    for (int64_t i = 0; i < 200; i++)
+        add(thread, EVENT_PUSH, "f", 2 * ms + i);
+    for (int64_t i = 200; i-- > 0;)
+        pop(thread, (uint64_t)i, 3 * ms - i);
+}
+
+static void make_many(void)
+{
+    uint32_t thread = add_thread(add_process(500, -1, "./many", ms), 500, NULL);
+    for (int64_t i = 0; i < 300; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "step number %d of a job with a long name", (int)i);
+        range(thread, name, 0, (1 + i) * ms / 2, (1 + i) * ms / 2 + 1000 * (i + 1));
+    }
+}
+
+static void make_names(void)
+{
+    uint32_t thread = add_thread(add_process(600, -1, "sh -c 'echo \033[2J'", ms), 600, "\a\n");
+    range(thread, "red \033[31malert\n2", 0, 2 * ms, 3 * ms);
+    range(thread, "größe", 0, 4 * ms, 5 * ms);
+    range(thread, "読み込み", 0, 6 * ms, 7 * ms);
+    range(thread, "bad \xff\xfe bytes", 0, 8 * ms, 9 * ms);
+    range(thread, "", 0, 10 * ms, 11 * ms);
+    add(thread, EVENT_PUSH, "a/b", 12 * ms)->domain = string("nvtx");
+    pop(thread, 0, 13 * ms);
+}
+
+static void make_busy(void)
+{
+    static const char *const names[] = {"load", "parse", "walk", "emit", "sort"};
+    uint32_t thread = add_thread(add_process(700, -1, "./busy", 0), 700, NULL);
+    int64_t now = 1000;
+    for (int i = 0; i < 250000; i++) {
+        add(thread, EVENT_PUSH, names[i % 5], now);
+        range(thread, names[(i / 5) % 5], 1, now + 100, now + 300 + i % 97);
+        pop(thread, 0, now + 500);
+        now += 600;
+    }
+}
+
+/* What a future annot may write: another major number under a valid checksum. */
+static void make_newer(const char *path)
+{
+    struct store_file_header header;
+    FILE *file = fopen(path, "r+b");
+    require(file && fread(&header, sizeof(header), 1, file) == 1 ? 0 : -5, "header");
+    header.major = STORE_VERSION_MAJOR + 1;
+    header.crc = checksum_crc32c(0, &header, offsetof(struct store_file_header, crc));
+    rewind(file);
+    require(fwrite(&header, sizeof(header), 1, file) == 1 && fclose(file) == 0 ? 0 : -5, "header");
+}
+
+struct shape {
+    const char *name, *command;
+    int64_t end_ms;
+    void (*make)(void);
+};
+
+static void make_nothing(void)
+{
+}
+
+int main(int argc, char **argv)
+{
+    static const struct shape shapes[] = {
+        {"pipeline", command_line, 202, make_pipeline},
+        {"cut", command_line, 202, make_pipeline},
+        {"losses", "./server --port 80", 100, make_losses},
+        {"deep", "./deep", 4, make_deep},
+        {"many", "./many", 160, make_many},
+        {"names", "sh -c 'echo \033[2J'", 20, make_names},
+        {"busy", "./busy", 200, make_busy},
+        {"nothing", "true", 1, make_nothing},
+        {"newer", "true", 1, make_nothing},
+    };
+    for (size_t i = 0; argc == 3 && i < sizeof(shapes) / sizeof(*shapes); i++) {
+        if (strcmp(argv[1], shapes[i].name) != 0)
+            continue;
+        begin(argv[2], shapes[i].command, shapes[i].end_ms * ms);
+        shapes[i].make();
+        flush();
+        if (strcmp(argv[1], "cut") == 0) {
+            require(store_writer_flush(writer), "flush");
+            store_writer_abandon(writer);
+        } else {
+            require(store_writer_close(writer), "close");
+        }
+        if (strcmp(argv[1], "newer") == 0)
+            make_newer(argv[2]);
+        trace_destroy(trace);
+        return 0;
+    }
+    fprintf(stderr, "usage: make_recording SHAPE FILE\n");
+    return 2;
+}
