@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* What an event costs, in one run, as ratios to the floor: two time stamps and two 16-byte stores.
+ *
+ * Slices of all cases alternate, so that a change of clock speed or load meets them all alike.
+ * A slice is a burst of at most half the pool; between slices the pool is emptied, so that
+ * "undrained" never meets an empty pool. "Drained" runs beside a thread that takes blocks as the
+ * collector does. Prints a table, and JSON to the file named by ANNOT_BENCH_JSON. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <annot_barrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+enum { SLICES = 400, PAIRS = 4000, CASES_MAX = 16 };
+
+struct measured {
+    const char *name;
+    void (*run)(int pairs);
+    double budget; /* times the reference; 0 = only reported */
+    const char *reference;
+    double ns[SLICES];
+    double min, median;
+};
+
+static struct mapped segment;
+static struct seen drained;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static __attribute__((aligned(64))) uint64_t floor_ring[4096];
+static uint32_t floor_at;
+
+static __attribute__((noinline)) void floor_store(uint64_t head)
+{
+    uint64_t *at = &floor_ring[floor_at];
+    at[0] = __rdtsc();
+    at[1] = head;
+    floor_at = (floor_at + 2) & 4095;
+}
+
+static void run_floor(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        floor_store(1);
+        floor_store(2);
+    }
+}
+
+static void run_macro(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        ANNOT_PUSH("bench");
+        ANNOT_POP();
+    }
+}
+
+static void run_text(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        annot_push("bench by text");
+        annot_pop();
+    }
+}
+
+static void run_counter(int pairs)
+{
+    for (int i = 0; i < pairs; i++)
+        ANNOT_COUNTER("bench counter", i);
+}
+
+static void run_mark(int pairs)
+{
+    for (int i = 0; i < pairs; i++)
+        ANNOT_MARK("bench mark");
+}
+
+static annot_name payload_name;
+
+static void run_payload(int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        struct annot_event event = {.name = payload_name, .payload_kind = ANNOT_PAYLOAD_INT64};
+        event.payload.int64 = i;
+        annot_push_event(&event);
+        annot_pop();
+    }
+}
+
+static void run_start_end(int pairs)
+{
+    for (int i = 0; i < pairs; i++)
+        annot_end(annot_start("bench range"));
+}
+
+static void run_deep(int pairs)
+{
+    for (int i = 0; i < 40; i++)
+        ANNOT_PUSH("level");
+    run_macro(pairs - 40);
+    for (int i = 0; i < 40; i++)
+        annot_pop();
+}
+
+static struct measured cases[CASES_MAX] = {
+    {.name = "floor: 2 rdtsc + 2 stores", .run = run_floor},
+    {.name = "pair by macro", .run = run_macro, .budget = 1.3, .reference = "floor"},
+    {.name = "pair by const char *", .run = run_text, .budget = 2.2, .reference = "floor"},
+    {.name = "pair with int64 payload", .run = run_payload, .budget = 2.0, .reference = "pair"},
+    {.name = "counter", .run = run_counter, .budget = 2.0, .reference = "pair"},
+    {.name = "mark", .run = run_mark},
+    {.name = "start + end by const char *", .run = run_start_end},
+    {.name = "pair 40 levels deep", .run = run_deep},
+};
+
+static int case_count(void)
+{
+    int count = 0;
+    while (cases[count].run)
+        count++;
+    return count;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static void finish(struct measured *measured)
+{
+    qsort(measured->ns, SLICES, sizeof(double), by_value);
+    measured->min = measured->ns[0];
+    measured->median = measured->ns[SLICES / 2];
+}
+
+static void find_segment(void)
+{
+    char names[4][64];
+    annot_mark("first");
+    CHECK_INT(arena_list(names, 4), 1);
+    CHECK(arena_map(names[0], &segment));
+}
+
+/* Takes all released blocks without looking into them: what matters is that they come back. */
+static void take_blocks(void)
+{
+    uint32_t high = annot_load_acquire(&segment.shared->high_water);
+    for (uint32_t i = 0; i < high; i++) {
+        uint32_t state = annot_load_acquire(&segment.states[i]);
+        if ((state & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_RELEASED)
+            continue;
+        annot_store_release(&segment.states[i], state & ANNOT_BLOCK_BACKED);
+        uint64_t old = annot_load_relaxed(&segment.shared->free_head);
+        do {
+            annot_store_relaxed(&segment.nexts[i], (uint32_t)old);
+        } while (!annot_cas_acq_rel(&segment.shared->free_head, &old,
+                                    ((old >> 32) + 1) << 32 | (i + 1)));
+    }
+}
+
+static double run_slice(const struct measured *measured)
+{
+    uint64_t before = now_ns();
+    measured->run(PAIRS);
+    return (double)(now_ns() - before) / PAIRS;
+}
+
+static void run_undrained(void)
+{
+    int count = case_count();
+    for (int slice = -20; slice < SLICES; slice++) {
+        for (int i = 0; i < count; i++) {
+            double ns = run_slice(&cases[i]);
+            take_blocks();
+            if (slice >= 0)
+                cases[i].ns[slice] = ns;
+        }
+    }
+    for (int i = 0; i < count; i++)
+        finish(&cases[i]);
+}
+
+/* ---- Drained --------------------------------------------------------------------------------- */
+
+static int stop_drain;
+
+static void *drain(void *context)
+{
+    struct timespec pause = {0, 200 * 1000};
+    (void)context;
+    while (!annot_load_relaxed(&stop_drain)) {
+        arena_drain(&segment, false, &drained);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void run_drained(struct measured *floor_case, struct measured *macro)
+{
+    pthread_t thread;
+    CHECK_INT(pthread_create(&thread, NULL, drain, NULL), 0);
+    for (int slice = 0; slice < SLICES; slice++) {
+        floor_case->ns[slice] = run_slice(floor_case);
+        macro->ns[slice] = run_slice(macro);
+        usleep(300); /* paced: the drain follows */
+    }
+    annot_store_relaxed(&stop_drain, 1);
+    pthread_join(thread, NULL);
+    finish(floor_case);
+    finish(macro);
+}
+
+/* ---- Two threads ------------------------------------------------------------------------------
+ */
+
+static uint32_t started, turn;
+
+static void *run_thread(void *context)
+{
+    double *ret_ns = context;
+    annot_fetch_add_relaxed(&started, 1u);
+    while (annot_load_acquire(&started) < annot_load_acquire(&turn)) /* partner: the other thread */
+        continue;
+    uint64_t before = now_ns();
+    run_macro(PAIRS * 40);
+    *ret_ns = (double)(now_ns() - before) / (PAIRS * 40);
+    return NULL;
+}
+
+/* Throughput of `count` threads in pairs per ns; the best of some rounds. */
+static double throughput(uint32_t count)
+{
+    double best = 0;
+    for (int round = 0; round < 12; round++) {
+        pthread_t threads[2];
+        double ns[2], sum = 0;
+        take_blocks();
+        annot_store_release(&started, 0u); /* partner: run_thread */
+        annot_store_release(&turn, count);
+        for (uint32_t i = 0; i < count; i++)
+            CHECK_INT(pthread_create(&threads[i], NULL, run_thread, &ns[i]), 0);
+        for (uint32_t i = 0; i < count; i++) {
+            pthread_join(threads[i], NULL);
+            sum += 1 / ns[i];
+        }
+        best = sum > best ? sum : best;
+    }
+    return best;
+}
+
+/* ---- First events -----------------------------------------------------------------------------
+ */
+
+static void *first_of_thread(void *context)
+{
+    double *ret_ns = context;
+    uint64_t before = now_ns();
+    ANNOT_MARK("first of thread");
+    *ret_ns = (double)(now_ns() - before);
+    return NULL;
+}
+
+static double first_event_thread_ns(void)
+{
+    double best = 1e12;
+    for (int i = 0; i < 30; i++) {
+        pthread_t thread;
+        double ns = 0;
+        CHECK_INT(pthread_create(&thread, NULL, first_of_thread, &ns), 0);
+        pthread_join(thread, NULL);
+        best = ns < best ? ns : best;
+    }
+    return best;
+}
+
+static double first_event_process_ns(void)
+{
+    double *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    double best = 1e12;
+    CHECK(shared != MAP_FAILED);
+    for (int i = 0; i < 10; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            first_of_thread(shared);
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+        best = *shared < best ? *shared : best;
+    }
+    munmap(shared, 4096);
+    return best;
+}
+
+/* ---- Report -----------------------------------------------------------------------------------
+ */
+
+struct line {
+    const char *name;
+    double value;
+    const char *unit;
+    double limit; /* 0 = only reported; negative: at least */
+};
+
+static struct line lines[64];
+static int line_count;
+
+static void add_line(const char *name, double value, const char *unit, double limit)
+{
+    lines[line_count++] = (struct line){name, value, unit, limit};
+}
+
+static void print_lines(void)
+{
+    for (int i = 0; i < line_count; i++) {
+        const struct line *line = &lines[i];
+        printf("%-44s %10.2f %-4s", line->name, line->value, line->unit);
+        if (line->limit > 0)
+            printf(" <= %.2f %s", line->limit, line->value <= line->limit ? "ok" : "MISSED");
+        if (line->limit < 0)
+            printf(" >= %.2f %s", -line->limit, line->value >= -line->limit ? "ok" : "MISSED");
+        putchar('\n');
+    }
+}
+
+static void write_json(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fputs("{\n", file);
+    for (int i = 0; i < line_count; i++)
+        fprintf(file, "  \"%s\": {\"value\": %.3f, \"unit\": \"%s\", \"limit\": %.3f}%s\n",
+                lines[i].name, lines[i].value, lines[i].unit, lines[i].limit,
+                i + 1 < line_count ? "," : "");
+    fputs("}\n", file);
+    fclose(file);
+}
+
+static void report_cases(void)
+{
+    static char names[CASES_MAX][80];
+    double floor_ns = cases[0].min, pair_ns = cases[1].min;
+    for (int i = 0; i < case_count(); i++) {
+        const struct measured *at = &cases[i];
+        add_line(at->name, at->min, "ns", 0);
+        snprintf(names[i], sizeof(names[i]), "%s / floor", at->name);
+        if (i > 0)
+            add_line(names[i], at->min / floor_ns, "x",
+                     at->reference && at->reference[0] == 'f' ? at->budget : 0);
+    }
+    add_line("payload pair / plain pair", cases[3].min / pair_ns, "x", 2.0);
+    add_line("counter / plain pair", cases[4].min / pair_ns, "x", 2.0);
+    add_line("pair by macro, median / floor median", cases[1].median / cases[0].median, "x", 0);
+}
+
+static void measure_disabled(void)
+{
+    double best = 1e9;
+    for (int i = 0; i < 200; i++) {
+        uint64_t before = now_ns();
+        run_macro(PAIRS);
+        double ns = (double)(now_ns() - before) / PAIRS / 2;
+        best = ns < best ? ns : best;
+    }
+    add_line("one disabled event", best, "ns", 0.5);
+}
+
+TEST_TIMEOUT(cost_of_events, 600)
+{
+    const char *json = getenv("ANNOT_BENCH_JSON");
+    measure_disabled();
+    arena_begin(NULL);
+    find_segment();
+    payload_name = annot_name_intern("payload");
+    run_undrained();
+    report_cases();
+    double lone = throughput(1);
+    add_line("two threads / one", throughput(2) / lone, "x", -1.9);
+    add_line("first event of a thread", first_event_thread_ns() / 1000, "us", 0);
+    add_line("first event of a forked process", first_event_process_ns() / 1000, "us", 0);
+    run_drained(&cases[0], &cases[1]);
+    add_line("drained: pair by macro, median", cases[1].median, "ns", 0);
+    add_line("drained: median / floor median", cases[1].median / cases[0].median, "x", 1.8);
+    print_lines();
+    if (json)
+        write_json(json);
+    arena_unmap(&segment);
+    arena_end();
+    arena_clean();
+}
