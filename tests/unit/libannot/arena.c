@@ -15,12 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SESSION_ID   UINT64_C(0xa110ca7e0000beef)
-#define SESSION_NAME ANNOT_SESSION_PREFIX "a110ca7e0000beef"
+/* The environment names the first session; later ones are found by the collector's pid. */
+#define SESSION_ID UINT64_C(0xa110ca7e0000beef)
 
 static char directory[64];
 static int owner_pid;
 static int session_fd = -1;
+static uint64_t session_id = SESSION_ID - 1;
+static char session_name[64];
 
 /* Before any constructor, so that libannot's finds the environment. */
 static void arena_environment(int argc, char **argv, char **environment)
@@ -31,7 +33,7 @@ static void arena_environment(int argc, char **argv, char **environment)
     owner_pid = getpid();
     snprintf(directory, sizeof(directory), "/dev/shm/annot-test-%d", owner_pid);
     setenv(ANNOT_ENV_DIR, directory, 1);
-    setenv(ANNOT_ENV_SESSION, SESSION_NAME + sizeof(ANNOT_SESSION_PREFIX) - 1, 1);
+    setenv(ANNOT_ENV_SESSION, "a110ca7e0000beef", 1);
 }
 
 __attribute__((section(".init_array.00050"),
@@ -85,10 +87,12 @@ void arena_begin(const struct arena_options *options)
         .magic = ANNOT_SESSION_MAGIC,
         .major = ANNOT_WIRE_MAJOR,
         .minor = ANNOT_WIRE_MINOR,
-        .id = SESSION_ID,
-        .collector_pid = getpid(),
+        .id = ++session_id,
+        .collector_pid = getppid(),
+        .flags = ANNOT_SESSION_DESCENDANTS,
     };
-    char path[128];
+    struct stat namespace;
+    char path[192];
     bool any = false;
     if (!options)
         options = &standard;
@@ -96,13 +100,15 @@ void arena_begin(const struct arena_options *options)
     session.thread_count = options->thread_count;
     session.strings_size = options->strings_size;
     session.late_ticks = options->late_ticks;
-    session.flags = options->flags;
+    CHECK_INT(stat("/proc/self/ns/pid", &namespace), 0);
+    session.collector_pid_ns = namespace.st_ino;
     for (int i = 0; i < ANNOT_LEVELS; i++)
         any |= options->mask[i] != 0;
     for (int i = 0; i < ANNOT_LEVELS; i++)
         session.category_mask[i] = any ? options->mask[i] : UINT64_MAX;
-    snprintf(path, sizeof(path), "%s/" SESSION_NAME, directory);
-    /* A descriptor that the descriptor check of the runner does not see: closed in arena_end. */
+    snprintf(session_name, sizeof(session_name), ANNOT_SESSION_PREFIX "%016llx",
+             (unsigned long long)session_id);
+    snprintf(path, sizeof(path), "%s/%s", directory, session_name);
     session_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     CHECK(session_fd >= 0);
     CHECK_INT(pwrite(session_fd, &session, sizeof(session), 0), sizeof(session));
@@ -113,7 +119,7 @@ void arena_begin(const struct arena_options *options)
 void arena_end(void)
 {
     set_generation(false);
-    remove_file(SESSION_NAME);
+    remove_file(session_name);
     close(session_fd);
     session_fd = -1;
 }

@@ -3,9 +3,9 @@
  * plain reader of segments.
  *
  * Before libannot's constructor runs, ANNOT_DIR and ANNOT_SESSION of the test program are set to
- * /dev/shm/annot-test-PID and a fixed id. The real library maps the real wake page there; the test
- * plays the collector. Forked test children use the same directory, one after the other.
- * Not thread-safe, but a reader may run beside writing threads. */
+ * /dev/shm/annot-test-PID and the id of its first session. The real library maps the real wake page
+ * there; the test plays the collector. Forked test children use the same directory, one after the
+ * other. Not thread-safe, but a reader may run beside writing threads. */
 #ifndef ANNOT_TEST_ARENA_H
 #define ANNOT_TEST_ARENA_H
 
@@ -17,7 +17,6 @@ struct arena_options {
     uint32_t block_count, thread_count, strings_size; /* 0 = default */
     uint64_t mask[ANNOT_LEVELS];                      /* all 0 = everything */
     uint64_t late_ticks;
-    uint32_t flags;
 };
 
 const char *arena_directory(void);

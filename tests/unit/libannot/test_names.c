@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Names, domains and payloads: interned, inline, cut, shared between threads. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void finish(struct seen *seen, arena_visit visit, void *context)
+{
+    arena_read(getpid(), seen, visit, context);
+    arena_end();
+    arena_clean();
+}
+
+static void keep_last(const struct seen_record *record, void *context)
+{
+    *(struct seen_record *)context = *record;
+}
+
+TEST(all_parts_of_the_long_form_arrive)
+{
+    struct seen seen;
+    struct seen_record last;
+    arena_begin(NULL);
+    annot_domain domain = annot_domain_create("io");
+    struct annot_event event = {
+        .text = "read",
+        .domain = domain,
+        .category = annot_category_create(domain, "disk"),
+        .color = 0xff336699,
+        .level = 5,
+        .payload_kind = ANNOT_PAYLOAD_STRING,
+        .payload.string = "some/file with a longer path.txt",
+    };
+    annot_mark_event(&event);
+    finish(&seen, keep_last, &last);
+    CHECK_STR(last.text, "read");
+    CHECK_STR(last.string, "some/file with a longer path.txt");
+    CHECK_INT(last.color, 0xff336699);
+    CHECK_INT(last.level, 5);
+    CHECK_INT(last.domain, domain);
+    CHECK_INT(last.category, event.category);
+    CHECK_INT(last.value_kind, ANNOT_VALUE_STRING);
+}
+
+TEST(null_empty_and_long_names)
+{
+    struct seen seen;
+    struct seen_record last;
+    char text[3000];
+    arena_begin(NULL);
+    annot_mark(NULL);
+    annot_mark("");
+    memset(text, 'x', 1023);
+    strcpy(text + 1023, "\xc3\xa4 and more");
+    annot_mark(text);
+    finish(&seen, keep_last, &last);
+    CHECK_INT(seen.kinds[ANNOT_REC_MARK], 3);
+    CHECK_INT(strlen(last.text), 1023); /* the two-byte character is left out whole */
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_NAME_CUT], 1);
+}
+
+static void check_number(const struct seen_record *record, void *context)
+{
+    uint64_t *next = context;
+    char text[32];
+    snprintf(text, sizeof(text), "name %llu", (unsigned long long)*next);
+    CHECK_STR(record->text, text);
+    ++*next;
+}
+
+/* The table of this session is tiny: most names must travel inside the records. */
+TEST(names_beyond_the_table_travel_inline)
+{
+    struct seen seen;
+    uint64_t next = 0;
+    char text[32];
+    arena_begin(&(struct arena_options){.strings_size = 4096});
+    for (int i = 0; i < 2000; i++) {
+        snprintf(text, sizeof(text), "name %d", i);
+        annot_push(text);
+        annot_pop();
+    }
+    arena_end();
+    arena_clean();
+    arena_begin(&(struct arena_options){.strings_size = 4096});
+    for (int i = 0; i < 2000; i++) {
+        snprintf(text, sizeof(text), "name %d", i);
+        annot_mark(text);
+    }
+    finish(&seen, check_number, &next);
+    CHECK_INT(next, 2000);
+    CHECK(seen.misuse[ANNOT_MISUSE_NAME_INLINE] > 1500);
+}
+
+static uint64_t summed;
+
+static void sum_number(const struct seen_record *record, void *context)
+{
+    (void)context;
+    if (record->kind == ANNOT_REC_MARK)
+        summed += strtoull(record->text + 5, NULL, 10);
+}
+
+static void add_records(uint64_t *records, uint64_t *lost)
+{
+    struct seen seen;
+    arena_read(getpid(), &seen, sum_number, NULL);
+    *records += seen.records;
+    *lost += seen.lost_total;
+}
+
+/* The default table takes 131,070 of them; none is dropped. */
+TEST_TIMEOUT(a_million_distinct_names, 120)
+{
+    char text[32];
+    uint64_t records = 0, lost = 0, count = 0;
+    arena_begin(NULL);
+    while (count < 1000000) {
+        for (int i = 0; i < 100000; i++) {
+            snprintf(text, sizeof(text), "name %llu", (unsigned long long)count++);
+            annot_mark(text);
+        }
+        arena_end();
+        add_records(&records, &lost);
+        arena_clean();
+        arena_begin(NULL);
+    }
+    arena_end();
+    CHECK_INT(records, 1000000);
+    CHECK_INT(lost, 0);
+    CHECK_INT(summed, UINT64_C(999999) * 1000000 / 2);
+}
+
+static pthread_barrier_t barrier;
+
+static void *intern_all(void *context)
+{
+    annot_name *ids = context;
+    char text[32];
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < 5000; i++) {
+        snprintf(text, sizeof(text), "shared %d", i);
+        ids[i] = annot_name_intern(text);
+        annot_mark_event(&(struct annot_event){.name = ids[i]});
+    }
+    return NULL;
+}
+
+TEST(threads_agree_on_ids)
+{
+    static annot_name ids[4][5000];
+    struct seen seen;
+    pthread_t threads[4];
+    arena_begin(NULL);
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, intern_all, ids[i]), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 1; i < 4; i++)
+        CHECK(memcmp(ids[0], ids[i], sizeof(ids[0])) == 0);
+    finish(&seen, NULL, NULL);
+    CHECK_INT(seen.records, 20000);
+}
+
+TEST(names_set_before_the_recording_are_kept)
+{
+    struct seen seen;
+    struct mapped mapped;
+    char names[2][64];
+    annot_name_process("my process");
+    annot_name_thread("my thread");
+    arena_begin(NULL);
+    annot_mark("first");
+    CHECK_INT(arena_list(names, 2), 1);
+    CHECK(arena_map(names[0], &mapped));
+    CHECK_INT(mapped.threads[0].name, annot_name_intern("my thread"));
+    annot_name_thread("renamed");
+    annot_mark("second");
+    CHECK_INT(mapped.threads[0].name, annot_name_intern("renamed"));
+    arena_unmap(&mapped);
+    finish(&seen, NULL, NULL);
+    CHECK_STR(seen.process_name, "my process");
+}
