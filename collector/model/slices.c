@@ -81,6 +81,13 @@ static int64_t latest(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Foreign times may add up to anything. */
+static int64_t saturating_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 /* ---- Pushed ranges ---- */
 
 static int grow_lane(struct lane *lane)
@@ -118,7 +125,8 @@ static int close_top(struct slices *slices, struct lane *lane, int64_t end_ns, u
         .child_ns = open->child_ns,
     };
     if (lane->count)
-        lane->open[lane->count - 1].child_ns += slice.end_ns - open->begin.time_ns;
+        lane->open[lane->count - 1].child_ns = saturating_add(lane->open[lane->count - 1].child_ns,
+                                                              slice.end_ns - open->begin.time_ns);
     return slices->sink.pushed ? slices->sink.pushed(slices->sink.context, &slice) : 0;
 }
 

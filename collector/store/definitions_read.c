@@ -22,6 +22,11 @@ static int64_t take_signed(struct varint_reader *body)
     return unzigzag(take(body));
 }
 
+static int64_t take_time(struct varint_reader *body)
+{
+    return store_time(take_signed(body));
+}
+
 static void take_array(struct varint_reader *body, uint64_t *values, size_t count)
 {
     uint64_t stored = take(body);
@@ -66,9 +71,9 @@ static int apply_session(struct trace *trace, struct varint_reader *body)
     session->command = (uint32_t)take(body);
     session->annot_version = (uint32_t)take(body);
     session->clock = (uint32_t)take(body);
-    session->begin_ns = take_signed(body);
-    session->end_ns = take_signed(body);
-    session->begin_realtime_ns = take_signed(body);
+    session->begin_ns = take_time(body);
+    session->end_ns = take_time(body);
+    session->begin_realtime_ns = take_time(body);
     session->command_status = (int32_t)take_signed(body);
     session->recovered = take(body) != 0;
     session->peak_bytes = take(body);
@@ -106,9 +111,9 @@ static int apply_process(struct trace *trace, struct definitions_holes *holes,
     process->identity = take(body);
     process->parent = (int32_t)take_signed(body);
     process->forked = take(body) != 0;
-    process->start_ns = take_signed(body);
-    process->end_ns = take_signed(body);
-    process->fork_ns = take_signed(body);
+    process->start_ns = take_time(body);
+    process->end_ns = take_time(body);
+    process->fork_ns = take_time(body);
     process->end = (uint8_t)take(body);
     process->end_value = (int32_t)take_signed(body);
     process->uid = (uint32_t)take(body);
@@ -154,8 +159,8 @@ static int apply_thread(struct trace *trace, struct definitions_holes *holes,
     thread->tid = (int32_t)take_signed(body);
     thread->name = (uint32_t)take(body);
     thread->comm = (uint32_t)take(body);
-    thread->first_ns = take_signed(body);
-    thread->last_ns = take_signed(body);
+    thread->first_ns = take_time(body);
+    thread->last_ns = take_time(body);
     thread->event_count = take(body);
     take_array(body, thread->lost, LOSS_COUNT);
     return 0;

@@ -165,7 +165,8 @@ static void take_extras(struct event_decoder *decoder, struct shape *shape, stru
     if (shape->fields & STORE_FIELD_ID)
         event->id = decoder->last_id += (uint64_t)varint_get_signed(extras);
     if (shape->fields & STORE_FIELD_END)
-        event->end_ns = (int64_t)((uint64_t)event->time_ns + (uint64_t)varint_get_signed(extras));
+        event->end_ns =
+            store_time((int64_t)((uint64_t)event->time_ns + (uint64_t)varint_get_signed(extras)));
     if (shape->fields & STORE_FIELD_VALUE)
         event->value.uint64 = next_value(extras, shape);
     if (shape->fields & STORE_FIELD_EXTENSION)
@@ -189,7 +190,7 @@ static int take_events(struct event_decoder *decoder, struct event_batch *batch,
             return -EBADMSG;
         time_ns = next_time(decoder, time_ns);
         *event = shape->event;
-        event->time_ns = time_ns;
+        event->time_ns = store_time(time_ns);
         event->thread = batch->thread;
         if (shape->fields & STORE_FIELD_DEPTH_IMPLIED)
             event->depth = depth - 1;

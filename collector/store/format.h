@@ -31,6 +31,17 @@ enum {
     STORE_INDEX_ENTRIES = 1 << 15, /* in one INDEX chunk                                 */
 };
 
+/* Times lie within +-(2^62 - 1) ns (146 years), so that differences of any two fit 64 bits. Readers take
+ * what lies outside for the nearest limit. */
+#define STORE_TIME_MAX ((INT64_C(1) << 62) - 1)
+
+static inline int64_t store_time(int64_t time_ns)
+{
+    return time_ns > STORE_TIME_MAX    ? STORE_TIME_MAX
+           : time_ns < -STORE_TIME_MAX ? -STORE_TIME_MAX
+                                       : time_ns;
+}
+
 struct store_file_header {
     uint8_t magic[8];
     uint16_t major, minor;

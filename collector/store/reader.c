@@ -53,8 +53,8 @@ static int read_facts(struct store_reader *reader, const struct scan_chunk *chun
 {
     const uint8_t *payload;
     const char *reason = NULL;
-    int error = chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload,
-                           &reason);
+    int error =
+        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
     if (!error && chunk->header.type == STORE_CHUNK_DEFINITIONS) {
         reason = "malformed definitions";
         error = definitions_apply(reader->trace, holes, payload, chunk->header.raw_size);

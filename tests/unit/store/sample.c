@@ -32,7 +32,7 @@ static void fill_process(struct trace *trace, uint32_t ordinal)
     process->parent = (int32_t)ordinal - 1;
     process->forked = ordinal != 0;
     process->start_ns = 1000000 + ordinal;
-    process->end_ns = INT64_MAX - ordinal;
+    process->end_ns = (INT64_C(1) << 61) - ordinal;
     process->fork_ns = -5;
     process->end = PROCESS_SIGNALED;
     process->end_value = 9;
@@ -57,7 +57,7 @@ static void fill_thread(struct trace *trace, uint32_t ordinal, uint32_t serial)
     thread->name = add_text(trace, "thread", serial);
     thread->comm = add_text(trace, "comm", serial);
     thread->first_ns = 5;
-    thread->last_ns = INT64_MIN;
+    thread->last_ns = -(INT64_C(1) << 61);
     thread->event_count = ordinal;
     for (int i = 0; i < LOSS_COUNT; i++)
         thread->lost[i] = (uint64_t)i << 60;

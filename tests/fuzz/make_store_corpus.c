@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes the corpus of fuzz_store: `make_store_corpus FOLDER`. To be run again when the format
+ * changes. The seeds are one recording in the three forms that the target knows. */
+#include "format.h"
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+enum { THREADS = 2, EVENTS = 60, FILE_MAX = 1 << 20 };
+
+static uint8_t bytes[FILE_MAX];
+static struct event events[EVENTS];
+
+static struct trace *make_trace(void)
+{
+    struct trace *trace = trace_create();
+    trace_string_add(trace, "load", 4);
+    trace_string_add(trace, "parse", 5);
+    trace_process_add(trace);
+    trace_process_add(trace);
+    trace_process(trace, 1)->parent = 0;
+    trace_process(trace, 1)->forked = true;
+    trace_process(trace, 0)->cmdline = (uint32_t)trace_string_add(trace, "python3 a.py", 12);
+    for (uint32_t i = 0; i < THREADS; i++)
+        trace_thread_add(trace, i);
+    return trace;
+}
+
+/* Some of each kind. */
+static void make_events(uint32_t thread, int64_t time_ns)
+{
+    uint64_t depth = 0;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct event *event = &events[i];
+        *event = (struct event){.thread = thread, .time_ns = time_ns += 100 << i % 20};
+        event->kind = (uint8_t)(i < 40 ? 1 + i % 3 % 2 : 1 + i % (EVENT_KIND_COUNT - 1));
+        event->name = event->kind == EVENT_POP ? 0 : 1 + i % 2;
+        if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
+            event->depth = depth ? depth - 1 : 0;
+        if (event->kind == EVENT_START || event->kind == EVENT_END)
+            event->id = 5 + i / 10;
+        if (event->kind == EVENT_COUNTER || i % 7 == 0) {
+            event->value_kind = (uint8_t)(1 + i % VALUE_STRING);
+            event->value.uint64 = i * 3;
+        }
+        event->end_ns = event->kind == EVENT_LOST ? time_ns + 50 : 0;
+        depth = event_depth_after(event, depth);
+    }
+}
+
+static size_t make_recording(const char *path)
+{
+    struct trace *trace = make_trace();
+    struct store_writer *writer;
+    struct store_writer_options options = {.overwrite = true};
+    if (store_writer_create(path, trace, &options, &writer) != 0)
+        exit(1);
+    for (uint32_t i = 0; i < 4; i++) {
+        make_events(i % THREADS, 1000 + i);
+        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS}};
+        if (store_writer_add(writer, &batch) != 0 || (i % 2 && store_writer_flush(writer) != 0))
+            exit(1);
+    }
+    if (store_writer_close(writer) != 0)
+        exit(1);
+    trace_destroy(trace);
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(bytes, 1, FILE_MAX, file) : 0;
+    if (file)
+        fclose(file);
+    remove(path);
+    return size;
+}
+
+static FILE *create(const char *folder, const char *name, uint8_t form)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fputc(form, file) == EOF)
+        exit(1);
+    return file;
+}
+
+static void save_whole(const char *folder, const char *name, uint8_t form, size_t size)
+{
+    FILE *file = create(folder, name, form);
+    if (fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+        exit(1);
+}
+
+/* The chunks of the recording as a row of payloads: type, length, bytes; uncompressed, so that a
+ * changed byte reaches the decoders. */
+static void save_payloads(const char *folder, size_t size)
+{
+    static uint8_t raw[UINT16_MAX];
+    FILE *file = create(folder, "payloads", 2);
+    for (size_t at = STORE_HEADER_SIZE; at < size;) {
+        struct store_chunk_header header;
+        memcpy(&header, bytes + at, sizeof(header));
+        const uint8_t *payload = bytes + at + sizeof(header);
+        if (header.flags & STORE_FLAG_ZSTD) {
+            if (ZSTD_decompress(raw, sizeof(raw), payload, header.stored_size) != header.raw_size)
+                exit(1);
+            payload = raw;
+        }
+        uint8_t head[3] = {(uint8_t)header.type, (uint8_t)header.raw_size,
+                           (uint8_t)(header.raw_size >> 8)};
+        fwrite(head, 1, sizeof(head), file);
+        fwrite(payload, 1, header.raw_size, file);
+        at += sizeof(header) + header.stored_size;
+    }
+    fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+    char path[4096];
+    if (argc != 2) {
+        fprintf(stderr, "usage: make_store_corpus FOLDER\n");
+        return 2;
+    }
+    snprintf(path, sizeof(path), "%s/.recording", argv[1]);
+    size_t size = make_recording(path);
+    save_whole(argv[1], "whole", 0, size);
+    save_whole(argv[1], "checksums", 1, size);
+    save_payloads(argv[1], size);
+    return 0;
+}
