@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: MIT
-make_recording many m.annot && COLUMNS=90 annot report m.annot -n 3 && annot report m.annot -n 0 | wc -l
+make_recording many m.annot
+COLUMNS=90 annot report m.annot -n 3
+annot report m.annot -n 0 | wc -l
