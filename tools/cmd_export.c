@@ -65,6 +65,7 @@ static int choose_output(struct plan *plan, const struct values *values, const c
     }
     plan->options.overwrite = values->force;
     plan->options.gzip = ends_with(plan->output, ".gz");
+    plan->options.gzip_level = EXPORT_GZIP_LEVEL;
     bool text = strcmp(plan->exporter->extension, ".json") == 0;
     if (strcmp(plan->output, "-") == 0 && !text && isatty(STDOUT_FILENO))
         return cmd_fail(CMD_MISUSE,

@@ -9,6 +9,10 @@
 #include "out_stream.h"
 #include "slices.h"
 
+/* For streams that exports go to. Measured: level 1 writes twice as fast and 15 % more; level 6
+ * costs 35 % more time for 1 % less. */
+enum { EXPORT_GZIP_LEVEL = 5 };
+
 struct exporter {
     const char *name;      /* "chrome" */
     const char *extension; /* ".json" */

@@ -43,11 +43,13 @@ struct made {
     struct made_thread threads[PROCESSES * THREADS];
     struct tally pushed[NAMES][NAMES + 1]; /* by name and parent; NAMES = none */
     struct tally started[NAMES];
+
     struct {
         uint64_t id; /* 0 = free */
         unsigned process, name;
         int64_t begin;
     } open[ASYNC_MAX];
+
     uint64_t next_id;
     struct tally marks, counters;
     uint64_t left; /* ranges to be made */
@@ -148,7 +150,7 @@ static void make_random(struct made *made, uint64_t count)
     }
     for (unsigned i = 0; i < PROCESSES * THREADS; i++) {
         struct made_thread *t = &made->threads[i];
-        for (t->now = last; t->depth > 0; t->now++)
+        for (t->now = last + 1; t->depth > 0; t->now++)
             pop(made, i);
     }
     for (unsigned i = 0; i < ASYNC_MAX; i++) {
@@ -158,7 +160,8 @@ static void make_random(struct made *made, uint64_t count)
     maker_finish(made->maker, last + 1000);
 }
 
-static void print_tally(const struct tally *tally, const char *name, const char *parent, bool *first)
+static void print_tally(const struct tally *tally, const char *name, const char *parent,
+                        bool *first)
 {
     if (tally->count == 0)
         return;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* What an export costs: ranges a second of one core, bytes a range, peak memory.
+ *
+ *     bench_export [--json] [RANGES]
+ *
+ * Batches of 500 events come out of a pool in memory and get new times on each round, so that any
+ * number of ranges can be exported; what that costs is in the row "source". The row "pairs" adds
+ * model/slices. Ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
+ * names, nest up to 8 deep, on 8 threads of 2 processes. Output goes to /dev/null. */
+#include "export.h"
+#include "trace_maker.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { BATCH = 500, BATCHES = 512, THREADS = 8, NAMES = 20, RUNS = 3, DEPTH_MAX = 8 };
+
+struct source {
+    struct event (*pool)[BATCH];
+    int64_t round_ns[THREADS]; /* what a whole round takes */
+    uint64_t batches_left;
+    uint32_t next;
+};
+
+struct result {
+    const char *name;
+    double ns;    /* per range, best of RUNS */
+    double bytes; /* per range */
+};
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+static int64_t next_step(void)
+{
+    double exponent = 2 + 4 * (double)(next_random() >> 11) / 9007199254740992.0;
+    return (int64_t)pow(10, exponent);
+}
+
+/* Each batch opens and closes its own ranges, so that batches can repeat. */
+static void fill_batch(struct event *events, uint32_t thread, int64_t *now, const uint32_t *names)
+{
+    uint64_t depth = 0;
+    for (uint32_t i = 0; i < BATCH; i++) {
+        uint32_t left = BATCH - i;
+        bool push = depth == 0 || (depth < DEPTH_MAX && left > depth && next_random() % 2);
+        *now += next_step();
+        events[i] = (struct event){
+            .thread = thread, .time_ns = *now, .kind = push ? EVENT_PUSH : EVENT_POP};
+        if (push) {
+            events[i].name = names[next_random() % NAMES];
+            depth++;
+        } else {
+            events[i].depth = --depth;
+        }
+    }
+}
+
+static struct maker *make_source(struct source *source)
+{
+    static const char *const words[NAMES] = {
+        "load",     "parse",      "analyse", "reduce file", "write result", "decode",     "read",
+        "hash",     "sort",       "merge",   "flush",       "wait",         "compress",   "lookup",
+        "evaluate", "matrix add", "reshape", "normalise",   "encode",       "checksum it"};
+    struct maker *maker = maker_create();
+    uint32_t names[NAMES];
+    int64_t now[THREADS];
+    for (int i = 0; i < NAMES; i++)
+        names[i] = maker_string(maker, words[i]);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        now[i] = MAKER_BEGIN_NS;
+        if (i % 4 == 0)
+            maker_process(maker, 12340 + (int32_t)i, -1, "python pipeline.py", 0);
+        maker_thread(maker, i / 4, 12340 + (int32_t)i, "");
+    }
+    source->pool = malloc(BATCHES * sizeof(*source->pool));
+    if (!source->pool)
+        abort();
+    for (uint32_t i = 0; i < BATCHES; i++)
+        fill_batch(source->pool[i], i % THREADS, &now[i % THREADS], names);
+    for (uint32_t i = 0; i < THREADS; i++)
+        source->round_ns[i] = now[i] - MAKER_BEGIN_NS + 1000;
+    maker_finish(maker, 1000);
+    return maker;
+}
+
+static int next_batch(void *context, struct event_batch *ret_batch)
+{
+    struct source *source = context;
+    if (source->batches_left == 0)
+        return 0;
+    source->batches_left--;
+    struct event *events = source->pool[source->next++ % BATCHES];
+    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}};
+    if (source->next <= BATCHES)
+        return 1;
+    for (uint32_t i = 0; i < BATCH; i++)
+        events[i].time_ns += source->round_ns[events->thread];
+    return 1;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void run_export(struct source *source, const struct trace *trace, struct result *result,
+                       bool gzip)
+{
+    struct out_stream_options options = {
+        .overwrite = true, .gzip = gzip, .gzip_level = EXPORT_GZIP_LEVEL};
+    struct batch_reader reader = {next_batch, source};
+    struct out_stream *out;
+    char path[] = "/tmp/bench_export.XXXXXX";
+    int fd = gzip ? mkstemp(path) : -1;
+    const struct exporter *exporter = exporter_by_name(strtok(strdup(result->name), "."));
+    if (out_stream_open(gzip ? path : "/dev/null", &options, &out) < 0 ||
+        export_run(exporter, trace, &reader, out) < 0)
+        abort();
+    result->bytes = (double)out_bytes(out);
+    if (out_stream_close(out) < 0)
+        abort();
+    if (fd < 0)
+        return;
+    FILE *file = fopen(path, "r");
+    if (!file || fseek(file, 0, SEEK_END) < 0)
+        abort();
+    result->bytes = (double)ftell(file);
+    fclose(file);
+    remove(path);
+}
+
+static void run(struct source *source, const struct trace *trace, struct result *result)
+{
+    struct event_batch batch;
+    struct slice_sink none = {0};
+    struct slices *slices = slices_create(trace, &none);
+    bool source_only = strcmp(result->name, "source") == 0;
+    if (source_only || strcmp(result->name, "pairs") == 0) {
+        while (next_batch(source, &batch) > 0) {
+            if (!source_only && slices_feed(slices, &batch) < 0)
+                abort();
+        }
+    } else {
+        run_export(source, trace, result, strstr(result->name, ".gz") != NULL);
+    }
+    slices_destroy(slices);
+}
+
+static void print(const struct result *result, bool json, bool last)
+{
+    double rate = 1e3 / result->ns;
+    if (json)
+        printf("{\"name\": \"%s\", \"ranges_per_second\": %.0f, \"bytes_per_range\": %.2f}%s\n",
+               result->name, rate * 1e6, result->bytes, last ? "" : ",");
+    else
+        printf("%-14s %8.1f ns a range %8.2f M ranges/s %8.2f bytes a range\n", result->name,
+               result->ns, rate, result->bytes);
+}
+
+int main(int argc, char **argv)
+{
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    uint64_t ranges = argc > 1 + json ? strtoull(argv[1 + json], NULL, 10) : 2000000;
+    struct result results[] = {{"source", 0, 0},      {"pairs", 0, 0},  {"perfetto", 0, 0},
+                               {"perfetto.gz", 0, 0}, {"chrome", 0, 0}, {"chrome.gz", 0, 0}};
+    size_t count = sizeof(results) / sizeof(*results);
+    for (int round = 0; round < RUNS; round++) {
+        for (size_t i = 0; i < count; i++) {
+            struct source source = {.batches_left = ranges / (BATCH / 2)};
+            struct maker *maker = make_source(&source);
+            double begin = cpu_seconds();
+            run(&source, maker_trace(maker), &results[i]);
+            double ns = 1e9 * (cpu_seconds() - begin) / (double)ranges;
+            if (round == 0 || ns < results[i].ns)
+                results[i].ns = ns;
+            maker_destroy(maker);
+            free(source.pool);
+        }
+    }
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    if (json)
+        printf("{\"results\": [\n");
+    for (size_t i = 0; i < count; i++) {
+        results[i].bytes /= (double)ranges;
+        print(&results[i], json, i + 1 == count);
+    }
+    printf(json ? "], \"peak_memory_kib\": %ld}\n" : "peak memory %ld KiB\n", usage.ru_maxrss);
+    return 0;
+}
