@@ -202,6 +202,7 @@ static int make_parts(struct collector *collector, const struct collector_option
     if (code != 0)
         return code;
     code = make_session(collector, options);
+    describe_session(collector, options);
     if (code == 0)
         code = make_intake(collector);
     if (code == 0 && !options->paused)
@@ -224,7 +225,6 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->parent_id = parent_session();
     int code = make_parts(collector, options, ret_error);
     if (code == 0) {
-        describe_session(collector, options);
         *ret_collector = collector;
         return 0;
     }

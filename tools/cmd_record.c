@@ -6,6 +6,7 @@
 #include "child.h"
 #include "cmd.h"
 #include "collector.h"
+#include "recover_note.h"
 #include "status_line.h"
 
 #include <ctype.h>
@@ -95,6 +96,12 @@ static int fail_command(const char *command, int error)
                     command, strerror(-error));
 }
 
+static void on_recovered(void *context, const struct collector_recovered *what)
+{
+    (void)context;
+    recover_note(what);
+}
+
 static int begin(struct record *record)
 {
     struct collector_error error;
@@ -106,6 +113,7 @@ static int begin(struct record *record)
         .pool_bytes = record->values->pool_bytes,
         .paused = record->values->delay_ns > 0,
     };
+    collector_recover(NULL, true, on_recovered, NULL);
     int code = collector_create(&options, &record->collector, &error);
     if (code != 0)
         return cmd_fail(STATUS_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);

@@ -59,6 +59,9 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
                             const struct annot_block *header, struct event *events)
 {
     size_t count = 0;
+    if (decoder->recover && !decoder->monotonic)
+        clock_map_offer(decoder->clock,
+                        (struct clock_anchor){header->claim_time, (int64_t)header->claim_ns});
     if (thread->started && header->generation != thread->generation && header->open_depth == 0) {
         thread->depth = 0;
         events[count++] =

@@ -19,6 +19,7 @@ enum { DECODE_EVENTS_MAX = ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE + 1 + LOSS_COUN
 struct decoder {
     struct names names;
     struct clock_map *clock; /* outlives it */
+    bool recover;            /* take clock anchors from block headers */
     bool monotonic;          /* timestamps are nanoseconds already */
     int64_t now_ns;          /* no event is later */
 };

@@ -80,7 +80,7 @@ int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t
     thread->decode.ordinal = (uint32_t)ordinal;
     thread->entered = true;
     struct trace_thread *entry = trace_thread(drain->trace, (uint32_t)ordinal);
-    entry->serial = drain->serial_base + thread->serial;
+    entry->serial = drain->serial_base + thread->serial + 1;
     entry->tid = tid;
     entry->comm = (uint32_t)text;
     return 0;

@@ -37,12 +37,14 @@ struct drain_thread {
     bool entered;    /* decode.ordinal is valid */
     uint64_t visit;  /* the visit that `stream` speaks of */
     enum drain_stream stream;
-    uint32_t next;             /* sequence of the block to read next */
-    bool next_unknown;         /* after a recovery: `next` or the first one behind it */
-    struct batch_source last;  /* handed on last */
-    uint64_t lost[LOSS_COUNT]; /* from its thread record */
-    uint64_t published;        /* record_count + losses when the trace was told */
-    uint32_t name_id;          /* as told to the trace */
+    uint32_t next;                 /* sequence of the block to read next */
+    bool next_unknown;             /* after a recovery: `next` or the first one behind it */
+    struct batch_source last;      /* handed on last */
+    uint64_t lost[LOSS_COUNT];     /* from its thread record */
+    uint64_t trailing[LOSS_COUNT]; /* of decode.lost: what no block told */
+    bool left;          /* the thread gave its record back, and what no block told to the process */
+    uint64_t published; /* record_count + losses when the trace was told */
+    uint32_t name_id;   /* as told to the trace */
 };
 
 struct drain {
@@ -95,6 +97,9 @@ struct drain_thread *drain_thread(struct drain *drain, uint32_t serial);
 /* Gives a thread its entry in the trace. 0 or -ENOMEM. */
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,
                        const uint8_t comm[16]);
+
+/* What counts for the thread and is not in the counters of its process already. */
+uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause);
 
 /* Hands on `count` of drain->events. 0 or -errno of the sink. */
 int drain_hand_on(struct drain *drain, struct drain_thread *thread,

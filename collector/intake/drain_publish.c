@@ -11,6 +11,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause)
+{
+    uint64_t told = thread->decode.lost[cause];
+    return thread->left ? told - thread->trailing[cause] : larger(thread->lost[cause], told);
+}
+
 /* The name that the thread gave itself, if it is a new one. */
 static int publish_name(struct drain *drain, struct drain_thread *thread, uint32_t name_id)
 {
@@ -31,7 +37,7 @@ static int read_record(struct drain *drain, uint32_t index)
 {
     struct annot_thread record;
     int error = segment_read_thread(drain->segment, index, &record);
-    if (error != 0 || record.serial == 0)
+    if (error != 0 || record.tid == 0)
         return error;
     bool any = false;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
@@ -50,6 +56,7 @@ static int read_record(struct drain *drain, uint32_t index)
             return error;
     }
     thread->record = index;
+    thread->left = record.state == ANNOT_THREAD_FREE;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
     return publish_name(drain, thread, record.name);
@@ -79,6 +86,9 @@ int drain_publish(struct drain *drain)
     uint32_t high = error == 0 ? shared.thread_high : 0;
     if (high > drain->segment->info.thread_count)
         high = drain->segment->info.thread_count;
+    /* A record that is not found any more was taken by another thread: its owner left. */
+    for (size_t i = 0; i < drain->threads.count; i++)
+        drain->threads.items[i].left = true;
     for (uint32_t i = 0; i < high && error == 0; i++)
         error = read_record(drain, i);
     for (size_t i = 0; i < drain->threads.count; i++)
@@ -99,6 +109,7 @@ int drain_finish(struct drain *drain)
             if (thread->lost[cause] <= thread->decode.lost[cause])
                 continue;
             uint64_t rest = thread->lost[cause] - thread->decode.lost[cause];
+            thread->trailing[cause] += rest;
             drain->events[count++] =
                 decode_lost(&drain->decoder, &thread->decode, (enum loss)cause, rest);
         }

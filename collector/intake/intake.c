@@ -93,6 +93,20 @@ static void tell_end(struct intake *intake, struct process *process)
         process_watch_close(&process->watch);
 }
 
+/* When it ended: now, unless nobody watched it. */
+static int64_t end_time(const struct process *process)
+{
+    int64_t last = 0;
+    if (process->watch.pid > 0)
+        return clock_now_ns();
+    for (size_t i = 0; i < process->drain->threads.count; i++)
+        if (process->drain->threads.items[i].decode.last_ns > last)
+            last = process->drain->threads.items[i].decode.last_ns;
+    if (process->orderly && decode_time(&process->drain->decoder, process->shared.exit_time) > last)
+        last = decode_time(&process->drain->decoder, process->shared.exit_time);
+    return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
+}
+
 /* Reads the last of a segment whose process is gone. */
 static int empty_process(struct intake *intake, struct process *process, bool replaced)
 {
@@ -103,7 +117,7 @@ static int empty_process(struct intake *intake, struct process *process, bool re
     if (error != 0)
         return error;
     process->state = PROCESS_EMPTIED;
-    process->end_ns = clock_now_ns();
+    process->end_ns = end_time(process);
     if (replaced)
         process_end_exec(process, intake->options.trace, process->end_ns);
     else
@@ -176,7 +190,6 @@ static int look_at(struct intake *intake, struct process *process)
             tell_end(intake, process);
         return 0;
     }
-    process_reclaim_threads(process);
     int error = process_publish(process, intake->options.trace, intake->options.directory);
     if (error == 0 && process_was_replaced(process))
         error = intake_replace(intake, process);

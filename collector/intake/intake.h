@@ -18,7 +18,8 @@ struct intake_options {
     struct trace *trace;
     struct clock_map *clock;
     uint64_t session_id;
-    drain_sink_fn *sink;                                   /* its errors end a step */
+    bool recover;        /* the session's collector died: its clock anchors died with it */
+    drain_sink_fn *sink; /* its errors end a step */
     void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
     void *sink_context;
 };
@@ -26,6 +27,7 @@ struct intake_options {
 /* What a recording knows of one thread, after its collector died. */
 struct intake_known {
     uint32_t serial; /* as in the trace */
+    bool seen;       /* else the thread has no events yet */
     struct decode_thread thread;
     struct batch_source last;
 };

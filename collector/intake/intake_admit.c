@@ -44,14 +44,14 @@ static uint32_t serial_base(const struct process *process)
 static int64_t find_recorded(const struct intake *intake, const struct process *process)
 {
     const struct annot_segment_info *info = &process->segment.info;
-    uint32_t count = intake->known ? trace_process_count(intake->options.trace) : 0;
+    uint32_t count = intake->options.recover ? trace_process_count(intake->options.trace) : 0;
     int64_t other_image = -1;
     for (uint32_t i = 0; i < count; i++) {
         const struct trace_process *entry = trace_process_get(intake->options.trace, i);
         if (entry->identity == info->identity)
             return i;
         if (entry->ns_pid == info->pid && entry->pid_ns == info->pid_ns &&
-            entry->end == PROCESS_RUNNING)
+            (entry->end == PROCESS_RUNNING || entry->end == PROCESS_VANISHED))
             other_image = i;
     }
     return other_image;
@@ -91,6 +91,7 @@ static int enter(struct intake *intake, struct process *process)
             memset(entry->lost, 0, sizeof(entry->lost));
             memset(entry->misuse, 0, sizeof(entry->misuse));
             entry->event_count = 0;
+            entry->end = PROCESS_RUNNING;
         }
         return 0;
     }
@@ -143,10 +144,11 @@ static int resume_threads(struct intake *intake, struct process *process)
         const struct intake_known *known = &intake->known[i];
         const struct trace_thread *entry =
             trace_thread_get(intake->options.trace, known->thread.ordinal);
-        if (!entry || entry->process != process->ordinal || (known->serial >> 20) != (base >> 20))
+        if (!entry || !known->seen || entry->process != process->ordinal ||
+            (known->serial >> 20) != (base >> 20))
             continue;
-        int error =
-            drain_resume_thread(process->drain, known->serial - base, &known->thread, &known->last);
+        int error = drain_resume_thread(process->drain, known->serial - base - 1, &known->thread,
+                                        &known->last);
         if (error != 0)
             return error;
     }
@@ -170,7 +172,8 @@ static int start_drain(struct intake *intake, struct process *process)
     process->drain->sink = intake->options.sink;
     process->drain->sink_context = intake->options.sink_context;
     process->drain->serial_base = serial_base(process);
-    return intake->known ? resume_threads(intake, process) : 0;
+    process->drain->decoder.recover = intake->options.recover;
+    return resume_threads(intake, process);
 }
 
 /* A whole segment of this session. Takes the process over in any case. */
@@ -184,6 +187,9 @@ static int admit(struct intake *intake, struct process *process)
     process->at_random_address = info->at_random_address;
     process->parent_identity = info->parent_identity;
     watch(intake, process);
+    if (intake->options.recover)
+        clock_map_offer(intake->options.clock,
+                        (struct clock_anchor){info->created_time, (int64_t)info->created_ns});
     int error = enter(intake, process);
     if (error == 0)
         error = start_drain(intake, process);

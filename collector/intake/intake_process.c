@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CMDLINE_TEXT_SIZE = 8192 };
+enum { CMDLINE_TEXT_SIZE = 8192, TICK_NS = 10 * 1000 * 1000 };
 
 /* One argument as a shell would take it. */
 static void add_argument(struct text *text, const char *word, size_t length)
@@ -54,14 +54,25 @@ static int64_t cmdline_ordinal(struct trace *trace, const struct annot_segment_i
 
 /* When it began: at the fork, or as the kernel says (in hundredths of a second). */
 static int64_t start_ns(const struct annot_segment_info *info, struct decoder *decoder,
-                        int64_t *ret_fork_ns)
+                        int64_t begin_ns, int64_t *ret_fork_ns)
 {
     int64_t created = decode_time(decoder, info->created_time);
     *ret_fork_ns = info->fork_time != 0 ? decode_time(decoder, info->fork_time) : 0;
     if (*ret_fork_ns != 0)
         return *ret_fork_ns;
     int64_t start = proc_ticks_ns(info->start_time_ticks);
+    if (start < begin_ns && begin_ns - start <= TICK_NS && begin_ns < created)
+        return begin_ns; /* the kernel rounds down */
     return start == 0 || start > created ? created : start;
+}
+
+/* Programs of one machine share one clock: the first one names it. */
+static int64_t clock_ordinal(struct trace *trace, const struct annot_segment_info *info)
+{
+    static const char *const names[] = {[ANNOT_CLOCK_MONOTONIC] = "monotonic",
+                                        [ANNOT_CLOCK_TSC] = "tsc",
+                                        [ANNOT_CLOCK_CNTVCT] = "cntvct"};
+    return trace_string_add(trace, names[info->clock], strlen(names[info->clock]));
 }
 
 int process_describe(struct process *process, struct trace *trace, struct clock_map *clock)
@@ -71,9 +82,15 @@ int process_describe(struct process *process, struct trace *trace, struct clock_
     size_t comm_length = strnlen((const char *)info->comm, sizeof(info->comm));
     int64_t comm = trace_string_add(trace, (const char *)info->comm, comm_length);
     int64_t cmdline = cmdline_ordinal(trace, info);
+    int64_t clock_name = clock_ordinal(trace, info);
     struct trace_process *entry = trace_process(trace, process->ordinal);
-    if (comm < 0 || cmdline < 0)
+    struct trace_session *session = trace_session(trace);
+    if (comm < 0 || cmdline < 0 || clock_name < 0)
         return -ENOMEM;
+    if (session->clock == 0) {
+        session->clock = (uint32_t)clock_name;
+        session->revision++;
+    }
     clock_map_advance(clock);
     bool watched = process->watch.pid > 0 && proc_stat(process->watch.pid, &stat) == 0;
     entry->pid = process->watch.pid > 0 ? process->watch.pid : info->pid;
@@ -82,7 +99,7 @@ int process_describe(struct process *process, struct trace *trace, struct clock_
     entry->pid_ns = info->pid_ns;
     entry->identity = info->identity;
     entry->forked = info->parent_identity != 0;
-    entry->start_ns = start_ns(info, &process->drain->decoder, &entry->fork_ns);
+    entry->start_ns = start_ns(info, &process->drain->decoder, session->begin_ns, &entry->fork_ns);
     entry->uid = info->uid;
     entry->comm = (uint32_t)comm;
     entry->cmdline = (uint32_t)cmdline;
@@ -108,9 +125,7 @@ static struct process_share share_now(const struct drain *drain, const struct an
         const struct drain_thread *thread = &drain->threads.items[i];
         share.event_count += thread->decode.record_count;
         for (int cause = 0; cause < LOSS_COUNT; cause++)
-            share.lost[cause] += thread->lost[cause] > thread->decode.lost[cause]
-                                     ? thread->lost[cause]
-                                     : thread->decode.lost[cause];
+            share.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
     }
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         share.lost[cause] += shared->lost[cause];
@@ -168,28 +183,6 @@ bool process_was_replaced(const struct process *process)
     if (address != 0 && process->at_random_address != 0 && address != process->at_random_address)
         return true;
     return false;
-}
-
-/* Frees one thread's record and releases its block. */
-static void reclaim(struct process *process, uint32_t index, const struct annot_thread *record)
-{
-    if (record->block != 0 && record->block <= process->segment.info.block_count)
-        segment_release_block(&process->segment, record->block - 1);
-    segment_free_thread(&process->segment, index, record->serial);
-}
-
-void process_reclaim_threads(struct process *process)
-{
-    struct annot_shared shared;
-    struct annot_thread record;
-    if (process->drain->broken || process->watch.ended || process->watch.pid != process->pid ||
-        segment_read_shared(&process->segment, &shared) != 0)
-        return;
-    for (uint32_t i = 0; i < shared.thread_high && i < process->segment.info.thread_count; i++)
-        if (segment_read_thread(&process->segment, i, &record) == 0 &&
-            record.state == ANNOT_THREAD_USED && record.pid == process->pid && record.tid > 0 &&
-            !proc_thread_exists(process->watch.pid, record.tid))
-            reclaim(process, i, &record);
 }
 
 void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns)

@@ -50,9 +50,6 @@ int process_publish(struct process *process, struct trace *trace,
 /* Whether the program was replaced by exec: its mapping is gone although it lives. */
 bool process_was_replaced(const struct process *process);
 
-/* Takes blocks and records of threads that died without a word back. */
-void process_reclaim_threads(struct process *process);
-
 /* Notes the end in the trace. `wait_status` only if status_known. */
 void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns);
 void process_end_exec(struct process *process, struct trace *trace, int64_t end_ns);

@@ -308,30 +308,6 @@ int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, 
     return guard_call(&segment->range, free_work, &list);
 }
 
-struct place {
-    const struct segment *segment;
-    uint32_t index, serial;
-    void *to;
-};
-
-static int release_work(void *context)
-{
-    const struct place *place = context;
-    uint32_t *state = block_state(place->segment, place->index);
-    uint32_t before = annot_load_acquire(state);
-    if ((before & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_CLAIMED)
-        return 0;
-    uint32_t after = (before & ~(uint32_t)ANNOT_BLOCK_STATE_MASK) | ANNOT_BLOCK_RELEASED;
-    /* Partner: a claimer that reclaims blocks of dead threads when the pool is empty. */
-    return annot_cas_acq_rel(state, &before, after) ? 1 : 0;
-}
-
-int segment_release_block(const struct segment *segment, uint32_t index)
-{
-    struct place place = {.segment = segment, .index = index};
-    return guard_call(&segment->range, release_work, &place);
-}
-
 /* ---- Threads, counters, strings ---- */
 
 int segment_read_thread(const struct segment *segment, uint32_t index,
@@ -339,23 +315,6 @@ int segment_read_thread(const struct segment *segment, uint32_t index,
 {
     return guard_copy(&segment->range, ret_thread, thread(segment, index),
                       offsetof(struct annot_thread, live));
-}
-
-static int free_thread_work(void *context)
-{
-    const struct place *place = context;
-    struct annot_thread *record = thread(place->segment, place->index);
-    uint32_t used = ANNOT_THREAD_USED;
-    if (annot_load_relaxed(&record->serial) != place->serial)
-        return 0;
-    /* Partner: the compare-and-swap of a thread that claims a record. */
-    return annot_cas_acq_rel(&record->state, &used, ANNOT_THREAD_FREE) ? 1 : 0;
-}
-
-int segment_free_thread(const struct segment *segment, uint32_t index, uint32_t serial)
-{
-    struct place place = {.segment = segment, .index = index, .serial = serial};
-    return guard_call(&segment->range, free_thread_work, &place);
 }
 
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared)

@@ -67,15 +67,9 @@ int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t b
 /* RELEASED -> FREE, and onto the free list; the last one will be used first. */
 int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, size_t count);
 
-/* CLAIMED -> RELEASED for a thread that died. 1, or 0 if it was not CLAIMED. */
-int segment_release_block(const struct segment *segment, uint32_t index);
-
 /* Without the live stack. 0 or -EFAULT. */
 int segment_read_thread(const struct segment *segment, uint32_t index,
                         struct annot_thread *ret_thread);
-/* USED -> FREE if the record still is that of `serial`. */
-int segment_free_thread(const struct segment *segment, uint32_t index, uint32_t serial);
-
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared);
 
 /* Stores the time of this visit; see annot_control.heartbeat. */

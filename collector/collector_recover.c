@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/* What a killed collector left: its recording is read, each thread's place in it is found, and the
+ * rest is appended from the segments. The session file goes only when all is in the file, so a
+ * recovery that is killed can be repeated. */
+#include "annot_wire.h"
+#include "collector.h"
+#include "intake.h"
+#include "map64.h"
+#include "session_file.h"
+#include "store.h"
+#include "vec.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STEPS_MAX = 1000 };
+
+#define SETTLE_NS 2000000 /* after the gate closed, until the last look */
+
+struct recovery {
+    struct directory *directory;
+    struct session_file file; /* fd -1: segments without a session */
+    struct annot_session session;
+    struct clock_map clock;
+    struct store_reader *reader; /* owns the trace if there is one */
+    struct trace *trace;
+    struct store_writer *writer;
+    struct intake *intake;
+    VEC(struct intake_known) known; /* by thread ordinal */
+    uint64_t known_events;
+    struct collector_recovered what;
+};
+
+/* ---- What the recording knows ---- */
+
+static void note_event(struct decode_thread *thread, const struct event *event)
+{
+    thread->depth = (uint32_t)event_depth_after(event, thread->depth);
+    if (thread->first_ns == 0)
+        thread->first_ns = event->time_ns;
+    if (event->time_ns > thread->last_ns)
+        thread->last_ns = event->time_ns;
+    if (event->kind == EVENT_LOST && event->level < LOSS_COUNT)
+        thread->lost[event->level] += event->value.uint64;
+    else if (event->kind != EVENT_EDGE && event->kind != EVENT_LOST)
+        thread->record_count++;
+}
+
+static int note_batch(struct recovery *recovery, const struct event_batch *batch)
+{
+    while (recovery->known.count <= batch->thread) {
+        struct intake_known fresh = {.thread.ordinal = (uint32_t)recovery->known.count};
+        if (vec_push(&recovery->known, fresh) != 0)
+            return -ENOMEM;
+    }
+    struct intake_known *known = &recovery->known.items[batch->thread];
+    for (uint32_t i = 0; i < batch->count; i++)
+        note_event(&known->thread, &batch->events[i]);
+    known->last = batch->source;
+    known->seen = true;
+    return 0;
+}
+
+/* The counts in the definitions may be older than the events. */
+static void count_anew(struct recovery *recovery)
+{
+    struct trace *trace = recovery->trace;
+    for (uint32_t i = 0; i < trace_process_count(trace); i++)
+        trace_process(trace, i)->event_count = 0;
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
+        struct trace_thread *entry = trace_thread(trace, i);
+        const struct intake_known *known =
+            i < recovery->known.count ? &recovery->known.items[i] : NULL;
+        struct trace_process *process = trace_process(trace, entry->process);
+        entry->event_count = known ? known->thread.record_count : 0;
+        entry->revision++;
+        if (known)
+            recovery->known.items[i].serial = entry->serial;
+        if (process)
+            process->event_count += entry->event_count;
+        recovery->known_events += entry->event_count;
+    }
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        struct trace_process *process = trace_process(trace, i);
+        if (process->end == PROCESS_RUNNING) /* unless its segment is found */
+            process->end = PROCESS_VANISHED;
+        process->revision++;
+    }
+}
+
+/* 0, or why the recording that the session names cannot be continued. */
+static int read_recording(struct recovery *recovery)
+{
+    struct event_batch batch;
+    const char *path = (const char *)recovery->session.recording_path;
+    if (path[0] == 0)
+        return -ENOENT;
+    int error = store_reader_open(path, &recovery->reader);
+    if (error != 0)
+        return error;
+    recovery->trace = store_reader_trace(recovery->reader);
+    if (trace_session(recovery->trace)->id != recovery->session.id)
+        return -ESTALE;
+    int more;
+    while ((more = store_reader_next(recovery->reader, &batch)) == 1) {
+        error = note_batch(recovery, &batch);
+        if (error != 0)
+            return error;
+    }
+    if (more < 0)
+        return more;
+    count_anew(recovery);
+    recovery->what.resumed = true;
+    snprintf(recovery->what.recording, sizeof(recovery->what.recording), "%s", path);
+    return store_writer_resume(path, recovery->trace, &recovery->writer);
+}
+
+/* ---- A recording of its own ---- */
+
+static int new_recording(struct recovery *recovery)
+{
+    struct store_writer_options options = {0};
+    char stamp[32], *path = recovery->what.recording;
+    time_t now = time(NULL);
+    struct tm local;
+    if (recovery->reader)
+        store_reader_close(recovery->reader);
+    recovery->reader = NULL;
+    recovery->known.count = 0;
+    recovery->known_events = 0;
+    recovery->what.resumed = false;
+    recovery->trace = trace_create();
+    if (!recovery->trace)
+        return -ENOMEM;
+    localtime_r(&now, &local);
+    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+    int error = -EEXIST;
+    for (int i = 1; error == -EEXIST && i < 1000; i++) {
+        int limit = (int)sizeof(recovery->what.recording);
+        snprintf(path, (size_t)limit, i == 1 ? "recovered-%s.annot" : "recovered-%s-%d.annot",
+                 stamp, i);
+        error = store_writer_create(path, recovery->trace, &options, &recovery->writer);
+    }
+    struct trace_session *entry = trace_session(recovery->trace);
+    entry->id = recovery->session.id;
+    entry->parent_id = recovery->session.parent_id;
+    entry->command_status = -1;
+    return error;
+}
+
+/* ---- The rest ---- */
+
+static int take_batch(void *context, const struct event_batch *batch)
+{
+    struct recovery *recovery = context;
+    return store_writer_add(recovery->writer, batch);
+}
+
+static int make_intake(struct recovery *recovery)
+{
+    struct intake_options options = {
+        .directory = recovery->directory,
+        .trace = recovery->trace,
+        .clock = &recovery->clock,
+        .session_id = recovery->session.id,
+        .recover = true,
+        .sink = take_batch,
+        .sink_context = recovery,
+    };
+    int error = intake_create(&options, &recovery->intake);
+    if (error == 0)
+        intake_resume(recovery->intake, recovery->known.items, recovery->known.count);
+    return error;
+}
+
+/* Everything that is committed now. */
+static int drain_all(struct recovery *recovery)
+{
+    for (int i = 0; i < STEPS_MAX; i++) {
+        int64_t bytes = intake_step(recovery->intake, true);
+        int error = bytes < 0 ? (int)bytes : store_writer_flush(recovery->writer);
+        if (error != 0)
+            return error;
+        intake_free(recovery->intake);
+        if (bytes == 0)
+            break;
+    }
+    return 0;
+}
+
+/* When it ended: at its last event, as far as anybody knows. */
+static void finish_trace(struct recovery *recovery)
+{
+    struct trace *trace = recovery->trace;
+    struct trace_session *session = trace_session(trace);
+    int64_t begin = INT64_MAX, end = session->begin_ns;
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
+        const struct trace_thread *thread = trace_thread_get(trace, i);
+        if (thread->first_ns != 0 && thread->first_ns < begin)
+            begin = thread->first_ns;
+        if (thread->last_ns > end)
+            end = thread->last_ns;
+        struct trace_process *process = trace_process(trace, thread->process);
+        if (process && process->end == PROCESS_VANISHED && process->end_ns < thread->last_ns)
+            process->end_ns = thread->last_ns;
+    }
+    if (session->begin_ns == 0 && begin != INT64_MAX) {
+        struct timespec real;
+        clock_gettime(CLOCK_REALTIME, &real);
+        session->begin_ns = begin;
+        session->begin_realtime_ns =
+            real.tv_sec * INT64_C(1000000000) + real.tv_nsec - (clock_now_ns() - begin);
+    }
+    session->end_ns = end;
+    session->recovered = true;
+    session->revision++;
+}
+
+static int close_session(struct recovery *recovery)
+{
+    const struct timespec settle = {.tv_nsec = SETTLE_NS};
+    bool others = session_count_live(recovery->directory, recovery->session.id) > 0;
+    session_file_remove(recovery->directory, &recovery->file);
+    directory_wake(recovery->directory, others); /* programs that still live leave now */
+    nanosleep(&settle, NULL);
+    return intake_finish(recovery->intake);
+}
+
+static void count_result(struct recovery *recovery)
+{
+    struct intake_counts counts;
+    intake_count(recovery->intake, &counts);
+    recovery->what.process_count = counts.process_count;
+    recovery->what.event_count = counts.event_count - recovery->known_events;
+    if (!recovery->what.resumed && counts.event_count == 0 && counts.lost_count == 0) {
+        unlink(recovery->what.recording);
+        recovery->what.recording[0] = 0;
+    }
+}
+
+static int recover_one(struct recovery *recovery)
+{
+    int error = clock_map_init(&recovery->clock);
+    if (error == 0 && read_recording(recovery) != 0)
+        error = new_recording(recovery);
+    if (error == 0)
+        error = make_intake(recovery);
+    if (error == 0)
+        error = drain_all(recovery);
+    if (error == 0)
+        error = close_session(recovery);
+    if (error != 0)
+        return error;
+    finish_trace(recovery);
+    error = store_writer_close(recovery->writer);
+    recovery->writer = NULL;
+    if (error == 0)
+        intake_free(recovery->intake);
+    count_result(recovery);
+    return error;
+}
+
+static void recovery_fini(struct recovery *recovery)
+{
+    store_writer_abandon(recovery->writer);
+    intake_destroy(recovery->intake);
+    if (recovery->reader)
+        store_reader_close(recovery->reader);
+    else
+        trace_destroy(recovery->trace);
+    clock_map_fini(&recovery->clock);
+    vec_free(&recovery->known);
+    if (recovery->file.fd >= 0)
+        close(recovery->file.fd);
+}
+
+/* ---- All sessions of the directory ---- */
+
+struct names_found {
+    VEC(char *) items;
+};
+
+static void free_names(struct names_found *found)
+{
+    for (size_t i = 0; i < found->items.count; i++)
+        free(found->items.items[i]);
+    vec_free(&found->items);
+}
+
+static int list(const struct directory *directory, struct names_found *found)
+{
+    int error = 0;
+    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!stream && fd >= 0)
+        close(fd);
+    if (!stream)
+        return -ENOMEM;
+    for (const struct dirent *entry; error == 0 && (entry = readdir(stream));) {
+        char *name = strdup(entry->d_name);
+        error = !name || vec_push(&found->items, name) != 0 ? -ENOMEM : 0;
+    }
+    closedir(stream);
+    return error;
+}
+
+struct recover_call {
+    struct directory *directory;
+    void (*done)(void *context, const struct collector_recovered *what);
+    void *context;
+    int count;
+};
+
+static void run_recovery(struct recover_call *call, struct recovery *recovery)
+{
+    recovery->directory = call->directory;
+    recovery->what.error = recover_one(recovery);
+    recovery_fini(recovery);
+    call->count++;
+    if (call->done)
+        call->done(call->context, &recovery->what);
+    free(recovery);
+}
+
+static int recover_session(struct recover_call *call, const char *name)
+{
+    struct recovery *recovery = calloc(1, sizeof(*recovery));
+    if (!recovery)
+        return -ENOMEM;
+    recovery->file.fd = -1;
+    int error = session_file_take(call->directory, name, &recovery->file, &recovery->session);
+    if (error == 0) {
+        run_recovery(call, recovery);
+        return 0;
+    }
+    if (error == -EBADMSG)
+        session_file_remove(call->directory, &recovery->file);
+    recovery_fini(recovery);
+    free(recovery);
+    return 0;
+}
+
+/* Whether the session of a segment is there, dead or alive. */
+static bool has_session(const struct directory *directory, uint64_t id)
+{
+    char name[SESSION_NAME_SIZE];
+    snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016llx", (unsigned long long)id);
+    return faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A segment that nobody will ever ask for. */
+static int recover_orphan(struct recover_call *call, const char *name)
+{
+    struct segment segment;
+    int error = segment_open(call->directory->fd, name, &segment);
+    if (error == -EBADMSG || error == -EPROTONOSUPPORT)
+        return 0;
+    if (error != 0)
+        return error == -ENOMEM ? error : 0;
+    uint64_t id = segment.info.session_id;
+    segment_close(&segment);
+    if (has_session(call->directory, id))
+        return 0;
+    struct recovery *recovery = calloc(1, sizeof(*recovery));
+    if (!recovery)
+        return -ENOMEM;
+    recovery->file.fd = -1;
+    recovery->session.id = id;
+    run_recovery(call, recovery);
+    return 0;
+}
+
+static int open_existing(const char *path, struct directory *directory)
+{
+    char text[64];
+    *directory = (struct directory){.fd = -1};
+    const char *named = path ? path : getenv(ANNOT_ENV_DIR);
+    snprintf(text, sizeof(text), "/dev/shm/annot-%u", (unsigned)geteuid());
+    if (access(named && *named ? named : text, F_OK) != 0)
+        return -ENOENT;
+    return directory_open(path, directory);
+}
+
+int collector_recover(const char *directory, bool orphans,
+                      void (*done)(void *context, const struct collector_recovered *what),
+                      void *context)
+{
+    struct directory place;
+    struct names_found found = {0};
+    int error = open_existing(directory, &place);
+    if (error != 0)
+        return error == -ENOENT ? 0 : error;
+    struct recover_call call = {&place, done, context, 0};
+    error = guard_install();
+    if (error == 0)
+        error = list(&place, &found);
+    uint64_t id;
+    struct segment_name segment;
+    for (size_t i = 0; i < found.items.count && error == 0; i++)
+        if (session_name_parse(found.items.items[i], &id))
+            error = recover_session(&call, found.items.items[i]);
+    for (size_t i = 0; orphans && i < found.items.count && error == 0; i++)
+        if (segment_name_parse(found.items.items[i], &segment))
+            error = recover_orphan(&call, found.items.items[i]);
+    free_names(&found);
+    if (call.count > 0)
+        directory_remove_unused(&place);
+    directory_close(&place);
+    return error != 0 ? error : call.count;
+}
