@@ -168,24 +168,28 @@ static uint32_t fork_chain(const struct trace *trace, uint32_t ordinal, uint32_t
     return length;
 }
 
-/* The label of a process that is not a forked worker. */
-static void add_own_label(struct text *text, const struct trace *trace, uint32_t ordinal)
+/* The program that people started: of the parent, for what multiprocessing starts by itself. */
+static void add_base(struct text *text, const struct trace *trace,
+                     const struct trace_process *process)
 {
-    const struct trace_process *process = trace_process_get(trace, ordinal);
     const struct trace_process *parent = parent_of(trace, process);
     enum role role = role_of(trace, process);
-    if (process->name) {
-        text_format(text, "%s", string_of(trace, process->name));
-        return;
-    }
-    bool program_of_parent = role != ROLE_PROGRAM && role != ROLE_FORKED && parent &&
-                             role_of(trace, parent) == ROLE_PROGRAM;
-    if (program_of_parent && parent->name)
-        text_format(text, "%s", string_of(trace, parent->name));
+    bool by_parent =
+        role > ROLE_FORKED && parent && !process->name && role_of(trace, parent) == ROLE_PROGRAM;
+    const struct trace_process *named = by_parent ? parent : process;
+    if (named->name)
+        text_format(text, "%s", string_of(trace, named->name));
     else
-        add_program(text, trace, program_of_parent ? parent : process,
-                    program_of_parent ? ROLE_PROGRAM : role);
-    if (role == ROLE_SPAWNED && parent)
+        add_program(text, trace, named, by_parent ? ROLE_PROGRAM : role);
+}
+
+static void add_role(struct text *text, const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_process *process = trace_process_get(trace, ordinal);
+    enum role role = role_of(trace, process);
+    if (process->name)
+        return;
+    if (role == ROLE_SPAWNED && parent_of(trace, process))
         text_format(text, " (spawned worker %u)", number_among_siblings(trace, ordinal, role));
     else if (role == ROLE_SPAWNED)
         text_format(text, " (spawned worker)");
@@ -204,10 +208,16 @@ size_t trace_process_label(const struct trace *trace, uint32_t process, char *bu
         return text.length;
     }
     uint32_t length = fork_chain(trace, process, chain);
-    add_own_label(&text, trace, chain[length]);
+    const struct trace_process *origin = trace_process_get(trace, chain[length]);
+    add_base(&text, trace, origin);
+    bool served = length > 0 && !origin->name && role_of(trace, origin) == ROLE_FORKSERVER;
+    if (!served)
+        add_role(&text, trace, chain[length]);
+    if (length > 0)
+        text_format(&text, served ? " (forkserver worker " : " (worker ");
     for (uint32_t i = length; i-- > 0;)
-        text_format(&text, "%s%u%s", i + 1 == length ? " (worker " : ".",
-                    number_among_siblings(trace, chain[i], ROLE_FORKED), i == 0 ? ")" : "");
+        text_format(&text, "%u%s", number_among_siblings(trace, chain[i], ROLE_FORKED),
+                    i == 0 ? ")" : ".");
     return text.length;
 }
 
