@@ -7,8 +7,8 @@ cd "$(dirname "$0")"
 BUILD=${ANNOT_BUILD:-build}
 VENV=$BUILD/venv
 BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev zlib1g-dev)
-TEST_PACKAGES=(chromium clang clang-format clang-tidy libclang-rt-14-dev python3-venv
-    patchelf procps scdoc util-linux zstd)
+TEST_PACKAGES=(chromium clang clang-format clang-tidy g++ libclang-rt-14-dev patchelf procps
+    python3-venv scdoc strace util-linux zstd)
 TEST_PYTHON=('meson-python>=0.12' 'ninja' 'nvtx' 'playwright==1.65.2' 'pytest' 'viztracer==1.1.1')
 
 usage() {
@@ -81,11 +81,14 @@ install_python_packages() {
     echo "${TEST_PYTHON[*]}" >"$stamp"
 }
 
+# The demo needs no tests, so a first build leaves them out.
 build() {
+    local tests=$1
     if [[ ! -f $BUILD/build.ninja ]]; then
         say "configuring $BUILD"
-        meson setup "$BUILD" >"$BUILD.log" 2>&1 || { cat "$BUILD.log" >&2; exit 1; }
-        mv "$BUILD.log" "$BUILD/setup.log"
+        meson setup "$BUILD" -Dtests="$tests" >/dev/null
+    elif [[ $tests == true ]]; then
+        meson configure "$BUILD" -Dtests=true
     fi
     say "building"
     ninja -C "$BUILD" --quiet
@@ -120,18 +123,18 @@ run_tests() {
 case "${1-}" in
 build)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
-    build
+    build false
     ;;
 demo)
     install_packages "${BUILD_PACKAGES[@]}" $(python_packages)
-    build
+    build false
     demo
     ;;
 test)
     install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" $(python_packages)
     mkdir -p "$BUILD"
     install_python_packages
-    build
+    build true
     run_tests
     ;;
 -h | --help | help) usage ;;
