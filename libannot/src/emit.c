@@ -123,16 +123,21 @@ static struct control *take_control(void)
     return control;
 }
 
+static void leave(void)
+{
+    struct control *control = annot_control;
+    if (control != &control_dummy && control->segment)
+        stream_detach(control);
+}
+
 static struct control *join(uint64_t generation)
 {
     struct segment *segment = process_join(generation);
-    struct control *control = annot_control;
     if (!segment) {
-        if (control != &control_dummy && control->segment)
-            stream_detach(control);
+        leave();
         return NULL;
     }
-    control = take_control();
+    struct control *control = take_control();
     if (!control) {
         annot_fetch_add_relaxed(&segment->header->shared.lost[ANNOT_LOSS_THREAD_LIMIT],
                                 UINT64_C(1));
@@ -149,6 +154,25 @@ static struct control *join(uint64_t generation)
     control->attached_generation = generation;
     annot_signal_fence();
     control->generation = generation;
+    return control;
+}
+
+/* A handler that jumped out of a join would leave descriptors open. Signals wait for the join,
+ * except those that its own instructions may raise. */
+static struct control *join_undisturbed(uint64_t generation)
+{
+    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked, before;
+    if (process_takes_no_part(generation)) {
+        leave();
+        return NULL;
+    }
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
+        sigdelset(&blocked, synchronous[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    struct control *control = join(generation);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return control;
 }
 
@@ -174,7 +198,7 @@ static struct control *enter(struct emission *emission)
     }
     joining = stack_pointer();
     annot_signal_fence();
-    control = join(gate);
+    control = join_undisturbed(gate);
     annot_signal_fence();
     joining = 0;
     return control;

@@ -38,6 +38,7 @@ static struct wiped *wiped;
 
 /* Survives forks. */
 static uint64_t last_identity;   /* of the current segment */
+static uid_t last_uid;           /* who made it */
 static uint64_t parent_identity; /* W: fork handler in the child */
 static uint64_t fork_time;       /* W: fork handler in the child */
 static uint32_t process_name;    /* string id; W: all, atomic */
@@ -137,6 +138,7 @@ static int create_and_publish(int directory_fd, const struct session *session, u
         return -EAGAIN;
     }
     last_identity = identity.hash;
+    last_uid = geteuid();
     uint64_t nonce = identity.hash >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
     annot_store_relaxed(&wiped->nonce, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
     refused.reason = ANNOT_REFUSAL_NONE;
@@ -159,11 +161,13 @@ static void decide(uint64_t generation)
             found = error;
         }
     }
-    if (found <= 0) {
-        if (found < 0 && parent_identity)
-            segment_note_refused_child(parent_identity, &refused);
-        take_no_part(generation, current);
+    if (found < 0 && parent_identity) {
+        if (refused.reason == ANNOT_REFUSAL_DIR_OWNER && geteuid() != last_uid)
+            refused = (struct refusal){ANNOT_REFUSAL_OTHER_UID, refused.error, geteuid()};
+        segment_note_refused_child(parent_identity, &refused);
     }
+    if (found <= 0)
+        take_no_part(generation, current);
     if (directory_fd >= 0)
         close(directory_fd);
     if (current)
@@ -208,6 +212,12 @@ struct segment *process_join(uint64_t generation)
         }
     }
     return NULL;
+}
+
+int process_takes_no_part(uint64_t generation)
+{
+    /* Partner: take_no_part. */
+    return !wiped || annot_load_acquire(&wiped->off_generation) == generation;
 }
 
 uint64_t process_nonce(void)

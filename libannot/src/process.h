@@ -21,6 +21,9 @@ void process_setup(int secure);
  * takes no part. Cost: loads; at a new generation some hundred microseconds. */
 struct segment *process_join(uint64_t generation);
 
+/* Whether that is decided already: it is the cheap case of process_join. */
+int process_takes_no_part(uint64_t generation);
+
 /* 20 bits that stand above the counter in range ids. */
 uint64_t process_nonce(void);
 /* Takes `count` range ids; returns the first. */

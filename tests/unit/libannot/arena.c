@@ -109,9 +109,11 @@ void arena_begin(const struct arena_options *options)
     snprintf(session_name, sizeof(session_name), ANNOT_SESSION_PREFIX "%016llx",
              (unsigned long long)session_id);
     snprintf(path, sizeof(path), "%s/%s", directory, session_name);
-    session_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    CHECK(session_fd >= 0);
-    CHECK_INT(pwrite(session_fd, &session, sizeof(session), 0), sizeof(session));
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    CHECK_INT(pwrite(fd, &session, sizeof(session), 0), sizeof(session));
+    close(fd);
+    session_fd = open(path, O_RDONLY | O_CLOEXEC);
     CHECK_INT(flock(session_fd, LOCK_EX), 0);
     set_generation(true);
 }

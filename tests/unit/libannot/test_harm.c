@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* Annotations never harm the program: whatever the system refuses, the program goes on without a
+ * signal or a message, and the reason is kept. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void events(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char text[40];
+        snprintf(text, sizeof(text), "name %d", i);
+        annot_push(text);
+        annot_counter("counter", i);
+        annot_pop();
+    }
+}
+
+static void check_nothing_recorded(const char *status)
+{
+    struct seen seen;
+    events(100);
+    CHECK_STR(annot_status(), status);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.segments, 0);
+    arena_end();
+    arena_clean();
+}
+
+static void check_note(enum annot_refusal refusal)
+{
+    struct annot_session session;
+    char path[160];
+    unsigned slot = (unsigned)getpid() % ANNOT_REFUSAL_SLOTS;
+    snprintf(path, sizeof(path), "%s/" ANNOT_SESSION_PREFIX "a110ca7e0000beef", arena_directory());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_INT(pread(fd, &session, sizeof(session), 0), sizeof(session));
+    close(fd);
+    CHECK_INT(session.refusals[slot].pid, getpid());
+    CHECK_INT(session.refusals[slot].refusal, refusal);
+}
+
+TEST(file_size_limit_of_one_mebibyte)
+{
+    struct rlimit limit = {1 << 20, 1 << 20};
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    arena_begin(NULL);
+    events(10);
+    check_note(ANNOT_REFUSAL_FILE_SIZE);
+    check_nothing_recorded("the file size limit is smaller than a segment");
+}
+
+/* A new file system over the directory, in a namespace of this test's own. */
+static void mount_over(const char *options, unsigned long flags)
+{
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0)
+        test_skip("needs root to mount a file system");
+    CHECK_INT(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    char wake[160];
+    struct annot_wake page;
+    snprintf(wake, sizeof(wake), "%s/" ANNOT_WAKE_NAME, arena_directory());
+    int fd = open(wake, O_RDONLY | O_CLOEXEC);
+    CHECK_INT(read(fd, &page, sizeof(page)), sizeof(page));
+    CHECK_INT(mount("tmpfs", arena_directory(), "tmpfs", flags, options), 0);
+    /* The old page stays mapped over the gate: bind it into the new place, for the generation. */
+    char self[40];
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    int target = open(wake, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(target >= 0);
+    close(target);
+    CHECK_INT(mount(self, wake, NULL, MS_BIND, NULL), 0);
+    close(fd);
+}
+
+static void unmount(void)
+{
+    char wake[160];
+    snprintf(wake, sizeof(wake), "%s/" ANNOT_WAKE_NAME, arena_directory());
+    CHECK_INT(umount2(wake, MNT_DETACH), 0);
+    CHECK_INT(umount2(arena_directory(), MNT_DETACH), 0);
+}
+
+static void fill_up(void)
+{
+    char path[160];
+    static char bytes[65536];
+    snprintf(path, sizeof(path), "%s/filler", arena_directory());
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    while (write(fd, bytes, sizeof(bytes)) > 0)
+        continue;
+    while (write(fd, bytes, 4096) > 0)
+        continue;
+    close(fd);
+}
+
+TEST(full_file_system_before_the_first_event)
+{
+    mount_over("size=1m,mode=0700", 0);
+    arena_begin(NULL);
+    fill_up();
+    check_nothing_recorded("the shared-memory file system is full or read-only");
+    unmount();
+}
+
+TEST(file_system_that_fills_while_recording)
+{
+    struct seen seen;
+    mount_over("size=2m,mode=0700", 0);
+    arena_begin(NULL);
+    events(10);
+    fill_up();
+    events(100000);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records + seen.lost_total, 300030);
+    CHECK(seen.lost[ANNOT_LOSS_NO_MEMORY] > 0);
+    CHECK_INT(seen.lost[ANNOT_LOSS_NO_MEMORY], seen.lost_total);
+    arena_end();
+    arena_clean();
+    unmount();
+}
+
+TEST(every_size_of_file_system_up_to_one_mebibyte)
+{
+    for (int pages = 4; pages <= 256; pages += pages < 40 ? 1 : 12) {
+        struct seen seen;
+        char options[64];
+        snprintf(options, sizeof(options), "size=%dk,mode=0700", pages * 4);
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            mount_over(options, 0);
+            arena_begin(NULL);
+            events(2000);
+            arena_read(getpid(), &seen, NULL, NULL);
+            CHECK(seen.segments == 0 || seen.records + seen.lost_total == 6000);
+            arena_end();
+            _exit(0);
+        }
+        int status;
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            test_skip("needs root to mount a file system");
+        CHECK_INT(status, 0);
+    }
+}
+
+TEST(read_only_file_system)
+{
+    mount_over("size=1m,mode=0700", 0);
+    arena_begin(NULL);
+    CHECK_INT(mount(NULL, arena_directory(), NULL, MS_REMOUNT | MS_RDONLY, "size=1m"), 0);
+    events(100);
+    CHECK_STR(annot_status(), "the shared-memory file system is full or read-only");
+    unmount();
+    arena_end();
+}
+
+TEST(directory_of_another_mode)
+{
+    arena_begin(NULL);
+    CHECK_INT(chmod(arena_directory(), 0755), 0);
+    events(10);
+    CHECK_STR(annot_status(), "the annot directory's mode is not 0700");
+    CHECK_INT(chmod(arena_directory(), 0700), 0);
+    arena_end();
+    arena_clean();
+}
+
+TEST(directory_that_vanished)
+{
+    char aside[160];
+    arena_begin(NULL);
+    snprintf(aside, sizeof(aside), "%s-aside", arena_directory());
+    CHECK_INT(rename(arena_directory(), aside), 0);
+    events(10);
+    CHECK_STR(annot_status(), "the annot directory can't be opened or made");
+    CHECK_INT(rename(aside, arena_directory()), 0);
+    arena_end();
+    arena_clean();
+}
+
+TEST(address_space_limit)
+{
+    struct rlimit limit;
+    CHECK_INT(getrlimit(RLIMIT_AS, &limit), 0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    test_skip("sanitizers need the address space");
+#endif
+    limit.rlim_cur = 24 << 20;
+    arena_begin(NULL);
+    CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+    events(10);
+    CHECK_STR(annot_status(), "shared memory can't be mapped");
+    limit.rlim_cur = limit.rlim_max;
+    CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+    arena_end();
+    arena_clean();
+}
+
+TEST(no_descriptor_left_for_it)
+{
+    struct rlimit limit = {3, 3};
+    fflush(NULL);
+    arena_begin(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setrlimit(RLIMIT_NOFILE, &limit);
+        events(10);
+        _exit(strcmp(annot_status(), "recording") == 0);
+    }
+    int status;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+    arena_end();
+    arena_clean();
+}
+
+TEST(closefrom_does_not_stop_it)
+{
+    struct seen seen;
+    arena_begin(NULL);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        closefrom(3);
+        events(10);
+        closefrom(3);
+        events(10);
+        _exit(0);
+    }
+    int status;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    arena_read(pid, &seen, NULL, NULL);
+    CHECK_INT(seen.records, 60);
+    arena_end();
+    arena_clean();
+}
+
+TEST(chroot_after_and_before_the_first_event)
+{
+    struct seen seen;
+    if (geteuid() != 0)
+        test_skip("needs root for chroot");
+    arena_begin(NULL);
+    test_directory();
+    pid_t pids[2];
+    for (int before = 0; before < 2; before++) {
+        pids[before] = fork();
+        if (pids[before] == 0) {
+            events(before ? 0 : 10);
+            if (chroot(test_directory()) != 0)
+                _exit(1);
+            events(10);
+            _exit(before && strcmp(annot_status(), "recording") == 0);
+        }
+        int status;
+        CHECK_INT(waitpid(pids[before], &status, 0), pids[before]);
+        CHECK_INT(status, 0);
+    }
+    arena_read(pids[0], &seen, NULL, NULL);
+    CHECK_INT(seen.records, 60);
+    arena_end();
+    arena_clean();
+}
+
+static void late_event(void)
+{
+    annot_mark("in atexit");
+}
+
+TEST(events_in_atexit_handlers)
+{
+    struct seen seen;
+    arena_begin(NULL);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        atexit(late_event);
+        exit(0);
+    }
+    int status;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    arena_read(pid, &seen, NULL, NULL);
+    CHECK_INT(seen.records, 1);
+    arena_end();
+    arena_clean();
+}
+
+static pthread_key_t key;
+
+static void event_in_destructor(void *value)
+{
+    (void)value;
+    annot_mark("in a key's destructor");
+}
+
+static void *run_with_key(void *value)
+{
+    pthread_setspecific(key, value);
+    annot_mark("in the thread");
+    return NULL;
+}
+
+TEST(events_in_destructors_of_thread_keys)
+{
+    struct seen seen;
+    pthread_t thread;
+    arena_begin(NULL);
+    CHECK_INT(pthread_key_create(&key, event_in_destructor), 0);
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(pthread_create(&thread, NULL, run_with_key, &key), 0);
+        pthread_join(thread, NULL);
+    }
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 40);
+    CHECK_INT(seen.claimed_blocks, 0);
+    arena_end();
+    arena_clean();
+}
+
+/* A collector that went mad: the program stays unharmed, whatever stands in the shared words. */
+TEST(hostile_words_in_the_segment)
+{
+    struct mapped mapped;
+    char names[2][64];
+    unsigned seed = 1;
+    arena_begin(&(struct arena_options){.block_count = 64});
+    events(10);
+    CHECK_INT(arena_list(names, 2), 1);
+    CHECK(arena_map(names[0], &mapped));
+    for (int round = 0; round < 3000; round++) {
+        mapped.shared->free_head = (uint64_t)rand_r(&seed) << 33 ^ (uint64_t)rand_r(&seed);
+        mapped.nexts[rand_r(&seed) % 64] = (uint32_t)rand_r(&seed) * 2654435761u;
+        mapped.states[rand_r(&seed) % 64] = (uint32_t)rand_r(&seed);
+        mapped.shared->high_water = (uint32_t)rand_r(&seed);
+        mapped.shared->thread_high = (uint32_t)rand_r(&seed);
+        mapped.shared->string_used = (uint32_t)rand_r(&seed);
+        mapped.control->late_ticks = (uint64_t)rand_r(&seed);
+        events(200);
+    }
+    arena_unmap(&mapped);
+    arena_end();
+    arena_clean();
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Signal handlers that record, at any instruction of the events they interrupt. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static volatile uint64_t handler_calls;
+static volatile uint64_t handler_runs;
+
+static void record_in_handler(int number)
+{
+    (void)number;
+    annot_push("handler");
+    annot_mark("in the handler");
+    annot_pop();
+    handler_calls += 3;
+    handler_runs++;
+}
+
+static void storm(int microseconds)
+{
+    struct itimerval timer = {{0, microseconds}, {0, microseconds}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Calls of all kinds until the handler ran often enough. */
+static uint64_t work(uint64_t runs)
+{
+    uint64_t calls = 0;
+    while (handler_runs < runs) {
+        ANNOT_PUSH("outer");
+        annot_push("by text");
+        annot_counter("counter", 1);
+        annot_pop();
+        ANNOT_MARK("mark");
+        annot_end(annot_start("range"));
+        ANNOT_POP();
+        calls += 8;
+        for (volatile int i = 0; i < 500; i++)
+            continue;
+    }
+    return calls;
+}
+
+static void check_storm(uint64_t calls)
+{
+    struct seen seen;
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records + seen.lost_total, calls + handler_calls);
+    CHECK_INT(seen.lost[ANNOT_LOSS_INTERRUPTED], seen.lost_total);
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], seen.kinds[ANNOT_REC_POP]);
+    arena_end();
+    arena_clean();
+}
+
+TEST(storm_of_handlers_counts_every_call)
+{
+    struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART};
+    arena_begin(&(struct arena_options){.block_count = 20000});
+    sigaction(SIGALRM, &action, NULL);
+    storm(50);
+    uint64_t calls = work(4000);
+    storm(0);
+    check_storm(calls);
+}
+
+TEST(storm_on_an_alternate_stack)
+{
+    static char stack[64 * 1024];
+    struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_ONSTACK};
+    CHECK_INT(sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL), 0);
+    arena_begin(&(struct arena_options){.block_count = 20000});
+    sigaction(SIGALRM, &action, NULL);
+    storm(50);
+    uint64_t calls = work(4000);
+    storm(0);
+    check_storm(calls);
+}
+
+static sigjmp_buf jump;
+static volatile uint64_t jumps;
+
+static void jump_out(int number)
+{
+    (void)number;
+    annot_mark("before the jump");
+    handler_calls++;
+    jumps++;
+    siglongjmp(jump, 1);
+}
+
+/* Whatever event the jump cuts off, later ones are recorded again. */
+TEST(siglongjmp_out_of_an_event_does_not_silence_the_thread)
+{
+    struct seen seen;
+    volatile uint64_t calls = 0;
+    struct sigaction action = {.sa_handler = jump_out};
+    arena_begin(&(struct arena_options){.block_count = 20000});
+    sigaction(SIGALRM, &action, NULL);
+    storm(100);
+    sigsetjmp(jump, 1);
+    while (jumps < 1500) {
+        calls++;
+        ANNOT_MARK("event");
+    }
+    storm(0);
+    arena_read(getpid(), &seen, NULL, NULL);
+    uint64_t before = seen.records;
+    for (int i = 0; i < 10; i++)
+        ANNOT_MARK("afterwards");
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, before + 10);
+    uint64_t told = seen.records - 10 + seen.lost_total, made = calls + handler_calls;
+    /* A jump between counting the call here and making it leaves one uncounted. */
+    CHECK(told <= made && made - told <= jumps);
+    CHECK(seen.lost_total <= 2 * jumps);
+    arena_end();
+    arena_clean();
+}
+
+/* Handlers during the very first events: joining, registering, interning. */
+TEST(storm_while_threads_begin)
+{
+    struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART};
+    struct seen seen;
+    arena_begin(NULL);
+    sigaction(SIGALRM, &action, NULL);
+    storm(30);
+    for (int i = 0; i < 60; i++) {
+        arena_end();
+        arena_clean();
+        arena_begin(NULL);
+        handler_calls = 0;
+        annot_push("first");
+        annot_pop();
+    }
+    sigset_t block;
+    sigfillset(&block);
+    sigprocmask(SIG_BLOCK, &block, NULL);
+    storm(0);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.segments, 1);
+    CHECK(seen.records >= 1);
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], seen.kinds[ANNOT_REC_POP]);
+    arena_end();
+    arena_clean();
+}
+
+TEST(errno_and_signal_mask_are_kept)
+{
+    sigset_t before, after;
+    memset(&before, 0, sizeof(before));
+    memset(&after, 0, sizeof(after));
+    CHECK_INT(sigprocmask(SIG_SETMASK, NULL, &before), 0);
+    arena_begin(&(struct arena_options){.block_count = 2});
+    errno = 4711;
+    for (int i = 0; i < 2000; i++) {
+        annot_push("a");
+        CHECK_INT(errno, 4711);
+        annot_counter("c", 1);
+        annot_pop();
+        annot_end(annot_start("r"));
+        CHECK_INT(errno, 4711);
+    }
+    annot_name_process("p");
+    annot_name_thread("t");
+    annot_name_intern("n");
+    CHECK_INT(errno, 4711);
+    CHECK_INT(sigprocmask(SIG_SETMASK, NULL, &after), 0);
+    CHECK(memcmp(&before, &after, sizeof(before)) == 0);
+    arena_end();
+    arena_clean();
+}
