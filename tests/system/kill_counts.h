@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The page that kill_target and its tests share. */
+#ifndef ANNOT_KILL_COUNTS_H
+#define ANNOT_KILL_COUNTS_H
+
+#include <stdint.h>
+
+enum { KILL_SLOTS = 64 };
+
+struct kill_counts {
+    uint32_t slot_count;
+    uint32_t holding; /* workers that wait in their middle */
+    uint32_t go_on;
+    uint32_t reserved;
+    uint64_t calls[KILL_SLOTS]; /* one writer each */
+};
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What system tests in C share: a private meeting directory, runs of annot, and what a recording
+ * holds. Paths of the programs come from the environment (ANNOT, KILL_TARGET). One per test. */
+#ifndef ANNOT_SCENE_H
+#define ANNOT_SCENE_H
+
+#include "kill_counts.h"
+#include "store.h"
+
+#include <sys/types.h>
+
+struct scene {
+    char directory[128]; /* ANNOT_DIR of everything that runs; must be gone at the end */
+    char counts_path[256];
+    struct kill_counts *counts;
+};
+
+struct scene_recording {
+    uint64_t record_count; /* pushes, pops, starts, ends, marks, counters */
+    uint64_t lost_count;   /* by EVENT_LOST */
+    uint32_t process_count, thread_count, refusal_count;
+    uint32_t ends[8]; /* processes by enum process_end */
+    bool complete;
+    char nested[512];
+};
+
+void scene_begin(struct scene *scene);
+
+/* Checks that the directory is as before. */
+void scene_end(struct scene *scene);
+
+/* Starts annot with these arguments (NULL-terminated, without argv[0]). */
+pid_t scene_annot(const char *const *arguments);
+
+/* Its wait status. */
+int scene_wait(pid_t pid);
+int scene_run(const char *const *arguments);
+
+/* The same for `annot record -o FILE -- kill_target MODE END`. */
+pid_t scene_record(const char *file, const char *mode, const char *end);
+
+uint64_t scene_committed(const struct scene *scene);
+
+/* A file in the test's directory. */
+const char *scene_path(const char *name);
+
+struct scene_recording scene_read(const char *path);
+
+#endif

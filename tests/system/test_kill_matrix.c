@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Whatever way processes begin and end, what they committed is in the recording: no more, no less.
+ * Each cell is one run of `annot record`, or one that is killed and recovered. */
+#include "scene.h"
+#include "test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORKERS = 4 };
+
+static const char *const ends[] = {"return", "exit", "_exit", "term", "kill", "segv"};
+
+static void check_counts(const struct scene *scene, const char *path, const char *what)
+{
+    struct scene_recording recording = scene_read(path);
+    CHECK(recording.complete);
+    uint64_t committed = scene_committed(scene);
+    if (recording.record_count != committed || recording.lost_count != 0)
+        test_fail(__FILE__, __LINE__, "%s: %llu committed, %llu recovered, %llu lost", what,
+                  (unsigned long long)committed, (unsigned long long)recording.record_count,
+                  (unsigned long long)recording.lost_count);
+    CHECK(committed > 1000);
+}
+
+static void check_end(const char *mode, const char *end)
+{
+    struct scene scene;
+    char what[64];
+    snprintf(what, sizeof(what), "%s/%s", mode, end);
+    scene_begin(&scene);
+    unlink(scene_path("k.annot"));
+    scene_wait(scene_record(scene_path("k.annot"), mode, end));
+    check_counts(&scene, scene_path("k.annot"), what);
+    scene_end(&scene);
+}
+
+static void check_ends(const char *mode)
+{
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        check_end(mode, ends[i]);
+}
+
+/* The collector dies while all workers are in their middle; they go on and end. */
+static void check_recovery(const char *mode)
+{
+    struct scene scene;
+    scene_begin(&scene);
+    pid_t annot = scene_record(scene_path("r.annot"), mode, "hold");
+    while (__atomic_load_n(&scene.counts->holding, __ATOMIC_SEQ_CST) < WORKERS)
+        usleep(1000);
+    usleep(100000);
+    kill(annot, SIGKILL);
+    scene_wait(annot);
+    __atomic_store_n(&scene.counts->go_on, 1, __ATOMIC_SEQ_CST);
+    while (waitpid(-1, NULL, 0) > 0) /* the program, an orphan of ours by now */
+        continue;
+    const char *const recover[] = {"recover", NULL};
+    CHECK_INT(scene_run(recover), 0);
+    check_counts(&scene, scene_path("r.annot"), mode);
+    CHECK_INT(rmdir(scene.directory), 0); /* it was made by the annot that died */
+    scene_end(&scene);
+}
+
+TEST(main_process_keeps_all_however_it_ends)
+{
+    check_ends("main");
+}
+
+TEST(forked_children_keep_all_however_they_end)
+{
+    check_ends("fork");
+    check_recovery("fork");
+}
+
+TEST(vforked_programs_keep_all_however_they_end)
+{
+    check_ends("vfork");
+    check_recovery("vfork");
+}
+
+TEST(executed_programs_keep_all_however_they_end)
+{
+    check_ends("fork_exec");
+    check_recovery("fork_exec");
+}
+
+TEST(threads_keep_all_however_their_process_ends)
+{
+    check_ends("threads");
+    check_recovery("threads");
+}
+
+TEST(spawned_programs_keep_all_however_they_end)
+{
+    check_ends("spawn");
+    check_recovery("spawn");
+}
+
+TEST(annot_dies_of_the_signal_of_its_command)
+{
+    struct scene scene;
+    scene_begin(&scene);
+    int status = scene_wait(scene_record(scene_path("t.annot"), "main", "term"));
+    CHECK(WIFSIGNALED(status));
+    CHECK_INT(WTERMSIG(status), SIGTERM);
+    status = scene_wait(scene_record(scene_path("e.annot"), "main", "exit"));
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 3);
+    scene_end(&scene);
+}
