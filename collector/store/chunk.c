@@ -100,15 +100,15 @@ static int decompress(struct chunk_buffer *buffer, const struct store_chunk_head
     return -EBADMSG;
 }
 
-int chunk_load(struct chunk_buffer *buffer, int fd, uint64_t offset,
-               const struct store_chunk_header *header, const uint8_t **ret_payload,
-               const char **ret_reason)
+int chunk_load(struct chunk_buffer *buffer, int fd, const struct chunk_place *chunk,
+               const uint8_t **ret_payload, const char **ret_reason)
 {
+    const struct store_chunk_header *header = &chunk->header;
     if (vec_grow((void **)&buffer->stored, &buffer->stored_capacity,
                  header->stored_size + EVENT_DECODER_SLACK, 1) != 0)
         return -ENOMEM;
-    ssize_t size = file_read_at(fd, buffer->stored, header->stored_size,
-                                offset + sizeof(struct store_chunk_header));
+    ssize_t size =
+        file_read_at(fd, buffer->stored, header->stored_size, chunk->offset + sizeof(*header));
     if (size < 0)
         return (int)size;
     *ret_reason = (size_t)size != header->stored_size ? "cut inside a chunk"

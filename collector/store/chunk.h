@@ -21,6 +21,11 @@ bool chunk_header_is_whole(const struct store_chunk_header *header);
  * -EIO..., -ENOMEM. */
 int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset);
 
+struct chunk_place {
+    uint64_t offset;
+    struct store_chunk_header header;
+};
+
 /* The payload of a chunk, uncompressed, in memory that is kept for the next one. */
 struct chunk_buffer {
     uint8_t *stored, *raw;
@@ -30,9 +35,8 @@ struct chunk_buffer {
 
 /* 0; -EBADMSG: damaged, *ret_reason says how; -EIO..., -ENOMEM. At least EVENT_DECODER_SLACK bytes
  * behind the payload can be read. */
-int chunk_load(struct chunk_buffer *buffer, int fd, uint64_t offset,
-               const struct store_chunk_header *header, const uint8_t **ret_payload,
-               const char **ret_reason);
+int chunk_load(struct chunk_buffer *buffer, int fd, const struct chunk_place *chunk,
+               const uint8_t **ret_payload, const char **ret_reason);
 void chunk_buffer_free(struct chunk_buffer *buffer);
 
 #endif

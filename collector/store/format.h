@@ -15,8 +15,8 @@
     "\xc5"                                                                                         \
     "ANC"
 
-/* A change that an older reader would misread raises the major number; one that it skips by length
- * the minor number. */
+/* A change that an older reader would misread raises the major number; one that it skips by
+ * length the minor number. */
 enum { STORE_FORMAT_MAJOR = 1, STORE_FORMAT_MINOR = 0 };
 
 enum {
@@ -31,8 +31,8 @@ enum {
     STORE_INDEX_ENTRIES = 1 << 15, /* in one INDEX chunk                                 */
 };
 
-/* Times lie within +-(2^62 - 1) ns (146 years), so that differences of any two fit 64 bits. Readers take
- * what lies outside for the nearest limit. */
+/* Times lie within +-(2^62 - 1) ns (146 years), so that differences of any two fit 64 bits. Readers
+ * take what lies outside for the nearest limit. */
 #define STORE_TIME_MAX ((INT64_C(1) << 62) - 1)
 
 static inline int64_t store_time(int64_t time_ns)

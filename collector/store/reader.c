@@ -26,7 +26,7 @@ struct thread_position {
 };
 
 struct events_chunk {
-    struct scan_chunk chunk;
+    struct chunk_place chunk;
     bool damage_noted;
 };
 
@@ -48,13 +48,12 @@ struct store_reader {
 };
 
 /* Loads a chunk that the first pass needs; of INDEX and END only that they are whole. */
-static int read_facts(struct store_reader *reader, const struct scan_chunk *chunk,
+static int read_facts(struct store_reader *reader, const struct chunk_place *chunk,
                       struct definitions_holes *holes)
 {
     const uint8_t *payload;
     const char *reason = NULL;
-    int error =
-        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
+    int error = chunk_load(&reader->buffer, reader->fd, chunk, &payload, &reason);
     if (!error && chunk->header.type == STORE_CHUNK_DEFINITIONS) {
         reason = "malformed definitions";
         error = definitions_apply(reader->trace, holes, payload, chunk->header.raw_size);
@@ -65,7 +64,7 @@ static int read_facts(struct store_reader *reader, const struct scan_chunk *chun
                            sizeof(chunk->header) + chunk->header.stored_size, reason);
 }
 
-static int take_chunk(struct store_reader *reader, const struct scan_chunk *chunk,
+static int take_chunk(struct store_reader *reader, const struct chunk_place *chunk,
                       struct definitions_holes *holes)
 {
     reader->info.chunk_count++;
@@ -77,15 +76,14 @@ static int take_chunk(struct store_reader *reader, const struct scan_chunk *chun
 }
 
 /* The largest thread ordinal of a chunk's batches; damage is left to the second pass. */
-static int highest_thread(struct store_reader *reader, const struct scan_chunk *chunk,
+static int highest_thread(struct store_reader *reader, const struct chunk_place *chunk,
                           uint32_t *highest)
 {
     const uint8_t *payload;
     const char *reason;
     struct event_batch batch;
     struct batch_before before;
-    int status =
-        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
+    int status = chunk_load(&reader->buffer, reader->fd, chunk, &payload, &reason);
     if (!status)
         status = event_decoder_start(reader->decoder, payload, chunk->header.raw_size);
     while (status >= 0 && (status = event_decoder_next(reader->decoder, &batch, &before)) == 1)
@@ -116,7 +114,7 @@ static int define_lost_threads(struct store_reader *reader)
 static int read_outline(struct store_reader *reader)
 {
     struct definitions_holes holes = {0};
-    struct scan_chunk chunk;
+    struct chunk_place chunk;
     int status = scan_start(&reader->scan, reader->fd);
     while (status == 0 && (status = scan_next(&reader->scan, &chunk)) == 1)
         status = take_chunk(reader, &chunk, &holes);
@@ -194,11 +192,10 @@ static int open_chunk(struct store_reader *reader)
 {
     if (reader->next_chunk == reader->chunks.count)
         return 0;
-    const struct scan_chunk *chunk = &reader->chunks.items[reader->next_chunk++].chunk;
+    const struct chunk_place *chunk = &reader->chunks.items[reader->next_chunk++].chunk;
     const uint8_t *payload;
     const char *reason = NULL;
-    int error =
-        chunk_load(&reader->buffer, reader->fd, chunk->offset, &chunk->header, &payload, &reason);
+    int error = chunk_load(&reader->buffer, reader->fd, chunk, &payload, &reason);
     if (!error) {
         reason = "malformed events";
         error = event_decoder_start(reader->decoder, payload, chunk->header.raw_size);
@@ -327,7 +324,7 @@ struct thread_state store_reader_thread_state(const struct store_reader *reader,
     return reader->threads[thread].state;
 }
 
-const struct scan_chunk *store_reader_events_chunk(const struct store_reader *reader, size_t index)
+const struct chunk_place *store_reader_events_chunk(const struct store_reader *reader, size_t index)
 {
     return index < reader->chunks.count ? &reader->chunks.items[index].chunk : NULL;
 }

@@ -14,6 +14,7 @@ uint32_t store_reader_thread_count(const struct store_reader *reader);
 struct thread_state store_reader_thread_state(const struct store_reader *reader, uint32_t thread);
 
 /* NULL behind the last. */
-const struct scan_chunk *store_reader_events_chunk(const struct store_reader *reader, size_t index);
+const struct chunk_place *store_reader_events_chunk(const struct store_reader *reader,
+                                                    size_t index);
 
 #endif

@@ -107,7 +107,7 @@ static int note_missing(struct scan *scan, uint64_t offset, const struct store_c
     return scan_add_damage(scan, offset, 0, "chunks are missing");
 }
 
-int scan_next(struct scan *scan, struct scan_chunk *ret_chunk)
+int scan_next(struct scan *scan, struct chunk_place *ret_chunk)
 {
     while (scan->offset < scan->file_size) {
         struct store_chunk_header header;
@@ -120,7 +120,7 @@ int scan_next(struct scan *scan, struct scan_chunk *ret_chunk)
             return error;
         if (reason)
             continue;
-        *ret_chunk = (struct scan_chunk){scan->offset, header};
+        *ret_chunk = (struct chunk_place){scan->offset, header};
         scan->any = true;
         scan->last_number = header.number;
         scan->ended = header.type == STORE_CHUNK_END;

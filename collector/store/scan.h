@@ -4,16 +4,11 @@
 #ifndef ANNOT_STORE_SCAN_H
 #define ANNOT_STORE_SCAN_H
 
-#include "format.h"
+#include "chunk.h"
 #include "store.h"
 #include "vec.h"
 
 enum { SCAN_DAMAGE_MAX = 4096 }; /* entries of the list; the last one then grows */
-
-struct scan_chunk {
-    uint64_t offset;
-    struct store_chunk_header header;
-};
 
 struct scan {
     int fd;
@@ -34,7 +29,7 @@ struct scan {
 int scan_start(struct scan *scan, int fd);
 
 /* 1 and the next chunk whose header is whole and whose payload lies in the file; 0 at the end. */
-int scan_next(struct scan *scan, struct scan_chunk *ret_chunk);
+int scan_next(struct scan *scan, struct chunk_place *ret_chunk);
 
 /* 0 or -ENOMEM. */
 int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason);

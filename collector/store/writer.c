@@ -266,7 +266,7 @@ int store_writer_create(const char *path, const struct trace *trace,
 static int take_over(struct store_writer *writer, const struct store_reader *reader)
 {
     const struct scan *scan = store_reader_scan(reader);
-    const struct scan_chunk *chunk;
+    const struct chunk_place *chunk;
     for (size_t i = 0; (chunk = store_reader_events_chunk(reader, i)); i++) {
         const struct store_chunk_header *header = &chunk->header;
         struct index_entry entry = {chunk->offset, header->count, header->first_ns,

@@ -47,7 +47,7 @@ TEST(command_lines_become_programs_and_scripts)
         const char *cmdline, *label;
     } cases[] = {
         {"python3 pipeline.py --x", "python3 pipeline.py"},
-        {"/usr/bin/python3.11 -u -X dev -W ignore /home/me/pipeline.py", "python3.11 pipeline.py"},
+        {"/usr/bin/python3.11 -u -X dev -W ignore /srv/job/pipeline.py", "python3.11 pipeline.py"},
         {"python3 -m http.server 8000", "python3 -m http.server"},
         {"python3 -c 'print(1)'", "python3 -c"},
         {"python3", "python3"},

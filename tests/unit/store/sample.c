@@ -132,9 +132,12 @@ static void fill_attributes(struct event *event, uint32_t strings, uint64_t *ran
     }
 }
 
-void sample_events(struct event *events, uint32_t count, uint32_t thread, uint32_t strings,
-                   int64_t *time_ns, uint64_t *random)
+void sample_events(struct sample_source *source, uint32_t thread, struct event *events,
+                   uint32_t count)
 {
+    int64_t *time_ns = &source->times[thread];
+    uint64_t *random = &source->random;
+    uint32_t strings = source->strings;
     uint64_t depth = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t choice = sample_random(random);

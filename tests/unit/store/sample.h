@@ -7,16 +7,25 @@
 #include "event.h"
 #include "trace.h"
 
+enum { SAMPLE_THREADS_MAX = 16 };
+
 /* xorshift64*: the same numbers everywhere. */
 uint64_t sample_random(uint64_t *state);
 
 /* `processes` with `threads` each, and `strings` names. */
 struct trace *sample_trace(unsigned processes, unsigned threads, unsigned strings);
 
+/* Where random events come from. Times of each thread go on from batch to batch. */
+struct sample_source {
+    uint32_t strings;
+    uint64_t random; /* not 0 */
+    int64_t times[SAMPLE_THREADS_MAX];
+};
+
 /* Fills `events` with any kinds and any values, as the format stores them: fields that a kind does
- * not have are 0. Times of the thread go on from *time_ns. */
-void sample_events(struct event *events, uint32_t count, uint32_t thread, uint32_t strings,
-                   int64_t *time_ns, uint64_t *random);
+ * not have are 0. */
+void sample_events(struct sample_source *source, uint32_t thread, struct event *events,
+                   uint32_t count);
 
 /* Fails the test at the first difference. */
 void sample_check_event(const struct event *actual, const struct event *expected);

@@ -19,6 +19,7 @@
 enum { BATCH = 400, STRINGS = 30 };
 
 static struct event events[BATCH];
+static const struct sample_source FIRST_EVENTS = {.strings = STRINGS, .random = 5};
 
 static const char *file_path(void)
 {
@@ -28,10 +29,9 @@ static const char *file_path(void)
 }
 
 /* Adds batches whose sequence counts up; the same seed gives the same events again. */
-static int add_next(struct store_writer *writer, uint32_t sequence, int64_t *time_ns,
-                    uint64_t *random)
+static int add_next(struct store_writer *writer, uint32_t sequence, struct sample_source *source)
 {
-    sample_events(events, BATCH, 0, STRINGS, time_ns, random);
+    sample_events(source, 0, events, BATCH);
     struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}};
     return store_writer_add(writer, &batch);
 }
@@ -41,12 +41,11 @@ static void write_forever(int flushed)
 {
     struct trace *trace = sample_trace(1, 1, STRINGS);
     struct store_writer *writer;
-    int64_t time_ns = 0;
-    uint64_t random = 5;
+    struct sample_source source = FIRST_EVENTS;
     if (store_writer_create(file_path(), trace, &(struct store_writer_options){0}, &writer) != 0)
         _exit(1);
     for (uint32_t i = 0;; i++) {
-        if (add_next(writer, i, &time_ns, &random) != 0)
+        if (add_next(writer, i, &source) != 0)
             _exit(2);
         if (i % 50 != 49)
             continue;
@@ -62,13 +61,12 @@ static uint32_t check_recording(void)
     struct store_reader *reader;
     struct event_batch batch;
     uint32_t count = 0;
-    int64_t time_ns = 0;
-    uint64_t random = 5;
+    struct sample_source source = FIRST_EVENTS;
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
     while (store_reader_next(reader, &batch) == 1) {
         CHECK_INT(batch.source.sequence, count++);
         CHECK_INT(batch.count, BATCH);
-        sample_events(events, BATCH, 0, STRINGS, &time_ns, &random);
+        sample_events(&source, 0, events, BATCH);
         for (uint32_t i = 0; i < BATCH; i++)
             sample_check_event(&batch.events[i], &events[i]);
     }
@@ -115,14 +113,13 @@ TEST_TIMEOUT(killed_writer_can_be_resumed_again_and_again, 120)
     for (int round = 0; round < 3; round++) {
         uint32_t count = check_recording();
         CHECK(count >= flushed);
-        int64_t time_ns = 0;
-        uint64_t random = 5;
+        struct sample_source source = FIRST_EVENTS;
         for (uint32_t i = 0; i < count; i++)
-            sample_events(events, BATCH, 0, STRINGS, &time_ns, &random);
+            sample_events(&source, 0, events, BATCH);
         CHECK_INT(store_reader_open(file_path(), &reader), 0);
         CHECK_INT(store_writer_resume(file_path(), store_reader_trace(reader), &writer), 0);
         for (uint32_t i = count; i < count + 20; i++)
-            CHECK_INT(add_next(writer, i, &time_ns, &random), 0);
+            CHECK_INT(add_next(writer, i, &source), 0);
         if (round == 1) {
             CHECK_INT(store_writer_close(writer), 0);
         } else {
@@ -143,20 +140,19 @@ static void write_until_error(const char *path, int expected)
 {
     struct trace *trace = sample_trace(1, 1, STRINGS);
     struct store_writer *writer;
-    int64_t time_ns = 0;
-    uint64_t random = 5;
+    struct sample_source source = FIRST_EVENTS;
     int status = store_writer_create(path, trace, &(struct store_writer_options){0}, &writer);
     uint32_t flushed = 0;
     CHECK_INT(status, 0);
     for (uint32_t i = 0; !status && i < 20000; i++) {
-        status = add_next(writer, i, &time_ns, &random);
+        status = add_next(writer, i, &source);
         if (!status && i % 10 == 9)
             status = store_writer_flush(writer);
         flushed = status || i % 10 != 9 ? flushed : i + 1;
     }
     CHECK_INT(status, expected);
     CHECK(flushed > 0);
-    CHECK_INT(add_next(writer, 0, &time_ns, &random), expected);
+    CHECK_INT(add_next(writer, 0, &source), expected);
     CHECK_INT(store_writer_flush(writer), expected);
     CHECK_INT(store_writer_close(writer), expected);
     CHECK(check_recording() >= flushed);

@@ -40,14 +40,13 @@ static void write_sample(void)
 {
     struct trace *trace = sample_trace(1, THREADS, STRINGS);
     struct store_writer *writer;
-    int64_t times[THREADS] = {0};
-    uint64_t random = 3;
+    struct sample_source source = {.strings = STRINGS, .random = 3};
     snprintf(sample.path, sizeof(sample.path), "%s/damaged.annot", test_directory());
     CHECK_INT(store_writer_create(sample.path, trace, &(struct store_writer_options){0}, &writer),
               0);
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t thread = sample.threads[i] = i % THREADS;
-        sample_events(sample.events[i], BATCH, thread, STRINGS, &times[thread], &random);
+        sample_events(&source, thread, sample.events[i], BATCH);
         struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}};
         CHECK_INT(store_writer_add(writer, &batch), 0);
         if (i % 3 == 2) {

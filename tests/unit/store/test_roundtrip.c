@@ -21,16 +21,15 @@ static const char *file_path(void)
 /* Writes `batches` random batches; reading them again with the same seed gives the same events. */
 struct script {
     struct event events[BATCH_MAX];
-    int64_t times[PROCESSES * THREADS];
-    uint64_t random;
+    struct sample_source source;
     uint32_t sequence;
 };
 
 static struct event_batch next_batch(struct script *script)
 {
-    uint32_t thread = (uint32_t)(sample_random(&script->random) % (PROCESSES * THREADS));
-    uint32_t count = (uint32_t)(sample_random(&script->random) % BATCH_MAX);
-    sample_events(script->events, count, thread, STRINGS, &script->times[thread], &script->random);
+    uint32_t thread = (uint32_t)(sample_random(&script->source.random) % (PROCESSES * THREADS));
+    uint32_t count = (uint32_t)(sample_random(&script->source.random) % BATCH_MAX);
+    sample_events(&script->source, thread, script->events, count);
     script->sequence++;
     return (struct event_batch){thread,
                                 count,
@@ -63,7 +62,7 @@ TEST(random_events_come_back_exactly)
     static struct script script;
     CHECK_INT(store_writer_create(file_path(), trace, &(struct store_writer_options){0}, &writer),
               0);
-    script = (struct script){.random = 42};
+    script = (struct script){.source = {.strings = STRINGS, .random = 42}};
     for (int i = 0; i < BATCHES; i++) {
         struct event_batch batch = next_batch(&script);
         CHECK_INT(store_writer_add(writer, &batch), 0);
@@ -72,7 +71,7 @@ TEST(random_events_come_back_exactly)
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
     sample_check_trace(store_reader_trace(reader), trace);
     for (int pass = 0; pass < 2; pass++) {
-        script = (struct script){.random = 42};
+        script = (struct script){.source = {.strings = STRINGS, .random = 42}};
         check_batches(reader, &script, BATCHES);
         CHECK_INT(store_reader_rewind(reader), 0);
     }
@@ -90,7 +89,7 @@ TEST(resumed_recording_reads_as_one)
     struct store_writer *writer;
     struct store_reader *reader;
     static struct script script;
-    script = (struct script){.random = 7};
+    script = (struct script){.source = {.strings = STRINGS, .random = 7}};
     CHECK_INT(store_writer_create(file_path(), trace, &(struct store_writer_options){0}, &writer),
               0);
     for (int i = 0; i < FIRST; i++) {
@@ -113,7 +112,7 @@ TEST(resumed_recording_reads_as_one)
     store_reader_close(reader);
 
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
-    script = (struct script){.random = 7};
+    script = (struct script){.source = {.strings = STRINGS, .random = 7}};
     check_batches(reader, &script, BATCHES);
     CHECK_INT(store_reader_damage_count(reader), 0);
     CHECK_INT(trace_process_get(store_reader_trace(reader), 0)->end, PROCESS_EXITED);
