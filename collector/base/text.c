@@ -5,6 +5,7 @@
 #include "utf8.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,8 @@ void text_format(struct text *text, const char *format, ...)
     va_start(arguments, format);
     int length = vsnprintf(piece, sizeof(piece), format, arguments);
     va_end(arguments);
-    if (length > 0)
-        text_add(text, piece, (size_t)length < sizeof(piece) ? (size_t)length : sizeof(piece) - 1);
+    if (length < 0)
+        return;
+    bool whole = (size_t)length < sizeof(piece);
+    text_add(text, piece, whole ? (size_t)length : utf8_whole(piece, sizeof(piece) - 1));
 }

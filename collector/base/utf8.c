@@ -86,3 +86,13 @@ size_t utf8_cut(const char *bytes, size_t size, size_t limit)
         limit--;
     return limit;
 }
+
+size_t utf8_whole(const char *bytes, size_t size)
+{
+    size_t lead = size;
+    while (lead > 0 && size - lead < 4 && is_tail((uint8_t)bytes[lead - 1]))
+        lead--;
+    if (lead == 0 || (uint8_t)bytes[lead - 1] < 0x80)
+        return size;
+    return utf8_character(bytes + lead - 1, size - lead + 1) ? size : lead - 1;
+}

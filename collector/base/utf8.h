@@ -21,4 +21,7 @@ size_t utf8_repair(const char *bytes, size_t size, char *out);
 /* The most bytes, at most `limit`, at which `bytes` may be cut without splitting a character. */
 size_t utf8_cut(const char *bytes, size_t size, size_t limit);
 
+/* The size without a character at the end that is not whole. */
+size_t utf8_whole(const char *bytes, size_t size);
+
 #endif

@@ -7,6 +7,7 @@
  * bounded. Thread-safety: reads the trace only. */
 #include "text.h"
 #include "trace.h"
+#include "utf8.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ static bool next_word(const char **at, char *word, size_t size)
         else
             text_add(&text, p, 1);
     }
+    word[utf8_whole(word, text.length)] = '\0';
     *at = p;
     return true;
 }

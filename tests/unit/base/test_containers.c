@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Containers against plain models; text, UTF-8, checksums and varints against known answers. */
+#include "checksum.h"
+#include "map64.h"
+#include "strtab.h"
+#include "test.h"
+#include "text.h"
+#include "utf8.h"
+#include "varint.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t random_state = 2463534242u;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+TEST(vec_keeps_what_is_pushed)
+{
+    VEC(uint32_t) numbers = {0};
+    for (uint32_t i = 0; i < 10000; i++)
+        CHECK_INT(vec_push(&numbers, i * 3), 0);
+    for (uint32_t i = 0; i < 10000; i++)
+        CHECK_INT(numbers.items[i], i * 3);
+    CHECK_INT(vec_reserve(&numbers, SIZE_MAX / 16), -ENOMEM);
+    CHECK_INT(numbers.count, 10000);
+    vec_free(&numbers);
+    CHECK_INT(numbers.capacity, 0);
+}
+
+TEST(map64_agrees_with_an_array)
+{
+    enum { KEYS = 3000, STEPS = 400000 };
+
+    static uint64_t values[KEYS]; /* 0 = absent */
+    struct map64 map = {0};
+    size_t present = 0;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t key = next_random() % KEYS, value = next_random() | 1, taken = 0;
+        uint64_t *found = map64_find(&map, key * 4096 + 1);
+        CHECK_INT(found ? *found : 0, values[key]);
+        present -= values[key] != 0;
+        if (next_random() % 2) {
+            CHECK_INT(map64_put(&map, key * 4096 + 1, value), 0);
+            values[key] = value;
+        } else {
+            CHECK_INT(map64_take(&map, key * 4096 + 1, &taken), values[key] != 0);
+            CHECK_INT(taken, values[key]);
+            values[key] = 0;
+        }
+        present += values[key] != 0;
+        CHECK_INT(map.count, present);
+    }
+    CHECK(map.capacity <= 4096 * 2); /* removal leaves nothing behind */
+    map64_free(&map);
+}
+
+TEST(strtab_gives_each_text_one_ordinal)
+{
+    struct strtab table = {0};
+    char bytes[24];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 50000; i++) {
+            int length = snprintf(bytes, sizeof(bytes), "%d", i);
+            CHECK_INT(strtab_add(&table, bytes, (size_t)length), i);
+        }
+    CHECK_INT(table.count, 50000);
+    CHECK_STR(strtab_get(&table, 12345)->bytes, "12345");
+    CHECK_INT(strtab_add(&table, "a\0b", 3), 50000);
+    CHECK_INT(strtab_add(&table, "a\0c", 3), 50001);
+    CHECK_INT(strtab_append(&table, "7", 1), 50002);
+    CHECK_INT(strtab_add(&table, "7", 1), 7);
+    strtab_free(&table);
+}
+
+TEST(crc32c_gives_the_answers_of_rfc_3720)
+{
+    uint8_t bytes[32] = {0};
+    CHECK_INT(checksum_crc32c(0, "123456789", 9), 0xe3069283);
+    CHECK_INT(checksum_crc32c(0, bytes, 32), 0x8a9136aa);
+    memset(bytes, 0xff, 32);
+    CHECK_INT(checksum_crc32c(0, bytes, 32), 0x62a8ab43);
+    for (uint8_t i = 0; i < 32; i++)
+        bytes[i] = i;
+    CHECK_INT(checksum_crc32c(0, bytes, 32), 0x46dd794e);
+    CHECK_INT(checksum_crc32c_portable(0, bytes, 32), 0x46dd794e);
+}
+
+TEST(crc32c_is_one_however_computed_and_cut)
+{
+    static uint8_t bytes[4099];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)next_random();
+    for (int round = 0; round < 2000; round++) {
+        size_t begin = next_random() % sizeof(bytes);
+        size_t size = next_random() % (sizeof(bytes) - begin + 1);
+        size_t cut = size ? next_random() % size : 0;
+        uint32_t whole = checksum_crc32c(0, bytes + begin, size);
+        CHECK_INT(checksum_crc32c_portable(0, bytes + begin, size), whole);
+        uint32_t part = checksum_crc32c(0, bytes + begin, cut);
+        CHECK_INT(checksum_crc32c(part, bytes + begin + cut, size - cut), whole);
+    }
+}
+
+TEST(utf8_follows_the_unicode_table)
+{
+    static const struct {
+        const char *bytes;
+        size_t length; /* of the first character; 0 = ill-formed */
+    } cases[] = {
+        {"a", 1},
+        {"\xc3\xa4", 2},
+        {"\xe2\x82\xac", 3},
+        {"\xf0\x9f\x98\x80", 4},
+        {"\xf4\x8f\xbf\xbf", 4},
+        {"\xee\x80\x80", 3},
+        {"\xc0\xaf", 0},         /* overlong */
+        {"\xe0\x9f\xbf", 0},     /* overlong */
+        {"\xf0\x8f\xbf\xbf", 0}, /* overlong */
+        {"\xed\xa0\x80", 0},     /* surrogate */
+        {"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
+        {"\xf5\x80\x80\x80", 0},
+        {"\x80", 0},
+        {"\xc3", 0},
+        {"\xe2\x82", 0},
+        {"\xc3(", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        CHECK_INT(utf8_character(cases[i].bytes, strlen(cases[i].bytes)), cases[i].length);
+}
+
+TEST(utf8_repair_makes_text_of_any_bytes)
+{
+    char out[300], bytes[100];
+    CHECK_INT(utf8_repair("ok \xc3\xa4", 5, out), 5);
+    CHECK(memcmp(out, "ok \xc3\xa4", 5) == 0);
+    size_t length = utf8_repair("a\0\xe2\x82z", 5, out);
+    out[length] = '\0';
+    CHECK_STR(out, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz");
+    for (int round = 0; round < 20000; round++) {
+        size_t size = next_random() % sizeof(bytes);
+        for (size_t i = 0; i < size; i++)
+            bytes[i] = (char)(next_random() >> (next_random() % 2 ? 0 : 56));
+        length = utf8_repair(bytes, size, out);
+        CHECK(length <= 3 * size && utf8_is_text(out, length));
+        if (utf8_is_text(bytes, size))
+            CHECK(length == size && memcmp(out, bytes, size) == 0);
+    }
+}
+
+TEST(text_is_cut_between_characters)
+{
+    char buffer[6];
+    struct text text = text_init(buffer, sizeof(buffer));
+    text_add(&text, "abc", 3);
+    text_add(&text, "\xe2\x82\xac", 3); /* three bytes, two are free */
+    CHECK_STR(buffer, "abc");
+    text_format(&text, "%d%s", 4, "\xc3\xa4");
+    CHECK_STR(buffer, "abc4");
+    text_format(&text, "%s", "xyz");
+    CHECK_STR(buffer, "abc4x");
+    text_format(&text, "y");
+    CHECK_INT(text.length, 5);
+}
+
+TEST(half_a_character_at_the_end_is_dropped)
+{
+    CHECK_INT(utf8_whole("ab\xe2\x82", 4), 2);
+    CHECK_INT(utf8_whole("ab\xe2\x82\xac", 5), 5);
+    CHECK_INT(utf8_whole("ab\xc3", 3), 2);
+    CHECK_INT(utf8_whole("abc", 3), 3);
+    CHECK_INT(utf8_whole("", 0), 0);
+}
+
+TEST(varints_come_back_and_end_at_the_end)
+{
+    uint8_t bytes[VARINT_MAX];
+    for (int round = 0; round < 100000; round++) {
+        uint64_t value = next_random() >> next_random() % 64;
+        uint8_t *end = varint_put(bytes, value);
+        struct varint_reader reader = {bytes, end};
+        CHECK(varint_get(&reader) == value && reader.at == end);
+        reader = (struct varint_reader){bytes, end - 1};
+        CHECK(varint_get(&reader) == 0 && !reader.at);
+        CHECK(varint_get(&reader) == 0 && !reader.at);
+        CHECK_INT(unzigzag(zigzag((int64_t)value)), (int64_t)value);
+    }
+    CHECK_INT(zigzag(-1), 1);
+    CHECK_INT(unzigzag(zigzag(INT64_MIN)), INT64_MIN);
+    memset(bytes, 0xff, sizeof(bytes)); /* never ends */
+    struct varint_reader reader = {bytes, bytes + sizeof(bytes)};
+    CHECK(varint_get(&reader) == 0 && !reader.at);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Output streams: whole files or none, errors that stick, gzip that gzip reads. */
+#include "file_io.h"
+#include "log.h"
+#include "out_stream.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { LINES = 60000 };
+
+static const char *file_path(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s/%s", test_directory(), name);
+    return path;
+}
+
+static int count_files(void)
+{
+    int count = 0;
+    DIR *directory = opendir(test_directory());
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+static void write_lines(struct out_stream *out)
+{
+    char line[32];
+    for (int i = 0; i < LINES; i++) {
+        if (i % 3 == 0) {
+            uint8_t *at = out_reserve(out, 32);
+            out_advance(out, (size_t)snprintf((char *)at, 32, "line %d\n", i));
+            continue;
+        }
+        snprintf(line, sizeof(line), "line %d\n", i);
+        out_text(out, line);
+    }
+}
+
+/* gzread reads plain files as well. */
+static void check_lines(const char *path)
+{
+    char line[32], expected[32];
+    gzFile file = gzopen(path, "rb");
+    CHECK(file);
+    for (int i = 0; i < LINES; i++) {
+        snprintf(expected, sizeof(expected), "line %d\n", i);
+        CHECK(gzgets(file, line, sizeof(line)));
+        CHECK_STR(line, expected);
+    }
+    CHECK(!gzgets(file, line, sizeof(line)));
+    CHECK_INT(gzclose(file), Z_OK);
+}
+
+TEST(file_takes_its_name_at_close)
+{
+    struct out_stream *out;
+    for (int gzip = 0; gzip < 2; gzip++) {
+        const char *path = file_path(gzip ? "x.gz" : "x");
+        struct out_stream_options options = {.gzip = gzip};
+        CHECK_INT(out_stream_open(path, &options, &out), 0);
+        write_lines(out);
+        CHECK(access(path, F_OK) != 0);
+        uint64_t size = out_bytes(out);
+        CHECK_INT(out_stream_close(out), 0);
+        struct stat status;
+        CHECK_INT(stat(path, &status), 0);
+        CHECK(gzip ? (uint64_t)status.st_size < size / 3 : (uint64_t)status.st_size == size);
+        CHECK((status.st_mode & 0111) == 0);
+        check_lines(path);
+        CHECK_INT(count_files(), gzip + 1);
+    }
+}
+
+TEST(abandoned_file_leaves_nothing)
+{
+    struct out_stream *out;
+    CHECK_INT(out_stream_open(file_path("x"), &(struct out_stream_options){0}, &out), 0);
+    write_lines(out);
+    out_stream_abandon(out);
+    out_stream_abandon(NULL);
+    CHECK_INT(count_files(), 0);
+}
+
+TEST(existing_file_is_kept_unless_told)
+{
+    struct out_stream *out;
+    struct out_stream_options options = {0};
+    CHECK_INT(out_stream_open(file_path("x"), &options, &out), 0);
+    CHECK_INT(out_stream_close(out), 0);
+    CHECK_INT(out_stream_open(file_path("x"), &options, &out), -EEXIST);
+    options.overwrite = true;
+    CHECK_INT(out_stream_open(file_path("x"), &options, &out), 0);
+    write_lines(out);
+    CHECK_INT(out_stream_close(out), 0);
+    check_lines(file_path("x"));
+    CHECK_INT(count_files(), 1);
+}
+
+TEST(file_that_appears_meanwhile_is_kept)
+{
+    struct out_stream *out;
+    CHECK_INT(out_stream_open(file_path("x"), &(struct out_stream_options){0}, &out), 0);
+    close(open(file_path("x"), O_CREAT | O_WRONLY, 0600));
+    CHECK_INT(out_stream_close(out), -EEXIST);
+    CHECK_INT(count_files(), 1);
+}
+
+TEST(overwriting_a_link_keeps_the_link)
+{
+    struct out_stream *out;
+    struct stat status;
+    char target[512];
+    snprintf(target, sizeof(target), "%s", file_path("target"));
+    close(open(target, O_CREAT | O_WRONLY, 0600));
+    CHECK_INT(symlink(target, file_path("link")), 0);
+    struct out_stream_options options = {.overwrite = true};
+    CHECK_INT(out_stream_open(file_path("link"), &options, &out), 0);
+    write_lines(out);
+    CHECK_INT(out_stream_close(out), 0);
+    CHECK(lstat(file_path("link"), &status) == 0 && S_ISLNK(status.st_mode));
+    check_lines(target);
+}
+
+TEST(errors_stick_and_come_back_at_close)
+{
+    struct out_stream *out;
+    struct out_stream_options options = {0};
+    CHECK_INT(out_stream_open("/dev/full", &options, &out), 0);
+    write_lines(out);
+    CHECK_INT(out_error(out), -ENOSPC);
+    write_lines(out);
+    CHECK_INT(out_stream_close(out), -ENOSPC);
+    CHECK_INT(out_stream_open("/nonexistent/x", &options, &out), -ENOENT);
+    CHECK_INT(out_stream_open("/tmp", &options, &out), -EISDIR);
+    options.gzip = true;
+    CHECK_INT(out_stream_open("/dev/full", &options, &out), 0);
+    CHECK_INT(out_stream_close(out), -ENOSPC);
+}
+
+TEST(file_size_limit_is_an_error_not_a_signal)
+{
+    struct rlimit limit = {100000, 100000};
+    struct out_stream *out;
+    test_directory();
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_INT(out_stream_open(file_path("x"), &(struct out_stream_options){0}, &out), 0);
+    write_lines(out);
+    CHECK_INT(out_stream_close(out), -EFBIG);
+    CHECK_INT(count_files(), 0);
+}
+
+TEST(closed_pipe_is_an_error)
+{
+    struct out_stream *out;
+    int fds[2];
+    signal(SIGPIPE, SIG_IGN);
+    CHECK_INT(pipe(fds), 0);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[1]);
+    CHECK_INT(out_stream_open(path, &(struct out_stream_options){0}, &out), 0);
+    close(fds[0]);
+    out_text(out, "x");
+    CHECK_INT(out_stream_close(out), -EPIPE);
+    close(fds[1]);
+}
+
+TEST(memory_holds_what_is_written)
+{
+    struct out_stream *out = out_stream_memory();
+    size_t size;
+    CHECK(out);
+    write_lines(out);
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    CHECK_INT(size, out_bytes(out));
+    CHECK(memcmp(bytes, "line 0\nline 1\n", 14) == 0);
+    CHECK(memcmp(bytes + size - 11, "line 59999\n", 11) == 0);
+    CHECK_INT(out_stream_close(out), 0);
+}
+
+TEST(standard_output_stays_open)
+{
+    struct out_stream *out;
+    int saved = dup(STDOUT_FILENO);
+    int fd = open(file_path("x"), O_CREAT | O_WRONLY, 0600);
+    CHECK(dup2(fd, STDOUT_FILENO) == STDOUT_FILENO);
+    close(fd);
+    CHECK_INT(out_stream_open("-", &(struct out_stream_options){0}, &out), 0);
+    write_lines(out);
+    CHECK_INT(out_stream_close(out), 0);
+    CHECK(fcntl(STDOUT_FILENO, F_GETFD) >= 0);
+    CHECK(dup2(saved, STDOUT_FILENO) == STDOUT_FILENO);
+    close(saved);
+    check_lines(file_path("x"));
+}
+
+static int logged;
+
+static void sink(void *context, enum log_level level, const char *text)
+{
+    CHECK(context == &logged && level == LOG_WARNING);
+    CHECK_STR(text, "disk 7 is full");
+    logged++;
+}
+
+TEST(messages_go_to_the_sink_only)
+{
+    log_message(LOG_WARNING, "nobody hears %d", 1);
+    log_set_sink(sink, &logged);
+    log_message(LOG_WARNING, "disk %d is full", 7);
+    CHECK_INT(logged, 1);
+    log_set_sink(NULL, NULL);
+}
