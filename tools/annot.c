@@ -18,7 +18,7 @@ const size_t cmd_count = sizeof(cmd_table) / sizeof(*cmd_table);
 const struct cmd *cmd_find(const char *name)
 {
     for (size_t i = 0; i < cmd_count; i++) {
-        if (cmd_table[i] && strcmp(cmd_table[i]->name, name) == 0)
+        if (strcmp(cmd_table[i]->name, name) == 0)
             return cmd_table[i];
     }
     return NULL;
@@ -30,8 +30,6 @@ static int fail_unknown_command(const char *name)
     unsigned best_distance = options_near_limit(name) + 1;
     for (size_t i = 0; i < cmd_count; i++) {
         const struct cmd *cmd = cmd_table[i];
-        if (!cmd)
-            continue;
         bool starts = name[0] && name[1] && strncmp(cmd->name, name, strlen(name)) == 0;
         unsigned distance = starts ? 0 : options_distance(name, cmd->name);
         if (distance < best_distance) {

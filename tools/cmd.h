@@ -61,10 +61,7 @@ void cmd_quote(const char *word, char *buffer, size_t size);
 void cmd_print_help(const struct cmd *cmd);
 void cmd_print_overview(void);
 
-extern const struct cmd cmd_help, cmd_version;
-/* Weak: a table line whose file is not part of this build is no command. */
-extern const struct cmd cmd_record __attribute__((weak)), cmd_recover __attribute__((weak)),
-    cmd_export __attribute__((weak)), cmd_report __attribute__((weak)),
-    cmd_info __attribute__((weak));
+extern const struct cmd cmd_export, cmd_help, cmd_info, cmd_record, cmd_recover, cmd_report,
+    cmd_version;
 
 #endif

@@ -76,10 +76,8 @@ void cmd_print_overview(void)
     fputs("annot: where the time of a whole program goes\n\nusage: annot COMMAND [OPTIONS] "
           "...\n\ncommands:\n",
           stdout);
-    for (size_t i = 0; i < cmd_count; i++) {
-        if (cmd_table[i])
-            printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
-    }
+    for (size_t i = 0; i < cmd_count; i++)
+        printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
     fputs("\nfirst steps:\n"
           "  annot record -o run.annot -- ./my-program   record a program and its children\n"
           "  annot report run.annot                      see where the time went\n"

@@ -243,7 +243,7 @@ static int run_record(const struct cmd_call *call)
 static const struct option_spec options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct record_values, output), "FILE",
      "the recording; default CMD-YYYYmmdd-HHMMSS.annot here", NULL},
-    {"force", 'f', OPTION_FLAG, offsetof(struct record_values, force), NULL,
+    {"force", 0, OPTION_FLAG, offsetof(struct record_values, force), NULL,
      "overwrite FILE if it exists", NULL},
     {"delay", 0, OPTION_TIME, offsetof(struct record_values, delay_ns), "TIME",
      "begin to record so long after the start", NULL},

@@ -88,7 +88,7 @@ const char *number_percent(uint64_t part, uint64_t whole, char *buffer)
 
 const char *number_value(double value, char *buffer)
 {
-    bool whole = fabs(value) < 1e15 && value == floor(value);
+    bool whole = fabs(value) < 1e15 && (fabs(value) >= 1e5 || value == floor(value));
     snprintf(buffer, NUMBER_TEXT_SIZE, whole ? "%.0f" : "%.6g", value);
     return buffer;
 }

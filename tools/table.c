@@ -106,10 +106,14 @@ static void print_cell(const struct table *table, size_t column, const char *tex
     size_t used = term_shorten(text, width, cell->text, cell->size);
     bool left = column == 0 || table->columns[column].left;
     cell->blanks += (column ? GAP : 0) + (left ? 0 : width - used);
-    if (used) {
-        printf("%*s%s", (int)cell->blanks, "", cell->text);
+    size_t length = strlen(cell->text), shown = length;
+    while (shown && cell->text[shown - 1] == ' ')
+        shown--;
+    if (shown) {
+        printf("%*s%.*s", (int)cell->blanks, "", (int)shown, cell->text);
         cell->blanks = 0;
     }
+    cell->blanks += length - shown;
     cell->blanks += left ? width - used : 0;
 }
 
