@@ -179,6 +179,16 @@ class RowWriter(threading.Thread):
         self.join()
 
 
+def awaited(results):
+    """The results, with a range around the wait for each: the time when there is nothing to do."""
+    while True:
+        with annotate("wait", category="wait", color="gray"):
+            result = next(results, None)
+        if result is None:
+            return
+        yield result
+
+
 @annotate("pipeline")
 def run(options):
     root = sysconfig.get_path("stdlib")
@@ -188,7 +198,7 @@ def run(options):
     context = multiprocessing.get_context(options.start_method)
     with context.Pool(options.workers, start_worker) as pool:
         writer.start()
-        for result in pool.imap_unordered(process_file, paths):
+        for result in awaited(pool.imap_unordered(process_file, paths)):
             totals.merge(result, root)
             results.append(result)
             writer.rows.put(result)
@@ -218,6 +228,7 @@ def event_counts(results, workers):
         "ranges": {
             **dict.fromkeys(once, 1),
             **dict.fromkeys(["file", "read", "merge", "write row"], files),
+            "wait": files + 1,
             "parse": parsed,
             **dict.fromkeys(["analyse", "complexity", "imports", "identifiers"], analysed),
         },

@@ -12,7 +12,7 @@ PIPELINE = HERE.parent.parent / "examples" / "pipeline" / "pipeline.py"
 
 
 class Pipeline(RecordingTest):
-    def check(self, method, limit=120):
+    def check(self, method, limit=40):
         options = ["--output", self.folder, "--workers", 2, "--limit", limit]
         recording = self.record(PIPELINE, *options, "--start-method", method)
         counts = json.loads((self.folder / "counts.json").read_text())
@@ -28,6 +28,7 @@ class Pipeline(RecordingTest):
     def check_nesting(self, recording, counts):
         around = {
             "discover": "pipeline",
+            "wait": "pipeline",
             "merge": "pipeline",
             "rank": "write",
             "read": "file",
