@@ -48,10 +48,11 @@ static int64_t find_recorded(const struct intake *intake, const struct process *
     int64_t other_image = -1;
     for (uint32_t i = 0; i < count; i++) {
         const struct trace_process *entry = trace_process_get(intake->options.trace, i);
+        if (entry->ns_pid != info->pid || entry->pid_ns != info->pid_ns)
+            continue;
         if (entry->identity == info->identity)
             return i;
-        if (entry->ns_pid == info->pid && entry->pid_ns == info->pid_ns &&
-            (entry->end == PROCESS_RUNNING || entry->end == PROCESS_VANISHED))
+        if (entry->end == PROCESS_RUNNING || entry->end == PROCESS_VANISHED)
             other_image = i;
     }
     return other_image;

@@ -74,8 +74,8 @@ static uint64_t make_identity(uint32_t attempt)
     uint64_t pid = (uint64_t)getpid();
     hash = proc_hash(hash, &start, sizeof(start));
     hash = proc_hash(hash, &copy, sizeof(copy));
-    if (fork_time || parent_identity)
-        hash = proc_hash(hash, &pid, sizeof(pid));
+    hash =
+        proc_hash(hash, &pid, sizeof(pid)); /* forks before libannot was loaded: all else alike */
     if (attempt)
         hash = proc_hash(hash, &attempt, sizeof(attempt));
     return hash ? hash : 1;
