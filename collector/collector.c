@@ -205,6 +205,8 @@ static int make_parts(struct collector *collector, const struct collector_option
     describe_session(collector, options);
     if (code == 0)
         code = make_intake(collector);
+    if (code == 0) /* the file says whose it is before anything can be lost to a kill */
+        code = store_writer_flush(collector->writer);
     if (code == 0 && !options->paused)
         code = collector_open_gate(collector);
     if (code != 0)
