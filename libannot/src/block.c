@@ -16,6 +16,8 @@ enum { BLOCKS_PER_EXTENT = ANNOT_EXTENT_SIZE / ANNOT_BLOCK_SIZE };
 
 static uint64_t head_make(uint64_t old, uint32_t low)
 {
+    if (PLANTED(BUG_HEAD_WITHOUT_TAG))
+        return low;
     return ((old >> 32) + 1) << 32 | low;
 }
 
@@ -31,11 +33,9 @@ static int pop(struct segment *segment, uint32_t *ret_index)
         uint32_t next = annot_load_relaxed(&segment->block_nexts[low - 1]);
         TESTPOINT("claim:next-read");
         /* The tag makes this fail if the block was popped and pushed again meanwhile. */
-#ifdef PLANT_BUG_NO_TAG
-        uint64_t new = next;
-#else
         uint64_t new = head_make(old, next);
-#endif
+        if (PLANTED(BUG_HEAD_WITHOUT_SWAP))
+            annot_store_relaxed(head, old);
         if (annot_cas_acq_rel(head, &old, new)) {
             TESTPOINT("claim:popped");
             *ret_index = low - 1;

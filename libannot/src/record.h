@@ -28,6 +28,10 @@ static inline uint32_t record_head(uint32_t kind, uint32_t granules, uint32_t fl
 static inline void record_commit(struct control *control, uint32_t size)
 {
     TESTPOINT("commit:written");
+    if (PLANTED(BUG_RELEASED_EARLY))
+        annot_store_release(&control->segment->block_states[control->block_index],
+                            (uint32_t)ANNOT_BLOCK_RELEASED);
+    TESTPOINT("commit:before");
     control->position += size;
     uint32_t committed =
         (uint32_t)(control->position - (uint8_t *)control->block) - ANNOT_BLOCK_HEADER_SIZE;

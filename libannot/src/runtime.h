@@ -36,6 +36,9 @@ struct runtime_table {
     void (*counter_name)(annot_name name, double value);
     void (*counter_int)(annot_name name, int64_t value);
     void (*counter_event)(const struct annot_event *event);
+#ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
+    void (*future)(void);
+#endif
 };
 
 /* The copy that serves, or NULL: this one does. */

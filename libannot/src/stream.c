@@ -55,7 +55,8 @@ static void copy_open(const struct control *control, struct annot_block *block)
 static void fill_header(struct control *control, struct annot_block *block)
 {
     struct annot_thread *thread = control->thread;
-    annot_store_relaxed(&block->committed, 0u);
+    if (!PLANTED(BUG_COMMITTED_KEPT))
+        annot_store_relaxed(&block->committed, 0u);
     block->thread_name = thread->name;
     block->thread_index = (uint32_t)(thread - control->segment->threads);
     block->thread_serial = thread->serial;
@@ -92,6 +93,8 @@ int stream_open(struct control *control)
         return 0;
     struct annot_block *block = segment_block(segment, index);
     struct annot_thread *thread = control->thread;
+    if (PLANTED(BUG_PUBLISHED_EARLY))
+        block_publish(segment, index);
     fill_header(control, block);
     control->gap_time = 0;
     control->gap_pending = 0;
@@ -233,7 +236,8 @@ void stream_attach(struct control *control, struct segment *segment)
     memset(control->keep->fork_live, 0, sizeof(control->keep->fork_live));
 }
 
-/* What no block header told goes to the segment's own counters. */
+/* What no block header told goes to the segment's own counters. A kill between this and the freeing
+ * of the record leaves them in both places: too many, never too few. */
 static void hand_over_losses(struct segment *segment, struct annot_thread *thread,
                              const uint64_t *reported)
 {

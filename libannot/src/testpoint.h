@@ -6,15 +6,29 @@
 #ifndef ANNOT_TESTPOINT_H
 #define ANNOT_TESTPOINT_H
 
+/* Faults that tests plant, to see that they would be found. */
+enum planted_bug {
+    BUG_NONE = 0,
+    BUG_HEAD_WITHOUT_TAG = 1,  /* a block popped and pushed again goes unnoticed       */
+    BUG_HEAD_WITHOUT_SWAP = 2, /* two threads pop the same block                       */
+    BUG_PUBLISHED_EARLY = 3,   /* a block is claimed before its header is filled       */
+    BUG_COMMITTED_KEPT = 4,    /* a new block begins with the old one's records        */
+    BUG_RELEASED_EARLY = 5,    /* a block is released with a record still to be written */
+    BUG_COUNT = 6,
+};
+
 #ifdef ANNOT_TESTPOINTS
 extern void (*annot_testpoint_hook)(const char *name);
+extern enum planted_bug annot_planted_bug;
 #define TESTPOINT(name)                                                                            \
     do {                                                                                           \
         if (annot_testpoint_hook)                                                                  \
             annot_testpoint_hook(name);                                                            \
     } while (0)
+#define PLANTED(bug) (annot_planted_bug == (bug))
 #else
 #define TESTPOINT(name) ((void)0)
+#define PLANTED(bug)    0
 #endif
 
 #endif

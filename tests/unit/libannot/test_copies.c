@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Several copies of the runtime in one process, and libraries that are unloaded.
+ *
+ * This program carries a static copy; the plugins carry one each, or use the shared library; one
+ * of them claims another version. All routes end in one segment per process, but for dlmopen. */
+#include "arena.h"
+#include "runtime.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef void (*plugin_run)(int count);
+
+static plugin_run find(void *plugin)
+{
+    plugin_run run = NULL;
+    *(void **)&run = dlsym(plugin, "plugin_run");
+    CHECK(run != NULL);
+    return run;
+}
+
+static void *open_plugin(const char *name, int flags)
+{
+    void *plugin = dlopen(name, flags);
+    if (!plugin)
+        test_fail(__FILE__, __LINE__, "%s", dlerror());
+    return plugin;
+}
+
+static void check(uint32_t segments, uint64_t records, uint32_t threads)
+{
+    struct seen seen;
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.segments, segments);
+    CHECK_INT(seen.records, records);
+    CHECK_INT(seen.lost_total, 0);
+    CHECK_INT(seen.threads, threads);
+    arena_end();
+    arena_clean();
+}
+
+/* Each call of the plugin makes 3 pushes, 3 pops, a mark, a counter, a start and an end: all
+ * public functions go through the copy that serves. */
+enum { RECORDS_PER_RUN = 10 };
+
+static void run_route(const char *name, int flags)
+{
+    arena_begin(NULL);
+    annot_push("program");
+    void *plugin = open_plugin(name, flags);
+    find(plugin)(100);
+    annot_pop();
+    check(1, 100 * RECORDS_PER_RUN + 2, 1);
+    dlclose(plugin);
+}
+
+TEST(static_program_and_static_plugin_of_the_same_version)
+{
+    run_route(PLUGIN_STATIC, RTLD_NOW | RTLD_LOCAL);
+}
+
+TEST(static_program_and_plugin_with_the_shared_library)
+{
+    run_route(PLUGIN_SHARED, RTLD_NOW | RTLD_LOCAL);
+}
+
+TEST(shared_library_loaded_globally)
+{
+    run_route(PLUGIN_SHARED, RTLD_LAZY | RTLD_GLOBAL);
+}
+
+TEST(static_program_and_plugin_of_another_version)
+{
+    run_route(PLUGIN_OTHER, RTLD_NOW | RTLD_LOCAL);
+}
+
+TEST(three_copies_at_once)
+{
+    arena_begin(NULL);
+    void *first = open_plugin(PLUGIN_STATIC, RTLD_NOW | RTLD_LOCAL);
+    void *second = open_plugin(PLUGIN_SHARED, RTLD_NOW | RTLD_LOCAL);
+    void *third = open_plugin(PLUGIN_OTHER, RTLD_NOW | RTLD_LOCAL);
+    find(first)(10);
+    find(second)(10);
+    find(third)(10);
+    check(1, 30 * RECORDS_PER_RUN, 1);
+    dlclose(third);
+    dlclose(second);
+    dlclose(first);
+}
+
+TEST(copy_in_another_namespace_makes_a_segment_of_its_own)
+{
+    arena_begin(NULL);
+    annot_mark("program");
+    void *plugin = dlmopen(LM_ID_NEWLM, PLUGIN_STATIC, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        test_skip("dlmopen: %s", dlerror());
+    find(plugin)(10);
+    check(2, 10 * RECORDS_PER_RUN + 1, 2);
+}
+
+/* In a program without a copy of its own, the plugin's copy serves and must stay. */
+static int without_own_copy(void)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "ANNOT_TEST_KEEP_ENV=1 %s %s %s", BARE_PROGRAM, PLUGIN_STATIC,
+             PLUGIN_SHARED);
+    return system(path);
+}
+
+/* A copy that forwards may go: nothing of the process lives in it. */
+TEST(forwarding_copy_is_unloaded)
+{
+    arena_begin(NULL);
+    for (int i = 0; i < 3; i++) {
+        void *plugin = open_plugin(PLUGIN_STATIC, RTLD_NOW | RTLD_LOCAL);
+        find(plugin)(5);
+        dlclose(plugin);
+        annot_mark("the program goes on");
+    }
+    check(1, 3 * (5 * RECORDS_PER_RUN + 1), 1);
+}
+
+/* An older copy serves: what it does not know does nothing. */
+TEST(slots_that_the_serving_copy_lacks_do_nothing)
+{
+    struct runtime_table older = runtime_own;
+    older.size = offsetof(struct runtime_table, mark);
+    older.start = NULL;
+    arena_begin(NULL);
+    runtime_other = &older;
+    annot_mark("unknown to it");
+    annot_counter("unknown to it", 1);
+    CHECK_INT(annot_start("unknown to it"), 0);
+    runtime_other = NULL;
+    annot_mark("known");
+    check(1, 1, 1);
+}
+
+TEST(serving_copy_is_unloaded_by_a_program_without_one)
+{
+    struct seen seen;
+    arena_begin(NULL);
+    CHECK_INT(without_own_copy(), 0);
+    arena_read(0, &seen, NULL, NULL);
+    CHECK_INT(seen.segments, 1);
+    CHECK_INT(seen.records, (5 + 7 + 5 + 3) * RECORDS_PER_RUN);
+    arena_end();
+    arena_clean();
+}
