@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A second reader of recordings, written from docs/recording-format.md alone.
+
+    read_recording.py FILE      prints counts and sums, one `key value` a line
+
+It shares no code with annot, so that a test can tell whether the page is complete and true. zstd
+comes from the system's libzstd. It reads whole files only: damage is an exception.
+"""
+import ctypes
+import ctypes.util
+import struct
+import sys
+
+MASK = (1 << 64) - 1
+
+
+def make_crc_table():
+    table = []
+    for i in range(256):
+        for _ in range(8):
+            i = i >> 1 ^ (0x82F63B78 if i & 1 else 0)
+        table.append(i)
+    return table
+
+
+CRC_TABLE = make_crc_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def unzstd(data, size):
+    lib = ctypes.CDLL(ctypes.util.find_library('zstd') or 'libzstd.so.1')
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    out = ctypes.create_string_buffer(size)
+    got = lib.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    assert got == size, 'zstd'
+    return out.raw
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+class Bytes:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def __bool__(self):
+        return self.at < len(self.data)
+
+    def u8(self):
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def take(self, size):
+        self.at += size
+        assert self.at <= len(self.data)
+        return self.data[self.at - size:self.at]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.u8()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value & MASK
+
+    def svarint(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+
+def chunks(data):
+    magic, major, _minor, first = struct.unpack_from('<8sHHI', data)
+    assert magic == b'\x89ANN\r\n\x1a\n' and major == 1
+    assert struct.unpack_from('<I', data, 60)[0] == crc32c(data[:60])
+    file_id = struct.unpack_from('<Q', data, 16)[0]
+    at, expected = first, 0
+    while at < len(data):
+        (magic, kind, flags, owner, number, stored, raw, crc, count, begin, end, _major, _minor,
+         head_crc) = struct.unpack_from('<4sHHQIIIIQqqHHI', data, at)
+        assert magic == b'\xc5ANC' and head_crc == crc32c(data[at:at + 60])
+        assert owner == file_id and number == expected and flags & ~1 == 0
+        payload = data[at + 64:at + 64 + stored]
+        assert len(payload) == stored and crc32c(payload) == crc
+        yield at, kind, count, begin, end, unzstd(payload, raw) if flags & 1 else payload
+        at, expected = at + 64 + stored, expected + 1
+
+
+class Shape:
+    def __init__(self, extras, last_name):
+        self.kind, self.level, self.value_kind, self.fields = (extras.u8() for _ in range(4))
+        self.name = last_name + extras.svarint()
+        self.domain, self.category = extras.varint(), extras.varint()
+        self.color = extras.varint() if self.fields & 1 else 0
+        self.last = 0
+
+
+class Events:
+    """The columns of an EVENTS payload."""
+
+    def __init__(self, payload):
+        self.count, *sizes = struct.unpack_from('<6I', payload)
+        assert 24 + sum(sizes) == len(payload)
+        sections, at = [], 24
+        for size in sizes:
+            sections.append(Bytes(payload[at:at + size]))
+            at += size
+        self.batches, self.tokens, self.controls, self.times, self.extras = sections
+        self.index = self.base = self.last_id = 0
+        self.shapes = [None]
+        self.last_name = 0
+
+    def time(self, before):
+        control = self.controls.data[self.index // 4] >> self.index % 4 * 2 & 3
+        self.index += 1
+        delta = int.from_bytes(self.times.take((1, 2, 3, 8)[control]), 'little')
+        return before + delta & MASK
+
+    def shape(self):
+        token = self.tokens.u8()
+        if token >= 192:
+            token = 192 + ((token - 192) << 8 | self.tokens.u8())
+        if token:
+            return self.shapes[token]
+        shape = Shape(self.extras, self.last_name)
+        self.last_name = shape.name
+        if len(self.shapes) < 16384:
+            self.shapes.append(shape)
+        return shape
+
+    def value(self, shape):
+        if shape.value_kind == 3:
+            stored = self.extras.varint()
+            shape.last ^= int.from_bytes(stored.to_bytes(8, 'little'), 'big')
+        else:
+            shape.last = shape.last + self.extras.svarint() & MASK
+        return shape.last
+
+    def __iter__(self):
+        while self.batches:
+            thread, count, *_source = (self.batches.varint() for _ in range(4))
+            self.batches.svarint()
+            first_index, depth = self.batches.varint(), self.batches.varint()
+            self.base = time = self.base + self.batches.svarint() & MASK
+            for i in range(count):
+                shape = self.shape()
+                time = self.time(time)
+                event = {'thread': thread, 'index': first_index + i, 'time': signed(time),
+                         'depth': depth - 1, 'id': 0, 'end': 0, 'value': 0, 'shape': shape}
+                if shape.fields & 2:
+                    event['depth'] = self.extras.varint()
+                if shape.fields & 8:
+                    event['id'] = self.last_id = self.last_id + self.extras.svarint() & MASK
+                if shape.fields & 16:
+                    event['end'] = event['time'] + self.extras.svarint()
+                if shape.fields & 32:
+                    event['value'] = self.value(shape)
+                if shape.fields & 64:
+                    self.extras.take(self.extras.varint())
+                depth = {1: depth + 1, 2: event['depth'], 7: event['depth'], 8: 0}.get(
+                    shape.kind, depth)
+                yield event
+        assert self.index == self.count
+
+
+PROCESS = ('uint ordinal int pid int ppid int ns_pid uint pid_ns uint identity int parent uint forked '
+           'int start int end int fork uint how int value uint uid str name str comm str cmdline '
+           'uint runtime list lost list misuse uint peak uint events')
+THREAD = ('uint ordinal uint process uint serial int tid str name str comm int first int last '
+          'uint events list lost')
+
+
+def fields(body, description):
+    words = description.split()
+    entry = {}
+    for kind, name in zip(words[::2], words[1::2]):
+        if not body:
+            entry[name] = [] if kind == 'list' else 0
+        elif kind == 'list':
+            entry[name] = [body.varint() for _ in range(body.varint())]
+        else:
+            entry[name] = body.svarint() if kind == 'int' else body.varint()
+    return entry
+
+
+class Recording:
+    def __init__(self, data):
+        self.strings, self.processes, self.threads = {0: ''}, {}, {}
+        self.sums, self.next_index, self.offsets, self.indexed = {}, {}, [], []
+        self.complete = False
+        for at, kind, count, begin, end, payload in chunks(data):
+            if kind == 1:
+                self.define(Bytes(payload))
+            elif kind == 2:
+                self.offsets.append((at, count, begin, end))
+                self.count(payload, begin, end)
+            elif kind == 3:
+                self.read_index(Bytes(payload))
+            elif kind == 4:
+                self.complete = struct.unpack('<3Q', payload)[1] == self.sums['events']
+        assert self.offsets == self.indexed
+
+    def define(self, body):
+        while body:
+            kind, length = body.varint(), body.varint()
+            entry = Bytes(body.take(length))
+            if kind == 1:
+                ordinal = entry.varint()
+                self.strings[ordinal] = entry.data[entry.at:].decode()
+            elif kind in (3, 4):
+                known = self.processes if kind == 3 else self.threads
+                values = fields(entry, PROCESS if kind == 3 else THREAD)
+                known[values['ordinal']] = values
+
+    def read_index(self, body):
+        at = begin = 0
+        while body:
+            at += body.varint()
+            count = body.varint()
+            begin += body.svarint()
+            self.indexed.append((at, count, begin, begin + body.varint()))
+
+    def add(self, key, value):
+        self.sums[key] = (self.sums.get(key, 0) + value) & MASK
+
+    def count(self, payload, begin, end):
+        for event in Events(payload):
+            shape, thread = event['shape'], event['thread']
+            assert event['index'] == self.next_index.get(thread, 0) and begin <= event['time'] <= end
+            self.next_index[thread] = event['index'] + 1
+            self.add('events', 1)
+            self.add(f'kind_{shape.kind}', 1)
+            self.add('time', event['time'] * (thread + 1))
+            self.add('name_bytes', len(self.strings[shape.name].encode()))
+            self.add('domain', shape.domain)
+            self.add('category', shape.category)
+            self.add('color', shape.color)
+            self.add('level', shape.level)
+            self.add('value_kind', shape.value_kind)
+            self.add('value', event['value'])
+            self.add('end', event['end'])
+            self.add('id', event['id'] if shape.kind in (3, 4) else 0)
+            self.add('depth', event['depth'] if shape.kind in (2, 7) else 0)
+
+    def define_sums(self):
+        for process in self.processes.values():
+            self.add('process_pid', process['pid'])
+            self.add('process_events', process['events'])
+            self.add('process_lost', sum(process['lost']))
+            self.add('process_cmdline_bytes', len(self.strings[process['cmdline']].encode()))
+        for thread in self.threads.values():
+            self.add('thread_tid', thread['tid'])
+            self.add('thread_process', thread['process'])
+            self.add('thread_lost', sum(thread['lost']))
+        self.add('strings', len(self.strings))
+        self.add('complete', self.complete)
+
+
+def main():
+    with open(sys.argv[1], 'rb') as file:
+        recording = Recording(file.read())
+    recording.define_sums()
+    for key, value in sorted(recording.sums.items()):
+        print(key, value)
+
+
+main()
