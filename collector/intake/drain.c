@@ -143,6 +143,8 @@ static int read_block(struct drain *drain, const struct segment_block *block,
     int error = 0;
     if (!thread->entered)
         error = drain_enter_thread(drain, thread, header->tid, header->comm);
+    if (error == 0)
+        error = drain_name_thread(drain, thread, header->thread_name);
     if (error != 0)
         return error;
     thread->record = header->thread_index;

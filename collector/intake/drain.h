@@ -98,6 +98,10 @@ struct drain_thread *drain_thread(struct drain *drain, uint32_t serial);
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,
                        const uint8_t comm[16]);
 
+/* The name that an entered thread gave itself; 0 or the one it has are ignored. Told by its record
+ * and by each of its blocks, because the next thread takes over the record. 0 or -ENOMEM. */
+int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t name_id);
+
 /* What counts for the thread and is not in the counters of its process already. */
 uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause);
 

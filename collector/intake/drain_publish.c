@@ -17,8 +17,7 @@ uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause)
     return thread->left ? told - thread->trailing[cause] : larger(thread->lost[cause], told);
 }
 
-/* The name that the thread gave itself, if it is a new one. */
-static int publish_name(struct drain *drain, struct drain_thread *thread, uint32_t name_id)
+int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t name_id)
 {
     if (name_id == 0 || name_id == thread->name_id)
         return 0;
@@ -59,7 +58,7 @@ static int read_record(struct drain *drain, uint32_t index)
     thread->left = record.state == ANNOT_THREAD_FREE;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
-    return publish_name(drain, thread, record.name);
+    return drain_name_thread(drain, thread, record.name);
 }
 
 static void publish_thread(struct drain *drain, struct drain_thread *thread)
