@@ -4,7 +4,7 @@
 #ifndef PYANNOT_ENTER_H
 #define PYANNOT_ENTER_H
 
-#include "emit.h"
+#include "annotation_emit.h"
 #include "entered.h"
 
 /* From 3.14 on, `with` calls an ordinary method without binding it. */

@@ -3,7 +3,7 @@
  * wraps: it binds as a method, can be weakly referenced, pickles by its name, and carries the
  * function's metadata in its __dict__ (set by functools.update_wrapper).
  * Threads: constant after creation. */
-#include "emit.h"
+#include "annotation_emit.h"
 #include "state.h"
 #include "types.h"
 

@@ -4,8 +4,8 @@
  * recorder; what happens inside libannot never raises. */
 #include "functions.h"
 
+#include "annotation_emit.h"
 #include "arguments.h"
-#include "emit.h"
 
 static const struct signature push_signature = {"push", {ARGUMENT_NAME}, 1, ARGUMENT_VALUE};
 static const struct signature mark_signature = {"mark", {ARGUMENT_NAME}, 1, ARGUMENT_VALUE};

@@ -59,7 +59,8 @@ class Wheel(RecordingTest):
                 shutil.copy2(ROOT / name, source / name)
         offline = ["--no-build-isolation"] if can_import("mesonpy") else []
         wheels = self.folder / "wheels"
-        result = self.call(PIP_PYTHON, "-m", "pip", "wheel", *offline, "--no-deps", "-w", wheels, source)
+        pip = [PIP_PYTHON, "-m", "pip", "wheel", *offline, "--no-deps"]
+        result = self.call(*pip, "-w", wheels, source)
         if result.returncode != 0 and not offline:
             self.skipTest(f"no meson-python, and no network: {result.stderr[-300:]}")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From annotation to event: by name id where that is all it says, else in the long form.
  * Call these only while annot_enabled(). Threads: any. */
-#ifndef PYANNOT_EMIT_H
-#define PYANNOT_EMIT_H
+#ifndef PYANNOT_ANNOTATION_EMIT_H
+#define PYANNOT_ANNOTATION_EMIT_H
 
 #include "annotation.h"
 
