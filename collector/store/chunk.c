@@ -13,7 +13,7 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { SEARCH_WINDOW = 64 * 1024 };
+enum { SEARCH_WINDOW_FIRST = 1024, SEARCH_WINDOW = 64 * 1024 };
 
 void file_header_seal(struct store_file_header *header)
 {
@@ -65,10 +65,11 @@ static size_t search_window(const uint8_t *window, size_t size, uint64_t file_id
 int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset)
 {
     uint8_t *window = malloc(SEARCH_WINDOW);
+    size_t window_size = SEARCH_WINDOW_FIRST; /* many small damages must not each read much */
     int error = window ? 0 : -ENOMEM;
     *ret_offset = file_size;
     while (!error && offset + STORE_HEADER_SIZE <= file_size) {
-        ssize_t size = file_read_at(fd, window, SEARCH_WINDOW, offset);
+        ssize_t size = file_read_at(fd, window, window_size, offset);
         if (size < STORE_HEADER_SIZE) {
             error = size < 0 ? (int)size : 0;
             break;
@@ -79,6 +80,7 @@ int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, ui
             break;
         }
         offset += (size_t)size - (STORE_HEADER_SIZE - 1);
+        window_size = window_size < SEARCH_WINDOW ? window_size * 2 : SEARCH_WINDOW;
     }
     free(window);
     return error;

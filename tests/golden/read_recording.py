@@ -171,8 +171,8 @@ class Events:
         assert self.index == self.count
 
 
-PROCESS = ('uint ordinal int pid int ppid int ns_pid uint pid_ns uint identity int parent uint forked '
-           'int start int end int fork uint how int value uint uid str name str comm str cmdline '
+PROCESS = ('uint ordinal int pid int ppid int ns_pid uint pid_ns uint identity int parent '
+           'uint forked int start int end int fork uint how int value uint uid str name str comm str cmdline '
            'uint runtime list lost list misuse uint peak uint events')
 THREAD = ('uint ordinal uint process uint serial int tid str name str comm int first int last '
           'uint events list lost')
@@ -234,7 +234,8 @@ class Recording:
     def count(self, payload, begin, end):
         for event in Events(payload):
             shape, thread = event['shape'], event['thread']
-            assert event['index'] == self.next_index.get(thread, 0) and begin <= event['time'] <= end
+            assert event['index'] == self.next_index.get(thread, 0)
+            assert begin <= event['time'] <= end
             self.next_index[thread] = event['index'] + 1
             self.add('events', 1)
             self.add(f'kind_{shape.kind}', 1)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Our reader and the one written from the page alone agree about a recording with some of everything.
+# Our reader and the one written from the page alone agree about a recording with some of
+# everything.
 #     test_recording.sh RECORDING_SUMS PYTHON READ_RECORDING
 set -eu
 folder=$(mktemp -d)

@@ -29,7 +29,7 @@ TEST(vec_keeps_what_is_pushed)
         CHECK_INT(vec_push(&numbers, i * 3), 0);
     for (uint32_t i = 0; i < 10000; i++)
         CHECK_INT(numbers.items[i], i * 3);
-    CHECK_INT(vec_reserve(&numbers, SIZE_MAX / 16), -ENOMEM);
+    CHECK_INT(vec_reserve(&numbers, SIZE_MAX / 4), -ENOMEM);
     CHECK_INT(numbers.count, 10000);
     vec_free(&numbers);
     CHECK_INT(numbers.capacity, 0);
