@@ -32,10 +32,10 @@ void emit_setup(void)
     exit_key_made = pthread_key_create(&exit_key, emit_thread_exit) == 0;
 }
 
-static int is_stale(uintptr_t marked)
+static int is_stale(uintptr_t marked, uintptr_t frame)
 {
     stack_t stack;
-    uintptr_t now = stack_pointer() + STALE_MARGIN;
+    uintptr_t now = frame + STALE_MARGIN;
     if (now < marked || now - marked > STALE_LIMIT)
         return 0;
     return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
@@ -177,14 +177,14 @@ static struct control *join_undisturbed(uint64_t generation)
 }
 
 /* Whether the event may go on: then the thread is joined and its control block not busy. */
-static struct control *enter(struct emission *emission)
+static struct control *enter(struct emission *emission, uintptr_t frame)
 {
     struct control *control = annot_control;
     uint64_t gate = annot_gate_v1.generation;
     if (gate == 0)
         return NULL;
     if (control != &control_dummy && IS_BUSY(control->generation)) {
-        if (!is_stale(BUSY_STACK(control->generation))) {
+        if (!is_stale(BUSY_STACK(control->generation), frame)) {
             nested(control, emission);
             return NULL;
         }
@@ -192,11 +192,11 @@ static struct control *enter(struct emission *emission)
     }
     if (control->generation == gate)
         return control;
-    if (joining && !is_stale(joining)) {
+    if (joining && !is_stale(joining, frame)) {
         process_lose(ANNOT_LOSS_INTERRUPTED);
         return NULL;
     }
-    joining = stack_pointer();
+    joining = frame;
     annot_signal_fence();
     control = join_undisturbed(gate);
     annot_signal_fence();
@@ -357,8 +357,9 @@ static int has_room(struct control *control, uint32_t size)
 static uint8_t *put_bytes(uint8_t *at, const char *bytes, uint32_t length)
 {
     uint32_t padded = granules_of(length) * ANNOT_GRANULE;
-    if (padded)
-        memset(at + padded - ANNOT_GRANULE, 0, ANNOT_GRANULE);
+    if (length == 0)
+        return at;
+    memset(at + padded - ANNOT_GRANULE, 0, ANNOT_GRANULE);
     memcpy(at, bytes, length);
     return at + padded;
 }
@@ -511,10 +512,11 @@ void emit_name_thread(uint32_t name)
 __attribute__((noinline, cold)) void emit_general(struct emission *emission)
 {
     int error = errno;
-    struct control *control = enter(emission);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    struct control *control = enter(emission, frame);
     if (control) {
         uint64_t generation = control->generation;
-        control->generation = BUSY(stack_pointer());
+        control->generation = BUSY(frame);
         annot_signal_fence();
         if (control->nested_depth || control->nested_pops)
             apply_nested(control);

@@ -95,6 +95,9 @@ TEST(three_copies_at_once)
 
 TEST(copy_in_another_namespace_makes_a_segment_of_its_own)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    test_skip("sanitizers do not support a second namespace");
+#endif
     arena_begin(NULL);
     annot_mark("program");
     void *plugin = dlmopen(LM_ID_NEWLM, PLUGIN_STATIC, RTLD_NOW | RTLD_LOCAL);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Writers in many threads and forked processes beside a reader that empties their segments, at a
+ * paced rate: nothing may be lost, nothing may come twice.
+ *
+ * The reader of the own segment works on the writers' own mapping, so that ThreadSanitizer sees
+ * both sides. Forks are left out under ThreadSanitizer, which does not support them with threads.
+ */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <annot_barrier.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define WITH_FORKS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITH_FORKS 0
+#endif
+#endif
+#ifndef WITH_FORKS
+#define WITH_FORKS 1
+#endif
+
+enum { THREADS = 6, BURST = 30, PAUSE_US = 1000, CHILDREN = 40, CHILD_EVENTS = 3000 };
+
+static uint32_t stop_writers, stop_reader;
+static struct seen seen;
+
+static uint64_t burst(unsigned *seed)
+{
+    uint64_t calls = 0;
+    for (int i = 0; i < BURST; i++) {
+        int depth = rand_r(seed) % 6;
+        for (int level = 0; level < depth; level++, calls++)
+            ANNOT_PUSH("level");
+        annot_mark("mark");
+        annot_counter("counter", i);
+        annot_range range = annot_start("range");
+        annot_end(range);
+        calls += 4;
+        for (int level = 0; level < depth; level++, calls++)
+            annot_pop();
+    }
+    return calls;
+}
+
+static void *write_paced(void *context)
+{
+    uint64_t *calls = context;
+    unsigned seed = (unsigned)(uintptr_t)context;
+    while (!annot_load_relaxed(&stop_writers)) {
+        *calls += burst(&seed);
+        usleep(PAUSE_US);
+    }
+    return NULL;
+}
+
+/* Threads that come and go: records and blocks change hands. */
+static void *write_briefly(void *context)
+{
+    unsigned seed = 7;
+    uint64_t calls = burst(&seed);
+    annot_fetch_add_relaxed((uint64_t *)context, calls);
+    return NULL;
+}
+
+static void *start_threads(void *context)
+{
+    while (!annot_load_relaxed(&stop_writers)) {
+        pthread_t thread;
+        CHECK_INT(pthread_create(&thread, NULL, write_briefly, context), 0);
+        pthread_join(thread, NULL);
+        usleep(PAUSE_US);
+    }
+    return NULL;
+}
+
+/* Where this process itself has mapped the file. */
+static uint8_t *own_base(const char *name)
+{
+    char line[512];
+    FILE *file = fopen("/proc/self/maps", "r");
+    unsigned long long base = 0;
+    CHECK(file != NULL);
+    while (base == 0 && fgets(line, sizeof(line), file))
+        if (strstr(line, name))
+            base = strtoull(line, NULL, 16);
+    fclose(file);
+    return (uint8_t *)(uintptr_t)base;
+}
+
+static void map_own(struct mapped *own)
+{
+    char names[64][64], mine[32];
+    int count = arena_list(names, 64);
+    snprintf(mine, sizeof(mine), "%d-", getpid());
+    for (int i = 0; i < count; i++) {
+        uint8_t *base = strncmp(names[i], mine, strlen(mine)) == 0 ? own_base(names[i]) : NULL;
+        if (!base || !arena_map(names[i], own))
+            continue;
+        ptrdiff_t shift = base - own->base;
+        munmap(own->base, own->size);
+        own->shared = (void *)((uint8_t *)own->shared + shift);
+        own->control = (void *)((uint8_t *)own->control + shift);
+        own->threads = (void *)((uint8_t *)own->threads + shift);
+        own->strings += shift;
+        own->states = (void *)((uint8_t *)own->states + shift);
+        own->nexts = (void *)((uint8_t *)own->nexts + shift);
+        own->blocks += shift;
+        own->base = base;
+        return;
+    }
+    test_fail(__FILE__, __LINE__, "no segment of this process");
+}
+
+static void *read_all(void *context)
+{
+    struct mapped *own = context;
+    while (!annot_load_acquire(&stop_reader)) { /* partner: the test */
+        annot_store_relaxed(&own->control->heartbeat, UINT64_C(1));
+        arena_drain(own, false, &seen);
+        usleep(500);
+    }
+    return NULL;
+}
+
+static void run_children(uint64_t *ret_calls)
+{
+    for (int i = 0; WITH_FORKS && i < CHILDREN; i++) {
+        struct seen childs;
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            for (int event = 0; event < CHILD_EVENTS; event++)
+                annot_mark("in a child");
+            if (i % 2)
+                abort();
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+        arena_read(pid, &childs, NULL, NULL);
+        CHECK_INT(childs.records, CHILD_EVENTS);
+        CHECK_INT(childs.lost_total, 0);
+        *ret_calls += CHILD_EVENTS;
+    }
+}
+
+TEST_TIMEOUT(writers_beside_a_reader_lose_nothing, 240)
+{
+    static uint64_t calls[THREADS], brief_calls;
+    const char *seconds = getenv("ANNOT_STRESS_SECONDS");
+    pthread_t writers[THREADS], starter, reader;
+    uint64_t child_calls = 0, total = 1;
+    struct mapped own;
+    arena_begin(NULL);
+    annot_mark("first");
+    map_own(&own);
+    CHECK_INT(pthread_create(&reader, NULL, read_all, &own), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&writers[i], NULL, write_paced, &calls[i]), 0);
+    CHECK_INT(pthread_create(&starter, NULL, start_threads, &brief_calls), 0);
+    run_children(&child_calls);
+    sleep(seconds ? (unsigned)atoi(seconds) : 2);
+    annot_store_relaxed(&stop_writers, 1u);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(writers[i], NULL);
+        total += calls[i];
+    }
+    pthread_join(starter, NULL);
+    annot_store_release(&stop_reader, 1u); /* partner: read_all */
+    pthread_join(reader, NULL);
+    arena_drain(&own, true, &seen);
+    total += annot_load_relaxed(&brief_calls);
+    CHECK_INT(seen.records, total);
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        CHECK_INT(seen.lost[cause] + own.shared->lost[cause], 0);
+    fprintf(stderr, "  %llu records, %llu in children\n", (unsigned long long)total,
+            (unsigned long long)child_calls);
+    arena_end();
+    arena_clean();
+}
