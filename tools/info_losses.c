@@ -18,12 +18,24 @@ static uint64_t sum_of(const uint64_t *numbers, unsigned count)
     return sum;
 }
 
-static void print_threads_of(const struct trace *trace, uint32_t process)
+/* Lines of processes and threads, so that 64,000 losing threads don't bury the rest. */
+struct lines {
+    uint64_t left, hidden;
+};
+
+static bool take_line(struct lines *lines)
+{
+    lines->hidden += lines->left == 0;
+    lines->left -= lines->left > 0;
+    return lines->hidden == 0;
+}
+
+static void print_threads_of(const struct trace *trace, uint32_t process, struct lines *lines)
 {
     char label[LABEL_SIZE];
     for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
         const struct trace_thread *thread = trace_thread_get(trace, i);
-        if (thread->process != process || !sum_of(thread->lost, LOSS_COUNT))
+        if (thread->process != process || !sum_of(thread->lost, LOSS_COUNT) || !take_line(lines))
             continue;
         trace_thread_label(trace, i, label, sizeof(label));
         printf("    thread %d (", thread->tid);
@@ -31,6 +43,26 @@ static void print_threads_of(const struct trace *trace, uint32_t process)
         printf("): ");
         loss_print(thread->lost);
     }
+}
+
+static void print_processes(const struct info_options *options)
+{
+    const struct trace *trace = options->trace;
+    struct lines lines = {options->limit, 0};
+    char label[LABEL_SIZE], text[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (!sum_of(process->lost, LOSS_COUNT) || !take_line(&lines))
+            continue;
+        trace_process_label(trace, i, label, sizeof(label));
+        printf("  process %d (", process->pid);
+        term_print(label);
+        printf("): ");
+        loss_print(process->lost);
+        print_threads_of(trace, i, &lines);
+    }
+    if (lines.hidden)
+        printf("  (%s more; --limit 0 lists all)\n", number_count(lines.hidden, text));
 }
 
 static void print_misuse(const struct trace *trace)
@@ -60,23 +92,13 @@ void info_print_losses(const struct info_options *options, const struct info_cou
 {
     const struct trace *trace = options->trace;
     uint64_t total[LOSS_COUNT];
-    char label[LABEL_SIZE], text[NUMBER_TEXT_SIZE];
+    char text[NUMBER_TEXT_SIZE];
     uint64_t sum = loss_sums(trace, counts->lost, total);
     printf("\nlost       %s", sum ? number_count(sum, text) : "nothing\n");
     if (sum) {
         printf(" records: ");
         loss_print(total);
     }
-    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
-        const struct trace_process *process = trace_process_get(trace, i);
-        if (!sum_of(process->lost, LOSS_COUNT))
-            continue;
-        trace_process_label(trace, i, label, sizeof(label));
-        printf("  process %d (", process->pid);
-        term_print(label);
-        printf("): ");
-        loss_print(process->lost);
-        print_threads_of(trace, i);
-    }
+    print_processes(options);
     print_misuse(trace);
 }

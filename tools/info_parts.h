@@ -10,7 +10,7 @@
 struct info_options {
     const struct trace *trace;
     const char *path;
-    uint64_t limit; /* processes and threads to list */
+    uint64_t limit; /* entries per list */
     unsigned width; /* 0 = unlimited */
     bool color;
 };

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The table: what a reader of the terminal sees. Its output is caught through a pipe. */
+#include "table.h"
+#include "term.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static const struct table_column columns[] = {
+    {"path", 0, true}, {"count", 0, false}, {"mean", 2, false}, {"note", 1, true}};
+
+static struct table *table;
+static char printed[4096];
+static size_t hidden;
+
+static void fill(void)
+{
+    static const char *const cells[] = {
+        "load", "1", "2 ms", "x", "a/very/long/path/of/many/names", "20", "300 ms", ""};
+    table = table_create(columns, 4);
+    CHECK(table);
+    for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+        table_add(table, cells[i]);
+}
+
+static void print(size_t width)
+{
+    int ends[2], saved = dup(STDOUT_FILENO);
+    fflush(stdout);
+    CHECK_INT(pipe(ends), 0);
+    CHECK(saved >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0);
+    close(ends[1]);
+    int rc = table_print(table, width, false, &hidden);
+    fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    ssize_t length = read(ends[0], printed, sizeof(printed) - 1);
+    close(ends[0]);
+    CHECK_INT(rc, 0);
+    CHECK(length > 0);
+    printed[length] = '\0';
+    table_destroy(table);
+}
+
+TEST(without_a_width_nothing_is_cut)
+{
+    fill();
+    print(0);
+    CHECK_STR(printed, "path                            count    mean  note\n"
+                       "load                                1    2 ms  x\n"
+                       "a/very/long/path/of/many/names     20  300 ms\n");
+    CHECK_INT(hidden, 0);
+}
+
+TEST(the_first_column_shrinks_before_others_go)
+{
+    fill();
+    print(45);
+    CHECK_STR(printed, "path                      count    mean  note\n"
+                       "load                          1    2 ms  x\n"
+                       "a/very/long…f/many/names     20  300 ms\n");
+    CHECK_INT(hidden, 0);
+}
+
+TEST(the_least_wanted_columns_go_first)
+{
+    fill();
+    print(44);
+    CHECK_STR(printed, "path                            count  note\n"
+                       "load                                1  x\n"
+                       "a/very/long/path/of/many/names     20\n");
+    CHECK_INT(hidden, 1);
+    fill();
+    print(32);
+    CHECK_STR(printed, "path                       count\n"
+                       "load                           1\n"
+                       "a/very/long/…f/many/names     20\n");
+}
+
+TEST(every_line_fits_every_width)
+{
+    for (size_t width = 31; width < 70; width++) {
+        fill();
+        print(width);
+        for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n")) {
+            CHECK(term_text_width(line) <= width);
+            CHECK(line[strlen(line) - 1] != ' ');
+        }
+    }
+}
+
+TEST(an_empty_table_is_its_titles)
+{
+    table = table_create(columns, 4);
+    print(0);
+    CHECK_STR(printed, "path  count  mean  note\n");
+}
