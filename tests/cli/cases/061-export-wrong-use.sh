@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+make_recording pipeline run.annot
+fails() {
+    "$@"
+    echo "status $?"
+}
+fails annot export
+fails annot export run.annot -f svg
+fails annot export run.annot -o trace
+fails annot export run.annot -o missing/run.json
+mkdir folder.json && fails annot export run.annot -o folder.json
+fails annot export run.annot -f chrome -o /dev/full
+fails annot export run.json
+fails script -qec 'NO_COLOR=1 annot export run.annot -o -' /dev/null
+ls

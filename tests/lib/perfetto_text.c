@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The decoder of perfetto_text.h: a table of fields, and one loop over the wire format. */
+#include "perfetto_text.h"
+
+#include "perfetto_fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum message {
+    NUMBER, /* no message: a varint */
+    REAL,
+    TEXT,
+    TRACE,
+    PACKET,
+    DEFAULTS,
+    EVENT_DEFAULTS,
+    SNAPSHOT,
+    CLOCK,
+    EVENT,
+    ANNOTATION,
+    INTERNED,
+    ENTRY,
+    TRACK,
+    PROCESS,
+    THREAD,
+    COUNTER,
+    SYSTEM,
+    UTSNAME,
+};
+
+static const struct field {
+    enum message in;
+    uint32_t number;
+    const char *name;
+    enum message is;
+} fields[] = {
+    {TRACE, PX_TRACE_PACKET, "packet", PACKET},
+    {PACKET, PX_PACKET_CLOCK_SNAPSHOT, "clock_snapshot", SNAPSHOT},
+    {PACKET, PX_PACKET_TIMESTAMP, "timestamp", NUMBER},
+    {PACKET, PX_PACKET_SEQUENCE_ID, "sequence_id", NUMBER},
+    {PACKET, PX_PACKET_TRACK_EVENT, "track_event", EVENT},
+    {PACKET, PX_PACKET_INTERNED_DATA, "interned_data", INTERNED},
+    {PACKET, PX_PACKET_SEQUENCE_FLAGS, "sequence_flags", NUMBER},
+    {PACKET, PX_PACKET_SYSTEM_INFO, "system_info", SYSTEM},
+    {PACKET, PX_PACKET_TIMESTAMP_CLOCK_ID, "timestamp_clock_id", NUMBER},
+    {PACKET, PX_PACKET_DEFAULTS, "defaults", DEFAULTS},
+    {PACKET, PX_PACKET_TRACK_DESCRIPTOR, "track_descriptor", TRACK},
+    {DEFAULTS, PX_DEFAULTS_TRACK_EVENT, "track_event", EVENT_DEFAULTS},
+    {DEFAULTS, PX_DEFAULTS_TIMESTAMP_CLOCK_ID, "timestamp_clock_id", NUMBER},
+    {EVENT_DEFAULTS, PX_EVENT_DEFAULTS_TRACK_UUID, "track_uuid", NUMBER},
+    {SNAPSHOT, PX_CLOCK_SNAPSHOT_CLOCKS, "clock", CLOCK},
+    {SNAPSHOT, PX_CLOCK_SNAPSHOT_PRIMARY, "primary", NUMBER},
+    {CLOCK, PX_CLOCK_ID, "id", NUMBER},
+    {CLOCK, PX_CLOCK_TIMESTAMP, "timestamp", NUMBER},
+    {CLOCK, PX_CLOCK_IS_INCREMENTAL, "is_incremental", NUMBER},
+    {EVENT, PX_EVENT_CATEGORY_IIDS, "category_iid", NUMBER},
+    {EVENT, PX_EVENT_DEBUG_ANNOTATIONS, "annotation", ANNOTATION},
+    {EVENT, PX_EVENT_TYPE, "type", NUMBER},
+    {EVENT, PX_EVENT_NAME_IID, "name_iid", NUMBER},
+    {EVENT, PX_EVENT_TRACK_UUID, "track_uuid", NUMBER},
+    {EVENT, PX_EVENT_CATEGORIES, "category", TEXT},
+    {EVENT, PX_EVENT_NAME, "name", TEXT},
+    {EVENT, PX_EVENT_COUNTER_VALUE, "counter_value", NUMBER},
+    {EVENT, PX_EVENT_DOUBLE_COUNTER_VALUE, "double_counter_value", REAL},
+    {ANNOTATION, PX_ANNOTATION_NAME_IID, "name_iid", NUMBER},
+    {ANNOTATION, PX_ANNOTATION_BOOL, "bool", NUMBER},
+    {ANNOTATION, PX_ANNOTATION_UINT, "uint", NUMBER},
+    {ANNOTATION, PX_ANNOTATION_INT, "int", NUMBER},
+    {ANNOTATION, PX_ANNOTATION_DOUBLE, "double", REAL},
+    {ANNOTATION, PX_ANNOTATION_STRING, "string", TEXT},
+    {ANNOTATION, PX_ANNOTATION_NAME, "name", TEXT},
+    {INTERNED, PX_INTERNED_CATEGORIES, "category", ENTRY},
+    {INTERNED, PX_INTERNED_EVENT_NAMES, "event_name", ENTRY},
+    {INTERNED, PX_INTERNED_ANNOTATION_NAMES, "annotation_name", ENTRY},
+    {ENTRY, PX_INTERNED_IID, "iid", NUMBER},
+    {ENTRY, PX_INTERNED_NAME, "name", TEXT},
+    {TRACK, PX_TRACK_UUID, "uuid", NUMBER},
+    {TRACK, PX_TRACK_NAME, "name", TEXT},
+    {TRACK, PX_TRACK_PROCESS, "process", PROCESS},
+    {TRACK, PX_TRACK_THREAD, "thread", THREAD},
+    {TRACK, PX_TRACK_PARENT_UUID, "parent_uuid", NUMBER},
+    {TRACK, PX_TRACK_COUNTER, "counter", COUNTER},
+    {TRACK, PX_TRACK_CHILD_ORDERING, "child_ordering", NUMBER},
+    {TRACK, PX_TRACK_SIBLING_ORDER_RANK, "rank", NUMBER},
+    {TRACK, PX_TRACK_PROCESS_ORDERING, "process_ordering", NUMBER},
+    {TRACK, PX_TRACK_THREAD_ORDERING, "thread_ordering", NUMBER},
+    {PROCESS, PX_PROCESS_PID, "pid", NUMBER},
+    {PROCESS, PX_PROCESS_CMDLINE, "cmdline", TEXT},
+    {PROCESS, PX_PROCESS_LEGACY_SORT_INDEX, "sort_index", NUMBER},
+    {PROCESS, PX_PROCESS_NAME, "name", TEXT},
+    {PROCESS, PX_PROCESS_START_TIMESTAMP_NS, "start_timestamp_ns", NUMBER},
+    {PROCESS, PX_PROCESS_LABELS, "label", TEXT},
+    {THREAD, PX_THREAD_PID, "pid", NUMBER},
+    {THREAD, PX_THREAD_TID, "tid", NUMBER},
+    {THREAD, PX_THREAD_LEGACY_SORT_INDEX, "sort_index", NUMBER},
+    {THREAD, PX_THREAD_NAME, "name", TEXT},
+    {SYSTEM, PX_SYSTEM_UTSNAME, "utsname", UTSNAME},
+    {UTSNAME, PX_UTSNAME_SYSNAME, "sysname", TEXT},
+    {UTSNAME, PX_UTSNAME_RELEASE, "release", TEXT},
+};
+
+struct bytes {
+    const uint8_t *at, *end;
+};
+
+static bool read_varint(struct bytes *in, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70 && in->at < in->end; shift += 7) {
+        uint8_t byte = *in->at++;
+        value |= (uint64_t)(byte & 127) << (shift < 64 ? shift : 0);
+        *ret_value = value;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+static const struct field *find_field(enum message in, uint32_t number)
+{
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+        if (fields[i].in == in && fields[i].number == number)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+static void print_text(FILE *out, struct bytes text)
+{
+    fputc('"', out);
+    for (; text.at < text.end; text.at++) {
+        if (*text.at < 0x20 || *text.at == 0x7f || *text.at == '"' || *text.at == '\\')
+            fprintf(out, "\\x%02x", *text.at);
+        else
+            fputc(*text.at, out);
+    }
+    fputc('"', out);
+}
+
+static void print_message(FILE *out, enum message message, struct bytes in);
+
+/* The value of a field whose tag was read. False: the bytes are no protocol buffer. */
+static bool print_value(FILE *out, enum message is, unsigned wire_type, struct bytes *in)
+{
+    uint64_t number = 0;
+    double real;
+    if (wire_type == 0 && is == NUMBER) {
+        if (!read_varint(in, &number))
+            return false;
+        fprintf(out, "%lld", (long long)number);
+        return true;
+    }
+    if (wire_type == 1 && is == REAL && in->end - in->at >= 8) {
+        memcpy(&real, in->at, sizeof(real));
+        in->at += sizeof(real);
+        fprintf(out, "%.17g", real);
+        return true;
+    }
+    if (wire_type != 2 || is < TEXT || !read_varint(in, &number) ||
+        number > (uint64_t)(in->end - in->at))
+        return false;
+    struct bytes inner = {in->at, in->at + number};
+    in->at = inner.end;
+    if (is == TEXT)
+        print_text(out, inner);
+    else
+        print_message(out, is, inner);
+    return true;
+}
+
+static void print_message(FILE *out, enum message message, struct bytes in)
+{
+    const char *space = "";
+    uint64_t tag;
+    fputc('{', out);
+    while (in.at < in.end) {
+        if (!read_varint(&in, &tag)) {
+            fputs("!cut", out);
+            break;
+        }
+        const struct field *field = find_field(message, (uint32_t)(tag >> 3));
+        fprintf(out, "%s%s ", space, field ? field->name : "!unknown");
+        if (!field || !print_value(out, field->is, tag & 7, &in)) {
+            fprintf(out, "!field %llu type %u", (unsigned long long)tag >> 3, (unsigned)tag & 7);
+            break;
+        }
+        space = " ";
+    }
+    fputc('}', out);
+}
+
+char *perfetto_text(const uint8_t *bytes, size_t size)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    struct bytes in = {bytes, bytes + size};
+    uint64_t tag;
+    if (!out)
+        abort();
+    while (in.at < in.end) {
+        const struct field *field = read_varint(&in, &tag) ? find_field(TRACE, tag >> 3) : NULL;
+        fprintf(out, "%s ", field ? field->name : "!unknown");
+        bool whole = field && print_value(out, field->is, tag & 7, &in);
+        fputs(whole ? "\n" : "!cut\n", out);
+        if (!whole)
+            break;
+    }
+    if (fclose(out) != 0)
+        abort();
+    return text;
+}
