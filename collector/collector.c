@@ -7,6 +7,7 @@
 #include "intake.h"
 #include "log.h"
 #include "proc_info.h"
+#include "refusals.h"
 #include "session_file.h"
 #include "store.h"
 #include "text.h"
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,14 +27,16 @@
 enum {
     TIMEOUT_BUSY_MS = 1,
     TIMEOUT_IDLE_MS = 16,
+    UNREAD_MAX = 8,
     CHUNK_BYTES = 1 << 20, /* flush when this much waits */
 };
 
-#define PARTIAL_NS INT64_C(1000000000) /* blocks that are being filled are read this often */
-#define LOOK_NS    INT64_C(1000000000)
-#define FLUSH_NS   INT64_C(50000000)  /* the longest that a drained block waits for its flush */
-#define LATE_NS    INT64_C(100000000) /* a collector that did not run for so long is late */
-#define SETTLE_NS  2000000            /* after the gate closed, until the last look */
+#define PARTIAL_NS    INT64_C(1000000000) /* blocks that are being filled are read this often */
+#define LOOK_NS       INT64_C(1000000000)
+#define FIRST_LOOK_NS INT64_C(100000000)
+#define FLUSH_NS      INT64_C(50000000)  /* the longest that a drained block waits for its flush */
+#define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
+#define SETTLE_NS     2000000            /* after the gate closed, until the last look */
 
 struct collector {
     struct directory directory;
@@ -41,11 +45,14 @@ struct collector {
     struct trace *trace;
     struct store_writer *writer;
     struct intake *intake;
+    struct refusals refusals;
     uint64_t parent_id;
-    bool gate_open, finished;
+    bool gate_open;
     int error; /* of the file; sticks */
     int timeout_ms;
     int64_t next_partial_ns, next_look_ns, first_pending_ns;
+    unsigned unread_count;
+    char unread[UNREAD_MAX][SESSION_NAME_SIZE];
     char session_text[17];
     char output[PATH_MAX];
 };
@@ -83,6 +90,7 @@ static void describe_session(struct collector *collector, const struct collector
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
     entry->begin_ns = clock_now_ns();
+    collector->next_look_ns = entry->begin_ns + FIRST_LOOK_NS;
     entry->begin_realtime_ns = real.tv_sec * INT64_C(1000000000) + real.tv_nsec;
     entry->command_status = -1;
     entry->revision++;
@@ -135,25 +143,45 @@ static int take_batch(void *context, const struct event_batch *batch)
     return store_writer_add(collector->writer, batch);
 }
 
-/* A session that runs inside this one: its recording is named in ours. */
+/* A session that runs inside this one: its recording is named in ours, once. */
+static void note_nested(struct collector *collector, const struct annot_session *session)
+{
+    struct trace_session *entry = trace_session(collector->trace);
+    const char *before = trace_string(collector->trace, entry->nested)->bytes;
+    const char *path = (const char *)session->recording_path;
+    char text[2 * PATH_MAX] = "";
+    if (path[0] == 0 || (entry->nested != 0 && strstr(before, path)))
+        return;
+    if (entry->nested != 0 && strlen(before) < PATH_MAX)
+        snprintf(text, sizeof(text), "%s\n", before);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", path);
+    entry->nested = add_text(collector->trace, text);
+    entry->revision++;
+}
+
 static void session_seen(void *context, const char *name)
 {
     struct collector *collector = context;
     struct annot_session session;
     uint64_t id;
-    if (!session_name_parse(name, &id) || id == collector->session.id ||
-        session_file_peek(&collector->directory, name, &session) != 0 ||
-        session.parent_id != collector->session.id || session.recording_path[0] == 0)
+    if (!session_name_parse(name, &id) || id == collector->session.id)
         return;
-    struct trace_session *entry = trace_session(collector->trace);
-    char text[2 * PATH_MAX];
-    const char *before = trace_string(collector->trace, entry->nested)->bytes;
-    if (entry->nested != 0 && strlen(before) < PATH_MAX)
-        snprintf(text, sizeof(text), "%s\n%s", before, (const char *)session.recording_path);
-    else
-        snprintf(text, sizeof(text), "%s", (const char *)session.recording_path);
-    entry->nested = add_text(collector->trace, text);
-    entry->revision++;
+    int error = session_file_peek(&collector->directory, name, &session);
+    if (error == -EAGAIN && collector->unread_count < UNREAD_MAX)
+        memcpy(collector->unread[collector->unread_count++], name, strlen(name) + 1);
+    if (error == 0 && session.parent_id == collector->session.id)
+        note_nested(collector, &session);
+}
+
+/* Session files that were seen while they were being written. */
+static void read_unread(struct collector *collector)
+{
+    unsigned count = collector->unread_count;
+    char names[UNREAD_MAX][SESSION_NAME_SIZE];
+    memcpy(names, collector->unread, sizeof(names));
+    collector->unread_count = 0;
+    for (unsigned i = 0; i < count; i++)
+        session_seen(collector, names[i]);
 }
 
 static int make_intake(struct collector *collector)
@@ -163,6 +191,7 @@ static int make_intake(struct collector *collector)
         .trace = collector->trace,
         .clock = &collector->clock,
         .session_id = collector->session.id,
+        .refusals = &collector->refusals,
         .sink = take_batch,
         .session_seen = session_seen,
         .sink_context = collector,
@@ -192,6 +221,7 @@ static int make_parts(struct collector *collector, const struct collector_option
     collector->trace = trace_create();
     if (!collector->trace || clock_map_init(&collector->clock) != 0)
         return fail(error, -ENOMEM, "cannot begin", "");
+    refusals_init(&collector->refusals, collector->trace);
     int code = directory_open(options->directory, &collector->directory);
     char what[PATH_MAX + 64];
     snprintf(what, sizeof(what), "cannot use the directory %s", collector->directory.path);
@@ -230,8 +260,8 @@ int collector_create(const struct collector_options *options, struct collector *
         *ret_collector = collector;
         return 0;
     }
-    if (collector->writer && collector->output[0] && !options->overwrite)
-        unlink(collector->output); /* just made, empty */
+    if (collector->writer)
+        collector_remove_output(collector);
     collector_destroy(collector);
     return code;
 }
@@ -244,14 +274,23 @@ void collector_destroy(struct collector *collector)
         session_file_remove(&collector->directory, &collector->session);
         if (collector->gate_open)
             directory_wake(&collector->directory, session_count_live(&collector->directory, 0) > 0);
-        directory_remove_unused(&collector->directory);
     }
+    if (collector->directory.fd >= 0)
+        directory_remove_unused(&collector->directory);
     intake_destroy(collector->intake);
     store_writer_abandon(collector->writer);
     directory_close(&collector->directory);
     clock_map_fini(&collector->clock);
+    refusals_fini(&collector->refusals);
     trace_destroy(collector->trace);
     free(collector);
+}
+
+void collector_remove_output(const struct collector *collector)
+{
+    struct stat status;
+    if (stat(collector->output, &status) == 0 && S_ISREG(status.st_mode))
+        unlink(collector->output);
 }
 
 const char *collector_session_text(const struct collector *collector)
@@ -316,19 +355,26 @@ static int stop(struct collector *collector, int error)
     return error;
 }
 
+static int look_around(struct collector *collector)
+{
+    int error = intake_look_around(collector->intake);
+    return error != 0 ? error : refusals_poll(&collector->refusals, &collector->session);
+}
+
 int collector_step(struct collector *collector)
 {
     if (collector->error != 0)
         return collector->error;
     int64_t now_ns = clock_now_ns();
     bool partial = now_ns >= collector->next_partial_ns;
+    read_unread(collector);
     int64_t bytes = intake_step(collector->intake, partial);
     int error = bytes < 0 ? (int)bytes : 0;
     if (partial)
         collector->next_partial_ns = now_ns + PARTIAL_NS;
     if (error == 0 && now_ns >= collector->next_look_ns) {
         collector->next_look_ns = now_ns + LOOK_NS;
-        error = intake_look_around(collector->intake);
+        error = look_around(collector);
     }
     if (error == 0)
         error = flush_if_due(collector, now_ns);
@@ -391,6 +437,7 @@ int collector_finish(struct collector *collector)
     if (collector->gate_open)
         directory_wake(&collector->directory, others);
     collector->gate_open = false;
+    refusals_poll(&collector->refusals, &collector->session);
     session_file_remove(&collector->directory, &collector->session);
     int error = collector->error;
     if (error == 0) {

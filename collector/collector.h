@@ -37,6 +37,9 @@ int collector_create(const struct collector_options *options, struct collector *
                      struct collector_error *ret_error);
 void collector_destroy(struct collector *collector);
 
+/* Removes the recording again: the command could not be started. Devices are left alone. */
+void collector_remove_output(const struct collector *collector);
+
 /* The value for ANNOT_SESSION of the command, and of ANNOT_DIR. */
 const char *collector_session_text(const struct collector *collector);
 const char *collector_directory(const struct collector *collector);

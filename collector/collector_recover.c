@@ -360,8 +360,6 @@ static int recover_orphan(struct recover_call *call, const char *name)
 {
     struct segment segment;
     int error = segment_open(call->directory->fd, name, &segment);
-    if (error == -EBADMSG || error == -EPROTONOSUPPORT)
-        return 0;
     if (error != 0)
         return error == -ENOMEM ? error : 0;
     uint64_t id = segment.info.session_id;

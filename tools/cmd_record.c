@@ -226,7 +226,7 @@ static int run_record(const struct cmd_call *call)
                             collector_session_text(record->collector));
         if (error != 0) {
             status = fail_command(argv[0], error);
-            unlink(record->output);
+            collector_remove_output(record->collector);
         } else {
             run(record);
             status = -1;

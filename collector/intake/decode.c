@@ -85,7 +85,9 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     for (int cause = 0; cause < LOSS_COUNT; cause++) {
         if (header->lost[cause] == 0)
             continue;
-        struct event event = lost_event(thread, (enum loss)cause, header->lost[cause]);
+        bool believed = header->lost[cause] <= LOSS_BELIEVABLE;
+        struct event event = lost_event(thread, believed ? (enum loss)cause : LOSS_CORRUPT,
+                                        believed ? header->lost[cause] : 1);
         event.time_ns = begin_ns;
         event.end_ns = end_ns;
         events[count++] = event;

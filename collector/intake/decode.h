@@ -15,6 +15,9 @@
 /* The shortest records fill a block; before them an edge and the losses, behind them one more. */
 enum { DECODE_EVENTS_MAX = ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE + 1 + LOSS_COUNT + 1 };
 
+/* More losses than this were never counted one by one: the number is nonsense. */
+#define LOSS_BELIEVABLE (UINT64_C(1) << 40)
+
 /* What all threads of a segment share. */
 struct decoder {
     struct names names;

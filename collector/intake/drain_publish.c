@@ -57,7 +57,8 @@ static int read_record(struct drain *drain, uint32_t index)
     thread->record = index;
     thread->left = record.state == ANNOT_THREAD_FREE;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
-        thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
+        if (record.lost[cause] <= LOSS_BELIEVABLE)
+            thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
     return drain_name_thread(drain, thread, record.name);
 }
 

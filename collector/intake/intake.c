@@ -45,6 +45,7 @@ void intake_destroy(struct intake *intake)
         process_destroy(intake->processes.items[i]);
     vec_free(&intake->processes);
     vec_free(&intake->pending);
+    vec_free(&intake->junk);
     vec_free(&intake->exits);
     discover_close(&intake->discover);
     if (intake->epoll_fd >= 0)
@@ -107,6 +108,18 @@ static int64_t end_time(const struct process *process)
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
+/* A forked child that could not take part can tell its parent's segment only. */
+static int note_refused_child(struct intake *intake, const struct process *process)
+{
+    const struct annot_shared *shared = &process->shared;
+    struct annot_refusal_slot slot = {.pid = shared->child_refused_pid,
+                                      .refusal = (uint16_t)shared->child_refused_reason};
+    if (shared->child_refused_count == 0 || !intake->options.refusals)
+        return 0;
+    memcpy(slot.comm, process->segment.info.comm, sizeof(slot.comm));
+    return refusals_note(intake->options.refusals, &slot);
+}
+
 /* Reads the last of a segment whose process is gone. */
 static int empty_process(struct intake *intake, struct process *process, bool replaced)
 {
@@ -114,6 +127,8 @@ static int empty_process(struct intake *intake, struct process *process, bool re
     int error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
     if (error == 0)
         error = process_publish(process, intake->options.trace, intake->options.directory);
+    if (error == 0)
+        error = note_refused_child(intake, process);
     if (error != 0)
         return error;
     process->state = PROCESS_EMPTIED;
@@ -191,6 +206,8 @@ static int look_at(struct intake *intake, struct process *process)
         return 0;
     }
     int error = process_publish(process, intake->options.trace, intake->options.directory);
+    if (error == 0)
+        error = note_refused_child(intake, process);
     if (error == 0 && process_was_replaced(process))
         error = intake_replace(intake, process);
     return error;
@@ -248,6 +265,7 @@ int intake_finish(struct intake *intake)
             error = process_publish(process, intake->options.trace, intake->options.directory);
         process->state = PROCESS_EMPTIED;
     }
+    intake_remove_junk(intake);
     return error;
 }
 

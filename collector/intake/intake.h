@@ -9,6 +9,7 @@
 
 #include "drain.h"
 #include "intake_directory.h"
+#include "refusals.h"
 #include "trace.h"
 
 struct intake;
@@ -18,8 +19,9 @@ struct intake_options {
     struct trace *trace;
     struct clock_map *clock;
     uint64_t session_id;
-    bool recover;        /* the session's collector died: its clock anchors died with it */
-    drain_sink_fn *sink; /* its errors end a step */
+    bool recover;              /* the session's collector died: its clock anchors died with it */
+    struct refusals *refusals; /* gets those of forked children and of unusable files; or NULL */
+    drain_sink_fn *sink;       /* its errors end a step */
     void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
     void *sink_context;
 };

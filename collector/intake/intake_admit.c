@@ -216,11 +216,11 @@ static bool is_known(const struct intake *intake, const char *name, ino_t inode)
     return false;
 }
 
-static int put_off(struct intake *intake, const char *name)
+static struct intake_pending pending_name(const char *name)
 {
     struct intake_pending pending = {0};
     memcpy(pending.name, name, strlen(name));
-    return vec_push(&intake->pending, pending);
+    return pending;
 }
 
 /* A file that its maker left half made: nothing is in it. */
@@ -230,6 +230,28 @@ static bool is_abandoned(const char *name)
     struct proc_stat stat;
     return segment_name_parse(name, &parsed) && parsed.pid_ns == proc_pid_namespace(0) &&
            proc_stat(parsed.pid, &stat) != 0;
+}
+
+void intake_remove_junk(struct intake *intake)
+{
+    for (size_t i = 0; i < intake->junk.count; i++)
+        if (is_abandoned(intake->junk.items[i].name))
+            unlinkat(intake->options.directory->fd, intake->junk.items[i].name, 0);
+    intake->junk.count = 0;
+}
+
+/* A libannot of another major version, whose segment cannot be read. */
+static int note_version(struct intake *intake, const char *name)
+{
+    struct segment_name parsed;
+    struct proc_stat stat = {0};
+    if (!intake->options.refusals || !segment_name_parse(name, &parsed))
+        return 0;
+    if (proc_stat(parsed.pid, &stat) != 0)
+        stat.comm[0] = 0;
+    struct annot_refusal_slot slot = {.pid = parsed.pid, .refusal = ANNOT_REFUSAL_VERSION};
+    memcpy(slot.comm, stat.comm, sizeof(slot.comm));
+    return refusals_note(intake->options.refusals, &slot);
 }
 
 /* 0 or -errno; what is wrong with a file is no error of ours. */
@@ -252,7 +274,11 @@ static int try_segment(struct intake *intake, const char *name)
     if (error == -EAGAIN && is_abandoned(name))
         unlinkat(intake->options.directory->fd, name, 0);
     else if (error == -EAGAIN)
-        return put_off(intake, name);
+        return vec_push(&intake->pending, pending_name(name));
+    if (error == -EBADMSG && intake->junk.count < INTAKE_JUNK_MAX)
+        return vec_push(&intake->junk, pending_name(name));
+    if (error == -EPROTONOSUPPORT)
+        return note_version(intake, name);
     return error == -ENOMEM ? error : 0;
 }
 

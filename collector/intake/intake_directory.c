@@ -4,6 +4,7 @@
 
 #include "annot_barrier.h"
 #include "annot_wire.h"
+#include "proc_info.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -86,7 +87,7 @@ static int open_wake(const struct directory *directory, int flags)
 }
 
 /* A page that was never written whole is written now, so that it is no hole. */
-static int fill_wake(int fd)
+static int fill_wake(int fd, bool made)
 {
     struct annot_wake wake = {0};
     ssize_t got = pread(fd, &wake, sizeof(wake), 0);
@@ -96,8 +97,10 @@ static int fill_wake(int fd)
         return wake.major == ANNOT_WIRE_MAJOR ? 0 : -EPROTONOSUPPORT;
     if (got == sizeof(wake) && wake.magic != 0)
         return -EBADMSG;
-    wake = (struct annot_wake){
-        .magic = ANNOT_WAKE_MAGIC, .major = ANNOT_WIRE_MAJOR, .minor = ANNOT_WIRE_MINOR};
+    wake = (struct annot_wake){.magic = ANNOT_WAKE_MAGIC,
+                               .major = ANNOT_WIRE_MAJOR,
+                               .minor = ANNOT_WIRE_MINOR,
+                               .flags = made ? ANNOT_WAKE_MADE_DIRECTORY : 0};
     return pwrite(fd, &wake, sizeof(wake), 0) == sizeof(wake) ? 0 : -ENOSPC;
 }
 
@@ -106,7 +109,7 @@ int64_t directory_wake(struct directory *directory, bool live)
     int fd = open_wake(directory, O_CREAT);
     if (fd < 0)
         return fd;
-    int64_t result = fill_wake(fd);
+    int64_t result = fill_wake(fd, directory->made);
     struct annot_wake *wake = MAP_FAILED;
     if (result == 0) {
         wake = mmap(NULL, sizeof(*wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -124,38 +127,28 @@ int64_t directory_wake(struct directory *directory, bool live)
     return result;
 }
 
-/* Whether one /proc/PID/maps has the inode. */
-static bool maps_have(const char *pid, dev_t device, ino_t inode)
+struct mapping {
+    dev_t device;
+    ino_t inode;
+    bool found;
+};
+
+/* Only processes of our uid can have opened a file in a directory that is ours and 0700. */
+static void look_for_mapping(void *context, pid_t pid, uid_t uid)
 {
-    char path[64], line[512], wanted[64];
-    snprintf(path, sizeof(path), "/proc/%.20s/maps", pid);
-    snprintf(wanted, sizeof(wanted), " %02x:%02x %lu ", (unsigned)(device >> 8 & 0xfff),
-             (unsigned)(device & 0xff), (unsigned long)inode);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    bool found = false;
-    while (!found && fgets(line, sizeof(line), file))
-        found = strstr(line, wanted) != NULL;
-    fclose(file);
-    return found;
+    struct mapping *mapping = context;
+    if (!mapping->found && uid == geteuid())
+        mapping->found = proc_has_mapped(pid, mapping->device, mapping->inode) == 1;
 }
 
 static bool is_mapped(int fd)
 {
     struct stat status;
-    DIR *proc = opendir("/proc");
-    if (!proc || fstat(fd, &status) != 0) {
-        if (proc)
-            closedir(proc);
+    if (fstat(fd, &status) != 0)
         return true;
-    }
-    bool found = false;
-    for (const struct dirent *entry; !found && (entry = readdir(proc));)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            found = maps_have(entry->d_name, status.st_dev, status.st_ino);
-    closedir(proc);
-    return found;
+    struct mapping mapping = {status.st_dev, status.st_ino, false};
+    proc_each(look_for_mapping, &mapping);
+    return mapping.found;
 }
 
 /* Whether the wake page is all that is in the directory. */
@@ -179,13 +172,19 @@ int directory_remove_unused(struct directory *directory)
     if (!is_bare(directory))
         return 0;
     int fd = open_wake(directory, 0);
-    if (fd < 0)
-        return fd == -ENOENT ? 0 : fd;
-    int result = 0;
-    if (is_bare(directory) && !is_mapped(fd)) {
+    if (fd < 0 && fd != -ENOENT)
+        return fd;
+    uint32_t flags = 0;
+    bool made = directory->made;
+    if (fd >= 0 && pread(fd, &flags, sizeof(flags), offsetof(struct annot_wake, flags)) ==
+                       (ssize_t)sizeof(flags))
+        made = made || (flags & ANNOT_WAKE_MADE_DIRECTORY);
+    bool unused = fd < 0 || (is_bare(directory) && !is_mapped(fd));
+    if (unused && fd >= 0)
         unlinkat(directory->fd, ANNOT_WAKE_NAME, 0);
-        result = !directory->made ? 1 : rmdir(directory->path) == 0 ? 1 : -errno;
-    }
-    close(fd);
-    return result;
+    if (fd >= 0)
+        close(fd);
+    if (!unused || !made)
+        return unused;
+    return rmdir(directory->path) == 0 ? 1 : -errno;
 }

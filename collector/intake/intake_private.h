@@ -7,7 +7,7 @@
 #include "intake.h"
 #include "intake_process.h"
 
-enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16 };
+enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16, INTAKE_JUNK_MAX = 4096 };
 
 struct intake_exit {
     int pid, wait_status;
@@ -25,7 +25,8 @@ struct intake {
     int epoll_fd;
     VEC(struct process *) processes;
     VEC(struct intake_pending) pending;
-    VEC(struct intake_exit) exits; /* of children of the caller, the last ones */
+    VEC(struct intake_pending) junk; /* no segments; removed when their makers are gone */
+    VEC(struct intake_exit) exits;   /* of children of the caller, the last ones */
     const struct intake_known *known;
     size_t known_count;
     uint64_t shared_bytes, peak_bytes;
@@ -33,6 +34,9 @@ struct intake {
 
 /* New names become processes; incomplete ones are tried again. 0 or -errno. */
 int intake_discover(struct intake *intake);
+
+/* At the end of the session: junk whose maker is dead goes away. */
+void intake_remove_junk(struct intake *intake);
 
 /* The process was replaced by another program: its segment is emptied for good. */
 int intake_replace(struct intake *intake, struct process *process);

@@ -128,9 +128,9 @@ static struct process_share share_now(const struct drain *drain, const struct an
             share.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
     }
     for (int cause = 0; cause < LOSS_COUNT; cause++)
-        share.lost[cause] += shared->lost[cause];
+        share.lost[cause] += shared->lost[cause] <= LOSS_BELIEVABLE ? shared->lost[cause] : 0;
     for (int i = 0; i < MISUSE_COUNT; i++)
-        share.misuse[i] = shared->misuse[i];
+        share.misuse[i] = shared->misuse[i] <= LOSS_BELIEVABLE ? shared->misuse[i] : 0;
     return share;
 }
 

@@ -94,6 +94,11 @@ enum annot_refusal {
 
 /* ---- Wake page: file "wake", one page, never a hole ---------------------------------------- */
 
+enum annot_wake_flags {
+    ANNOT_WAKE_MADE_DIRECTORY = 1u << 0, /* whoever made this page had made its directory for it:
+                                            the collector that removes the one removes both */
+};
+
 /* Mapped read-only by every program with libannot loaded. Changed only by collectors, each under
  * flock(LOCK_EX) of the file. A program holds flock(LOCK_SH) from open to mmap, so that a
  * collector that wants to unlink an unused page either sees the mapping or the lock. */
@@ -103,7 +108,8 @@ struct annot_wake {
     uint64_t last_generation; /* the last number given out; never reused */
     uint64_t magic;
     uint32_t major, minor;
-    uint8_t reserved[4064];
+    uint32_t flags; /* enum annot_wake_flags */
+    uint8_t reserved[4060];
 };
 
 /* ---- Session file: "session-ID", two pages, never a hole ----------------------------------- */

@@ -126,3 +126,17 @@ struct scene_recording scene_read(const char *path)
     store_reader_close(reader);
     return recording;
 }
+
+uint64_t scene_read_some(const char *path, const uint64_t *identities, unsigned count)
+{
+    struct store_reader *reader;
+    uint64_t total = 0;
+    CHECK_INT(store_reader_open(path, &reader), 0);
+    const struct trace *trace = store_reader_trace(reader);
+    for (uint32_t i = 0; i < trace_process_count(trace); i++)
+        for (unsigned k = 0; k < count; k++)
+            if (trace_process_get(trace, i)->identity == identities[k])
+                total += trace_process_get(trace, i)->event_count;
+    store_reader_close(reader);
+    return total;
+}

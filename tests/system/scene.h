@@ -46,4 +46,7 @@ const char *scene_path(const char *name);
 
 struct scene_recording scene_read(const char *path);
 
+/* Records of the processes with these identities only. */
+uint64_t scene_read_some(const char *path, const uint64_t *identities, unsigned count);
+
 #endif
