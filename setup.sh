@@ -107,8 +107,8 @@ demo() {
     cat <<TEXT
 
 Recording       $out/pipeline.annot
-Perfetto trace  $out/pipeline.pftrace    open it at https://ui.perfetto.dev (it stays on your machine)
-Chrome trace    $out/pipeline.json.gz    the same for chrome://tracing and other viewers
+Perfetto trace  $out/pipeline.pftrace    open it at https://ui.perfetto.dev (it stays yours)
+Chrome trace    $out/pipeline.json.gz    the same, for chrome://tracing and other viewers
 
 More            $annot info $out/pipeline.annot
                 $annot report --by process $out/pipeline.annot
