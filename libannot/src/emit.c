@@ -16,10 +16,10 @@
 #include <signal.h>
 #include <string.h>
 
-/* A signal frame is larger than this; frames of an event are smaller. So an event whose stack
- * pointer stands at most this far below the marked one is no handler of it: the marked event was
- * left by siglongjmp. */
-enum { STALE_MARGIN = 512, STALE_LIMIT = 8 << 20, RANGE_BATCH = 1024 };
+/* Events are marked near the entry of a public function. An event whose own frame stands lower than
+ * the mark by more than the frames of two public functions differ is a handler's; else the marked
+ * event was left by siglongjmp. */
+enum { STALE_MARGIN = 192, STALE_LIMIT = 8 << 20, RANGE_BATCH = 1024 };
 
 /* Stack address of the thread's join in progress, or 0: guards what has no BUSY mark yet. */
 static __thread uintptr_t joining __attribute__((tls_model("initial-exec")));
@@ -250,7 +250,8 @@ uint32_t emit_cached_name(struct control *control, const char *text)
     if (id == 0)
         return 0;
     const struct annot_string *string = strings_known(id);
-    if (string->length == length && memcmp(string_bytes(string), text, length) == 0)
+    if (annot_load_relaxed(&string->length) == length &&
+        memcmp(string_bytes(string), text, length) == 0)
         return id;
     return 0;
 }

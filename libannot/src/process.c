@@ -123,11 +123,12 @@ static int create_and_publish(int directory_fd, const struct session *session, u
         .parent_hash = parent_identity,
         .fork_time = fork_time,
         .tls_offset = control_tls_offset(),
+        .generation = generation,
     };
     int error = -EEXIST;
     for (int i = 0; i < CREATE_ATTEMPTS && error == -EEXIST; i++) {
         identity.hash = make_identity(annot_fetch_add_relaxed(&wiped->attempts, 1u));
-        error = segment_create(directory_fd, session, generation, &identity, &made, &refused);
+        error = segment_create(directory_fd, session, &identity, &made, &refused);
     }
     if (error)
         return error;

@@ -94,13 +94,13 @@ static void lay_out(const struct session *session, struct annot_segment_info *in
     info->total_size = at + (uint64_t)info->block_count * ANNOT_BLOCK_SIZE;
 }
 
-static void describe(const struct session *session, uint64_t generation,
-                     const struct identity *identity, struct annot_segment_info *info)
+static void describe(const struct session *session, const struct identity *identity,
+                     struct annot_segment_info *info)
 {
     info->major = ANNOT_WIRE_MAJOR;
     info->minor = ANNOT_WIRE_MINOR;
     info->session_id = session->id;
-    info->generation = generation;
+    info->generation = identity->generation;
     info->clock = clock_kind;
     info->policy = session->policy;
     info->pid = getpid();
@@ -226,9 +226,8 @@ static int fill(int fd, struct segment *segment, const struct session *session,
     return 0;
 }
 
-int segment_create(int directory_fd, const struct session *session, uint64_t generation,
-                   const struct identity *identity, struct segment **ret_segment,
-                   struct refusal *refusal)
+int segment_create(int directory_fd, const struct session *session, const struct identity *identity,
+                   struct segment **ret_segment, struct refusal *refusal)
 {
     struct annot_segment_info info = {0};
     char name[80];
@@ -239,7 +238,7 @@ int segment_create(int directory_fd, const struct session *session, uint64_t gen
     struct segment *segment = descriptor_take();
     if (!segment)
         return refuse(refusal, ANNOT_REFUSAL_SYSTEM, EMFILE, SEGMENT_LIMIT);
-    describe(session, generation, identity, &info);
+    describe(session, identity, &info);
     file_name(identity, name, sizeof(name));
     int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error;

@@ -36,18 +36,18 @@ struct segment {
     uint64_t next_reclaim;     /* timestamp; W: all, atomic */
 };
 
-/* Who the process is, for the header. */
+/* Who the process is and when it joins, for the header. */
 struct identity {
     uint64_t hash, parent_hash;
     uint64_t fork_time;
     int64_t tls_offset;
+    uint64_t generation; /* of the wake page */
 };
 
 /* Makes, fills and maps a new segment with one reference. Returns 0 or negative errno with
  * ret_refusal filled; then nothing is left behind. */
-int segment_create(int directory_fd, const struct session *session, uint64_t generation,
-                   const struct identity *identity, struct segment **ret_segment,
-                   struct refusal *ret_refusal);
+int segment_create(int directory_fd, const struct session *session, const struct identity *identity,
+                   struct segment **ret_segment, struct refusal *ret_refusal);
 
 /* Takes back what segment_create made: unlinks the file and drops the reference. */
 void segment_discard(int directory_fd, struct segment *segment, const struct identity *identity);

@@ -221,7 +221,7 @@ void stream_attach(struct control *control, struct segment *segment)
 {
     for (uint32_t i = 0; i < control->depth && i < LEVELS_KEPT; i++)
         control->levels[i] = LEVEL_RECORDED;
-    control->segment = segment;
+    annot_store_relaxed(&control->segment, segment);
     control->mask = segment->header->control.category_mask;
     control->depth = control->live_depth = control->recorded = 0;
     control->instance = 1;
@@ -257,7 +257,7 @@ void stream_detach(struct control *control)
     stream_close(control);
     annot_live = NULL;
     control->thread = NULL;
-    control->segment = NULL;
+    annot_store_relaxed(&control->segment, NULL);
     control->mask = NULL;
     control->name_limit = 0;
     if (thread) {
@@ -274,9 +274,11 @@ void stream_detach(struct control *control)
 static void reclaim_one(struct control *control, void *context)
 {
     struct segment *segment = context;
-    struct annot_thread *thread = control->thread;
-    if (control->segment != segment || proc_thread_alive((pid_t)control->owner))
+    pid_t owner = (pid_t)annot_load_relaxed(&control->owner);
+    /* A hint while the thread lives, the truth once it is gone. */
+    if (annot_load_relaxed(&control->segment) != segment || proc_thread_alive(owner))
         return;
+    struct annot_thread *thread = control->thread;
     if (control->block)
         block_release(segment, control->block_index);
     uint32_t used = ANNOT_THREAD_USED;

@@ -80,7 +80,11 @@ static uint32_t hash_of(const struct string_key *key)
 static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
 {
     const struct annot_string *string = at_offset(id * ANNOT_STRING_UNIT);
-    return string->hash == hash && string->length == key->length && string->kind == key->kind &&
+    /* Atomic, because a late swap in reserve may still try to take this word, in vain. */
+    uint64_t word = annot_load_relaxed((const uint64_t *)string) & ~UINT64_C(0xffffffff);
+    return (word | (uint64_t)ANNOT_STRING_CUT << 56) ==
+               (word_make(key) | (uint64_t)ANNOT_STRING_CUT << 56) &&
+           string->hash == hash &&
            (key->kind != ANNOT_STRING_CATEGORY || string->parent == key->parent) &&
            memcmp(string_bytes(string), key->bytes, key->length) == 0;
 }
@@ -91,10 +95,11 @@ static uint32_t reserve(const struct string_key *key)
     uint32_t used = annot_load_acquire(&mirror_used); /* partner: the swaps below */
     for (;;) {
         uint64_t *word = (uint64_t *)(mirror + used);
-        uint64_t found = 0;
+        uint64_t found;
         if (used + size_of(key->length) > MIRROR_SIZE)
             return 0;
-        int mine = annot_cas_acq_rel(word, &found, word_make(key));
+        int mine = (found = annot_load_acquire(word)) == 0 &&
+                   annot_cas_acq_rel(word, &found, word_make(key)); /* partner: itself */
         TESTPOINT("intern:reserved");
         uint32_t offset = used;
         uint32_t next = used + (mine ? size_of(key->length) : word_size(found));
