@@ -13,7 +13,7 @@
 const struct cmd *const cmd_table[] = {
     &cmd_record, &cmd_report, &cmd_info, &cmd_export, &cmd_recover, &cmd_help, &cmd_version,
 };
-const size_t cmd_count = sizeof(cmd_table) / sizeof(*cmd_table);
+const size_t cmd_count = sizeof(cmd_table) / sizeof(cmd_table[0]);
 
 const struct cmd *cmd_find(const char *name)
 {

@@ -32,9 +32,12 @@ static void list_words(const char *words, char *buffer, size_t size)
 {
     size_t used = 0;
     for (; *words && used + 3 < size; words++) {
-        buffer[used++] = *words == '|' ? ',' : *words;
-        if (*words == '|')
-            buffer[used++] = ' ';
+        if (*words != '|') {
+            buffer[used++] = *words;
+            continue;
+        }
+        buffer[used++] = ',';
+        buffer[used++] = ' ';
     }
     buffer[used] = '\0';
 }

@@ -50,17 +50,17 @@ static int64_t now_ns(void)
 /* CMD-YYYYmmdd-HHMMSS.annot, with a number if that exists. */
 static void choose_output(struct record *record, const char *command)
 {
-    char stem[128], stamp[32];
+    char stem[128] = "", stamp[32];
     const char *base = strrchr(command, '/');
     time_t now = time(NULL);
     struct tm local;
     size_t length = 0;
     for (base = base ? base + 1 : command; *base && length < 64; base++) {
-        bool plain = isalnum((unsigned char)*base) || strchr("_+.-", *base);
-        stem[length] = plain ? *base : '_';
+        stem[length] = *base;
+        if (!isalnum((unsigned char)*base) && !strchr("_+.-", *base))
+            stem[length] = '_';
         length++;
     }
-    stem[length] = 0;
     if (length == 0 || stem[0] == '-' || stem[0] == '.')
         stem[0] = '_';
     localtime_r(&now, &local);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 struct unit {
     uint64_t size;
@@ -78,7 +77,7 @@ const char *number_size(uint64_t bytes, char *buffer)
 const char *number_percent(uint64_t part, uint64_t whole, char *buffer)
 {
     if (!whole) {
-        strcpy(buffer, "-");
+        snprintf(buffer, NUMBER_TEXT_SIZE, "-");
         return buffer;
     }
     double percent = 100.0 * (double)part / (double)whole;

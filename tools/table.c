@@ -30,7 +30,7 @@ struct cell_buffer {
 
 struct table *table_create(const struct table_column *columns, size_t count)
 {
-    struct table *table = count <= COLUMNS_MAX ? calloc(1, sizeof(*table)) : NULL;
+    struct table *table = count && count <= COLUMNS_MAX ? calloc(1, sizeof(*table)) : NULL;
     if (!table)
         return NULL;
     table->columns = columns;
@@ -139,8 +139,10 @@ int table_print(struct table *table, size_t width, bool color, size_t *ret_hidde
     if (!buffer.text)
         return -ENOMEM;
     print_titles(table, color, &buffer);
-    for (size_t cell = 0; cell < table->cells.count; cell++) {
-        size_t column = cell % table->column_count;
+    size_t column = 0;
+    for (size_t cell = 0; cell < table->cells.count; cell++, column++) {
+        if (column == table->column_count)
+            column = 0;
         if (!table->hidden[column])
             print_cell(table, column, table->text.items + table->cells.items[cell], &buffer);
         if (column + 1 < table->column_count)

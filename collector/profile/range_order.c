@@ -55,6 +55,8 @@ struct sort_entry {
 static int compare(const void *left, const void *right)
 {
     const struct sort_entry *a = left, *b = right;
+    if (range_stats_is_other(a->row) != range_stats_is_other(b->row))
+        return range_stats_is_other(a->row) ? 1 : -1;
     int order = a->label && b->label ? strcmp(a->label, b->label) : 0;
     if (order == 0 && a->value != b->value)
         order = a->value < b->value ? 1 : -1;

@@ -414,7 +414,7 @@ static void add_name(const struct range_stats *stats, const struct path_node *no
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);
-    if (index < OTHER_ROWS) {
+    if (range_stats_is_other(index)) {
         text_format(&text, "(other)");
         return text.length;
     }
@@ -423,9 +423,8 @@ size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *
     const struct path_node *nodes = stats->tree.nodes, *node = &nodes[index - OTHER_ROWS + 1];
     uint32_t length = 0;
     for (; node->parent != PATH_NONE; node = &nodes[node->parent], length++) {
-        if (length >= LABEL_PARTS)
-            memmove(parts + LABEL_PARTS / 2, parts + LABEL_PARTS / 2 + 1,
-                    (LABEL_PARTS / 2 - 1) * sizeof(*parts));
+        for (uint32_t i = LABEL_PARTS / 2; length >= LABEL_PARTS && i + 1 < LABEL_PARTS; i++)
+            parts[i] = parts[i + 1];
         parts[length < LABEL_PARTS ? length : LABEL_PARTS - 1] = node;
     }
     uint32_t kept = length < LABEL_PARTS ? length : LABEL_PARTS;

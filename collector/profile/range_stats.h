@@ -94,6 +94,13 @@ uint32_t range_stats_row_count(const struct range_stats *stats);
 const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index);
 uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction);
 
+/* Is it a row "(other)": everything for which there was no room? They are the first ones, one per
+ * kind. */
+static inline bool range_stats_is_other(uint32_t index)
+{
+    return index < RANGE_KIND_COUNT;
+}
+
 /* "load/parse", "nvtx:step", "(other)"; paths deeper than 64 lose their middle. Writes at most
  * size >= 1 bytes with NUL; returns the length. */
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
@@ -123,8 +130,8 @@ enum range_column {
 uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
                            enum range_column column);
 
-/* The rows of one kind that have a count, sorted; ties in order of first appearance. Owned by the
- * caller (free). Returns their number, or -ENOMEM. */
+/* The rows of one kind that have a count, sorted; ties in order of first appearance, "(other)"
+ * last. Owned by the caller (free). Returns their number, or -ENOMEM. */
 int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
                          enum range_column column, uint32_t **ret_rows);
 

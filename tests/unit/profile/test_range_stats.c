@@ -280,6 +280,11 @@ TEST(a_million_names_go_into_other_and_are_counted)
     CHECK_INT(find(RANGE_PUSHED, "(other)")->count, 1000000 - 998);
     CHECK_INT(range_stats_totals(stats)->covered_ns, 1000000);
     CHECK(range_stats_row_count(stats) < 1010);
+    uint32_t *rows = NULL;
+    int64_t sorted = range_stats_sort(stats, RANGE_PUSHED, RANGE_COLUMN_TOTAL, &rows);
+    CHECK_INT(sorted, 999);
+    CHECK(range_stats_is_other(rows[998]) && !range_stats_is_other(rows[0]));
+    free(rows);
     end();
 }
 
