@@ -68,6 +68,15 @@ static int fail(struct collector_error *error, int code, const char *what, const
     return code;
 }
 
+static void begin_now(struct trace_session *entry)
+{
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    entry->begin_ns = clock_now_ns();
+    entry->begin_realtime_ns = real.tv_sec * INT64_C(1000000000) + real.tv_nsec;
+    entry->revision++;
+}
+
 static uint32_t add_text(struct trace *trace, const char *text)
 {
     int64_t ordinal = text ? trace_string_add(trace, text, strlen(text)) : 0;
@@ -78,10 +87,9 @@ static void describe_session(struct collector *collector, const struct collector
 {
     struct trace_session *entry = trace_session(collector->trace);
     struct utsname system;
-    struct timespec real;
     char kernel[256];
     uname(&system);
-    clock_gettime(CLOCK_REALTIME, &real);
+    begin_now(entry); /* until the gate opens */
     snprintf(kernel, sizeof(kernel), "%s %s %s", system.sysname, system.release, system.machine);
     entry->id = collector->session.id;
     entry->parent_id = collector->parent_id;
@@ -89,9 +97,7 @@ static void describe_session(struct collector *collector, const struct collector
     entry->kernel = add_text(collector->trace, kernel);
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
-    entry->begin_ns = clock_now_ns();
-    collector->next_look_ns = entry->begin_ns + FIRST_LOOK_NS;
-    entry->begin_realtime_ns = real.tv_sec * INT64_C(1000000000) + real.tv_nsec;
+    collector->next_look_ns = clock_now_ns() + FIRST_LOOK_NS;
     entry->command_status = -1;
     entry->revision++;
 }
@@ -203,7 +209,11 @@ static int make_output(struct collector *collector, const struct collector_optio
                        struct collector_error *error)
 {
     struct store_writer_options store = {.overwrite = options->overwrite};
-    int code = store_writer_create(options->output, collector->trace, &store, &collector->writer);
+    struct stat status;
+    bool directory = stat(options->output, &status) == 0 && S_ISDIR(status.st_mode);
+    int code = directory ? -EISDIR
+                         : store_writer_create(options->output, collector->trace, &store,
+                                               &collector->writer);
     char what[PATH_MAX + 32];
     snprintf(what, sizeof(what), "cannot write %s", options->output);
     if (code == -EEXIST)
@@ -239,6 +249,9 @@ static int make_parts(struct collector *collector, const struct collector_option
         code = store_writer_flush(collector->writer);
     if (code == 0 && !options->paused)
         code = collector_open_gate(collector);
+    if (code == -EPROTONOSUPPORT)
+        return fail(error, code, what,
+                    "another version of annot uses it; ANNOT_DIR names another place");
     if (code != 0)
         return fail(error, code, what, "is its file system full? ANNOT_DIR names another place");
     return 0;
@@ -276,7 +289,7 @@ void collector_destroy(struct collector *collector)
             directory_wake(&collector->directory, session_count_live(&collector->directory, 0) > 0);
     }
     if (collector->directory.fd >= 0)
-        directory_remove_unused(&collector->directory);
+        directory_remove_unused(&collector->directory); /* what still ran at the end may be gone */
     intake_destroy(collector->intake);
     store_writer_abandon(collector->writer);
     directory_close(&collector->directory);
@@ -305,6 +318,7 @@ const char *collector_directory(const struct collector *collector)
 
 int collector_open_gate(struct collector *collector)
 {
+    begin_now(trace_session(collector->trace));
     int64_t generation = directory_wake(&collector->directory, true);
     collector->gate_open = generation > 0;
     return generation < 0 ? (int)generation : 0;
@@ -419,13 +433,18 @@ const struct trace *collector_trace(const struct collector *collector)
 
 /* ---- End ---- */
 
-/* Whose processes record with whose clock: that of the first, they share one machine. */
-static void finish_session(struct collector *collector)
+/* The end is when the gate closed, or the last event that had passed it before. */
+static void finish_session(struct collector *collector, int64_t closed_ns)
 {
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
     intake_count(collector->intake, &counts);
-    entry->end_ns = clock_now_ns();
+    entry->end_ns = closed_ns;
+    for (uint32_t i = 0; i < trace_thread_count(collector->trace); i++) {
+        int64_t last_ns = trace_thread_get(collector->trace, i)->last_ns;
+        if (last_ns > entry->end_ns)
+            entry->end_ns = last_ns;
+    }
     entry->peak_bytes = counts.peak_bytes;
     entry->revision++;
 }
@@ -434,6 +453,7 @@ int collector_finish(struct collector *collector)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
     bool others = session_count_live(&collector->directory, collector->session.id) > 0;
+    int64_t closed_ns = clock_now_ns();
     if (collector->gate_open)
         directory_wake(&collector->directory, others);
     collector->gate_open = false;
@@ -447,7 +467,7 @@ int collector_finish(struct collector *collector)
             nanosleep(&settle, NULL); /* events that were under way when the gate closed */
         error = intake_finish(collector->intake);
     }
-    finish_session(collector);
+    finish_session(collector, closed_ns);
     int close_error = store_writer_close(collector->writer);
     collector->writer = NULL;
     if (error == 0)

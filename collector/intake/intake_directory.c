@@ -174,6 +174,11 @@ int directory_remove_unused(struct directory *directory)
     int fd = open_wake(directory, 0);
     if (fd < 0 && fd != -ENOENT)
         return fd;
+    int error = fd >= 0 ? fill_wake(fd, directory->made) : 0;
+    if (error != 0) { /* another version's page is not ours to remove */
+        close(fd);
+        return error;
+    }
     uint32_t flags = 0;
     bool made = directory->made;
     if (fd >= 0 && pread(fd, &flags, sizeof(flags), offsetof(struct annot_wake, flags)) ==
