@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -36,11 +37,14 @@ void status_line_begin(struct status_line *line)
     line->next_ns = line->begin_ns + SECOND_NS;
 }
 
+/* A terminal that can erase a line, in cooked mode, and we in its foreground. */
 static bool is_wanted(void)
 {
     struct termios mode;
-    return isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp() &&
-           tcgetattr(STDERR_FILENO, &mode) == 0 && (mode.c_lflag & ICANON);
+    const char *kind = getenv("TERM");
+    return kind && strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) &&
+           tcgetpgrp(STDERR_FILENO) == getpgrp() && tcgetattr(STDERR_FILENO, &mode) == 0 &&
+           (mode.c_lflag & ICANON);
 }
 
 void status_line_update(struct status_line *line, const struct collector *collector)
