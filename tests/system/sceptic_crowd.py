@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""1,000 threads in each of 64 processes, at the defaults: nothing is lost, memory is told.
+
+kernel.pid_max and threads-max are raised for the test and put back."""
+
+import contextlib
+import json
+import pathlib
+
+from harness import Skip, case, check, equal, main, needs_root, program
+
+PROCESSES, THREADS, PAIRS = 64, 1000, 120
+PER_SECOND = 1_500_000
+LIMITS = {"pid_max": 200_000, "threads-max": 200_000}
+
+
+@contextlib.contextmanager
+def raised_limits():
+    """The kernel's limits at least as given, and as they were afterwards."""
+    before = {}
+    try:
+        for name, wanted in LIMITS.items():
+            path = pathlib.Path("/proc/sys/kernel", name)
+            present = int(path.read_text())
+            if present < wanted:
+                before[path] = present
+                path.write_text(str(wanted))
+        yield
+    except PermissionError as error:
+        raise Skip(f"{error.filename} cannot be raised") from error
+    finally:
+        for path, value in before.items():
+            path.write_text(str(value))
+
+
+def enough_room():
+    available = dict(line.split(":") for line in
+                     pathlib.Path("/proc/meminfo").read_text().splitlines())["MemAvailable"]
+    if int(available.split()[0]) < 6 << 20:
+        raise Skip("needs 6 GiB of free memory")
+    for path in pathlib.Path("/sys/fs/cgroup").glob("pids.max"):
+        if path.read_text().strip().isdigit() and int(path.read_text()) < 70_000:
+            raise Skip(f"{path} is {path.read_text().strip()}")
+
+
+def crowd(home, processes, threads, timeout):
+    result = home.record(program("emit_crowd"), processes, threads, PAIRS, PER_SECOND,
+                         timeout=timeout).ok()
+    account = json.loads(result.out)
+    equal(account["threads"], processes * threads, "threads of the program")
+    equal(account["records"], processes * threads * PAIRS * 2, "records of the program")
+    dump = home.dump(result.path, "--no-events").whole()
+    session = dump.session
+    print(f"  {account['records']} records; collector {result.peak_kib / 1024:.0f} MiB; program: "
+          f"{account['peak_kib'] / 1024:.0f} MiB in the largest process, all segments together "
+          f"{session['peak_bytes'] / 2**20:.0f} MiB; recording {session['file_bytes'] / 2**20:.1f} "
+          f"MiB, {session['file_bytes'] / account['records']:.2f} bytes a record")
+    equal(session["events"], account["records"], "recorded events")
+    equal(len(dump.threads), processes * threads, "recorded threads")
+    equal({thread["events"] for thread in dump.threads}, {PAIRS * 2}, "events of one thread")
+    busy = [process for process in dump.processes if process["events"]]
+    equal(len(busy), processes, "processes with events")
+    equal([process["pid"] for process in busy if process["how_text"] == "still running"], [],
+          "processes called still running")
+    return result, session
+
+
+@case
+def four_thousand_threads(home):
+    crowd(home, 8, 500, 60)
+
+
+@case
+@needs_root
+def sixty_four_thousand_threads(home):
+    enough_room()
+    with raised_limits():
+        result, session = crowd(home, PROCESSES, THREADS, 240)
+    check(session["peak_bytes"] <= PROCESSES * 24 << 20, "segments beyond 24 MiB a process")
+    check(result.peak_kib < 1 << 20, f"the collector took {result.peak_kib / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()

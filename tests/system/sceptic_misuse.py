@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every wrong use ends with one line that says what failed and one that says what helps.
+
+`record` fails with 125 before the command runs, 126 if it cannot be executed, 127 if it is not
+there; the other commands fail with 1, or 2 for a wrong command line."""
+
+import contextlib
+import os
+import pathlib
+import resource
+import struct
+import subprocess
+
+from harness import ANNOT, Failed, Skip, case, check, equal, main, needs_root, program
+
+UNTOUCHED = "the command ran although annot had refused"
+
+
+def refused(home, result, status, *words):
+    result.complains(status, *words)
+    check(not (home.work / "ran").exists(), UNTOUCHED)
+
+
+def touch(home):
+    return ["touch", str(home.work / "ran")]
+
+
+@case
+def no_command(home):
+    for arguments in (["record"], ["record", "--"], ["record", "-o", "x.annot"]):
+        home.annot(*arguments).complains(125, "missing")
+    equal(os.listdir(home.work), [], "files")
+
+
+@case
+def unknown_options(home):
+    refused(home, home.annot("record", "--dealy", "1s", "--", *touch(home)), 125, "--delay")
+    refused(home, home.annot("record", "--delay", "soon", "--", *touch(home)), 125, "soon")
+    refused(home, home.annot("record", "--delay", "-3s", "--", *touch(home)), 125, "-3s")
+    refused(home, home.annot("record", "-o"), 125, "-o")
+    home.annot("report", "--colour", "x.annot").complains(2, "--colour")
+    home.annot("exprot", "x").complains(2, "export")
+    home.annot().complains(2, "record")
+    equal(os.listdir(home.work), [], "files")
+
+
+@case
+def command_not_found(home):
+    result = home.record("no-such-program-here").complains(127, "no-such-program-here")
+    check(not result.path.exists(), "a recording of nothing was left")
+    home.record(home.work / "nowhere" / "program").complains(127, "nowhere")
+
+
+@case
+def command_not_executable(home):
+    plain = home.work / "plain-file"
+    plain.write_text("no program")
+    result = home.record(plain).complains(126, "plain-file")
+    check(not result.path.exists(), "a recording of nothing was left")
+    home.record(home.work).complains(126)
+    script = home.work / "no-interpreter"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    home.record(script).complains(127, "no-interpreter")
+
+
+@case
+def output_not_writable(home):
+    refused(home, home.annot("record", "-o", "/proc/x.annot", "--", *touch(home)), 125, "/proc")
+    missing = home.work / "missing" / "x.annot"
+    refused(home, home.annot("record", "-o", missing, "--", *touch(home)), 125, "missing")
+
+
+@case
+def output_exists(home):
+    path = home.work / "x.annot"
+    path.write_text("precious")
+    refused(home, home.annot("record", "-o", path, "--", *touch(home)), 125, "--force")
+    equal(path.read_text(), "precious", "the existing file")
+    home.annot("record", "--force", "-o", path, "--", "true").ok()
+    home.annot("info", path).ok()
+    out = home.work / "x.json"
+    out.write_text("precious")
+    home.annot("export", path, "-o", out).complains(1, "--force")
+    equal(out.read_text(), "precious", "the existing trace")
+    home.annot("export", "--force", path, "-o", out).ok()
+
+
+@case
+def output_is_a_directory(home):
+    for force in ([], ["--force"]):
+        refused(home, home.annot("record", *force, "-o", home.work, "--", *touch(home)), 125,
+                "directory")
+
+
+@contextlib.contextmanager
+def small_disk(home, size="256k"):
+    """A file system that is full soon."""
+    place = home.work / "disk"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place],
+                          capture_output=True, check=False)
+    if done.returncode:
+        raise Skip(f"cannot mount: {done.stderr.decode().strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def told_incomplete(result, *words):
+    """The command's own end is returned; that the recording is not whole is said."""
+    text = result.err_text
+    check(any(word in text for word in words), f"nothing of {words} in:\n{text}")
+    check("hint:" in text, f"no hint in:\n{text}")
+
+
+@case
+@needs_root
+def disk_full_while_recording(home):
+    """The command goes on to its own end; what is in the file is readable; the rest is told."""
+    with small_disk(home) as disk:
+        path = disk / "x.annot"
+        result = home.annot("record", "-o", path, "--", program("emit_names"), 300_000, 300_000)
+        told_incomplete(result, "No space left", "full")
+        check(result.status in (0, 1, 125), f"status {result.status}")
+        info = home.annot("info", path)
+        check(info.status in (0, 1), f"info of the partial recording: {info.err_text}")
+        check(path.stat().st_size > 100_000, "most of the disk is unused")
+
+
+@case
+@needs_root
+def disk_full_while_exporting(home):
+    recording = home.record(program("emit_names"), 20_000, 300_000).ok().path
+    with small_disk(home) as disk:
+        for extension in ("json", "pftrace"):
+            home.annot("export", recording, "-o", disk / f"x.{extension}").complains(1, "space")
+        equal(os.listdir(disk), [], "half a trace")
+        with open("/dev/full", "wb") as full:
+            process = home.start(ANNOT, "report", recording, stdout=full, stderr=subprocess.PIPE)
+            _, err = process.communicate(timeout=60)
+        equal(process.returncode, 1, f"status of a report to a full device ({err})")
+
+
+@case
+def file_size_limit(home):
+    """RLIMIT_FSIZE kills who does not know it; annot says what happened and lives."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+    result = home.record(program("emit_names"), 20_000, 200_000, preexec_fn=limit)
+    check(result.status >= 0, f"annot died of signal {-result.status}")
+    text = result.err_text
+    check("annot" in text and "hint:" in text, f"nothing said about the limit:\n{text}")
+
+
+@case
+@needs_root
+def read_only_shared_memory(home):
+    with small_disk(home) as disk:
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        environment = dict(home.environment, ANNOT_DIR=str(disk / "annot"))
+        refused(home, home.annot("record", "-o", home.work / "x.annot", "--", *touch(home),
+                                 env=environment), 125, "Read-only")
+
+
+@case
+def directory_of_the_wrong_kind(home):
+    for mode in (0o755, 0o777):
+        home.directory.mkdir()
+        home.directory.chmod(mode)
+        refused(home, home.record(*touch(home)), 125, "0700")
+        home.directory.rmdir()
+    home.directory.write_text("a file")
+    refused(home, home.record(*touch(home)), 125)
+    home.directory.unlink()
+    home.directory.symlink_to(home.work)
+    refused(home, home.record(*touch(home)), 125)
+    equal(os.listdir(home.work), [], "files behind the link")
+    home.directory.unlink()
+
+
+@case
+def another_major_version_of_the_wake_page(home):
+    home.directory.mkdir(mode=0o700)
+    page = struct.pack("<QQQII", 0, 0, 0x31454b41574e4e41, 2, 0).ljust(4096, b"\0")
+    (home.directory / "wake").write_bytes(page)
+    refused(home, home.record(*touch(home)), 125, "version")
+    equal((home.directory / "wake").read_bytes(), page, "the page of the other version")
+    home.left = {"wake"}
+
+
+@case
+def a_session_of_another_major_version_is_left_alone(home):
+    """Somebody else's session file is neither joined nor removed, and harms nobody."""
+    home.directory.mkdir(mode=0o700)
+    name = "session-00000000000000ff"
+    foreign = struct.pack("<QIIQ", 0x31534553534e4e41, 2, 0, 0xff).ljust(8192, b"\0")
+    (home.directory / name).write_bytes(foreign)
+    result = home.record(program("emit_shapes"), "underflow").ok()
+    equal(len(home.dump(result.path).whole().events), 8, "events")
+    equal((home.directory / name).read_bytes(), foreign, "the other version's session file")
+    home.left = {name, "wake"}
+
+
+@case
+def a_program_meets_another_major_version(home):
+    """The program stays off, quietly, and runs to its end."""
+    home.directory.mkdir(mode=0o700)
+    page = struct.pack("<QQQII", 7, 7, 0x31454b41574e4e41, 2, 0).ljust(4096, b"\0")
+    (home.directory / "wake").write_bytes(page)
+    result = home.run(program("emit_ticks"), 50).ok()
+    equal(result.err, b"", "standard error of the program")
+    equal(os.listdir(home.directory), ["wake"], "files")
+    home.left = {"wake"}
+
+
+@case
+def wrong_files(home):
+    text = home.work / "x.annot"
+    text.write_text("This is a letter.\n" * 100)
+    empty = home.work / "empty.annot"
+    empty.write_bytes(b"")
+    for command in (["report"], ["info"], ["export", "-f", "chrome", "-o", "-"]):
+        home.annot(command[0], text, *command[1:]).complains(1, "x.annot")
+        home.annot(command[0], empty, *command[1:]).complains(1, "empty.annot")
+        home.annot(command[0], home.work / "none", *command[1:]).complains(1, "none")
+        home.annot(command[0], home.work, *command[1:]).complains(1)
+    good = home.record("true").ok().path
+    home.annot("export", good, "-o", home.work / "trace.doc").complains(2, "-f")
+    home.annot("export", "-f", "svg", good, "-o", "-").complains(2, "svg")
+    home.annot("report", "--sort", "beauty", good).complains(2, "beauty")
+    home.annot("report", good, good).complains(2)
+
+
+@case
+def newer_recording(home):
+    """A recording of a later major version is refused by name, not misread."""
+    good = home.record("true").ok().path
+    data = bytearray(good.read_bytes())
+    documentation = pathlib.Path(__file__).parents[2] / "docs" / "recording-format.md"
+    check(documentation.exists(), "docs/recording-format.md is missing")
+    for offset in range(4, 16):  # the header's major version is the only 1 followed by 0, 0, 0
+        if data[offset:offset + 4] == b"\1\0\0\0":
+            data[offset] = 2
+            break
+    else:
+        raise Failed(f"no version in the header {bytes(data[:16])!r}")
+    newer = home.work / "newer.annot"
+    newer.write_bytes(data)
+    for command in ("report", "info"):
+        home.annot(command, newer).complains(1, "newer")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""annot on a terminal: Ctrl-C, Ctrl-Z and fg, shells and prompts, the status line.
+
+Each case runs in a pseudo-terminal of its own, as the controlling terminal of a new session."""
+
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import shutil
+import struct
+import sys
+import termios
+import time
+
+from harness import ANNOT, Failed, Skip, case, check, equal, main, program
+
+INTERRUPT, SUSPEND, END_OF_INPUT = b"\x03", b"\x1a", b"\x04"
+
+
+class Terminal:
+    """A program on a pseudo-terminal, typed at and read from."""
+
+    def __init__(self, home, *command, environment=()):
+        self.text, self.status = b"", None
+        environ = {**home.environment, "TERM": "xterm", "PS1": "$ ", **dict(environment)}
+        environ.pop("NO_COLOR", None)
+        self.pid, self.fd = os.forkpty()
+        if self.pid == 0:
+            try:
+                os.chdir(home.work)
+                os.execvpe(command[0], [str(word) for word in command], environ)
+            finally:
+                os._exit(127)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+
+    def type(self, keys):
+        os.write(self.fd, keys if isinstance(keys, bytes) else keys.encode())
+
+    def read_some(self, seconds):
+        """False at the end."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.text += data
+        return bool(data)
+
+    def expect(self, pattern, seconds=15):
+        """Waits for a pattern behind what was expected before."""
+        deadline = time.monotonic() + seconds
+        more = True
+        while True:
+            match = re.search(pattern.encode(), self.text)
+            if match:
+                self.text = self.text[match.end():]
+                return match.group(0)
+            if not more or time.monotonic() > deadline:
+                self.kill()
+                raise Failed(f"{pattern!r} did not come on the terminal; there is "
+                             f"{self.text[-1500:]!r}")
+            more = self.read_some(0.1)
+
+    def finish(self, seconds=15):
+        """Everything up to the program's end; returns its exit status or -signal."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.read_some(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.read_some(0.05)
+                self.status = os.waitstatus_to_exitcode(status)
+                os.close(self.fd)
+                return self.status
+        self.kill()
+        raise Failed(f"no end after {seconds} s; the terminal shows {self.text[-1500:]!r}")
+
+    def kill(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            os.close(self.fd)
+            self.status = -signal.SIGKILL
+
+
+def recording(home):
+    return home.work / "x.annot"
+
+
+def record(home, *command):
+    return [ANNOT, "record", "-o", str(recording(home)), "--", *command]
+
+
+@case
+def interrupt_reaches_the_command_once(home):
+    account = home.work / "account"
+    ticks = f"{program('emit_ticks')} 20000 > {account}"
+    terminal = Terminal(home, *record(home, "sh", "-c", f"trap : INT; {ticks}; exit 9"))
+    time.sleep(1)
+    terminal.type(INTERRUPT)
+    equal(terminal.finish(), 9, "status of record")
+    rows = [json.loads(line) for line in account.read_text().splitlines()]
+    equal(rows[-1]["interrupts"], 1, "SIGINTs that the command got")
+    dump = home.dump(recording(home)).whole()
+    names = {event["name"] for event in dump.kind("push")}
+    check({row["name"] for row in rows if row.get("enabled")} <= names, "a tick is missing")
+    check(b"x.annot" in terminal.text, f"no summary on the terminal: {terminal.text!r}")
+
+
+@case
+def interrupt_that_kills_the_command(home):
+    terminal = Terminal(home, *record(home, "sleep", "20"))
+    time.sleep(0.7)
+    terminal.type(INTERRUPT)
+    equal(terminal.finish(), -signal.SIGINT, "status of record")
+    dump = home.dump(recording(home)).whole()
+    equal(dump.session["status"], signal.SIGINT, "status in the recording")
+
+
+@case
+def suspend_and_foreground_again(home):
+    """Ctrl-Z stops the whole job, the shell has its prompt, fg goes on."""
+    account = home.work / "account"
+    terminal = Terminal(home, "bash", "--norc", "--noprofile", "-i")
+    terminal.expect(r"\$ ")
+    ticks = f"{program('emit_ticks')} 2500 > {account}"
+    terminal.type(" ".join(record(home, "sh", "-c", f"'{ticks}'")) + "; echo status=$?\n")
+    time.sleep(1)
+    terminal.type(SUSPEND)
+    terminal.expect(r"Stopped")
+    terminal.expect(r"\$ ")
+    terminal.type("jobs; echo still-here\n")
+    terminal.expect(r"\nstill-here")
+    size = account.stat().st_size
+    time.sleep(0.5)
+    equal(account.stat().st_size, size, "the account of a stopped program: its size")
+    terminal.type("fg\n")
+    terminal.expect(r"x\.annot", 20)
+    terminal.type("echo again-$((40+2))\n")
+    terminal.expect(r"again-42")
+    terminal.type("exit\n")
+    equal(terminal.finish(), 0, "status of the shell")
+    rows = [json.loads(line) for line in account.read_text().splitlines()]
+    dump = home.dump(recording(home)).whole()
+    names = {event["name"] for event in dump.kind("push")}
+    equal([row["name"] for row in rows if row.get("enabled") and row["name"] not in names], [],
+          "ticks that are missing")
+
+
+@case
+def a_shell_is_usable(home):
+    """An interactive bash with job control of its own, under annot record."""
+    terminal = Terminal(home, *record(home, "bash", "--norc", "--noprofile", "-i"))
+    terminal.expect(r"\$ ")
+    check(b"no job control" not in terminal.text, "bash has no job control")
+    terminal.type("tty; echo sum=$((6*7))\n")
+    terminal.expect(r"/dev/pts/\d+")
+    terminal.expect(r"sum=42")
+    terminal.type("sleep 30\n")
+    time.sleep(0.4)
+    terminal.type(SUSPEND)
+    terminal.expect(r"Stopped")
+    terminal.type("kill %1; wait; echo gone\n")
+    terminal.expect(r"\ngone")
+    terminal.type("sleep 30\n")
+    time.sleep(0.4)
+    terminal.type(INTERRUPT)
+    terminal.type("echo alive-$((1+1))\n")
+    terminal.expect(r"alive-2")
+    terminal.type(f"{program('emit_shapes')} underflow >/dev/null; exit 7\n")
+    equal(terminal.finish(), 7, "status of record")
+    equal(len(home.dump(recording(home)).whole().events), 8, "events of a program in the shell")
+
+
+@case
+def a_python_prompt_is_usable(home):
+    python = shutil.which("python3") or sys.executable
+    terminal = Terminal(home, *record(home, python, "-q", "-i"),
+                        environment=[("PYTHONSTARTUP", "")])
+    terminal.expect(r">>> ")
+    terminal.type("print(6 * 7)\n")
+    terminal.expect(r"42")
+    terminal.expect(r">>> ")
+    terminal.type(INTERRUPT)
+    terminal.expect(r"KeyboardInterrupt")
+    terminal.type("import sys; print(sys.stdin.isatty(), sys.stdout.isatty())\n")
+    terminal.expect(r"True True")
+    terminal.expect(r">>> ")
+    terminal.type(END_OF_INPUT)
+    equal(terminal.finish(), 0, "status of record")
+    home.dump(recording(home)).whole()
+
+
+@case
+def terminal_settings_are_as_before(home):
+    terminal = Terminal(home, "bash", "--norc", "--noprofile", "-i")
+    terminal.expect(r"\$ ")
+    line = " ".join(record(home, "sleep", "0.3"))
+    terminal.type(f"stty -a > before; {line}; stty -a > after; cmp before after && echo same\n")
+    terminal.expect(r"\nsame")
+    terminal.type("exit\n")
+    terminal.finish()
+
+
+@case
+def status_line_on_a_terminal_only(home):
+    terminal = Terminal(home, *record(home, program("emit_ticks"), "2500"))
+    terminal.finish()
+    live = terminal.text
+    check(b"\r" in live.replace(b"\r\n", b""), f"no status line on a terminal: {live[-500:]!r}")
+    piped = home.annot("record", "-o", home.work / "y.annot", "--", program("emit_ticks"), "1500")
+    check(b"\r" not in piped.err and b"\x1b" not in piped.err, f"a status line in {piped.err!r}")
+    plain = Terminal(home, ANNOT, "record", "-o", str(home.work / "z.annot"), "--",
+                     program("emit_ticks"), "1500", environment=[("TERM", "dumb")])
+    plain.finish()
+    check(b"\x1b" not in plain.text, f"escapes on a dumb terminal: {plain.text[-500:]!r}")
+
+
+@case
+def hang_up_ends_the_command_and_completes_the_recording(home):
+    terminal = Terminal(home, *record(home, program("emit_ticks"), "20000"))
+    time.sleep(1)
+    os.close(terminal.fd)
+    deadline = time.monotonic() + 10
+    while os.waitpid(terminal.pid, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(terminal.pid, signal.SIGKILL)
+            os.waitpid(terminal.pid, 0)
+            raise Failed("record did not end when its terminal went away")
+        time.sleep(0.05)
+    dump = home.dump(recording(home)).whole()
+    check(len(dump.kind("push")) > 50, f"{len(dump.kind('push'))} pushes before the hang-up")
+
+
+if __name__ == "__main__":
+    if not os.path.exists("/dev/ptmx"):
+        raise Skip("no pseudo-terminals")
+    main()
