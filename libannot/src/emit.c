@@ -135,6 +135,8 @@ static struct control *join(uint64_t generation)
     struct segment *segment = process_join(generation);
     if (!segment) {
         leave();
+        if (!process_takes_no_part(generation)) /* whoever makes the segment has not finished */
+            process_lose(ANNOT_LOSS_INTERRUPTED);
         return NULL;
     }
     struct control *control = take_control();

@@ -20,7 +20,13 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { WAIT_ROUNDS = 40, WAIT_NS = 50 * 1000, CREATE_ATTEMPTS = 4 };
+enum {
+    CREATE_ATTEMPTS = 4, /* names, where one is taken */
+    JOIN_ATTEMPTS = 32,  /* waits for makers that were stopped in the middle, 11 ms each */
+    WAIT_ROUNDS = 10,
+    WAIT_NS = 50 * 1000,
+    WAIT_MAX_NS = 2000 * 1000,
+};
 
 /* On a page of its own that a fork wipes: zero is the state of a new child. */
 struct wiped {
@@ -107,10 +113,16 @@ static int replace(struct segment *old, struct segment *next)
     return 1;
 }
 
+/* Unless another thread has made a segment meanwhile: then that one counts. Both sides write their
+ * word and then read the other's, so one of them sees both. */
 static void take_no_part(uint64_t generation, struct segment *current)
 {
-    replace(current, NULL);
-    annot_store_release(&wiped->off_generation, generation); /* partner: process_join */
+    if (!replace(current, NULL))
+        return;
+    /* Partners: process_join; create_and_publish. */
+    (void)__atomic_exchange_n(&wiped->off_generation, generation, __ATOMIC_SEQ_CST);
+    if (annot_load_acquire(&wiped->current))
+        annot_store_release(&wiped->off_generation, UINT64_C(0));
 }
 
 /* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread
@@ -138,6 +150,8 @@ static int create_and_publish(int directory_fd, const struct session *session, u
         segment_discard(directory_fd, made, &identity);
         return -EAGAIN;
     }
+    if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
+        annot_store_release(&wiped->off_generation, UINT64_C(0));
     last_identity = identity.hash;
     last_uid = geteuid();
     uint64_t nonce = identity.hash >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
@@ -177,19 +191,28 @@ static void decide(uint64_t generation)
 }
 
 /* Whether the calling thread shall decide; else another one did or does. The wait is bounded: a
- * thread that was stopped in the middle must not hold up the others. */
+ * thread that was stopped in the middle must not hold up the others; one of them takes over. They
+ * wait ever longer, so that a crowd of them leaves the maker some processor. */
 static int decide_begin(void)
 {
-    const struct timespec pause = {0, WAIT_NS};
-    uint32_t none = 0;
-    if (annot_cas_acq_rel(&wiped->creating, &none, (uint32_t)proc_tid())) /* partner: itself */
+    struct timespec pause = {0, WAIT_NS};
+    uint32_t maker = 0, self = (uint32_t)proc_tid();
+    if (annot_cas_acq_rel(&wiped->creating, &maker, self)) /* partner: itself */
         return 1;
     for (int i = 0; i < WAIT_ROUNDS; i++) {
         nanosleep(&pause, NULL);
-        if (annot_load_acquire(&wiped->creating) == 0) /* partner: process_join */
+        if (annot_load_acquire(&wiped->creating) != maker) /* partner: decide_end */
             return 0;
+        pause.tv_nsec = pause.tv_nsec < WAIT_MAX_NS / 2 ? 2 * pause.tv_nsec : WAIT_MAX_NS;
     }
-    return 1;
+    return annot_cas_acq_rel(&wiped->creating, &maker, self); /* partner: itself */
+}
+
+/* Whoever was taken over leaves the place to the other. */
+static void decide_end(void)
+{
+    uint32_t self = (uint32_t)proc_tid();
+    (void)annot_cas_acq_rel(&wiped->creating, &self, 0u); /* partner: decide_begin */
 }
 
 struct segment *process_join(uint64_t generation)
@@ -198,7 +221,7 @@ struct segment *process_join(uint64_t generation)
         return NULL;
     if (!wiped->ready) /* a child made without fork handlers */
         process_fork_child();
-    for (int i = 0; i < CREATE_ATTEMPTS; i++) {
+    for (int i = 0; i < JOIN_ATTEMPTS; i++) {
         if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
             return NULL;
         struct segment *segment = current_get();
@@ -209,7 +232,7 @@ struct segment *process_join(uint64_t generation)
             segment_put(segment);
         if (decide_begin()) {
             decide(generation);
-            annot_store_release(&wiped->creating, 0u); /* partner: decide_begin */
+            decide_end();
         }
     }
     return NULL;
