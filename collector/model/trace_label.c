@@ -36,7 +36,7 @@ static bool next_word(const char **at, char *word, size_t size)
         return false;
     for (; *p != '\0' && (quote || *p != ' '); p++) {
         if (quote ? *p == quote : *p == '\'' || *p == '"')
-            quote = quote ? '\0' : *p;
+            quote = (char)(quote ? '\0' : *p);
         else if (*p == '\\' && quote != '\'' && p[1] != '\0')
             text_add(&text, ++p, 1);
         else

@@ -20,7 +20,7 @@ void definitions_state_free(struct definitions_state *state)
 static int put_entry(struct definitions_buffer *buffer, enum store_definition type,
                      const void *body, size_t size)
 {
-    if (vec_reserve(&buffer->bytes, size + 2 * VARINT_MAX) != 0)
+    if (vec_reserve(&buffer->bytes, size + (size_t)2 * VARINT_MAX) != 0)
         return -ENOMEM;
     uint8_t *at = buffer->bytes.items + buffer->bytes.count;
     at = varint_put(at, type);
@@ -41,7 +41,7 @@ static int put_string(struct definitions_buffer *buffer, const struct trace *tra
     size_t length = utf8_cut(string->bytes, string->length, STORE_STRING_MAX);
     uint8_t number[VARINT_MAX];
     size_t number_size = (size_t)(varint_put(number, ordinal) - number);
-    if (vec_reserve(&buffer->bytes, length + 3 * VARINT_MAX) != 0)
+    if (vec_reserve(&buffer->bytes, length + (size_t)3 * VARINT_MAX) != 0)
         return -ENOMEM;
     uint8_t *at = buffer->bytes.items + buffer->bytes.count;
     at = varint_put(at, STORE_DEFINE_STRING);
