@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +21,12 @@ enum {
     BATCH_SIZE_MAX = 8 * VARINT_MAX,
 };
 
-/* The bytes of struct event from `kind` to `color`, with the fields mask in place of has_color. */
+/* All that a shape decides, in words: the bytes of struct event from `kind` to `color`, with the
+ * fields mask in place of has_color. */
 struct shape_key {
-    uint8_t kind, level, value_kind, fields;
-    uint32_t name, domain, category, color;
+    uint64_t kind_name, domain_category;
+    uint32_t color;
 };
-
-_Static_assert(sizeof(struct shape_key) == 20, "no padding");
 
 struct shape {
     struct shape_key key;
@@ -102,7 +102,7 @@ static int reserve_batch(struct event_encoder *encoder, size_t count)
     return 0;
 }
 
-static uint8_t fields_of(const struct event *event, uint64_t depth)
+static inline uint8_t fields_of(const struct event *event, uint64_t depth)
 {
     uint8_t fields = event->has_color ? STORE_FIELD_COLOR : 0;
     if (event->value_kind != VALUE_NONE)
@@ -120,56 +120,73 @@ static uint8_t fields_of(const struct event *event, uint64_t depth)
     }
 }
 
-static uint32_t hash_key(const struct shape_key *key)
+/* Made in registers: storing single bytes and loading the word again would stall. */
+static inline struct shape_key key_of(const struct event *event, uint8_t fields)
 {
-    uint64_t low, high;
-    uint32_t color = key->color;
-    memcpy(&low, key, 8);
-    memcpy(&high, &key->domain, 8);
-    uint64_t hash = (low ^ color) * UINT64_C(0x9e3779b97f4a7c15);
-    hash = (hash ^ hash >> 29 ^ high) * UINT64_C(0xff51afd7ed558ccd);
+    struct shape_key key;
+    memcpy(&key.kind_name, &event->kind, 8);
+    memcpy(&key.domain_category, &event->domain, 8);
+    key.kind_name = (key.kind_name & ~UINT64_C(0xff000000)) | (uint64_t)fields << 24;
+    key.color = event->has_color ? event->color : 0;
+    return key;
+}
+
+_Static_assert(offsetof(struct event, has_color) == offsetof(struct event, kind) + 3 &&
+                   offsetof(struct event, name) == offsetof(struct event, kind) + 4 &&
+                   offsetof(struct event, category) == offsetof(struct event, domain) + 4,
+               "the words of a key");
+
+static inline bool is_equal(const struct shape_key *a, const struct shape_key *b)
+{
+    return a->kind_name == b->kind_name && a->domain_category == b->domain_category &&
+           a->color == b->color;
+}
+
+static inline uint32_t hash_key(const struct shape_key *key)
+{
+    uint64_t low = key->kind_name ^ (uint64_t)key->color << 17;
+    uint64_t hash = low * UINT64_C(0x9e3779b97f4a7c15) ^
+                    (key->domain_category + 1) * UINT64_C(0xff51afd7ed558ccd);
     return (uint32_t)(hash >> 40);
 }
 
-static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const struct shape_key *key)
+static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const struct event *event,
+                          uint8_t fields)
 {
-    *at++ = key->kind;
-    *at++ = key->level;
-    *at++ = key->value_kind;
-    *at++ = key->fields;
-    at = varint_put(at, zigzag((int64_t)key->name - encoder->last_shape_name));
-    at = varint_put(at, key->domain);
-    at = varint_put(at, key->category);
-    if (key->fields & STORE_FIELD_COLOR)
-        at = varint_put(at, key->color);
-    encoder->last_shape_name = key->name;
+    *at++ = event->kind;
+    *at++ = event->level;
+    *at++ = event->value_kind;
+    *at++ = fields;
+    at = varint_put(at, zigzag((int64_t)event->name - encoder->last_shape_name));
+    at = varint_put(at, event->domain);
+    at = varint_put(at, event->category);
+    if (fields & STORE_FIELD_COLOR)
+        at = varint_put(at, event->color);
+    encoder->last_shape_name = event->name;
     return at;
 }
 
-/* The index of a shape that is known in this chunk, or 0 and the free slot. */
-static uint32_t find_shape(const struct event_encoder *encoder, const struct shape_key *key,
-                           uint32_t *ret_slot)
+/* The slot of a shape that is known in this chunk, or the free one where it belongs. */
+static inline uint32_t find_shape(const struct event_encoder *encoder, const struct shape_key *key)
 {
     uint32_t slot = hash_key(key) % SLOT_COUNT;
-    while (encoder->slots[slot] != 0) {
-        uint32_t index = encoder->slots[slot];
-        if (memcmp(&encoder->shapes[index].key, key, sizeof(*key)) == 0)
-            return index;
+    while (encoder->slots[slot] != 0 && !is_equal(&encoder->shapes[encoder->slots[slot]].key, key))
         slot = (slot + 1) % SLOT_COUNT;
-    }
-    *ret_slot = slot;
-    return 0;
+    return slot;
 }
 
-static void learn_shape(struct event_encoder *encoder, const struct shape_key *key, uint32_t slot)
+/* Its index, or 0 if the dictionary is full. */
+static uint32_t learn_shape(struct event_encoder *encoder, const struct shape_key *key,
+                            uint32_t slot)
 {
     if (encoder->shape_count == STORE_SHAPES_MAX)
-        return;
+        return 0;
     encoder->slots[slot] = (uint16_t)encoder->shape_count;
-    encoder->shapes[encoder->shape_count++] = (struct shape){.key = *key, .slot = slot};
+    encoder->shapes[encoder->shape_count] = (struct shape){.key = *key, .slot = slot};
+    return encoder->shape_count++;
 }
 
-static uint8_t *put_token(uint8_t *at, uint32_t index)
+static inline uint8_t *put_token(uint8_t *at, uint32_t index)
 {
     if (index < STORE_TOKEN_WIDE) {
         *at++ = (uint8_t)index;
@@ -207,41 +224,48 @@ static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const str
     return at;
 }
 
-static void put_time(struct event_encoder *encoder, uint64_t index, uint64_t delta)
+/* Where the next event goes: copies of the sections' ends, which a store of a byte into a section
+ * cannot change, so they stay in registers. */
+struct cursor {
+    uint8_t *token, *time, *extras;
+};
+
+static inline void put_time(uint8_t *controls, struct cursor *cursor, uint64_t index,
+                            uint64_t delta)
 {
-    static const uint8_t lengths[4] = {1, 2, 3, 8};
     unsigned length_class = (delta > 0xff) + (delta > 0xffff) + (delta > 0xffffff);
-    uint8_t *control = &encoder->controls.bytes[index / 4];
     unsigned shift = index % 4 * 2;
+    uint8_t *control = &controls[index / 4];
     *control = (uint8_t)((shift ? *control : 0) | length_class << shift);
-    memcpy(encoder->times.bytes + encoder->times.size, &delta, 8);
-    encoder->times.size += lengths[length_class];
+    memcpy(cursor->time, &delta, 8);
+    cursor->time += length_class == 3 ? 8 : length_class + 1;
 }
 
-static void put_event(struct event_encoder *encoder, const struct event *event, uint64_t depth)
+/* An event that brings extras or a new shape. */
+static uint8_t *put_details(struct event_encoder *encoder, uint8_t *at, const struct event *event,
+                            const struct shape_key *key, uint32_t slot)
 {
-    uint32_t slot = 0;
-    uint64_t zero = 0;
-    struct shape_key key;
-    memcpy(&key, &event->kind, sizeof(key));
-    key.fields = fields_of(event, depth);
-    if (!event->has_color)
-        key.color = 0;
-    uint32_t index = find_shape(encoder, &key, &slot);
-    uint8_t *tokens = encoder->tokens.bytes + encoder->tokens.size;
-    encoder->tokens.size = (size_t)(put_token(tokens, index) - encoder->tokens.bytes);
-    if (index != 0 && !(key.fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED)))
-        return;
-    uint8_t *extras = encoder->extras.bytes + encoder->extras.size;
-    uint64_t *last_value = index ? &encoder->shapes[index].last_value : &zero;
+    uint8_t fields = (uint8_t)(key->kind_name >> 24);
+    uint32_t index = encoder->slots[slot];
+    uint64_t unlisted = 0;
     if (index == 0) {
-        extras = put_shape(encoder, extras, &key);
-        learn_shape(encoder, &key, slot);
+        at = put_shape(encoder, at, event, fields);
+        index = learn_shape(encoder, key, slot);
     }
-    extras = put_extras(encoder, extras, event, key.fields, last_value);
-    if (index == 0 && encoder->slots[slot] != 0)
-        encoder->shapes[encoder->slots[slot]].last_value = zero;
-    encoder->extras.size = (size_t)(extras - encoder->extras.bytes);
+    uint64_t *last_value = index ? &encoder->shapes[index].last_value : &unlisted;
+    return put_extras(encoder, at, event, fields, last_value);
+}
+
+static inline void put_event(struct event_encoder *encoder, struct cursor *cursor,
+                             const struct event *event, uint64_t depth)
+{
+    uint8_t fields = fields_of(event, depth);
+    struct shape_key key = key_of(event, fields);
+    uint32_t slot = find_shape(encoder, &key);
+    uint32_t index = encoder->slots[slot];
+    cursor->token = put_token(cursor->token, index);
+    if (index == 0 || fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED))
+        cursor->extras = put_details(encoder, cursor->extras, event, &key, slot);
 }
 
 static void put_batch(struct event_encoder *encoder, const struct event_batch *batch,
@@ -268,19 +292,30 @@ int event_encoder_add(struct event_encoder *encoder, const struct event_batch *b
     if (reserve_batch(encoder, batch->count) != 0)
         return -ENOMEM;
     put_batch(encoder, batch, state);
-    int64_t last_ns = encoder->last_batch_ns;
-    uint64_t depth = state->depth;
+    struct cursor cursor = {encoder->tokens.bytes + encoder->tokens.size,
+                            encoder->times.bytes + encoder->times.size,
+                            encoder->extras.bytes + encoder->extras.size};
+    uint8_t *controls = encoder->controls.bytes;
+    int64_t last_ns = encoder->last_batch_ns, first_ns = encoder->first_ns;
+    int64_t latest_ns = encoder->last_ns;
+    uint64_t index = encoder->event_count, depth = state->depth;
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
         int64_t time_ns = event->time_ns;
-        put_time(encoder, encoder->event_count++, (uint64_t)time_ns - (uint64_t)last_ns);
-        put_event(encoder, event, depth);
+        put_time(controls, &cursor, index++, (uint64_t)time_ns - (uint64_t)last_ns);
+        put_event(encoder, &cursor, event, depth);
         depth = event_depth_after(event, depth);
-        encoder->first_ns = time_ns < encoder->first_ns ? time_ns : encoder->first_ns;
-        encoder->last_ns = time_ns > encoder->last_ns ? time_ns : encoder->last_ns;
+        first_ns = time_ns < first_ns ? time_ns : first_ns;
+        latest_ns = time_ns > latest_ns ? time_ns : latest_ns;
         last_ns = time_ns;
     }
-    encoder->controls.size = (encoder->event_count + 3) / 4;
+    encoder->tokens.size = (size_t)(cursor.token - encoder->tokens.bytes);
+    encoder->times.size = (size_t)(cursor.time - encoder->times.bytes);
+    encoder->extras.size = (size_t)(cursor.extras - encoder->extras.bytes);
+    encoder->controls.size = (index + 3) / 4;
+    encoder->event_count = index;
+    encoder->first_ns = first_ns;
+    encoder->last_ns = latest_ns;
     state->depth = depth;
     state->next_index += batch->count;
     return 0;
