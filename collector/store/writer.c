@@ -21,6 +21,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+/* Measured: level 3 costs a third more CPU for the same size, -1 saves little for a fifth more
+ * bytes. */
 enum { COMPRESSION_DEFAULT = 1 };
 
 struct index_entry {
