@@ -10,7 +10,7 @@ void name_cache_add(struct name_cache *cache, struct annotation *annotation)
     if (!PyUnicode_CheckExact(annotation->name) ||
         PyUnicode_GET_LENGTH(annotation->name) > NAME_CACHE_TEXT_MAX)
         return;
-    if (PYANNOT_FREE_THREADED && old != NULL)
+    if (PYANNOT_FREE_THREADED && (old != NULL || !PyUnicode_CHECK_INTERNED(annotation->name)))
         return;
     Py_INCREF(annotation);
     /* Release: partner of the acquire in name_cache_find. */

@@ -2,7 +2,8 @@
 /* From the identity of a str to its plain annotation, so that annotate("load") costs no
  * allocation, hash or comparison. An entry holds its str, so that the address stays taken.
  * Threads: under the GIL a new name replaces an old one in its slot. Free-threaded, a slot is
- * written once and kept, so that readers need no lock; names that come later are not cached. */
+ * written once and kept, so that readers need no lock, and only for literals, which are interned
+ * there: made-up names cannot fill it. */
 #ifndef PYANNOT_NAME_CACHE_H
 #define PYANNOT_NAME_CACHE_H
 

@@ -5,6 +5,7 @@ import ast
 import asyncio
 import contextlib
 import copy
+import functools
 import gc
 import inspect
 import pathlib
@@ -17,6 +18,9 @@ import weakref
 import harness
 import pyannot
 from pyannot import annotate
+
+
+PATH = f"import sys; sys.path.insert(0, {str(pathlib.Path(pyannot.__file__).parent.parent)!r})\n"
 
 
 @annotate("function")
@@ -264,6 +268,31 @@ class Suspending(unittest.TestCase):
         self.assertTrue(inspect.iscoroutinefunction(coroutine))
         self.assertTrue(inspect.isasyncgenfunction(async_generator))
         self.assertEqual(coroutine.__name__, "coroutine")
+
+    def test_what_stands_for_a_coroutine_function_is_one(self):
+        async def coroutine(value):
+            return value
+
+        class Methods:
+            @annotate("a")
+            async def method(self):
+                return 1
+
+        decorated = annotate("a")(functools.partial(coroutine, 2))
+        self.assertTrue(inspect.iscoroutinefunction(decorated))
+        self.assertEqual(asyncio.run(decorated()), 2)
+        self.assertEqual(asyncio.run(annotate("a")(Methods().method)()), 1)
+        if hasattr(inspect, "markcoroutinefunction"):
+            marked = annotate("a")(inspect.markcoroutinefunction(lambda: coroutine(3)))
+            self.assertEqual(asyncio.run(marked()), 3)
+
+    def test_the_decorator_imports_little(self):
+        program = (
+            "import functools, sys; from pyannot import annotate; before = set(sys.modules)\n"
+            "annotate('a')(lambda: None); print(*(set(sys.modules) - before))"
+        )
+        result = harness.run([sys.executable, "-I", "-c", PATH + program])
+        self.assertEqual(result.stdout.split(), ["pyannot._decorators"])
 
     def test_a_generator_gets_what_is_sent_and_thrown(self):
         @annotate("a")
