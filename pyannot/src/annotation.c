@@ -218,6 +218,19 @@ static int event_set(struct annotation *annotation, PyObject *const *values)
     return 0;
 }
 
+/* An object for one statement takes the id from the name's kept one instead of hashing the text. */
+static int name_id_share(struct state *state, struct annotation *annotation)
+{
+    if (annotation->plain || !annot_enabled())
+        return 0;
+    struct annotation *kept = annotation_of_name(state, annotation->name);
+    if (kept == NULL)
+        return -1;
+    annotation->event.name = annotation_name_id(kept);
+    Py_DECREF(kept);
+    return 0;
+}
+
 struct annotation *annotation_create(struct state *state, PyObject *const *values)
 {
     PyObject *name = values[ARGUMENT_NAME];
@@ -238,7 +251,8 @@ struct annotation *annotation_create(struct state *state, PyObject *const *value
     annotation->plain = true;
     for (int i = ARGUMENT_NAME + 1; i < ARGUMENT_COUNT; i++)
         annotation->plain = annotation->plain && values[i] == NULL;
-    if (annotation->event.text == NULL || event_set(annotation, values) < 0) {
+    if (annotation->event.text == NULL || event_set(annotation, values) < 0 ||
+        name_id_share(state, annotation) < 0) {
         Py_DECREF(annotation);
         return NULL;
     }
