@@ -51,7 +51,9 @@ struct rows {
 static int rows_of(const struct report_table_options *options, enum range_kind kind,
                    struct rows *ret_rows)
 {
-    int64_t count = range_stats_sort(options->stats, kind, options->sort, &ret_rows->items);
+    bool no_self = kind == RANGE_OVERLAPPING && options->sort == RANGE_COLUMN_SELF;
+    enum range_column sort = no_self ? RANGE_COLUMN_TOTAL : options->sort;
+    int64_t count = range_stats_sort(options->stats, kind, sort, &ret_rows->items);
     if (count < 0)
         return (int)count;
     ret_rows->count = (uint64_t)count;
@@ -108,30 +110,37 @@ static void add_range_cell(const struct report_table_options *options, struct ta
                              value, (uint64_t)range_stats_totals(options->stats)->wall_ns, text));
 }
 
-/* The row below the last one shown: the sums of the rest, or of all. */
+/* One cell of a sum, over rows from `first` on; empty where sums say nothing. */
+static void add_sum(const struct report_table_options *options, struct table *table,
+                    const struct range_cell *cell, const struct rows *rows, uint64_t first)
+{
+    uint64_t sum = 0;
+    if (!cell->adds_up) {
+        table_add(table, "");
+        return;
+    }
+    for (uint64_t row = first; row < rows->count; row++)
+        sum += range_stats_value(options->stats, rows->items[row], cell->column);
+    add_range_cell(options, table, cell->cell, sum);
+}
+
+/* The rows below the last one shown: the sums of the rest, and of all. */
 static void add_sums(const struct report_table_options *options, struct table *table,
                      const struct rows *rows, const bool *used)
 {
     char text[NUMBER_TEXT_SIZE + 16], count[NUMBER_TEXT_SIZE];
-    for (int whole = rows->shown == rows->count; whole < 2; whole++) {
-        if (whole)
-            table_add(table, "(sum)");
-        else {
-            snprintf(text, sizeof(text), "(%s more)",
-                     number_count(rows->count - rows->shown, count));
-            table_add(table, text);
-        }
+    if (rows->shown < rows->count) {
+        snprintf(text, sizeof(text), "(%s more)", number_count(rows->count - rows->shown, count));
+        table_add(table, text);
         for (size_t i = 0; i < RANGE_CELLS; i++) {
-            uint64_t sum = 0;
-            if (!used[i])
-                continue;
-            for (uint64_t row = whole ? 0 : rows->shown; row < rows->count; row++)
-                sum += range_stats_value(options->stats, rows->items[row], range_cells[i].column);
-            if (range_cells[i].adds_up)
-                add_range_cell(options, table, range_cells[i].cell, sum);
-            else
-                table_add(table, "");
+            if (used[i])
+                add_sum(options, table, &range_cells[i], rows, rows->shown);
         }
+    }
+    table_add(table, "(sum)");
+    for (size_t i = 0; i < RANGE_CELLS; i++) {
+        if (used[i])
+            add_sum(options, table, &range_cells[i], rows, 0);
     }
 }
 

@@ -143,11 +143,12 @@ uint64_t histogram_quantile(const struct histogram_pool *pool, const struct hist
     const uint32_t *table = block_at(pool, histogram->table);
     uint64_t seen = 0;
     unsigned bucket = 0;
-    for (; bucket < BLOCK_WORDS * BLOCK_WORDS; bucket++) {
+    while (bucket < BLOCK_WORDS * BLOCK_WORDS) {
         uint32_t page = table[bucket / BLOCK_WORDS];
         seen += page ? block_at(pool, page)[bucket % BLOCK_WORDS] : 0;
         if (seen >= rank)
             break;
+        bucket += page ? 1 : BLOCK_WORDS;
     }
     return value_of(bucket);
 }
