@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Hostile segments: the input is laid over a valid one, in pieces, and everything that a collector
+ * does with a segment is done twice. Checks what must hold of all that comes out.
+ *
+ * Input: pieces of {uint32 offset, uint16 length, bytes}; the first byte chooses whether the block
+ * states are all RELEASED, so that mutations of records are reached. */
+#include "drain.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { BLOCKS = 8, THREADS = 4, STRINGS_SIZE = 4096, BLOCKS_OFFSET = 16384 };
+
+#define SEGMENT_SIZE (BLOCKS_OFFSET + BLOCKS * ANNOT_BLOCK_SIZE)
+
+struct layout {
+    struct annot_segment page;
+    struct annot_thread threads[THREADS];
+    uint8_t strings[STRINGS_SIZE];
+    uint32_t states[BLOCKS], nexts[BLOCKS];
+};
+
+_Static_assert(sizeof(struct layout) <= BLOCKS_OFFSET, "the layout fits");
+
+static void fill_info(struct annot_segment_info *info)
+{
+    info->magic = ANNOT_SEGMENT_MAGIC;
+    info->major = ANNOT_WIRE_MAJOR;
+    info->total_size = SEGMENT_SIZE;
+    info->threads_offset = offsetof(struct layout, threads);
+    info->thread_count = THREADS;
+    info->strings_offset = offsetof(struct layout, strings);
+    info->strings_size = STRINGS_SIZE;
+    info->block_states_offset = offsetof(struct layout, states);
+    info->block_nexts_offset = offsetof(struct layout, nexts);
+    info->blocks_offset = BLOCKS_OFFSET;
+    info->block_count = BLOCKS;
+    info->pid = 1;
+}
+
+static void fill_block(struct annot_block *block, uint32_t index)
+{
+    struct annot_record *record = (void *)((uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE);
+    block->thread_serial = index / 3;
+    block->sequence = index % 3;
+    block->tid = 10;
+    for (int i = 0; i < 100; i++)
+        record[i] = (struct annot_record){.time = (uint64_t)i,
+                                          .kind = i % 2 ? ANNOT_REC_POP : ANNOT_REC_PUSH,
+                                          .granules = 1,
+                                          .name = i % 2 ? 0 : 1};
+    block->committed = 100 * sizeof(*record);
+}
+
+static void fill(uint8_t *bytes, bool released)
+{
+    struct layout *layout = (void *)bytes;
+    struct annot_string *string = (void *)(layout->strings + ANNOT_STRING_UNIT);
+    memset(bytes, 0, SEGMENT_SIZE);
+    fill_info(&layout->page.info);
+    *string = (struct annot_string){.ready = 1, .length = 5, .kind = ANNOT_STRING_NAME};
+    memcpy(string + 1, "hello", 5);
+    layout->page.shared.string_used = 48;
+    layout->page.shared.high_water = BLOCKS;
+    layout->page.shared.thread_high = THREADS;
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        layout->states[i] = released || i % 3 < 2 ? ANNOT_BLOCK_RELEASED : ANNOT_BLOCK_CLAIMED;
+        fill_block((void *)(bytes + BLOCKS_OFFSET + i * ANNOT_BLOCK_SIZE), i);
+    }
+}
+
+static void overlay(uint8_t *bytes, const uint8_t *data, size_t size)
+{
+    while (size > 6) {
+        uint32_t offset;
+        uint16_t length;
+        memcpy(&offset, data, 4);
+        memcpy(&length, data + 4, 2);
+        data += 6;
+        size -= 6;
+        size_t count = length < size ? length : size;
+        offset %= SEGMENT_SIZE;
+        if (count > SEGMENT_SIZE - offset)
+            count = SEGMENT_SIZE - offset;
+        memcpy(bytes + offset, data, count);
+        data += count;
+        size -= count;
+    }
+}
+
+struct seen {
+    const struct trace *trace;
+    int64_t last_ns[1024];
+    uint64_t count;
+};
+
+/* Batches are of known threads, in time order, and name known strings. */
+static int check_batch(void *context, const struct event_batch *batch)
+{
+    struct seen *seen = context;
+    if (batch->thread >= trace_thread_count(seen->trace) || batch->count > DECODE_EVENTS_MAX)
+        abort();
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct event *event = &batch->events[i];
+        if (event->kind == 0 || event->kind >= EVENT_KIND_COUNT || event->thread != batch->thread ||
+            event->name >= trace_string_count(seen->trace) ||
+            event->domain >= trace_string_count(seen->trace) ||
+            event->category >= trace_string_count(seen->trace))
+            abort();
+        int64_t *last = &seen->last_ns[batch->thread % 1024];
+        if (batch->thread < 1024 && event->time_ns < *last)
+            abort();
+        *last = event->time_ns;
+    }
+    seen->count += batch->count;
+    return 0;
+}
+
+static void run(struct segment *segment, struct clock_map *clock)
+{
+    struct seen seen = {0};
+    struct trace *trace = trace_create();
+    int64_t process = trace ? trace_process_add(trace) : -1;
+    struct drain *drain = process >= 0 ? drain_create(segment, trace, clock, 0) : NULL;
+    if (!drain)
+        abort();
+    seen.trace = trace;
+    drain->sink = check_batch;
+    drain->sink_context = &seen;
+    drain->decoder.recover = true;
+    for (int depth = DRAIN_RELEASED; depth <= DRAIN_DEAD; depth++) {
+        if (drain_visit(drain, (enum drain_depth)depth) < 0 || drain_publish(drain) != 0)
+            abort();
+        drain_free(drain);
+    }
+    if (drain_finish(drain) != 0 || seen.count > 3 * BLOCKS * DECODE_EVENTS_MAX)
+        abort();
+    drain_destroy(drain);
+    trace_destroy(trace);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t *bytes;
+    static struct clock_map clock;
+    struct segment segment = {0};
+    if (!bytes) {
+        bytes =
+            mmap(NULL, SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (bytes == MAP_FAILED || guard_install() != 0 || clock_map_init(&clock) != 0)
+            abort();
+    }
+    if (size < 1)
+        return 0;
+    fill(bytes, data[0] & 1);
+    overlay(bytes, data + 1, size - 1);
+    if (segment_attach(&segment, bytes, SEGMENT_SIZE) == 0)
+        run(&segment, &clock);
+    return 0;
+}
