@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Run every test of a build folder and close with one line of counts.
 
-    run.py BUILD [SUITE...]
+    run.py BUILD            all suites, then those of the variants below
+    run.py BUILD SUITE...   these suites, without variants
 
 Tests are meson's; each exits 0 (passed), 77 (skipped: the machine lacks something) or anything
 else (failed: its output is printed here). A program of many cases ends with a line like
@@ -18,7 +19,30 @@ import re
 import subprocess
 import sys
 
+# The same source built otherwise, inside BUILD: options of meson, and the suites worth the time.
+VARIANTS = {
+    "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
+             ["unit", "stress", "fuzz", "golden"]),
+    "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"], ["stress"]),
+    "clang": (["-Dwerror=true"], ["headers"]),
+}
+COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
+VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true",
+                   "--buildtype=debugoptimized"]
+
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
+
+
+def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
+    """Configure (once) and build a variant."""
+    folder = build / name
+    environment = dict(os.environ, **COMPILERS.get(name, {}))
+    options, _ = VARIANTS[name]
+    if not (folder / "build.ninja").exists():
+        subprocess.run(["meson", "setup", str(folder), *VARIANT_OPTIONS, *options],
+                       env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(folder), "--quiet"], check=True)
+    return folder
 
 
 def meson_test(build: pathlib.Path, suites: list[str]) -> list[dict]:
@@ -57,19 +81,28 @@ def case_counts(test: dict) -> collections.Counter:
 def main() -> int:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
+    build, suites = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    total = run(build, "", suites)
+    for name in VARIANTS if not suites else ():
+        total += run(build_variant(build, name), f"{name}: ", VARIANTS[name][1])
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped",
+          flush=True)
+    return 1 if total["failed"] or not total["passed"] else 0
+
+
+def run(build: pathlib.Path, label: str, suites: list[str]) -> collections.Counter:
+    """Run suites of one build folder and tell what did not pass."""
     total: collections.Counter = collections.Counter()
-    for test in meson_test(pathlib.Path(sys.argv[1]), sys.argv[2:]):
+    for test in meson_test(build, suites):
         counts = case_counts(test)
         total += counts
         if counts["skipped"]:
             reasons = [line.strip() for line in output_lines(test) if "skipped:" in line.lower()]
             for text in reasons or ["skipped: no reason given"]:
-                print(f"{test['name']}: {text}")
+                print(f"{label}{test['name']}: {text}")
         if counts["failed"]:
-            print(f"{test['name']}: {counts['failed']} failed ({test['result']})")
-    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped",
-          flush=True)
-    return 1 if total["failed"] or not total["passed"] else 0
+            print(f"{label}{test['name']}: {counts['failed']} failed ({test['result']})")
+    return total
 
 
 if __name__ == "__main__":
