@@ -172,8 +172,8 @@ class Events:
 
 
 PROCESS = ('uint ordinal int pid int ppid int ns_pid uint pid_ns uint identity int parent '
-           'uint forked int start int end int fork uint how int value uint uid str name str comm str cmdline '
-           'uint runtime list lost list misuse uint peak uint events')
+           'uint forked int start int end int fork uint how int value uint uid str name '
+           'str comm str cmdline uint runtime list lost list misuse uint peak uint events')
 THREAD = ('uint ordinal uint process uint serial int tid str name str comm int first int last '
           'uint events list lost')
 
