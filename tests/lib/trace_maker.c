@@ -172,6 +172,11 @@ void maker_finish(struct maker *maker, int64_t time)
     session->command = maker_string(maker, "python pipeline.py --workers 2");
     session->annot_version = maker_string(maker, "0.1.0");
     session->clock = maker_string(maker, "tsc");
+    session->revision++;
+    for (uint32_t i = 0; i < trace_process_count(maker->trace); i++)
+        trace_process(maker->trace, i)->revision++;
+    for (uint32_t i = 0; i < trace_thread_count(maker->trace); i++)
+        trace_thread(maker->trace, i)->revision++;
 }
 
 int maker_next(void *context, struct event_batch *ret_batch)
@@ -190,4 +195,10 @@ int maker_next(void *context, struct event_batch *ret_batch)
     *ret_batch = (struct event_batch){
         .thread = first->thread, .count = (uint32_t)(end - begin), .events = first};
     return 1;
+}
+
+void maker_forget(struct maker *maker)
+{
+    maker->events.count = 0;
+    maker->next = 0;
 }

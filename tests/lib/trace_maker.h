@@ -50,4 +50,7 @@ void maker_finish(struct maker *maker, int64_t time);
  * Then from the start again. */
 int maker_next(void *context, struct event_batch *ret_batch);
 
+/* Drops the events so far, so that a long recording can be written as it is made. */
+void maker_forget(struct maker *maker);
+
 #endif

@@ -39,6 +39,8 @@ struct made_thread {
 
 struct made {
     struct maker *maker;
+    struct store_writer *writer;
+    int error; /* of the writer */
     uint64_t random;
     struct made_thread threads[PROCESSES * THREADS];
     struct tally pushed[NAMES][NAMES + 1]; /* by name and parent; NAMES = none */
@@ -127,6 +129,15 @@ static void step(struct made *made, unsigned thread)
     }
 }
 
+/* Writes the events made so far. */
+static void drain(struct made *made)
+{
+    struct event_batch batch;
+    while (!made->error && maker_next(made->maker, &batch) > 0)
+        made->error = store_writer_add(made->writer, &batch);
+    maker_forget(made->maker);
+}
+
 static void make_random(struct made *made, uint64_t count)
 {
     made->random = 88172645463325252u;
@@ -142,6 +153,7 @@ static void make_random(struct made *made, uint64_t count)
         unsigned thread = draw(made, PROCESSES * THREADS);
         for (int i = 0; i < 200 && made->left > 0; i++)
             step(made, thread);
+        drain(made);
     }
     int64_t last = 0;
     for (unsigned i = 0; i < PROCESSES * THREADS; i++) {
@@ -188,22 +200,6 @@ static void print_made(const struct made *made)
            (long long)made->counters.sum_ns);
 }
 
-static int save(struct maker *maker, const char *path)
-{
-    struct store_writer *writer;
-    struct store_writer_options options = {.overwrite = true};
-    struct event_batch batch;
-    int error = store_writer_create(path, maker_trace(maker), &options, &writer);
-    if (error)
-        return error;
-    while (!error && maker_next(maker, &batch) > 0)
-        error = store_writer_add(writer, &batch);
-    if (!error)
-        return store_writer_close(writer);
-    store_writer_abandon(writer);
-    return error;
-}
-
 int main(int argc, char **argv)
 {
     static struct made made;
@@ -213,13 +209,17 @@ int main(int argc, char **argv)
         return 2;
     }
     made.maker = random ? maker_create() : sample_trace_create();
-    if (random) {
+    struct store_writer_options options = {.overwrite = true};
+    made.error = store_writer_create(argv[2], maker_trace(made.maker), &options, &made.writer);
+    if (!made.error && random)
         make_random(&made, strtoull(argv[3], NULL, 10));
+    drain(&made);
+    if (!made.error)
+        made.error = store_writer_close(made.writer);
+    if (made.error)
+        fprintf(stderr, "%s: %s\n", argv[2], strerror(-made.error));
+    else if (random)
         print_made(&made);
-    }
-    int error = save(made.maker, argv[2]);
-    if (error)
-        fprintf(stderr, "%s: %s\n", argv[2], strerror(-error));
     maker_destroy(made.maker);
-    return error ? 1 : 0;
+    return made.error ? 1 : 0;
 }
