@@ -183,20 +183,19 @@ static uint32_t name_of(struct names *names, const struct parts *parts, int *err
     return keep(names_by_id(names, parts->record.name), error);
 }
 
-/* Fills an event of a known kind. 1, 0 for kinds without meaning here, or -errno. */
+static const uint8_t event_kinds[256] = {
+    [ANNOT_REC_PUSH] = EVENT_PUSH,         [ANNOT_REC_POP] = EVENT_POP,
+    [ANNOT_REC_RANGE_START] = EVENT_START, [ANNOT_REC_RANGE_END] = EVENT_END,
+    [ANNOT_REC_MARK] = EVENT_MARK,         [ANNOT_REC_COUNTER] = EVENT_COUNTER,
+};
+
+/* Fills an event of a known kind. 1 or -errno. */
 static int fill_event(struct decoder *decoder, struct decode_thread *thread,
                       const struct parts *parts, struct event *event)
 {
-    static const uint8_t kinds[] = {
-        [ANNOT_REC_PUSH] = EVENT_PUSH,         [ANNOT_REC_POP] = EVENT_POP,
-        [ANNOT_REC_RANGE_START] = EVENT_START, [ANNOT_REC_RANGE_END] = EVENT_END,
-        [ANNOT_REC_MARK] = EVENT_MARK,         [ANNOT_REC_COUNTER] = EVENT_COUNTER,
-    };
     uint8_t kind = parts->record.kind;
     int error = 0;
-    if (kind >= sizeof(kinds) || kinds[kind] == 0)
-        return 0;
-    *event = (struct event){.kind = kinds[kind], .thread = thread->ordinal};
+    *event = (struct event){.kind = event_kinds[kind], .thread = thread->ordinal};
     event->level = ANNOT_RECORD_LEVEL(parts->record.level);
     event->time_ns = event_time(decoder, thread, parts->record.time);
     if (kind == ANNOT_REC_POP) {
@@ -226,6 +225,8 @@ static int decode_record(struct decoder *decoder, struct decode_thread *thread,
     uint32_t length = parts.record.granules * (uint32_t)ANNOT_GRANULE;
     if (length == 0 || length > room)
         return -EBADMSG;
+    if (event_kinds[parts.record.kind] == 0)
+        return 0; /* of a later minor version: what it means, and its flags, are not known here */
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
     return fill_event(decoder, thread, &parts, event);

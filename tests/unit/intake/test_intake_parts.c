@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The small parts: clock, guard, directory, session file, watching a process. */
+#include "clock_map.h"
+#include "guard.h"
+#include "intake_directory.h"
+#include "proc_info.h"
+#include "process_watch.h"
+#include "session_file.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+TEST(clock_is_right_between_its_anchors)
+{
+    struct clock_map map;
+    CHECK_INT(clock_map_init(&map), 0);
+    for (int i = 0; i < 200; i++) {
+        struct clock_anchor now = clock_anchor_now();
+        usleep(500);
+        CHECK_INT(clock_map_advance(&map), 0);
+        int64_t off = clock_map_ns(&map, now.raw) - now.ns;
+        CHECK(off > -20000 && off < 20000); /* a busy machine: an anchor may be interrupted */
+    }
+    clock_map_fini(&map);
+}
+
+TEST(clock_rises_across_anchors)
+{
+    struct clock_map map = {0};
+    int64_t last = 0;
+    map.ns_per_tick = 1;
+    for (uint64_t i = 0; i < 100; i++)
+        CHECK_INT(vec_push(&map.anchors,
+                           ((struct clock_anchor){1000 * i + 7 * (i % 3), (int64_t)(400 * i + 1)})),
+                  0);
+    for (uint64_t raw = 0; raw < 99000; raw += 3) {
+        int64_t ns = clock_map_ns(&map, raw);
+        CHECK(ns >= last);
+        last = ns;
+    }
+    clock_map_fini(&map);
+}
+
+TEST(unbelievable_anchors_are_refused)
+{
+    struct clock_map map;
+    CHECK_INT(clock_map_init(&map), 0);
+    struct clock_anchor now = clock_anchor_now();
+    usleep(2000);
+    CHECK_INT(clock_map_advance(&map), 0);
+    CHECK_INT(clock_map_offer(&map, (struct clock_anchor){now.raw, now.ns + 50000000}), -EBADMSG);
+    CHECK_INT(clock_map_offer(&map, (struct clock_anchor){UINT64_MAX, now.ns}), -EBADMSG);
+    CHECK_INT(clock_map_offer(&map, (struct clock_anchor){now.raw, -1}), -EBADMSG);
+    CHECK_INT(clock_map_offer(&map, now), 0);
+    clock_map_fini(&map);
+}
+
+TEST(guard_survives_a_file_that_shrinks)
+{
+    char path[300], byte = 1;
+    snprintf(path, sizeof(path), "%s/file", test_directory());
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    CHECK(fd >= 0 && ftruncate(fd, 8192) == 0);
+    char *bytes = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct guard_range range = {bytes, 8192};
+    CHECK_INT(guard_install(), 0);
+    CHECK_INT(guard_copy(&range, &byte, bytes + 4096, 1), 0);
+    CHECK_INT(ftruncate(fd, 4096), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(guard_copy(&range, &byte, bytes + 4096, 1), -EFAULT);
+    CHECK_INT(guard_copy(&range, &byte, bytes, 1), 0);
+    munmap(bytes, 8192);
+    close(fd);
+}
+
+/* The default, which ends the process, is for whoever is not guarded. */
+TEST(sigbus_of_others_is_not_swallowed)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/file", test_directory());
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
+    volatile char *bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK_INT(guard_install(), 0);
+    CHECK_INT(ftruncate(fd, 0), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(bytes[0]);
+    int status = 0;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    close(fd);
+}
+
+TEST(directory_of_wrong_mode_or_kind_is_refused)
+{
+    struct directory directory;
+    char path[300], link_path[310];
+    snprintf(path, sizeof(path), "%s/open", test_directory());
+    snprintf(link_path, sizeof(link_path), "%s/link", test_directory());
+    CHECK_INT(mkdir(path, 0755), 0);
+    CHECK_INT(directory_open(path, &directory), -EACCES);
+    CHECK_INT(chmod(path, 0700), 0);
+    CHECK_INT(symlink(path, link_path), 0);
+    CHECK(directory_open(link_path, &directory) < 0);
+    CHECK_INT(directory_open(path, &directory), 0);
+    CHECK_INT(directory_wake(&directory, true), 1);
+    CHECK_INT(directory_wake(&directory, true), 2);
+    CHECK_INT(directory_wake(&directory, false), 3);
+    CHECK_INT(directory_remove_unused(&directory), 1);
+    CHECK_INT(access(path, F_OK), 0); /* it was there before */
+    directory_close(&directory);
+}
+
+TEST(wake_page_that_is_mapped_stays)
+{
+    struct directory directory;
+    char path[300], wake_path[310];
+    snprintf(path, sizeof(path), "%s/made", test_directory());
+    snprintf(wake_path, sizeof(wake_path), "%s/wake", path);
+    CHECK_INT(directory_open(path, &directory), 0);
+    CHECK(directory_wake(&directory, true) > 0);
+    struct stat status;
+    CHECK_INT(stat(wake_path, &status), 0);
+    CHECK(status.st_blocks > 0); /* no hole */
+    int fd = open(wake_path, O_RDONLY);
+    void *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    CHECK_INT(directory_remove_unused(&directory), 0);
+    munmap(page, 4096);
+    CHECK_INT(directory_remove_unused(&directory), 1);
+    CHECK(access(path, F_OK) != 0);
+    directory_close(&directory);
+}
+
+TEST(session_is_stale_when_its_collector_is_dead)
+{
+    struct directory directory;
+    struct session_file file, taken;
+    struct annot_session read;
+    static struct annot_session session = {
+        .magic = ANNOT_SESSION_MAGIC, .major = ANNOT_WIRE_MAJOR, .id = 0x1234};
+    CHECK_INT(directory_open(test_directory(), &directory), 0);
+    CHECK_INT(session_file_create(&directory, &session, &file), 0);
+    CHECK_INT(session_file_take(&directory, file.name, &taken, &read), -EWOULDBLOCK);
+    CHECK_INT(session_count_live(&directory, 0), 1);
+    CHECK_INT(session_count_live(&directory, 0x1234), 0);
+    close(file.fd);
+    CHECK_INT(session_count_live(&directory, 0), 0);
+    CHECK_INT(session_file_take(&directory, file.name, &taken, &read), 0);
+    CHECK_INT(read.id, 0x1234);
+    session_file_remove(&directory, &taken);
+    CHECK_INT(session_file_take(&directory, file.name, &taken, &read), -ENOENT);
+    directory_close(&directory);
+}
+
+static void check_end(int wanted)
+{
+    struct process_watch watch;
+    struct proc_stat stat;
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(99);
+    }
+    CHECK_INT(proc_stat(pid, &stat), 0);
+    struct annot_segment_info info = {
+        .pid = pid, .pid_ns = proc_pid_namespace(0), .start_time_ticks = stat.start_ticks};
+    process_watch_open(&watch, &info);
+    CHECK(!process_watch_poll(&watch));
+    CHECK_INT(process_watch_status(&watch, &status), 0);
+    kill(pid, wanted);
+    while (!process_watch_poll(&watch))
+        usleep(1000);
+    CHECK_INT(process_watch_status(&watch, &status), 1);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == wanted);
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
+    info.start_time_ticks++;
+    process_watch_close(&watch);
+    process_watch_open(&watch, &info); /* the pid of somebody else, or of nobody */
+    CHECK(process_watch_poll(&watch));
+    process_watch_close(&watch);
+}
+
+TEST(end_of_a_process_is_seen_with_its_signal)
+{
+    check_end(SIGKILL);
+    check_end(SIGTERM);
+}
+
+TEST(address_of_random_bytes_tells_execs_apart)
+{
+    CHECK(proc_at_random(getpid()) != 0);
+    CHECK_INT(proc_at_random(getpid()), proc_at_random(getpid()));
+    CHECK_INT(proc_find(proc_pid_namespace(0), getpid()), getpid());
+    CHECK(proc_thread_exists(getpid(), getpid()));
+    CHECK(!proc_thread_exists(getpid(), 1 << 30));
+}
