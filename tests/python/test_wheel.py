@@ -10,6 +10,7 @@ import venv
 import zipfile
 
 import harness
+import pyannot
 from harness import HERE, RecordingTest
 
 ROOT = HERE.parent.parent
@@ -75,7 +76,8 @@ class Wheel(RecordingTest):
             self.assertEqual(file.read(4), b"\x7fELF")
         version = self.call(scripts / "annot", "--version")
         self.assertEqual(version.returncode, 0, version.stderr)
-        self.assertIn("0.1.0", version.stdout)
+        self.assertIn(pyannot.__version__, version.stdout)
+        self.assertIn(f"-{pyannot.__version__}-", wheel.name)
 
         output = self.folder / "wheel.annot"
         record = [scripts / "annot", "record", "-o", output, "--", scripts / "python"]
