@@ -246,6 +246,7 @@ class OnAndOff(RecordingTest):
         @annotate("decorated off")
         def decorated_off():
             wait(True)
+            push("stays open")
 
         @annotate("decorated on")
         def decorated_on():
@@ -257,6 +258,9 @@ class OnAndOff(RecordingTest):
                 decorated_off()
                 with shared:
                     mark("on")
+            with annotate("inside"):  # leaving three that were entered off closed nothing
+                pass
+            pop()
             with annotate("whole"):
                 mark("in whole")
             mark("outside")
@@ -273,7 +277,9 @@ class OnAndOff(RecordingTest):
         self.assertEqual(
             collections.Counter(recording.parents()),
             {
-                ("shared", None): 1,
+                ("stays open", None): 1,
+                ("shared", "stays open"): 1,
+                ("inside", "stays open"): 1,
                 ("whole", None): 1,
                 ("on to off", None): 1,
                 ("shared", "on to off"): 1,
