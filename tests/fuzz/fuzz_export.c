@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Any sequence of events into both formats: each is whole, and has every range, mark and counter
+ * value that model/slices tells of, with as many ends as begins.
+ *
+ * 7 bytes are an event: kind, thread, name, time step (signed: threads go back in time as well),
+ * depth or id, value, attributes. Names, threads and causes of loss may be unknown ones. */
+#include "export.h"
+#include "perfetto_text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 5, NAMES = 8, EVENT_BYTES = 7, EVENTS_MAX = 400 };
+
+struct input {
+    const uint8_t *at, *end;
+    int64_t times[THREADS + 1];
+    struct event event;
+};
+
+struct counts {
+    uint64_t pushed, started, marks, counters, lost;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static struct trace *make_trace(void)
+{
+    struct trace *trace = trace_create();
+    assert(trace);
+    for (uint32_t i = 0; i < NAMES; i++) {
+        char name[2] = {(char)(i ? 'a' + i : '"'), '\0'};
+        assert(trace_string_add(trace, name, 1) > 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        if (i % 2 == 0)
+            trace_process(trace, (uint32_t)trace_process_add(trace))->pid = 70 + (int32_t)i / 4;
+        trace_thread(trace, (uint32_t)trace_thread_add(trace, i / 2))->tid = 70 + (int32_t)i / 2;
+    }
+    trace_session(trace)->begin_ns = 1000000;
+    return trace;
+}
+
+static int next_event(void *context, struct event_batch *ret_batch)
+{
+    struct input *in = context;
+    if (in->end - in->at < EVENT_BYTES)
+        return 0;
+    const uint8_t *bytes = in->at;
+    struct event event = {.kind = bytes[0] % (EVENT_KIND_COUNT + 1)};
+    event.thread = bytes[1] % THREADS;
+    event.name = bytes[2] % (NAMES + 3);
+    event.time_ns = in->times[event.thread] += (int8_t)bytes[3] < -100 ? -5 : bytes[3];
+    event.time_ns += 2000000;
+    event.id = bytes[4] % 16;
+    event.value_kind = bytes[5] % 8; /* the last two are none */
+    event.value.uint64 = bytes[5] * UINT64_C(0x8101010101010101);
+    event.has_color = bytes[6] & 1;
+    event.domain = bytes[6] >> 1 & 3;
+    event.category = bytes[6] >> 3 & 3;
+    event.level = bytes[6] >> 5;
+    event.end_ns = event.time_ns + bytes[6];
+    if (event.kind == EVENT_COUNTER)
+        event.value_kind = VALUE_INT64 + bytes[5] % 4;
+    in->event = event;
+    in->at += EVENT_BYTES;
+    *ret_batch = (struct event_batch){.thread = event.thread, .count = 1, .events = &in->event};
+    return 1;
+}
+
+static struct input input_of(const uint8_t *bytes, size_t size)
+{
+    size_t most = (size_t)EVENT_BYTES * EVENTS_MAX;
+    return (struct input){.at = bytes, .end = bytes + (size < most ? size : most)};
+}
+
+static int on_pushed(void *context, const struct slice *slice)
+{
+    (void)slice;
+    ((struct counts *)context)->pushed++;
+    return 0;
+}
+
+static int on_started(void *context, const struct slice *slice)
+{
+    (void)slice;
+    ((struct counts *)context)->started++;
+    return 0;
+}
+
+static int on_mark(void *context, const struct event *event)
+{
+    (void)event;
+    ((struct counts *)context)->marks++;
+    return 0;
+}
+
+static int on_counter(void *context, const struct event *event)
+{
+    bool number =
+        event->value_kind != VALUE_DOUBLE || event->value.float64 - event->value.float64 == 0;
+    ((struct counts *)context)->counters += number ? 1 : 1u << 16;
+    return 0;
+}
+
+static int on_lost(void *context, const struct event *event)
+{
+    (void)event;
+    ((struct counts *)context)->lost++;
+    return 0;
+}
+
+static struct counts count_slices(const struct trace *trace, struct input in)
+{
+    struct counts counts = {0};
+    const struct slice_sink sink = {.pushed = on_pushed,
+                                    .started = on_started,
+                                    .mark = on_mark,
+                                    .counter = on_counter,
+                                    .lost = on_lost,
+                                    .context = &counts};
+    struct slices *slices = slices_create(trace, &sink);
+    struct event_batch batch;
+    while (next_event(&in, &batch) > 0)
+        assert(slices_feed(slices, &batch) == 0);
+    assert(slices_finish(slices) == 0);
+    slices_destroy(slices);
+    return counts;
+}
+
+static uint64_t count_of(const char *text, const char *part)
+{
+    uint64_t count = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+static struct out_stream *run_export(const char *format, const struct trace *trace, struct input in)
+{
+    struct out_stream *out = out_stream_memory();
+    struct batch_reader reader = {next_event, &in};
+    assert(out && export_run(exporter_by_name(format), trace, &reader, out) == 0);
+    return out;
+}
+
+static void check_perfetto(const struct trace *trace, struct input in, const struct counts *counts)
+{
+    struct out_stream *out = run_export("perfetto", trace, in);
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = perfetto_text(bytes, size);
+    uint64_t ranges = counts->pushed + counts->started + counts->lost + 1; /* "annot" */
+    assert(!strchr(text, '!'));
+    assert(count_of(text, "track_event {type 1") == ranges);
+    assert(count_of(text, "track_event {type 2") == ranges);
+    assert(count_of(text, "track_event {type 3") == counts->marks);
+    assert(count_of(text, "track_event {type 4") ==
+           (counts->counters & 0xffff) + (counts->counters >> 16));
+    free(text);
+    out_stream_abandon(out);
+}
+
+/* Braces and brackets outside strings match, and nothing follows. */
+static void check_json_shape(const char *text)
+{
+    int depth = 0;
+    bool string = false;
+    for (const char *at = text; *at; at++) {
+        if (string && *at == '\\')
+            at++;
+        else if (*at == '"')
+            string = !string;
+        else if (!string && (*at == '{' || *at == '['))
+            depth++;
+        else if (!string && (*at == '}' || *at == ']'))
+            depth--;
+        assert(depth > 0 || strcmp(at, "}\n") == 0 || strcmp(at, "\n") == 0);
+    }
+    assert(depth == 0 && !string);
+}
+
+static void check_chrome(const struct trace *trace, struct input in, const struct counts *counts)
+{
+    struct out_stream *out = run_export("chrome", trace, in);
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = strndup((const char *)bytes, size);
+    assert(strlen(text) == size);
+    check_json_shape(text);
+    assert(count_of(text, "{\"ph\":\"b\"") == counts->started);
+    assert(count_of(text, "{\"ph\":\"e\"") == counts->started);
+    assert(count_of(text, "{\"ph\":\"C\"") == (counts->counters & 0xffff));
+    assert(count_of(text, "{\"ph\":\"X\"") + count_of(text, "{\"ph\":\"i\"") ==
+           counts->pushed + counts->lost + counts->marks);
+    assert(!strstr(text, ",,") && !strstr(text, "nan") && !strstr(text, "inf"));
+    free(text);
+    out_stream_abandon(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct trace *trace = make_trace();
+    struct input in = input_of(bytes, size);
+    struct counts counts = count_slices(trace, in);
+    check_perfetto(trace, in, &counts);
+    check_chrome(trace, in, &counts);
+    trace_destroy(trace);
+    return 0;
+}
