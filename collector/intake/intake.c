@@ -155,16 +155,20 @@ void intake_note_exit(struct intake *intake, int pid, int wait_status)
 
 /* ---- Steps ---- */
 
+/* All that is ready: at the end there is no other look. */
 static void take_epoll_events(struct intake *intake)
 {
     struct epoll_event events[EVENTS_PER_WAIT];
-    int count = epoll_wait(intake->epoll_fd, events, EVENTS_PER_WAIT, 0);
-    for (int i = 0; i < count; i++) {
-        struct process *process = events[i].data.ptr;
-        if (!process)
-            continue;
-        process->watch.ended = true;
-        epoll_ctl(intake->epoll_fd, EPOLL_CTL_DEL, process->watch.pidfd, NULL);
+    int count = EVENTS_PER_WAIT;
+    while (count == EVENTS_PER_WAIT) {
+        count = epoll_wait(intake->epoll_fd, events, EVENTS_PER_WAIT, 0);
+        for (int i = 0; i < count; i++) {
+            struct process *process = events[i].data.ptr;
+            if (!process)
+                continue;
+            process->watch.ended = true;
+            epoll_ctl(intake->epoll_fd, EPOLL_CTL_DEL, process->watch.pidfd, NULL);
+        }
     }
 }
 

@@ -22,7 +22,7 @@
 
 enum {
     CREATE_ATTEMPTS = 4, /* names, where one is taken */
-    JOIN_ATTEMPTS = 32,  /* waits for makers that were stopped in the middle, 11 ms each */
+    JOIN_ATTEMPTS = 512, /* waits for makers that were stopped in the middle, 11 ms each */
     WAIT_ROUNDS = 10,
     WAIT_NS = 50 * 1000,
     WAIT_MAX_NS = 2000 * 1000,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* emit_crowd PROCESSES THREADS PAIRS PER_SECOND: many threads in each of many processes at once.
  *
- * All threads of all processes exist at the same time (a barrier in shared memory); each emits its
- * pairs in bursts, spread so that together they make PER_SECOND records a second. Prints how many
- * records were emitted and the largest memory of one process. */
+ * All threads of all processes exist at the same time (a barrier in shared memory); then each emits
+ * its pairs in bursts, spread so that together they make PER_SECOND records a second. Prints how
+ * many records were emitted and the largest memory of one process. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,32 +19,33 @@
 enum { BURST = 20 };
 
 struct common {
-    uint64_t records, arrived;
+    pthread_barrier_t barrier;
+    uint64_t records, threads;
     uint64_t peak_kib;
-    uint64_t failed;
     int64_t begin;
 };
 static struct common *common;
 static uint64_t process_count, thread_count, pair_count, per_second;
 
-static void wait_for_all(void)
+/* Until all threads of all processes are there; the first one out names the time. */
+static int64_t begin_together(void)
 {
-    uint64_t all = process_count * thread_count;
-    if (__atomic_add_fetch(&common->arrived, 1, __ATOMIC_ACQ_REL) == all)
-        __atomic_store_n(&common->begin, emit_now(), __ATOMIC_RELEASE);
-    while (__atomic_load_n(&common->begin, __ATOMIC_ACQUIRE) == 0 &&
-           __atomic_load_n(&common->failed, __ATOMIC_ACQUIRE) == 0)
-        emit_sleep_ms(200);
+    int64_t none = 0, now;
+    pthread_barrier_wait(&common->barrier);
+    now = emit_now();
+    __atomic_compare_exchange_n(&common->begin, &none, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    __atomic_fetch_add(&common->threads, 1, __ATOMIC_RELAXED);
+    return none ? none : now;
 }
 
 static void *emit(void *argument)
 {
     uint64_t number = (uintptr_t)argument;
-    wait_for_all();
+    int64_t begin = begin_together();
     /* A round is one burst of every thread. */
     uint64_t all = process_count * thread_count;
     int64_t round_ns = (int64_t)(all * BURST * 2 * 1000000000 / per_second);
-    int64_t start = common->begin + 500000000 + (int64_t)(number * (uint64_t)round_ns / all);
+    int64_t start = begin + 500000000 + (int64_t)(number * (uint64_t)round_ns / all);
     uint64_t records = 0;
     for (uint64_t i = 0; i < pair_count; i++) {
         if (i % BURST == 0)
@@ -64,10 +66,8 @@ static int run_process(uint64_t index)
     pthread_attr_setstacksize(&attributes, 64 << 10);
     for (uint64_t i = 0; i < thread_count; i++) {
         void *number = (void *)(uintptr_t)(index * thread_count + i);
-        if (pthread_create(&threads[i], &attributes, emit, number) != 0) {
-            __atomic_store_n(&common->failed, 1, __ATOMIC_RELEASE);
+        if (pthread_create(&threads[i], &attributes, emit, number) != 0)
             return 1;
-        }
     }
     for (uint64_t i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);
@@ -80,6 +80,17 @@ static int run_process(uint64_t index)
     return 0;
 }
 
+static int make_common(void)
+{
+    pthread_barrierattr_t shared;
+    common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    return common == MAP_FAILED ? -1
+                                : pthread_barrier_init(&common->barrier, &shared,
+                                                       (unsigned)(process_count * thread_count));
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 5)
@@ -88,18 +99,21 @@ int main(int argc, char **argv)
     thread_count = strtoull(argv[2], NULL, 10);
     pair_count = strtoull(argv[3], NULL, 10);
     per_second = strtoull(argv[4], NULL, 10);
-    common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t *children = calloc(process_count, sizeof(*children));
+    if (!children || make_common() != 0)
+        return 1;
     for (uint64_t i = 0; i < process_count; i++) {
-        pid_t pid = fork();
-        if (pid == 0)
+        children[i] = fork();
+        if (children[i] == 0)
             _exit(run_process(i));
-        if (pid < 0)
-            __atomic_store_n(&common->failed, 1, __ATOMIC_RELEASE);
     }
     int status, failed = 0;
-    while (wait(&status) > 0)
-        failed |= status;
+    while (wait(&status) > 0) {
+        for (uint64_t i = 0; status != 0 && !failed && i < process_count; i++)
+            kill(children[i], SIGKILL); /* the barrier will never open */
+        failed |= status != 0;
+    }
     printf("{\"records\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"peak_kib\":%" PRIu64 "}\n",
-           common->records, common->arrived, common->peak_kib);
-    return failed || common->failed;
+           common->records, common->threads, common->peak_kib);
+    return failed;
 }

@@ -71,7 +71,7 @@ class Result:
 
     def __init__(self, command, process, out, err):
         self.command, self.status, self.out, self.err = command, process.returncode, out, err
-        self.peak_kib = 0
+        self.peak_kib = self.own_kib = 0
         self.path = None
 
     @property
@@ -98,21 +98,24 @@ class Result:
 
 
 class Peak(threading.Thread):
-    """Watches the largest resident memory of one process, while it lives."""
+    """Watches the largest resident memory of one process, while it lives: all, and its own without
+    shared mappings and files."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
-        self.path, self.kib, self.stop = f"/proc/{pid}/status", 0, threading.Event()
+        self.path, self.stop = f"/proc/{pid}/status", threading.Event()
+        self.kib = self.own_kib = 0
         self.start()
 
     def run(self):
         while not self.stop.wait(0.02):
             try:
                 with open(self.path, encoding="ascii", errors="replace") as file:
-                    match = re.search(r"VmHWM:\s+(\d+) kB", file.read())
+                    found = dict(re.findall(r"(VmHWM|RssAnon):\s+(\d+) kB", file.read()))
             except OSError:
                 return
-            self.kib = max(self.kib, int(match.group(1))) if match else self.kib
+            self.kib = max(self.kib, int(found.get("VmHWM", 0)))
+            self.own_kib = max(self.own_kib, int(found.get("RssAnon", 0)))
 
 
 class Home:
@@ -149,7 +152,7 @@ class Home:
         finally:
             peak.stop.set()
         result = Result(command, process, out, err)
-        result.peak_kib = peak.kib
+        result.peak_kib, result.own_kib = peak.kib, peak.own_kib
         return result
 
     def annot(self, *arguments, **options):
