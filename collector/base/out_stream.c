@@ -20,7 +20,10 @@ enum {
     RESERVE_MAX = 64 * 1024,
     BUFFER_SIZE = 256 * 1024,
     GZIP_SIZE = 256 * 1024,
-    GZIP_LEVEL = 1, /* measured on exports: level 6 costs six times as much for 20 % less */
+    /* Measured on Chrome JSON of ranges of random length, by the deflate alone: level 1 2.9 M
+     * slices/s of 15.7 bytes; 5 1.3 M of 13.5; 5 with Z_FILTERED, which wants longer matches among
+     * the noise of digits, 1.4 M of 12.7; 6 with it 1.0 M of 12.6. */
+    GZIP_LEVEL = 5,
     GZIP_WINDOW = 15 + 16,
     GZIP_MEMORY = 9,
 };
@@ -171,7 +174,7 @@ static int start_gzip(struct out_stream *out, int level)
     if (!out->z_buffer)
         return -ENOMEM;
     if (deflateInit2(&out->z, level ? level : GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
-                     Z_DEFAULT_STRATEGY) != Z_OK)
+                     Z_FILTERED) != Z_OK)
         return -ENOMEM;
     out->gzip = true;
     return 0;
