@@ -23,7 +23,7 @@ uint8_t *json_put_uint(uint8_t *at, uint64_t value)
     }
     if (value >= 10) {
         begin -= 2;
-        memcpy(text + begin, digit_pairs + 2 * value, 2);
+        memcpy(text + begin, digit_pairs + 2ul * value, 2);
     } else {
         text[--begin] = (uint8_t)('0' + value);
     }
@@ -52,7 +52,7 @@ uint8_t *json_put_micros(uint8_t *at, int64_t time_ns)
     at = json_put_uint(at, micros);
     *at++ = '.';
     *at++ = (uint8_t)('0' + rest / 100);
-    return mempcpy(at, digit_pairs + 2 * (rest % 100), 2);
+    return mempcpy(at, digit_pairs + 2ul * (rest % 100), 2);
 }
 
 uint8_t *json_put_double(uint8_t *at, double value)

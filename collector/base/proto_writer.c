@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TAG_AND_VARINT = 2 * PROTO_VARINT_MAX }; /* bytes */
+
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 void proto_reset(struct proto_writer *writer)
@@ -80,7 +82,7 @@ void proto_end(struct proto_writer *writer)
 
 void proto_uint(struct proto_writer *writer, uint32_t field, uint64_t value)
 {
-    if (!make_room(writer, 2 * PROTO_VARINT_MAX))
+    if (!make_room(writer, TAG_AND_VARINT))
         return;
     put_tag(writer, field, WIRE_VARINT);
     put_varint(writer, value);
@@ -102,7 +104,7 @@ void proto_double(struct proto_writer *writer, uint32_t field, double value)
 
 void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t size)
 {
-    if (!make_room(writer, 2 * PROTO_VARINT_MAX))
+    if (!make_room(writer, TAG_AND_VARINT))
         return;
     put_tag(writer, field, WIRE_BYTES);
     put_varint(writer, size);

@@ -82,7 +82,7 @@ static void describe_process(struct state *s, uint32_t process)
         length = export_process_note(&s->ids, trace, process, i, note);
         if (!length)
             break;
-        used += (size_t)sprintf(notes + used, "%s%s", i ? ", " : "", note);
+        used += (size_t)snprintf(notes + used, sizeof(notes) - used, "%s%s", i ? ", " : "", note);
     }
     fact = text_fact("labels", notes);
     if (used)
@@ -100,7 +100,7 @@ static void describe_thread(struct state *s, uint32_t thread, uint32_t tid, cons
 {
     char label[EXPORT_LABEL_SIZE + 8];
     size_t length = export_thread_label(&s->ids, s->writer.trace, thread, label);
-    strcpy(label + length, suffix);
+    snprintf(label + length, sizeof(label) - length, "%s", suffix);
     struct fact fact = text_fact("name", label);
     put_metadata(s, "thread_name", pid_of(s, thread), tid, &fact);
     fact = count_fact("sort_index", 2ull * s->ids.thread_rank[thread] + (suffix[0] ? 1 : 0));

@@ -11,7 +11,7 @@ static void raise_end(struct lanes *lanes, uint32_t lane, int64_t end_ns)
     uint32_t at = lanes->capacity + lane;
     lanes->ends[at] = end_ns;
     for (at /= 2; at > 0; at /= 2) {
-        int64_t left = lanes->ends[2 * at], right = lanes->ends[2 * at + 1];
+        int64_t left = lanes->ends[2ul * at], right = lanes->ends[2ul * at + 1];
         lanes->ends[at] = left < right ? left : right;
     }
 }
@@ -37,7 +37,7 @@ int64_t lanes_take(struct lanes *lanes, int64_t start_ns, int64_t end_ns)
         return -ENOMEM;
     uint32_t at = 1;
     while (at < lanes->capacity)
-        at = lanes->ends[2 * at] <= start_ns ? 2 * at : 2 * at + 1;
+        at = lanes->ends[2ul * at] <= start_ns ? 2 * at : 2 * at + 1;
     uint32_t lane = at - lanes->capacity;
     raise_end(lanes, lane, end_ns);
     return lane;
