@@ -2,7 +2,7 @@
 /* The program of the kill matrix: emits from processes of one kind, which end in one way, and
  * counts its own committed calls in a shared file (KILL_COUNTS).
  *
- *     kill_target MODE END      MODE: main fork vfork fork_exec threads spawn
+ *     kill_target MODE END      MODE: main fork vfork fork_exec threads spawn exec noise
  *                               END: return exit _exit term kill segv hold
  *
  * Each call is counted after it came back, and a process dies by its own hand between two calls,
@@ -68,6 +68,24 @@ static void work(void)
     if (strcmp(end, "hold") == 0)
         hold();
     emit(slot, ROUNDS);
+}
+
+/* Text that does not compress, for a second. */
+static void make_noise(void)
+{
+    uint64_t *slot = new_slot(), seed = 1;
+    for (int i = 0; i < 20000; i++) {
+        char text[64];
+        for (int k = 0; k < 63; k++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            text[k] = (char)('!' + (seed >> 33) % 90);
+        }
+        text[63] = 0;
+        annot_mark(text);
+        count(slot);
+        if (i % 200 == 0)
+            usleep(5000);
+    }
 }
 
 static int finish(void)
@@ -155,6 +173,15 @@ int main(int argc, char **argv)
     end = argv[2];
     if (strcmp(argv[1], "threads") == 0)
         return run_threads();
+    if (strcmp(argv[1], "noise") == 0) {
+        make_noise();
+        return finish();
+    }
+    if (strcmp(argv[1], "exec") == 0) {
+        work();
+        execl(program, program, "main", "return", (char *)NULL);
+        return 99;
+    }
     if (strcmp(argv[1], "main") == 0 || strcmp(argv[1], "work") == 0) {
         work();
         return finish();
