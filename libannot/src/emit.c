@@ -478,11 +478,27 @@ static void do_end(struct control *control, const struct emission *emission)
         record(control, emission, NULL);
 }
 
+/* A counter's value is an int64 or a double; what is no number counts as 0. */
+static void make_number(struct emission *emission)
+{
+    if (emission->value_kind == ANNOT_VALUE_UINT64 && emission->value > INT64_MAX) {
+        double value = (double)emission->value;
+        memcpy(&emission->value, &value, sizeof(value));
+        emission->value_kind = ANNOT_VALUE_DOUBLE;
+    }
+    if (emission->value_kind == ANNOT_VALUE_NONE || emission->value_kind == ANNOT_VALUE_STRING)
+        emission->value = 0;
+    if (emission->value_kind != ANNOT_VALUE_DOUBLE)
+        emission->value_kind = ANNOT_VALUE_INT64;
+}
+
 static void dispatch(struct control *control, struct emission *emission)
 {
     emission->level &= ANNOT_LEVELS - 1;
     if (emission->value_kind > ANNOT_VALUE_STRING)
         emission->value_kind = ANNOT_VALUE_NONE;
+    if (emission->kind == ANNOT_REC_COUNTER)
+        make_number(emission);
     if (emission->kind == ANNOT_REC_PUSH)
         do_push(control, emission);
     else if (emission->kind == ANNOT_REC_POP)

@@ -150,7 +150,9 @@ ANNOT_API void annot_emit_counter_event(const struct annot_event *event);
 
 /* ---- Ranges of a thread: nested -------------------------------------------------------------- */
 
-/* Open a range on the calling thread. Cost: half of 1.7 P by text, of 1 P by name. */
+/* Open a range on the calling thread. Cost, with its pop: 1 P by name, and by text while the thread's
+ * cache of 64 names holds it (1.1 P; else a hash of the text and a look-up, about 3 P); 2 P with a
+ * payload, domain, category or colour. */
 static inline void annot_push(const char *text)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
@@ -215,7 +217,7 @@ static inline void annot_mark_event(const struct annot_event *event)
 }
 
 /* The value of a counter of this process from now on. Counters are told apart by (process,
- * domain, name), whatever thread sets them. Cost: 0.6 P by name. */
+ * domain, name), whatever thread sets them. Cost: 0.5 P. */
 static inline void annot_counter(const char *text, double value)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))

@@ -96,6 +96,8 @@ void arena_begin(const struct arena_options *options)
     bool any = false;
     if (!options)
         options = &standard;
+    if (options->major)
+        session.major = options->major;
     session.block_count = options->block_count;
     session.thread_count = options->thread_count;
     session.strings_size = options->strings_size;

@@ -17,6 +17,7 @@ struct arena_options {
     uint32_t block_count, thread_count, strings_size; /* 0 = default */
     uint64_t mask[ANNOT_LEVELS];                      /* all 0 = everything */
     uint64_t late_ticks;
+    uint32_t major; /* 0 = the present one */
 };
 
 const char *arena_directory(void);

@@ -7,15 +7,20 @@
 #include <annot/annot.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -357,4 +362,155 @@ TEST(hostile_words_in_the_segment)
     arena_unmap(&mapped);
     arena_end();
     arena_clean();
+}
+
+TEST(session_of_another_major_version)
+{
+    arena_begin(&(struct arena_options){.major = ANNOT_WIRE_MAJOR + 1});
+    check_nothing_recorded("the session was made by another version of annot");
+}
+
+/* ---- Programs that find these conditions when they start ------------------------------------- */
+
+/* In the new program: prints the status and ends. */
+__attribute__((constructor)) static void after_exec(void)
+{
+    const char *expected = getenv("ANNOT_TEST_EXPECTED");
+    if (!expected)
+        return;
+    annot_mark("event");
+    if (strcmp(annot_status(), expected) != 0)
+        fprintf(stderr, "  status is \"%s\", not \"%s\"\n", annot_status(), expected);
+    _exit(strcmp(annot_status(), expected) != 0);
+}
+
+static void check_program(const char *path, const char *directory, const char *expected)
+{
+    char name[] = "program", first[300], second[300], kept[] = "ANNOT_TEST_KEEP_ENV=1";
+    char *arguments[] = {name, NULL}, *environment[] = {first, second, kept, NULL};
+    int status;
+    snprintf(first, sizeof(first), "ANNOT_DIR=%s", directory);
+    snprintf(second, sizeof(second), "ANNOT_TEST_EXPECTED=%s", expected);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execve(path, arguments, environment);
+        _exit(127);
+    }
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+}
+
+TEST(program_that_may_write_no_file_at_all)
+{
+    struct rlimit limit = {0, RLIM_INFINITY};
+    char directory[300];
+    snprintf(directory, sizeof(directory), "%s/new", test_directory());
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    check_program("/proc/self/exe", directory, "the file size limit is smaller than a segment");
+}
+
+TEST(directory_that_cannot_be_made)
+{
+    check_program("/proc/self/exe", "/proc/annot", "the annot directory can't be opened or made");
+    check_program("/proc/self/exe", "/dev/null", "the annot directory can't be opened or made");
+}
+
+TEST(directory_behind_a_link)
+{
+    char link[300];
+    snprintf(link, sizeof(link), "%s/link", test_directory());
+    CHECK_INT(symlink(arena_directory(), link), 0);
+    check_program("/proc/self/exe", link, "the annot directory can't be opened or made");
+}
+
+TEST(directory_of_another_user)
+{
+    char path[300];
+    if (geteuid() != 0)
+        test_skip("needs root to give a directory away");
+    snprintf(path, sizeof(path), "%s/theirs", test_directory());
+    CHECK_INT(mkdir(path, 0700), 0);
+    CHECK_INT(chown(path, 65534, 65534), 0);
+    check_program("/proc/self/exe", path, "the annot directory belongs to another user");
+}
+
+TEST(wake_page_of_another_version)
+{
+    struct annot_wake wake = {.magic = ANNOT_WAKE_MAGIC, .major = ANNOT_WIRE_MAJOR + 1};
+    char path[320];
+    snprintf(path, sizeof(path), "%s/" ANNOT_WAKE_NAME, test_directory());
+    CHECK_INT(chmod(test_directory(), 0700), 0);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK_INT(write(fd, &wake, sizeof(wake)), sizeof(wake));
+    close(fd);
+    check_program("/proc/self/exe", test_directory(),
+                  "the session was made by another version of annot");
+}
+
+static void copy_program(const char *path)
+{
+    static char bytes[65536];
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+    ssize_t size;
+    CHECK(from >= 0 && to >= 0);
+    while ((size = read(from, bytes, sizeof(bytes))) > 0)
+        CHECK_INT(write(to, bytes, (size_t)size), size);
+    close(from);
+    close(to);
+}
+
+TEST(set_uid_program_takes_no_part)
+{
+    char path[300], directory[300];
+    if (geteuid() != 0)
+        test_skip("needs root to make a set-uid program");
+    snprintf(path, sizeof(path), "%s/program", test_directory());
+    snprintf(directory, sizeof(directory), "%s/never-made", test_directory());
+    copy_program(path);
+    CHECK_INT(chown(path, 65534, 65534), 0);
+    CHECK_INT(chmod(path, 04755), 0);
+    check_program(path, directory, "set-uid program or file capabilities: off by design");
+    CHECK(access(directory, F_OK) != 0);
+}
+
+/* ---- A kernel that is too old for MADV_POPULATE_WRITE ------------------------------------------
+ */
+
+static void forbid_populate(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 23, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        test_skip("no seccomp filters here");
+}
+
+TEST(old_kernel_reserves_the_whole_file)
+{
+    struct seen seen;
+    forbid_populate();
+    arena_begin(NULL);
+    events(1000);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 3000);
+    arena_end();
+    arena_clean();
+}
+
+TEST(old_kernel_and_a_small_file_system)
+{
+    mount_over("size=8m,mode=0700", 0);
+    forbid_populate();
+    arena_begin(NULL);
+    check_nothing_recorded("the shared-memory file system is full or read-only");
+    unmount();
 }

@@ -187,3 +187,45 @@ TEST(names_set_before_the_recording_are_kept)
     finish(&seen, NULL, NULL);
     CHECK_STR(seen.process_name, "my process");
 }
+
+static void check_counter(const struct seen_record *record, void *context)
+{
+    uint64_t *count = context;
+    const double large = 18446744073709551615.0;
+    static const uint64_t ints[] = {0, 0, 7, 1, 8};
+    CHECK_INT(record->kind, ANNOT_REC_COUNTER);
+    if (*count == 5) {
+        CHECK_INT(record->value_kind, ANNOT_VALUE_DOUBLE);
+        CHECK(memcmp(&record->value, &large, sizeof(large)) == 0);
+    } else {
+        CHECK_INT(record->value_kind, ANNOT_VALUE_INT64);
+        CHECK_INT(record->value, ints[*count]);
+    }
+    ++*count;
+}
+
+TEST(counters_always_carry_a_number)
+{
+    struct seen seen;
+    uint64_t count = 0;
+    struct annot_event event = {.text = "counter"};
+    arena_begin(NULL);
+    annot_counter_event(&event);
+    event.payload_kind = ANNOT_PAYLOAD_STRING;
+    event.payload.string = "no number";
+    annot_counter_event(&event);
+    event.payload_kind = ANNOT_PAYLOAD_UINT64;
+    event.payload.uint64 = 7;
+    annot_counter_event(&event);
+    event.payload_kind = ANNOT_PAYLOAD_BOOL;
+    event.payload.boolean = 3;
+    annot_counter_event(&event);
+    event.payload_kind = ANNOT_PAYLOAD_INT64;
+    event.payload.int64 = 8;
+    annot_counter_event(&event);
+    event.payload_kind = ANNOT_PAYLOAD_UINT64;
+    event.payload.uint64 = UINT64_MAX;
+    annot_counter_event(&event);
+    finish(&seen, check_counter, &count);
+    CHECK_INT(count, 6);
+}

@@ -6,6 +6,7 @@
 
 #include <annot/annot.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Ends whatever the test began, after reading it. */
@@ -271,6 +272,34 @@ TEST(thread_limit_is_counted)
     CHECK_INT(seen.records, 8);
     CHECK_INT(seen.lost[ANNOT_LOSS_THREAD_LIMIT], 4);
     CHECK_INT(seen.lost_total, 4);
+}
+
+/* Ends without the library hearing of it. */
+static void *vanish(void *context)
+{
+    annot_push("a");
+    annot_mark("b");
+    syscall(SYS_exit, 0);
+    return context;
+}
+
+TEST(threads_that_vanished_are_reclaimed)
+{
+    struct seen seen;
+    pthread_t thread;
+    arena_begin(&(struct arena_options){.thread_count = 3, .block_count = 40});
+    annot_mark("main");
+    for (int i = 0; i < 6; i++) {
+        CHECK_INT(pthread_create(&thread, NULL, vanish, NULL), 0);
+        pthread_join(thread, NULL);
+        usleep(130 * 1000);
+    }
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.lost_total, 0);
+    CHECK_INT(seen.records, 1 + 6 * 2);
+    CHECK(seen.claimed_blocks <= 3);
+    arena_end();
+    arena_clean();
 }
 
 static void *count_own(void *context)
