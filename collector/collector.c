@@ -34,7 +34,7 @@ enum {
 #define PARTIAL_NS    INT64_C(1000000000) /* blocks that are being filled are read this often */
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
-#define FLUSH_NS      INT64_C(50000000)  /* the longest that a drained block waits for its flush */
+#define FLUSH_NS      INT64_C(500000000) /* the longest that a drained block waits for its flush */
 #define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
 #define SETTLE_NS     2000000            /* after the gate closed, until the last look */
 

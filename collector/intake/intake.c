@@ -11,7 +11,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { EVENTS_PER_WAIT = 64 };
+enum {
+    EVENTS_PER_WAIT = 64,
+    EMPTIED_MAX = 8, /* segments of ended processes that wait for a flush */
+};
 
 #define EXIT_MEMORY_NS INT64_C(2000000000)
 
@@ -246,13 +249,15 @@ void intake_free(struct intake *intake)
 
 bool intake_is_pressed(const struct intake *intake)
 {
+    uint32_t emptied_count = 0;
     for (size_t i = 0; i < intake->processes.count; i++) {
         const struct process *process = intake->processes.items[i];
+        emptied_count += process->state == PROCESS_EMPTIED;
         if (process->state == PROCESS_LIVE &&
-            process->drain->done.count * 2 >= process->segment.info.block_count)
+            process->drain->done.count * 4 >= process->segment.info.block_count)
             return true;
     }
-    return false;
+    return emptied_count >= EMPTIED_MAX;
 }
 
 int intake_finish(struct intake *intake)

@@ -113,26 +113,27 @@ static bool is_parent(const struct process *child, const struct process *candida
            candidate->start_ticks <= child->start_ticks;
 }
 
-static void find_parent(struct intake *intake, struct process *child)
+static void set_parent(struct intake *intake, struct process *child, const struct process *parent)
 {
-    for (size_t i = intake->processes.count; i-- > 0;) {
-        const struct process *candidate = intake->processes.items[i];
-        if (candidate->ordinal == child->ordinal || !is_parent(child, candidate))
-            continue;
-        struct trace_process *entry = trace_process(intake->options.trace, child->ordinal);
-        entry->parent = (int32_t)candidate->ordinal;
-        entry->revision++;
-        child->has_parent = true;
-        return;
-    }
+    struct trace_process *entry = trace_process(intake->options.trace, child->ordinal);
+    entry->parent = (int32_t)parent->ordinal;
+    entry->revision++;
+    child->has_parent = true;
 }
 
-/* A segment may be found before that of its parent. */
-static void find_parents(struct intake *intake)
+/* The youngest candidate is the parent of the newcomer; and the newcomer may be the parent of
+ * those whose segment was found before its own. */
+static void find_family(struct intake *intake, struct process *newcomer)
 {
-    for (size_t i = 0; i < intake->processes.count; i++)
-        if (!intake->processes.items[i]->has_parent)
-            find_parent(intake, intake->processes.items[i]);
+    for (size_t i = intake->processes.count; i-- > 0;) {
+        struct process *other = intake->processes.items[i];
+        if (other->ordinal == newcomer->ordinal)
+            continue;
+        if (!newcomer->has_parent && is_parent(newcomer, other))
+            set_parent(intake, newcomer, other);
+        if (!other->has_parent && is_parent(other, newcomer))
+            set_parent(intake, other, newcomer);
+    }
 }
 
 /* ---- Admission ---- */
@@ -202,7 +203,7 @@ static int admit(struct intake *intake, struct process *process)
         process_destroy(process);
         return error;
     }
-    find_parents(intake);
+    find_family(intake, process);
     return 0;
 }
 

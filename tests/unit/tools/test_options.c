@@ -29,15 +29,18 @@ static const struct option_spec specs[] = {
 static struct values values;
 static struct options options;
 
-static int parse(const char **argv, bool command_follows)
+/* `words` may end with the statement; what points into `argv` must not. */
+static int parse(const char **words, bool command_follows)
 {
+    static char *argv[16];
     int argc = 0;
-    while (argv[argc])
-        argc++;
+    for (; words[argc] && argc < 15; argc++)
+        argv[argc] = (char *)words[argc];
+    argv[argc] = NULL;
     values = (struct values){0};
     options = (struct options){.specs = specs, .values = &values};
     options.command_follows = command_follows;
-    return options_parse(&options, argc, (char **)argv);
+    return options_parse(&options, argc, argv);
 }
 
 #define PARSE(...)         parse((const char *[]){__VA_ARGS__, NULL}, false)
