@@ -279,14 +279,22 @@ int collector_create(const struct collector_options *options, struct collector *
     return code;
 }
 
+/* Programs leave; the session file stays until its segments are gone. */
+static void close_gate(struct collector *collector)
+{
+    session_file_end(&collector->session);
+    if (collector->gate_open)
+        directory_wake(&collector->directory);
+    collector->gate_open = false;
+}
+
 void collector_destroy(struct collector *collector)
 {
     if (!collector)
         return;
     if (collector->session.fd >= 0) {
+        close_gate(collector);
         session_file_remove(&collector->directory, &collector->session);
-        if (collector->gate_open)
-            directory_wake(&collector->directory, session_count_live(&collector->directory, 0) > 0);
     }
     if (collector->directory.fd >= 0)
         directory_remove_unused(&collector->directory); /* what still ran at the end may be gone */
@@ -319,7 +327,7 @@ const char *collector_directory(const struct collector *collector)
 int collector_open_gate(struct collector *collector)
 {
     begin_now(trace_session(collector->trace));
-    int64_t generation = directory_wake(&collector->directory, true);
+    int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
     return generation < 0 ? (int)generation : 0;
 }
@@ -361,10 +369,7 @@ static int flush_if_due(struct collector *collector, int64_t now_ns)
 static int stop(struct collector *collector, int error)
 {
     collector->error = error;
-    if (collector->gate_open)
-        directory_wake(&collector->directory,
-                       session_count_live(&collector->directory, collector->session.id) > 0);
-    collector->gate_open = false;
+    close_gate(collector);
     collector->timeout_ms = 1000;
     return error;
 }
@@ -452,13 +457,9 @@ static void finish_session(struct collector *collector, int64_t closed_ns)
 int collector_finish(struct collector *collector)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
-    bool others = session_count_live(&collector->directory, collector->session.id) > 0;
     int64_t closed_ns = clock_now_ns();
-    if (collector->gate_open)
-        directory_wake(&collector->directory, others);
-    collector->gate_open = false;
+    close_gate(collector);
     refusals_poll(&collector->refusals, &collector->session);
-    session_file_remove(&collector->directory, &collector->session);
     int error = collector->error;
     if (error == 0) {
         struct intake_counts counts;
@@ -475,6 +476,7 @@ int collector_finish(struct collector *collector)
     if (error != 0)
         intake_abandon(collector->intake);
     intake_free(collector->intake);
+    session_file_remove(&collector->directory, &collector->session);
     directory_remove_unused(&collector->directory);
     return error;
 }

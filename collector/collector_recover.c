@@ -226,9 +226,8 @@ static void finish_trace(struct recovery *recovery)
 static int close_session(struct recovery *recovery)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
-    bool others = session_count_live(recovery->directory, recovery->session.id) > 0;
-    session_file_remove(recovery->directory, &recovery->file);
-    directory_wake(recovery->directory, others); /* programs that still live leave now */
+    session_file_end(&recovery->file);
+    directory_wake(recovery->directory); /* programs that still live leave now */
     nanosleep(&settle, NULL);
     return intake_finish(recovery->intake);
 }
@@ -261,8 +260,10 @@ static int recover_one(struct recovery *recovery)
     finish_trace(recovery);
     error = store_writer_close(recovery->writer);
     recovery->writer = NULL;
-    if (error == 0)
+    if (error == 0) {
         intake_free(recovery->intake);
+        session_file_remove(recovery->directory, &recovery->file);
+    }
     count_result(recovery);
     return error;
 }

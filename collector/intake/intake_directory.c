@@ -5,6 +5,7 @@
 #include "annot_barrier.h"
 #include "annot_wire.h"
 #include "proc_info.h"
+#include "session_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +105,7 @@ static int fill_wake(int fd, bool made)
     return pwrite(fd, &wake, sizeof(wake), 0) == sizeof(wake) ? 0 : -ENOSPC;
 }
 
-int64_t directory_wake(struct directory *directory, bool live)
+int64_t directory_wake(struct directory *directory)
 {
     int fd = open_wake(directory, O_CREAT);
     if (fd < 0)
@@ -116,6 +117,8 @@ int64_t directory_wake(struct directory *directory, bool live)
         result = wake == MAP_FAILED ? -errno : 0;
     }
     if (result == 0) {
+        /* Counted under the lock: the last of two sessions that end at once sees none. */
+        bool live = session_count_live(directory) > 0;
         uint64_t generation = wake->last_generation + 1;
         wake->last_generation = generation;
         /* Partner: the gate of each program, which takes the slow path when it differs. */

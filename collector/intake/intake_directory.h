@@ -26,9 +26,9 @@ struct directory {
 int directory_open(const char *path, struct directory *ret);
 void directory_close(struct directory *directory);
 
-/* A new generation, which is returned; 0 or more sessions live afterwards. `live` false: nobody
- * records any more. -EPROTONOSUPPORT: the page is of another major version. */
-int64_t directory_wake(struct directory *directory, bool live);
+/* A new generation, which is returned: a session began or ended. The gate is shut if none lives.
+ * -EPROTONOSUPPORT: the page is of another major version. */
+int64_t directory_wake(struct directory *directory);
 
 /* Removes wake page and directory if nobody uses them: no other file in it, no process that has
  * the page mapped. 1 if removed, else 0 or -errno. */

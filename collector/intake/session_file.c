@@ -133,6 +133,18 @@ int session_file_refusals(const struct session_file *file,
     return got < 0 ? -errno : (size_t)got == size ? 0 : -EBADMSG;
 }
 
+int session_file_end(const struct session_file *file)
+{
+    const size_t at = offsetof(struct annot_session, flags);
+    uint32_t flags;
+    if (file->fd < 0)
+        return 0;
+    if (pread(file->fd, &flags, sizeof(flags), (off_t)at) != sizeof(flags))
+        return -EBADMSG;
+    flags |= ANNOT_SESSION_ENDED;
+    return pwrite(file->fd, &flags, sizeof(flags), (off_t)at) == sizeof(flags) ? 0 : -errno;
+}
+
 void session_file_remove(const struct directory *directory, struct session_file *file)
 {
     if (file->fd < 0)
@@ -142,7 +154,20 @@ void session_file_remove(const struct directory *directory, struct session_file 
     file->fd = -1;
 }
 
-int session_count_live(const struct directory *directory, uint64_t own_id)
+static bool is_live(const struct directory *directory, const char *name)
+{
+    struct annot_session session;
+    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    /* One that is being made opens the gate itself. */
+    bool live = read_session(fd, &session) == 0 && !(session.flags & ANNOT_SESSION_ENDED) &&
+                flock(fd, LOCK_SH | LOCK_NB) != 0;
+    close(fd);
+    return live;
+}
+
+int session_count_live(const struct directory *directory)
 {
     int count = 0;
     int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -154,13 +179,8 @@ int session_count_live(const struct directory *directory, uint64_t own_id)
     }
     for (const struct dirent *entry; (entry = readdir(stream));) {
         uint64_t id;
-        if (!session_name_parse(entry->d_name, &id) || id == own_id)
-            continue;
-        int session = openat(directory->fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (session >= 0 && flock(session, LOCK_SH | LOCK_NB) != 0)
-            count++;
-        if (session >= 0)
-            close(session);
+        if (session_name_parse(entry->d_name, &id))
+            count += is_live(directory, entry->d_name);
     }
     closedir(stream);
     return count;

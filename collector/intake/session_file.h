@@ -40,10 +40,14 @@ int session_file_peek(const struct directory *directory, const char *name,
 int session_file_refusals(const struct session_file *file,
                           struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS]);
 
+/* Nobody joins any more; until the file is removed, the segments are still this session's.
+ * 0 or -errno. */
+int session_file_end(const struct session_file *file);
+
 /* Removes the file and gives up the lock. */
 void session_file_remove(const struct directory *directory, struct session_file *file);
 
-/* How many sessions of others live. */
-int session_count_live(const struct directory *directory, uint64_t own_id);
+/* How many sessions can be joined. */
+int session_count_live(const struct directory *directory);
 
 #endif

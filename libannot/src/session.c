@@ -83,7 +83,8 @@ static int session_read(int directory_fd, uint64_t id, struct annot_session *ret
         result = -EPROTO;
         goto out;
     }
-    result = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    result = !(ret_session->flags & ANNOT_SESSION_ENDED) && flock(fd, LOCK_SH | LOCK_NB) != 0 &&
+             errno == EWOULDBLOCK;
 out:
     close(fd);
     return result;

@@ -126,10 +126,12 @@ struct annot_refusal_slot {
 
 enum annot_session_flags {
     ANNOT_SESSION_DESCENDANTS = 1u << 0, /* processes below collector_pid join by themselves */
+    ANNOT_SESSION_ENDED = 1u << 1,       /* nobody joins any more; its segments are still its own */
 };
 
 /* Written by its collector before the generation changes; the collector holds flock(LOCK_EX) of
- * the file as long as it lives: a session whose lock can be had is over. */
+ * the file as long as it lives: a session whose lock can be had is over. The file goes last, after
+ * the segments. */
 struct annot_session {
     uint64_t magic;
     uint32_t major, minor;

@@ -112,9 +112,9 @@ TEST(directory_of_wrong_mode_or_kind_is_refused)
     CHECK_INT(symlink(path, link_path), 0);
     CHECK(directory_open(link_path, &directory) < 0);
     CHECK_INT(directory_open(path, &directory), 0);
-    CHECK_INT(directory_wake(&directory, true), 1);
-    CHECK_INT(directory_wake(&directory, true), 2);
-    CHECK_INT(directory_wake(&directory, false), 3);
+    CHECK_INT(directory_wake(&directory), 1);
+    CHECK_INT(directory_wake(&directory), 2);
+    CHECK_INT(directory_wake(&directory), 3);
     CHECK_INT(directory_remove_unused(&directory), 1);
     CHECK_INT(access(path, F_OK), 0); /* it was there before */
     directory_close(&directory);
@@ -127,7 +127,7 @@ TEST(wake_page_that_is_mapped_stays)
     snprintf(path, sizeof(path), "%s/made", test_directory());
     snprintf(wake_path, sizeof(wake_path), "%s/wake", path);
     CHECK_INT(directory_open(path, &directory), 0);
-    CHECK(directory_wake(&directory, true) > 0);
+    CHECK(directory_wake(&directory) > 0);
     struct stat status;
     CHECK_INT(stat(wake_path, &status), 0);
     CHECK(status.st_blocks > 0); /* no hole */
@@ -151,10 +151,11 @@ TEST(session_is_stale_when_its_collector_is_dead)
     CHECK_INT(directory_open(test_directory(), &directory), 0);
     CHECK_INT(session_file_create(&directory, &session, &file), 0);
     CHECK_INT(session_file_take(&directory, file.name, &taken, &read), -EWOULDBLOCK);
-    CHECK_INT(session_count_live(&directory, 0), 1);
-    CHECK_INT(session_count_live(&directory, 0x1234), 0);
+    CHECK_INT(session_count_live(&directory), 1);
+    CHECK_INT(session_file_end(&file), 0);
+    CHECK_INT(session_count_live(&directory), 0);
+    CHECK_INT(session_file_take(&directory, file.name, &taken, &read), -EWOULDBLOCK);
     close(file.fd);
-    CHECK_INT(session_count_live(&directory, 0), 0);
     CHECK_INT(session_file_take(&directory, file.name, &taken, &read), 0);
     CHECK_INT(read.id, 0x1234);
     session_file_remove(&directory, &taken);
