@@ -21,8 +21,8 @@ FILES = 300
 
 # Which range each lies in; "" = outermost.
 PARENTS = {"pipeline": "", "file": "", "write row": "", "discover": "pipeline", "rank": "write",
-           "write": "pipeline", "merge": "pipeline", "read": "file", "parse": "file",
-           "analyse": "file", "complexity": "analyse", "imports": "analyse",
+           "write": "pipeline", "merge": "pipeline", "wait": "pipeline", "read": "file",
+           "parse": "file", "analyse": "file", "complexity": "analyse", "imports": "analyse",
            "identifiers": "analyse"}
 
 RANGES = """select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total,
@@ -54,7 +54,8 @@ def record(annot, pyannot, folder):
 def check_trace(check, trace, counts, folder):
     report = perfetto_ui.inspect(trace, sql=ALL, png=folder / f"{trace.name}.png")
     ranges, marks, counters, processes, threads = report.rows
-    expected = sorted([name, PARENTS[name], n] for name, n in counts["ranges"].items() if n)
+    made = counts["ranges"].items()
+    expected = sorted([name, PARENTS.get(name, "?"), n] for name, n in made if n)
     check.clean(trace.name, report)
     check.equal(f"{trace.name}: ranges", [[r["name"], r["parent"], r["n"]] for r in ranges],
                 expected)
