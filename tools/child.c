@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { HURRIED_NICE = -10 };
+
 static int check_file(const char *path)
 {
     struct stat status;
@@ -101,6 +103,13 @@ int child_start(struct child *child, char **argv, const char *name, const char *
     if (got == sizeof(error))
         waitpid(child->pid, NULL, 0);
     return -error;
+}
+
+void child_hurry(void)
+{
+    int priority = getpriority(PRIO_PROCESS, 0);
+    if (priority > HURRIED_NICE)
+        (void)setpriority(PRIO_PROCESS, 0, HURRIED_NICE);
 }
 
 /* The command was stopped: so are we, until somebody continues us. */

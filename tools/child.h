@@ -31,6 +31,10 @@ int child_prepare(struct child *child);
 /* Starts it with the variable set in its environment. 0, or -errno of the exec. */
 int child_start(struct child *child, char **argv, const char *name, const char *value);
 
+/* Where it may, lets this process run before busy workers: it needs little time, but soon. The
+ * command, which was started before, is not concerned. */
+void child_hurry(void);
+
 /* Passes a termination on and reaps; calls back for each child, own or adopted, that ended.
  * Stops this process, too, when the command was stopped. */
 void child_handle_signals(struct child *child,

@@ -228,6 +228,7 @@ static int run_record(const struct cmd_call *call)
             status = fail_command(argv[0], error);
             collector_remove_output(record->collector);
         } else {
+            child_hurry();
             run(record);
             status = -1;
         }

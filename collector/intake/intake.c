@@ -254,7 +254,7 @@ bool intake_is_pressed(const struct intake *intake)
         const struct process *process = intake->processes.items[i];
         emptied_count += process->state == PROCESS_EMPTIED;
         if (process->state == PROCESS_LIVE &&
-            process->drain->done.count * 4 >= process->segment.info.block_count)
+            process->drain->done.count * 8 >= process->segment.info.block_count)
             return true;
     }
     return emptied_count >= EMPTIED_MAX;

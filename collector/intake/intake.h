@@ -60,7 +60,7 @@ int intake_look_around(struct intake *intake);
 /* Everything handed to the sink is in the file: blocks go back, segments of the dead go away. */
 void intake_free(struct intake *intake);
 
-/* Whether much shared memory waits for intake_free: a quarter of some pool, or the segments of
+/* Whether much shared memory waits for intake_free: an eighth of some pool, or the segments of
  * several ended processes. */
 bool intake_is_pressed(const struct intake *intake);
 
