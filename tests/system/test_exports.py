@@ -99,6 +99,30 @@ def export(annot, recording, suffix):
     return output
 
 
+def check_memory(check, annot, make_trace, folder):
+    """Two million records go through in little memory; the file is as good as any."""
+    recording = folder / "long.annot"
+    subprocess.run([make_trace, "random", recording, "1000000"], check=True,
+                   stdout=subprocess.DEVNULL)
+    for suffix in (".pftrace.gz", ".json.gz"):
+        output = recording.with_suffix(suffix)
+        child = subprocess.Popen([annot, "export", "--force", "-o", output, recording])
+        status, usage = os.wait4(child.pid, 0)[1:]
+        check.equal(f"{output.name}: status", status, 0)
+        check.equal(f"{output.name}: at most 32 MiB", usage.ru_maxrss <= 32 << 10, True)
+        check.equal(f"{output.name}: at most 13 bytes a range",
+                    output.stat().st_size <= 13 * 1000000, True)
+        output.unlink()
+    recording.unlink()
+
+
+def check_json(check, trace):
+    """Readers that take JSON at its word see every name, control characters too."""
+    events = json.loads(trace.read_text())["traceEvents"]
+    check.equal(f"{trace.name}: awkward names", "tab\tnew\nline\x01\x1f\x7f" in
+                [event["name"] for event in events], True)
+
+
 def check_random(check, annot, make_trace, folder):
     recording = folder / "random.annot"
     made = json.loads(subprocess.run([make_trace, "random", recording, "30000"], check=True,
@@ -137,6 +161,8 @@ def check_sample(check, annot, make_trace, folder):
         check.equal(f"{trace.name}: threads", threads, SAMPLE_THREADS)
         if suffix == ".pftrace":
             check.equal("labels", [row["label"] for row in labels], SAMPLE_LABELS)
+        else:
+            check_json(check, trace)
 
 
 def use_test_python():
@@ -151,6 +177,7 @@ def main():
     annot, make_trace, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
     folder.mkdir(parents=True, exist_ok=True)
     check = Check()
+    check_memory(check, annot, make_trace, folder)
     try:
         check_sample(check, annot, make_trace, folder)
         check_random(check, annot, make_trace, folder)
