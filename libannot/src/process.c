@@ -10,6 +10,7 @@
 #include <annot/annot.h>
 #include <annot_barrier.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -215,6 +216,18 @@ static void decide_end(void)
     (void)annot_cas_acq_rel(&wiped->creating, &self, 0u); /* partner: decide_begin */
 }
 
+/* Opening files and waiting are cancellation points, an event is none. */
+static void decide_once(uint64_t generation)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (decide_begin()) {
+        decide(generation);
+        decide_end();
+    }
+    pthread_setcancelstate(cancel, &cancel);
+}
+
 struct segment *process_join(uint64_t generation)
 {
     if (!wiped)
@@ -230,10 +243,7 @@ struct segment *process_join(uint64_t generation)
             return segment;
         if (segment)
             segment_put(segment);
-        if (decide_begin()) {
-            decide(generation);
-            decide_end();
-        }
+        decide_once(generation);
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include <annot_barrier.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sys/auxv.h>
 
@@ -36,6 +37,7 @@ static void pin(void)
 __attribute__((constructor(101))) static void runtime_begin(void)
 {
     const struct runtime_table *none = NULL;
+    int error = errno; /* 0 when main begins, says the C standard */
     int secure = getauxval(AT_SECURE) != 0;
     /* Partner: the same swap in another copy. */
     if (!annot_cas_acq_rel(&annot_anchor_v1, &none, &runtime_own) && none != &runtime_own) {
@@ -43,12 +45,14 @@ __attribute__((constructor(101))) static void runtime_begin(void)
         runtime_other = none;
         if (!secure)
             directory_setup(&ignored); /* this copy's own gate */
+        errno = error;
         return;
     }
     process_setup(secure);
     emit_setup();
     pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child);
     pin();
+    errno = error;
 }
 
 __attribute__((destructor(101))) static void runtime_end(void)

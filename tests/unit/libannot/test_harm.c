@@ -218,6 +218,46 @@ TEST(address_space_limit)
     arena_clean();
 }
 
+static int errno_before_main = -1;
+
+/* The next constructor after the library's. */
+__attribute__((constructor(102))) static void look_at_errno(void)
+{
+    errno_before_main = errno;
+}
+
+TEST(errno_is_zero_when_main_begins)
+{
+    CHECK_INT(errno_before_main, 0);
+}
+
+static void *first_event_of_a_cancelled_thread(void *context)
+{
+    pthread_cancel(pthread_self());
+    annot_push("first");
+    *(int *)context = 1; /* nothing in between is a cancellation point */
+    pthread_testcancel();
+    *(int *)context = 2;
+    return NULL;
+}
+
+TEST(an_event_is_no_cancellation_point)
+{
+    struct seen seen;
+    pthread_t thread;
+    void *result;
+    int reached = 0;
+    arena_begin(NULL);
+    CHECK_INT(pthread_create(&thread, NULL, first_event_of_a_cancelled_thread, &reached), 0);
+    CHECK_INT(pthread_join(thread, &result), 0);
+    CHECK(result == PTHREAD_CANCELED);
+    CHECK_INT(reached, 1);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 1);
+    arena_end();
+    arena_clean();
+}
+
 TEST(no_descriptor_left_for_it)
 {
     struct rlimit limit = {3, 3};
