@@ -284,6 +284,8 @@ static void spell_name(struct control *control, const struct emission *emission,
     struct string_key key = {.length = 0};
     uint32_t id = emission->name;
     *spelled = (struct spelled){0};
+    if (id == 0)
+        id = emit_cached_name(control, emission->text);
     if (id == 0) {
         string_key_init(&key, emission->text, ANNOT_STRING_NAME);
         if (key.flags & ANNOT_STRING_CUT)

@@ -18,16 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define WITH_FORKS 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_FORKS 0
-#endif
-#endif
-#ifndef WITH_FORKS
-#define WITH_FORKS 1
-#endif
+#define WITH_FORKS (!UNDER_THREAD_SANITIZER)
 
 enum { THREADS = 6, BURST = 30, PAUSE_US = 1000, CHILDREN = 40, CHILD_EVENTS = 3000 };
 

@@ -150,9 +150,9 @@ ANNOT_API void annot_emit_counter_event(const struct annot_event *event);
 
 /* ---- Ranges of a thread: nested -------------------------------------------------------------- */
 
-/* Open a range on the calling thread. Cost, with its pop: 1 P by name, and by text while the thread's
- * cache of 64 names holds it (1.1 P; else a hash of the text and a look-up, about 3 P); 2 P with a
- * payload, domain, category or colour. */
+/* Open a range on the calling thread. Cost, with its pop: 1 P by name; 1.1 P by text while the
+ * thread's cache of 64 names holds it, else a hash and a look-up, about 3 P; 2 P with a payload,
+ * domain, category or colour. */
 static inline void annot_push(const char *text)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))

@@ -13,6 +13,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* ThreadSanitizer cannot follow vfork, vanishing threads, or programs that may not write. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_THREAD_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define UNDER_THREAD_SANITIZER 1
+#endif
+#ifndef UNDER_THREAD_SANITIZER
+#define UNDER_THREAD_SANITIZER 0
+#endif
+
 struct arena_options {
     uint32_t block_count, thread_count, strings_size; /* 0 = default */
     uint64_t mask[ANNOT_LEVELS];                      /* all 0 = everything */

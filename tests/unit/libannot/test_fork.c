@@ -187,6 +187,8 @@ TEST(raw_clone_without_fork_handlers)
 TEST(vfork_child_counts_as_the_calling_thread)
 {
     struct seen seen;
+    if (UNDER_THREAD_SANITIZER)
+        test_skip("ThreadSanitizer cannot follow this");
     arena_begin(NULL);
     annot_push("parent");
     pid_t pid = vfork();

@@ -445,6 +445,8 @@ TEST(program_that_may_write_no_file_at_all)
 {
     struct rlimit limit = {0, RLIM_INFINITY};
     char directory[300];
+    if (UNDER_THREAD_SANITIZER)
+        test_skip("ThreadSanitizer cannot follow this");
     snprintf(directory, sizeof(directory), "%s/new", test_directory());
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
     check_program("/proc/self/exe", directory, "the file size limit is smaller than a segment");

@@ -287,6 +287,8 @@ TEST(threads_that_vanished_are_reclaimed)
 {
     struct seen seen;
     pthread_t thread;
+    if (UNDER_THREAD_SANITIZER)
+        test_skip("ThreadSanitizer cannot follow this");
     arena_begin(&(struct arena_options){.thread_count = 3, .block_count = 40});
     annot_mark("main");
     for (int i = 0; i < 6; i++) {
