@@ -117,8 +117,12 @@ struct scene_recording scene_read(const char *path)
     recording.process_count = trace_process_count(trace);
     recording.thread_count = trace_thread_count(trace);
     recording.refusal_count = trace_refusal_count(trace);
-    for (uint32_t i = 0; i < recording.process_count; i++)
-        recording.ends[trace_process_get(trace, i)->end & 7]++;
+    for (uint32_t i = 0; i < recording.process_count; i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        recording.ends[process->end & 7]++;
+        recording.other_pid_count += process->pid != process->ns_pid;
+        recording.orphan_count += process->parent < 0;
+    }
     snprintf(recording.nested, sizeof(recording.nested), "%s",
              trace_string(trace, trace_session_get(trace)->nested)->bytes);
     store_reader_info(reader, &info);

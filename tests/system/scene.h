@@ -19,7 +19,9 @@ struct scene_recording {
     uint64_t record_count; /* pushes, pops, starts, ends, marks, counters */
     uint64_t lost_count;   /* by EVENT_LOST */
     uint32_t process_count, thread_count, refusal_count;
-    uint32_t ends[8]; /* processes by enum process_end */
+    uint32_t ends[8];         /* processes by enum process_end */
+    uint32_t other_pid_count; /* processes that see themselves under another pid */
+    uint32_t orphan_count;    /* processes without a recorded parent */
     bool complete;
     char nested[512];
 };

@@ -135,13 +135,33 @@ TEST(child_of_another_user_is_named)
                                      "--reuid=65534",
                                      "--clear-groups",
                                      "sleep",
-                                     "0.4",
+                                     "1.5",
                                      NULL};
     int status = scene_run(arguments);
     if (WEXITSTATUS(status) == 127)
         test_skip("setpriv is not installed");
     CHECK_INT(status, 0);
     CHECK_INT(scene_read(scene_path("u.annot")).refusal_count, 1);
+    scene_end(&scene);
+}
+
+/* Its pid there is 1; here it has another, and its end is seen. */
+TEST(processes_of_another_pid_namespace_take_part)
+{
+    struct scene scene;
+    scene_begin(&scene);
+    const char *const arguments[] = {
+        "record", "-o", scene_path("p.annot"), "--", "unshare", "--pid", "--fork", target(), "fork",
+        "return", NULL};
+    int status = scene_run(arguments);
+    if (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 1)
+        test_skip("no right to make a pid namespace");
+    CHECK_INT(status, 0);
+    struct scene_recording recording = scene_read(scene_path("p.annot"));
+    CHECK_INT(recording.record_count, scene_committed(&scene));
+    CHECK_INT(recording.process_count, 4);
+    CHECK_INT(recording.other_pid_count, 4);
+    CHECK_INT(recording.orphan_count, 1);
     scene_end(&scene);
 }
 
