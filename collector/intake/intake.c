@@ -88,12 +88,17 @@ static bool find_exit(struct intake *intake, const struct process *process, int 
 static void tell_end(struct intake *intake, struct process *process)
 {
     int status = 0;
-    if (process->status_known)
+    if (process->status_final)
         return;
     process->status_known =
         process_watch_status(&process->watch, &status) == 1 || find_exit(intake, process, &status);
-    process_end(process, intake->options.trace, status, process->end_ns);
-    if (process->status_known)
+    if (process->status_known || !process->end_told)
+        process_end(process, intake->options.trace, status, process->end_ns);
+    process->end_told = true;
+    /* Its parent may have taken the status: later nobody will know more. */
+    process->status_final =
+        process->status_known || clock_now_ns() - process->end_ns > EXIT_MEMORY_NS;
+    if (process->status_final)
         process_watch_close(&process->watch);
 }
 

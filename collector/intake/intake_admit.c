@@ -230,7 +230,7 @@ static bool is_abandoned(const char *name)
     struct segment_name parsed;
     struct proc_stat stat;
     return segment_name_parse(name, &parsed) && parsed.pid_ns == proc_pid_namespace(0) &&
-           proc_stat(parsed.pid, &stat) != 0;
+           proc_stat(parsed.pid, &stat) == -ESRCH;
 }
 
 void intake_remove_junk(struct intake *intake)
@@ -274,7 +274,7 @@ static int try_segment(struct intake *intake, const char *name)
     free(process);
     if (error == -EAGAIN && is_abandoned(name))
         unlinkat(intake->options.directory->fd, name, 0);
-    else if (error == -EAGAIN)
+    else if (error == -EAGAIN || error == -EMFILE || error == -ENFILE)
         return vec_push(&intake->pending, pending_name(name));
     if (error == -EBADMSG && intake->junk.count < INTAKE_JUNK_MAX)
         return vec_push(&intake->junk, pending_name(name));

@@ -208,7 +208,7 @@ void process_end_exec(struct process *process, struct trace *trace, int64_t end_
     entry->end = PROCESS_EXEC;
     entry->end_ns = end_ns;
     entry->revision++;
-    process->status_known = true;
+    process->status_known = process->status_final = true;
 }
 
 void process_remove_segment(struct process *process, const struct directory *directory)

@@ -32,7 +32,8 @@ struct process {
     struct process_share told;  /* in the trace's totals */
     struct annot_shared shared; /* at the last look */
     uint64_t shared_bytes;      /* memory held, at the last look */
-    bool status_known;
+    bool status_known, end_told;
+    bool status_final; /* nothing more will be known of its end */
     bool orderly;
     uint64_t parent_identity, start_ticks, at_random_address, pid_ns;
     int32_t pid, ppid; /* in its own namespace */

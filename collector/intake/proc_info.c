@@ -46,8 +46,9 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat)
 {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (read_file(path, text, sizeof(text)) <= 0)
-        return -ESRCH;
+    ssize_t got = read_file(path, text, sizeof(text));
+    if (got <= 0)
+        return got == -EMFILE || got == -ENFILE || got == -ENOMEM ? (int)got : -ESRCH;
     char *open = strchr(text, '('), *close = strrchr(text, ')');
     if (!open || !close || close < open || close[1] != ' ')
         return -ESRCH;

@@ -18,7 +18,7 @@ struct proc_stat {
     char comm[16];
 };
 
-/* 0 or -ESRCH. */
+/* 0, -ESRCH, or -errno if it cannot be found out now. */
 int proc_stat(pid_t pid, struct proc_stat *ret_stat);
 
 /* Whether a thread of the process exists, by the tid in the collector's namespace. */

@@ -9,8 +9,11 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { SPARE_FILES = 16 }; /* to open segments with, however many processes there are */
 
 /* From linux/pidfd.h of 6.15; the headers of older systems lack it. */
 struct pidfd_info_v1 {
@@ -24,6 +27,12 @@ struct pidfd_info_v1 {
 #define PIDFD_GET_INFO_V1  _IOWR(0xFF, 11, struct pidfd_info_v1)
 #define PIDFD_INFO_EXIT_V1 (UINT64_C(1) << 3)
 
+static bool has_spare_files(int fd)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + SPARE_FILES < limit.rlim_cur;
+}
+
 void process_watch_open(struct process_watch *watch, const struct annot_segment_info *info)
 {
     struct proc_stat stat;
@@ -34,8 +43,12 @@ void process_watch_open(struct process_watch *watch, const struct annot_segment_
     if (watch->pid <= 0)
         return;
     watch->pidfd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
-    bool same = proc_stat(watch->pid, &stat) == 0 &&
-                (info->start_time_ticks == 0 || stat.start_ticks == info->start_time_ticks);
+    if (watch->pidfd >= 0 && !has_spare_files(watch->pidfd))
+        process_watch_close(watch); /* /proc tells the end, too */
+    int error = proc_stat(watch->pid, &stat);
+    bool same = error == 0
+                    ? info->start_time_ticks == 0 || stat.start_ticks == info->start_time_ticks
+                    : error != -ESRCH; /* not to be found out now is not dead */
     if (same) {
         watch->ended = false;
         return;
@@ -60,7 +73,8 @@ bool process_watch_poll(struct process_watch *watch)
         watch->ended = poll(&poll_fd, 1, 0) == 1;
     } else {
         struct proc_stat stat;
-        watch->ended = proc_stat(watch->pid, &stat) != 0 || stat.state == 'Z';
+        int error = proc_stat(watch->pid, &stat);
+        watch->ended = error == -ESRCH || (error == 0 && stat.state == 'Z');
     }
     return watch->ended;
 }

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""More processes than annot has descriptors for, and dead ones whose status nobody will know."""
+
+import resource
+
+from harness import case, check, equal, main, program
+
+FILES = 48
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
+
+
+@case
+def more_living_processes_than_descriptors(home):
+    script = f"for i in $(seq {2 * FILES}); do {program('emit_ticks')} 700 >$i.log & done; wait"
+    result = home.record("sh", "-c", script, preexec_fn=limit_files).ok()
+    dump = home.dump(result.path).whole()
+    equal(len(dump.processes), 2 * FILES, "processes")
+    accounts = [log.read_text().splitlines() for log in home.work.glob("*.log")]
+    equal(len(dump.kind("push")), sum(len(lines) for lines in accounts), "ranges")
+    equal(len(dump.threads), 2 * FILES, "threads")
+
+
+@case
+def the_file_does_not_grow_while_nothing_happens(home):
+    sizes = home.work / "sizes"
+    look = f"stat -c %s *.annot >>{sizes}; ls /proc/$PPID/fd | wc -l >>{sizes}"
+    script = (f"for i in $(seq 40); do {program('emit_ticks')} 1 >/dev/null; done; "
+              f"sleep 4; {look}; sleep 2.5; {look}")
+    environment = dict(home.environment, LD_PRELOAD=program("libold_kernel.so"))
+    result = home.record("sh", "-c", script, env=environment).ok()
+    equal(len(home.dump(result.path).whole().processes), 40, "processes")
+    before, files, after, _ = (int(word) for word in sizes.read_text().split())
+    equal(after, before, "bytes of the recording two seconds later")
+    check(files < 20, f"{files} descriptors are open after 40 processes have ended")
+
+
+main()
