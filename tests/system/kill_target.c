@@ -84,7 +84,7 @@ static void make_noise(void)
         annot_mark(text);
         count(slot);
         if (i % 200 == 0)
-            usleep(5000);
+            usleep(8000);
     }
 }
 

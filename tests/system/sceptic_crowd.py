@@ -53,8 +53,8 @@ def crowd(home, processes, threads, timeout, may_lose=0):
     equal(account["records"], processes * threads * PAIRS * 2, "records of the program")
     dump = home.dump(result.path, "--no-events")
     session, lost = dump.session, dump.lost()
-    print(f"  {account['records']} records, {lost} lost; collector {result.peak_kib / 1024:.0f} MiB, of "
-          f"it its own {result.own_kib / 1024:.0f} MiB; program: "
+    print(f"  {account['records']} records, {lost} lost; "
+          f"collector {result.peak_kib / 1024:.0f} MiB, of it its own {result.own_kib / 1024:.0f} MiB; program: "
           f"{account['peak_kib'] / 1024:.0f} MiB in the largest process, all segments together "
           f"{session['peak_bytes'] / 2**20:.0f} MiB; recording {session['file_bytes'] / 2**20:.1f} "
           f"MiB, {session['file_bytes'] / account['records']:.2f} bytes a record")

@@ -153,7 +153,7 @@ TEST(exec_ends_one_program_and_begins_another)
     scene_end(&scene);
 }
 
-/* A disk of 2 MiB: a flush or two fit. Names that do not compress fill it. */
+/* A disk of 3 MiB: a flush or more fit. Names that do not compress fill it. */
 TEST(full_disk_keeps_what_is_whole)
 {
     struct scene scene;
@@ -163,7 +163,7 @@ TEST(full_disk_keeps_what_is_whole)
     scene_begin(&scene);
     snprintf(path, sizeof(path), "%s", scene_path("disk"));
     CHECK_INT(mkdir(path, 0700), 0);
-    CHECK_INT(mount("small", path, "tmpfs", 0, "size=2m"), 0);
+    CHECK_INT(mount("small", path, "tmpfs", 0, "size=3m"), 0);
     snprintf(line, sizeof(line), "$ANNOT record -o %s/f.annot -- $KILL_TARGET noise exit 2>%s",
              path, scene_path("err"));
     CHECK_INT(shell(line), 3); /* the command went on and ended as it wanted */
