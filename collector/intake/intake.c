@@ -220,6 +220,8 @@ static int look_at(struct intake *intake, struct process *process)
     int error = process_publish(process, intake->options.trace, intake->options.directory);
     if (error == 0)
         error = note_refused_child(intake, process);
+    if (process->watch.pid == 0 && process->orderly) /* out of sight, but it said good-bye */
+        process->watch.ended = true;
     if (error == 0 && process_was_replaced(process))
         error = intake_replace(intake, process);
     return error;

@@ -24,6 +24,9 @@ struct pidfd_info_v1 {
     int32_t exit_code;
 };
 
+/* Inode of the first pid namespace, fixed by the kernel. */
+#define FIRST_PID_NS UINT64_C(0xeffffffc)
+
 #define PIDFD_GET_INFO_V1  _IOWR(0xFF, 11, struct pidfd_info_v1)
 #define PIDFD_INFO_EXIT_V1 (UINT64_C(1) << 3)
 
@@ -33,15 +36,22 @@ static bool has_spare_files(int fd)
     return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + SPARE_FILES < limit.rlim_cur;
 }
 
+/* Whether every process of the machine has a pid in our namespace. */
+static bool sees_all(void)
+{
+    return proc_pid_namespace(0) == FIRST_PID_NS;
+}
+
 void process_watch_open(struct process_watch *watch, const struct annot_segment_info *info)
 {
     struct proc_stat stat;
+    bool ours = info->pid_ns == 0 || info->pid_ns == proc_pid_namespace(0);
     *watch = (struct process_watch){.pidfd = -1, .ended = true};
-    watch->pid = info->pid_ns == 0 || info->pid_ns == proc_pid_namespace(0)
-                     ? info->pid
-                     : proc_find(info->pid_ns, info->pid);
-    if (watch->pid <= 0)
+    watch->pid = ours ? info->pid : proc_find(info->pid_ns, info->pid);
+    if (watch->pid <= 0) {
+        watch->ended = sees_all(); /* else it may live where we cannot see it */
         return;
+    }
     watch->pidfd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
     if (watch->pidfd >= 0 && !has_spare_files(watch->pidfd))
         process_watch_close(watch); /* /proc tells the end, too */
@@ -66,8 +76,8 @@ void process_watch_close(struct process_watch *watch)
 
 bool process_watch_poll(struct process_watch *watch)
 {
-    if (watch->ended)
-        return true;
+    if (watch->ended || watch->pid == 0)
+        return watch->ended;
     if (watch->pidfd >= 0) {
         struct pollfd poll_fd = {.fd = watch->pidfd, .events = POLLIN};
         watch->ended = poll(&poll_fd, 1, 0) == 1;

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct process_watch {
-    pid_t pid;  /* in our namespace; 0: gone before it could be watched */
+    pid_t pid;  /* in our namespace; 0: gone before it could be watched, or out of sight */
     int pidfd;  /* -1: none; readable when the process has ended */
     bool ended; /* all its threads are gone */
 };
