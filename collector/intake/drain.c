@@ -20,6 +20,7 @@ struct drain *drain_create(struct segment *segment, struct trace *trace, struct 
     drain->segment = segment;
     drain->trace = trace;
     drain->process = process;
+    drain->threads_max = THREADS_MAX;
     drain->decoder.clock = clock;
     drain->decoder.monotonic = segment->info.clock == ANNOT_CLOCK_MONOTONIC;
     return drain;
@@ -38,28 +39,33 @@ void drain_destroy(struct drain *drain)
     free(drain);
 }
 
-struct drain_thread *drain_thread(struct drain *drain, uint32_t serial)
+int drain_thread(struct drain *drain, uint32_t serial, struct drain_thread **ret_thread)
 {
     uint64_t key = serial + UINT64_C(1);
     uint64_t *index = map64_find(&drain->thread_index, key);
-    if (index)
-        return &drain->threads.items[*index];
-    if (drain->threads.count >= THREADS_MAX ||
-        vec_push(&drain->threads, ((struct drain_thread){.serial = serial})) != 0)
-        return NULL;
+    if (index) {
+        *ret_thread = &drain->threads.items[*index];
+        return 0;
+    }
+    if (drain->threads.count >= drain->threads_max)
+        return -EFAULT;
+    if (vec_push(&drain->threads, ((struct drain_thread){.serial = serial})) != 0)
+        return -ENOMEM;
     if (map64_put(&drain->thread_index, key, drain->threads.count - 1) != 0) {
         drain->threads.count--;
-        return NULL;
+        return -ENOMEM;
     }
-    return &drain->threads.items[drain->threads.count - 1];
+    *ret_thread = &drain->threads.items[drain->threads.count - 1];
+    return 0;
 }
 
 int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
                         const struct batch_source *last)
 {
-    struct drain_thread *thread = drain_thread(drain, serial);
-    if (!thread)
-        return -ENOMEM;
+    struct drain_thread *thread;
+    int error = drain_thread(drain, serial, &thread);
+    if (error != 0)
+        return error;
     thread->decode = *known;
     thread->decode.headers = last->sequence + UINT64_C(1);
     thread->entered = true;
@@ -201,9 +207,10 @@ static int visit_next(struct drain *drain, const struct segment_block *block,
 static int visit_block(struct drain *drain, const struct segment_block *block, bool accept_gap)
 {
     struct drain_progress *progress = progress_of(drain, block);
-    struct drain_thread *thread = drain_thread(drain, block->serial);
-    if (!progress || !thread)
-        return -ENOMEM;
+    struct drain_thread *thread;
+    int error = progress ? drain_thread(drain, block->serial, &thread) : -ENOMEM;
+    if (error != 0)
+        return error;
     if (thread->visit != drain->visit) {
         thread->visit = drain->visit;
         thread->stream = STREAM_OPEN;
@@ -220,7 +227,7 @@ static int visit_block(struct drain *drain, const struct segment_block *block, b
         return 0;
     }
     if (block->sequence > thread->next) {
-        int error = lose_block(drain, thread, block->sequence);
+        error = lose_block(drain, thread, block->sequence);
         thread->next = block->sequence;
         thread->decode.headers = block->sequence;
         if (error != 0)

@@ -56,9 +56,10 @@ struct drain {
     VEC(struct drain_progress) progress; /* by block */
     VEC(struct drain_thread) threads;
     struct map64 thread_index; /* by serial + 1 */
-    segment_blocks blocks;     /* scratch */
-    VEC(uint32_t) done;        /* blocks that wait for drain_free, oldest first */
-    uint64_t corrupt;          /* losses that no thread can be blamed for */
+    uint32_t threads_max;
+    segment_blocks blocks; /* scratch */
+    VEC(uint32_t) done;    /* blocks that wait for drain_free, oldest first */
+    uint64_t corrupt;      /* losses that no thread can be blamed for */
     uint64_t visit;
     bool missing; /* in this visit: some thread's stream is STREAM_MISSING */
     bool broken;
@@ -91,8 +92,9 @@ void drain_free(struct drain *drain);
 int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
                         const struct batch_source *last);
 
-/* The thread with this serial, added if it was not seen before; NULL: out of memory. */
-struct drain_thread *drain_thread(struct drain *drain, uint32_t serial);
+/* The thread with this serial, added if it was not seen before. 0, -ENOMEM, or -EFAULT: more than
+ * one segment may have. */
+int drain_thread(struct drain *drain, uint32_t serial, struct drain_thread **ret_thread);
 
 /* Gives a thread its entry in the trace. 0 or -ENOMEM. */
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,

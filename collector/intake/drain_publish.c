@@ -44,9 +44,10 @@ static int read_record(struct drain *drain, uint32_t index)
     uint64_t key = record.serial + UINT64_C(1);
     if (!any && record.name == 0 && !map64_find(&drain->thread_index, key))
         return 0;
-    struct drain_thread *thread = drain_thread(drain, record.serial);
-    if (!thread)
-        return -ENOMEM;
+    struct drain_thread *thread;
+    error = drain_thread(drain, record.serial, &thread);
+    if (error != 0)
+        return error;
     if (!thread->entered) {
         if (!any)
             return 0;

@@ -50,6 +50,24 @@ TEST(block_that_is_missing_is_told_once_and_then_passed)
     maker_destroy(maker);
 }
 
+/* A segment that makes threads up without end costs itself only. */
+TEST(too_many_threads_end_their_segment_not_the_recording)
+{
+    struct maker *maker = maker_create();
+    for (uint32_t i = 0; i < 4; i++)
+        mark(maker_block(maker, i, i, 0, ANNOT_BLOCK_RELEASED), 2000, 0);
+    maker_attach(&seen, maker);
+    seen.drain->threads_max = 3;
+    CHECK(drain_visit(seen.drain, DRAIN_RELEASED) >= 0);
+    CHECK_INT(seen.count, 3);
+    CHECK(seen.drain->broken);
+    CHECK_INT(seen.drain->corrupt, 1);
+    CHECK_INT(drain_visit(seen.drain, DRAIN_RELEASED), 0);
+    CHECK_INT(drain_finish(seen.drain), 0);
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
 /* A thread may hold a full block while it fills the next: no gap, and nothing out of order. */
 TEST(later_block_waits_while_the_earlier_one_is_being_filled)
 {
