@@ -53,11 +53,12 @@ def crowd(home, processes, threads, timeout, may_lose=0):
     equal(account["records"], processes * threads * PAIRS * 2, "records of the program")
     dump = home.dump(result.path, "--no-events")
     session, lost = dump.session, dump.lost()
-    print(f"  {account['records']} records, {lost} lost; "
-          f"collector {result.peak_kib / 1024:.0f} MiB, of it its own {result.own_kib / 1024:.0f} MiB; program: "
-          f"{account['peak_kib'] / 1024:.0f} MiB in the largest process, all segments together "
-          f"{session['peak_bytes'] / 2**20:.0f} MiB; recording {session['file_bytes'] / 2**20:.1f} "
-          f"MiB, {session['file_bytes'] / account['records']:.2f} bytes a record")
+    mib = {"collector": result.peak_kib / 1024, "its own": result.own_kib / 1024,
+           "largest process": account["peak_kib"] / 1024,
+           "segments": session["peak_bytes"] / 2**20, "file": session["file_bytes"] / 2**20}
+    print(f"  {account['records']} records, {lost} lost, "
+          f"{session['file_bytes'] / account['records']:.2f} bytes each; MiB: "
+          + ", ".join(f"{what} {size:.1f}" for what, size in mib.items()))
     equal(session["events"] + lost, account["records"], "recorded events and counted losses")
     check(lost <= may_lose, f"{lost} records were lost")
     equal(dump.damage, [], "damage")
