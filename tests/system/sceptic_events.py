@@ -60,7 +60,8 @@ def agree(home, path):
         for ours, theirs in zip(rows, other):
             equal(ours, theirs, f"a row of {key} in Chrome and Perfetto")
     equal(chrome.processes, perfetto.processes, "names of processes")
-    equal(chrome.threads, perfetto.threads, "names of threads")
+    names = {key: name for key, name in chrome.threads.items() if not name.endswith(": lost")}
+    equal(names, perfetto.threads, "names of threads")  # Chrome has no sub-tracks for gaps
     return chrome
 
 
@@ -207,6 +208,26 @@ def overlapping_ranges_keep_their_lanes(home):
     ends = {event["id"]: event["time"] for event in reversed(dump.kind("end"))}
     for name in ("request a", "request b"):
         equal(ranges[name][2], ends[times[name]["id"]] - times[name]["time"], f"{name}'s duration")
+
+
+@case
+def what_was_dropped_is_counted_and_shown(home):
+    """Four threads without pause and a pool that is far too small: calls = records + losses."""
+    result = home.record(program("emit_crowd"), 2, 2, 40_000, 1_000_000_000,
+                         options=["--pool-size", "64K"]).ok()
+    calls = json.loads(result.out)["records"]
+    dump = home.dump(result.path)
+    equal(calls, 2 * 2 * 40_000 * 2, "calls of the program")
+    check(dump.lost() > 0, "nothing was lost: the case tests nothing")
+    records = len(dump.kind("push", "pop"))
+    equal(records + dump.lost(), calls, "records and losses together")
+    equal(sum(event["value"] for event in dump.kind("lost")), dump.lost(), "losses at their places")
+    trace = agree(home, result.path)
+    equal(sum(lost for _, lost in trace["lost"]), dump.lost(), "losses in the exports")
+    equal(len(trace["pushed"]), len(dump.kind("push")), "ranges in the exports")
+    shown = f"{dump.lost():,}"
+    check(shown in home.info(result.path), f"info does not tell of {shown} losses")
+    check("LOST" in result.err_text, f"the summary does not tell of losses: {result.err_text}")
 
 
 @case
