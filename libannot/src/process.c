@@ -126,6 +126,17 @@ static void take_no_part(uint64_t generation, struct segment *current)
         annot_store_release(&wiped->off_generation, UINT64_C(0));
 }
 
+/* Whether the session ended while the segment was made: then its collector may have looked for the
+ * last time already. If it ends after this, it finds the segment. */
+static int is_too_late(int directory_fd, const struct session *session, uint64_t generation)
+{
+    struct session now = {0};
+    struct refusal ignored;
+    if (annot_gate_v1.generation == generation)
+        return 0;
+    return session_find(directory_fd, &now, &ignored) != 1 || now.id != session->id;
+}
+
 /* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread
  * was faster) or negative errno. */
 static int create_and_publish(int directory_fd, const struct session *session, uint64_t generation,
@@ -147,7 +158,7 @@ static int create_and_publish(int directory_fd, const struct session *session, u
         return error;
     strings_sync(made);
     annot_store_relaxed(&made->header->shared.process_name, annot_load_relaxed(&process_name));
-    if (!replace(current, made)) {
+    if (is_too_late(directory_fd, session, generation) || !replace(current, made)) {
         segment_discard(directory_fd, made, &identity);
         return -EAGAIN;
     }

@@ -285,7 +285,10 @@ int strings_sync_one(struct segment *segment, uint32_t id)
 
 void strings_after_fork(void)
 {
-    for (uint32_t offset = ANNOT_STRING_UNIT; mirror && offset < mirror_used;) {
+    uint32_t offset = ANNOT_STRING_UNIT;
+    /* The last one may be reserved, and mirror_used not be raised yet. */
+    while (mirror && (offset < mirror_used ||
+                      (offset < MIRROR_SIZE && *(const uint64_t *)(mirror + offset) != 0))) {
         struct annot_string *string = at_offset(offset);
         if (string->ready != 1) {
             string->kind = 0; /* readers skip it */
@@ -293,4 +296,6 @@ void strings_after_fork(void)
         }
         offset += size_of(string->length);
     }
+    if (mirror)
+        mirror_used = offset;
 }

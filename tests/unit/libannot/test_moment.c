@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Things that happen in the middle of a step: a session ends while a segment is made for it, a
+ * fork comes while another thread adds a name. The test points say where that is. */
+#include "arena.h"
+#include "test.h"
+#include "testpoint.h"
+
+#include <annot/annot.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *moment;
+
+static void end_session(const char *name)
+{
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    arena_end();
+}
+
+static void first_event_while_the_session_ends_at(const char *name)
+{
+    char names[4][64];
+    arena_begin(NULL);
+    moment = name;
+    annot_testpoint_hook = end_session;
+    annot_push("late");
+    annot_pop();
+    annot_testpoint_hook = NULL;
+    CHECK(moment == NULL);
+    CHECK_INT(arena_list(names, 4), 0);
+}
+
+TEST(no_segment_stays_when_the_session_ends_before_it_is_whole)
+{
+    first_event_while_the_session_ends_at("create:mapped");
+}
+
+TEST(no_segment_stays_when_the_session_ends_before_it_is_in_use)
+{
+    first_event_while_the_session_ends_at("create:published");
+}
+
+/* A session of the same process goes on when another one begins in that moment. */
+static void bump(const char *name)
+{
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    arena_bump();
+}
+
+TEST(segment_stays_when_only_the_generation_moves)
+{
+    struct seen seen;
+    arena_begin(NULL);
+    moment = "create:published";
+    annot_testpoint_hook = bump;
+    annot_push("kept");
+    annot_pop();
+    annot_testpoint_hook = NULL;
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.segments, 1);
+    CHECK_INT(seen.records + seen.lost_total, 2);
+    arena_end();
+    arena_clean();
+}
+
+static __thread int stops_here;
+static int reserved, forked; /* atomic */
+
+static void stop_in_the_middle(const char *name)
+{
+    if (!stops_here || strcmp(name, "intern:reserved") != 0)
+        return;
+    __atomic_store_n(&reserved, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&forked, __ATOMIC_ACQUIRE))
+        usleep(100);
+}
+
+static void *add_a_name(void *context)
+{
+    stops_here = 1;
+    annot_name_intern("never ready in the child");
+    return context;
+}
+
+static int has_text(const struct mapped *mapped, const char *text)
+{
+    return memmem(mapped->strings, 64 * 1024, text, strlen(text)) != NULL;
+}
+
+TEST(names_of_a_child_do_not_wait_for_a_thread_it_does_not_have)
+{
+    pthread_t thread;
+    char names[4][64];
+    struct mapped mapped;
+    int status, found = 0;
+    arena_begin(NULL);
+    annot_testpoint_hook = stop_in_the_middle;
+    CHECK_INT(pthread_create(&thread, NULL, add_a_name, NULL), 0);
+    while (!__atomic_load_n(&reserved, __ATOMIC_ACQUIRE))
+        usleep(100);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct annot_event event = {.text = "mark", .domain = annot_domain_create("own domain")};
+        annot_mark_event(&event);
+        _exit(0);
+    }
+    __atomic_store_n(&forked, 1, __ATOMIC_RELEASE);
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    annot_testpoint_hook = NULL;
+    for (int i = arena_list(names, 4); i-- > 0;) {
+        CHECK(arena_map(names[i], &mapped));
+        found += mapped.header->info.pid == pid && has_text(&mapped, "own domain");
+        arena_unmap(&mapped);
+    }
+    CHECK_INT(found, 1);
+    arena_end();
+    arena_clean();
+}
