@@ -306,7 +306,9 @@ static int list(const struct directory *directory, struct names_found *found)
         return -ENOMEM;
     for (const struct dirent *entry; error == 0 && (entry = readdir(stream));) {
         char *name = strdup(entry->d_name);
-        error = !name || vec_push(&found->items, name) != 0 ? -ENOMEM : 0;
+        error = name ? vec_push(&found->items, name) : -ENOMEM;
+        if (error != 0)
+            free(name);
     }
     closedir(stream);
     return error;

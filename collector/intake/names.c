@@ -47,7 +47,7 @@ static int64_t read_text(struct names *names, uint32_t id)
     if (found == -EFAULT)
         return found;
     if (found == 1) {
-        names->table_bytes += sizeof(string) + (string.length + 15u) / 16 * 16;
+        names->table_bytes += sizeof(string) + (string.length + (size_t)15) / 16 * 16;
         if (names->table_bytes <= names->segment->info.strings_size)
             return trace_string_add(names->trace, bytes, string.length);
     }

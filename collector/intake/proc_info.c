@@ -42,6 +42,12 @@ static const char *stat_field(const char *behind_comm, int number)
     return at;
 }
 
+/* The kernel's own decimal number. */
+static int number(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
 int proc_stat(pid_t pid, struct proc_stat *ret_stat)
 {
     char path[64], text[1024];
@@ -57,9 +63,9 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat)
     snprintf(ret_stat->comm, sizeof(ret_stat->comm), "%.15s", open + 1);
     const char *ppid = stat_field(close + 2, 4), *start = stat_field(close + 2, 22);
     const char *code = stat_field(close + 2, 52);
-    ret_stat->ppid = ppid ? atoi(ppid) : 0;
+    ret_stat->ppid = ppid ? number(ppid) : 0;
     ret_stat->start_ticks = start ? strtoull(start, NULL, 10) : 0;
-    ret_stat->exit_code = code ? atoi(code) : 0;
+    ret_stat->exit_code = code ? number(code) : 0;
     return 0;
 }
 
@@ -117,7 +123,7 @@ void proc_each(void (*call)(void *context, pid_t pid, uid_t uid), void *context)
     for (const struct dirent *entry; (entry = readdir(proc));)
         if (isdigit((unsigned char)entry->d_name[0]) &&
             fstatat(dirfd(proc), entry->d_name, &status, 0) == 0)
-            call(context, atoi(entry->d_name), status.st_uid);
+            call(context, number(entry->d_name), status.st_uid);
     closedir(proc);
 }
 
@@ -134,7 +140,7 @@ static pid_t innermost_pid(pid_t pid)
         return 0;
     *end = 0;
     char *last = strrchr(line, '\t');
-    return last ? atoi(last + 1) : 0;
+    return last ? number(last + 1) : 0;
 }
 
 struct search {

@@ -156,7 +156,7 @@ void session_file_remove(const struct directory *directory, struct session_file 
 
 static bool is_live(const struct directory *directory, const char *name)
 {
-    struct annot_session session;
+    struct annot_session session = {0};
     int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return false;

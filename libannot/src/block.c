@@ -62,7 +62,7 @@ static int extent_is_backed(const struct segment *segment, uint32_t extent)
 {
     /* Partner: reserve_extent of the thread that reserved it. */
     uint64_t word = annot_load_acquire(&segment->header->shared.backed_extents[extent / 64]);
-    return word >> (extent % 64) & 1;
+    return (word >> (extent % 64) & 1) != 0;
 }
 
 static int reserve_extent(struct segment *segment, uint32_t extent)

@@ -62,7 +62,7 @@ static uint8_t *chunk_make(uint32_t index)
 
 static struct control *control_at(uint8_t *chunk, uint32_t slot)
 {
-    return (struct control *)(chunk + slot * CONTROL_SIZE);
+    return (struct control *)(chunk + (size_t)slot * CONTROL_SIZE);
 }
 
 static struct keep *keep_at(uint8_t *chunk, uint32_t slot)

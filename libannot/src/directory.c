@@ -180,7 +180,7 @@ static int try_environment(const char *path, struct refusal *refusal)
         return try_place(path, "", refusal);
     if (!getcwd(absolute, sizeof(absolute) - 1))
         return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, errno, 0);
-    strcat(absolute, "/");
+    text_append(absolute + strlen(absolute), absolute + sizeof(absolute), "/");
     return try_place(absolute, path, refusal);
 }
 

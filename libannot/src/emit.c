@@ -47,7 +47,7 @@ static int passes(const struct control *control, const struct emission *emission
         return 1;
     /* Partner: the collector's stores; any order will do. */
     uint64_t mask = annot_load_relaxed(&control->mask[emission->level & (ANNOT_LEVELS - 1)]);
-    return mask >> (emission->category & 63) & 1;
+    return (mask >> (emission->category & 63) & 1) != 0;
 }
 
 /* ---- Signal handlers that met a commit of their own thread ----------------------------------- */
@@ -70,7 +70,7 @@ static void nested(struct control *control, struct emission *emission)
         control->nested_bits = control->nested_bits << 1 | (uint64_t)counts;
         control->nested_depth++;
     } else if (emission->kind == ANNOT_REC_POP && control->nested_depth > 0) {
-        counts = control->nested_bits & 1;
+        counts = (control->nested_bits & 1) != 0;
         control->nested_bits >>= 1;
         control->nested_depth--;
     } else if (emission->kind == ANNOT_REC_POP) {

@@ -45,9 +45,8 @@ static bool is_given(PyObject *value)
     return value != NULL && value != Py_None;
 }
 
-/* Interns the text of `value` as a domain, or as a category of `*domain`. */
-static int group_set(const char *argument, PyObject *value, const annot_domain *domain,
-                     uint16_t *ret_id)
+/* Interns the text of `value` as a domain, or as a category of `*domain`: its id, or -1. */
+static int group_id(const char *argument, PyObject *value, const annot_domain *domain)
 {
     PyObject *owner;
     if (!PyUnicode_Check(value))
@@ -55,9 +54,9 @@ static int group_set(const char *argument, PyObject *value, const annot_domain *
     const char *text = text_of(value, &owner);
     if (text == NULL)
         return -1;
-    *ret_id = domain ? annot_category_create(*domain, text) : annot_domain_create(text);
+    int id = domain ? annot_category_create(*domain, text) : annot_domain_create(text);
     Py_DECREF(owner);
-    return 0;
+    return id;
 }
 
 static const struct {
@@ -201,12 +200,17 @@ static int value_set(struct annotation *annotation, PyObject *value)
 static int event_set(struct annotation *annotation, PyObject *const *values)
 {
     struct annot_event *event = &annotation->event;
-    if (is_given(values[ARGUMENT_DOMAIN]) &&
-        group_set("domain", values[ARGUMENT_DOMAIN], NULL, &event->domain) < 0)
+    int domain = 0, category = 0;
+    if (is_given(values[ARGUMENT_DOMAIN]))
+        domain = group_id("domain", values[ARGUMENT_DOMAIN], NULL);
+    if (domain < 0)
         return -1;
-    if (is_given(values[ARGUMENT_CATEGORY]) &&
-        group_set("category", values[ARGUMENT_CATEGORY], &event->domain, &event->category) < 0)
+    event->domain = (annot_domain)domain;
+    if (is_given(values[ARGUMENT_CATEGORY]))
+        category = group_id("category", values[ARGUMENT_CATEGORY], &event->domain);
+    if (category < 0)
         return -1;
+    event->category = (annot_category)category;
     if (is_given(values[ARGUMENT_COLOR]) && color_set(event, values[ARGUMENT_COLOR]) < 0)
         return -1;
     if (values[ARGUMENT_LEVEL] != NULL && level_set(event, values[ARGUMENT_LEVEL]) < 0)

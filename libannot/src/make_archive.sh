@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One archive member whose internal names are local: a program that links the static library may
+# call its own functions as it likes.
+#
+#     make_archive.sh LD OBJCOPY AR OUTPUT OBJECT...
+set -eu
+ld=$1 objcopy=$2 ar=$3 output=$4
+shift 4
+"$ld" -r -o "$output.o" "$@"
+"$objcopy" --localize-hidden "$output.o"
+rm -f "$output"
+"$ar" rcs "$output" "$output.o"

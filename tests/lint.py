@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Hold the C sources against .clang-format and .clang-tidy.
+
+    lint.py SOURCE BUILD    every source that BUILD compiles, but not the tests' for clang-tidy
+
+Prints what differs; exit status 1 if anything does, 77 if a tool is missing.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+FOLDERS = ("collector", "examples", "libannot", "pyannot", "tests", "tools")
+TIDIED = ("collector", "libannot", "pyannot", "tools")
+
+
+def sources(root: pathlib.Path) -> list[str]:
+    files = (path for folder in FOLDERS for path in (root / folder).rglob("*.[ch]"))
+    return sorted(str(path) for path in files)
+
+
+def compiled(root: pathlib.Path, build: pathlib.Path) -> list[str]:
+    """Sources of the product that this build compiles, each once."""
+    commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+    files = {os.path.realpath(os.path.join(entry["directory"], entry["file"])) for entry in commands}
+    prefixes = tuple(str(root / folder) + os.sep for folder in TIDIED)
+    return sorted(file for file in files if file.startswith(prefixes))
+
+
+def formatted(files: list[str]) -> bool:
+    return subprocess.run(["clang-format", "--dry-run", "-Werror", *files], check=False).returncode == 0
+
+
+def tidied(build: pathlib.Path, file: str) -> str:
+    """What clang-tidy says about one file; gcc's own options mean nothing to it."""
+    command = ["clang-tidy", "-p", str(build), "--quiet", "--warnings-as-errors=*",
+               "--extra-arg=-Wno-unknown-warning-option", file]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return done.stdout if done.returncode else ""
+
+
+def main() -> int:
+    root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    for tool in ("clang-format", "clang-tidy"):
+        if not shutil.which(tool):
+            print(f"skipped: {tool} is not installed")
+            return 77
+    good = formatted(sources(root))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for text in pool.map(lambda file: tidied(build, file), compiled(root, build)):
+            good = good and not text
+            print(text, end="")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
