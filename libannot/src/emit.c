@@ -136,7 +136,7 @@ static struct control *join(uint64_t generation)
     if (!segment) {
         leave();
         if (!process_takes_no_part(generation)) /* whoever makes the segment has not finished */
-            process_lose(ANNOT_LOSS_INTERRUPTED);
+            process_lose(process_is_put_off() ? ANNOT_LOSS_NO_MEMORY : ANNOT_LOSS_INTERRUPTED);
         return NULL;
     }
     struct control *control = take_control();
@@ -167,6 +167,10 @@ static struct control *join_undisturbed(uint64_t generation)
     sigset_t blocked, before;
     if (process_takes_no_part(generation)) {
         leave();
+        return NULL;
+    }
+    if (process_is_put_off()) {
+        process_lose(ANNOT_LOSS_NO_MEMORY);
         return NULL;
     }
     sigfillset(&blocked);

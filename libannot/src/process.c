@@ -29,9 +29,13 @@ enum {
     WAIT_MAX_NS = 2000 * 1000,
 };
 
+/* Without descriptors a process joins later: about ten attempts a second. */
+#define RETRY_TICKS UINT64_C(200000000)
+
 /* On a page of its own that a fork wipes: zero is the state of a new child. */
 struct wiped {
     struct segment *current; /* holds a reference; W: all, atomic */
+    uint64_t retry_time;     /* timestamp: no attempt to join before; W: all, atomic */
     uint64_t off_generation; /* this process takes no part in it; W: all, atomic */
     uint32_t ready;          /* the fork handler ran, or this is the first process */
     uint32_t creating;       /* tid of the thread that makes a segment, or 0; W: all, atomic */
@@ -188,12 +192,14 @@ static void decide(uint64_t generation)
             found = error;
         }
     }
-    if (found < 0 && parent_identity) {
+    if (found < 0 && parent_identity && !annot_load_relaxed(&wiped->retry_time)) {
         if (refused.reason == ANNOT_REFUSAL_DIR_OWNER && geteuid() != last_uid)
             refused = (struct refusal){ANNOT_REFUSAL_OTHER_UID, refused.error, geteuid()};
         segment_note_refused_child(parent_identity, &refused);
     }
-    if (found <= 0)
+    if (found == -EMFILE || found == -ENFILE) /* that may pass */
+        annot_store_relaxed(&wiped->retry_time, clock_now() + RETRY_TICKS);
+    else if (found <= 0)
         take_no_part(generation, current);
     if (directory_fd >= 0)
         close(directory_fd);
@@ -248,6 +254,8 @@ struct segment *process_join(uint64_t generation)
     for (int i = 0; i < JOIN_ATTEMPTS; i++) {
         if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
             return NULL;
+        if (process_is_put_off())
+            return NULL;
         struct segment *segment = current_get();
         /* Partner: decide. */
         if (segment && annot_load_acquire(&segment->valid_generation) == generation)
@@ -257,6 +265,12 @@ struct segment *process_join(uint64_t generation)
         decide_once(generation);
     }
     return NULL;
+}
+
+int process_is_put_off(void)
+{
+    uint64_t retry_time = wiped ? annot_load_relaxed(&wiped->retry_time) : 0;
+    return retry_time != 0 && clock_now() < retry_time;
 }
 
 int process_takes_no_part(uint64_t generation)

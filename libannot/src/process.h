@@ -24,6 +24,9 @@ struct segment *process_join(uint64_t generation);
 /* Whether that is decided already: it is the cheap case of process_join. */
 int process_takes_no_part(uint64_t generation);
 
+/* Whether an attempt failed a moment ago for want of descriptors. */
+int process_is_put_off(void);
+
 /* 20 bits that stand above the counter in range ids. */
 uint64_t process_nonce(void);
 /* Takes `count` range ids; returns the first. */

@@ -177,7 +177,7 @@ int session_find(int directory_fd, struct session *ret_session, struct refusal *
             session_copy(&session, ret_session);
             return 1;
         }
-        if (found == -EPROTO)
+        if (found == -EPROTO || found == -EMFILE || found == -ENFILE)
             return found;
     }
     return find_above(directory_fd, ret_session);

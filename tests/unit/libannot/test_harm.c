@@ -276,6 +276,31 @@ TEST(no_descriptor_left_for_it)
     arena_clean();
 }
 
+/* Like a server at its limit when a recording begins. */
+TEST(descriptors_that_come_back)
+{
+    struct rlimit limit, few = {3, 0};
+    struct seen seen;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few.rlim_max = limit.rlim_max;
+    arena_begin(NULL);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    events(10);
+    few.rlim_cur = 4; /* enough for the directory, not for the session */
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    usleep(150000);
+    events(10);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    usleep(150000);
+    events(10);
+    CHECK_STR(annot_status(), "recording");
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 30);
+    CHECK_INT(seen.lost_total, 60);
+    arena_end();
+    arena_clean();
+}
+
 TEST(closefrom_does_not_stop_it)
 {
     struct seen seen;
