@@ -266,14 +266,18 @@ static int try_segment(struct intake *intake, const char *name)
     if (!process)
         return -ENOMEM;
     process->watch.pidfd = -1;
-    int error = segment_open(intake->options.directory->fd, name, &process->segment);
+    int directory_fd = intake->options.directory->fd;
+    int error = segment_open(directory_fd, name, &process->segment);
+    bool abandoned = error == -EAGAIN && is_abandoned(name);
+    if (abandoned) /* it may have been finished before its maker died */
+        error = segment_open(directory_fd, name, &process->segment);
     if (error == 0 && process->segment.info.session_id == intake->options.session_id)
         return admit(intake, process);
     if (error == 0)
         segment_close(&process->segment);
     free(process);
-    if (error == -EAGAIN && is_abandoned(name))
-        unlinkat(intake->options.directory->fd, name, 0);
+    if (error == -EAGAIN && abandoned)
+        unlinkat(directory_fd, name, 0);
     else if (error == -EAGAIN || error == -EMFILE || error == -ENFILE)
         return vec_push(&intake->pending, pending_name(name));
     if (error == -EBADMSG && intake->junk.count < INTAKE_JUNK_MAX)

@@ -38,4 +38,12 @@ def the_file_does_not_grow_while_nothing_happens(home):
     check(files < 20, f"{files} descriptors are open after 40 processes have ended")
 
 
+@case
+def segment_that_was_seen_half_made(home):
+    environment = dict(home.environment, LD_PRELOAD=program("libslow_proc.so"))
+    script = 3 * f"{program('emit_late')}; " + "sleep 0.3"
+    result = home.record("sh", "-c", script, env=environment).ok()
+    equal(len(home.dump(result.path).whole().kind("push")), 3, "ranges")
+
+
 main()
