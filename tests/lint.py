@@ -27,13 +27,14 @@ def sources(root: pathlib.Path) -> list[str]:
 def compiled(root: pathlib.Path, build: pathlib.Path) -> list[str]:
     """Sources of the product that this build compiles, each once."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
-    files = {os.path.realpath(os.path.join(entry["directory"], entry["file"])) for entry in commands}
+    files = {os.path.realpath(os.path.join(unit["directory"], unit["file"])) for unit in commands}
     prefixes = tuple(str(root / folder) + os.sep for folder in TIDIED)
     return sorted(file for file in files if file.startswith(prefixes))
 
 
 def formatted(files: list[str]) -> bool:
-    return subprocess.run(["clang-format", "--dry-run", "-Werror", *files], check=False).returncode == 0
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *files], check=False)
+    return done.returncode == 0
 
 
 def tidied(build: pathlib.Path, file: str) -> str:

@@ -19,12 +19,15 @@ import re
 import subprocess
 import sys
 
-# The same source built otherwise, inside BUILD: options of meson, and the suites worth the time.
+# The same source built otherwise, inside BUILD: options of meson, and the tests worth the time, as
+# meson's arguments.
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
-             ["unit", "stress", "fuzz", "golden"]),
-    "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"], ["stress"]),
-    "clang": (["-Dwerror=true"], ["headers"]),
+             ["--suite=unit", "--suite=stress", "--suite=fuzz", "--suite=golden", "--suite=cli",
+              "--suite=two-sided"]),
+    "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"],
+             ["--suite=stress", "--suite=two-sided"]),
+    "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true",
@@ -45,11 +48,11 @@ def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
     return folder
 
 
-def meson_test(build: pathlib.Path, suites: list[str]) -> list[dict]:
+def meson_test(build: pathlib.Path, selection: list[str]) -> list[dict]:
     """Run meson's tests; one dictionary per test, as meson logs it."""
     environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable)
     command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs"]
-    command += [f"--suite={suite}" for suite in suites]
+    command += selection
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
     subprocess.run(command, env=environment, check=False)
@@ -82,7 +85,7 @@ def main() -> int:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     build, suites = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    total = run(build, "", suites)
+    total = run(build, "", [f"--suite={suite}" for suite in suites])
     for name in VARIANTS if not suites else ():
         total += run(build_variant(build, name), f"{name}: ", VARIANTS[name][1])
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped",
@@ -90,10 +93,10 @@ def main() -> int:
     return 1 if total["failed"] or not total["passed"] else 0
 
 
-def run(build: pathlib.Path, label: str, suites: list[str]) -> collections.Counter:
-    """Run suites of one build folder and tell what did not pass."""
+def run(build: pathlib.Path, label: str, selection: list[str]) -> collections.Counter:
+    """Run tests of one build folder and tell what did not pass."""
     total: collections.Counter = collections.Counter()
-    for test in meson_test(build, suites):
+    for test in meson_test(build, selection):
         counts = case_counts(test)
         total += counts
         if counts["skipped"]:

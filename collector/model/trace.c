@@ -28,7 +28,7 @@ const char *loss_name(enum loss loss)
         [LOSS_POOL_FULL] = "buffer full",
         [LOSS_NO_MEMORY] = "shared memory full",
         [LOSS_THREAD_LIMIT] = "too many threads",
-        [LOSS_INTERRUPTED] = "signal handler interrupted a record",
+        [LOSS_INTERRUPTED] = "its thread or process was busy",
         [LOSS_COLLECTOR_LATE] = "collector not scheduled",
         [LOSS_OVERWRITTEN] = "overwritten by newer records",
         [LOSS_CORRUPT] = "damaged data",

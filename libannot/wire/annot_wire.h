@@ -60,7 +60,8 @@ enum annot_loss {
     ANNOT_LOSS_POOL_FULL = 0,    /* no free block, collector alive: records came too fast        */
     ANNOT_LOSS_NO_MEMORY = 1,    /* the shared-memory file system is full                        */
     ANNOT_LOSS_THREAD_LIMIT = 2, /* more threads at once than thread records                     */
-    ANNOT_LOSS_INTERRUPTED = 3,  /* a signal handler's event met its own thread's commit         */
+    ANNOT_LOSS_INTERRUPTED = 3,  /* a signal handler met a commit of its own thread, or a first
+                                    event waited in vain for its process to join */
     ANNOT_LOSS_COLLECTOR_LATE = 4, /* no free block, and the collector had not run for a while */
     ANNOT_LOSS_OVERWRITTEN = 5, /* flight recorder: replaced by newer records                   */
     ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: bytes it could not believe                */
@@ -246,7 +247,8 @@ struct annot_segment {
 
 enum annot_thread_state {
     ANNOT_THREAD_FREE = 0,
-    ANNOT_THREAD_USED = 1, /* claimed by compare-and-swap, freed by its owner or the collector */
+    ANNOT_THREAD_USED =
+        1, /* claimed by compare-and-swap, freed by its owner, or by one who finds it dead */
 };
 
 /* One open range. `instance` 0: its begin was dropped, so the name is true and no record exists. */
@@ -303,7 +305,8 @@ struct annot_string {
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* FREE -> CLAIMED: the thread that popped it (header filled first; release).
- * CLAIMED -> RELEASED: its thread (release); the collector if thread or process is dead.
+ * CLAIMED -> RELEASED: its thread (release), or a claimer of the same process that finds the thread
+ *   dead. A collector leaves blocks of living processes alone; those of dead ones it just reads.
  * RELEASED -> FREE: the collector only, after the records are in the file; then the push. */
 enum annot_block_state {
     ANNOT_BLOCK_FREE = 0,

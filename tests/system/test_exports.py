@@ -67,7 +67,7 @@ SAMPLE_SLICES = [
     *(("value", 5010 + 10 * i, 0, "main") for i in range(6)),
 ]
 SAMPLE_GAPS = [("lost 12: buffer full", 2400, 600), ("lost 2: shared memory full", 3300, 100),
-               ("lost 1: signal handler interrupted a record", 2400, 600)]
+               ("lost 1: its thread or process was busy", 2400, 600)]
 # This reader leaves escapes of control characters in JSON names as they stand.
 CONTROL_NAME_BEGIN = 4100
 
