@@ -28,6 +28,7 @@ enum {
     TIMEOUT_BUSY_MS = 1,
     TIMEOUT_IDLE_MS = 16,
     UNREAD_MAX = 8,
+    DIRECTORY_TRIES = 8,
     CHUNK_BYTES = 1 << 20, /* flush when this much waits */
 };
 
@@ -140,7 +141,16 @@ static int make_session(struct collector *collector, const struct collector_opti
         return -ENAMETOOLONG;
     memcpy(session.recording_path, collector->output, length);
     snprintf(collector->session_text, sizeof(collector->session_text), "%016" PRIx64, session.id);
-    return session_file_create(&collector->directory, &session, &collector->session);
+    int error = -ENOENT;
+    for (int i = 0; i < DIRECTORY_TRIES && error == -ENOENT; i++) {
+        if (i > 0) { /* the last user before us removed it */
+            directory_close(&collector->directory);
+            error = directory_open(options->directory, &collector->directory);
+        }
+        if (i == 0 || error == 0)
+            error = session_file_create(&collector->directory, &session, &collector->session);
+    }
+    return error;
 }
 
 static int take_batch(void *context, const struct event_batch *batch)

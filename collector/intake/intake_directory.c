@@ -4,6 +4,7 @@
 
 #include "annot_barrier.h"
 #include "annot_wire.h"
+#include "clock_map.h"
 #include "proc_info.h"
 #include "session_file.h"
 
@@ -18,7 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WAKE_TRIES = 8 };
+enum { OPEN_TRIES = 8, WAKE_TRIES = 8 };
+
+/* The longest that programs wait for the lock while others' mappings are searched. */
+#define SEARCH_LOCKED_NS INT64_C(50000000)
 
 static int open_at(struct directory *directory, const char *path)
 {
@@ -27,11 +31,15 @@ static int open_at(struct directory *directory, const char *path)
     if (length >= sizeof(directory->path))
         return -ENAMETOOLONG;
     memcpy(directory->path, path, length + 1);
-    if (mkdir(path, 0700) == 0)
-        directory->made = true;
-    else if (errno != EEXIST)
-        return -errno;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = -1;
+    errno = ENOENT;
+    for (int i = 0; fd < 0 && errno == ENOENT && i < OPEN_TRIES; i++) { /* others may remove it */
+        if (mkdir(path, 0700) == 0)
+            directory->made = true;
+        else if (errno != EEXIST)
+            return -errno;
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
     if (fd < 0)
         return -errno;
     if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 0777) != 0700) {
@@ -133,23 +141,26 @@ int64_t directory_wake(struct directory *directory)
 struct mapping {
     dev_t device;
     ino_t inode;
+    int64_t deadline_ns;
     bool found;
 };
 
-/* Only processes of our uid can have opened a file in a directory that is ours and 0700. */
+/* Only processes of our uid can have opened a file in a directory that is ours and 0700. What is
+ * not known in time counts as found. */
 static void look_for_mapping(void *context, pid_t pid, uid_t uid)
 {
     struct mapping *mapping = context;
     if (!mapping->found && uid == geteuid())
-        mapping->found = proc_has_mapped(pid, mapping->device, mapping->inode) == 1;
+        mapping->found = clock_now_ns() > mapping->deadline_ns ||
+                         proc_has_mapped(pid, mapping->device, mapping->inode) == 1;
 }
 
-static bool is_mapped(int fd)
+static bool is_mapped(int fd, int64_t deadline_ns)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
         return true;
-    struct mapping mapping = {status.st_dev, status.st_ino, false};
+    struct mapping mapping = {status.st_dev, status.st_ino, deadline_ns, false};
     proc_each(look_for_mapping, &mapping);
     return mapping.found;
 }
@@ -170,9 +181,19 @@ static bool is_bare(const struct directory *directory)
     return bare;
 }
 
+/* Without the lock, which programs that start wait for: most answers need no more. */
+static bool is_used(const struct directory *directory)
+{
+    int fd = openat(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool used = fd >= 0 && is_mapped(fd, INT64_MAX);
+    if (fd >= 0)
+        close(fd);
+    return used;
+}
+
 int directory_remove_unused(struct directory *directory)
 {
-    if (!is_bare(directory))
+    if (!is_bare(directory) || is_used(directory))
         return 0;
     int fd = open_wake(directory, 0);
     if (fd < 0 && fd != -ENOENT)
@@ -187,7 +208,8 @@ int directory_remove_unused(struct directory *directory)
     if (fd >= 0 && pread(fd, &flags, sizeof(flags), offsetof(struct annot_wake, flags)) ==
                        (ssize_t)sizeof(flags))
         made = made || (flags & ANNOT_WAKE_MADE_DIRECTORY);
-    bool unused = fd < 0 || (is_bare(directory) && !is_mapped(fd));
+    bool unused =
+        fd < 0 || (is_bare(directory) && !is_mapped(fd, clock_now_ns() + SEARCH_LOCKED_NS));
     if (unused && fd >= 0)
         unlinkat(directory->fd, ANNOT_WAKE_NAME, 0);
     if (fd >= 0)

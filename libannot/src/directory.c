@@ -16,7 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_ATTEMPTS = 40, LOCK_PAUSE_NS = 250 * 1000 };
+enum {
+    LOCK_ATTEMPTS = 40, /* a quarter of a second: much longer than a collector holds it */
+    LOCK_PAUSE_NS = 250 * 1000,
+    LOCK_PAUSE_MAX_NS = 8 * 1000 * 1000,
+    PLACE_ATTEMPTS = 4,
+};
 
 /* Page-aligned, so that the wake page can be mapped over it. */
 ANNOT_API __attribute__((aligned(ANNOT_GATE_SIZE))) struct annot_gate annot_gate_v1;
@@ -90,16 +95,19 @@ static int wake_prepare(int fd, struct refusal *refusal)
     return 0;
 }
 
-/* A collector holds the lock exclusively for microseconds only. */
+/* A collector holds the lock exclusively for microseconds; when it takes leave, for 50 ms at
+ * most. */
 static int lock_shared(int fd)
 {
-    const struct timespec pause = {0, LOCK_PAUSE_NS};
+    struct timespec pause = {0, LOCK_PAUSE_NS};
     for (int i = 0; i < LOCK_ATTEMPTS; i++) {
         if (flock(fd, LOCK_SH | LOCK_NB) == 0)
             return 0;
         nanosleep(&pause, NULL);
+        if (pause.tv_nsec < LOCK_PAUSE_MAX_NS)
+            pause.tv_nsec *= 2;
     }
-    return -errno;
+    return -EWOULDBLOCK;
 }
 
 static int wake_open(int directory_fd)
@@ -158,15 +166,15 @@ static int try_place(const char *parent, const char *name, struct refusal *refus
         directory_path[0] = 0;
         return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, ENAMETOOLONG, 0);
     }
-    if (mkdir(directory_path, 0700) == 0)
-        chmod(directory_path, 0700); /* the umask may have been narrower */
-    int fd = directory_open(refusal);
-    if (fd < 0) {
-        directory_path[0] = 0;
-        return fd;
+    int error = -ENOENT;
+    for (int i = 0; i < PLACE_ATTEMPTS && error == -ENOENT; i++) { /* a collector may remove it */
+        if (mkdir(directory_path, 0700) == 0)
+            chmod(directory_path, 0700); /* the umask may have been narrower */
+        int fd = directory_open(refusal);
+        error = fd < 0 ? fd : wake_map(fd, refusal);
+        if (fd >= 0)
+            close(fd);
     }
-    int error = wake_map(fd, refusal);
-    close(fd);
     if (error)
         directory_path[0] = 0;
     return error;

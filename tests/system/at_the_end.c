@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Preloaded into annot: what AT_NANOSLEEP (the gate is shut, the rest is not read yet) or
  * AT_UNLINKAT (all is in the file, the first segment goes) says happens there: "die" or "wait",
- * half a second. Other programs are left alone. Any thread. */
+ * half a second. AT_OPENAT names a file ("session", "wake"): before any program makes the first one
+ * of that name, the directory goes away. Any thread. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,4 +42,30 @@ EXPORT int unlinkat(int directory, const char *name, int flags)
     if (strstr(name, ".segment"))
         act("AT_UNLINKAT");
     return next(directory, name, flags);
+}
+
+/* As the last session does when it ends. */
+static void remove_directory(void)
+{
+    char wake[PATH_MAX];
+    const char *directory = getenv("ANNOT_DIR");
+    snprintf(wake, sizeof(wake), "%s/wake", directory);
+    unlink(wake);
+    rmdir(directory);
+}
+
+/* Large file offsets are the default of the build: this is openat64. */
+EXPORT int openat(int directory, const char *name, int flags, ...)
+{
+    static bool gone;
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    const char *wanted = getenv("AT_OPENAT");
+    if (!gone && wanted && (flags & O_CREAT) && strncmp(name, wanted, strlen(wanted)) == 0) {
+        gone = true;
+        remove_directory();
+    }
+    return (int)syscall(SYS_openat, directory, name, flags, mode);
 }

@@ -50,6 +50,23 @@ def another_begins_when_all_is_in_the_file(home):
     another_begins(home, AT_UNLINKAT="wait")
 
 
+@case
+def a_recording_begins_while_the_directory_goes(home):
+    environment = dict(home.environment, LD_PRELOAD=program("libat_the_end.so"),
+                       AT_OPENAT="session")
+    result = home.record(program("emit_ticks"), "5", env=environment).ok()
+    equal(home.dump(result.path).refusals, [], "refusals")
+    equal(len(home.dump(result.path).whole().kind("push")), 2, "ranges")
+
+
+@case
+def a_program_starts_while_the_directory_goes(home):
+    environment = dict(home.environment, LD_PRELOAD=program("libat_the_end.so"), AT_OPENAT="wake")
+    home.run(program("emit_ticks"), "5", env=environment).ok()
+    equal(os.listdir(home.directory), ["wake"], "the directory of a program that has run")
+    home.left = {"wake"}
+
+
 def killed(home, **moments):
     path = home.work / "killed.annot"
     home.left = {"wake"}  # the one who made it is dead
