@@ -86,7 +86,8 @@ build() {
     local tests=$1
     if [[ ! -f $BUILD/build.ninja ]]; then
         say "configuring $BUILD"
-        meson setup "$BUILD" -Dtests="$tests" >/dev/null
+        meson setup "$BUILD" -Dtests="$tests" >"$BUILD.log" || { cat "$BUILD.log" >&2; exit 1; }
+        mv "$BUILD.log" "$BUILD/setup.log"
     elif [[ $tests == true ]]; then
         meson configure "$BUILD" -Dtests=true
     fi
