@@ -478,13 +478,17 @@ int collector_finish(struct collector *collector)
             nanosleep(&settle, NULL); /* events that were under way when the gate closed */
         error = intake_finish(collector->intake);
     }
-    finish_session(collector, closed_ns);
-    int close_error = store_writer_close(collector->writer);
+    if (error == 0) {
+        finish_session(collector, closed_ns);
+        error = store_writer_close(collector->writer);
+    } else {
+        store_writer_abandon(collector->writer);
+    }
     collector->writer = NULL;
-    if (error == 0)
-        error = close_error;
-    if (error != 0)
-        intake_abandon(collector->intake);
+    if (error != 0) {
+        session_file_leave(&collector->session);
+        return error;
+    }
     intake_free(collector->intake);
     session_file_remove(&collector->directory, &collector->session);
     directory_remove_unused(&collector->directory);

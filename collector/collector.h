@@ -69,11 +69,12 @@ struct collector_counts {
 void collector_count(const struct collector *collector, struct collector_counts *ret_counts);
 
 /* Closes the gate, drains for the last time, completes the file, leaves the directory as it was.
- * 0 or the first -errno. The trace stays readable until collector_destroy. */
+ * 0 or the first -errno, for instance of a full disk: then session and segments stay, and
+ * collector_recover completes the recording. The trace stays readable until collector_destroy. */
 int collector_finish(struct collector *collector);
 const struct trace *collector_trace(const struct collector *collector);
 
-/* What was done about one session whose collector died. */
+/* What was done about one session whose collector died or could not write. */
 struct collector_recovered {
     char recording[4096]; /* "" if there was nothing to keep */
     uint64_t event_count; /* appended */

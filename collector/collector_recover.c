@@ -53,13 +53,21 @@ static void note_event(struct decode_thread *thread, const struct event *event)
         thread->record_count++;
 }
 
-static int note_batch(struct recovery *recovery, const struct event_batch *batch)
+/* All threads before the `count`th. */
+static int know_threads(struct recovery *recovery, uint32_t count)
 {
-    while (recovery->known.count <= batch->thread) {
+    while (recovery->known.count < count) {
         struct intake_known fresh = {.thread.ordinal = (uint32_t)recovery->known.count};
         if (vec_push(&recovery->known, fresh) != 0)
             return -ENOMEM;
     }
+    return 0;
+}
+
+static int note_batch(struct recovery *recovery, const struct event_batch *batch)
+{
+    if (know_threads(recovery, batch->thread + 1) != 0)
+        return -ENOMEM;
     struct intake_known *known = &recovery->known.items[batch->thread];
     for (uint32_t i = 0; i < batch->count; i++)
         note_event(&known->thread, &batch->events[i]);
@@ -76,13 +84,11 @@ static void count_anew(struct recovery *recovery)
         trace_process(trace, i)->event_count = 0;
     for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
         struct trace_thread *entry = trace_thread(trace, i);
-        const struct intake_known *known =
-            i < recovery->known.count ? &recovery->known.items[i] : NULL;
+        struct intake_known *known = &recovery->known.items[i];
         struct trace_process *process = trace_process(trace, entry->process);
-        entry->event_count = known ? known->thread.record_count : 0;
+        entry->event_count = known->thread.record_count;
         entry->revision++;
-        if (known)
-            recovery->known.items[i].serial = entry->serial;
+        known->serial = entry->serial;
         if (process)
             process->event_count += entry->event_count;
         recovery->known_events += entry->event_count;
@@ -116,6 +122,8 @@ static int read_recording(struct recovery *recovery)
     }
     if (more < 0)
         return more;
+    if (know_threads(recovery, trace_thread_count(recovery->trace)) != 0)
+        return -ENOMEM;
     count_anew(recovery);
     recovery->what.resumed = true;
     snprintf(recovery->what.recording, sizeof(recovery->what.recording), "%s", path);

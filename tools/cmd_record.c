@@ -128,9 +128,11 @@ static void finish(struct record *record)
     record->finished = true;
     status_line_clear(&record->line);
     int error = collector_finish(record->collector);
-    if (error != 0 && !record->failed)
-        cmd_note("cannot complete %s: %s\nit is readable up to its last whole part", record->output,
-                 strerror(-error));
+    if (error != 0)
+        cmd_note(
+            "cannot complete %s: %s\nit is readable up to its last whole part; make room, then "
+            "\"annot recover\" adds the rest from shared memory",
+            record->output, strerror(-error));
     status_line_summary(record->collector, record->output);
 }
 
@@ -154,8 +156,7 @@ static void step(struct record *record)
     if (error != 0) {
         record->failed = true;
         status_line_clear(&record->line);
-        cmd_note("cannot write %s: %s\nthe recording ends here and is readable up to its last "
-                 "whole part; the command goes on",
+        cmd_note("cannot write %s: %s\nthe recording ends here; the command goes on",
                  record->output, strerror(-error));
     }
     if (record->end_ns != 0 && now >= record->end_ns)

@@ -34,7 +34,7 @@ static int run_recover(const struct cmd_call *call)
 
 const struct cmd cmd_recover = {
     .name = "recover",
-    .summary = "complete recordings whose annot was killed",
+    .summary = "complete recordings that were cut short",
     .usage = "[DIR]",
     .details = "DIR is where programs and annot meet: $ANNOT_DIR or /dev/shm/annot-UID. \"annot "
                "record\" does\nthe same before it begins.\n",

@@ -19,7 +19,7 @@ void recover_note(const struct collector_recovered *what)
     }
     if (what->recording[0] == 0)
         return;
-    fprintf(stderr, "annot: %s %s, whose annot was killed: %s event%s added\n",
+    fprintf(stderr, "annot: %s %s, which was cut short: %s event%s added\n",
             what->resumed ? "completed" : "made", what->recording,
             number_count(what->event_count, count), what->event_count == 1 ? "" : "s");
 }

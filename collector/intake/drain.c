@@ -67,8 +67,10 @@ int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decod
     if (error != 0)
         return error;
     thread->decode = *known;
-    thread->decode.headers = last->sequence + UINT64_C(1);
     thread->entered = true;
+    if (!last)
+        return 0;
+    thread->decode.headers = last->sequence + UINT64_C(1);
     thread->next = last->sequence;
     thread->next_unknown = true;
     thread->last = *last;

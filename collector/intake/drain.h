@@ -88,7 +88,7 @@ int64_t drain_visit(struct drain *drain, enum drain_depth depth);
 void drain_free(struct drain *drain);
 
 /* What a recording knows already of a thread: blocks before `sequence` are in it, and `consumed`
- * bytes of that one. */
+ * bytes of that one; `last` NULL: nothing of it is. */
 int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decode_thread *known,
                         const struct batch_source *last);
 

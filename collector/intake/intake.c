@@ -285,13 +285,6 @@ int intake_finish(struct intake *intake)
     return error;
 }
 
-void intake_abandon(struct intake *intake)
-{
-    for (size_t i = 0; i < intake->processes.count; i++)
-        if (intake->processes.items[i]->state == PROCESS_LIVE)
-            intake->processes.items[i]->state = PROCESS_EMPTIED;
-}
-
 void intake_count(const struct intake *intake, struct intake_counts *ret_counts)
 {
     *ret_counts =

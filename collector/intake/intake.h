@@ -71,9 +71,6 @@ void intake_note_exit(struct intake *intake, int pid, int wait_status);
  * once more when all is in the file; it then removes every segment. 0 or -errno. */
 int intake_finish(struct intake *intake);
 
-/* Gives up: what was not read is lost, and intake_free removes every segment. */
-void intake_abandon(struct intake *intake);
-
 void intake_count(const struct intake *intake, struct intake_counts *ret_counts);
 
 #endif

@@ -146,11 +146,11 @@ static int resume_threads(struct intake *intake, struct process *process)
         const struct intake_known *known = &intake->known[i];
         const struct trace_thread *entry =
             trace_thread_get(intake->options.trace, known->thread.ordinal);
-        if (!entry || !known->seen || entry->process != process->ordinal ||
+        if (!entry || entry->process != process->ordinal || known->serial == 0 ||
             (known->serial >> 20) != (base >> 20))
             continue;
         int error = drain_resume_thread(process->drain, known->serial - base - 1, &known->thread,
-                                        &known->last);
+                                        known->seen ? &known->last : NULL);
         if (error != 0)
             return error;
     }

@@ -154,6 +154,13 @@ void session_file_remove(const struct directory *directory, struct session_file 
     file->fd = -1;
 }
 
+void session_file_leave(struct session_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
 static bool is_live(const struct directory *directory, const char *name)
 {
     struct annot_session session = {0};

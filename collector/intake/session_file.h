@@ -47,6 +47,9 @@ int session_file_end(const struct session_file *file);
 /* Removes the file and gives up the lock. */
 void session_file_remove(const struct directory *directory, struct session_file *file);
 
+/* Gives up the lock only: the session is one to recover. */
+void session_file_leave(struct session_file *file);
+
 /* How many sessions can be joined. */
 int session_count_live(const struct directory *directory);
 

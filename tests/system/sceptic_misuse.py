@@ -127,6 +127,13 @@ def disk_full_while_recording(home):
         info = home.annot("info", path)
         check(info.status in (0, 1), f"info of the partial recording: {info.err_text}")
         check(path.stat().st_size > 100_000, "most of the disk is unused")
+        check("annot recover" in result.err_text, f"no way on is shown:\n{result.err_text}")
+        before = len(home.dump(path).kind("push"))
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        home.annot("recover").ok()
+        dump = home.dump(path)
+        equal((dump.damage, dump.session["complete"]), ([], True), "damage, end mark")
+        check(len(dump.kind("push")) > before, f"nothing was added to {before} ranges")
 
 
 @case
