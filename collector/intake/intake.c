@@ -50,6 +50,7 @@ void intake_destroy(struct intake *intake)
     vec_free(&intake->pending);
     vec_free(&intake->junk);
     vec_free(&intake->exits);
+    past_free(&intake->past);
     discover_close(&intake->discover);
     if (intake->epoll_fd >= 0)
         close(intake->epoll_fd);
@@ -72,8 +73,8 @@ int intake_fd(const struct intake *intake)
 static bool find_exit(struct intake *intake, const struct process *process, int *ret_status)
 {
     int64_t now = clock_now_ns();
-    bool native = process->pid_ns == 0 || process->watch.pid == process->pid;
-    int pid = process->watch.pid > 0 ? process->watch.pid : native ? process->pid : 0;
+    bool native = process->who.pid_ns == 0 || process->watch.pid == process->who.pid;
+    int pid = process->watch.pid > 0 ? process->watch.pid : native ? process->who.pid : 0;
     for (size_t i = intake->exits.count; i-- > 0;) {
         const struct intake_exit *seen = &intake->exits.items[i];
         if (seen->pid == pid && now - seen->time_ns < EXIT_MEMORY_NS) {
@@ -227,6 +228,26 @@ static int look_at(struct intake *intake, struct process *process)
     return error;
 }
 
+/* Of processes of which nothing more can be learned, little is kept. */
+static int forget_gone(struct intake *intake)
+{
+    size_t kept = 0;
+    int error = 0;
+    for (size_t i = 0; i < intake->processes.count; i++) {
+        struct process *process = intake->processes.items[i];
+        bool forget = error == 0 && process->state == PROCESS_GONE &&
+                      (process->status_final || process->end_ns == 0);
+        if (forget)
+            error = past_add(&intake->past, &process->who);
+        if (forget && error == 0)
+            process_destroy(process);
+        else
+            intake->processes.items[kept++] = process;
+    }
+    intake->processes.count = kept;
+    return error;
+}
+
 int intake_look_around(struct intake *intake)
 {
     uint64_t bytes = 0;
@@ -237,6 +258,9 @@ int intake_look_around(struct intake *intake)
             return error;
         bytes += process->state == PROCESS_GONE ? 0 : process->shared_bytes;
     }
+    int error = forget_gone(intake);
+    if (error != 0)
+        return error;
     intake->shared_bytes = bytes;
     if (bytes > intake->peak_bytes)
         intake->peak_bytes = bytes;

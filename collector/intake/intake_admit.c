@@ -15,18 +15,12 @@
 
 /* ---- Who is it ---- */
 
-/* Whether both are of one process of the kernel; across an exec, too. */
-static bool same_pid(const struct process *a, const struct process *b)
-{
-    return a->pid == b->pid && a->pid_ns == b->pid_ns && a->start_ticks == b->start_ticks;
-}
-
 /* Whether the older segment belongs to the program that runs in the process now. */
 static bool same_image(const struct process *older, const struct process *newer)
 {
     if (older->segment.info.identity == newer->segment.info.identity)
         return true;
-    if (older->at_random_address != newer->at_random_address)
+    if (older->who.at_random_address != newer->who.at_random_address)
         return false;
     /* Without address randomisation an exec keeps the address, but not the mapping. */
     return newer->watch.pid <= 0 || older->state != PROCESS_LIVE ||
@@ -58,23 +52,32 @@ static int64_t find_recorded(const struct intake *intake, const struct process *
     return other_image;
 }
 
+/* Its image, if that is among those which are gone. */
+static void identify_past(const struct intake *intake, struct process *process)
+{
+    const struct process_who *who = &process->who, *older = past_find(&intake->past, who);
+    process->primary = !older || (older->identity != who->identity &&
+                                  older->at_random_address != who->at_random_address);
+    if (!process->primary)
+        process->who.ordinal = older->ordinal;
+}
+
 /* Gives the process an ordinal; ends an older image of it. 0 or -errno. */
 static int identify(struct intake *intake, struct process *process)
 {
     process->primary = true;
     for (size_t i = intake->processes.count; i-- > 0;) {
         struct process *older = intake->processes.items[i];
-        if (!same_pid(older, process))
+        if (!who_same_pid(&older->who, &process->who))
             continue;
         if (same_image(older, process)) {
-            process->ordinal = older->ordinal;
+            process->who.ordinal = older->who.ordinal;
             process->primary = false;
             return 0;
         }
-        if (older->state == PROCESS_LIVE)
-            return intake_replace(intake, older);
-        break;
+        return older->state == PROCESS_LIVE ? intake_replace(intake, older) : 0;
     }
+    identify_past(intake, process);
     return 0;
 }
 
@@ -87,7 +90,7 @@ static int enter(struct intake *intake, struct process *process)
     if (ordinal >= 0) { /* totals are counted anew from what the threads are known for */
         struct trace_process *entry = trace_process(intake->options.trace, (uint32_t)ordinal);
         process->primary = entry->identity == process->segment.info.identity;
-        process->ordinal = (uint32_t)ordinal;
+        process->who.ordinal = (uint32_t)ordinal;
         if (process->primary) {
             memset(entry->lost, 0, sizeof(entry->lost));
             memset(entry->misuse, 0, sizeof(entry->misuse));
@@ -99,41 +102,52 @@ static int enter(struct intake *intake, struct process *process)
     ordinal = trace_process_add(intake->options.trace);
     if (ordinal < 0)
         return (int)ordinal;
-    process->ordinal = (uint32_t)ordinal;
+    process->who.ordinal = (uint32_t)ordinal;
     return 0;
 }
 
 /* ---- Whose child is it ---- */
 
-static bool is_parent(const struct process *child, const struct process *candidate)
+static void set_parent(struct intake *intake, uint32_t child, uint32_t parent)
 {
-    if (child->parent_identity != 0)
-        return candidate->segment.info.identity == child->parent_identity;
-    return candidate->pid == child->ppid && candidate->pid_ns == child->pid_ns &&
-           candidate->start_ticks <= child->start_ticks;
+    struct trace_process *entry = trace_process(intake->options.trace, child);
+    entry->parent = (int32_t)parent;
+    entry->revision++;
 }
 
-static void set_parent(struct intake *intake, struct process *child, const struct process *parent)
+struct adoption {
+    struct intake *intake;
+    uint32_t parent;
+};
+
+static void on_adopted(void *context, const struct process_who *child)
 {
-    struct trace_process *entry = trace_process(intake->options.trace, child->ordinal);
-    entry->parent = (int32_t)parent->ordinal;
-    entry->revision++;
-    child->has_parent = true;
+    const struct adoption *adoption = context;
+    set_parent(adoption->intake, child->ordinal, adoption->parent);
 }
 
 /* The youngest candidate is the parent of the newcomer; and the newcomer may be the parent of
  * those whose segment was found before its own. */
 static void find_family(struct intake *intake, struct process *newcomer)
 {
+    struct process_who *who = &newcomer->who;
     for (size_t i = intake->processes.count; i-- > 0;) {
-        struct process *other = intake->processes.items[i];
-        if (other->ordinal == newcomer->ordinal)
-            continue;
-        if (!newcomer->has_parent && is_parent(newcomer, other))
-            set_parent(intake, newcomer, other);
-        if (!other->has_parent && is_parent(other, newcomer))
-            set_parent(intake, other, newcomer);
+        struct process_who *other = &intake->processes.items[i]->who;
+        if (!who->has_parent && who_is_parent(who, other)) {
+            set_parent(intake, who->ordinal, other->ordinal);
+            who->has_parent = true;
+        }
+        if (!other->has_parent && who_is_parent(other, who)) {
+            set_parent(intake, other->ordinal, who->ordinal);
+            other->has_parent = true;
+        }
     }
+    const struct process_who *past = who->has_parent ? NULL : past_parent(&intake->past, who);
+    if (past) {
+        set_parent(intake, who->ordinal, past->ordinal);
+        who->has_parent = true;
+    }
+    past_adopt(&intake->past, who, on_adopted, &(struct adoption){intake, who->ordinal});
 }
 
 /* ---- Admission ---- */
@@ -146,7 +160,7 @@ static int resume_threads(struct intake *intake, struct process *process)
         const struct intake_known *known = &intake->known[i];
         const struct trace_thread *entry =
             trace_thread_get(intake->options.trace, known->thread.ordinal);
-        if (!entry || entry->process != process->ordinal || known->serial == 0 ||
+        if (!entry || entry->process != process->who.ordinal || known->serial == 0 ||
             (known->serial >> 20) != (base >> 20))
             continue;
         int error = drain_resume_thread(process->drain, known->serial - base - 1, &known->thread,
@@ -168,7 +182,7 @@ static void watch(struct intake *intake, struct process *process)
 static int start_drain(struct intake *intake, struct process *process)
 {
     process->drain = drain_create(&process->segment, intake->options.trace, intake->options.clock,
-                                  process->ordinal);
+                                  process->who.ordinal);
     if (!process->drain)
         return -ENOMEM;
     process->drain->sink = intake->options.sink;
@@ -182,12 +196,13 @@ static int start_drain(struct intake *intake, struct process *process)
 static int admit(struct intake *intake, struct process *process)
 {
     const struct annot_segment_info *info = &process->segment.info;
-    process->pid = info->pid;
-    process->ppid = info->ppid;
-    process->pid_ns = info->pid_ns;
-    process->start_ticks = info->start_time_ticks;
-    process->at_random_address = info->at_random_address;
-    process->parent_identity = info->parent_identity;
+    process->who = (struct process_who){.identity = info->identity,
+                                        .parent_identity = info->parent_identity,
+                                        .start_ticks = info->start_time_ticks,
+                                        .at_random_address = info->at_random_address,
+                                        .pid_ns = info->pid_ns,
+                                        .pid = info->pid,
+                                        .ppid = info->ppid};
     watch(intake, process);
     if (intake->options.recover)
         clock_map_offer(intake->options.clock,
@@ -260,8 +275,10 @@ static int try_segment(struct intake *intake, const char *name)
 {
     struct stat status;
     if (fstatat(intake->options.directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        is_known(intake, name, status.st_ino) || intake->processes.count >= INTAKE_PROCESSES_MAX)
+        is_known(intake, name, status.st_ino))
         return 0;
+    if (intake->processes.count >= INTAKE_PROCESSES_MAX) /* until others have ended */
+        return vec_push(&intake->pending, pending_name(name));
     struct process *process = calloc(1, sizeof(*process));
     if (!process)
         return -ENOMEM;

@@ -5,6 +5,7 @@
 
 #include "discover.h"
 #include "intake.h"
+#include "intake_past.h"
 #include "intake_process.h"
 
 enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16, INTAKE_JUNK_MAX = 4096 };
@@ -24,6 +25,7 @@ struct intake {
     struct discover discover;
     int epoll_fd;
     VEC(struct process *) processes;
+    struct intake_past past; /* those of which nothing more can be learned */
     VEC(struct intake_pending) pending;
     VEC(struct intake_pending) junk; /* no segments; removed when their makers are gone */
     VEC(struct intake_exit) exits;   /* of children of the caller, the last ones */

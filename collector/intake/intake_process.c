@@ -83,7 +83,7 @@ int process_describe(struct process *process, struct trace *trace, struct clock_
     int64_t comm = trace_string_add(trace, (const char *)info->comm, comm_length);
     int64_t cmdline = cmdline_ordinal(trace, info);
     int64_t clock_name = clock_ordinal(trace, info);
-    struct trace_process *entry = trace_process(trace, process->ordinal);
+    struct trace_process *entry = trace_process(trace, process->who.ordinal);
     struct trace_session *session = trace_session(trace);
     if (comm < 0 || cmdline < 0 || clock_name < 0)
         return -ENOMEM;
@@ -162,7 +162,7 @@ int process_publish(struct process *process, struct trace *trace, const struct d
         return -ENOMEM;
     process->orderly = process->shared.exit_state == ANNOT_EXIT_ORDERLY;
     process->shared_bytes = process_bytes(process, directory);
-    struct trace_process *entry = trace_process(trace, process->ordinal);
+    struct trace_process *entry = trace_process(trace, process->who.ordinal);
     struct process_share share = share_now(drain, &process->shared);
     tell_share(process, entry, &share);
     bool peak = process->shared_bytes > entry->peak_bytes;
@@ -180,14 +180,15 @@ bool process_was_replaced(const struct process *process)
     if (process->watch.pid <= 0 || process->watch.ended)
         return false;
     uint64_t address = proc_at_random(process->watch.pid);
-    if (address != 0 && process->at_random_address != 0 && address != process->at_random_address)
+    if (address != 0 && process->who.at_random_address != 0 &&
+        address != process->who.at_random_address)
         return true;
     return false;
 }
 
 void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns)
 {
-    struct trace_process *entry = trace_process(trace, process->ordinal);
+    struct trace_process *entry = trace_process(trace, process->who.ordinal);
     if (process->status_known && WIFEXITED(wait_status)) {
         entry->end = PROCESS_EXITED;
         entry->end_value = WEXITSTATUS(wait_status);
@@ -204,7 +205,7 @@ void process_end(struct process *process, struct trace *trace, int wait_status, 
 
 void process_end_exec(struct process *process, struct trace *trace, int64_t end_ns)
 {
-    struct trace_process *entry = trace_process(trace, process->ordinal);
+    struct trace_process *entry = trace_process(trace, process->who.ordinal);
     entry->end = PROCESS_EXEC;
     entry->end_ns = end_ns;
     entry->revision++;

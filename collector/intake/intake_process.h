@@ -8,6 +8,7 @@
 
 #include "drain.h"
 #include "intake_directory.h"
+#include "intake_past.h"
 #include "process_watch.h"
 
 enum process_state {
@@ -27,7 +28,7 @@ struct process {
     struct segment segment;
     struct drain *drain; /* NULL when gone */
     struct process_watch watch;
-    uint32_t ordinal;           /* in the trace */
+    struct process_who who;
     bool primary;               /* the first segment of its process */
     struct process_share told;  /* in the trace's totals */
     struct annot_shared shared; /* at the last look */
@@ -35,10 +36,7 @@ struct process {
     bool status_known, end_told;
     bool status_final; /* nothing more will be known of its end */
     bool orderly;
-    uint64_t parent_identity, start_ticks, at_random_address, pid_ns;
-    int32_t pid, ppid; /* in its own namespace */
-    bool has_parent;   /* in the trace */
-    int64_t end_ns;    /* when its end was seen */
+    int64_t end_ns; /* when its end was seen */
 };
 
 /* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */

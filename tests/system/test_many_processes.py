@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """More processes than annot has descriptors for, and dead ones whose status nobody will know."""
 
+import os
 import resource
 
 from harness import case, check, equal, main, program
@@ -44,6 +45,19 @@ def segment_that_was_seen_half_made(home):
     script = 3 * f"{program('emit_late')}; " + "sleep 0.3"
     result = home.record("sh", "-c", script, env=environment).ok()
     equal(len(home.dump(result.path).whole().kind("push")), 3, "ranges")
+
+
+@case
+def thousands_of_short_processes(home):
+    count, stat = 3000, home.work / "stat"
+    home.environment.pop("MALLOC_PERTURB_", None)  # it would touch memory that annot does not
+    result = home.record("sh", "-c", f"for i in $(seq {count}); do {program('emit_ticks')} 0; done "
+                         f">/dev/null; cat /proc/$PPID/stat >{stat}").ok()
+    fields = stat.read_text().rsplit(")", 1)[1].split()
+    seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    print(f"{count} processes: {seconds} s of CPU, {result.own_kib} KiB of memory")
+    equal(len(home.dump(result.path).whole().processes), count, "processes")
+    check(result.own_kib < 9000, f"annot took {result.own_kib} KiB")
 
 
 main()

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The small parts: clock, guard, directory, session file, watching a process. */
+/* The small parts: clock, guard, directory, session file, watching a process, those that are gone.
+ */
 #include "clock_map.h"
 #include "guard.h"
 #include "intake_directory.h"
+#include "intake_past.h"
 #include "proc_info.h"
 #include "process_watch.h"
 #include "session_file.h"
@@ -206,4 +208,46 @@ TEST(address_of_random_bytes_tells_execs_apart)
     CHECK_INT(proc_find(proc_pid_namespace(0), getpid()), getpid());
     CHECK(proc_thread_exists(getpid(), getpid()));
     CHECK(!proc_thread_exists(getpid(), 1 << 30));
+}
+
+static void count_child(void *context, const struct process_who *child)
+{
+    *(uint32_t *)context += child->ordinal;
+}
+
+TEST(processes_that_are_gone_keep_their_family)
+{
+    struct intake_past past = {0};
+    struct process_who first = {
+        .identity = 71, .pid = 7, .ppid = 1, .pid_ns = 3, .start_ticks = 10};
+    struct process_who again = first, child = {.identity = 9, .pid = 9, .ppid = 7, .pid_ns = 3};
+    again.identity = 72;
+    again.start_ticks = 20;
+    again.ordinal = 1;
+    CHECK_INT(past_add(&past, &first), 0);
+    CHECK_INT(past_add(&past, &again), 0);
+    CHECK_INT(past_find(&past, &first)->identity, 71);
+    CHECK_INT(past_find(&past, &again)->identity, 72);
+    child.ordinal = 2;
+    child.start_ticks = 15; /* younger than the first with its parent's pid only */
+    CHECK_INT(past_parent(&past, &child)->identity, 71);
+    child.start_ticks = 25;
+    CHECK_INT(past_parent(&past, &child)->identity, 72);
+    child.start_ticks = 5;
+    CHECK(!past_parent(&past, &child));
+    child.parent_identity = 72;
+    CHECK_INT(past_parent(&past, &child)->ordinal, 1);
+    child.parent_identity = 50;
+    CHECK_INT(past_add(&past, &child), 0);
+    child.ordinal = 4; /* by its pid, of the same parent */
+    child.parent_identity = 0;
+    child.ppid = 8;
+    CHECK_INT(past_add(&past, &child), 0);
+    struct process_who parent = {.identity = 50, .pid = 8, .pid_ns = 3, .ordinal = 8};
+    uint32_t sum = 0;
+    past_adopt(&past, &parent, count_child, &sum);
+    CHECK_INT(sum, 2 + 4);
+    past_adopt(&past, &parent, count_child, &sum);
+    CHECK_INT(sum, 2 + 4);
+    past_free(&past);
 }
