@@ -137,10 +137,47 @@ struct control *control_take(void)
     return control;
 }
 
-void control_give(struct control *control)
+void control_save_stack(struct control *control)
+{
+    struct keep *keep = control->keep;
+    if (!control->thread)
+        return;
+    keep->fork_depth = control->depth;
+    keep->fork_live_depth = control->live_depth;
+    memcpy(keep->fork_live, control->thread->live, sizeof(keep->fork_live));
+    keep->forking = 1;
+}
+
+void control_restore(struct control *control)
+{
+    struct keep *keep = control->keep;
+    uint32_t owner = control->owner;
+    keep->is_interrupted = 0;
+    *control = keep->interrupted;
+    control->owner = owner;
+    control->shadow = 1;
+    control->end = NULL; /* sends the next event to emit_general */
+    if (control->thread)
+        memcpy(control->thread->live, keep->fork_live, sizeof(keep->fork_live));
+}
+
+static void zero(struct control *control)
 {
     memset(control, 0, offsetof(struct control, owner));
     memset(&control->segment, 0, sizeof(*control) - offsetof(struct control, segment));
+}
+
+void control_wipe(struct control *control)
+{
+    struct keep *keep = control->keep;
+    zero(control);
+    control->keep = keep;
+    control->levels = keep->levels;
+}
+
+void control_give(struct control *control)
+{
+    zero(control);
     /* Partner: find_free. */
     annot_store_release(&control->owner, 0u);
 }

@@ -60,6 +60,9 @@ struct control {
     uint64_t nested_bits;  /* bit 0: whether the innermost nested push counts as lost */
     uint32_t nested_depth; /* nested pushes still open */
     uint32_t nested_pops;  /* nested pops of ranges that were open before */
+    /* A fork came in the middle of an event (from a signal handler) and this is the child: what is
+     * left of the event goes to a shadow of the parent's segment. */
+    uint32_t shadow;
 };
 
 _Static_assert(sizeof(struct control) <= CONTROL_SIZE, "control blocks are CONTROL_SIZE apart");
@@ -69,6 +72,8 @@ struct keep {
     uint32_t name;    /* string id of annot_name_thread */
     uint32_t forking; /* the fork handler filled in the rest */
     uint32_t fork_depth, fork_live_depth;
+    uint32_t is_interrupted;         /* the fork came in the middle of an event: */
+    struct control interrupted;      /* the control block at that moment */
     uint32_t cache[NAME_CACHE_SIZE]; /* string ids by a quick hash of the text; hints */
     struct annot_open fork_live[ANNOT_LIVE_DEPTH];
     _Alignas(8) uint8_t levels[LEVELS_KEPT];
@@ -108,6 +113,13 @@ int64_t control_tls_offset(void);
 
 /* Gives the calling thread a control block if it has none. NULL: no memory. */
 struct control *control_take(void);
+/* Before a fork: keeps what the child's range stack begins with. */
+void control_save_stack(struct control *control);
+/* In the child: the interrupted event goes on with what it knew, once its segment is a shadow. */
+void control_restore(struct control *control);
+/* As a fork leaves it, but still the thread's own. */
+void control_wipe(struct control *control);
+
 /* The thread has left its segment: gives the control block back. */
 void control_give(struct control *control);
 

@@ -6,6 +6,7 @@
 #include "emit.h"
 
 #include "levels.h"
+#include "proc.h"
 #include "process.h"
 #include "record.h"
 #include "stream.h"
@@ -56,10 +57,13 @@ static void nested_lose(struct control *control, const struct emission *emission
 {
     if (emission->kind == ANNOT_REC_RANGE_END && emission->id == 0)
         return;
-    if (control->segment)
+    if (control->segment && !control->shadow) {
         stream_lose(control, ANNOT_LOSS_INTERRUPTED);
-    else
-        process_lose(ANNOT_LOSS_INTERRUPTED);
+        return;
+    }
+    process_lose(ANNOT_LOSS_INTERRUPTED);
+    if (control->shadow) /* a child may live and end in the handler that made it */
+        process_tell_losses(annot_gate_v1.generation);
 }
 
 /* Nothing can be recorded; the stack is put right by the next event that isn't interrupted. */
@@ -159,12 +163,10 @@ static struct control *join(uint64_t generation)
     return control;
 }
 
-/* A handler that jumped out of a join would leave descriptors open. Signals wait for the join,
- * except those that its own instructions may raise. */
+/* A handler that jumped out of a join would leave descriptors open: signals wait for the join. */
 static struct control *join_undisturbed(uint64_t generation)
 {
-    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked, before;
+    sigset_t before;
     if (process_takes_no_part(generation)) {
         leave();
         return NULL;
@@ -173,13 +175,22 @@ static struct control *join_undisturbed(uint64_t generation)
         process_lose(ANNOT_LOSS_NO_MEMORY);
         return NULL;
     }
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
-        sigdelset(&blocked, synchronous[i]);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    proc_block_signals(&before);
     struct control *control = join(generation);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return control;
+}
+
+/* The event that the fork interrupted has ended: from here on all is as after any fork. */
+static void leave_shadow(struct control *control)
+{
+    sigset_t before;
+    proc_block_signals(&before);
+    apply_nested(control);
+    control_save_stack(control);
+    stream_detach(control);
+    control_wipe(control);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Whether the event may go on: then the thread is joined and its control block not busy. */
@@ -196,7 +207,9 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
         }
         repair(control);
     }
-    if (control->generation == gate)
+    if (control->shadow)
+        leave_shadow(control);
+    if (control->generation == gate && control->segment)
         return control;
     if (joining && !is_stale(joining, frame)) {
         process_lose(ANNOT_LOSS_INTERRUPTED);
@@ -210,18 +223,39 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
     return control;
 }
 
+/* As enter, and then marks the control block, unless a handler forked between the two: the child's
+ * control block is a new one. */
+static struct control *enter_busy(struct emission *emission, uintptr_t frame,
+                                  uint64_t *ret_generation)
+{
+    struct control *control;
+    while ((control = enter(emission, frame))) {
+        *ret_generation = control->generation;
+        control->generation = BUSY(frame);
+        annot_signal_fence();
+        if (control->segment && !control->shadow)
+            return control;
+        control->generation = 0;
+        annot_signal_fence();
+    }
+    return NULL;
+}
+
 void emit_thread_exit(void *pointer)
 {
     struct control *control = pointer;
     int error = errno;
-    if (annot_control != control || control->owner == 0)
-        return;
-    control->generation = BUSY(stack_pointer());
-    annot_signal_fence();
-    stream_detach(control);
-    annot_control = &control_dummy;
-    annot_signal_fence();
-    control_give(control);
+    sigset_t before;
+    proc_block_signals(&before);
+    if (annot_control == control && control->owner != 0) {
+        control->generation = BUSY(stack_pointer());
+        annot_signal_fence();
+        stream_detach(control);
+        annot_control = &control_dummy;
+        annot_signal_fence();
+        control_give(control);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
 }
 
@@ -520,6 +554,8 @@ static void dispatch(struct control *control, struct emission *emission)
 void emit_name_thread(uint32_t name)
 {
     int error = errno;
+    sigset_t before;
+    proc_block_signals(&before); /* a handler that forks or joins would change all this */
     struct control *control = annot_control;
     if (control == &control_dummy || !IS_BUSY(control->generation))
         control = take_control();
@@ -531,6 +567,7 @@ void emit_name_thread(uint32_t name)
         if (control->block)
             annot_store_release(&control->block->thread_name, name);
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
 }
 
@@ -538,16 +575,14 @@ __attribute__((noinline, cold)) void emit_general(struct emission *emission)
 {
     int error = errno;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    struct control *control = enter(emission, frame);
+    uint64_t generation;
+    struct control *control = enter_busy(emission, frame, &generation);
     if (control) {
-        uint64_t generation = control->generation;
-        control->generation = BUSY(frame);
-        annot_signal_fence();
         if (control->nested_depth || control->nested_pops)
             apply_nested(control);
         stream_register(control);
         dispatch(control, emission);
-        if (control->nested_depth || control->nested_pops)
+        if (control->nested_depth || control->nested_pops || control->shadow)
             control->end = NULL;
         annot_signal_fence();
         control->generation = generation;

@@ -108,6 +108,16 @@ uint64_t proc_pid_namespace(void)
     return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
+void proc_block_signals(sigset_t *ret_before)
+{
+    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
+        sigdelset(&blocked, synchronous[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
+}
+
 pid_t proc_tid(void)
 {
     return (pid_t)syscall(SYS_gettid);

@@ -6,6 +6,7 @@
 #ifndef ANNOT_PROC_H
 #define ANNOT_PROC_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,6 +29,8 @@ pid_t proc_parent(pid_t pid);
 uint64_t proc_pid_namespace(void);
 
 pid_t proc_tid(void);
+/* All but those that the thread's own instructions may raise; pthread_sigmask puts them back. */
+void proc_block_signals(sigset_t *ret_before);
 
 /* Whether a thread of this process still exists. */
 int proc_thread_alive(pid_t tid);

@@ -312,32 +312,50 @@ void process_misuse(struct segment *segment, enum annot_misuse misuse)
 
 void process_set_name(uint32_t name)
 {
+    sigset_t before;
     annot_store_relaxed(&process_name, name);
+    proc_block_signals(&before); /* a handler that forks would take the segment away */
     struct segment *segment = wiped ? current_get() : NULL;
-    if (!segment)
-        return;
-    if (strings_sync_one(segment, name))
-        /* Partner: the collector's acquire load. */
-        annot_store_release(&segment->header->shared.process_name, name);
-    segment_put(segment);
+    if (segment) {
+        if (strings_sync_one(segment, name))
+            /* Partner: the collector's acquire load. */
+            annot_store_release(&segment->header->shared.process_name, name);
+        segment_put(segment);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void process_tell_losses(uint64_t generation)
+{
+    sigset_t before;
+    proc_block_signals(&before);
+    struct segment *segment = process_join(generation);
+    if (segment) {
+        process_flush(segment);
+        segment_put(segment);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void process_fork_prepare(void)
 {
     struct control *control = annot_control;
-    if (control == &control_dummy || !control->thread)
+    if (control == &control_dummy || !control->keep)
         return;
-    struct keep *keep = control->keep;
-    keep->fork_depth = control->depth;
-    keep->fork_live_depth = control->live_depth;
-    memcpy(keep->fork_live, control->thread->live, sizeof(keep->fork_live));
-    keep->forking = 1;
+    control_save_stack(control);
+    if (!IS_BUSY(control->generation))
+        return;
+    control->keep->interrupted = *control;
+    control->keep->is_interrupted = 1;
 }
 
 void process_fork_parent(void)
 {
     struct control *control = annot_control;
-    if (control != &control_dummy && control->keep)
+    if (control == &control_dummy || !control->keep)
+        return;
+    control->keep->is_interrupted = 0;
+    if (control->thread)
         control->keep->forking = 0;
 }
 
@@ -350,10 +368,12 @@ void process_fork_child(void)
         parent_identity = last_identity;
     last_identity = 0;
     wiped->creating = 0;
-    segment_forget_all();
+    struct control *control = annot_control != &control_dummy ? control_take() : NULL;
+    int interrupted = control && control->keep->is_interrupted;
+    segment_forget_all(interrupted ? control->keep->interrupted.segment : NULL);
     strings_after_fork();
-    if (annot_control != &control_dummy)
-        control_take();
+    if (interrupted)
+        control_restore(control);
     wiped->ready = 1;
 }
 

@@ -35,6 +35,8 @@ uint64_t process_take_ranges(uint64_t count);
 /* An event that found no thread state to count in. Moved to a segment by process_flush. */
 void process_lose(enum annot_loss cause);
 void process_flush(struct segment *segment);
+/* The same at once, for a thread that cannot join. */
+void process_tell_losses(uint64_t generation);
 void process_misuse(struct segment *segment, enum annot_misuse misuse);
 
 void process_set_name(uint32_t name);

@@ -296,9 +296,27 @@ void segment_put(struct segment *segment)
     annot_store_release(&segment->refs, 0u);
 }
 
-void segment_forget_all(void)
+/* Returns where the parent's memory is now, or NULL. The mask stays, for it decides what counts. */
+static uint8_t *make_shadow(struct segment *segment)
+{
+    const struct annot_control control = segment->header->control;
+    uint8_t *moved = mremap(segment->base, 0, segment->size, MREMAP_MAYMOVE); /* once more */
+    void *base = mmap(segment->base, segment->size, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (base != MAP_FAILED)
+        segment->header->control = control;
+    segment->refs = 1;
+    return moved == MAP_FAILED ? NULL : moved;
+}
+
+void segment_forget_all(struct segment *interrupted)
 {
     for (int i = 0; i < SEGMENT_LIMIT; i++) {
+        if (&segments[i] == interrupted) {
+            inherited[i].size = interrupted->size;
+            inherited[i].base = make_shadow(interrupted);
+            continue;
+        }
         if (segments[i].refs && segments[i].base) {
             inherited[i].base = segments[i].base;
             inherited[i].size = segments[i].size;

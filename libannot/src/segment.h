@@ -56,8 +56,10 @@ void segment_discard(int directory_fd, struct segment *segment, const struct ide
 int segment_get(struct segment *segment);
 void segment_put(struct segment *segment);
 
-/* In a forked child: forgets all references; what was mapped moves to a list. */
-void segment_forget_all(void);
+/* In a forked child: forgets all references; what was mapped moves to a list. `interrupted`, or
+ * NULL, is the one that an event was writing to at the fork: it stays for the thread, but as a
+ * shadow: private zeros at the same addresses. */
+void segment_forget_all(struct segment *interrupted);
 /* Unmaps what segment_forget_all put on the list. */
 void segment_unmap_inherited(void);
 /* Tells the parent's segment, if still mapped, that this child cannot take part. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Things that happen in the middle of a step: a session ends while a segment is made for it, a
- * fork comes while another thread adds a name. The test points say where that is. */
+ * fork comes while another thread adds a name, or in the middle of an event, as from a signal
+ * handler. The test points say where that is. */
 #include "arena.h"
 #include "test.h"
 #include "testpoint.h"
 
 #include <annot/annot.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,4 +124,97 @@ TEST(names_of_a_child_do_not_wait_for_a_thread_it_does_not_have)
     CHECK_INT(found, 1);
     arena_end();
     arena_clean();
+}
+
+static pid_t child;
+static int emits; /* events of the handler's kind, in the child */
+
+static void fork_here(const char *name)
+{
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    child = fork();
+    for (int i = 0; child == 0 && i < emits; i++)
+        annot_mark("in the handler");
+}
+
+static uint64_t events_until_the_fork(void)
+{
+    static int number;
+    uint64_t calls = 0;
+    char text[32];
+    for (int i = 0; moment && i < 2000; i++) {
+        snprintf(text, sizeof(text), "name %d", number++);
+        annot_push(text);
+        calls++;
+        if (child == 0)
+            break;
+        annot_pop();
+        calls++;
+    }
+    return calls;
+}
+
+/* The event of the fork may count in the child, too, or not. */
+static void check_fork(uint64_t mine)
+{
+    struct seen seen;
+    int status;
+    CHECK(moment == NULL);
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, mine);
+    CHECK_INT(seen.lost_total, 0);
+    arena_read(child, &seen, NULL, NULL);
+    CHECK_INT(seen.segments, 1);
+    CHECK(seen.records == 2000 || seen.records == 2001);
+    CHECK_INT(seen.lost_total, emits);
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+}
+
+static void fork_in_an_event_at(const char *name)
+{
+    struct mapped mapped;
+    struct seen drained = {0};
+    char names[4][64];
+    arena_begin(NULL);
+    child = -1;
+    for (int i = 0; i < 2000; i++)
+        ANNOT_MARK("fills blocks");
+    CHECK_INT(arena_list(names, 4), 1);
+    CHECK(arena_map(names[0], &mapped));
+    arena_drain(&mapped, false, &drained); /* now there are free blocks to pop */
+    arena_unmap(&mapped);
+    annot_push("outer");
+    moment = name;
+    annot_testpoint_hook = fork_here;
+    uint64_t calls = events_until_the_fork();
+    annot_testpoint_hook = NULL;
+    for (int i = 0; child == 0 && i < 1000; i++) {
+        annot_push("child");
+        annot_pop();
+    }
+    if (child == 0)
+        _exit(0);
+    annot_pop();
+    check_fork(calls + 2 + 2000 - drained.records);
+    arena_end();
+    arena_clean();
+}
+
+TEST(fork_in_the_middle_of_an_event)
+{
+    static const char *const points[] = {
+        "commit:written",  "commit:before", "commit:done",         "claim:head-read",
+        "claim:next-read", "claim:popped",  "claim:header-filled", "claim:published",
+        "release:before",  "release:after", "intern:reserved",     "intern:filled",
+    };
+    for (unsigned i = 0; i < sizeof(points) / sizeof(*points); i++) {
+        emits = 0;
+        fork_in_an_event_at(points[i]);
+        emits = 3;
+        fork_in_an_event_at(points[i]);
+    }
 }

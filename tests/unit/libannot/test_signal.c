@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile uint64_t handler_calls;
@@ -178,4 +179,81 @@ TEST(errno_and_signal_mask_are_kept)
     CHECK(memcmp(&before, &after, sizeof(before)) == 0);
     arena_end();
     arena_clean();
+}
+
+static volatile int is_child, forks, forks_emit;
+
+static void fork_in_handler(int number)
+{
+    (void)number;
+    pid_t pid = fork();
+    if (pid < 0)
+        return;
+    forks++;
+    is_child = pid == 0;
+    if (is_child && forks_emit)
+        record_in_handler(number);
+}
+
+static void end_child(void)
+{
+    for (int i = 0; is_child && i < 50; i++)
+        ANNOT_MARK("child");
+    if (is_child)
+        _exit(0);
+}
+
+/* Every child ends its interrupted event and records for itself from then on. */
+static uint64_t events_and_forks(void)
+{
+    uint64_t calls = 0;
+    int status;
+    for (forks = 0; forks < 150;) {
+        ANNOT_PUSH("outer");
+        annot_push("by text");
+        annot_pop();
+        ANNOT_POP();
+        calls += 4;
+        end_child();
+        while (waitpid(-1, &status, WNOHANG) > 0)
+            CHECK_INT(status, 0);
+    }
+    storm(0);
+    end_child(); /* made by the last signals */
+    while (waitpid(-1, &status, 0) > 0)
+        CHECK_INT(status, 0);
+    return calls;
+}
+
+static void check_forks(int emit)
+{
+    struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+    struct seen mine, all;
+    arena_begin(&(struct arena_options){.block_count = 20000});
+    ANNOT_MARK("first");
+    forks_emit = emit;
+    sigaction(SIGALRM, &action, NULL);
+    storm(1000);
+    uint64_t calls = events_and_forks();
+    arena_read(getpid(), &mine, NULL, NULL);
+    arena_read(0, &all, NULL, NULL);
+    CHECK_INT(mine.records, calls + 1);
+    CHECK_INT(mine.lost_total, 0);
+    CHECK_INT(all.segments, forks + 1);
+    uint64_t children = all.records + all.lost_total - mine.records;
+    uint64_t least = (uint64_t)forks * (50 + 3 * (uint64_t)emit);
+    CHECK(children >= least && children <= least + 4 * (uint64_t)forks);
+    CHECK_INT(all.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+    arena_end();
+    arena_clean();
+}
+
+TEST(storm_of_handlers_that_fork)
+{
+    check_forks(0);
+}
+
+TEST(storm_of_handlers_that_fork_and_record)
+{
+    check_forks(1);
 }
