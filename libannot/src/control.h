@@ -20,6 +20,9 @@ enum {
     CONTROL_SIZE = 512,
 };
 
+/* With the tid of a thread that gives back what a dead owner left. */
+#define CONTROL_RECLAIMED (UINT32_C(1) << 31)
+
 /* What the stream and the live stack know of an open range. */
 enum level_state {
     LEVEL_RECORDED = 0,  /* both */
@@ -42,7 +45,7 @@ struct control {
     /* Warm. */
     uint8_t *levels;     /* enum level_state of levels below LEVELS_KEPT; RECORDED above depth */
     uint32_t name_limit; /* string ids below are ready in the segment */
-    uint32_t owner;      /* tid; 0 = free */
+    uint32_t owner;      /* tid; 0 = free; W: all, atomic */
     /* Cold. */
     struct segment *segment;
     struct keep *keep;

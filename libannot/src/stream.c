@@ -270,13 +270,28 @@ void stream_detach(struct control *control)
     segment_put(segment);
 }
 
-/* The thread is gone; nobody else writes its control block. */
+/* Makes the control block of a thread that is gone the caller's. Other threads may be at the same
+ * one, may have given it back, and it may have a new owner since, even with the same tid. */
+static int take_over(struct control *control, const struct segment *segment)
+{
+    uint32_t owner = annot_load_relaxed(&control->owner);
+    uint32_t mine = CONTROL_RECLAIMED | (uint32_t)proc_tid();
+    if (annot_load_relaxed(&control->segment) != segment || owner == 0 ||
+        owner & CONTROL_RECLAIMED || proc_thread_alive((pid_t)owner))
+        return 0;
+    TESTPOINT("reclaim:dead");
+    if (!annot_cas_acq_rel(&control->owner, &owner, mine)) /* partner: itself, control_give */
+        return 0;
+    if (annot_load_relaxed(&control->segment) == segment && !proc_thread_alive((pid_t)owner))
+        return 1;
+    annot_cas_acq_rel(&control->owner, &mine, owner); /* unless that one has given it back */
+    return 0;
+}
+
 static void reclaim_one(struct control *control, void *context)
 {
     struct segment *segment = context;
-    pid_t owner = (pid_t)annot_load_relaxed(&control->owner);
-    /* A hint while the thread lives, the truth once it is gone. */
-    if (annot_load_relaxed(&control->segment) != segment || proc_thread_alive(owner))
+    if (!take_over(control, segment))
         return;
     struct annot_thread *thread = control->thread;
     if (control->block)

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,4 +218,87 @@ TEST(fork_in_the_middle_of_an_event)
         emits = 3;
         fork_in_an_event_at(points[i]);
     }
+}
+
+/* A thread that records, waits, and records once more. */
+struct worker {
+    pthread_t thread;
+    int step; /* atomic: 1 = has recorded, 2 = goes on */
+};
+
+static void *record_twice(void *context)
+{
+    struct worker *worker = context;
+    annot_mark("first");
+    __atomic_store_n(&worker->step, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&worker->step, __ATOMIC_ACQUIRE) != 2)
+        usleep(100);
+    annot_mark("second");
+    return NULL;
+}
+
+static struct worker late[2], preempted;
+
+static void start_worker(struct worker *worker)
+{
+    worker->step = 0;
+    CHECK_INT(pthread_create(&worker->thread, NULL, record_twice, worker), 0);
+    while (__atomic_load_n(&worker->step, __ATOMIC_ACQUIRE) != 1)
+        usleep(100);
+}
+
+static void end_worker(struct worker *worker)
+{
+    __atomic_store_n(&worker->step, 2, __ATOMIC_RELEASE);
+    CHECK_INT(pthread_join(worker->thread, NULL), 0);
+}
+
+/* The first thread reclaims what the dead left, the second takes the dead one's place. */
+static void others_reclaim(const char *name)
+{
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    usleep(400 * 1000);
+    start_worker(&late[0]);
+    start_worker(&late[1]);
+}
+
+static void *vanish(void *context)
+{
+    annot_mark("left behind");
+    syscall(SYS_exit, 0);
+    return context;
+}
+
+TEST(a_reclaimer_that_comes_late_takes_nothing_from_new_owners)
+{
+    struct seen seen;
+    pthread_t thread;
+#if defined(__SANITIZE_ADDRESS__)
+    test_skip("AddressSanitizer keeps what a vanished thread leaves");
+#endif
+    if (UNDER_THREAD_SANITIZER)
+        test_skip("ThreadSanitizer cannot follow this");
+    arena_begin(&(struct arena_options){.thread_count = 3});
+    annot_mark("main");
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(pthread_create(&thread, NULL, vanish, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    moment = "reclaim:dead";
+    annot_testpoint_hook = others_reclaim;
+    start_worker(&preempted);
+    annot_testpoint_hook = NULL;
+    CHECK(moment == NULL);
+    end_worker(&late[0]);
+    end_worker(&late[1]);
+    end_worker(&preempted);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records + seen.lost_total, 3 + 4 + 2);
+    /* The preempted one found no record, perhaps twice. */
+    CHECK(seen.lost_total <= 2);
+    CHECK_INT(seen.lost[ANNOT_LOSS_THREAD_LIMIT], seen.lost_total);
+    arena_end();
+    arena_clean();
 }
