@@ -260,6 +260,8 @@ static int64_t pass(struct drain *drain, enum drain_depth depth, bool accept_gap
             return bytes;
         total += bytes;
     }
+    if (claimed)
+        drain->whole_visit = drain->visit;
     return total;
 }
 

@@ -42,9 +42,16 @@ struct drain_thread {
     struct batch_source last;      /* handed on last */
     uint64_t lost[LOSS_COUNT];     /* from its thread record */
     uint64_t trailing[LOSS_COUNT]; /* of decode.lost: what no block told */
-    bool left;          /* the thread gave its record back, and what no block told to the process */
-    uint64_t published; /* record_count + losses when the trace was told */
-    uint32_t name_id;   /* as told to the trace */
+    bool left; /* the thread gave its record back, and what no block told to the process */
+    uint64_t left_visit; /* visits from this one on began after it had left; 0: it has not */
+    uint64_t published;  /* record_count + losses when the trace was told */
+    uint32_t name_id;    /* as told to the trace */
+};
+
+/* What threads that need no more attention add to the totals of their process. */
+struct drain_past {
+    uint64_t event_count, lost[LOSS_COUNT];
+    int64_t last_ns;
 };
 
 struct drain {
@@ -57,11 +64,13 @@ struct drain {
     VEC(struct drain_thread) threads;
     struct map64 thread_index; /* by serial + 1 */
     uint32_t threads_max;
-    segment_blocks blocks; /* scratch */
-    VEC(uint32_t) done;    /* blocks that wait for drain_free, oldest first */
-    uint64_t corrupt;      /* losses that no thread can be blamed for */
+    struct drain_past past; /* of threads that left and of which all is read */
+    segment_blocks blocks;  /* scratch */
+    VEC(uint32_t) done;     /* blocks that wait for drain_free, oldest first */
+    uint64_t corrupt;       /* losses that no thread can be blamed for */
     uint64_t visit;
-    bool missing; /* in this visit: some thread's stream is STREAM_MISSING */
+    uint64_t whole_visit; /* the last one that looked at all blocks */
+    bool missing;         /* in this visit: some thread's stream is STREAM_MISSING */
     bool broken;
     drain_sink_fn *sink;
     void *sink_context;

@@ -80,6 +80,49 @@ static void publish_thread(struct drain *drain, struct drain_thread *thread)
     entry->revision++;
 }
 
+/* Its record is given back and, later, none of its blocks was there: nothing can come any more.
+ * What only drain_finish tells keeps it. */
+static bool is_over(const struct drain *drain, struct drain_thread *thread)
+{
+    if (!thread->left)
+        thread->left_visit = 0;
+    else if (thread->left_visit == 0)
+        thread->left_visit = drain->visit + 1;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        if (thread->lost[cause] > thread->decode.lost[cause])
+            return false;
+    return thread->left_visit != 0 && thread->left_visit <= drain->whole_visit &&
+           thread->visit < drain->whole_visit;
+}
+
+/* Its place goes to the last one. */
+static int forget_thread(struct drain *drain, size_t place)
+{
+    struct drain_thread *thread = &drain->threads.items[place];
+    struct drain_thread *last = &drain->threads.items[drain->threads.count - 1];
+    uint64_t ignored;
+    drain->past.event_count += thread->decode.record_count;
+    if (thread->decode.last_ns > drain->past.last_ns)
+        drain->past.last_ns = thread->decode.last_ns;
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        drain->past.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
+    map64_take(&drain->thread_index, thread->serial + UINT64_C(1), &ignored);
+    drain->threads.count--;
+    if (last == thread)
+        return 0;
+    *thread = *last;
+    return map64_put(&drain->thread_index, thread->serial + UINT64_C(1), place);
+}
+
+static int forget_threads(struct drain *drain)
+{
+    int error = 0;
+    for (size_t i = drain->threads.count; i-- > 0 && error == 0;)
+        if (is_over(drain, &drain->threads.items[i]))
+            error = forget_thread(drain, i);
+    return error;
+}
+
 int drain_publish(struct drain *drain)
 {
     struct annot_shared shared;
@@ -96,6 +139,8 @@ int drain_publish(struct drain *drain)
         publish_thread(drain, &drain->threads.items[i]);
     if (error == -EFAULT)
         drain->broken = true;
+    else if (error == 0)
+        error = forget_threads(drain);
     return error == -EFAULT ? 0 : error;
 }
 

@@ -106,7 +106,7 @@ static void tell_end(struct intake *intake, struct process *process)
 /* When it ended: now, unless nobody watched it. */
 static int64_t end_time(const struct process *process)
 {
-    int64_t last = 0;
+    int64_t last = process->drain->past.last_ns;
     if (process->watch.pid > 0)
         return clock_now_ns();
     for (size_t i = 0; i < process->drain->threads.count; i++)

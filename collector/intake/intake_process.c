@@ -120,7 +120,9 @@ static uint64_t process_bytes(const struct process *process, const struct direct
 /* What this segment knows by now. */
 static struct process_share share_now(const struct drain *drain, const struct annot_shared *shared)
 {
-    struct process_share share = {.lost[LOSS_CORRUPT] = drain->corrupt};
+    struct process_share share = {.event_count = drain->past.event_count};
+    memcpy(share.lost, drain->past.lost, sizeof(share.lost));
+    share.lost[LOSS_CORRUPT] += drain->corrupt;
     for (size_t i = 0; i < drain->threads.count; i++) {
         const struct drain_thread *thread = &drain->threads.items[i];
         share.event_count += thread->decode.record_count;

@@ -60,4 +60,13 @@ def thousands_of_short_processes(home):
     check(result.own_kib < 9000, f"annot took {result.own_kib} KiB")
 
 
+@case
+def thousands_of_short_threads(home):
+    count = 80_000
+    result = home.record(program("emit_threads"), count).ok()
+    dump = home.dump(result.path).whole()
+    equal((len(dump.threads), len(dump.events)), (count, count), "threads and events")
+    print(f"{count} threads: {result.own_kib} KiB of memory")
+
+
 main()

@@ -50,6 +50,38 @@ TEST(block_that_is_missing_is_told_once_and_then_passed)
     maker_destroy(maker);
 }
 
+TEST(thread_that_left_is_forgotten_when_all_of_it_is_read)
+{
+    struct maker *maker = maker_create();
+    maker->threads[0] = (struct annot_thread){.state = ANNOT_THREAD_USED, .serial = 1, .tid = 5};
+    maker->page.shared.thread_high = 1;
+    struct annot_block *block = maker_block(maker, 0, 1, 0, ANNOT_BLOCK_CLAIMED);
+    mark(block, 2000, 0);
+    for (uint32_t serial = 2; serial < 6; serial++) /* without a record any more */
+        mark(maker_block(maker, serial, serial, 0, ANNOT_BLOCK_RELEASED), 2000, 0);
+    maker_attach(&seen, maker);
+    for (int i = 0; i < 3; i++) { /* their blocks are still there */
+        drain_visit(seen.drain, DRAIN_CLAIMED);
+        CHECK_INT(drain_publish(seen.drain), 0);
+        CHECK_INT(seen.drain->threads.count, 5);
+    }
+    drain_free(seen.drain);
+    drain_visit(seen.drain, DRAIN_RELEASED); /* does not look at all */
+    CHECK_INT(drain_publish(seen.drain), 0);
+    CHECK_INT(seen.drain->threads.count, 5);
+    drain_visit(seen.drain, DRAIN_CLAIMED);
+    CHECK_INT(drain_publish(seen.drain), 0);
+    CHECK_INT(seen.drain->threads.count, 1);
+    CHECK_INT(seen.drain->past.event_count, 4);
+    mark(block, 3000, 0);
+    drain_visit(seen.drain, DRAIN_CLAIMED);
+    CHECK_INT(drain_finish(seen.drain), 0);
+    CHECK_INT(seen.count, 6);
+    CHECK_INT(trace_thread_count(seen.trace), 5);
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
 /* A segment that makes threads up without end costs itself only. */
 TEST(too_many_threads_end_their_segment_not_the_recording)
 {
