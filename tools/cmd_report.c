@@ -65,13 +65,13 @@ static void print_header(const struct trace *trace, const struct range_totals *t
     if (session->command)
         printf("\ncommand    ");
     term_print(trace_string(trace, session->command)->bytes);
-    printf("\nwall time  %s, %s %s, %s %s, %s events\n",
+    printf("\nwall time  %s, %s %s, %s %s, %s event%s\n",
            number_time_plain((uint64_t)totals->wall_ns, a),
            number_count(trace_process_count(trace), b),
            trace_process_count(trace) == 1 ? "process" : "processes",
            number_count(trace_thread_count(trace), c),
            trace_thread_count(trace) == 1 ? "thread" : "threads",
-           number_count(event_sum(totals), d));
+           number_count(event_sum(totals), d), event_sum(totals) == 1 ? "" : "s");
     printf("in ranges  %s of %s thread time (%s)\n", number_time_plain(covered, a),
            number_time_plain(totals->thread_ns, b), number_percent(covered, totals->thread_ns, c));
     uint64_t lost[LOSS_COUNT];
@@ -91,7 +91,7 @@ static void print_damage(const struct store_reader *reader, const struct trace *
         return;
     printf("damage     %u %s", parts, parts == 1 ? "part" : "parts");
     if (missing)
-        printf(": %s records are not in the numbers below", number_count(missing, text));
+        printf("; records missing from the numbers below: %s", number_count(missing, text));
     printf("\n");
 }
 
@@ -103,16 +103,16 @@ static void print_remarks(const struct range_totals *totals)
         printf("\nThere are no events: the program is not annotated, or its annotations were "
                "off.\n");
     if (totals->lost_outside)
-        printf("\n%s records were lost outside any range that was open before and after.\n",
+        printf("\nRecords lost outside of all ranges above: %s.\n",
                number_count(totals->lost_outside, text));
     if (totals->orphan_count)
-        printf("\n%s ends have no beginning in this recording; they are not counted.\n",
+        printf("\nEnds without a beginning in this recording, not counted: %s.\n",
                number_count(totals->orphan_count, text));
     if (totals->other_count)
-        printf("\nToo many paths: %s entries of the later ones are together in \"(other)\".\n",
+        printf("\nToo many paths: the later ones are together in \"(other)\"; entries there: %s.\n",
                number_count(totals->other_count, text));
     if (totals->quantile_count)
-        printf("\nToo many paths: %s durations are not in the quantiles.\n",
+        printf("\nToo many paths: durations that are not in the quantiles: %s.\n",
                number_count(totals->quantile_count, text));
     if (totals->threads_cut)
         printf("\nToo many threads: the columns procs and threads are lower bounds.\n");

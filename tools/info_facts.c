@@ -129,7 +129,8 @@ void info_print_damage(const struct info_options *options, const struct store_re
         return;
     printf("\ndamage     %u %s; all else was read\n", count, count == 1 ? "part" : "parts");
     if (missing)
-        printf("  %s records were recorded and could not be read\n", number_count(missing, text));
+        printf("  records that were recorded and could not be read: %s\n",
+               number_count(missing, text));
     for (uint32_t i = 0; i < count; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
         printf("  at byte %llu: ", (unsigned long long)damage->offset);

@@ -96,7 +96,7 @@ void info_print_losses(const struct info_options *options, const struct info_cou
     uint64_t sum = loss_sums(trace, counts->lost, total);
     printf("\nlost       %s", sum ? number_count(sum, text) : "nothing\n");
     if (sum) {
-        printf(" records: ");
+        printf(sum == 1 ? " record: " : " records: ");
         loss_print(total);
     }
     print_processes(options);

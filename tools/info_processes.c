@@ -52,9 +52,9 @@ static unsigned depth_of(const struct trace *trace, uint32_t process)
 }
 
 static const struct table_column process_columns[] = {
-    {"process", 0, true}, {"pid", 0, false},     {"parent", 3, false},  {"start", 2, false},
-    {"end", 2, false},    {"threads", 5, false}, {"records", 0, false}, {"lost", 0, false},
-    {"memory", 4, false}, {"ended", 0, true},
+    {"process", 0, true},  {"pid", 0, false},     {"parent", 3, false},  {"start (s)", 2, false},
+    {"end (s)", 2, false}, {"threads", 5, false}, {"records", 0, false}, {"lost", 0, false},
+    {"memory", 4, false},  {"ended", 0, true},
 };
 
 static void add_process(struct table *table, const struct trace *trace, uint32_t ordinal,
@@ -145,34 +145,87 @@ out:
 }
 
 static const struct table_column thread_columns[] = {
-    {"thread", 0, true}, {"tid", 0, false},     {"process", 1, true}, {"first", 3, false},
-    {"last", 3, false},  {"records", 0, false}, {"lost", 0, false},
+    {"thread", 0, true},    {"tid", 0, false},     {"process", 1, true}, {"first (s)", 3, false},
+    {"last (s)", 3, false}, {"records", 0, false}, {"lost", 0, false},
 };
+
+struct thread_place {
+    uint32_t process, thread;
+    bool main;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct thread_place *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->main != b->main)
+        return a->main ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* Threads as their processes stand in the table above; the main thread first, then by appearance.
+ * NULL without memory; to be freed. */
+static struct thread_place *place_threads(const struct trace *trace)
+{
+    uint32_t processes = trace_process_count(trace), count = trace_thread_count(trace);
+    uint32_t *order = calloc(processes + 1, sizeof(*order));
+    uint32_t *rank = calloc(processes + 1, sizeof(*rank));
+    struct thread_place *places = calloc(count + 1, sizeof(*places));
+    if (!order || !rank || !places || trace_process_order(trace, order) < 0) {
+        free(places);
+        places = NULL;
+        goto out;
+    }
+    for (uint32_t i = 0; i < processes; i++)
+        rank[order[i]] = i;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct trace_thread *thread = trace_thread_get(trace, i);
+        const struct trace_process *process = trace_process_get(trace, thread->process);
+        places[i].thread = i;
+        places[i].process = process ? rank[thread->process] : UINT32_MAX;
+        places[i].main = process && thread->tid == process->pid;
+    }
+    qsort(places, count, sizeof(*places), compare_places);
+out:
+    free(order);
+    free(rank);
+    return places;
+}
+
+static void add_thread(struct table *table, const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    char label[LABEL_SIZE];
+    trace_thread_label(trace, ordinal, label, sizeof(label));
+    table_add(table, label);
+    add_number(table, thread->tid);
+    trace_process_label(trace, thread->process, label, sizeof(label));
+    table_add(table, label);
+    add_moment(table, trace, thread->first_ns);
+    add_moment(table, trace, thread->last_ns);
+    add_count(table, thread->event_count);
+    add_count(table, lost_sum(thread->lost));
+}
 
 int info_print_threads(const struct info_options *options)
 {
     const struct trace *trace = options->trace;
     uint32_t count = trace_thread_count(trace);
     uint64_t shown = count < options->limit ? count : options->limit;
-    char label[LABEL_SIZE];
     if (!count)
         return 0;
+    struct thread_place *places = place_threads(trace);
     struct table *table =
-        table_create(thread_columns, sizeof(thread_columns) / sizeof(*thread_columns));
-    if (!table)
+        places ? table_create(thread_columns, sizeof(thread_columns) / sizeof(*thread_columns))
+               : NULL;
+    if (!table) {
+        free(places);
         return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct trace_thread *thread = trace_thread_get(trace, i);
-        trace_thread_label(trace, i, label, sizeof(label));
-        table_add(table, label);
-        add_number(table, thread->tid);
-        trace_process_label(trace, thread->process, label, sizeof(label));
-        table_add(table, label);
-        add_moment(table, trace, thread->first_ns);
-        add_moment(table, trace, thread->last_ns);
-        add_count(table, thread->event_count);
-        add_count(table, lost_sum(thread->lost));
     }
+    for (uint64_t i = 0; i < shown; i++)
+        add_thread(table, trace, places[i].thread);
+    free(places);
     printf("\n");
     int rc = print_table(options, table);
     print_more(count, shown);

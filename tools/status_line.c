@@ -124,19 +124,21 @@ void status_line_summary(const struct collector *collector, const char *output)
     const struct trace_session *session = trace_session_get(trace);
     struct collector_counts counts;
     struct stat status;
-    char events[NUMBER_TEXT_SIZE], size[NUMBER_TEXT_SIZE], quoted[4 * 4096];
+    char events[NUMBER_TEXT_SIZE], size[NUMBER_TEXT_SIZE], lasted[NUMBER_TEXT_SIZE],
+        quoted[4 * 4096];
     collector_count(collector, &counts);
     print_refusals(trace);
     if (counts.event_count == 0 && counts.lost_count == 0) {
-        fputs("annot: 0 annotated events\n"
-              "hint: the command must use annot (C: <annot/annot.h>, Python: import pyannot)\n",
-              stderr);
+        fputs("annot: 0 annotated events\n", stderr);
+        if (trace_refusal_count(trace) == 0)
+            fputs("hint: the command must use annot (C: <annot/annot.h>, Python: import pyannot)\n",
+                  stderr);
         return;
     }
-    fprintf(stderr, "annot: %u process%s, %u thread%s, %s event%s in %.1f s%s\n",
-            counts.process_count, counts.process_count == 1 ? "" : "es", counts.thread_count,
-            plural(counts.thread_count), number_count(counts.event_count, events),
-            plural(counts.event_count), (double)(session->end_ns - session->begin_ns) / 1e9,
+    fprintf(stderr, "annot: %u process%s, %u thread%s, %s event%s in %s%s\n", counts.process_count,
+            counts.process_count == 1 ? "" : "es", counts.thread_count, plural(counts.thread_count),
+            number_count(counts.event_count, events), plural(counts.event_count),
+            number_time_plain((uint64_t)(session->end_ns - session->begin_ns), lasted),
             counts.lost_count == 0 ? ", nothing lost" : "");
     print_losses(trace);
     uint64_t bytes = stat(output, &status) == 0 ? (uint64_t)status.st_size : 0;
