@@ -36,7 +36,7 @@ static int read_record(struct drain *drain, uint32_t index)
 {
     struct annot_thread record;
     int error = segment_read_thread(drain->segment, index, &record);
-    if (error != 0 || record.tid == 0)
+    if (error <= 0)
         return error;
     bool any = false;
     for (int cause = 0; cause < LOSS_COUNT; cause++)

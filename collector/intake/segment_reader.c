@@ -310,11 +310,26 @@ int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, 
 
 /* ---- Threads, counters, strings ---- */
 
+struct thread_copy {
+    struct annot_thread *from, *to;
+};
+
+static int copy_thread_work(void *context)
+{
+    const struct thread_copy *copy = context;
+    int32_t tid = annot_load_acquire(&copy->from->tid); /* partner: its store when all is filled */
+    uint32_t serial = annot_load_relaxed(&copy->from->serial);
+    memcpy(copy->to, copy->from, offsetof(struct annot_thread, live));
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* partner: the fence after the owner's tid = 0 */
+    return tid != 0 && tid == annot_load_relaxed(&copy->from->tid) &&
+           serial == annot_load_relaxed(&copy->from->serial) && copy->to->tid == tid;
+}
+
 int segment_read_thread(const struct segment *segment, uint32_t index,
                         struct annot_thread *ret_thread)
 {
-    return guard_copy(&segment->range, ret_thread, thread(segment, index),
-                      offsetof(struct annot_thread, live));
+    struct thread_copy copy = {thread(segment, index), ret_thread};
+    return guard_call(&segment->range, copy_thread_work, &copy);
 }
 
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared)

@@ -67,7 +67,7 @@ int segment_copy_block(const struct segment *segment, uint32_t index, uint32_t b
 /* RELEASED -> FREE, and onto the free list; the last one will be used first. */
 int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, size_t count);
 
-/* Without the live stack. 0 or -EFAULT. */
+/* Without the live stack. 1; 0 if no thread has it or is just taking it; -EFAULT. */
 int segment_read_thread(const struct segment *segment, uint32_t index,
                         struct annot_thread *ret_thread);
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared);

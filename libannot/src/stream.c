@@ -152,14 +152,17 @@ static int64_t find_record(struct segment *segment)
     return -ENOSPC;
 }
 
+/* Without a tid nobody reads it: it is not yet of one thread. */
 static void fill_record(struct control *control, struct annot_thread *thread)
 {
     struct segment *segment = control->segment;
     control->serial = annot_fetch_add_relaxed(&segment->header->shared.thread_serial, 1u);
+    annot_store_relaxed(&thread->tid, 0);
+    __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: the collector's second load of tid */
     thread->serial = control->serial;
     thread->pid = getpid();
-    thread->tid = proc_tid();
     thread->block = 0;
+    TESTPOINT("thread:filling");
     thread->sequence = 0;
     memset(thread->lost, 0, sizeof(thread->lost));
     prctl(PR_GET_NAME, thread->comm);
@@ -168,6 +171,7 @@ static void fill_record(struct control *control, struct annot_thread *thread)
     memcpy(thread->live, control->keep->fork_live, sizeof(thread->live));
     /* Partner: the sampler's load of depth. */
     annot_store_release(&thread->depth, control->live_depth);
+    annot_store_release(&thread->tid, proc_tid()); /* partner: the collector's first load of tid */
 }
 
 int stream_register(struct control *control)

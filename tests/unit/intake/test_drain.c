@@ -3,7 +3,9 @@
 #include "segment_maker.h"
 #include "test.h"
 
+#include <annot_barrier.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 static struct maker_events seen;
@@ -329,5 +331,47 @@ TEST(geometry_that_overlaps_or_overflows_is_refused)
     *info = good;
     info->magic = 0;
     CHECK_INT(segment_attach(&segment, maker, sizeof(*maker)), -EAGAIN);
+    maker_destroy(maker);
+}
+
+enum { TAKES = 200000 };
+
+/* One record taken by thread after thread, as libannot fills it. */
+static void *take_again_and_again(void *context)
+{
+    struct annot_thread *thread = context;
+    for (uint32_t serial = 1; serial <= TAKES; serial++) {
+        annot_store_relaxed(&thread->tid, 0);
+        __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: segment_read_thread */
+        annot_store_relaxed(&thread->serial, serial);
+        for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+            annot_store_relaxed(&thread->lost[cause], (uint64_t)serial);
+        annot_store_release(&thread->tid, 101); /* partner: segment_read_thread */
+    }
+    return NULL;
+}
+
+TEST(losses_are_never_read_with_the_serial_of_another_thread)
+{
+#if defined(__SANITIZE_THREAD__)
+    test_skip("ThreadSanitizer does not know fences");
+#endif
+    struct maker *maker = maker_create();
+    struct annot_thread record = {0};
+    pthread_t writer;
+    uint64_t whole = 0;
+    maker_attach(&seen, maker);
+    CHECK_INT(segment_read_thread(&seen.segment, 0, &record), 0); /* nobody's */
+    CHECK_INT(pthread_create(&writer, NULL, take_again_and_again, &maker->threads[0]), 0);
+    while (record.serial < TAKES) {
+        if (segment_read_thread(&seen.segment, 0, &record) != 1)
+            continue;
+        whole++;
+        for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+            CHECK_INT(record.lost[cause], record.serial);
+    }
+    CHECK_INT(pthread_join(writer, NULL), 0);
+    CHECK(whole > 0);
+    maker_detach(&seen);
     maker_destroy(maker);
 }

@@ -152,7 +152,8 @@ static void add_untold(const struct mapped *mapped, struct seen *seen)
     uint32_t high = annot_load_acquire(&mapped->shared->thread_high);
     for (uint32_t i = 0; i < high; i++) {
         const struct annot_thread *thread = &mapped->threads[i];
-        if (annot_load_acquire(&thread->state) != ANNOT_THREAD_USED)
+        if (annot_load_acquire(&thread->state) != ANNOT_THREAD_USED ||
+            annot_load_acquire(&thread->tid) == 0)
             continue;
         seen->threads++;
         uint64_t told[ANNOT_LOSS_COUNT] = {0};
