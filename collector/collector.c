@@ -207,6 +207,7 @@ static int make_intake(struct collector *collector)
         .trace = collector->trace,
         .clock = &collector->clock,
         .session_id = collector->session.id,
+        .late_ns = LATE_NS,
         .refusals = &collector->refusals,
         .sink = take_batch,
         .session_seen = session_seen,

@@ -18,7 +18,8 @@ enum {
     TRIES = 3,
 };
 
-#define DAY_NS INT64_C(86400000000000)
+#define DAY_NS  INT64_C(86400000000000)
+#define BACK_NS 1e9
 
 int64_t clock_now_ns(void)
 {
@@ -91,6 +92,12 @@ int clock_map_advance(struct clock_map *map)
     struct clock_anchor now = clock_anchor_now();
     size_t count = map->anchors.count;
     const struct clock_anchor *last = &map->anchors.items[count - 1];
+    if (now.raw < last->raw && (double)(last->raw - now.raw) * map->ns_per_tick > BACK_NS) {
+        map->anchors.count = 0; /* a suspend has set the counter back: another time begins */
+        map->settled = true;
+        map->line = (struct clock_line){0};
+        return vec_push(&map->anchors, now);
+    }
     if (now.raw <= last->raw || now.ns <= last->ns)
         return 0;
     if (!map->settled)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* inotify, with a scan of the directory at first and after an overflow of its queue. */
+/* inotify, with a scan of the directory at first and after an overflow of its queue; scans only if
+ * there is no inotify. */
 #include "discover.h"
+
+#include "clock_map.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,19 +12,21 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#define SCAN_NS INT64_C(5000000)
+
 int discover_open(struct discover *discover, const struct directory *directory)
 {
     char path[64];
     *discover = (struct discover){.fd = -1, .rescan = true, .directory = directory};
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd < 0)
-        return -errno;
+        return errno == EMFILE || errno == ENOSYS ? 0 : -errno;
     /* By descriptor, so that it is the directory that was checked. */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->fd);
     if (inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO) < 0) {
         int error = -errno;
         close(fd);
-        return error;
+        return error == -ENOSPC ? 0 : error;
     }
     discover->fd = fd;
     return 0;
@@ -57,7 +62,12 @@ int discover_poll(struct discover *discover, int (*call)(void *context, const ch
 {
     char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
     int result = 0;
-    for (ssize_t size; result == 0 && (size = read(discover->fd, buffer, sizeof(buffer))) > 0;) {
+    if (discover->fd < 0 && clock_now_ns() >= discover->next_scan_ns) {
+        discover->rescan = true;
+        discover->next_scan_ns = clock_now_ns() + SCAN_NS;
+    }
+    for (ssize_t size; result == 0 && discover->fd >= 0 &&
+                       (size = read(discover->fd, buffer, sizeof(buffer))) > 0;) {
         const struct inotify_event *event;
         for (char *at = buffer; result == 0 && at < buffer + size;
              at += sizeof(*event) + event->len) {

@@ -7,12 +7,13 @@
 #include "intake_directory.h"
 
 struct discover {
-    int fd; /* inotify; readable when something came */
+    int fd; /* inotify; readable when something came; -1: no instance is left, so it scans */
     bool rescan;
+    int64_t next_scan_ns; /* without inotify */
     const struct directory *directory;
 };
 
-/* 0 or -errno. */
+/* 0 or -errno. That the user has all inotify instances or watches in use is no error. */
 int discover_open(struct discover *discover, const struct directory *directory);
 void discover_close(struct discover *discover);
 

@@ -30,7 +30,8 @@ int intake_create(const struct intake_options *options, struct intake **ret_inta
     if (error == 0)
         error = discover_open(&intake->discover, options->directory);
     struct epoll_event event = {.events = EPOLLIN};
-    if (error == 0 && epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, intake->discover.fd, &event) != 0)
+    if (error == 0 && intake->discover.fd >= 0 &&
+        epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, intake->discover.fd, &event) != 0)
         error = -errno;
     if (error != 0) {
         intake_destroy(intake);
@@ -49,7 +50,6 @@ void intake_destroy(struct intake *intake)
     vec_free(&intake->processes);
     vec_free(&intake->pending);
     vec_free(&intake->junk);
-    vec_free(&intake->exits);
     past_free(&intake->past);
     discover_close(&intake->discover);
     if (intake->epoll_fd >= 0)
@@ -75,8 +75,9 @@ static bool find_exit(struct intake *intake, const struct process *process, int 
     int64_t now = clock_now_ns();
     bool native = process->who.pid_ns == 0 || process->watch.pid == process->who.pid;
     int pid = process->watch.pid > 0 ? process->watch.pid : native ? process->who.pid : 0;
-    for (size_t i = intake->exits.count; i-- > 0;) {
-        const struct intake_exit *seen = &intake->exits.items[i];
+    uint64_t end = intake->exit_count, begin = end > INTAKE_EXITS_MAX ? end - INTAKE_EXITS_MAX : 0;
+    for (uint64_t i = end; i-- > begin;) {
+        const struct intake_exit *seen = &intake->exits[i % INTAKE_EXITS_MAX];
         if (seen->pid == pid && now - seen->time_ns < EXIT_MEMORY_NS) {
             *ret_status = seen->wait_status;
             return true;
@@ -156,10 +157,8 @@ int intake_replace(struct intake *intake, struct process *process)
 
 void intake_note_exit(struct intake *intake, int pid, int wait_status)
 {
-    struct intake_exit seen = {pid, wait_status, clock_now_ns()};
-    if (intake->exits.count >= INTAKE_EXITS_MAX)
-        intake->exits.count = 0;
-    (void)vec_push(&intake->exits, seen);
+    intake->exits[intake->exit_count++ % INTAKE_EXITS_MAX] =
+        (struct intake_exit){pid, wait_status, clock_now_ns()};
 }
 
 /* ---- Steps ---- */

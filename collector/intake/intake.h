@@ -19,6 +19,7 @@ struct intake_options {
     struct trace *trace;
     struct clock_map *clock;
     uint64_t session_id;
+    int64_t late_ns;           /* see annot_control.late_ticks; 0: as the session says */
     bool recover;              /* the session's collector died: its clock anchors died with it */
     struct refusals *refusals; /* gets those of forked children and of unusable files; or NULL */
     drain_sink_fn *sink;       /* its errors end a step */

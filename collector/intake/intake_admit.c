@@ -189,6 +189,8 @@ static int start_drain(struct intake *intake, struct process *process)
     process->drain->sink_context = intake->options.sink_context;
     process->drain->serial_base = serial_base(process);
     process->drain->decoder.recover = intake->options.recover;
+    if (process->drain->decoder.monotonic && intake->options.late_ns != 0)
+        (void)segment_set_late(&process->segment, (uint64_t)intake->options.late_ns);
     return resume_threads(intake, process);
 }
 

@@ -28,7 +28,8 @@ struct intake {
     struct intake_past past; /* those of which nothing more can be learned */
     VEC(struct intake_pending) pending;
     VEC(struct intake_pending) junk; /* no segments; removed when their makers are gone */
-    VEC(struct intake_exit) exits;   /* of children of the caller, the last ones */
+    struct intake_exit exits[INTAKE_EXITS_MAX]; /* of children of the caller: a ring */
+    uint64_t exit_count;
     const struct intake_known *known;
     size_t known_count;
     uint64_t shared_bytes, peak_bytes;

@@ -62,8 +62,9 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat)
     *ret_stat = (struct proc_stat){.state = close[2]};
     snprintf(ret_stat->comm, sizeof(ret_stat->comm), "%.15s", open + 1);
     const char *ppid = stat_field(close + 2, 4), *start = stat_field(close + 2, 22);
-    const char *code = stat_field(close + 2, 52);
+    const char *code = stat_field(close + 2, 52), *threads = stat_field(close + 2, 20);
     ret_stat->ppid = ppid ? number(ppid) : 0;
+    ret_stat->thread_count = threads ? number(threads) : 1;
     ret_stat->start_ticks = start ? strtoull(start, NULL, 10) : 0;
     ret_stat->exit_code = code ? number(code) : 0;
     return 0;

@@ -13,6 +13,7 @@
 struct proc_stat {
     char state; /* 'Z': ended, not yet reaped */
     pid_t ppid;
+    int thread_count;     /* of a zombie: more than 1 if only its first thread has ended */
     uint64_t start_ticks; /* since boot */
     int exit_code;        /* wait status of a zombie; 0 if we may not know */
     char comm[16];

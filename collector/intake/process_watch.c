@@ -84,7 +84,8 @@ bool process_watch_poll(struct process_watch *watch)
     } else {
         struct proc_stat stat;
         int error = proc_stat(watch->pid, &stat);
-        watch->ended = error == -ESRCH || (error == 0 && stat.state == 'Z');
+        watch->ended =
+            error == -ESRCH || (error == 0 && stat.state == 'Z' && stat.thread_count <= 1);
     }
     return watch->ended;
 }

@@ -338,22 +338,28 @@ int segment_read_shared(const struct segment *segment, struct annot_shared *ret_
                       sizeof(*ret_shared));
 }
 
-struct heartbeat {
+struct control_store {
     uint64_t *to;
-    uint64_t time;
+    uint64_t value;
 };
 
-static int heartbeat_work(void *context)
+static int control_work(void *context)
 {
-    const struct heartbeat *beat = context;
-    annot_store_relaxed(beat->to, beat->time); /* a hint for the program's loss counter */
+    const struct control_store *store = context;
+    annot_store_relaxed(store->to, store->value); /* a hint for the program's loss counter */
     return 0;
 }
 
 int segment_heartbeat(const struct segment *segment, uint64_t time)
 {
-    struct heartbeat beat = {&first_page(segment)->control.heartbeat, time};
-    return guard_call(&segment->range, heartbeat_work, &beat);
+    struct control_store store = {&first_page(segment)->control.heartbeat, time};
+    return guard_call(&segment->range, control_work, &store);
+}
+
+int segment_set_late(const struct segment *segment, uint64_t ticks)
+{
+    struct control_store store = {&first_page(segment)->control.late_ticks, ticks};
+    return guard_call(&segment->range, control_work, &store);
 }
 
 struct string_read {

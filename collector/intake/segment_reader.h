@@ -75,6 +75,9 @@ int segment_read_shared(const struct segment *segment, struct annot_shared *ret_
 /* Stores the time of this visit; see annot_control.heartbeat. */
 int segment_heartbeat(const struct segment *segment, uint64_t time);
 
+/* Stores annot_control.late_ticks: the session's are not in the clock of each program. */
+int segment_set_late(const struct segment *segment, uint64_t ticks);
+
 /* A published string. 1; 0 if it is not published; -EBADMSG if it cannot be one. `bytes` has room
  * for ANNOT_STRING_MAX. */
 int segment_read_string(const struct segment *segment, uint32_t id, struct annot_string *ret_string,

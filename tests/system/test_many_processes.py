@@ -5,7 +5,7 @@
 import os
 import resource
 
-from harness import case, check, equal, main, program
+from harness import ANNOT, Skip, case, check, equal, main, program
 
 FILES = 48
 
@@ -45,6 +45,18 @@ def segment_that_was_seen_half_made(home):
     script = 3 * f"{program('emit_late')}; " + "sleep 0.3"
     result = home.record("sh", "-c", script, env=environment).ok()
     equal(len(home.dump(result.path).whole().kind("push")), 3, "ranges")
+
+
+@case
+def no_inotify_instance_is_left(home):
+    limit = "/proc/sys/user/max_inotify_instances"
+    unshare = ["unshare", "--user", "--map-root-user", "sh", "-c", f'echo 0 >{limit} && exec "$@"', "sh"]
+    if home.run(*unshare, "true").status:
+        raise Skip("cannot make a user namespace with a limit of its own")
+    path = home.work / "x.annot"
+    home.run(*unshare, ANNOT, "record", "-o", path, "--", "sh", "-c",
+             3 * f"{program('emit_ticks')} 5; ").ok()
+    equal(len(home.dump(path).whole().kind("push")), 6, "ranges")
 
 
 @case

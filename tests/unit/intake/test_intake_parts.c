@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,22 @@ TEST(clock_is_right_between_its_anchors)
         CHECK_INT(clock_map_advance(&map), 0);
         int64_t off = clock_map_ns(&map, now.raw) - now.ns;
         CHECK(off > -20000 && off < 20000); /* a busy machine: an anchor may be interrupted */
+    }
+    clock_map_fini(&map);
+}
+
+TEST(clock_begins_anew_when_the_counter_was_set_back)
+{
+    struct clock_map map;
+    CHECK_INT(clock_map_init(&map), 0);
+    map.anchors.items[0].raw += (uint64_t)(3600e9 / map.ns_per_tick);
+    CHECK_INT(clock_map_advance(&map), 0);
+    for (int i = 0; i < 3; i++) {
+        struct clock_anchor now = clock_anchor_now();
+        usleep(500);
+        CHECK_INT(clock_map_advance(&map), 0);
+        int64_t off = clock_map_ns(&map, now.raw) - now.ns;
+        CHECK(off > -200000 && off < 200000);
     }
     clock_map_fini(&map);
 }
@@ -199,6 +216,39 @@ TEST(end_of_a_process_is_seen_with_its_signal)
 {
     check_end(SIGKILL);
     check_end(SIGTERM);
+}
+
+static void *outlive(void *argument)
+{
+    pause();
+    return argument;
+}
+
+/* Its first thread has ended: the kernel shows a zombie, and the process lives. */
+TEST(process_without_its_first_thread_lives)
+{
+    struct process_watch watch;
+    struct proc_stat stat;
+    pthread_t thread;
+    pid_t pid = fork();
+    if (pid == 0) {
+        CHECK_INT(pthread_create(&thread, NULL, outlive, NULL), 0);
+        pthread_exit(NULL);
+    }
+    do {
+        usleep(1000);
+        CHECK_INT(proc_stat(pid, &stat), 0);
+    } while (stat.state != 'Z');
+    struct annot_segment_info info = {
+        .pid = pid, .pid_ns = proc_pid_namespace(0), .start_time_ticks = stat.start_ticks};
+    process_watch_open(&watch, &info);
+    CHECK(!process_watch_poll(&watch));
+    process_watch_close(&watch); /* as if descriptors were short */
+    CHECK(!process_watch_poll(&watch));
+    kill(pid, SIGKILL);
+    while (!process_watch_poll(&watch))
+        usleep(1000);
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(address_of_random_bytes_tells_execs_apart)
