@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""More processes than annot has descriptors for, and dead ones whose status nobody will know."""
+"""More processes than annot has descriptors for, dead ones whose status nobody will know, and
+ones out of sight."""
 
 import os
 import resource
+import subprocess
+import time
 
-from harness import ANNOT, Skip, case, check, equal, main, program
+from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
 
 FILES = 48
 
@@ -50,13 +53,32 @@ def segment_that_was_seen_half_made(home):
 @case
 def no_inotify_instance_is_left(home):
     limit = "/proc/sys/user/max_inotify_instances"
-    unshare = ["unshare", "--user", "--map-root-user", "sh", "-c", f'echo 0 >{limit} && exec "$@"', "sh"]
+    unshare = ["unshare", "--user", "--map-root-user", "sh", "-c", f'echo 0 >{limit} && exec "$@"',
+               "sh"]
     if home.run(*unshare, "true").status:
         raise Skip("cannot make a user namespace with a limit of its own")
     path = home.work / "x.annot"
     home.run(*unshare, ANNOT, "record", "-o", path, "--", "sh", "-c",
              3 * f"{program('emit_ticks')} 5; ").ok()
     equal(len(home.dump(path).whole().kind("push")), 6, "ranges")
+
+
+@case
+@needs_root
+def a_process_that_annot_cannot_see(home):
+    """annot is in a pid namespace of its own; the program outside lives for two of its looks."""
+    path, session = home.work / "x.annot", home.work / "session"
+    command = f"echo $ANNOT_SESSION >{session}.part; mv {session}.part {session}; sleep 4"
+    annot = home.start("unshare", "--pid", "--fork", "--mount-proc", ANNOT, "record", "-o", path,
+                       "--", "sh", "-c", command, stderr=subprocess.DEVNULL)
+    while not session.exists():
+        check(annot.poll() is None, "annot has ended")
+        time.sleep(0.01)
+    environment = dict(home.environment, ANNOT_SESSION=session.read_text().strip())
+    outside = home.run(program("emit_ticks"), "2500", env=environment).ok()
+    equal(annot.wait(20), 0, "annot's status")
+    dump = home.dump(path).whole()
+    equal(len(dump.kind("push")), len(outside.out.splitlines()), "ranges")
 
 
 @case
