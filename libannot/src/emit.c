@@ -22,15 +22,23 @@
  * event was left by siglongjmp. */
 enum { STALE_MARGIN = 192, STALE_LIMIT = 8 << 20, RANGE_BATCH = 1024 };
 
+enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc keeps so many values in the thread itself */
+
 /* Stack address of the thread's join in progress, or 0: guards what has no BUSY mark yet. */
 static __thread uintptr_t joining __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t exit_key;
 static int exit_key_made;
 
+/* For a later key the C library allocates memory at the thread's first event, which may be in a
+ * signal handler. Without a key, dead threads are found when blocks or records run out. */
 void emit_setup(void)
 {
-    exit_key_made = pthread_key_create(&exit_key, emit_thread_exit) == 0;
+    if (pthread_key_create(&exit_key, emit_thread_exit) != 0)
+        return;
+    exit_key_made = exit_key < KEYS_WITHOUT_MEMORY;
+    if (!exit_key_made)
+        pthread_key_delete(exit_key);
 }
 
 static int is_stale(uintptr_t marked, uintptr_t frame)

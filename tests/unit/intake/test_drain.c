@@ -334,7 +334,7 @@ TEST(geometry_that_overlaps_or_overflows_is_refused)
     maker_destroy(maker);
 }
 
-enum { TAKES = 200000 };
+enum { TAKES = 40 * 1000 * 1000 };
 
 /* One record taken by thread after thread, as libannot fills it. */
 static void *take_again_and_again(void *context)
