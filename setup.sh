@@ -58,6 +58,10 @@ install_packages() {
     local -a missing as_root=()
     mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]})) || return 0
+    if compgen -G '/var/lib/apt/lists/*Packages*' >/dev/null; then
+        mapfile -t missing < <(existing_only "${missing[@]}")
+        ((${#missing[@]})) || return 0
+    fi
     command -v apt-get >/dev/null ||
         fail "this is not Debian or Ubuntu" "install what matches: ${missing[*]}"
     if ((EUID != 0)); then

@@ -135,7 +135,7 @@ out:
 
 static const struct option_spec option_table[] = {
     {"format", 'f', OPTION_CHOICE, offsetof(struct values, format), "perfetto|chrome",
-     "write this format; default: by the extension of the output, else perfetto", NULL},
+     "the format; default: by the extension of the output, else perfetto; one of", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct values, output), "FILE",
      "write to FILE, compressed if it ends in .gz; \"-\" is standard output; default: the "
      "recording's name with the format's extension",
