@@ -320,7 +320,7 @@ static int copy_thread_work(void *context)
     int32_t tid = annot_load_acquire(&copy->from->tid); /* partner: its store when all is filled */
     uint32_t serial = annot_load_relaxed(&copy->from->serial);
     memcpy(copy->to, copy->from, offsetof(struct annot_thread, live));
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* partner: the fence after the owner's tid = 0 */
+    annot_fence_acquire(); /* partner: the fence after the owner's tid = 0 */
     return tid != 0 && tid == annot_load_relaxed(&copy->from->tid) &&
            serial == annot_load_relaxed(&copy->from->serial) && copy->to->tid == tid;
 }

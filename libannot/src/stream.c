@@ -158,7 +158,7 @@ static void fill_record(struct control *control, struct annot_thread *thread)
     struct segment *segment = control->segment;
     control->serial = annot_fetch_add_relaxed(&segment->header->shared.thread_serial, 1u);
     annot_store_relaxed(&thread->tid, 0);
-    __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: the collector's second load of tid */
+    annot_fence_release(); /* partner: the collector's second load of tid */
     thread->serial = control->serial;
     thread->pid = getpid();
     thread->block = 0;

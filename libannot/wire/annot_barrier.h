@@ -23,6 +23,17 @@
 #define annot_cas_acq_rel(p, expected, v)                                                          \
     __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
+/* A copy is whole if a word that its writer changes before and after was the same before and after:
+ * the writer's fence stands after its first store, the reader's before its second load.
+ * ThreadSanitizer knows no fences, and gcc says so at each: there only the compiler's order. */
+#ifdef __SANITIZE_THREAD__
+#define annot_fence_release() __atomic_signal_fence(__ATOMIC_RELEASE)
+#define annot_fence_acquire() __atomic_signal_fence(__ATOMIC_ACQUIRE)
+#else
+#define annot_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define annot_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+
 /* Keeps the compiler's order against a signal handler of the same thread; no instruction. */
 #define annot_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 

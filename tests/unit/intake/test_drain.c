@@ -342,7 +342,7 @@ static void *take_again_and_again(void *context)
     struct annot_thread *thread = context;
     for (uint32_t serial = 1; serial <= TAKES; serial++) {
         annot_store_relaxed(&thread->tid, 0);
-        __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: segment_read_thread */
+        annot_fence_release(); /* partner: segment_read_thread */
         annot_store_relaxed(&thread->serial, serial);
         for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
             annot_store_relaxed(&thread->lost[cause], (uint64_t)serial);
