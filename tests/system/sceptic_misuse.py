@@ -158,7 +158,7 @@ def file_size_limit(home):
     result = home.record(program("emit_names"), 20_000, 200_000, preexec_fn=limit)
     check(result.status >= 0, f"annot died of signal {-result.status}")
     text = result.err_text
-    check("annot" in text and "hint:" in text, f"nothing said about the limit:\n{text}")
+    check("annot" in text and "ulimit -f" in text, f"nothing said about the limit:\n{text}")
 
 
 @case
