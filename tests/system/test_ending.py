@@ -67,6 +67,14 @@ def a_program_starts_while_the_directory_goes(home):
     home.left = {"wake"}
 
 
+@case
+def a_program_starts_while_a_collector_looks_for_others(home):
+    """It waits for the lock of the wake page, which is held for as long as the search may last."""
+    look = f"flock -x $ANNOT_DIR/wake sleep 0.06 & sleep 0.02; exec {program('emit_ticks')} 100"
+    result = home.record("sh", "-c", look).ok()
+    equal(len(home.dump(result.path).whole().kind("push")), len(result.out.splitlines()), "ranges")
+
+
 def killed(home, **moments):
     path = home.work / "killed.annot"
     home.left = {"wake"}  # the one who made it is dead
