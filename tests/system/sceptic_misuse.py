@@ -133,7 +133,11 @@ def disk_full_while_recording(home):
         home.annot("recover").ok()
         dump = home.dump(path)
         equal((dump.damage, dump.session["complete"]), ([], True), "damage, end mark")
-        check(len(dump.kind("push")) > before, f"nothing was added to {before} ranges")
+        names = [event["name"] for event in dump.kind("push")]
+        check(len(names) > before, f"nothing was added to {before} ranges")
+        expected = [f"request {i} of a user" for i in range(len(names))]
+        check(names == expected, "a range is missing, doubled or out of order")
+        equal(dump.lost(), 0, "losses")
 
 
 @case
