@@ -79,7 +79,7 @@ const struct cmd cmd_info = {
     .name = "info",
     .summary = "tell what a recording holds: processes, threads, losses, damage",
     .usage = "[OPTIONS] FILE",
-    .details = "times are seconds from the start of the recording\n\n"
+    .details = "times are seconds from the start of the recording; before it, they are negative\n\n"
                "exit status: 0; 1 if the recording could not be read or is damaged (what is whole "
                "is\n"
                "shown); 2 wrong command line\n",

@@ -133,7 +133,10 @@ static void finish(struct record *record)
             "cannot complete %s: %s\nit is readable up to its last whole part; make room, then "
             "\"annot recover\" adds the rest from shared memory",
             record->output, strerror(-error));
-    status_line_summary(record->collector, record->output);
+    status_line_summary(record->collector, record->output,
+                        record->gate_ns != 0 ? "the command ended before --delay was over"
+                                             : "the command must use annot (C: <annot/annot.h>, "
+                                               "Python: import pyannot)");
 }
 
 static void on_ended(void *context, pid_t pid, int wait_status)

@@ -75,9 +75,12 @@ static void print_header(const struct trace *trace, const struct range_totals *t
     printf("in ranges  %s of %s thread time (%s)\n", number_time_plain(covered, a),
            number_time_plain(totals->thread_ns, b), number_percent(covered, totals->thread_ns, c));
     uint64_t lost[LOSS_COUNT];
-    bool any = loss_sums(trace, totals->lost, lost) > 0;
-    printf(any ? "lost       " : "lost       nothing\n");
-    if (any)
+    uint64_t sum = loss_sums(trace, totals->lost, lost);
+    if (sum == 0)
+        printf("lost       nothing\n");
+    else
+        printf("lost       %s %s: ", number_count(sum, a), sum == 1 ? "record" : "records");
+    if (sum > 0)
         loss_print(lost);
 }
 

@@ -90,7 +90,8 @@ static void print_losses(const struct trace *trace)
     for (int cause = 0; cause < LOSS_COUNT; cause++) {
         if (lost[cause] == 0)
             continue;
-        fprintf(stderr, "%s%s (%s)", any ? ", " : "annot: LOST ", number_count(lost[cause], number),
+        fprintf(stderr, "%s%s (%s)",
+                any ? ", " : "annot: LOST records: ", number_count(lost[cause], number),
                 loss_name((enum loss)cause));
         any = true;
     }
@@ -118,7 +119,7 @@ static void print_refusals(const struct trace *trace)
         fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - SHOWN);
 }
 
-void status_line_summary(const struct collector *collector, const char *output)
+void status_line_summary(const struct collector *collector, const char *output, const char *hint)
 {
     const struct trace *trace = collector_trace(collector);
     const struct trace_session *session = trace_session_get(trace);
@@ -131,8 +132,7 @@ void status_line_summary(const struct collector *collector, const char *output)
     if (counts.event_count == 0 && counts.lost_count == 0) {
         fputs("annot: 0 annotated events\n", stderr);
         if (trace_refusal_count(trace) == 0)
-            fputs("hint: the command must use annot (C: <annot/annot.h>, Python: import pyannot)\n",
-                  stderr);
+            fprintf(stderr, "hint: %s\n", hint);
         return;
     }
     fprintf(stderr, "annot: %u process%s, %u thread%s, %s event%s in %s%s\n", counts.process_count,

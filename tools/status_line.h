@@ -20,7 +20,8 @@ void status_line_begin(struct status_line *line);
 void status_line_update(struct status_line *line, const struct collector *collector);
 void status_line_clear(struct status_line *line);
 
-/* On standard error: what was recorded, what was lost and why, what to type next. */
-void status_line_summary(const struct collector *collector, const char *output);
+/* On standard error: what was recorded, what was lost and why, what to type next. `hint`: why
+ * there may be nothing. */
+void status_line_summary(const struct collector *collector, const char *output, const char *hint);
 
 #endif

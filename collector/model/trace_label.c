@@ -185,6 +185,20 @@ static void add_base(struct text *text, const struct trace *trace,
         add_program(text, trace, named, by_parent ? ROLE_PROGRAM : role);
 }
 
+static bool has_children(const struct trace *trace, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < trace_process_count(trace); i++)
+        if (trace_process_get(trace, i)->parent == (int32_t)ordinal)
+            return true;
+    return false;
+}
+
+/* Where only its workers are annotated, the server itself is not here, and they look like it. */
+static bool is_servers_orphan(const struct trace *trace, uint32_t ordinal)
+{
+    return !parent_of(trace, trace_process_get(trace, ordinal)) && !has_children(trace, ordinal);
+}
+
 static void add_role(struct text *text, const struct trace *trace, uint32_t ordinal)
 {
     const struct trace_process *process = trace_process_get(trace, ordinal);
@@ -195,6 +209,8 @@ static void add_role(struct text *text, const struct trace *trace, uint32_t ordi
         text_format(text, " (spawned worker %u)", number_among_siblings(trace, ordinal, role));
     else if (role == ROLE_SPAWNED)
         text_format(text, " (spawned worker)");
+    else if (role == ROLE_FORKSERVER && is_servers_orphan(trace, ordinal))
+        text_format(text, " (forkserver worker %u)", number_among_siblings(trace, ordinal, role));
     else if (role == ROLE_FORKSERVER)
         text_format(text, " (forkserver)");
     else if (role == ROLE_TRACKER)

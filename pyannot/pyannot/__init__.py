@@ -18,19 +18,29 @@ no str, an unknown colour), and it does so whether anybody records or not; troub
 never raises: status() tells the reason.
 """
 
-from pyannot._native import (
-    annotate,
-    counter,
-    enabled,
-    end,
-    mark,
-    name_process,
-    name_thread,
-    pop,
-    push,
-    start,
-    status,
-)
+try:
+    from pyannot._native import (
+        annotate,
+        counter,
+        enabled,
+        end,
+        mark,
+        name_process,
+        name_thread,
+        pop,
+        push,
+        start,
+        status,
+    )
+except ModuleNotFoundError as error:
+    import pathlib
+    import sys
+
+    built = [path.name for path in pathlib.Path(__file__).parent.glob("_native.*.so")]
+    raise ModuleNotFoundError(
+        f"{error}: it is built for one Python, here {', '.join(built) or 'none'}, and this is "
+        f"{sys.implementation.cache_tag}; run that Python, or build pyannot with this one",
+        name=error.name) from None
 
 __all__ = [
     "annotate",

@@ -10,7 +10,10 @@ import gc
 import inspect
 import pathlib
 import pickle
+import shutil
+import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import weakref
@@ -403,6 +406,22 @@ class Package(unittest.TestCase):
             everything(i)
         gc.collect()
         self.assertLess(sys.getallocatedblocks() - before, 500)
+
+
+class AnotherPython(unittest.TestCase):
+    def test_says_that_pyannot_is_not_built_for_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "pyannot")
+            package.mkdir()
+            shutil.copy(pyannot.__file__, package)
+            other = package / "_native.cpython-200-x86_64-linux-gnu.so"
+            other.touch()
+            program = f"import sys; sys.path.insert(0, {folder!r}); import pyannot"
+            done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"here {other.name}, and this is {sys.implementation.cache_tag}",
+                          done.stderr)
 
 
 if __name__ == "__main__":

@@ -10,3 +10,5 @@ echo $?
 annot record --force -o r.annot -- sh -c 'kill -KILL $$' 2> err
 echo $?
 cat err | grep -v Killed
+annot record --delay 1h -o late.annot -- true
+echo $?

@@ -116,6 +116,18 @@ TEST(spawn_and_forkserver_workers_are_told_apart)
     trace_destroy(trace);
 }
 
+TEST(forkserver_workers_without_their_server_are_numbered)
+{
+    struct trace *trace = trace_create();
+    const char *server =
+        "/usr/bin/python3 -c 'from multiprocessing.forkserver import main; main()'";
+    uint32_t second = add_process(trace, server, -1, 300);
+    uint32_t first = add_process(trace, server, -1, 200);
+    CHECK_STR(label(trace, first), "python3 (forkserver worker 1)");
+    CHECK_STR(label(trace, second), "python3 (forkserver worker 2)");
+    trace_destroy(trace);
+}
+
 TEST(processes_without_command_line_have_a_name)
 {
     struct trace *trace = trace_create();
