@@ -42,6 +42,7 @@ struct drain_thread {
     struct batch_source last;      /* handed on last */
     uint64_t lost[LOSS_COUNT];     /* from its thread record */
     uint64_t trailing[LOSS_COUNT]; /* of decode.lost: what no block told */
+    bool in_record;                /* a record with its serial was there at the last look */
     bool left; /* the thread gave its record back, and what no block told to the process */
     uint64_t left_visit; /* visits from this one on began after it had left; 0: it has not */
     uint64_t published;  /* record_count + losses when the trace was told */

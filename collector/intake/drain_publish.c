@@ -56,6 +56,7 @@ static int read_record(struct drain *drain, uint32_t index)
             return error;
     }
     thread->record = index;
+    thread->in_record = true;
     thread->left = record.state == ANNOT_THREAD_FREE;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         if (record.lost[cause] <= LOSS_BELIEVABLE)
@@ -81,7 +82,8 @@ static void publish_thread(struct drain *drain, struct drain_thread *thread)
 }
 
 /* Its record is given back and, later, none of its blocks was there: nothing can come any more.
- * What only drain_finish tells keeps it. */
+ * What only drain_finish tells keeps it; so do losses that its free record still shows, which would
+ * be told again. */
 static bool is_over(const struct drain *drain, struct drain_thread *thread)
 {
     if (!thread->left)
@@ -89,7 +91,8 @@ static bool is_over(const struct drain *drain, struct drain_thread *thread)
     else if (thread->left_visit == 0)
         thread->left_visit = drain->visit + 1;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
-        if (thread->lost[cause] > thread->decode.lost[cause])
+        if (thread->lost[cause] > thread->decode.lost[cause] ||
+            (thread->in_record && thread->lost[cause] > 0))
             return false;
     return thread->left_visit != 0 && thread->left_visit <= drain->whole_visit &&
            thread->visit < drain->whole_visit;
@@ -132,7 +135,7 @@ int drain_publish(struct drain *drain)
         high = drain->segment->info.thread_count;
     /* A record that is not found any more was taken by another thread: its owner left. */
     for (size_t i = 0; i < drain->threads.count; i++)
-        drain->threads.items[i].left = true;
+        drain->threads.items[i].left = true, drain->threads.items[i].in_record = false;
     for (uint32_t i = 0; i < high && error == 0; i++)
         error = read_record(drain, i);
     for (size_t i = 0; i < drain->threads.count; i++)

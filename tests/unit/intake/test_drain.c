@@ -272,6 +272,29 @@ TEST(losses_that_no_block_told_come_at_the_end)
     maker_destroy(maker);
 }
 
+/* A free record goes on to show what its last owner lost. */
+TEST(losses_of_a_thread_that_left_are_told_once)
+{
+    struct maker *maker = maker_create();
+    struct annot_block *block = maker_block(maker, 0, 1, 0, ANNOT_BLOCK_RELEASED);
+    block->lost[ANNOT_LOSS_POOL_FULL] = 9;
+    mark(block, 2000, 0);
+    maker->threads[0] = (struct annot_thread){.state = ANNOT_THREAD_FREE, .serial = 1, .tid = 101};
+    maker->threads[0].lost[ANNOT_LOSS_POOL_FULL] = 9;
+    maker->page.shared.thread_high = 1;
+    maker_attach(&seen, maker);
+    for (int i = 0; i < 6; i++) {
+        drain_visit(seen.drain, DRAIN_CLAIMED);
+        drain_free(seen.drain);
+        CHECK_INT(drain_publish(seen.drain), 0);
+    }
+    CHECK_INT(drain_finish(seen.drain), 0);
+    CHECK_INT(seen.count, 2); /* the loss and the mark */
+    CHECK_INT(trace_thread_count(seen.trace), 1);
+    maker_detach(&seen);
+    maker_destroy(maker);
+}
+
 TEST(times_never_run_backwards_nor_into_the_future)
 {
     struct maker *maker = maker_create();
