@@ -22,7 +22,7 @@
 enum { OPEN_TRIES = 8, WAKE_TRIES = 8 };
 
 /* The longest that programs wait for the lock while others' mappings are searched. */
-#define SEARCH_LOCKED_NS INT64_C(50000000)
+#define SEARCH_LOCKED_NS INT64_C(200000000)
 
 static int open_at(struct directory *directory, const char *path)
 {
