@@ -97,9 +97,10 @@ def thousands_of_short_processes(home):
 @case
 def thousands_of_short_threads(home):
     count = 80_000
-    result = home.record(program("emit_threads"), count).ok()
-    dump = home.dump(result.path).whole()
-    equal((len(dump.threads), len(dump.events)), (count, count), "threads and events")
+    result = home.record(program("emit_threads"), count, options=("--pool-size", "64M")).ok()
+    dump = home.dump(result.path)
+    # A block for each thread: on a busy machine even this pool may run out, which is counted.
+    equal(sum(e["kind"] != "lost" for e in dump.events) + dump.lost(), count, "events and losses")
     print(f"{count} threads: {result.own_kib} KiB of memory")
 
 
