@@ -6,10 +6,13 @@ cd "$(dirname "$0")"
 
 BUILD=${ANNOT_BUILD:-build}
 VENV=$BUILD/venv
-BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev zlib1g-dev)
-TEST_PACKAGES=(chromium clang clang-format clang-tidy g++ libclang-rt-14-dev patchelf procps
-    python3-venv scdoc strace util-linux zstd)
-TEST_PYTHON=('meson-python>=0.12' 'ninja' 'nvtx' 'playwright==1.65.2' 'pytest' 'viztracer==1.1.1')
+BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev liblzma-dev libzstd-dev meson
+    ninja-build pkg-config zlib1g-dev)
+TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy fish g++ jq libcap2-bin
+    libclang-rt-14-dev patchelf procps python3-dbg python3-venv scdoc strace
+    util-linux xz-utils zsh zstd)
+TEST_PYTHON=('hypothesis' 'joblib' 'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx'
+    'playwright==1.65.2' 'py-spy' 'pytest' 'viztracer==1.1.1')
 
 usage() {
     cat <<'TEXT'
@@ -109,14 +112,19 @@ demo() {
     "$annot" report "$out/pipeline.annot"
     "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.pftrace"
     "$annot" export --force "$out/pipeline.annot" -o "$out/pipeline.json.gz"
+    rm -f "$out/pipeline.svg"
+    "$annot" flame --by range "$out/pipeline.annot" -o "$out/pipeline.svg" ||
+        say "no flame graph: without samples there is nothing to draw"
     cat <<TEXT
 
 Recording       $out/pipeline.annot
 Perfetto trace  $out/pipeline.pftrace    open it at https://ui.perfetto.dev (it stays yours)
 Chrome trace    $out/pipeline.json.gz    the same, for chrome://tracing and other viewers
+Flame graph     $out/pipeline.svg        one file for any browser: functions inside of each range
 
 More            $annot info $out/pipeline.annot
                 $annot report --by process $out/pipeline.annot
+                $annot doctor               what this machine allows, and what would lift it
 TEXT
 }
 

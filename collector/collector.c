@@ -4,9 +4,14 @@
 
 #include "annot_barrier.h"
 #include "annot_wire.h"
+#include "clock_now.h"
+#include "collector_filter.h"
+#include "collector_functions.h"
+#include "collector_sampling.h"
+#include "collector_targets.h"
 #include "intake.h"
-#include "log.h"
 #include "proc_info.h"
+#include "python_lines.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"
@@ -19,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -32,7 +38,9 @@ enum {
     CHUNK_BYTES = 1 << 20, /* flush when this much waits */
 };
 
-#define PARTIAL_NS    INT64_C(1000000000) /* blocks that are being filled are read this often */
+#define PARTIAL_NS                                                                                 \
+    INT64_C(500000000) /* blocks that are being filled are read this often, and what               \
+                          is read is written: who follows the file waits as long */
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
 #define FLUSH_NS      INT64_C(500000000) /* the longest that a drained block waits for its flush */
@@ -46,6 +54,13 @@ struct collector {
     struct trace *trace;
     struct store_writer *writer;
     struct intake *intake;
+    struct roster *roster;
+    struct sampling sampling;
+    struct function_names functions;
+    struct collector_filter filter;
+    struct targets targets;
+    bool attached; /* to running programs, which are told to join */
+    int epoll_fd;  /* of intake and sampler */
     struct refusals refusals;
     uint64_t parent_id;
     bool gate_open;
@@ -71,10 +86,8 @@ static int fail(struct collector_error *error, int code, const char *what, const
 
 static void begin_now(struct trace_session *entry)
 {
-    struct timespec real;
-    clock_gettime(CLOCK_REALTIME, &real);
+    entry->begin_realtime_ns = clock_real_ns();
     entry->begin_ns = clock_now_ns();
-    entry->begin_realtime_ns = real.tv_sec * INT64_C(1000000000) + real.tv_nsec;
     entry->revision++;
 }
 
@@ -118,6 +131,12 @@ static uint64_t ticks(const struct clock_map *clock, int64_t ns)
     return clock->ns_per_tick > 0 ? (uint64_t)((double)ns / clock->ns_per_tick) : 0;
 }
 
+static int open_directory(struct collector *collector, const struct collector_options *options)
+{
+    return options->target ? target_open_directory(options->target, &collector->directory)
+                           : directory_open(options->directory, &collector->directory);
+}
+
 static int make_session(struct collector *collector, const struct collector_options *options)
 {
     struct annot_session session = {
@@ -127,9 +146,10 @@ static int make_session(struct collector *collector, const struct collector_opti
         .id = session_id_random(),
         .parent_id = collector->parent_id,
         .collector_pid = getpid(),
-        .flags = ANNOT_SESSION_DESCENDANTS,
+        .flags = options->attach ? 0 : ANNOT_SESSION_DESCENDANTS,
         .collector_pid_ns = proc_pid_namespace(0),
         .block_count = (uint32_t)(options->pool_bytes / ANNOT_BLOCK_SIZE),
+        .policy = options->policy,
         .late_ticks = ticks(&collector->clock, LATE_NS),
     };
     if (session.block_count > ANNOT_BLOCK_COUNT_MAX)
@@ -140,12 +160,15 @@ static int make_session(struct collector *collector, const struct collector_opti
     if (length >= sizeof(session.recording_path))
         return -ENAMETOOLONG;
     memcpy(session.recording_path, collector->output, length);
+    int error = collector_filter_init(&session, options->filter);
+    if (error != 0)
+        return error;
     snprintf(collector->session_text, sizeof(collector->session_text), "%016" PRIx64, session.id);
-    int error = -ENOENT;
+    error = -ENOENT;
     for (int i = 0; i < DIRECTORY_TRIES && error == -ENOENT; i++) {
         if (i > 0) { /* the last user before us removed it */
             directory_close(&collector->directory);
-            error = directory_open(options->directory, &collector->directory);
+            error = open_directory(collector, options);
         }
         if (i == 0 || error == 0)
             error = session_file_create(&collector->directory, &session, &collector->session);
@@ -200,20 +223,52 @@ static void read_unread(struct collector *collector)
         session_seen(collector, names[i]);
 }
 
+static void process_admitted(void *context, int32_t pid, int64_t tls_offset)
+{
+    struct collector *collector = context;
+    sampling_admitted(&collector->sampling, pid, tls_offset);
+}
+
 static int make_intake(struct collector *collector)
 {
     struct intake_options options = {
         .directory = &collector->directory,
         .trace = collector->trace,
+        .roster = collector->roster,
         .clock = &collector->clock,
         .session_id = collector->session.id,
         .late_ns = LATE_NS,
         .refusals = &collector->refusals,
         .sink = take_batch,
         .session_seen = session_seen,
+        .admitted = process_admitted,
+        .function = function_names_find,
+        .function_context = &collector->functions,
         .sink_context = collector,
     };
     return intake_create(&options, &collector->intake);
+}
+
+static int add_to_epoll(struct collector *collector, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return fd < 0 || epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+static int make_sampling(struct collector *collector, const struct collector_options *options)
+{
+    struct sampling *sampling = &collector->sampling;
+    sampling->writer = collector->writer;
+    sampling->intake = collector->intake;
+    int error = sampling_init(sampling, options, collector->trace, collector->roster);
+    collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (error == 0 && collector->epoll_fd < 0)
+        error = -errno;
+    if (error == 0)
+        error = add_to_epoll(collector, intake_fd(collector->intake));
+    if (error == 0 && sampling->sampler)
+        error = add_to_epoll(collector, sampler_fd(sampling->sampler));
+    return error;
 }
 
 static int make_output(struct collector *collector, const struct collector_options *options,
@@ -227,6 +282,9 @@ static int make_output(struct collector *collector, const struct collector_optio
                                                &collector->writer);
     char what[PATH_MAX + 32];
     snprintf(what, sizeof(what), "cannot write %s", options->output);
+    if (code == -EBUSY)
+        return fail(error, code, what,
+                    "another annot records into it: choose another name with -o");
     if (code == -EEXIST)
         return fail(error, code, what, "choose another name with -o, or overwrite it with --force");
     if (code != 0)
@@ -240,10 +298,11 @@ static int make_parts(struct collector *collector, const struct collector_option
                       struct collector_error *error)
 {
     collector->trace = trace_create();
-    if (!collector->trace || clock_map_init(&collector->clock) != 0)
+    collector->roster = collector->trace ? roster_create(collector->trace) : NULL;
+    if (!collector->roster || clock_map_init(&collector->clock) != 0)
         return fail(error, -ENOMEM, "cannot begin", "");
     refusals_init(&collector->refusals, collector->trace);
-    int code = directory_open(options->directory, &collector->directory);
+    int code = open_directory(collector, options);
     char what[PATH_MAX + 64];
     snprintf(what, sizeof(what), "cannot use the directory %s", collector->directory.path);
     if (code != 0)
@@ -256,6 +315,8 @@ static int make_parts(struct collector *collector, const struct collector_option
     describe_session(collector, options);
     if (code == 0)
         code = make_intake(collector);
+    if (code == 0)
+        code = make_sampling(collector, options);
     if (code == 0) /* the file says whose it is before anything can be lost to a kill */
         code = store_writer_flush(collector->writer);
     if (code == 0 && !options->paused)
@@ -277,8 +338,12 @@ int collector_create(const struct collector_options *options, struct collector *
         return fail(ret_error, -ENOMEM, "cannot begin", "");
     collector->directory.fd = -1;
     collector->session.fd = -1;
+    collector->epoll_fd = -1;
     collector->timeout_ms = TIMEOUT_BUSY_MS;
+    collector->attached = options->attach;
     collector->parent_id = parent_session();
+    collector->filter.directory = &collector->directory;
+    collector->filter.session = &collector->session;
     int code = make_parts(collector, options, ret_error);
     if (code == 0) {
         *ret_collector = collector;
@@ -294,9 +359,18 @@ int collector_create(const struct collector_options *options, struct collector *
 static void close_gate(struct collector *collector)
 {
     session_file_end(&collector->session);
-    if (collector->gate_open)
+    if (collector->attached)
+        targets_release(&collector->targets, &collector->directory, collector->session.id);
+    else if (collector->gate_open)
         directory_wake(&collector->directory);
     collector->gate_open = false;
+}
+
+int collector_annotate(struct collector *collector, const struct target *target, char *ret_other)
+{
+    int error = targets_add(&collector->targets, &collector->directory, target,
+                            collector->session.id, ret_other);
+    return error == -EBUSY ? targets_note_other(collector->trace, target, ret_other) : error;
 }
 
 void collector_destroy(struct collector *collector)
@@ -305,15 +379,22 @@ void collector_destroy(struct collector *collector)
         return;
     if (collector->session.fd >= 0) {
         close_gate(collector);
+        targets_shut_gate(&collector->targets, &collector->directory, NULL);
         session_file_remove(&collector->directory, &collector->session);
     }
     if (collector->directory.fd >= 0)
         directory_remove_unused(&collector->directory); /* what still ran at the end may be gone */
+    targets_fini(&collector->targets);
+    sampling_fini(&collector->sampling);
+    if (collector->epoll_fd >= 0)
+        close(collector->epoll_fd);
     intake_destroy(collector->intake);
+    function_names_fini(&collector->functions);
     store_writer_abandon(collector->writer);
     directory_close(&collector->directory);
     clock_map_fini(&collector->clock);
     refusals_fini(&collector->refusals);
+    roster_destroy(collector->roster);
     trace_destroy(collector->trace);
     free(collector);
 }
@@ -330,29 +411,34 @@ const char *collector_session_text(const struct collector *collector)
     return collector->session_text;
 }
 
-const char *collector_directory(const struct collector *collector)
-{
-    return collector->directory.path;
-}
-
 int collector_open_gate(struct collector *collector)
 {
+    int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
+    if (error != 0)
+        return error;
     begin_now(trace_session(collector->trace));
     int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
-    return generation < 0 ? (int)generation : 0;
+    return generation < 0 ? (int)generation : sampling_begin(&collector->sampling);
 }
 
 /* ---- While it runs ---- */
 
 int collector_fd(const struct collector *collector)
 {
-    return intake_fd(collector->intake);
+    return collector->epoll_fd;
 }
 
 int collector_timeout_ms(const struct collector *collector)
 {
-    return collector->timeout_ms;
+    int sampler =
+        collector->sampling.sampler ? sampler_timeout_ms(collector->sampling.sampler) : -1;
+    return sampler >= 0 && sampler < collector->timeout_ms ? sampler : collector->timeout_ms;
+}
+
+int collector_track(struct collector *collector, int pid, unsigned flags)
+{
+    return sampling_track(&collector->sampling, pid, flags, collector->gate_open);
 }
 
 /* Blocks may go back to their programs only when their records are in the file. */
@@ -365,12 +451,12 @@ static int flush(struct collector *collector)
     return error;
 }
 
-static int flush_if_due(struct collector *collector, int64_t now_ns)
+static int flush_if_due(struct collector *collector, int64_t now_ns, bool partial)
 {
     size_t pending = store_writer_pending_bytes(collector->writer);
     if (collector->first_pending_ns == 0)
         collector->first_pending_ns = now_ns;
-    if (pending < CHUNK_BYTES && now_ns - collector->first_pending_ns < FLUSH_NS &&
+    if (!partial && pending < CHUNK_BYTES && now_ns - collector->first_pending_ns < FLUSH_NS &&
         !intake_is_pressed(collector->intake))
         return 0;
     return flush(collector);
@@ -398,8 +484,10 @@ int collector_step(struct collector *collector)
     int64_t now_ns = clock_now_ns();
     bool partial = now_ns >= collector->next_partial_ns;
     read_unread(collector);
-    int64_t bytes = intake_step(collector->intake, partial);
-    int error = bytes < 0 ? (int)bytes : 0;
+    int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
+    int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
+    collector_filter_told(&collector->filter);
+    error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling);
     if (partial)
         collector->next_partial_ns = now_ns + PARTIAL_NS;
     if (error == 0 && now_ns >= collector->next_look_ns) {
@@ -407,7 +495,7 @@ int collector_step(struct collector *collector)
         error = look_around(collector);
     }
     if (error == 0)
-        error = flush_if_due(collector, now_ns);
+        error = flush_if_due(collector, now_ns, partial);
     if (bytes > 0)
         collector->timeout_ms = TIMEOUT_BUSY_MS;
     else if (collector->timeout_ms < TIMEOUT_IDLE_MS)
@@ -418,6 +506,8 @@ int collector_step(struct collector *collector)
 void collector_note_exit(struct collector *collector, int pid, int wait_status)
 {
     intake_note_exit(collector->intake, pid, wait_status);
+    if (trace_sampling_get(collector->trace)->rung == SAMPLING_REMOTE)
+        roster_wait(collector->roster, pid, clock_now_ns(), wait_status);
 }
 
 void collector_note_command(struct collector *collector, int wait_status)
@@ -439,6 +529,8 @@ void collector_count(const struct collector *collector, struct collector_counts 
         .lost_count = counts.lost_count,
         .file_bytes = collector->writer ? store_writer_file_bytes(collector->writer) : 0,
         .shared_bytes = counts.shared_bytes,
+        .sample_count = collector->sampling.sample_count,
+        .stretch_count = collector->sampling.stretch_count,
     };
 }
 
@@ -454,6 +546,7 @@ static void finish_session(struct collector *collector, int64_t closed_ns)
 {
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
+    (void)python_lines_take(collector->session.fd, collector->trace); /* facts: no more than help */
     intake_count(collector->intake, &counts);
     entry->end_ns = closed_ns;
     for (uint32_t i = 0; i < trace_thread_count(collector->trace); i++) {
@@ -465,7 +558,7 @@ static void finish_session(struct collector *collector, int64_t closed_ns)
     entry->revision++;
 }
 
-int collector_finish(struct collector *collector)
+int collector_complete(struct collector *collector)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
     int64_t closed_ns = clock_now_ns();
@@ -478,6 +571,8 @@ int collector_finish(struct collector *collector)
         if (counts.live_count > 0)
             nanosleep(&settle, NULL); /* events that were under way when the gate closed */
         error = intake_finish(collector->intake);
+        if (error == 0)
+            error = sampling_finish(&collector->sampling);
     }
     if (error == 0) {
         finish_session(collector, closed_ns);
@@ -486,6 +581,14 @@ int collector_finish(struct collector *collector)
         store_writer_abandon(collector->writer);
     }
     collector->writer = NULL;
+    collector->error = error;
+    return error;
+}
+
+int collector_finish(struct collector *collector)
+{
+    int error = collector->writer ? collector_complete(collector) : collector->error;
+    targets_shut_gate(&collector->targets, &collector->directory, collector->intake);
     if (error != 0) {
         session_file_leave(&collector->session);
         return error;

@@ -4,27 +4,45 @@
  *     collector_create -> { poll collector_fd for collector_timeout_ms; collector_step }* ->
  *     collector_finish -> collector_destroy
  *
- * Composes directory, intake and store, and is the only one to do so. Prints nothing, never exits;
- * messages go to the sink of base/log.h. Programs never wait for it: killed at any time, they go
- * on, and collector_recover completes what it left. Thread-safety: one thread per object. */
+ * Composes directory, intake and store, and is the only one to do so. Prints nothing, never exits.
+ * Programs never wait for it: killed at any time, they go on, and collector_recover completes what
+ * it left. Thread-safety: one thread per object. */
 #ifndef ANNOT_COLLECTOR_H
 #define ANNOT_COLLECTOR_H
 
+#include "sampler.h"
+#include "target.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct collector;
 
+/* What a program does whose buffer is full; numbers of the wire. */
+enum collector_policy {
+    COLLECTOR_DROP = 0,      /* its newest records are lost until there is room */
+    COLLECTOR_OVERWRITE = 1, /* a flight recorder: its oldest are; see collector_snapshot */
+    COLLECTOR_WAIT = 2,      /* it waits, a tenth of a second at most; then as DROP */
+};
+
 /* {0} is the default of all but `output`. */
 struct collector_options {
-    const char *directory; /* NULL: $ANNOT_DIR or the default place */
-    const char *output;    /* the recording; must not exist, unless `overwrite` */
+    const char *directory;       /* NULL: $ANNOT_DIR or the default place */
+    const struct target *target; /* instead: the directory of this running program; or NULL */
+    bool attach;                 /* nobody joins but by collector_annotate */
+    const char *output;          /* the recording; must not exist, unless `overwrite` */
     bool overwrite;
     const char *command; /* what is recorded, for humans */
     const char *version; /* of annot */
     uint64_t pool_bytes; /* buffer of each process; 0 = 16 MiB */
-    bool paused;         /* programs begin to record at collector_open_gate only */
+    const char *filter;  /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
+    enum collector_policy policy;
+    bool paused;                  /* programs begin to record at collector_open_gate only */
+    uint32_t sample_hz;           /* 0 = no samples of what runs */
+    bool off_cpu;                 /* and of what waits */
+    int64_t off_cpu_threshold_ns; /* shorter waits are only counted */
+    uint32_t off_cpu_rate_max;    /* a second; 0 = the default */
+    enum sampling_rung rung_max;  /* 0 = the best that works */
 };
 
 /* 0 or -errno. Where it failed is told in error->what. */
@@ -40,12 +58,21 @@ void collector_destroy(struct collector *collector);
 /* Removes the recording again: the command could not be started. Devices are left alone. */
 void collector_remove_output(const struct collector *collector);
 
-/* The value for ANNOT_SESSION of the command, and of ANNOT_DIR. */
+/* The value for ANNOT_SESSION of the command. */
 const char *collector_session_text(const struct collector *collector);
-const char *collector_directory(const struct collector *collector);
 
 /* Programs begin to record. Done by collector_create unless it was paused. 0 or -errno. */
 int collector_open_gate(struct collector *collector);
+
+/* Switches the annotations of a running program on, and of its descendants: when the gate opens.
+ * Of a paused collector that attaches. One without libannot takes part if it loads it later. 0;
+ * -EBUSY: another session has them, its recording in ret_other (PATH_MAX); -EXDEV: the program uses
+ * another directory; -errno. */
+int collector_annotate(struct collector *collector, const struct target *target, char *ret_other);
+
+/* Samples a process and its descendants: struct sampler's sampler_track. A paused collector begins
+ * with it when its gate opens. 0, -ESRCH, -EPERM. */
+int collector_track(struct collector *collector, int pid, unsigned flags);
 
 /* Readable when there is something to do at once; else call collector_step after the timeout,
  * which adapts: 1 ms while data flow, 16 ms when nothing happens. */
@@ -64,29 +91,56 @@ void collector_note_command(struct collector *collector, int wait_status);
 struct collector_counts {
     uint32_t process_count, live_count, thread_count;
     uint64_t event_count, lost_count, file_bytes, shared_bytes;
+    uint64_t sample_count;  /* instants on a CPU */
+    uint64_t stretch_count; /* off it */
 };
 
 void collector_count(const struct collector *collector, struct collector_counts *ret_counts);
 
-/* Closes the gate, drains for the last time, completes the file, leaves the directory as it was.
+/* Closes the gate, drains for the last time and completes the file, which others may read when it
+ * returns. Then comes collector_finish. 0 or -errno, as that. */
+int collector_complete(struct collector *collector);
+
+/* As collector_complete, if that was not called; then leaves the directory as it was.
+ * Programs that were attached to have a tenth of a second to notice and to unmap what they had.
  * 0 or the first -errno, for instance of a full disk: then session and segments stay, and
  * collector_recover completes the recording. The trace stays readable until collector_destroy. */
 int collector_finish(struct collector *collector);
 const struct trace *collector_trace(const struct collector *collector);
 
+/* What a session's flight recorders hold now, as a recording of its own. */
+struct collector_snapshot {
+    const char *directory; /* as in struct collector_options, as are these three */
+    const char *output;
+    bool overwrite;
+    const char *version;
+    uint64_t session_id;    /* 0: that of `pid`, or else the only one there is */
+    int32_t pid;            /* only this process, which overwrites its oldest records; 0: all */
+    uint32_t process_count; /* out, as the rest */
+    uint64_t event_count, lost_count;
+};
+
+/* Programs, their collector and its recording go on as if nothing had been; the collector may be
+ * dead. 0 or -errno: -ESRCH: no such session, or no flight recorder in it; -ENOTUNIQ: which
+ * session?; else of the file or the directory. Nothing is left of the file after a failure. */
+int collector_snapshot(struct collector_snapshot *snapshot, struct collector_error *ret_error);
+
 /* What was done about one session whose collector died or could not write. */
 struct collector_recovered {
+    bool living;          /* nothing: its collector lives; only `recording` is told */
     char recording[4096]; /* "" if there was nothing to keep */
     uint64_t event_count; /* appended */
+    uint64_t lost_count;  /* of the whole recording */
     uint32_t process_count;
     bool resumed; /* an existing recording was completed, not a new one made */
     int error;    /* 0 or -errno: then the session was left as it is */
 };
 
-/* Completes the recordings of dead collectors in the directory (NULL: the default one); segments
- * that belong to no session go the same way if `orphans`. Calls back per session. Returns how many
- * there were, or -errno. */
-int collector_recover(const char *directory, bool orphans,
+/* Completes the recordings of dead collectors in the directory (NULL: the default ones, each that
+ * is there). For recordings that are gone, and segments that belong to no session, new ones are
+ * made in the present directory if `make`; else they stay, told with error -ENOENT. Calls back per
+ * session, also those that live and are left alone. Returns how many were dead, or -errno. */
+int collector_recover(const char *directory, bool make,
                       void (*done)(void *context, const struct collector_recovered *what),
                       void *context);
 

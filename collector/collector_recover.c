@@ -3,9 +3,13 @@
  * rest is appended from the segments. The session file goes only when all is in the file, so a
  * recovery that is killed can be repeated. */
 #include "annot_wire.h"
+#include "clock_now.h"
 #include "collector.h"
+#include "collector_functions.h"
+#include "collector_targets.h"
+#include "file_io.h"
 #include "intake.h"
-#include "map64.h"
+#include "python_lines.h"
 #include "session_file.h"
 #include "store.h"
 #include "vec.h"
@@ -13,7 +17,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +36,11 @@ struct recovery {
     struct trace *trace;
     struct store_writer *writer;
     struct intake *intake;
+    struct function_names functions;
+    struct targets gate;            /* names none, but programs that live may have to leave */
     VEC(struct intake_known) known; /* by thread ordinal */
     uint64_t known_events;
+    int64_t last_sample_ns; /* 0 = no samples */
     struct collector_recovered what;
 };
 
@@ -49,8 +55,8 @@ static void note_event(struct decode_thread *thread, const struct event *event)
         thread->last_ns = event->time_ns;
     if (event->kind == EVENT_LOST && event->level < LOSS_COUNT)
         thread->lost[event->level] += event->value.uint64;
-    else if (event->kind != EVENT_EDGE && event->kind != EVENT_LOST)
-        thread->record_count++;
+    else
+        thread->record_count += event_is_record(event->kind);
 }
 
 /* All threads before the `count`th. */
@@ -101,6 +107,31 @@ static void count_anew(struct recovery *recovery)
     }
 }
 
+/* Threads that were only sampled are as old as their samples. What the collector had not written
+ * yet died with it. */
+static int note_samples(struct recovery *recovery)
+{
+    static const char lost[] =
+        "The collector died, or had no room: samples behind the last one here may be missing.";
+    const struct sample *samples;
+    uint32_t count;
+    int more;
+    while ((more = store_reader_next_samples(recovery->reader, &samples, &count)) == 1) {
+        for (uint32_t i = 0; i < count; i++) {
+            struct trace_thread *thread = trace_thread(recovery->trace, samples[i].thread);
+            bool off_cpu = samples[i].kind == SAMPLE_OFF_CPU;
+            int64_t last_ns = off_cpu ? samples[i].end_ns : samples[i].time_ns;
+            if (thread->serial == 0 && last_ns > thread->last_ns)
+                thread->last_ns = last_ns;
+            if (last_ns > recovery->last_sample_ns)
+                recovery->last_sample_ns = last_ns;
+        }
+    }
+    if (more == 0 && recovery->last_sample_ns != 0)
+        more = trace_fact_set(recovery->trace, FACT_NOTE, lost, 1);
+    return more;
+}
+
 /* 0, or why the recording that the session names cannot be continued. */
 static int read_recording(struct recovery *recovery)
 {
@@ -120,6 +151,8 @@ static int read_recording(struct recovery *recovery)
         if (error != 0)
             return error;
     }
+    if (more == 0)
+        more = note_samples(recovery);
     if (more < 0)
         return more;
     if (know_threads(recovery, trace_thread_count(recovery->trace)) != 0)
@@ -181,6 +214,8 @@ static int make_intake(struct recovery *recovery)
         .recover = true,
         .sink = take_batch,
         .sink_context = recovery,
+        .function = function_names_find,
+        .function_context = &recovery->functions,
     };
     int error = intake_create(&options, &recovery->intake);
     if (error == 0)
@@ -209,6 +244,8 @@ static void finish_trace(struct recovery *recovery)
     struct trace *trace = recovery->trace;
     struct trace_session *session = trace_session(trace);
     int64_t begin = INT64_MAX, end = session->begin_ns;
+    if (recovery->last_sample_ns > end)
+        end = recovery->last_sample_ns;
     for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
         const struct trace_thread *thread = trace_thread_get(trace, i);
         if (thread->first_ns != 0 && thread->first_ns < begin)
@@ -220,11 +257,8 @@ static void finish_trace(struct recovery *recovery)
             process->end_ns = thread->last_ns;
     }
     if (session->begin_ns == 0 && begin != INT64_MAX) {
-        struct timespec real;
-        clock_gettime(CLOCK_REALTIME, &real);
         session->begin_ns = begin;
-        session->begin_realtime_ns =
-            real.tv_sec * INT64_C(1000000000) + real.tv_nsec - (clock_now_ns() - begin);
+        session->begin_realtime_ns = clock_real_ns() - (clock_now_ns() - begin);
     }
     session->end_ns = end;
     session->recovered = true;
@@ -235,7 +269,7 @@ static int close_session(struct recovery *recovery)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
     session_file_end(&recovery->file);
-    directory_wake(recovery->directory); /* programs that still live leave now */
+    recovery->gate.gate_held = directory_wake_last(recovery->directory) > 0; /* programs leave */
     nanosleep(&settle, NULL);
     return intake_finish(recovery->intake);
 }
@@ -245,6 +279,7 @@ static void count_result(struct recovery *recovery)
     struct intake_counts counts;
     intake_count(recovery->intake, &counts);
     recovery->what.process_count = counts.process_count;
+    recovery->what.lost_count = counts.lost_count;
     recovery->what.event_count = counts.event_count - recovery->known_events;
     if (!recovery->what.resumed && counts.event_count == 0 && counts.lost_count == 0) {
         unlink(recovery->what.recording);
@@ -252,22 +287,32 @@ static void count_result(struct recovery *recovery)
     }
 }
 
-static int recover_one(struct recovery *recovery)
+static int leave(struct recovery *recovery)
+{
+    snprintf(recovery->what.recording, sizeof(recovery->what.recording), "%s",
+             (const char *)recovery->session.recording_path);
+    return -ENOENT;
+}
+
+static int recover_one(struct recovery *recovery, bool make)
 {
     int error = clock_map_init(&recovery->clock);
     if (error == 0 && read_recording(recovery) != 0)
-        error = new_recording(recovery);
+        error = make ? new_recording(recovery) : leave(recovery);
     if (error == 0)
         error = make_intake(recovery);
     if (error == 0)
         error = drain_all(recovery);
     if (error == 0)
         error = close_session(recovery);
+    if (error == 0)
+        error = python_lines_take(recovery->file.fd, recovery->trace);
     if (error != 0)
         return error;
     finish_trace(recovery);
     error = store_writer_close(recovery->writer);
     recovery->writer = NULL;
+    targets_shut_gate(&recovery->gate, recovery->directory, recovery->intake);
     if (error == 0) {
         intake_free(recovery->intake);
         session_file_remove(recovery->directory, &recovery->file);
@@ -278,8 +323,10 @@ static int recover_one(struct recovery *recovery)
 
 static void recovery_fini(struct recovery *recovery)
 {
+    targets_shut_gate(&recovery->gate, recovery->directory, NULL);
     store_writer_abandon(recovery->writer);
     intake_destroy(recovery->intake);
+    function_names_fini(&recovery->functions);
     if (recovery->reader)
         store_reader_close(recovery->reader);
     else
@@ -306,10 +353,7 @@ static void free_names(struct names_found *found)
 static int list(const struct directory *directory, struct names_found *found)
 {
     int error = 0;
-    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!stream && fd >= 0)
-        close(fd);
+    DIR *stream = file_list_folder(directory->fd);
     if (!stream)
         return -ENOMEM;
     for (const struct dirent *entry; error == 0 && (entry = readdir(stream));) {
@@ -326,18 +370,31 @@ struct recover_call {
     struct directory *directory;
     void (*done)(void *context, const struct collector_recovered *what);
     void *context;
+    bool standard; /* the directory is a default one, which goes when it is empty */
+    bool make;     /* new recordings */
     int count;
 };
 
 static void run_recovery(struct recover_call *call, struct recovery *recovery)
 {
     recovery->directory = call->directory;
-    recovery->what.error = recover_one(recovery);
+    recovery->what.error = recover_one(recovery, call->make);
     recovery_fini(recovery);
     call->count++;
     if (call->done)
         call->done(call->context, &recovery->what);
     free(recovery);
+}
+
+/* Its collector holds the lock. */
+static void tell_living(const struct recover_call *call, const char *name)
+{
+    struct collector_recovered what = {.living = true};
+    struct annot_session session;
+    if (!call->done || session_file_peek(call->directory, name, &session) != 0)
+        return;
+    snprintf(what.recording, sizeof(what.recording), "%s", (const char *)session.recording_path);
+    call->done(call->context, &what);
 }
 
 static int recover_session(struct recover_call *call, const char *name)
@@ -353,6 +410,8 @@ static int recover_session(struct recover_call *call, const char *name)
     }
     if (error == -EBADMSG)
         session_file_remove(call->directory, &recovery->file);
+    if (error == -EWOULDBLOCK)
+        tell_living(call, name);
     recovery_fini(recovery);
     free(recovery);
     return 0;
@@ -386,41 +445,68 @@ static int recover_orphan(struct recover_call *call, const char *name)
     return 0;
 }
 
-static int open_existing(const char *path, struct directory *directory)
+static int recover_found(struct recover_call *call, const struct names_found *found)
 {
-    char text[64];
-    *directory = (struct directory){.fd = -1};
-    const char *named = path ? path : getenv(ANNOT_ENV_DIR);
-    snprintf(text, sizeof(text), "/dev/shm/annot-%u", (unsigned)geteuid());
-    if (access(named && *named ? named : text, F_OK) != 0)
-        return -ENOENT;
-    return directory_open(path, directory);
+    uint64_t id;
+    struct segment_name segment;
+    int error = 0;
+    for (size_t i = 0; i < found->items.count && error == 0; i++)
+        if (session_name_parse(found->items.items[i], &id))
+            error = recover_session(call, found->items.items[i]);
+    for (size_t i = 0; call->make && i < found->items.count && error == 0; i++)
+        if (segment_name_parse(found->items.items[i], &segment))
+            error = recover_orphan(call, found->items.items[i]);
+    return error;
 }
 
-int collector_recover(const char *directory, bool orphans,
-                      void (*done)(void *context, const struct collector_recovered *what),
-                      void *context)
+static int recover_directory(struct recover_call *call, const char *path)
 {
-    struct directory place;
+    struct directory place = {.fd = -1};
     struct names_found found = {0};
-    int error = open_existing(directory, &place);
+    if (access(path, F_OK) != 0) /* opening would make it */
+        return 0;
+    int error = directory_open(path, &place);
     if (error != 0)
-        return error == -ENOENT ? 0 : error;
-    struct recover_call call = {&place, done, context, 0};
+        return error;
+    call->directory = &place;
+    place.made |= call->standard;
+    int before = call->count;
     error = guard_install();
     if (error == 0)
         error = list(&place, &found);
-    uint64_t id;
-    struct segment_name segment;
-    for (size_t i = 0; i < found.items.count && error == 0; i++)
-        if (session_name_parse(found.items.items[i], &id))
-            error = recover_session(&call, found.items.items[i]);
-    for (size_t i = 0; orphans && i < found.items.count && error == 0; i++)
-        if (segment_name_parse(found.items.items[i], &segment))
-            error = recover_orphan(&call, found.items.items[i]);
+    if (error == 0)
+        error = recover_found(call, &found);
     free_names(&found);
-    if (call.count > 0)
+    if (call->count > before)
+        target_sweep(&place);
+    if (call->count > before || call->make) /* a collector may have ended without a look around */
         directory_remove_unused(&place);
     directory_close(&place);
+    call->directory = NULL;
+    return error;
+}
+
+/* Programs that could not use the first of the default ones are in the second. */
+static int recover_default(struct recover_call *call)
+{
+    char path[DIRECTORY_PATH_SIZE];
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    call->standard = true;
+    snprintf(path, sizeof(path), "/dev/shm/annot-%u", (unsigned)geteuid());
+    int error = recover_directory(call, path);
+    if (!runtime || *runtime != '/' ||
+        (size_t)snprintf(path, sizeof(path), "%s/annot", runtime) >= sizeof(path))
+        return error;
+    int second = recover_directory(call, path);
+    return error != 0 ? error : second;
+}
+
+int collector_recover(const char *directory, bool make,
+                      void (*done)(void *context, const struct collector_recovered *what),
+                      void *context)
+{
+    const char *named = directory ? directory : getenv(ANNOT_ENV_DIR);
+    struct recover_call call = {.done = done, .context = context, .make = make};
+    int error = named && *named ? recover_directory(&call, named) : recover_default(&call);
     return error != 0 ? error : call.count;
 }

@@ -9,6 +9,10 @@ Tests are meson's; each exits 0 (passed), 77 (skipped: the machine lacks somethi
 else (failed: its output is printed here). A program of many cases ends with a line like
 "12 passed, 0 failed, 1 skipped" (pytest's closing line will do), and then its cases are counted.
 Reasons of skips are printed. Exit status 1 if anything failed or nothing ran.
+
+Tests of the suites in MACHINE watch real processes on a real clock, which a machine may stop for a
+second. If few of them failed, these run once more, alone; one that passes then is "unsteady": its
+first failure is printed and counted all the same, for somebody to look at.
 """
 
 import collections
@@ -29,11 +33,15 @@ VARIANTS = {
              ["--suite=stress", "--suite=two-sided"]),
     "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
+MACHINE = {"sampling", "stress", "system", "two-sided"}
+SECOND_TRIES = 8
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true",
                    "--buildtype=debugoptimized"]
 
+FAILURE = re.compile(r"^FAIL|^E  |^\s+\S+\.c:\d+: |Error: ")
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
+CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d.]+s.*)?")
 
 
 def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
@@ -48,12 +56,12 @@ def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
     return folder
 
 
-def meson_test(build: pathlib.Path, selection: list[str]) -> list[dict]:
+def meson_test(build: pathlib.Path, selection: list[str], log_name: str = "testlog") -> list[dict]:
     """Run meson's tests; one dictionary per test, as meson logs it."""
     environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable)
-    command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs"]
-    command += selection
-    log = build / "meson-logs" / "testlog.json"
+    command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs",
+               f"--logbase={log_name}", *selection]
+    log = build / "meson-logs" / f"{log_name}.json"
     log.unlink(missing_ok=True)
     subprocess.run(command, env=environment, check=False)
     if not log.exists():
@@ -69,9 +77,8 @@ def case_counts(test: dict) -> collections.Counter:
     """Cases of one test program; a program that counts none is one case itself."""
     counts: collections.Counter = collections.Counter()
     for line in reversed(output_lines(test)):
-        found = COUNT.findall(line)
-        if found:
-            for number, outcome in found:
+        if CLOSING.fullmatch(line.strip(" =")) and " passed" in line:
+            for number, outcome in COUNT.findall(line):
                 counts["failed" if outcome.startswith("error") else outcome] += int(number)
             break
     outcome = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
@@ -81,6 +88,25 @@ def case_counts(test: dict) -> collections.Counter:
     return counts
 
 
+def failure_lines(test: dict) -> list[str]:
+    """The few lines that tell which case failed, and where."""
+    return [line.strip()[:200] for line in output_lines(test) if FAILURE.search(line)][:10]
+
+
+def second_tries(build: pathlib.Path, tests: list[dict]) -> dict[str, dict]:
+    """What failed in a suite of MACHINE, run again one after the other; nothing if much failed."""
+    failed = [test for test in tests if case_counts(test)["failed"]]
+    if not 0 < len(failed) <= SECOND_TRIES:
+        return {}
+    again = []
+    for test in failed:
+        suites, _, name = test["name"].rpartition(" / ")
+        if MACHINE & set(suites.split(":")[-1].split("+")):
+            again.append(name)
+    results = meson_test(build, ["--num-processes=1", *again], "second") if again else []
+    return {test["name"]: test for test in results}
+
+
 def main() -> int:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -88,23 +114,32 @@ def main() -> int:
     total = run(build, "", [f"--suite={suite}" for suite in suites])
     for name in VARIANTS if not suites else ():
         total += run(build_variant(build, name), f"{name}: ", VARIANTS[name][1])
-    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped",
-          flush=True)
+    outcomes = ["passed", "failed", "skipped"] + ["unsteady"] * bool(total["unsteady"])
+    print(", ".join(f"{total[outcome]} {outcome}" for outcome in outcomes), flush=True)
     return 1 if total["failed"] or not total["passed"] else 0
 
 
 def run(build: pathlib.Path, label: str, selection: list[str]) -> collections.Counter:
     """Run tests of one build folder and tell what did not pass."""
     total: collections.Counter = collections.Counter()
-    for test in meson_test(build, selection):
-        counts = case_counts(test)
+    tests = meson_test(build, selection)
+    second = second_tries(build, tests)
+    for test in tests:
+        counts = case_counts(second.get(test["name"], test))
         total += counts
+        if test["name"] in second and not counts["failed"]:
+            total["unsteady"] += 1
+            print(f"{label}{test['name']}: unsteady, passed when run again; at first:")
+            for text in failure_lines(test):
+                print(f"    {text}")
         if counts["skipped"]:
             reasons = [line.strip() for line in output_lines(test) if "skipped:" in line.lower()]
             for text in reasons or ["skipped: no reason given"]:
                 print(f"{label}{test['name']}: {text}")
         if counts["failed"]:
             print(f"{label}{test['name']}: {counts['failed']} failed ({test['result']})")
+            for text in failure_lines(test):
+                print(f"    {text}")
     return total
 
 

@@ -28,28 +28,38 @@ EXCEPTIONS = {}
 
 # Which folders a folder's files may include from, itself always. Headers that come in through an
 # allowed header are allowed as well, hence base wherever model stands.
-ALL_COLLECTOR = ["base", "model", "intake", "sample", "unwind", "symbol", "store", "profile",
-                 "export"]
+ALL_COLLECTOR = ["base", "model", "elf", "intake", "sample", "unwind", "symbol", "python",
+                 "store", "profile", "export"]
 INCLUDES = {
     "libannot/include/annot": [],
     "libannot/wire": [],
     "libannot/src": ["libannot/wire", "libannot/include/annot"],
     "libannot/nvtx": ["libannot/include/annot", "libannot/src", "libannot/wire"],
     "libannot/gpu": ["libannot/include/annot", "libannot/src", "libannot/wire"],
-    "pyannot": ["libannot/include/annot"],
+    # The layout of the interpreter that it is compiled for, told to the sampler.
+    # And the reader of recordings, for pyannot.read.
+    "pyannot": ["libannot/include/annot", "collector/python", "collector/store",
+                "collector/profile", "collector/model", "collector/base"],
     "examples": ["libannot/include/annot"],
     "collector/base": [],
     "collector/model": ["collector/base"],
     "collector/intake": ["libannot/wire", "collector/model", "collector/base"],
-    "collector/sample": ["collector/model", "collector/base"],
-    "collector/unwind": ["collector/model", "collector/base"],
-    "collector/symbol": ["collector/model", "collector/base"],
+    "collector/elf": ["collector/base"],
+    "collector/unwind": ["collector/elf", "collector/model", "collector/base"],
+    "collector/symbol": ["collector/elf", "collector/base"],
+    "collector/python": ["collector/elf", "collector/unwind", "collector/model", "collector/base"],
+    "collector/sample": ["collector/elf", "collector/unwind", "collector/symbol",
+                         "collector/python", "collector/model", "collector/base",
+                         "collector/sample/bpf", "libannot/wire"],
+    "collector/sample/bpf": ["collector/sample", "collector/unwind", "collector/python",
+                             "collector/model", "libannot/wire"],
     "collector/store": ["collector/model", "collector/base"],
     "collector/profile": ["collector/model", "collector/base", "collector/store"],
     "collector/export": ["collector/model", "collector/base", "collector/profile"],
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
-    "tools": ["collector", "collector/export", "collector/profile", "collector/store",
-              "collector/model", "collector/base"],
+    "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
+    "tools": ["collector", "collector/look", "collector/sample", "collector/export",
+              "collector/profile", "collector/store", "collector/model", "collector/base"],
 }
 
 C_FILES = {".c", ".h", ".hpp", ".cpp"}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting and waiting. The exec's errno comes back through a pipe that a good exec closes. */
+/* Starting and waiting. Both ways through one pair of sockets: the leave to begin, and the exec's
+ * errno back; a good exec closes the child's end. */
 #include "child.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,7 +51,7 @@ int child_check(const char *command)
 
 int child_prepare(struct child *child)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN}, normal = {.sa_handler = SIG_DFL};
     struct rlimit files;
     sigset_t mask;
     *child = (struct child){.signal_fd = -1};
@@ -61,6 +63,7 @@ int child_prepare(struct child *child)
     sigaction(SIGINT, &ignore, &child->interrupt_before);
     sigaction(SIGQUIT, &ignore, &child->quit_before);
     sigaction(SIGTTOU, &ignore, &child->background_before);
+    sigaction(SIGCHLD, &normal, &child->ended_before); /* ignored, no end would be told */
     getrlimit(RLIMIT_NOFILE, &child->files_before);
     files = child->files_before;
     files.rlim_cur = files.rlim_max; /* one pidfd per process */
@@ -70,36 +73,46 @@ int child_prepare(struct child *child)
     return child->signal_fd < 0 ? -errno : 0;
 }
 
-/* In the forked child: everything as annot found it, then the command. */
-static void run(const struct child *child, char **argv, int error_fd)
+/* In the forked child: everything as annot found it, then, with leave, the command. */
+static void run(const struct child *child, const struct child_command *command, int fd)
 {
+    char leave;
     sigaction(SIGINT, &child->interrupt_before, NULL);
     sigaction(SIGQUIT, &child->quit_before, NULL);
     sigaction(SIGTTOU, &child->background_before, NULL);
-    sigprocmask(SIG_SETMASK, &child->mask_before, NULL);
+    sigaction(SIGCHLD, &child->ended_before, NULL);
     setrlimit(RLIMIT_NOFILE, &child->files_before);
-    execvp(argv[0], argv);
+    for (size_t i = 0; i < command->variable_count; i++)
+        setenv(command->variables[i].name, command->variables[i].value, 1);
+    if (command->forked && read(fd, &leave, 1) != 1)
+        _exit(127); /* annot is gone */
+    sigprocmask(SIG_SETMASK, &child->mask_before, NULL);
+    execvp(command->argv[0], command->argv);
     int error = errno;
-    ssize_t written = write(error_fd, &error, sizeof(error));
+    ssize_t written = write(fd, &error, sizeof(error));
     _exit(written == sizeof(error) ? 127 : 126);
 }
 
-int child_start(struct child *child, char **argv, const char *name, const char *value)
+int child_start(struct child *child, const struct child_command *command)
 {
-    int pipe_fds[2], error = 0;
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+    int fds[2], error = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return -errno;
     fflush(NULL);
     child->pid = fork();
     if (child->pid == 0) {
-        setenv(name, value, 1);
-        run(child, argv, pipe_fds[1]);
+        close(fds[0]);
+        run(child, command, fds[1]);
     }
     if (child->pid < 0)
         error = errno;
-    close(pipe_fds[1]);
-    ssize_t got = child->pid < 0 ? 0 : read(pipe_fds[0], &error, sizeof(error));
-    close(pipe_fds[0]);
+    close(fds[1]);
+    if (child->pid > 0 && command->forked) {
+        command->forked(command->context, child->pid);
+        (void)!send(fds[0], "", 1, MSG_NOSIGNAL);
+    }
+    ssize_t got = child->pid < 0 ? 0 : recv(fds[0], &error, sizeof(error), 0);
+    close(fds[0]);
     if (got == sizeof(error))
         waitpid(child->pid, NULL, 0);
     return -error;
@@ -162,6 +175,7 @@ void child_restore(struct child *child)
     sigaction(SIGINT, &child->interrupt_before, NULL);
     sigaction(SIGQUIT, &child->quit_before, NULL);
     sigaction(SIGTTOU, &child->background_before, NULL);
+    sigaction(SIGCHLD, &child->ended_before, NULL);
     sigprocmask(SIG_SETMASK, &child->mask_before, NULL);
     if (child->signal_fd >= 0)
         close(child->signal_fd);

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -18,7 +19,7 @@ struct child {
     bool ended;
     int wait_status;
     sigset_t mask_before;
-    struct sigaction interrupt_before, quit_before, background_before;
+    struct sigaction interrupt_before, quit_before, background_before, ended_before;
     struct rlimit files_before;
 };
 
@@ -28,8 +29,22 @@ int child_check(const char *command);
 /* Takes over the signals; before anything that must be completed. 0 or -errno. */
 int child_prepare(struct child *child);
 
-/* Starts it with the variable set in its environment. 0, or -errno of the exec. */
-int child_start(struct child *child, char **argv, const char *name, const char *value);
+/* A variable for the command's environment. */
+struct child_variable {
+    const char *name, *value;
+};
+
+struct child_command {
+    char **argv;
+    const struct child_variable *variables;
+    size_t variable_count;
+    /* Told once the process is there and before it executes anything of its own; may be NULL. */
+    void (*forked)(void *context, pid_t pid);
+    void *context;
+};
+
+/* Starts the command. 0, or -errno of the exec. */
+int child_start(struct child *child, const struct child_command *command);
 
 /* Where it may, lets this process run before busy workers: it needs little time, but soon. The
  * command, which was started before, is not concerned. */

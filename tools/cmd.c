@@ -19,14 +19,6 @@ void cmd_set_name(const char *name)
     message_name = name;
 }
 
-static void put_clean(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        fputc(byte < 0x20 || byte == 0x7f ? '?' : byte, stderr);
-    }
-}
-
 /* The part of the format before its newline, formatted alone, tells where the hint begins: an
  * argument may hold newlines too. */
 static size_t text_length(const char *format, va_list arguments)
@@ -60,12 +52,12 @@ static void message(const char *format, va_list arguments)
     fputs(color ? "\033[1m" : "", stderr);
     fprintf(stderr, message_name ? "annot %s:" : "annot:", message_name);
     fputs(color ? "\033[0m " : " ", stderr);
-    put_clean(text, length);
+    term_write(stderr, text, length);
     fputc('\n', stderr);
     if (length + 1 >= total)
         return;
     fputs(color ? "\033[36mhint:\033[0m " : "hint: ", stderr);
-    put_clean(text + length + 1, total - length - 1);
+    term_write(stderr, text + length + 1, total - length - 1);
     fputc('\n', stderr);
 }
 

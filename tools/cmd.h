@@ -43,7 +43,7 @@ extern const size_t cmd_count;
 const struct cmd *cmd_find(const char *name);
 
 /* "annot NAME: TEXT" and, after the format's newline if there is one, "hint: TEXT", on standard
- * error. Control characters of the arguments are replaced. Returns `status`:
+ * error. Control characters of the arguments are escaped. Returns `status`:
  *
  *     return cmd_fail(CMD_FAILED, "cannot open %s: %s\nis the directory writable?", ...); */
 __attribute__((format(printf, 2, 3))) int cmd_fail(int status, const char *format, ...);
@@ -57,11 +57,11 @@ void cmd_set_name(const char *name);
 /* The line that people should type next, quoted for the shell where needed. `size` >= 1. */
 void cmd_quote(const char *word, char *buffer, size_t size);
 
-/* Usage, options and details of one command, or the overview, on standard output. */
+/* Usage, options and details of one command, on standard output. */
 void cmd_print_help(const struct cmd *cmd);
-void cmd_print_overview(void);
 
-extern const struct cmd cmd_export, cmd_help, cmd_info, cmd_record, cmd_recover, cmd_report,
+extern const struct cmd cmd_attach, cmd_cat, cmd_doctor, cmd_dump, cmd_export, cmd_flame, cmd_help,
+    cmd_info, cmd_ls, cmd_record, cmd_recover, cmd_report, cmd_set, cmd_tail, cmd_snapshot,
     cmd_version;
 
 #endif

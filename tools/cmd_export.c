@@ -13,11 +13,17 @@
 #include "cmd.h"
 #include "export.h"
 #include "recording.h"
+#include "selection.h"
 
 struct values {
     const char *format;
     const char *output;
+    const char *by;
+    const char *strip_prefix;
+    bool flame_chart;
+    bool python;
     bool force;
+    struct selection_values selection;
 };
 
 /* What is to be done, decided before anything is opened. */
@@ -26,6 +32,8 @@ struct plan {
     const char *output;
     char *default_output; /* owned */
     struct out_stream_options options;
+    struct export_options wanted;
+    struct selection selection;
 };
 
 static bool ends_with(const char *text, const char *ending)
@@ -44,10 +52,16 @@ static int choose_exporter(struct plan *plan, const struct values *values)
         plan->exporter = exporters[0];
     if (plan->exporter)
         return CMD_OK;
-    return cmd_fail(CMD_MISUSE,
-                    "the name %s tells no format\nname it with -f perfetto or -f chrome, or end "
-                    "the name in .pftrace or .json (and .gz)",
-                    values->output);
+    if (values->output && ends_with(values->output, ".svg"))
+        return cmd_fail(CMD_MISUSE,
+                        "an SVG file is no format of this command\nannot flame draws "
+                        "one of the samples: annot flame -o %s RECORDING",
+                        values->output);
+    return cmd_fail(
+        CMD_MISUSE,
+        "the name %s tells no format\nname it with -f perfetto, chrome or folded, or end "
+        "the name in .pftrace, .json or .folded (and .gz)",
+        values->output);
 }
 
 /* "dir/x.annot" gives "dir/x.pftrace". */
@@ -66,8 +80,7 @@ static int choose_output(struct plan *plan, const struct values *values, const c
     plan->options.overwrite = values->force;
     plan->options.gzip = ends_with(plan->output, ".gz");
     plan->options.gzip_level = EXPORT_GZIP_LEVEL;
-    bool text = strcmp(plan->exporter->extension, ".json") == 0;
-    if (strcmp(plan->output, "-") == 0 && !text && isatty(STDOUT_FILENO))
+    if (strcmp(plan->output, "-") == 0 && plan->exporter->binary && isatty(STDOUT_FILENO))
         return cmd_fail(CMD_MISUSE,
                         "the %s format is binary and standard output is a terminal\n"
                         "send it to a file: -o FILE, or to another program: | ...",
@@ -75,71 +88,109 @@ static int choose_output(struct plan *plan, const struct values *values, const c
     return CMD_OK;
 }
 
-static int fail_output(const char *output, int error)
+/* A viewer shows nothing of an export of nothing, without a word. */
+static void note_written(const struct plan *plan, const struct selected_source *read,
+                         const char *recording)
 {
-    const char *hint = "is there room, and may you write there?";
-    if (error == -EEXIST)
-        return cmd_fail(CMD_FAILED, "%s exists already\n--force replaces it, -o names another",
-                        output);
-    if (error == -ENOENT)
-        hint = "the directory must exist";
-    else if (error == -EISDIR)
-        hint = "-o names a file, not a directory";
-    return cmd_fail(CMD_FAILED, "cannot write %s: %s\n%s", output, strerror(-error), hint);
-}
-
-static int read_next(void *context, struct event_batch *ret_batch)
-{
-    return store_reader_next(context, ret_batch);
+    bool folded = strcmp(plan->exporter->name, "folded") == 0;
+    const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
+    if (folded && read->cpu_samples == 0)
+        cmd_note("nothing to write: %s%s has no samples of CPU time", what, recording);
+    else if (read->cpu_samples + read->stretches + read->event_count == 0)
+        cmd_note("nothing to show: %s%s has no samples and no events", what, recording);
+    if (plan->default_output)
+        recording_note_output(plan->output, folded ? NULL : "at ui.perfetto.dev");
 }
 
 static int run_export(const struct plan *plan, struct store_reader *reader, const char *recording)
 {
+    struct selected_source read = {0};
     struct out_stream *out;
     int error = out_stream_open(plan->output, &plan->options, &out);
     if (error)
-        return fail_output(plan->output, error);
-    struct batch_reader batches = {read_next, reader};
-    error = export_run(plan->exporter, store_reader_trace(reader), &batches, out);
+        return recording_fail_output(plan->output, error);
+    struct export_source source = {.trace = store_reader_trace(reader),
+                                   .events = {selected_source_next, &read},
+                                   .samples = {selected_source_next_samples, &read}};
+    error = selected_source_init(&read, reader, &plan->selection);
+    if (!error)
+        error = export_run(plan->exporter, &source, &plan->wanted, out);
+    selected_source_fini(&read);
     int output_error = out_error(out);
     if (error) {
         out_stream_abandon(out);
-        return output_error ? fail_output(plan->output, output_error)
+        return output_error ? recording_fail_output(plan->output, output_error)
                             : recording_fail(recording, error);
     }
     error = out_stream_close(out);
-    return error ? fail_output(plan->output, error) : CMD_OK;
+    if (error)
+        return recording_fail_output(plan->output, error);
+    note_written(plan, &read, recording);
+    return CMD_OK;
 }
 
 static int export_recording(const struct cmd_call *call)
 {
     const struct values *values = call->values;
-    const char *recording = call->operands[0];
+    char name[RECORDING_NAME_SIZE];
+    const char *recording = recording_choose(call, name);
     struct plan plan = {0};
     struct store_reader *reader = NULL;
-    int status = choose_exporter(&plan, values);
+    if (!recording)
+        return CMD_FAILED;
+    plan.wanted.flame_chart = values->flame_chart;
+    plan.wanted.python = values->python;
+    plan.wanted.strip_prefix = values->strip_prefix;
+    if (values->by)
+        plan.wanted.group = values->by[0] == 'p' ? EXPORT_BY_PROCESS : EXPORT_BY_THREAD;
+    int status = selection_check(&values->selection);
+    if (status == CMD_OK)
+        status = choose_exporter(&plan, values);
     if (status == CMD_OK)
         status = choose_output(&plan, values, recording);
     if (status != CMD_OK)
         goto out;
     reader = recording_open(recording);
-    status = reader ? run_export(&plan, reader, recording) : CMD_FAILED;
+    status = reader ? selection_init(&plan.selection, &values->selection,
+                                     store_reader_trace(reader), recording)
+                    : CMD_FAILED;
+    if (status == CMD_OK && plan.selection.chosen.to_ns != INT64_MAX)
+        plan.wanted.to_ns = plan.selection.chosen.to_ns;
+    if (status == CMD_OK)
+        status = run_export(&plan, reader, recording);
     if (status == CMD_OK && recording_note_damage(reader, recording) > 0)
         status = CMD_FAILED;
 out:
     if (reader)
         store_reader_close(reader);
+    selection_fini(&plan.selection);
     free(plan.default_output);
     return status;
 }
 
 static const struct option_spec option_table[] = {
-    {"format", 'f', OPTION_CHOICE, offsetof(struct values, format), "perfetto|chrome",
+    {"format", 'f', OPTION_CHOICE, offsetof(struct values, format), "perfetto|chrome|folded",
      "the format; default: by the extension of the output, else perfetto; one of", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct values, output), "FILE",
      "write to FILE, compressed if it ends in .gz; \"-\" is standard output; default: the "
      "recording's name with the format's extension",
      NULL},
+    {"flame-chart", 0, OPTION_FLAG, offsetof(struct values, flame_chart), NULL,
+     "perfetto, chrome: a track per thread of what was on its stack, as far as samples tell", NULL},
+    {"by", 'b', OPTION_CHOICE, offsetof(struct values, by), "process|thread",
+     "folded: begin each stack with these", NULL},
+    {"python", 0, OPTION_FLAG, offsetof(struct values, python), NULL,
+     "folded, --flame-chart: Python functions only: native code counts for the one that "
+     "calls it",
+     NULL},
+    {"strip-prefix", 0, OPTION_TEXT, offsetof(struct values, strip_prefix), "DIR[:DIR...]",
+     "shorten file names of functions by these; \"lib\": where Python's libraries are, \"base\": "
+     "all folders",
+     NULL},
+    SELECTION_RANGE(offsetof(struct values, selection)),
+    SELECTION_PROCESS(offsetof(struct values, selection)),
+    SELECTION_THREAD(offsetof(struct values, selection)),
+    SELECTION_TIMES(offsetof(struct values, selection)),
     {"force", 0, OPTION_FLAG, offsetof(struct values, force), NULL, "replace an existing file",
      NULL},
     {0},
@@ -148,14 +199,16 @@ static const struct option_spec option_table[] = {
 const struct cmd cmd_export = {
     .name = "export",
     .summary = "write a recording in the format of another viewer",
-    .usage = "[OPTIONS] RECORDING",
-    .details =
-        "Formats:\n"
-        "  perfetto  .pftrace, .perfetto-trace  for ui.perfetto.dev; smallest, complete\n"
-        "  chrome    .json                      for ui.perfetto.dev, chrome://tracing, ...\n",
+    .usage = "[OPTIONS] [FILE]",
+    .details = RECORDING_CHOICE_HELP
+    "Formats:\n"
+    "  perfetto  .pftrace, .perfetto-trace  for ui.perfetto.dev; smallest, complete\n"
+    "  chrome    .json                      for ui.perfetto.dev, chrome://tracing, ...\n"
+    "  folded    .folded                    collapsed stacks of the samples, in microseconds\n"
+    "                                       of CPU time, for flame graph tools\n",
     .options = option_table,
     .values_size = sizeof(struct values),
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = 1,
     .run = export_recording,
 };

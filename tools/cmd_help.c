@@ -4,6 +4,11 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "help_json.h"
+
+struct help_values {
+    bool json;
+};
 
 enum { HELP_WIDTH = 100, HELP_COLUMN = 28 };
 
@@ -74,7 +79,7 @@ void cmd_print_help(const struct cmd *cmd)
         printf("\n%s", cmd->details);
 }
 
-void cmd_print_overview(void)
+static void print_overview(void)
 {
     fputs("annot: where the time of a whole program goes\n\nusage: annot COMMAND [OPTIONS] "
           "...\n\ncommands:\n",
@@ -91,22 +96,32 @@ void cmd_print_overview(void)
 
 static int run_help(const struct cmd_call *call)
 {
-    if (call->operand_count == 0) {
-        cmd_print_overview();
-        return CMD_OK;
-    }
-    const struct cmd *cmd = cmd_find(call->operands[0]);
-    if (!cmd)
+    const struct help_values *values = call->values;
+    const struct cmd *cmd = call->operand_count > 0 ? cmd_find(call->operands[0]) : NULL;
+    if (call->operand_count > 0 && !cmd)
         return cmd_fail(CMD_MISUSE, "unknown command \"%s\"\n\"annot help\" lists the commands",
                         call->operands[0]);
-    cmd_print_help(cmd);
+    if (values->json)
+        return cmd ? help_print_json(&cmd, 1) : help_print_json(cmd_table, cmd_count);
+    if (cmd)
+        cmd_print_help(cmd);
+    else
+        print_overview();
     return CMD_OK;
 }
+
+static const struct option_spec help_options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct help_values, json), NULL,
+     "print commands and options as JSON, for programs", NULL},
+    {0},
+};
 
 const struct cmd cmd_help = {
     .name = "help",
     .summary = "list the commands, or explain one",
-    .usage = "[COMMAND]",
+    .usage = "[OPTIONS] [COMMAND]",
+    .options = help_options,
+    .values_size = sizeof(struct help_values),
     .operands_max = 1,
     .run = run_help,
 };

@@ -1,69 +1,142 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot info`: what a recording holds: facts, records, losses, processes, threads.
+/* `annot info`: what a recording holds: facts, records, losses, last words, processes, threads,
+ * tracks.
  *
  * Reads every record once, so that damage is found and the counts are what is really there. */
 #include "cmd.h"
+#include "info_json.h"
 #include "info_parts.h"
 #include "recording.h"
 #include "term.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct info_values {
     uint64_t limit;
+    bool json;
 };
 
-static void count_batch(const struct event_batch *batch, struct info_counts *counts)
+static void count_on_track(const struct event *event, struct info_track *track)
 {
+    track->range_count += event->kind == EVENT_TRACK_BEGIN;
+    track->mark_count += event->kind == EVENT_TRACK_MARK;
+    if (track->first_ns == 0 || event->time_ns < track->first_ns)
+        track->first_ns = event->time_ns;
+    if (event->time_ns > track->last_ns)
+        track->last_ns = event->time_ns;
+}
+
+static void count_lost(const struct event *event, const struct trace_thread *thread,
+                       struct info_counts *counts)
+{
+    counts->lost[event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT] += event->value.uint64;
+    if (event->level == LOSS_OVERWRITTEN && thread &&
+        counts->whole_ns[thread->process] < event->end_ns)
+        counts->whole_ns[thread->process] = event->end_ns;
+}
+
+static void count_batch(const struct trace *trace, const struct event_batch *batch,
+                        struct info_counts *counts)
+{
+    uint32_t track_count = trace_track_count(trace);
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
+        if (event_is_of_track(event->kind) && event->id < track_count)
+            count_on_track(event, &counts->tracks[event->id]);
         counts->by_kind[event->kind < EVENT_KIND_COUNT ? event->kind : 0]++;
         if (event->kind == EVENT_LOST)
-            counts->lost[event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT] +=
-                event->value.uint64;
+            count_lost(event, trace_thread_get(trace, batch->thread), counts);
     }
 }
 
 static int count_records(struct store_reader *reader, struct info_counts *ret_counts)
 {
     struct event_batch batch;
+    const struct trace *trace = store_reader_trace(reader);
     int rc;
+    ret_counts->tracks = calloc(trace_track_count(trace) + (size_t)1, sizeof(*ret_counts->tracks));
+    ret_counts->whole_ns =
+        calloc(trace_process_count(trace) + (size_t)1, sizeof(*ret_counts->whole_ns));
+    if (!ret_counts->tracks || !ret_counts->whole_ns)
+        return -ENOMEM;
     while ((rc = store_reader_next(reader, &batch)) > 0)
-        count_batch(&batch, ret_counts);
+        count_batch(trace, &batch, ret_counts);
     return rc;
+}
+
+/* 0 or -ENOMEM. */
+static int print_text(const struct info_json *info)
+{
+    const struct info_options *options = info->options;
+    struct info_shown shown;
+    int printed = info_shown_init(&shown, options, info->samples);
+    info_print_facts(options, info->reader, info->counts);
+    info_print_records(options, info->counts);
+    info_print_damage(options, info->reader, info->counts);
+    info_print_sampling(options, info->samples);
+    info_print_losses(options, info->counts, info->samples);
+    info_print_refusals(options);
+    info_print_notes(options);
+    info_print_units(options);
+    if (printed == 0)
+        printed = info_print_processes(options, &shown);
+    if (printed == 0)
+        printed = info_print_threads(options, &shown);
+    if (printed == 0 && info->counts->tracks)
+        printed = info_print_tracks(options, info->counts);
+    info_shown_fini(&shown);
+    if (printed < 0)
+        cmd_fail(0, "out of memory");
+    return printed;
+}
+
+/* 0 or -errno, with a message. */
+static int print_json(const struct info_json *info)
+{
+    const struct out_stream_options options = {0};
+    struct out_stream *out;
+    int error = out_stream_open("-", &options, &out);
+    if (error == 0) {
+        info_print_json(info, out);
+        error = out_stream_close(out);
+    }
+    if (error == 0 || error == -EPIPE)
+        return 0;
+    cmd_fail(0, "cannot write to standard output: %s", strerror(-error));
+    return error;
 }
 
 static int run_info(const struct cmd_call *call)
 {
     const struct info_values *values = call->values;
-    const char *path = call->operands[0];
-    struct store_reader *reader = recording_open(path);
+    char name[RECORDING_NAME_SIZE];
+    const char *path = recording_choose(call, name);
+    struct store_reader *reader = path ? recording_open(path) : NULL;
     if (!reader)
         return CMD_FAILED;
-    struct info_counts counts = {{0}, {0}};
+    struct info_counts counts = {0};
+    struct info_sample_counts samples = {0};
     int rc = count_records(reader, &counts);
+    if (rc >= 0)
+        rc = info_count_samples(reader, &samples);
     if (rc < 0)
         recording_fail(path, rc);
-    struct info_options options = {
+    const struct info_options options = {
         .trace = store_reader_trace(reader),
         .path = path,
         .limit = values->limit ? values->limit : UINT64_MAX,
         .width = term_width(STDOUT_FILENO),
         .color = term_color(STDOUT_FILENO),
     };
-    info_print_facts(&options, reader, &counts);
-    info_print_records(&options, &counts);
-    info_print_damage(&options, reader, &counts);
-    info_print_losses(&options, &counts);
-    info_print_refusals(&options);
-    int printed = info_print_processes(&options);
-    if (printed == 0)
-        printed = info_print_threads(&options);
-    if (printed < 0)
-        cmd_fail(0, "out of memory");
+    const struct info_json info = {&options, reader, &counts, &samples};
+    int printed = values->json ? print_json(&info) : print_text(&info);
+    free(counts.tracks);
+    free(counts.whole_ns);
+    vec_free(&samples.of_thread);
     uint32_t damaged = recording_note_damage(reader, path);
     store_reader_close(reader);
     return rc < 0 || printed < 0 || damaged ? CMD_FAILED : CMD_OK;
@@ -71,21 +144,24 @@ static int run_info(const struct cmd_call *call)
 
 static const struct option_spec info_options[] = {
     {"limit", 'n', OPTION_COUNT, offsetof(struct info_values, limit), "N",
-     "processes and threads to list; 0 lists all", "100"},
+     "processes, threads and tracks to list; 0 lists all", "100"},
+    {"json", 'j', OPTION_FLAG, offsetof(struct info_values, json), NULL,
+     "all of it as one JSON object, times in nanoseconds", NULL},
     {0},
 };
 
 const struct cmd cmd_info = {
     .name = "info",
-    .summary = "tell what a recording holds: processes, threads, losses, damage",
-    .usage = "[OPTIONS] FILE",
-    .details = "times are seconds from the start of the recording; before it, they are negative\n\n"
-               "exit status: 0; 1 if the recording could not be read or is damaged (what is whole "
-               "is\n"
-               "shown); 2 wrong command line\n",
+    .summary = "tell what a recording holds: processes, threads, tracks, losses, damage",
+    .usage = "[OPTIONS] [FILE]",
+    .details = RECORDING_CHOICE_HELP
+    "times are seconds from the start of the recording; before it, they are negative\n\n"
+    "exit status: 0; 1 if the recording could not be read or is damaged (what is whole "
+    "is\n"
+    "shown); 2 wrong command line\n",
     .options = info_options,
     .values_size = sizeof(struct info_values),
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = 1,
     .run = run_info,
 };

@@ -4,21 +4,23 @@
  * One thread: it waits for the collector's descriptor, for signals, and for the collector's
  * timeout. Exit status: the command's; 125 annot failed, 126 not executable, 127 not found. */
 #include "child.h"
+#include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
+#include "filter_options.h"
+#include "output_name.h"
+#include "policy_option.h"
+#include "python_options.h"
 #include "recover_note.h"
+#include "sampling_options.h"
 #include "status_line.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { STATUS_FAILED = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
@@ -27,6 +29,10 @@ struct record_values {
     bool force;
     int64_t delay_ns, duration_ns;
     uint64_t pool_bytes;
+    struct option_list filter;
+    const char *policy;
+    struct sampling_values sampling;
+    struct python_values python;
 };
 
 struct record {
@@ -34,41 +40,13 @@ struct record {
     struct child child;
     struct collector *collector;
     struct status_line line;
+    struct python_environment python;
     char output[PATH_MAX];
     char command[4096];
+    char filter[FILTER_TEXT_SIZE];
     int64_t gate_ns, end_ns; /* 0: none */
     bool finished, failed;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* CMD-YYYYmmdd-HHMMSS.annot, with a number if that exists. */
-static void choose_output(struct record *record, const char *command)
-{
-    char stem[128] = "", stamp[32];
-    const char *base = strrchr(command, '/');
-    time_t now = time(NULL);
-    struct tm local;
-    size_t length = 0;
-    for (base = base ? base + 1 : command; *base && length < 64; base++) {
-        stem[length] = *base;
-        if (!isalnum((unsigned char)*base) && !strchr("_+.-", *base))
-            stem[length] = '_';
-        length++;
-    }
-    if (length == 0 || stem[0] == '-' || stem[0] == '.')
-        stem[0] = '_';
-    localtime_r(&now, &local);
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-    snprintf(record->output, sizeof(record->output), "%s-%s.annot", stem, stamp);
-    for (int i = 2; access(record->output, F_OK) == 0 && i < 1000; i++)
-        snprintf(record->output, sizeof(record->output), "%s-%s-%d.annot", stem, stamp, i);
-}
 
 static void join_command(struct record *record, char **argv)
 {
@@ -111,9 +89,12 @@ static int begin(struct record *record)
         .command = record->command,
         .version = ANNOT_VERSION,
         .pool_bytes = record->values->pool_bytes,
+        .filter = record->filter,
+        .policy = policy_of(record->values->policy),
         .paused = record->values->delay_ns > 0,
     };
-    collector_recover(NULL, true, on_recovered, NULL);
+    sampling_apply(&record->values->sampling, &options);
+    collector_recover(NULL, false, on_recovered, NULL);
     int code = collector_create(&options, &record->collector, &error);
     if (code != 0)
         return cmd_fail(STATUS_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
@@ -134,9 +115,7 @@ static void finish(struct record *record)
             "\"annot recover\" adds the rest from shared memory",
             record->output, strerror(-error));
     status_line_summary(record->collector, record->output,
-                        record->gate_ns != 0 ? "the command ended before --delay was over"
-                                             : "the command must use annot (C: <annot/annot.h>, "
-                                               "Python: import pyannot)");
+                        record->gate_ns != 0 ? "the command ended before --delay was over" : NULL);
 }
 
 static void on_ended(void *context, pid_t pid, int wait_status)
@@ -146,11 +125,35 @@ static void on_ended(void *context, pid_t pid, int wait_status)
         collector_note_exit(record->collector, pid, wait_status);
 }
 
+/* Between its fork and its exec: the samples begin with the command itself. */
+static void on_forked(void *context, pid_t pid)
+{
+    struct record *record = context;
+    (void)collector_track(record->collector, pid, SAMPLER_TRACK_WAIT_EXEC); /* it cannot be gone */
+}
+
+static int start(struct record *record, char **argv)
+{
+    struct child_variable variables[PYTHON_VARIABLES_MAX + 1] = {
+        {"ANNOT_SESSION", collector_session_text(record->collector)},
+    };
+    size_t count = python_environment(&record->values->python, &record->python);
+    memcpy(variables + 1, record->python.variables, count * sizeof(variables[0]));
+    const struct child_command command = {
+        .argv = argv,
+        .variables = variables,
+        .variable_count = count + 1,
+        .forked = record->values->sampling.none ? NULL : on_forked,
+        .context = record,
+    };
+    return child_start(&record->child, &command);
+}
+
 static void step(struct record *record)
 {
     if (record->finished)
         return;
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
     if (record->gate_ns != 0 && now >= record->gate_ns) {
         record->gate_ns = 0;
         collector_open_gate(record->collector);
@@ -172,7 +175,7 @@ static int timeout_ms(const struct record *record)
 {
     if (record->finished)
         return -1;
-    int64_t timeout = collector_timeout_ms(record->collector), now = now_ns();
+    int64_t timeout = collector_timeout_ms(record->collector), now = clock_now_ns();
     const int64_t deadlines[] = {record->gate_ns, record->end_ns};
     for (int i = 0; i < 2; i++) {
         int64_t rest = (deadlines[i] - now + 999999) / 1000000;
@@ -206,7 +209,16 @@ static int run_record(const struct cmd_call *call)
     if (!record)
         return cmd_fail(STATUS_FAILED, "out of memory");
     record->values = call->values;
-    int error = child_check(argv[0]);
+    int error = sampling_check(&record->values->sampling, STATUS_FAILED);
+    if (error == 0)
+        error = filter_options_add(&record->values->filter, STATUS_FAILED, record->filter);
+    if (error == 0)
+        error = python_check(&record->values->python, STATUS_FAILED);
+    if (error != 0) {
+        free(record);
+        return error;
+    }
+    error = child_check(argv[0]);
     if (error != 0) {
         free(record);
         return fail_command(argv[0], error);
@@ -214,20 +226,19 @@ static int run_record(const struct cmd_call *call)
     if (record->values->output)
         snprintf(record->output, sizeof(record->output), "%s", record->values->output);
     else
-        choose_output(record, argv[0]);
+        output_name(argv[0], record->output, sizeof(record->output));
     join_command(record, argv);
     if (child_prepare(&record->child) != 0)
         status = cmd_fail(STATUS_FAILED, "cannot watch for signals");
     else
         status = begin(record);
     if (status == 0) {
-        int64_t now = now_ns(), delay = record->values->delay_ns;
+        int64_t now = clock_now_ns(), delay = record->values->delay_ns;
         record->gate_ns = delay > 0 ? now + delay : 0;
         record->end_ns =
             record->values->duration_ns > 0 ? now + delay + record->values->duration_ns : 0;
         status_line_begin(&record->line);
-        error = child_start(&record->child, argv, "ANNOT_SESSION",
-                            collector_session_text(record->collector));
+        error = start(record, argv);
         if (error != 0) {
             status = fail_command(argv[0], error);
             collector_remove_output(record->collector);
@@ -254,14 +265,20 @@ static const struct option_spec options[] = {
      "begin to record so long after the start", NULL},
     {"duration", 0, OPTION_TIME, offsetof(struct record_values, duration_ns), "TIME",
      "record for so long; the command goes on", NULL},
+    FILTER_OPTIONS(offsetof(struct record_values, filter)),
+    SAMPLING_OPTIONS(offsetof(struct record_values, sampling)),
+    {"no-sample", 0, OPTION_FLAG, offsetof(struct record_values, sampling.none), NULL,
+     "record annotations only", NULL},
     {"pool-size", 0, OPTION_SIZE, offsetof(struct record_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
+    POLICY_OPTION(offsetof(struct record_values, policy)),
+    PYTHON_OPTIONS(offsetof(struct record_values, python)),
     {0},
 };
 
 const struct cmd cmd_record = {
     .name = "record",
-    .summary = "run a command and record its annotations",
+    .summary = "run a command and record its stacks and annotations",
     .usage = "[OPTIONS] -- COMMAND [ARGUMENT...]",
     .details = "The exit status is the command's. annot's own failures: 125; 126 if the command "
                "cannot\nbe executed, 127 if it is not found.\n",

@@ -1,43 +1,128 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot recover`: completes the recordings of collectors that were killed. */
+/* `annot recover`: completes the recordings of collectors that were killed, and tells of each what
+ * became of it. Those that are being made are left alone. */
 #include "cmd.h"
 #include "collector.h"
-#include "number_text.h"
+#include "json_writer.h"
 #include "recover_note.h"
+#include "term.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+struct recover_values {
+    bool json;
+};
 
 struct result {
-    int failed;
+    struct out_stream *out; /* JSON; NULL = text */
+    int failed, living, empty;
 };
+
+static const char *state_name(const struct collector_recovered *what)
+{
+    if (what->living)
+        return "living";
+    if (what->error != 0)
+        return "failed";
+    if (what->recording[0] == '\0')
+        return "empty";
+    return what->resumed ? "completed" : "made";
+}
+
+static void put_number(struct out_stream *out, const char *key, uint64_t value)
+{
+    out_text(out, key);
+    uint8_t *begin = out_reserve(out, JSON_INTEGER_MAX);
+    out_advance(out, (size_t)(json_put_uint(begin, value) - begin));
+}
+
+static void write_json(struct out_stream *out, const struct collector_recovered *what)
+{
+    const char *state = state_name(what), *error = strerror(-what->error);
+    out_text(out, "{\"state\": ");
+    json_string(out, state, strlen(state));
+    out_text(out, ", \"recording\": ");
+    json_string(out, what->recording, strlen(what->recording));
+    put_number(out, ", \"processes\": ", what->process_count);
+    put_number(out, ", \"events\": ", what->event_count);
+    put_number(out, ", \"lost\": ", what->lost_count);
+    if (what->error != 0) {
+        out_text(out, ", \"error\": ");
+        json_string(out, error, strlen(error));
+    }
+    out_text(out, "}\n");
+}
 
 static void on_recovered(void *context, const struct collector_recovered *what)
 {
     struct result *result = context;
     result->failed += what->error != 0;
+    result->living += what->living;
+    result->empty += !what->living && what->error == 0 && what->recording[0] == '\0';
+    if (result->out)
+        write_json(result->out, what);
+    if (result->out && what->error == 0)
+        return;
     recover_note(what);
+    if (!what->living)
+        return;
+    fputs("annot: left alone, as it is being made: ", stderr);
+    term_write(stderr, what->recording, strlen(what->recording));
+    fputc('\n', stderr);
+}
+
+static int recover(const char *directory, struct result *result)
+{
+    struct stat status;
+    if (directory && stat(directory, &status) != 0)
+        return cmd_fail(CMD_FAILED,
+                        "cannot look into %s: %s\nDIR is where programs and annot met: their "
+                        "ANNOT_DIR; without it, the default is taken",
+                        directory, strerror(errno));
+    int count = collector_recover(directory, true, on_recovered, result);
+    if (count < 0)
+        return cmd_fail(CMD_FAILED, "cannot look into %s: %s\nit must be yours and have mode 0700",
+                        directory ? directory : "the default directory", strerror(-count));
+    if (!result->out && result->empty > 0)
+        fprintf(stderr, "annot: removed %d that had recorded nothing\n", result->empty);
+    if (!result->out && count == 0)
+        fputs("annot: nothing to recover\n", stderr);
+    return result->failed > 0 ? CMD_FAILED : CMD_OK;
 }
 
 static int run_recover(const struct cmd_call *call)
 {
+    const struct recover_values *values = call->values;
+    const struct out_stream_options options = {0};
     struct result result = {0};
-    const char *directory = call->operand_count > 0 ? call->operands[0] : NULL;
-    int count = collector_recover(directory, true, on_recovered, &result);
-    if (count < 0)
-        return cmd_fail(CMD_FAILED, "cannot look into %s: %s\nit must be yours and have mode 0700",
-                        directory ? directory : "the default directory", strerror(-count));
-    if (count == 0)
-        fputs("annot: nothing to recover\n", stderr);
-    return result.failed > 0 ? CMD_FAILED : CMD_OK;
+    int error = values->json ? out_stream_open("-", &options, &result.out) : 0;
+    int status = CMD_FAILED;
+    if (error == 0)
+        status = recover(call->operand_count > 0 ? call->operands[0] : NULL, &result);
+    if (error == 0 && result.out)
+        error = out_stream_close(result.out);
+    if (error != 0)
+        return cmd_fail(CMD_FAILED, "cannot write to standard output: %s", strerror(-error));
+    return status;
 }
+
+static const struct option_spec recover_options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct recover_values, json), NULL,
+     "one JSON object per recording and line", NULL},
+    {0},
+};
 
 const struct cmd cmd_recover = {
     .name = "recover",
     .summary = "complete recordings that were cut short",
-    .usage = "[DIR]",
+    .usage = "[OPTIONS] [DIR]",
     .details = "DIR is where programs and annot meet: $ANNOT_DIR or /dev/shm/annot-UID. \"annot "
                "record\" does\nthe same before it begins.\n",
+    .options = recover_options,
+    .values_size = sizeof(struct recover_values),
     .operands_min = 0,
     .operands_max = 1,
     .run = run_recover,

@@ -4,12 +4,15 @@
 
 #include "loss_sums.h"
 #include "number_text.h"
+#include "recording.h"
 #include "term.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+
+enum { FILTERS_SHOWN = 10 };
 
 static const char *text_of(const struct trace *trace, uint32_t string)
 {
@@ -20,7 +23,7 @@ static uint64_t sum_of(const struct info_counts *counts)
 {
     uint64_t sum = 0;
     for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
-        sum += kind == EVENT_LOST ? 0 : counts->by_kind[kind];
+        sum += event_is_record((uint8_t)kind) ? counts->by_kind[kind] : 0;
     return sum;
 }
 
@@ -82,6 +85,40 @@ static void print_lines(const char *key, const char *lines)
     }
 }
 
+/* A session without a filter says nothing; one that had several tells the last ones. */
+static void print_filters(const struct trace *trace)
+{
+    uint32_t count = trace_filter_count(trace);
+    int64_t begin_ns = trace_begin_ns(trace);
+    char text[NUMBER_TEXT_SIZE];
+    if (count > FILTERS_SHOWN)
+        printf("filter     (%u earlier ones)\n", count - FILTERS_SHOWN);
+    for (uint32_t i = count > FILTERS_SHOWN ? count - FILTERS_SHOWN : 0; i < count; i++) {
+        const struct trace_filter *filter = trace_filter_get(trace, i);
+        const char *rules = text_of(trace, filter->rules);
+        printf("filter     ");
+        term_print(*rules ? rules : "none: everything is recorded");
+        if (filter->time_ns > begin_ns)
+            printf(" (from %s on)",
+                   number_time_plain((uint64_t)(filter->time_ns - begin_ns), text));
+        putchar('\n');
+    }
+}
+
+/* Unless all just drop their newest records. */
+static void print_policy(const struct trace *trace)
+{
+    uint64_t overwriting = trace_fact_value(trace, TRACE_FACT_OVERWRITE);
+    uint64_t waiting = trace_fact_value(trace, TRACE_FACT_WAIT);
+    char text[NUMBER_TEXT_SIZE];
+    if (overwriting)
+        printf("policy     overwrite the oldest records: %s %s\n", number_count(overwriting, text),
+               overwriting == 1 ? "process" : "processes");
+    if (waiting)
+        printf("policy     wait for room: %s %s\n", number_count(waiting, text),
+               waiting == 1 ? "process" : "processes");
+}
+
 void info_print_facts(const struct info_options *options, const struct store_reader *reader,
                       const struct info_counts *counts)
 {
@@ -97,18 +134,23 @@ void info_print_facts(const struct info_options *options, const struct store_rea
     print_lines("host", text_of(trace, session->hostname));
     print_lines("kernel", text_of(trace, session->kernel));
     print_time(session);
-    print_lines("clock", session->clock ? text_of(trace, session->clock) : "unknown");
-    printf("memory     %s of shared memory at most\n", number_size(session->peak_bytes, text));
+    if (session->clock)
+        print_lines("clock", text_of(trace, session->clock));
+    print_policy(trace);
+    if (session->peak_bytes)
+        printf("memory     %s of shared memory at most\n", number_size(session->peak_bytes, text));
     if (session->parent_id)
         printf("inside     session %016llx\n", (unsigned long long)session->parent_id);
     print_lines("nested", text_of(trace, session->nested));
+    print_filters(trace);
 }
 
 void info_print_records(const struct info_options *options, const struct info_counts *counts)
 {
-    static const char *const names[EVENT_KIND_COUNT] = {"unknown kinds", "pushes", "pops",
-                                                        "starts",        "ends",   "marks",
-                                                        "counters",      "gaps",   "off/on edges"};
+    static const char *const names[EVENT_KIND_COUNT] = {
+        "unknown kinds", "pushes",     "pops",         "starts",      "ends",         "marks",
+        "counters",      "gaps",       "off/on edges", "flow begins", "flow steps",   "flow ends",
+        "track begins",  "track ends", "track marks",  "key-values",  "hidden begins"};
     char text[NUMBER_TEXT_SIZE];
     (void)options;
     printf("\nrecords    %s\n", number_count(sum_of(counts), text));
@@ -127,6 +169,10 @@ void info_print_damage(const struct info_options *options, const struct store_re
     char text[NUMBER_TEXT_SIZE];
     if (!count)
         return;
+    if (recording_is_cut(reader)) {
+        printf("\ncut        it has no end: what was not written yet is missing\n");
+        return;
+    }
     printf("\ndamage     %u %s; all else was read\n", count, count == 1 ? "part" : "parts");
     if (missing)
         printf("  records that were recorded and could not be read: %s\n",

@@ -4,9 +4,11 @@
 
 #include "loss_sums.h"
 #include "number_text.h"
+#include "sample_loss.h"
 #include "term.h"
 
 #include <stdio.h>
+#include <time.h>
 
 enum { LABEL_SIZE = 512 };
 
@@ -45,7 +47,20 @@ static void print_threads_of(const struct trace *trace, uint32_t process, struct
     }
 }
 
-static void print_processes(const struct info_options *options)
+/* Of a flight recorder: from when on it has all. */
+static void print_since(const struct trace *trace, int64_t whole_ns)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    int64_t since_ns = whole_ns - session->begin_ns;
+    char date[32] = "";
+    time_t seconds = (time_t)((session->begin_realtime_ns + since_ns) / 1000000000);
+    struct tm parts;
+    if (session->begin_realtime_ns > 0 && gmtime_r(&seconds, &parts))
+        strftime(date, sizeof(date), " (%H:%M:%S UTC)", &parts);
+    printf("    overwritten until %.6f%s; all is here since\n", (double)since_ns / 1e9, date);
+}
+
+static void print_processes(const struct info_options *options, const struct info_counts *counts)
 {
     const struct trace *trace = options->trace;
     struct lines lines = {options->limit, 0};
@@ -59,6 +74,8 @@ static void print_processes(const struct info_options *options)
         term_print(label);
         printf("): ");
         loss_print(process->lost);
+        if (counts->whole_ns && counts->whole_ns[i] != 0)
+            print_since(trace, counts->whole_ns[i]);
         print_threads_of(trace, i, &lines);
     }
     if (lines.hidden)
@@ -72,6 +89,8 @@ static void print_misuse(const struct trace *trace)
         "ends of ranges that are not open here: ignored",
         "names cut to 1 KiB",
         "names written in full each time: the name table is full",
+        "events with more key-values than a record holds: the rest was left out",
+        "structs that are not what their schema says: shown as bytes",
     };
     uint64_t counts[MISUSE_COUNT] = {0};
     char text[NUMBER_TEXT_SIZE];
@@ -88,17 +107,23 @@ static void print_misuse(const struct trace *trace)
     }
 }
 
-void info_print_losses(const struct info_options *options, const struct info_counts *counts)
+void info_print_losses(const struct info_options *options, const struct info_counts *counts,
+                       const struct info_sample_counts *samples)
 {
     const struct trace *trace = options->trace;
+    const struct sample_wholes wholes = {samples->cpu, samples->off_cpu};
     uint64_t total[LOSS_COUNT];
     char text[NUMBER_TEXT_SIZE];
     uint64_t sum = loss_sums(trace, counts->lost, total);
-    printf("\nlost       %s", sum ? number_count(sum, text) : "nothing\n");
+    if (sum == 0)
+        printf("\nlost       %s\n", sample_loss_any(trace) ? "no records, but" : "nothing");
+    else
+        printf("\nlost       %s", number_count(sum, text));
     if (sum) {
         printf(sum == 1 ? " record: " : " records: ");
         loss_print(total);
     }
-    print_processes(options);
+    sample_loss_print(trace, &wholes);
+    print_processes(options, counts);
     print_misuse(trace);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LABEL_SIZE = 1024, DEPTH_MAX = 32 };
 
@@ -42,27 +43,53 @@ static uint64_t lost_sum(const uint64_t *lost)
     return sum;
 }
 
-static unsigned depth_of(const struct trace *trace, uint32_t process)
+/* Below how many that are listed. */
+static unsigned depth_of(const struct trace *trace, const struct info_shown *shown,
+                         uint32_t process)
 {
     unsigned depth = 0;
-    for (const struct trace_process *at = trace_process_get(trace, process);
-         at && at->parent >= 0 && depth < DEPTH_MAX; depth++)
+    const struct trace_process *at = trace_process_get(trace, process);
+    for (unsigned i = 0; at && at->parent >= 0 && i < DEPTH_MAX; i++) {
+        depth += shown->listed[at->parent];
         at = trace_process_get(trace, (uint32_t)at->parent);
+    }
     return depth;
 }
 
-static const struct table_column process_columns[] = {
-    {"process", 0, true},  {"pid", 0, false},     {"parent", 3, false},  {"start (s)", 2, false},
-    {"end (s)", 2, false}, {"threads", 5, false}, {"records", 0, false}, {"lost", 0, false},
-    {"memory", 4, false},  {"ended", 0, true},
+enum { COLUMNS_MAX = 12 };
+
+/* Columns of a table: what neither samples nor annotations could fill is left out. */
+struct columns {
+    struct table_column items[COLUMNS_MAX];
+    size_t count;
 };
 
-static void add_process(struct table *table, const struct trace *trace, uint32_t ordinal,
-                        uint32_t thread_count)
+static void add_columns(struct columns *columns, const struct table_column *more, size_t count)
+{
+    memcpy(columns->items + columns->count, more, count * sizeof(*more));
+    columns->count += count;
+}
+
+static const struct table_column process_columns[] = {
+    {"process", 0, true},    {"pid", 0, false},     {"parent", 3, false},
+    {"start (s)", 2, false}, {"end (s)", 2, false}, {"threads", 5, false}};
+static const struct table_column sample_columns[] = {{"samples", 1, false}};
+static const struct table_column record_columns[] = {
+    {"records", 0, false}, {"lost", 0, false}, {"memory", 4, false}};
+static const struct table_column end_columns[] = {{"ended", 0, true}};
+
+/* Without either all of it is shown: a recording that holds nothing at all. */
+static bool shows_records(const struct info_shown *shown)
+{
+    return shown->recorded || !shown->sampled;
+}
+
+static void add_process(struct table *table, const struct trace *trace,
+                        const struct info_shown *shown, uint32_t ordinal)
 {
     const struct trace_process *process = trace_process_get(trace, ordinal);
     char label[LABEL_SIZE], text[NUMBER_TEXT_SIZE];
-    unsigned indent = 2 * depth_of(trace, ordinal);
+    unsigned indent = 2 * depth_of(trace, shown, ordinal);
     snprintf(label, sizeof(label), "%*s", (int)indent, "");
     trace_process_label(trace, ordinal, label + indent, sizeof(label) - indent);
     table_add(table, label);
@@ -70,10 +97,14 @@ static void add_process(struct table *table, const struct trace *trace, uint32_t
     add_number(table, process->ppid);
     add_moment(table, trace, process->start_ns ? process->start_ns : process->fork_ns);
     add_moment(table, trace, process->end_ns);
-    add_count(table, thread_count);
-    add_count(table, process->event_count);
-    add_count(table, lost_sum(process->lost));
-    table_add(table, number_size(process->peak_bytes, text));
+    add_count(table, shown->thread_count[ordinal]);
+    if (shown->sampled)
+        add_count(table, shown->cpu_samples[ordinal]);
+    if (shows_records(shown)) {
+        add_count(table, process->event_count);
+        add_count(table, lost_sum(process->lost));
+        table_add(table, number_size(process->peak_bytes, text));
+    }
     trace_process_end_label(trace, ordinal, label, sizeof(label));
     table_add(table, label);
 }
@@ -112,42 +143,43 @@ static void print_command_lines(const struct info_options *options, const uint32
     }
 }
 
-int info_print_processes(const struct info_options *options)
+static void print_minor(const struct info_shown *shown)
 {
-    const struct trace *trace = options->trace;
-    uint32_t count = trace_process_count(trace);
-    uint64_t shown = count < options->limit ? count : options->limit;
-    uint32_t *order = calloc(count + 1, sizeof(*order));
-    uint32_t *threads = calloc(count + 1, sizeof(*threads));
-    struct table *table = NULL;
-    int rc = order && threads ? trace_process_order(trace, order) : -ENOMEM;
-    if (rc < 0 || !count)
-        goto out;
-    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
-        uint32_t process = trace_thread_get(trace, i)->process;
-        if (process < count)
-            threads[process]++;
-    }
-    table = table_create(process_columns, sizeof(process_columns) / sizeof(*process_columns));
-    rc = table ? 0 : -ENOMEM;
+    char text[NUMBER_TEXT_SIZE];
+    if (shown->minor_count)
+        printf("(and %s processes without records and with at most %u samples each; --limit 0 "
+               "lists all)\n",
+               number_count(shown->minor_count, text), shown->samples_max);
+}
+
+int info_print_processes(const struct info_options *options, const struct info_shown *shown)
+{
+    uint64_t count = shown->count < options->limit ? shown->count : options->limit;
+    if (trace_process_count(options->trace) == 0)
+        return 0;
+    struct columns columns = {.count = 0};
+    add_columns(&columns, process_columns, sizeof(process_columns) / sizeof(*process_columns));
+    add_columns(&columns, sample_columns, shown->sampled);
+    add_columns(&columns, record_columns, shows_records(shown) ? 3 : 0);
+    add_columns(&columns, end_columns, 1);
+    struct table *table = table_create(columns.items, columns.count);
     if (!table)
-        goto out;
-    for (uint64_t i = 0; i < shown; i++)
-        add_process(table, trace, order[i], threads[order[i]]);
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++)
+        add_process(table, options->trace, shown, shown->order[i]);
     printf("\n");
-    rc = print_table(options, table);
-    print_more(count, shown);
-    print_command_lines(options, order, shown);
-out:
-    free(order);
-    free(threads);
+    int rc = print_table(options, table);
+    print_more(shown->count, count);
+    print_minor(shown);
+    print_command_lines(options, shown->order, count);
     return rc;
 }
 
-static const struct table_column thread_columns[] = {
-    {"thread", 0, true},    {"tid", 0, false},     {"process", 1, true}, {"first (s)", 3, false},
-    {"last (s)", 3, false}, {"records", 0, false}, {"lost", 0, false},
-};
+static const struct table_column thread_columns[] = {{"thread", 0, true},
+                                                     {"tid", 0, false},
+                                                     {"process", 1, true},
+                                                     {"first (s)", 3, false},
+                                                     {"last (s)", 3, false}};
 
 struct thread_place {
     uint32_t process, thread;
@@ -164,37 +196,53 @@ static int compare_places(const void *left, const void *right)
     return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
+static bool is_listed(const struct info_shown *shown, const struct trace_thread *thread, bool all)
+{
+    if (all)
+        return true;
+    return shown->listed[thread->process] &&
+           (shown->thread_count[thread->process] > 1 || thread->event_count);
+}
+
 /* Threads as their processes stand in the table above; the main thread first, then by appearance.
  * NULL without memory; to be freed. */
-static struct thread_place *place_threads(const struct trace *trace)
+static struct thread_place *place_threads(const struct info_options *options,
+                                          const struct info_shown *shown, uint64_t *ret_count)
 {
+    const struct trace *trace = options->trace;
     uint32_t processes = trace_process_count(trace), count = trace_thread_count(trace);
-    uint32_t *order = calloc(processes + 1, sizeof(*order));
     uint32_t *rank = calloc(processes + 1, sizeof(*rank));
     struct thread_place *places = calloc(count + 1, sizeof(*places));
-    if (!order || !rank || !places || trace_process_order(trace, order) < 0) {
+    uint64_t kept = 0;
+    if (!rank || !places) {
+        free(rank);
         free(places);
-        places = NULL;
-        goto out;
+        return NULL;
     }
-    for (uint32_t i = 0; i < processes; i++)
-        rank[order[i]] = i;
+    for (uint32_t i = 0; i < shown->count; i++)
+        rank[shown->order[i]] = i;
     for (uint32_t i = 0; i < count; i++) {
         const struct trace_thread *thread = trace_thread_get(trace, i);
         const struct trace_process *process = trace_process_get(trace, thread->process);
-        places[i].thread = i;
-        places[i].process = process ? rank[thread->process] : UINT32_MAX;
-        places[i].main = process && thread->tid == process->pid;
+        if (process && !is_listed(shown, thread, processes <= 1 || shown->minor_count == 0))
+            continue;
+        places[kept].thread = i;
+        places[kept].process = process ? rank[thread->process] : UINT32_MAX;
+        places[kept++].main = process && thread->tid == process->pid;
     }
-    qsort(places, count, sizeof(*places), compare_places);
-out:
-    free(order);
+    qsort(places, kept, sizeof(*places), compare_places);
     free(rank);
+    *ret_count = kept;
     return places;
 }
 
-static void add_thread(struct table *table, const struct trace *trace, uint32_t ordinal)
+/* Of a thread that outlived the recording the end was not told; then its last sample counts. */
+static void add_thread(struct table *table, const struct trace *trace,
+                       const struct info_shown *shown, uint32_t ordinal)
 {
+    struct info_thread_samples samples = {0};
+    if (ordinal < shown->samples->of_thread.count)
+        samples = shown->samples->of_thread.items[ordinal];
     const struct trace_thread *thread = trace_thread_get(trace, ordinal);
     char label[LABEL_SIZE];
     trace_thread_label(trace, ordinal, label, sizeof(label));
@@ -203,31 +251,36 @@ static void add_thread(struct table *table, const struct trace *trace, uint32_t 
     trace_process_label(trace, thread->process, label, sizeof(label));
     table_add(table, label);
     add_moment(table, trace, thread->first_ns);
-    add_moment(table, trace, thread->last_ns);
+    add_moment(table, trace, thread->last_ns > samples.last_ns ? thread->last_ns : samples.last_ns);
+    if (shown->sampled)
+        add_count(table, samples.cpu);
+    if (!shows_records(shown))
+        return;
     add_count(table, thread->event_count);
     add_count(table, lost_sum(thread->lost));
 }
 
-int info_print_threads(const struct info_options *options)
+int info_print_threads(const struct info_options *options, const struct info_shown *shown)
 {
-    const struct trace *trace = options->trace;
-    uint32_t count = trace_thread_count(trace);
-    uint64_t shown = count < options->limit ? count : options->limit;
-    if (!count)
-        return 0;
-    struct thread_place *places = place_threads(trace);
-    struct table *table =
-        places ? table_create(thread_columns, sizeof(thread_columns) / sizeof(*thread_columns))
-               : NULL;
-    if (!table) {
+    uint64_t count = 0;
+    struct thread_place *places = place_threads(options, shown, &count);
+    struct columns columns = {.count = 0};
+    add_columns(&columns, thread_columns, sizeof(thread_columns) / sizeof(*thread_columns));
+    add_columns(&columns, sample_columns, shown->sampled);
+    add_columns(&columns, record_columns, shows_records(shown) ? 2 : 0);
+    struct table *table = places ? table_create(columns.items, columns.count) : NULL;
+    if (!table || count == 0) {
+        bool failed = !table;
+        table_destroy(table);
         free(places);
-        return -ENOMEM;
+        return failed ? -ENOMEM : 0;
     }
-    for (uint64_t i = 0; i < shown; i++)
-        add_thread(table, trace, places[i].thread);
+    uint64_t listed = count < options->limit ? count : options->limit;
+    for (uint64_t i = 0; i < listed; i++)
+        add_thread(table, options->trace, shown, places[i].thread);
     free(places);
     printf("\n");
     int rc = print_table(options, table);
-    print_more(count, shown);
+    print_more(count, listed);
     return rc;
 }

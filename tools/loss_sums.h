@@ -12,7 +12,7 @@
  * numbers; so has ret_lost. Returns the sum. */
 uint64_t loss_sums(const struct trace *trace, const uint64_t *gaps, uint64_t *ret_lost);
 
-/* "1,234 buffer full, 1 too many threads" and a newline. */
+/* "1,234 buffer full, 1 too many threads or tracks" and a newline. */
 void loss_print(const uint64_t *lost);
 
 /* Records that the definitions promise and a damaged recording no longer has. `seen`: events read,

@@ -108,6 +108,15 @@ static int fail_value(struct options *options, const struct option_spec *spec, c
     return -EINVAL;
 }
 
+static int add_to_list(const struct option_spec *spec, const char *text, struct option_list *list)
+{
+    if (list->count == OPTION_LIST_MAX)
+        return -E2BIG;
+    list->items[list->count].spec = spec;
+    list->items[list->count++].text = text;
+    return 0;
+}
+
 static int store_value(struct options *options, const struct option_spec *spec, const char *text)
 {
     char *slot = (char *)options->values + spec->offset;
@@ -132,6 +141,14 @@ static int store_value(struct options *options, const struct option_spec *spec, 
     case OPTION_TEXT:
         *(const char **)slot = text;
         break;
+    case OPTION_LIST:
+        rc = add_to_list(spec, text, (struct option_list *)slot);
+        break;
+    }
+    if (rc == -E2BIG) {
+        snprintf(options->error, sizeof(options->error), "option --%s was given too often",
+                 spec->name);
+        return fail(options, "one option takes several names: NAME,NAME");
     }
     if (rc == -ERANGE) {
         snprintf(options->error, sizeof(options->error), "option --%s: \"%.64s\" is too large",

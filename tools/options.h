@@ -19,6 +19,7 @@ enum option_kind {
     OPTION_TIME = 3,   /* int64_t nanoseconds: "12.5s", "300ms", "2min", bare = seconds      */
     OPTION_SIZE = 4,   /* uint64_t bytes: "16M", "1.5GiB", "4096"                            */
     OPTION_CHOICE = 5, /* const char *, one of the words of value_name: "path|name|thread"   */
+    OPTION_LIST = 6,   /* struct option_list; several options may share one                  */
 };
 
 struct option_spec {
@@ -29,6 +30,18 @@ struct option_spec {
     const char *value_name; /* what help calls the value: "FILE" */
     const char *help;       /* a phrase; help adds the default */
     const char *fallback;   /* the value if not given, as one would type it; NULL = zero */
+};
+
+enum { OPTION_LIST_MAX = 32 };
+
+/* What was given, in the order of the command line. */
+struct option_list {
+    uint32_t count;
+
+    struct {
+        const struct option_spec *spec; /* which option */
+        const char *text;               /* into argv */
+    } items[OPTION_LIST_MAX];
 };
 
 /* One parse. The caller sets the first part, options_parse the second. */

@@ -113,9 +113,32 @@ struct store_reader *recording_open(const char *path)
     return NULL;
 }
 
+struct store_reader *recording_follow(const char *path)
+{
+    struct store_reader *reader = NULL;
+    int rc = store_reader_follow(path, &reader);
+    if (rc == 0)
+        return reader;
+    fail_open(path, rc);
+    return NULL;
+}
+
+bool recording_is_cut(const struct store_reader *reader)
+{
+    struct store_info info;
+    store_reader_info(reader, &info);
+    return !info.complete && store_reader_damage_count(reader) == 1;
+}
+
 uint32_t recording_note_damage(const struct store_reader *reader, const char *path)
 {
     uint32_t count = store_reader_damage_count(reader);
+    if (recording_is_cut(reader)) {
+        cmd_note("%s was cut short: annot was killed, or had no room, or records at this moment\n"
+                 "annot recover completes it, as far as programs still hold what is missing",
+                 path);
+        return count;
+    }
     for (uint32_t i = 0; i < count && i < DAMAGE_SHOWN; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
         cmd_note("%s is damaged at byte %llu: %s", path, (unsigned long long)damage->offset,
@@ -129,4 +152,48 @@ uint32_t recording_note_damage(const struct store_reader *reader, const char *pa
 int recording_fail(const char *path, int error)
 {
     return cmd_fail(CMD_FAILED, "cannot read %s: %s", path, strerror(-error));
+}
+
+void recording_note_output(const char *output, const char *viewer)
+{
+    if (viewer)
+        cmd_note("wrote %s; open it %s", output, viewer);
+    else
+        cmd_note("wrote %s", output);
+}
+
+int recording_fail_output(const char *output, int error)
+{
+    const char *hint = "is there room, and may you write there?";
+    if (error == -EEXIST)
+        return cmd_fail(CMD_FAILED, "%s exists already\n--force replaces it, -o names another",
+                        output);
+    if (error == -ENOENT)
+        hint = "the directory must exist";
+    else if (error == -EISDIR)
+        hint = "-o names a file, not a directory";
+    return cmd_fail(CMD_FAILED, "cannot write %s: %s\n%s", output, strerror(-error), hint);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static int next_batch(void *context, struct event_batch *ret_batch)
+{
+    return store_reader_next(context, ret_batch);
+}
+
+static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    return store_reader_next_samples(context, ret_samples, ret_count);
+}
+
+static int rewind_reader(void *context)
+{
+    return store_reader_rewind(context);
+}
+
+struct sample_source recording_source(struct store_reader *reader)
+{
+    return (struct sample_source){store_reader_trace(reader), next_batch, next_samples,
+                                  rewind_reader, reader};
 }

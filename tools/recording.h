@@ -5,16 +5,48 @@
 #ifndef ANNOT_RECORDING_H
 #define ANNOT_RECORDING_H
 
+#include "sample_walk.h"
 #include "store.h"
+
+#include <limits.h>
+
+struct cmd_call;
+
+enum { RECORDING_NAME_SIZE = NAME_MAX + 1 };
+
+/* For the help of commands that call it. */
+#define RECORDING_CHOICE_HELP                                                                      \
+    "Without FILE the newest recording (*.annot) of this directory is taken.\n\n"
+
+/* The recording that the command line names, else the newest *.annot of the present directory, into
+ * `name`; which one that is goes to standard error. NULL: there is none, the message is out. */
+const char *recording_choose(const struct cmd_call *call, char name[RECORDING_NAME_SIZE]);
 
 /* NULL: the message is out. */
 struct store_reader *recording_open(const char *path);
+
+/* The same, of one that grows: store_reader_follow. */
+struct store_reader *recording_follow(const char *path);
+
+/* It has no end, and nothing else is wrong with it: its collector was killed, had no more room, or
+ * records at this moment. Known after the last event was read. */
+bool recording_is_cut(const struct store_reader *reader);
 
 /* Names each damaged part on standard error, at most ten. Returns their number. Call after the last
  * event was read. */
 uint32_t recording_note_damage(const struct store_reader *reader, const char *path);
 
+/* The reader as sample_walk takes it. */
+struct sample_source recording_source(struct store_reader *reader);
+
 /* A message for what reading, profiling or exporting returned. Returns CMD_FAILED. */
 int recording_fail(const char *path, int error);
+
+/* The same for an output that could not be written. Returns CMD_FAILED. */
+int recording_fail_output(const char *output, int error);
+
+/* Tells of an output that the user did not name where it is. `viewer`: where it can be
+ * looked at ("in a browser"), or NULL. */
+void recording_note_output(const char *output, const char *viewer);
 
 #endif

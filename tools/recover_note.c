@@ -4,13 +4,23 @@
 
 #include "cmd.h"
 #include "number_text.h"
+#include "term.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 void recover_note(const struct collector_recovered *what)
 {
-    char count[NUMBER_TEXT_SIZE];
+    char count[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE];
+    if (what->living)
+        return;
+    if (what->error == -ENOENT) {
+        cmd_note("%s was cut short and is gone\nwhat its programs left stays in shared memory: "
+                 "\"annot recover\" makes a new recording of it",
+                 what->recording);
+        return;
+    }
     if (what->error != 0) {
         cmd_note("cannot recover %s: %s\nthe data stay where they are; \"annot recover\" tries "
                  "again",
@@ -19,7 +29,11 @@ void recover_note(const struct collector_recovered *what)
     }
     if (what->recording[0] == 0)
         return;
-    fprintf(stderr, "annot: %s %s, which was cut short: %s event%s added\n",
-            what->resumed ? "completed" : "made", what->recording,
+    fprintf(stderr, "annot: %s ", what->resumed ? "completed" : "made");
+    term_write(stderr, what->recording, strlen(what->recording));
+    fprintf(stderr, ", which was cut short: %s event%s added",
             number_count(what->event_count, count), what->event_count == 1 ? "" : "s");
+    if (what->lost_count > 0)
+        fprintf(stderr, "; %s lost, as \"annot info\" tells", number_count(what->lost_count, lost));
+    fputc('\n', stderr);
 }

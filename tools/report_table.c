@@ -5,6 +5,7 @@
 #include "report_table.h"
 
 #include "number_text.h"
+#include "report_imports.h"
 #include "table.h"
 
 #include <errno.h>
@@ -29,6 +30,11 @@ static const struct range_cell range_cells[] = {
     {"total", RANGE_COLUMN_TOTAL, CELL_TIME, 0, false},
     {"self", RANGE_COLUMN_SELF, CELL_TIME, 0, true},
     {"share", RANGE_COLUMN_TOTAL, CELL_SHARE, 0, false},
+    {"cpu", RANGE_COLUMN_CPU, CELL_TIME, 1, false},
+    {"cpu self", RANGE_COLUMN_CPU_SELF, CELL_TIME, 2, true},
+    {"running", RANGE_COLUMN_RUNNING, CELL_TIME, 1, false},
+    {"runnable", RANGE_COLUMN_RUNNABLE, CELL_TIME, 1, false},
+    {"blocked", RANGE_COLUMN_BLOCKED, CELL_TIME, 1, false},
     {"mean", RANGE_COLUMN_MEAN, CELL_TIME, 2, false},
     {"min", RANGE_COLUMN_MIN, CELL_TIME, 9, false},
     {"p50", RANGE_COLUMN_P50, CELL_TIME, 6, false},
@@ -48,6 +54,16 @@ struct rows {
     uint64_t count, shown;
 };
 
+/* Imports have a table of their own. */
+static void leave_imports_out(const struct range_stats *stats, struct rows *rows)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < rows->count; i++)
+        if (!report_row_is_import(stats, rows->items[i]))
+            rows->items[kept++] = rows->items[i];
+    rows->count = kept;
+}
+
 static int rows_of(const struct report_table_options *options, enum range_kind kind,
                    struct rows *ret_rows)
 {
@@ -57,6 +73,8 @@ static int rows_of(const struct report_table_options *options, enum range_kind k
     if (count < 0)
         return (int)count;
     ret_rows->count = (uint64_t)count;
+    if (kind == RANGE_PUSHED)
+        leave_imports_out(options->stats, ret_rows);
     ret_rows->shown = ret_rows->count < options->limit ? ret_rows->count : options->limit;
     return 0;
 }
@@ -95,6 +113,13 @@ static void add_label(const struct report_table_options *options, struct table *
     size_t length = add_owner(options, row, label, sizeof(label) / 2);
     range_stats_label(options->stats, index, label + length, sizeof(label) - length);
     table_add(table, label);
+}
+
+/* A range that is known from samples only has no times of its own. */
+static bool is_untold(const struct range_row *row, enum range_column column)
+{
+    return row->count == 0 && column != RANGE_COLUMN_COUNT && column != RANGE_COLUMN_CPU &&
+           column != RANGE_COLUMN_CPU_SELF && column != RANGE_COLUMN_LOST;
 }
 
 static void add_range_cell(const struct report_table_options *options, struct table *table,
@@ -144,6 +169,23 @@ static void add_sums(const struct report_table_options *options, struct table *t
     }
 }
 
+/* Whether samples can tell that number; true for all others. */
+static bool is_known(const struct report_table_options *options, enum range_kind kind,
+                     enum range_column column)
+{
+    switch (column) {
+    case RANGE_COLUMN_CPU:
+    case RANGE_COLUMN_CPU_SELF:
+        return options->sampled && kind == RANGE_PUSHED;
+    case RANGE_COLUMN_RUNNING:
+    case RANGE_COLUMN_RUNNABLE:
+    case RANGE_COLUMN_BLOCKED:
+        return options->off_cpu && kind == RANGE_PUSHED;
+    default:
+        return true;
+    }
+}
+
 /* Columns that say nothing here are left out: self of overlapping ranges, losses if none. */
 static void choose_cells(const struct report_table_options *options, enum range_kind kind,
                          const struct rows *rows, bool *ret_used)
@@ -151,7 +193,8 @@ static void choose_cells(const struct report_table_options *options, enum range_
     for (size_t i = 0; i < RANGE_CELLS; i++) {
         enum range_column column = range_cells[i].column;
         bool rare = column == RANGE_COLUMN_UNFINISHED || column == RANGE_COLUMN_LOST;
-        ret_used[i] = !rare && !(column == RANGE_COLUMN_SELF && kind != RANGE_PUSHED);
+        ret_used[i] = !rare && !(column == RANGE_COLUMN_SELF && kind == RANGE_OVERLAPPING) &&
+                      is_known(options, kind, column);
         for (uint64_t row = 0; rare && row < rows->count && !ret_used[i]; row++)
             ret_used[i] = range_stats_value(options->stats, rows->items[row], column) > 0;
     }
@@ -168,6 +211,20 @@ static int print_table(const struct report_table_options *options, struct table 
                hidden == 1 ? "column is" : "columns are");
     table_destroy(table);
     return rc;
+}
+
+static void add_row(const struct report_table_options *options, struct table *table, uint32_t index,
+                    const bool *used)
+{
+    const struct range_row *row = range_stats_row(options->stats, index);
+    for (size_t i = 0; i < RANGE_CELLS; i++) {
+        enum range_column column = range_cells[i].column;
+        if (used[i] && is_untold(row, column))
+            table_add(table, "-");
+        else if (used[i])
+            add_range_cell(options, table, range_cells[i].cell,
+                           range_stats_value(options->stats, index, column));
+    }
 }
 
 static int print_ranges(const struct report_table_options *options, enum range_kind kind,
@@ -190,12 +247,7 @@ static int print_ranges(const struct report_table_options *options, enum range_k
     rc = table ? 0 : -ENOMEM;
     for (uint64_t row = 0; table && row < rows.shown; row++) {
         add_label(options, table, rows.items[row]);
-        for (size_t i = 0; i < RANGE_CELLS; i++) {
-            if (used[i])
-                add_range_cell(
-                    options, table, range_cells[i].cell,
-                    range_stats_value(options->stats, rows.items[row], range_cells[i].column));
-        }
+        add_row(options, table, rows.items[row], used);
     }
     if (table) {
         add_sums(options, table, &rows, used);
@@ -263,11 +315,30 @@ out:
     return rc;
 }
 
+/* Why cpu may be more than the time in a range. */
+static void print_inherited(const struct report_table_options *options)
+{
+    char text[NUMBER_TEXT_SIZE];
+    uint64_t inherited_ns = range_stats_totals(options->stats)->cpu_inherited_ns;
+    if (inherited_ns == 0 || options->grouping >= RANGE_BY_PROCESS)
+        return;
+    printf(
+        "(%s of the cpu is of forked processes without ranges of their own: it counts for the\n"
+        "ranges that were open at their fork, beyond their total; --by process shows it apart)\n",
+        number_time_plain(inherited_ns, text));
+}
+
 int report_table_print(const struct report_table_options *options)
 {
     int rc = print_ranges(options, RANGE_PUSHED, "ranges");
     if (rc == 0)
+        print_inherited(options);
+    if (rc == 0)
         rc = print_ranges(options, RANGE_OVERLAPPING, "overlapping ranges (start/end)");
+    if (rc == 0)
+        rc = print_ranges(options, RANGE_TRACK, "ranges on tracks");
+    if (rc == 0)
+        rc = report_imports_print(options);
     if (rc == 0)
         rc = print_plain(options, RANGE_MARK, "marks");
     if (rc == 0)

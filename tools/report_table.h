@@ -13,6 +13,8 @@ struct report_table_options {
     enum range_grouping grouping;
     enum range_column sort;
     uint64_t limit; /* rows per table */
+    bool sampled;   /* CPU time of ranges is known by samples */
+    bool off_cpu;   /* and what they waited for */
     unsigned width; /* 0 = unlimited */
     bool color;
 };

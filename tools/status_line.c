@@ -2,8 +2,11 @@
 /* Texts of `annot record` while it runs and when it is done. */
 #include "status_line.h"
 
+#include "clock_now.h"
 #include "cmd.h"
 #include "number_text.h"
+#include "sample_loss.h"
+#include "sampling_options.h"
 #include "term.h"
 #include "trace.h"
 
@@ -13,18 +16,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define INTERVAL_NS INT64_C(500000000)
 #define SECOND_NS   INT64_C(1000000000)
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * SECOND_NS + now.tv_nsec;
-}
 
 static const char *plural(uint64_t count)
 {
@@ -33,7 +28,7 @@ static const char *plural(uint64_t count)
 
 void status_line_begin(struct status_line *line)
 {
-    *line = (struct status_line){.begin_ns = now_ns()};
+    *line = (struct status_line){.begin_ns = clock_now_ns()};
     line->next_ns = line->begin_ns + SECOND_NS;
 }
 
@@ -50,19 +45,20 @@ static bool is_wanted(void)
 void status_line_update(struct status_line *line, const struct collector *collector)
 {
     struct collector_counts counts;
-    char events[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], size[NUMBER_TEXT_SIZE], text[256],
-        cut[1024];
-    int64_t now = now_ns();
+    char events[NUMBER_TEXT_SIZE], samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE],
+        size[NUMBER_TEXT_SIZE], text[256], cut[1024];
+    int64_t now = clock_now_ns();
     if (now < line->next_ns)
         return;
     line->next_ns = now + INTERVAL_NS;
     if (!is_wanted())
         return;
     collector_count(collector, &counts);
-    snprintf(text, sizeof(text), "annot: %.0f s, %u process%s, %s events, %s lost, %s",
+    snprintf(text, sizeof(text), "annot: %.0f s, %u process%s, %s events, %s samples, %s lost, %s",
              (double)(now - line->begin_ns) / 1e9, counts.live_count,
              counts.live_count == 1 ? "" : "es", number_count(counts.event_count, events),
-             number_count(counts.lost_count, lost), number_size(counts.file_bytes, size));
+             number_count(counts.sample_count, samples), number_count(counts.lost_count, lost),
+             number_size(counts.file_bytes, size));
     unsigned width = term_width(STDERR_FILENO);
     term_shorten(text, width > 1 && width < 200 ? width - 1 : 79, cut, sizeof(cut));
     fprintf(stderr, "\r\033[K%s\r", cut);
@@ -104,6 +100,12 @@ static void print_losses(const struct trace *trace)
               stderr);
 }
 
+static void print_text(const struct trace *trace, uint32_t text)
+{
+    const struct trace_string *string = trace_string(trace, text);
+    term_write(stderr, string->bytes, string->length);
+}
+
 static void print_refusals(const struct trace *trace)
 {
     enum { SHOWN = 3 };
@@ -111,36 +113,134 @@ static void print_refusals(const struct trace *trace)
     uint32_t count = trace_refusal_count(trace);
     for (uint32_t i = 0; i < count && i < SHOWN; i++) {
         const struct trace_refusal *refusal = trace_refusal_get(trace, i);
-        fprintf(stderr, "annot: process %d (%s) is not in it: %s\n", (int)refusal->pid,
-                trace_string(trace, refusal->comm)->bytes,
-                trace_string(trace, refusal->reason)->bytes);
+        fprintf(stderr, "annot: process %d (", (int)refusal->pid);
+        print_text(trace, refusal->comm);
+        fputs(") is not in it: ", stderr);
+        print_text(trace, refusal->reason);
+        fputs("\n", stderr);
     }
     if (count > SHOWN)
         fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - SHOWN);
 }
 
+/* Last words of processes. */
+static void print_notes(const struct trace *trace)
+{
+    enum { SHOWN = 3, LABEL_SIZE = 256 };
+
+    char label[LABEL_SIZE];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (!process->note || count++ >= SHOWN)
+            continue;
+        size_t length = trace_process_label(trace, i, label, sizeof(label));
+        fputs("annot: last word of ", stderr);
+        term_write(stderr, label, length);
+        fprintf(stderr, " (%d): ", (int)process->pid);
+        print_text(trace, process->note);
+        fputs("\n", stderr);
+    }
+    if (count > SHOWN)
+        fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - SHOWN);
+}
+
+static void print_lost_samples(const struct trace *trace, const struct collector_counts *counts)
+{
+    const struct sample_wholes wholes = {counts->sample_count, counts->stretch_count};
+    if (!sample_loss_any(trace))
+        return;
+    fputs(sample_loss_counts(trace, &wholes) ? "annot: LOST: " : "annot: missing: ", stderr);
+    sample_loss_print_short(trace, &wholes, stderr);
+    fputs("\n", stderr);
+}
+
+/* "3 processes, 5 threads, 1,234 events, 567 samples (eBPF, 99 Hz) in 1.2 s, nothing lost" */
+static void print_counts(const struct trace *trace, const struct collector_counts *counts)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    char text[NUMBER_TEXT_SIZE];
+    fprintf(stderr, "annot: %u process%s", trace_process_count(trace),
+            trace_process_count(trace) == 1 ? "" : "es");
+    if (trace_fact_value(trace, TRACE_FACT_UNSEEN))
+        fprintf(stderr, " (and %s without a sample)",
+                number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), text));
+    fprintf(stderr, ", %u thread%s", trace_thread_count(trace), plural(trace_thread_count(trace)));
+    if (counts->event_count || sampling->rung <= SAMPLING_NONE)
+        fprintf(stderr, ", %s event%s", number_count(counts->event_count, text),
+                plural(counts->event_count));
+    if (sampling->rung > SAMPLING_NONE)
+        fprintf(stderr, ", %s sample%s (%s, %u Hz)", number_count(counts->sample_count, text),
+                plural(counts->sample_count), sampling_rung_text(sampling->rung),
+                sampling->frequency_hz);
+    if (counts->stretch_count)
+        fprintf(stderr, ", %s stretch%s off the CPU", number_count(counts->stretch_count, text),
+                counts->stretch_count == 1 ? "" : "es");
+    if (session->end_ns <= session->begin_ns) { /* it could not be completed */
+        fputs("; not all of it could be written\n", stderr);
+        return;
+    }
+    fprintf(stderr, " in %s%s\n",
+            number_time_plain((uint64_t)(session->end_ns - session->begin_ns), text),
+            counts->lost_count == 0 && !sample_loss_any(trace) ? ", nothing lost" : "");
+}
+
+static const char *likely_reason(const struct trace_sampling *sampling)
+{
+    switch (sampling->rung) {
+    case SAMPLING_BPF:
+        return sampling->off_cpu ? "the command used hardly any CPU time; --sample 999 looks more "
+                                   "often"
+                                 : "the command used hardly any CPU time; --sample 999 looks more "
+                                   "often, --off-cpu shows what it waits for";
+    case SAMPLING_REMOTE:
+        return "no Python code ran for long, and no other code can be sampled in this way; annot "
+               "doctor tells what would allow more";
+    default:
+        return "without samples the command must use annot (C: <annot/annot.h>, Python: import "
+               "pyannot)";
+    }
+}
+
+/* The rules in force at the end, or "". */
+static const char *filter_text(const struct trace *trace)
+{
+    uint32_t count = trace_filter_count(trace);
+    return count ? trace_string(trace, trace_filter_get(trace, count - 1)->rules)->bytes : "";
+}
+
+static void print_nothing(const struct trace *trace, const char *hint)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    fprintf(stderr, "annot: 0 annotated events%s\n",
+            sampling->rung > SAMPLING_NONE ? ", 0 samples" : "");
+    if (trace_refusal_count(trace) > 0)
+        return;
+    if (!hint && *filter_text(trace))
+        hint = "the filter may hold all of them back: \"annot info\" shows it, annot-set(1) tells "
+               "what names can be";
+    fprintf(stderr, "hint: %s\n", hint ? hint : likely_reason(sampling));
+}
+
 void status_line_summary(const struct collector *collector, const char *output, const char *hint)
 {
     const struct trace *trace = collector_trace(collector);
-    const struct trace_session *session = trace_session_get(trace);
     struct collector_counts counts;
     struct stat status;
-    char events[NUMBER_TEXT_SIZE], size[NUMBER_TEXT_SIZE], lasted[NUMBER_TEXT_SIZE],
-        quoted[4 * 4096];
+    char size[NUMBER_TEXT_SIZE], quoted[4 * 4096];
     collector_count(collector, &counts);
     print_refusals(trace);
-    if (counts.event_count == 0 && counts.lost_count == 0) {
-        fputs("annot: 0 annotated events\n", stderr);
-        if (trace_refusal_count(trace) == 0)
-            fprintf(stderr, "hint: %s\n", hint);
+    print_notes(trace);
+    sampling_note(trace);
+    if (counts.event_count == 0 && counts.lost_count == 0 && counts.sample_count == 0 &&
+        counts.stretch_count == 0) {
+        print_nothing(trace, hint);
         return;
     }
-    fprintf(stderr, "annot: %u process%s, %u thread%s, %s event%s in %s%s\n", counts.process_count,
-            counts.process_count == 1 ? "" : "es", counts.thread_count, plural(counts.thread_count),
-            number_count(counts.event_count, events), plural(counts.event_count),
-            number_time_plain((uint64_t)(session->end_ns - session->begin_ns), lasted),
-            counts.lost_count == 0 ? ", nothing lost" : "");
+    print_counts(trace, &counts);
     print_losses(trace);
+    print_lost_samples(trace, &counts);
     uint64_t bytes = stat(output, &status) == 0 ? (uint64_t)status.st_size : 0;
     cmd_quote(output, quoted, sizeof(quoted));
     fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", output,

@@ -21,7 +21,7 @@ void status_line_update(struct status_line *line, const struct collector *collec
 void status_line_clear(struct status_line *line);
 
 /* On standard error: what was recorded, what was lost and why, what to type next. `hint`: why
- * there may be nothing. */
+ * there is nothing, if there is nothing; NULL: what is likely. */
 void status_line_summary(const struct collector *collector, const char *output, const char *hint);
 
 #endif

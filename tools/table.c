@@ -2,6 +2,7 @@
 /* The table of table.h: all texts in one array, measured when it is printed. */
 #include "table.h"
 
+#include "number_text.h"
 #include "term.h"
 #include "vec.h"
 
@@ -19,6 +20,7 @@ struct table {
     VEC(size_t) cells; /* where each begins */
     size_t widths[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
+    size_t first_max; /* 0 = as wide as it needs */
     bool no_memory;
 };
 
@@ -64,6 +66,29 @@ void table_add(struct table *table, const char *text)
         table->widths[column] = width;
 }
 
+void table_add_time(struct table *table, uint64_t ns)
+{
+    char text[NUMBER_TEXT_SIZE];
+    table_add(table, number_time(ns, text));
+}
+
+void table_add_count(struct table *table, uint64_t count)
+{
+    char text[NUMBER_TEXT_SIZE];
+    table_add(table, number_count(count, text));
+}
+
+void table_add_percent(struct table *table, uint64_t part, uint64_t whole)
+{
+    char text[NUMBER_TEXT_SIZE];
+    table_add(table, number_percent(part, whole, text));
+}
+
+void table_limit_first(struct table *table, size_t width)
+{
+    table->first_max = width;
+}
+
 /* Columns that the shown ones take, without the first. */
 static size_t width_of_rest(const struct table *table)
 {
@@ -87,6 +112,8 @@ static bool hide_least_wanted(struct table *table)
 /* Decides what is hidden and how wide the first column is. */
 static void fit(struct table *table, size_t width, size_t *ret_hidden)
 {
+    if (table->first_max && table->widths[0] > table->first_max)
+        table->widths[0] = table->first_max;
     size_t least = table->widths[0] < FIRST_MIN ? table->widths[0] : FIRST_MIN;
     memset(table->hidden, 0, sizeof(table->hidden));
     *ret_hidden = 0;

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct table_column {
     const char *title;
@@ -24,6 +25,14 @@ void table_destroy(struct table *table);
 
 /* The next cell, row by row. Out of memory is remembered and given by table_print. */
 void table_add(struct table *table, const char *text);
+
+/* A cell with a time, a count, a part of a whole in percent. */
+void table_add_time(struct table *table, uint64_t ns);
+void table_add_count(struct table *table, uint64_t count);
+void table_add_percent(struct table *table, uint64_t part, uint64_t whole);
+
+/* The first column is no wider than that, whatever room there is. */
+void table_limit_first(struct table *table, size_t width);
 
 /* To standard output. width 0: no limit. 0 or -ENOMEM; *ret_hidden: columns left out. */
 int table_print(struct table *table, size_t width, bool color, size_t *ret_hidden);

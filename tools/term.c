@@ -30,13 +30,14 @@ bool term_color(int fd)
     return isatty(fd) && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
 }
 
-/* One character: its bytes (at least 1) and code point; broken or control bytes give '?'. */
+/* One character: its bytes (at least 1) and code point; broken bytes and what is hidden give '?'.
+ */
 static size_t decode(const char *text, uint32_t *ret_point)
 {
     const unsigned char *at = (const unsigned char *)text;
     *ret_point = '?';
     if (at[0] < 0x80) {
-        *ret_point = at[0] < 0x20 || at[0] == 0x7f ? '?' : at[0];
+        *ret_point = at[0];
         return 1;
     }
     size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
@@ -88,14 +89,48 @@ static size_t point_width(uint32_t point)
     return is_in(wide, sizeof(wide) / sizeof(*wide), point) ? 2 : 1;
 }
 
+/* A character as it is shown. */
+struct glyph {
+    size_t columns, size;
+    char bytes[8];
+};
+
+/* As shells write it in $'...'. */
+static struct glyph escape(unsigned char byte)
+{
+    static const char bytes[] = "\a\b\t\n\v\f\r\033", letters[] = "abtnvfre";
+    const char *letter = byte ? strchr(bytes, byte) : NULL;
+    struct glyph glyph = {0};
+    int size = letter ? snprintf(glyph.bytes, sizeof(glyph.bytes), "\\%c", letters[letter - bytes])
+                      : snprintf(glyph.bytes, sizeof(glyph.bytes), "\\x%02x", byte);
+    glyph.size = glyph.columns = (size_t)size;
+    return glyph;
+}
+
+/* The first character of a text and behind which byte the next one begins. */
+static struct glyph take_glyph(const char **text)
+{
+    struct glyph glyph = {.size = 1, .bytes = "?"};
+    uint32_t point;
+    size_t length = decode(*text, &point);
+    if (point < 0x20 || point == 0x7f) {
+        glyph = escape((unsigned char)point);
+    } else {
+        glyph.columns = point_width(point);
+        if (point != '?') {
+            memcpy(glyph.bytes, *text, length);
+            glyph.size = length;
+        }
+    }
+    *text += length;
+    return glyph;
+}
+
 size_t term_text_width(const char *text)
 {
     size_t width = 0;
-    while (*text) {
-        uint32_t point;
-        text += decode(text, &point);
-        width += point_width(point);
-    }
+    while (*text)
+        width += take_glyph(&text).columns;
     return width;
 }
 
@@ -103,19 +138,12 @@ size_t term_text_width(const char *text)
 static char *copy_clean(const char *text, size_t width, char *to, const char *end)
 {
     while (*text) {
-        uint32_t point;
-        size_t length = decode(text, &point);
-        size_t columns = point_width(point);
-        if (columns > width || to + length >= end)
+        struct glyph glyph = take_glyph(&text);
+        if (glyph.columns > width || to + glyph.size >= end)
             break;
-        width -= columns;
-        if (point == '?')
-            *to++ = '?';
-        else {
-            memcpy(to, text, length);
-            to += length;
-        }
-        text += length;
+        width -= glyph.columns;
+        memcpy(to, glyph.bytes, glyph.size);
+        to += glyph.size;
     }
     *to = '\0';
     return to;
@@ -138,24 +166,23 @@ size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_
     }
     size_t skip = full - tail;
     while (skip > 0 && *text) {
-        uint32_t point;
-        text += decode(text, &point);
-        size_t columns = point_width(point);
+        size_t columns = take_glyph(&text).columns;
         skip = columns < skip ? skip - columns : 0;
     }
     copy_clean(text, tail, to, end);
     return term_text_width(buffer);
 }
 
+void term_write(FILE *stream, const char *text, size_t size)
+{
+    const char *end = text + size;
+    while (text < end && *text) {
+        struct glyph glyph = take_glyph(&text);
+        fwrite(glyph.bytes, 1, glyph.size, stream);
+    }
+}
+
 void term_print(const char *text)
 {
-    while (*text) {
-        uint32_t point;
-        size_t length = decode(text, &point);
-        if (point == '?')
-            putchar('?');
-        else
-            fwrite(text, 1, length, stdout);
-        text += length;
-    }
+    term_write(stdout, text, strlen(text));
 }

@@ -4,8 +4,8 @@
 #include "file_io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,4 +51,28 @@ ssize_t file_read_at(int fd, void *bytes, size_t size, uint64_t offset)
         got += (size_t)count;
     }
     return (ssize_t)got;
+}
+
+ssize_t file_read_text(const char *path, char *text, size_t size)
+{
+    text[0] = '\0';
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t got = read(fd, text, size - 1);
+    int error = errno;
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got < 0 ? -error : got;
+}
+
+DIR *file_list_folder(int folder)
+{
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    int error = errno;
+    if (!stream && fd >= 0)
+        close(fd);
+    errno = error;
+    return stream;
 }

@@ -4,6 +4,7 @@
 #ifndef ANNOT_FILE_IO_H
 #define ANNOT_FILE_IO_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,5 +14,13 @@ int file_write_all(int fd, const void *bytes, size_t size);
 
 /* Bytes read, fewer than `size` only at the end of the file; or -errno. */
 ssize_t file_read_at(int fd, void *bytes, size_t size, uint64_t offset);
+
+/* The text of a small file of /proc or /sys by one read, so that it is of one instant: at most
+ * `size` - 1 bytes, and NUL. Its length; or -errno and an empty text. */
+ssize_t file_read_text(const char *path, char *text, size_t size);
+
+/* The entries of an open directory from the first on, whatever was read of it before; `folder`
+ * stays open. closedir ends it. NULL: errno says why. */
+DIR *file_list_folder(int folder);
 
 #endif

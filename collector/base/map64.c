@@ -36,6 +36,11 @@ static int grow(struct map64 *map)
 
 int map64_put(struct map64 *map, uint64_t key, uint64_t value)
 {
+    uint64_t *found = map64_find(map, key);
+    if (found) {
+        *found = value;
+        return 0;
+    }
     if ((map->count + 1) * 4 > map->capacity * 3) {
         int error = grow(map);
         if (error)

@@ -20,7 +20,7 @@ struct map64 {
     size_t count, capacity; /* capacity: 0 or a power of two */
 };
 
-/* Sets or replaces. 0 or -ENOMEM. `key` is not 0. */
+/* Sets or replaces; replacing needs no memory. 0 or -ENOMEM. `key` is not 0. */
 int map64_put(struct map64 *map, uint64_t key, uint64_t value);
 
 /* NULL if absent. Valid until the next put or remove. */

@@ -84,6 +84,12 @@ static void flush_buffer(struct out_stream *out, bool last)
     out->used = 0;
 }
 
+void out_flush(struct out_stream *out)
+{
+    if (out->fd >= 0 && !out->gzip)
+        flush_buffer(out, false);
+}
+
 static void grow_memory(struct out_stream *out, size_t size)
 {
     size_t capacity = out->capacity * 2 + size;
@@ -166,6 +172,11 @@ const uint8_t *out_stream_memory_bytes(const struct out_stream *out, size_t *ret
 {
     *ret_size = out->used;
     return out->buffer;
+}
+
+void out_stream_memory_reset(struct out_stream *out)
+{
+    out->used = 0;
 }
 
 static int start_gzip(struct out_stream *out, int level)

@@ -26,6 +26,9 @@ int out_stream_open(const char *path, const struct out_stream_options *options,
 struct out_stream *out_stream_memory(void);
 const uint8_t *out_stream_memory_bytes(const struct out_stream *out, size_t *ret_size);
 
+/* Forgets them. */
+void out_stream_memory_reset(struct out_stream *out);
+
 /* Errors stick and make later writes no-ops. */
 void out_write(struct out_stream *out, const void *bytes, size_t size);
 void out_text(struct out_stream *out, const char *text);
@@ -34,6 +37,9 @@ void out_text(struct out_stream *out, const char *text);
  * used. Never NULL: after an error it is scratch space. For encoders on hot paths. */
 uint8_t *out_reserve(struct out_stream *out, size_t size);
 void out_advance(struct out_stream *out, size_t size);
+
+/* Hands on what was written so far; of a compressed stream nothing. */
+void out_flush(struct out_stream *out);
 
 int out_error(const struct out_stream *out);      /* 0 or the first -errno */
 uint64_t out_bytes(const struct out_stream *out); /* accepted so far, before compression */

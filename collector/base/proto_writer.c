@@ -3,13 +3,15 @@
  * fit; proto_end moves the contents up if it takes more. */
 #include "proto_writer.h"
 
+#include "varint.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG_AND_VARINT = 2 * PROTO_VARINT_MAX }; /* bytes */
+enum { TAG_AND_VARINT = 2 * VARINT_MAX }; /* bytes */
 
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
@@ -47,7 +49,7 @@ static bool make_room(struct proto_writer *writer, size_t size)
 
 static void put_varint(struct proto_writer *writer, uint64_t value)
 {
-    uint8_t *end = proto_put_varint(writer->bytes + writer->size, value);
+    uint8_t *end = varint_put(writer->bytes + writer->size, value);
     writer->size = (size_t)(end - writer->bytes);
 }
 
@@ -59,7 +61,7 @@ static void put_tag(struct proto_writer *writer, uint32_t field, enum wire_type 
 void proto_begin(struct proto_writer *writer, uint32_t field)
 {
     assert(writer->depth < PROTO_DEPTH_MAX);
-    if (make_room(writer, PROTO_VARINT_MAX + 1)) {
+    if (make_room(writer, VARINT_MAX + 1)) {
         put_tag(writer, field, WIRE_BYTES);
         writer->size++;
     }
@@ -71,8 +73,8 @@ void proto_end(struct proto_writer *writer)
     assert(writer->depth > 0);
     size_t begin = writer->begins[--writer->depth];
     size_t length = writer->size - begin;
-    uint8_t text[PROTO_VARINT_MAX];
-    size_t width = (size_t)(proto_put_varint(text, length) - text);
+    uint8_t text[VARINT_MAX];
+    size_t width = (size_t)(varint_put(text, length) - text);
     if (!make_room(writer, width - 1))
         return;
     memmove(writer->bytes + begin - 1 + width, writer->bytes + begin, length);
@@ -93,13 +95,20 @@ void proto_int(struct proto_writer *writer, uint32_t field, int64_t value)
     proto_uint(writer, field, (uint64_t)value);
 }
 
-void proto_double(struct proto_writer *writer, uint32_t field, double value)
+void proto_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value)
 {
-    if (!make_room(writer, PROTO_VARINT_MAX + sizeof(value)))
+    if (!make_room(writer, VARINT_MAX + sizeof(value)))
         return;
     put_tag(writer, field, WIRE_FIXED64);
     memcpy(writer->bytes + writer->size, &value, sizeof(value));
     writer->size += sizeof(value);
+}
+
+void proto_double(struct proto_writer *writer, uint32_t field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    proto_fixed64(writer, field, bits);
 }
 
 void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t size)
@@ -108,18 +117,13 @@ void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes,
         return;
     put_tag(writer, field, WIRE_BYTES);
     put_varint(writer, size);
-    proto_raw(writer, bytes, size);
+    if (size == 0 || !make_room(writer, size))
+        return;
+    memcpy(writer->bytes + writer->size, bytes, size);
+    writer->size += size;
 }
 
 void proto_text(struct proto_writer *writer, uint32_t field, const char *text)
 {
     proto_bytes(writer, field, text, strlen(text));
-}
-
-void proto_raw(struct proto_writer *writer, const void *bytes, size_t size)
-{
-    if (size == 0 || !make_room(writer, size))
-        return;
-    memcpy(writer->bytes + writer->size, bytes, size);
-    writer->size += size;
 }

@@ -3,17 +3,14 @@
  *
  * proto_begin and proto_end nest; lengths are put in when a message ends, in as few bytes as
  * possible. Errors (out of memory) stick in `error`. Thread-safety: one thread per writer.
- * For hot paths there is proto_put_varint, which writes at a cursor. */
+ * For hot paths there is varint_put (varint.h), which writes at a cursor. */
 #ifndef ANNOT_PROTO_WRITER_H
 #define ANNOT_PROTO_WRITER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    PROTO_VARINT_MAX = 10, /* bytes */
-    PROTO_DEPTH_MAX = 8,   /* messages within messages */
-};
+enum { PROTO_DEPTH_MAX = 8 }; /* messages within messages */
 
 /* All zero is an empty writer. */
 struct proto_writer {
@@ -35,20 +32,8 @@ void proto_end(struct proto_writer *writer);
 void proto_uint(struct proto_writer *writer, uint32_t field, uint64_t value);
 void proto_int(struct proto_writer *writer, uint32_t field, int64_t value); /* int32, int64 */
 void proto_double(struct proto_writer *writer, uint32_t field, double value);
+void proto_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value);
 void proto_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t size);
 void proto_text(struct proto_writer *writer, uint32_t field, const char *text);
-
-/* Bytes that are encoded already: part of the open message. */
-void proto_raw(struct proto_writer *writer, const void *bytes, size_t size);
-
-static inline uint8_t *proto_put_varint(uint8_t *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (uint8_t)value;
-    return at;
-}
 
 #endif

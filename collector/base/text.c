@@ -4,6 +4,7 @@
 
 #include "utf8.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,4 +35,26 @@ void text_format(struct text *text, const char *format, ...)
         return;
     bool whole = (size_t)length < sizeof(piece);
     text_add(text, piece, whole ? (size_t)length : utf8_whole(piece, sizeof(piece) - 1));
+}
+
+const char *text_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+bool text_matches(const char *pattern, const char *text)
+{
+    return strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0;
+}
+
+char *text_hex(char *at, const uint8_t *bytes, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        *at++ = digits[bytes[i] >> 4];
+        *at++ = digits[bytes[i] & 15];
+    }
+    *at = '\0';
+    return at;
 }

@@ -55,4 +55,22 @@ static inline int64_t varint_get_signed(struct varint_reader *reader)
     return unzigzag(varint_get(reader));
 }
 
+static inline uint8_t varint_get_byte(struct varint_reader *reader)
+{
+    if (reader->at && reader->at < reader->end)
+        return *reader->at++;
+    reader->at = NULL;
+    return 0;
+}
+
+/* Passes over a size and so many bytes. */
+static inline void varint_skip_sized(struct varint_reader *reader)
+{
+    uint64_t size = varint_get(reader);
+    if (reader->at && size <= (uint64_t)(reader->end - reader->at))
+        reader->at += size;
+    else
+        reader->at = NULL;
+}
+
 #endif

@@ -49,7 +49,7 @@ int chrome_writer_init(struct chrome_writer *writer, const struct trace *trace,
     };
     writer->threads = calloc(writer->thread_count + 1u, sizeof(*writer->threads));
     writer->plain = calloc(writer->string_count + 1u, 1);
-    if (!writer->threads || !writer->plain)
+    if (!writer->threads || !writer->plain || export_keys_init(&writer->keys, trace) != 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < writer->thread_count; i++)
         prepare_thread(writer, i);
@@ -60,6 +60,7 @@ void chrome_writer_fini(struct chrome_writer *writer)
 {
     free(writer->threads);
     free(writer->plain);
+    export_keys_fini(&writer->keys);
 }
 
 static bool is_plain(struct chrome_writer *writer, uint32_t name, const struct trace_string *text)
@@ -177,23 +178,33 @@ uint32_t chrome_category(const struct event *event)
     return event->category ? event->category : event->domain;
 }
 
-/* Nothing for a text. Readers hold integers in 63 bits: larger ones go as text. */
-static uint8_t *put_scalar(uint8_t *at, const struct fact *fact)
+/* A number that not all readers hold: as text. */
+static uint8_t *put_quoted(uint8_t *at, const struct fact *fact)
 {
-    if (fact->kind == VALUE_INT64)
-        return json_put_int(at, fact->value.int64);
-    if (fact->kind == VALUE_DOUBLE)
-        return json_put_double(at, fact->value.float64);
-    if (fact->kind == VALUE_BOOL)
-        return fact->value.uint64 ? json_put_literal(at, "true") : json_put_literal(at, "false");
-    if (fact->kind != VALUE_UINT64)
-        return at;
-    if (fact->value.uint64 <= INT64_MAX)
-        return json_put_uint(at, fact->value.uint64);
     *at++ = '"';
-    at = json_put_uint(at, fact->value.uint64);
+    at = fact->kind == VALUE_INT64 ? json_put_int(at, fact->value.int64)
+                                   : json_put_uint(at, fact->value.uint64);
     *at++ = '"';
     return at;
+}
+
+/* Nothing for a text. */
+static uint8_t *put_scalar(uint8_t *at, const struct fact *fact)
+{
+    switch (fact->kind) {
+    case VALUE_INT64:
+        return chrome_is_exact(fact->value.int64) ? json_put_int(at, fact->value.int64)
+                                                  : put_quoted(at, fact);
+    case VALUE_UINT64:
+        return fact->value.uint64 <= CHROME_EXACT_MAX ? json_put_uint(at, fact->value.uint64)
+                                                      : put_quoted(at, fact);
+    case VALUE_DOUBLE:
+        return json_put_double(at, fact->value.float64);
+    case VALUE_BOOL:
+        return fact->value.uint64 ? json_put_literal(at, "true") : json_put_literal(at, "false");
+    default:
+        return at;
+    }
 }
 
 static void put_value(struct chrome_writer *writer, const struct fact *fact)
@@ -203,7 +214,8 @@ static void put_value(struct chrome_writer *writer, const struct fact *fact)
     put(writer, begin, at);
     if (at != begin)
         return;
-    const struct trace_string *text = trace_string(writer->trace, fact->value.string);
+    const struct trace_string *text =
+        trace_string(writer->trace, fact->kind == VALUE_STRING ? fact->value.string : 0);
     if (fact->text)
         json_string(writer->out, fact->text, strlen(fact->text));
     else
@@ -217,11 +229,28 @@ void chrome_fact(struct chrome_writer *writer, const struct fact *fact)
     put_value(writer, fact);
 }
 
-void chrome_argument(struct chrome_writer *writer, const struct fact *argument)
+static void begin_argument(struct chrome_writer *writer)
 {
     out_text(writer->out, writer->any_argument ? "," : ",\"args\":{");
     writer->any_argument = true;
+}
+
+void chrome_argument(struct chrome_writer *writer, const struct fact *argument)
+{
+    begin_argument(writer);
     chrome_fact(writer, argument);
+}
+
+static void put_key_value(struct chrome_writer *writer, const struct slice_value *value)
+{
+    char number[EXPORT_KEY_NUMBER_SIZE];
+    struct export_key key = export_keys_next(&writer->keys, value->key);
+    begin_argument(writer);
+    out_write(writer->out, "\"", 1);
+    json_escaped(writer->out, key.text, key.length);
+    out_write(writer->out, number, export_key_number(&key, number));
+    out_write(writer->out, "\":", 2);
+    put_value(writer, &(struct fact){.kind = (enum value_kind)value->kind, .value = value->value});
 }
 
 static void put_color(struct chrome_writer *writer, uint32_t color)
@@ -231,17 +260,45 @@ static void put_color(struct chrome_writer *writer, uint32_t color)
     chrome_argument(writer, &(struct fact){.name = "color", .kind = VALUE_STRING, .text = text});
 }
 
-void chrome_attributes(struct chrome_writer *writer, const struct event *event)
+/* Its own, and that of messages of logs. */
+static void put_category(struct chrome_writer *writer, const struct event *event,
+                         const struct slice_values *values)
 {
     uint32_t category = chrome_category(event);
-    if (category && event->kind != EVENT_START) /* those had to have one earlier */
-        chrome_string(writer, "cat", category);
+    const struct trace_string *text = trace_string(writer->trace, category);
+    bool log = values->count && export_severity(writer->trace, values) != EXPORT_SEVERITY_NONE;
+    if (!category && !log)
+        return;
+    put_key(writer, "cat");
+    out_write(writer->out, "\"", 1);
+    json_escaped(writer->out, text->bytes, text->length);
+    if (log)
+        out_text(writer->out, category ? "," EXPORT_LOG_CATEGORY : EXPORT_LOG_CATEGORY);
+    out_write(writer->out, "\"", 1);
+}
+
+/* Whether the category stands in the event already, because it says what an id belongs to. */
+static bool is_scoped(const struct event *event)
+{
+    return event->kind == EVENT_START || event->kind == EVENT_TRACK_BEGIN ||
+           event->kind == EVENT_TRACK_MARK;
+}
+
+void chrome_attributes(struct chrome_writer *writer, const struct event *event,
+                       const struct slice_values *values)
+{
+    if (!is_scoped(event))
+        put_category(writer, event, values);
     if (event->has_color)
         chrome_text(writer, "cname", chrome_color_name(event->color));
     if (event->value_kind != VALUE_NONE)
         chrome_argument(
             writer,
             &(struct fact){.name = "payload", .kind = event->value_kind, .value = event->value});
+    if (event->category && is_scoped(event) && event->kind != EVENT_START)
+        chrome_argument(writer, &(struct fact){.name = "category",
+                                               .kind = VALUE_STRING,
+                                               .value = {.string = event->category}});
     if (event->domain)
         chrome_argument(writer, &(struct fact){.name = "domain",
                                                .kind = VALUE_STRING,
@@ -252,6 +309,14 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event)
                                                .value = {.uint64 = event->level}});
     if (event->has_color)
         put_color(writer, event->color);
+    chrome_values(writer, values);
+}
+
+void chrome_values(struct chrome_writer *writer, const struct slice_values *values)
+{
+    export_keys_restart(&writer->keys);
+    for (uint32_t i = 0; i < values->count; i++)
+        put_key_value(writer, &values->items[i]);
 }
 
 void chrome_end(struct chrome_writer *writer)

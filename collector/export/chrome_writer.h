@@ -13,10 +13,19 @@
 #define ANNOT_CHROME_WRITER_H
 
 #include "export_ids.h"
+#include "export_values.h"
 #include "json_writer.h"
 #include "session_facts.h"
 
 enum { CHROME_PLACE_MAX = 64 };
+
+/* Integers up to here are exact in all readers of JSON; larger ones go as text. */
+#define CHROME_EXACT_MAX (INT64_C(1) << 53)
+
+static inline bool chrome_is_exact(int64_t value)
+{
+    return value >= -CHROME_EXACT_MAX && value <= CHROME_EXACT_MAX;
+}
 
 struct chrome_thread {
     uint8_t place_size;
@@ -28,6 +37,7 @@ struct chrome_writer {
     struct out_stream *out;
     const struct export_ids *ids;
     int64_t origin_ns; /* what the file calls 0 */
+    struct export_keys keys;
     struct chrome_thread *threads;
     uint32_t thread_count;
     uint8_t *plain; /* of string: 0 not looked at, 1 needs no escapes, 2 does */
@@ -51,8 +61,12 @@ void chrome_micros(struct chrome_writer *writer, const char *key, int64_t time_n
 void chrome_string(struct chrome_writer *writer, const char *key, uint32_t string);
 void chrome_text(struct chrome_writer *writer, const char *key, const char *text);
 
-/* Colour as the nearest of the format's names; then the arguments: payload, domain, ... */
-void chrome_attributes(struct chrome_writer *writer, const struct event *event);
+/* Category (of ranges that lie on no thread: see chrome_lines.h), colour as the nearest of the
+ * format's names; then the arguments: payload, domain, ..., key-values. */
+void chrome_attributes(struct chrome_writer *writer, const struct event *event,
+                       const struct slice_values *values);
+/* Of these, the key-values alone. */
+void chrome_values(struct chrome_writer *writer, const struct slice_values *values);
 void chrome_argument(struct chrome_writer *writer, const struct fact *argument);
 void chrome_end(struct chrome_writer *writer);
 

@@ -3,16 +3,20 @@
  *
  * A pushed range is one complete event ("X"). Readers nest those by time and, where begin and end
  * are equal, by their place in the file: a range that begins together with the one around it is
- * therefore held until that one is written. Ranges that may overlap are "b"/"e" pairs, each with
- * an id of its own. Gaps lie on a thread of their own, "NAME: lost", because a complete event that
- * overlaps another would be dropped; a gap that would is an instant there. JSON has no NaN and no
- * infinity: such counter values are left out and counted in otherData. Thread-safety: none. */
+ * therefore held until that one is written. Gaps lie on a thread of their own, "NAME: lost",
+ * because a complete event that overlaps another would be dropped; a gap that would is an instant
+ * there. Of the samples this format has only the flame charts, if asked for. Thread-safety: none.
+ */
+#include "call_label.h"
+#include "chrome_chart.h"
+#include "chrome_counters.h"
+#include "chrome_flows.h"
+#include "chrome_lines.h"
 #include "chrome_writer.h"
 #include "export.h"
 #include "vec.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +24,8 @@ enum { HELD_MAX = 1 << 20 }; /* events of all threads; more go out unsorted */
 
 struct held {
     struct event begin;
+    struct slice_value *values; /* owned; NULL = none */
+    uint32_t value_count;
     int64_t end_ns;
     uint32_t flags, depth;
 };
@@ -34,9 +40,12 @@ struct state {
     struct chrome_writer writer;
     struct export_ids ids;
     struct thread_state *threads;
-    uint64_t next_range_id;
-    uint64_t left_out; /* counter values */
+    struct chrome_lines lines;
+    struct chrome_counters counters;
+    struct flow_arrows flows;
     size_t held_count;
+    struct chrome_chart chart;
+    bool has_chart;
 };
 
 /* ---- Names and order ------------------------------------------------------------------------- */
@@ -107,9 +116,11 @@ static void describe_thread(struct state *s, uint32_t thread, uint32_t tid, cons
     put_metadata(s, "thread_sort_index", pid_of(s, thread), tid, &fact);
 }
 
-static int begin(void *state, const struct trace *trace, struct out_stream *out)
+static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
+    const struct trace *trace = job->trace;
+    struct out_stream *out = job->out;
     int error = export_ids_init(&s->ids, trace);
     if (error || chrome_writer_init(&s->writer, trace, &s->ids, out) < 0)
         return -ENOMEM;
@@ -121,7 +132,18 @@ static int begin(void *state, const struct trace *trace, struct out_stream *out)
         describe_process(s, s->ids.order[i]);
     for (uint32_t i = 0; i < s->writer.thread_count; i++)
         describe_thread(s, i, s->ids.tids[i], "");
-    return 0;
+    s->flows.place = chrome_put_flow;
+    s->flows.context = &s->writer;
+    if (chrome_lines_init(&s->lines, &s->writer) != 0 ||
+        chrome_counters_init(&s->counters, &s->writer) != 0)
+        return -ENOMEM;
+    s->has_chart = job->options->flame_chart;
+    const char *prefixes = job->options->strip_prefix;
+    error = s->has_chart ? chrome_chart_init(&s->chart, &s->writer, &s->ids,
+                                             prefixes ? prefixes : CALL_STRIP_FOLDERS)
+                         : 0;
+    s->chart.chart.python = job->options->python;
+    return error;
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -139,10 +161,11 @@ static void put_flags(struct state *s, uint32_t flags)
     }
 }
 
-static void put_range(struct state *s, const struct event *event, int64_t end_ns, uint32_t flags)
+static void put_range(struct state *s, const struct event *event, const struct slice_values *values,
+                      int64_t end_ns, uint32_t flags)
 {
     bool attributes = event->value_kind | event->domain | event->category | event->level |
-                      event->has_color | flags;
+                      event->has_color | flags | values->count;
     if (!attributes) {
         chrome_plain_range(&s->writer, event, end_ns);
         return;
@@ -150,16 +173,41 @@ static void put_range(struct state *s, const struct event *event, int64_t end_ns
     chrome_begin(&s->writer, 'X', event->name);
     chrome_place(&s->writer, event->thread, event->time_ns);
     chrome_micros(&s->writer, "dur", end_ns - event->time_ns);
-    chrome_attributes(&s->writer, event);
+    chrome_attributes(&s->writer, event, values);
     put_flags(s, flags);
     chrome_end(&s->writer);
 }
 
 static int hold(struct state *s, const struct slice *slice)
 {
-    struct held held = {*slice->begin, slice->end_ns, slice->flags, slice->depth};
+    struct thread_state *thread = &s->threads[slice->begin->thread];
+    const struct slice_values *values = &slice->values;
+    struct held held = {
+        .begin = *slice->begin,
+        .end_ns = slice->end_ns,
+        .flags = slice->flags,
+        .depth = slice->depth,
+    };
+    if (vec_push(&thread->held, held) != 0)
+        return -ENOMEM;
     s->held_count++;
-    return vec_push(&s->threads[slice->begin->thread].held, held);
+    if (!values->count)
+        return 0;
+    struct held *last = &thread->held.items[thread->held.count - 1];
+    last->values = malloc(values->count * sizeof(*values->items));
+    if (!last->values)
+        return -ENOMEM;
+    memcpy(last->values, values->items, values->count * sizeof(*values->items));
+    last->value_count = values->count;
+    return 0;
+}
+
+static void put_held(struct state *s, struct held *held)
+{
+    put_range(s, &held->begin, &(struct slice_values){held->values, held->value_count},
+              held->end_ns, held->flags);
+    free(held->values);
+    held->values = NULL;
 }
 
 /* Writes what was held inside a range that is written now, outer ranges first. All of it begins
@@ -174,9 +222,9 @@ static void release(struct state *s, struct thread_state *thread, uint32_t depth
     }
     for (uint32_t level = depth + 1; level <= deepest; level++) {
         for (size_t i = first; i < thread->held.count; i++) {
-            const struct held *held = &thread->held.items[i];
+            struct held *held = &thread->held.items[i];
             if (held->depth == level)
-                put_range(s, &held->begin, held->end_ns, held->flags);
+                put_held(s, held);
         }
     }
     s->held_count -= thread->held.count - first;
@@ -192,54 +240,45 @@ static int on_pushed(void *context, const struct slice *slice)
     bool tied = slice->depth > 0 && slice->parents[slice->depth - 1]->time_ns == begin->time_ns;
     if (tied && s->held_count < HELD_MAX)
         return hold(s, slice);
-    put_range(s, begin, slice->end_ns, slice->flags);
+    put_range(s, begin, &slice->values, slice->end_ns, slice->flags);
     struct thread_state *thread = &s->threads[begin->thread];
     if (thread->held.count > 0)
         release(s, thread, slice->depth);
     return 0;
 }
 
-static void put_async(struct state *s, char phase, const struct slice *slice, int64_t time_ns)
-{
-    uint32_t category = chrome_category(slice->begin);
-    chrome_begin(&s->writer, phase, slice->begin->name);
-    chrome_place(&s->writer, slice->begin->thread, time_ns);
-    if (category)
-        chrome_string(&s->writer, "cat", category);
-    else
-        chrome_text(&s->writer, "cat", "range");
-    char id[48];
-    snprintf(id, sizeof(id), ",\"id2\":{\"local\":\"0x%llx\"}",
-             (unsigned long long)s->next_range_id);
-    out_text(s->writer.out, id);
-}
-
 static int on_started(void *context, const struct slice *slice)
 {
-    struct state *s = context;
-    const struct event *begin = slice->begin;
-    if (begin->thread >= s->writer.thread_count)
-        return 0;
-    s->next_range_id++;
-    put_async(s, 'b', slice, begin->time_ns);
-    chrome_attributes(&s->writer, begin);
-    struct fact fact = count_fact("start_tid", s->ids.tids[begin->thread]);
-    chrome_argument(&s->writer, &fact);
-    chrome_end(&s->writer);
-    put_async(s, 'e', slice, slice->end_ns);
-    put_flags(s, slice->flags);
-    bool elsewhere = slice->flags == 0 && slice->end_thread != begin->thread;
-    if (elsewhere && slice->end_thread < s->writer.thread_count) {
-        fact = count_fact("end_tid", s->ids.tids[slice->end_thread]);
-        chrome_argument(&s->writer, &fact);
-    }
-    chrome_end(&s->writer);
-    return 0;
+    return chrome_lines_started(&((struct state *)context)->lines, slice);
+}
+
+/* ---- Tracks and flows ------------------------------------------------------------------------ */
+
+static int on_track_opened(void *context, const struct event *begin,
+                           const struct slice_values *values, uint32_t depth)
+{
+    return chrome_lines_opened(&((struct state *)context)->lines, begin, values, depth);
+}
+
+static int on_track_closed(void *context, const struct slice *slice)
+{
+    return chrome_lines_closed(&((struct state *)context)->lines, slice);
+}
+
+static int on_track_mark(void *context, const struct event *event,
+                         const struct slice_values *values, uint32_t depth)
+{
+    return chrome_lines_mark(&((struct state *)context)->lines, event, values, depth);
+}
+
+static int on_flow(void *context, const struct event *event)
+{
+    return flow_arrows_add(&((struct state *)context)->flows, event);
 }
 
 /* ---- Marks, counters, gaps ------------------------------------------------------------------- */
 
-static int on_mark(void *context, const struct event *event)
+static int on_mark(void *context, const struct event *event, const struct slice_values *values)
 {
     struct state *s = context;
     if (event->thread >= s->writer.thread_count)
@@ -247,34 +286,14 @@ static int on_mark(void *context, const struct event *event)
     chrome_begin(&s->writer, 'i', event->name);
     chrome_place(&s->writer, event->thread, event->time_ns);
     chrome_text(&s->writer, "s", "t");
-    chrome_attributes(&s->writer, event);
+    chrome_attributes(&s->writer, event, values);
     chrome_end(&s->writer);
     return 0;
 }
 
 static int on_counter(void *context, const struct event *event)
 {
-    struct state *s = context;
-    char label[EXPORT_LABEL_SIZE];
-    if (event->thread >= s->writer.thread_count)
-        return 0;
-    if (event->value_kind == VALUE_DOUBLE && !isfinite(event->value.float64)) {
-        s->left_out++;
-        return 0;
-    }
-    export_counter_label(s->writer.trace, event, label, sizeof(label));
-    struct fact fact = {.name = "value", .kind = event->value_kind, .value = event->value};
-    if (event->value_kind == VALUE_BOOL)
-        fact = count_fact("value", event->value.uint64 != 0);
-    if (event->value_kind == VALUE_UINT64 && event->value.uint64 > INT64_MAX) {
-        fact.kind = VALUE_DOUBLE;
-        fact.value.float64 = (double)event->value.uint64;
-    }
-    chrome_begin_text(&s->writer, 'C', label);
-    chrome_place(&s->writer, event->thread, event->time_ns);
-    chrome_argument(&s->writer, &fact);
-    chrome_end(&s->writer);
-    return 0;
+    return chrome_counters_add(&((struct state *)context)->counters, event);
 }
 
 static int on_lost(void *context, const struct event *event)
@@ -318,6 +337,10 @@ static struct slice_sink sink(void *state)
         .mark = on_mark,
         .counter = on_counter,
         .lost = on_lost,
+        .flow = on_flow,
+        .track_opened = on_track_opened,
+        .track_closed = on_track_closed,
+        .track_mark = on_track_mark,
         .context = state,
     };
 }
@@ -332,27 +355,82 @@ static void put_session_fact(void *context, const struct fact *fact)
     chrome_fact(&s->writer, fact);
 }
 
+static int on_sample(void *context, const struct sample *sample)
+{
+    struct state *s = context;
+    return s->has_chart ? flame_chart_add(&s->chart.chart, sample) : 0;
+}
+
+static struct sample_sink samples(void *state)
+{
+    return (struct sample_sink){.sample = on_sample, .context = state};
+}
+
+/* Last words, on the threads that said them. */
+static void put_notes(struct state *s)
+{
+    for (uint32_t i = 0; i < s->ids.process_count; i++) {
+        const struct trace_process *process = trace_process_get(s->writer.trace, i);
+        uint32_t thread = process->note_thread - 1;
+        bool known = process->note_thread && thread < s->writer.thread_count;
+        int64_t time_ns = export_note_time_ns(s->writer.trace, i);
+        if (!process->note)
+            continue;
+        chrome_begin(&s->writer, 'i', process->note);
+        chrome_number(&s->writer, "pid", s->ids.pids[i]);
+        chrome_number(&s->writer, "tid", known ? s->ids.tids[thread] : s->ids.pids[i]);
+        chrome_micros(&s->writer, "ts", time_ns - s->writer.origin_ns);
+        chrome_text(&s->writer, "s", known ? "t" : "p");
+        chrome_argument(
+            &s->writer,
+            &(struct fact){.name = "last_word", .kind = VALUE_BOOL, .value = {.uint64 = 1}});
+        chrome_end(&s->writer);
+    }
+}
+
 static int end(void *state)
 {
     struct state *s = state;
+    int error = chrome_counters_finish(&s->counters);
+    if (!error)
+        error = flow_arrows_finish(&s->flows);
+    if (!error && s->has_chart)
+        error = flame_chart_finish(&s->chart.chart);
+    if (error)
+        return error;
+    put_notes(s);
     out_text(s->writer.out, "\n],\"otherData\":{");
     s->writer.any_argument = false;
     session_facts(s->writer.trace, put_session_fact, s);
     struct fact fact = count_fact("begin_monotonic_ns", (uint64_t)s->writer.origin_ns);
     put_session_fact(s, &fact);
-    fact = count_fact("counter_values_left_out", s->left_out);
-    if (s->left_out)
+    fact = count_fact("counter_values_left_out", s->counters.left_out);
+    if (s->counters.left_out)
+        put_session_fact(s, &fact);
+    fact = count_fact("flows_cut", s->flows.cut_count);
+    if (s->flows.cut_count)
         put_session_fact(s, &fact);
     out_text(s->writer.out, "\n}}\n");
     return 0;
+}
+
+static void free_held(struct thread_state *thread)
+{
+    for (size_t i = 0; i < thread->held.count; i++)
+        free(thread->held.items[i].values);
+    vec_free(&thread->held);
 }
 
 static void destroy(void *state)
 {
     struct state *s = state;
     for (uint32_t i = 0; s->threads && i < s->writer.thread_count; i++)
-        vec_free(&s->threads[i].held);
+        free_held(&s->threads[i]);
     free(s->threads);
+    chrome_lines_fini(&s->lines);
+    chrome_counters_fini(&s->counters);
+    flow_arrows_fini(&s->flows);
+    chrome_chart_fini(&s->chart);
     chrome_writer_fini(&s->writer);
     export_ids_fini(&s->ids);
 }
@@ -365,6 +443,7 @@ const struct exporter export_chrome = {
     .state_size = sizeof(struct state),
     .begin = begin,
     .sink = sink,
+    .samples = samples,
     .end = end,
     .destroy = destroy,
 };

@@ -3,6 +3,7 @@
 #include "export_ids.h"
 
 #include "map64.h"
+#include "session_facts.h"
 #include "utf8.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ struct numbering {
 static int allocate(struct export_ids *ids, uint32_t processes, uint32_t threads)
 {
     ids->next_synthetic = EXPORT_SYNTHETIC_ID;
+    ids->process_count = processes;
+    ids->thread_count = threads;
     ids->order = calloc(processes + 1u, sizeof(*ids->order));
     ids->process_rank = calloc(processes + 1u, sizeof(*ids->process_rank));
     ids->pids = calloc(processes + 1u, sizeof(*ids->pids));
@@ -141,4 +144,12 @@ size_t export_counter_label(const struct trace *trace, const struct event *event
     const char *colon = event->domain ? ": " : "";
     int length = snprintf(buffer, size, "%s%s%s", domain->bytes, colon, text);
     return (size_t)length < size ? (size_t)length : utf8_cut(buffer, size - 1, size - 1);
+}
+
+int64_t export_note_time_ns(const struct trace *trace, uint32_t process)
+{
+    const struct trace_process *entry = trace_process_get(trace, process);
+    if (entry->note_ns)
+        return entry->note_ns;
+    return entry->end_ns ? entry->end_ns : session_end_ns(trace);
 }

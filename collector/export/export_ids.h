@@ -22,6 +22,7 @@ struct export_ids {
     uint32_t *process_rank; /* of process: its place in `order` */
     uint32_t *thread_rank;  /* of thread: place among those of its process; the main thread is 0 */
     uint32_t *pids, *tids;  /* of process, of thread */
+    uint32_t process_count, thread_count;
     uint32_t next_synthetic;
 };
 
@@ -48,6 +49,9 @@ size_t export_lost_label(const struct event *event, char *buffer);
 /* "queue", or "domain: queue". At most size - 1 bytes, cut at a character. */
 size_t export_counter_label(const struct trace *trace, const struct event *event, char *buffer,
                             size_t size);
+
+/* When a process said its last word; if that is not known, when it ended. */
+int64_t export_note_time_ns(const struct trace *trace, uint32_t process);
 
 /* All losses of a process. */
 uint64_t export_process_lost(const struct trace_process *process);

@@ -4,9 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-static void raise_end(struct lanes *lanes, uint32_t lane, int64_t end_ns)
+void lanes_set_end(struct lanes *lanes, uint32_t lane, int64_t end_ns)
 {
     uint32_t at = lanes->capacity + lane;
     lanes->ends[at] = end_ns;
@@ -25,7 +24,7 @@ static int grow(struct lanes *lanes)
     for (uint32_t i = 0; i < 2 * grown.capacity; i++)
         grown.ends[i] = INT64_MIN;
     for (uint32_t i = 0; i < lanes->capacity; i++)
-        raise_end(&grown, i, lanes->ends[lanes->capacity + i]);
+        lanes_set_end(&grown, i, lanes->ends[lanes->capacity + i]);
     free(lanes->ends);
     *lanes = grown;
     return 0;
@@ -39,7 +38,7 @@ int64_t lanes_take(struct lanes *lanes, int64_t start_ns, int64_t end_ns)
     while (at < lanes->capacity)
         at = lanes->ends[2ul * at] <= start_ns ? 2 * at : 2 * at + 1;
     uint32_t lane = at - lanes->capacity;
-    raise_end(lanes, lane, end_ns);
+    lanes_set_end(lanes, lane, end_ns);
     return lane;
 }
 

@@ -14,8 +14,10 @@ struct lanes {
     uint32_t capacity; /* leaves, a power of two; lane i is ends[capacity + i] */
 };
 
-/* The lane, or -ENOMEM. */
+/* The lane, or -ENOMEM. A range whose end is not known yet keeps it with `end_ns` INT64_MAX until
+ * lanes_set_end. */
 int64_t lanes_take(struct lanes *lanes, int64_t start_ns, int64_t end_ns);
+void lanes_set_end(struct lanes *lanes, uint32_t lane, int64_t end_ns);
 void lanes_fini(struct lanes *lanes);
 
 #endif

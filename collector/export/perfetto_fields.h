@@ -2,15 +2,16 @@
 /* Field numbers of the Perfetto trace format, as far as we write it.
  *
  * Source: protos/perfetto/trace/ of the Perfetto project (trace_packet.proto, clock_snapshot.proto,
- * trace_packet_defaults.proto, interned_data/, track_event/, system_info.proto), where the numbers
- * are stable by contract; checked against the descriptors in the PyPI package `perfetto` 0.59.1. A
- * message `Foo` has its fields as PX_FOO_*. */
+ * trace_packet_defaults.proto, interned_data/, track_event/, system_info.proto, profiling/,
+ * generic_kernel/, ftrace/), where the numbers are stable by contract; checked against the
+ * descriptors in the PyPI package `perfetto` 0.59.1. A message `Foo` has its fields as PX_FOO_*. */
 #ifndef ANNOT_PERFETTO_FIELDS_H
 #define ANNOT_PERFETTO_FIELDS_H
 
 enum perfetto_field {
     PX_TRACE_PACKET = 1,
 
+    PX_PACKET_FTRACE_EVENTS = 1,
     PX_PACKET_CLOCK_SNAPSHOT = 6,
     PX_PACKET_TIMESTAMP = 8,
     PX_PACKET_SEQUENCE_ID = 10,
@@ -21,8 +22,11 @@ enum perfetto_field {
     PX_PACKET_TIMESTAMP_CLOCK_ID = 58,
     PX_PACKET_DEFAULTS = 59,
     PX_PACKET_TRACK_DESCRIPTOR = 60,
+    PX_PACKET_PERF_SAMPLE = 66,
+    PX_PACKET_TASK_STATE = 117, /* GenericKernelTaskStateEvent */
 
     PX_DEFAULTS_TRACK_EVENT = 11,
+    PX_DEFAULTS_PERF_SAMPLE = 12,
     PX_DEFAULTS_TIMESTAMP_CLOCK_ID = 58,
     PX_EVENT_DEFAULTS_TRACK_UUID = 11,
 
@@ -37,10 +41,13 @@ enum perfetto_field {
     PX_EVENT_TYPE = 9,
     PX_EVENT_NAME_IID = 10,
     PX_EVENT_TRACK_UUID = 11,
+    PX_EVENT_LOG_MESSAGE = 21,
     PX_EVENT_CATEGORIES = 22,
     PX_EVENT_NAME = 23,
     PX_EVENT_COUNTER_VALUE = 30,
     PX_EVENT_DOUBLE_COUNTER_VALUE = 44,
+    PX_EVENT_FLOW_IDS = 47,             /* fixed64 */
+    PX_EVENT_TERMINATING_FLOW_IDS = 48, /* fixed64 */
 
     PX_ANNOTATION_NAME_IID = 1,
     PX_ANNOTATION_BOOL = 2,
@@ -49,10 +56,22 @@ enum perfetto_field {
     PX_ANNOTATION_DOUBLE = 5,
     PX_ANNOTATION_STRING = 6,
     PX_ANNOTATION_NAME = 10,
+    PX_ANNOTATION_DICT_ENTRIES = 11,
+    PX_ANNOTATION_ARRAY_VALUES = 12,
+
+    PX_LOG_BODY = 2,
+    PX_LOG_PRIORITY = 3,
 
     PX_INTERNED_CATEGORIES = 1,
     PX_INTERNED_EVENT_NAMES = 2,
     PX_INTERNED_ANNOTATION_NAMES = 3,
+    PX_INTERNED_FUNCTION_NAMES = 5, /* InternedString, as paths and kernel symbols */
+    PX_INTERNED_FRAMES = 6,
+    PX_INTERNED_CALLSTACKS = 7,
+    PX_INTERNED_MAPPING_PATHS = 17,
+    PX_INTERNED_MAPPINGS = 19,
+    PX_INTERNED_LOG_BODIES = 20,
+    PX_INTERNED_KERNEL_SYMBOLS = 26,
     PX_INTERNED_IID = 1, /* in EventCategory, EventName and DebugAnnotationName */
     PX_INTERNED_NAME = 2,
 
@@ -67,6 +86,8 @@ enum perfetto_field {
     PX_TRACK_PROCESS_ORDERING = 19,
     PX_TRACK_THREAD_ORDERING = 20,
 
+    PX_COUNTER_UNIT_NAME = 6, /* CounterDescriptor */
+
     PX_PROCESS_PID = 1,
     PX_PROCESS_CMDLINE = 2,
     PX_PROCESS_LEGACY_SORT_INDEX = 3,
@@ -78,6 +99,38 @@ enum perfetto_field {
     PX_THREAD_TID = 2,
     PX_THREAD_LEGACY_SORT_INDEX = 3,
     PX_THREAD_NAME = 5,
+
+    PX_FRAME_FUNCTION_NAME = 2, /* iid is field 1 of each interned message */
+    PX_FRAME_MAPPING = 3,
+    PX_FRAME_REL_PC = 4,
+    PX_CALLSTACK_FRAMES = 2,
+    PX_MAPPING_PATHS = 7,
+
+    PX_SAMPLE_CPU = 1,
+    PX_SAMPLE_PID = 2,
+    PX_SAMPLE_TID = 3,
+    PX_SAMPLE_CALLSTACK = 4,
+    PX_SAMPLE_CPU_MODE = 5,
+    PX_SAMPLE_TIMEBASE_COUNT = 6,
+    PX_SAMPLE_DEFAULTS_TIMEBASE = 1,
+    PX_TIMEBASE_FREQUENCY = 2,
+    PX_TIMEBASE_COUNTER = 4,
+    PX_TIMEBASE_NAME = 10,
+
+    PX_TASK_CPU = 1,
+    PX_TASK_TID = 3,
+    PX_TASK_STATE = 4,
+    PX_TASK_PRIORITY = 5,
+
+    PX_FTRACE_CPU = 1,
+    PX_FTRACE_EVENT = 2,
+    PX_FTRACE_CLOCK = 5,
+    PX_FTRACE_EVENT_TIMESTAMP = 1,
+    PX_FTRACE_EVENT_PID = 2,
+    PX_FTRACE_EVENT_BLOCKED_REASON = 18,
+    PX_BLOCKED_PID = 1,
+    PX_BLOCKED_CALLER = 2,
+    PX_BLOCKED_IO_WAIT = 3,
 
     PX_SYSTEM_UTSNAME = 1,
     PX_UTSNAME_SYSNAME = 1,
@@ -99,8 +152,32 @@ enum perfetto_event_type {
 enum perfetto_clock {
     PX_CLOCK_REALTIME = 1,
     PX_CLOCK_MONOTONIC = 3,
+    PX_CLOCK_MONOTONIC_RAW = 5,
     PX_CLOCK_SEQUENCE = 64, /* the first number that belongs to a sequence */
 };
+
+enum perfetto_task_state {
+    PX_TASK_RUNNABLE = 2,
+    PX_TASK_RUNNING = 3,
+    PX_TASK_SLEEPING = 4,
+    PX_TASK_UNINTERRUPTIBLE = 5,
+    PX_TASK_DESTROYED = 8,
+};
+
+/* LogMessage.Priority */
+enum perfetto_priority {
+    PX_PRIORITY_DEBUG = 3,
+    PX_PRIORITY_INFO = 4,
+    PX_PRIORITY_WARN = 5,
+    PX_PRIORITY_ERROR = 6,
+    PX_PRIORITY_FATAL = 7,
+};
+
+/* The kernel's number for nice 0; below 100 is drawn as real time. */
+enum { PX_PRIORITY_NORMAL = 120 };
+
+/* Profiling.CpuMode, PerfEvents.Counter, FtraceClock */
+enum { PX_MODE_KERNEL = 1, PX_MODE_USER = 2, PX_COUNTER_CPU_CLOCK = 1, PX_FTRACE_MONO_RAW = 4 };
 
 /* ChildTracksOrdering, ProcessOrdering, ThreadOrdering */
 enum { PX_CHILDREN_EXPLICIT = 3, PX_PROCESSES_EXPLICIT = 1, PX_THREADS_EXPLICIT = 1 };

@@ -4,22 +4,12 @@
 #include "perfetto_sequence.h"
 
 #include "export_ids.h"
-#include "json_writer.h"
 #include "perfetto_fields.h"
+#include "perfetto_values.h"
+#include "varint.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Names of arguments: one number each, told in the first packet of every sequence. */
-enum argument_name { ARGUMENT_PAYLOAD = 1, ARGUMENT_DOMAIN, ARGUMENT_LEVEL, ARGUMENT_COLOR };
-
-static const char *const argument_names[] = {
-    [ARGUMENT_PAYLOAD] = "payload",
-    [ARGUMENT_DOMAIN] = "domain",
-    [ARGUMENT_LEVEL] = "level",
-    [ARGUMENT_COLOR] = "color",
-};
 
 enum {
     HOT_PACKET_MAX = 127, /* so that its length is one byte */
@@ -29,7 +19,7 @@ enum {
 
 static inline uint8_t *put_tag(uint8_t *at, uint32_t field, unsigned wire_type)
 {
-    return proto_put_varint(at, (uint64_t)field << 3 | wire_type);
+    return varint_put(at, (uint64_t)field << 3 | wire_type);
 }
 
 struct proto_writer *perfetto_packet_begin(struct perfetto_output *px)
@@ -113,30 +103,38 @@ static void put_clocks(struct perfetto_output *px, bool absolute)
 static void prepare_hot_packets(struct perfetto_sequence *sequence)
 {
     uint8_t *at = put_tag(sequence->head, PX_PACKET_SEQUENCE_ID, VARINT_TAG);
-    at = proto_put_varint(at, sequence->id);
+    at = varint_put(at, sequence->id);
     at = put_tag(at, PX_PACKET_SEQUENCE_FLAGS, VARINT_TAG);
-    at = proto_put_varint(at, PX_NEEDS_INCREMENTAL_STATE);
+    at = varint_put(at, PX_NEEDS_INCREMENTAL_STATE);
     at = put_tag(at, PX_PACKET_TRACK_EVENT, BYTES_TAG);
     sequence->head_size = (uint8_t)(at - sequence->head);
     uint8_t *end = mempcpy(sequence->end, sequence->head, sequence->head_size);
-    end = proto_put_varint(end, 2);
+    end = varint_put(end, 2);
     end = put_tag(end, PX_EVENT_TYPE, VARINT_TAG);
-    end = proto_put_varint(end, PX_SLICE_END);
+    end = varint_put(end, PX_SLICE_END);
     sequence->end_size = (uint8_t)(end - sequence->end);
+}
+
+struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_t sequence,
+                                             uint32_t clock)
+{
+    struct proto_writer *packet = perfetto_packet_begin(px);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, sequence);
+    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_INCREMENTAL_STATE_CLEARED);
+    proto_begin(packet, PX_PACKET_DEFAULTS);
+    proto_uint(packet, PX_DEFAULTS_TIMESTAMP_CLOCK_ID, clock);
+    return packet;
 }
 
 void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequence *sequence,
                              uint32_t id, uint64_t track_uuid)
 {
     sequence->id = id;
+    sequence->track_uuid = track_uuid;
     sequence->last_ns = px->begin_ns;
     prepare_hot_packets(sequence);
-    struct proto_writer *packet = perfetto_packet_begin(px);
-    proto_uint(packet, PX_PACKET_SEQUENCE_ID, id);
-    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_INCREMENTAL_STATE_CLEARED);
-    proto_begin(packet, PX_PACKET_DEFAULTS);
-    proto_uint(packet, PX_DEFAULTS_TIMESTAMP_CLOCK_ID,
-               sequence->absolute ? PX_CLOCK_MONOTONIC : PX_CLOCK_SEQUENCE);
+    uint32_t clock = sequence->absolute ? PX_CLOCK_MONOTONIC : PX_CLOCK_SEQUENCE;
+    struct proto_writer *packet = perfetto_defaults_begin(px, id, clock);
     if (track_uuid) {
         proto_begin(packet, PX_DEFAULTS_TRACK_EVENT);
         proto_uint(packet, PX_EVENT_DEFAULTS_TRACK_UUID, track_uuid);
@@ -144,12 +142,7 @@ void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequenc
     }
     proto_end(packet);
     proto_begin(packet, PX_PACKET_INTERNED_DATA);
-    for (unsigned i = ARGUMENT_PAYLOAD; i <= ARGUMENT_COLOR; i++) {
-        proto_begin(packet, PX_INTERNED_ANNOTATION_NAMES);
-        proto_uint(packet, PX_INTERNED_IID, i);
-        proto_text(packet, PX_INTERNED_NAME, argument_names[i]);
-        proto_end(packet);
-    }
+    perfetto_put_argument_names(px);
     proto_end(packet);
     put_clocks(px, sequence->absolute);
     perfetto_packet_end(px);
@@ -159,85 +152,11 @@ void perfetto_sequence_fini(struct perfetto_sequence *sequence)
 {
     free(sequence->names.words);
     free(sequence->categories.words);
+    free(sequence->keys.words);
+    free(sequence->messages.words);
 }
 
 /* ---- Any event ------------------------------------------------------------------------------- */
-
-static void put_value(struct perfetto_output *px, enum value_kind kind, union value value)
-{
-    const struct trace_string *text;
-    char digits[JSON_INTEGER_MAX];
-    switch (kind) {
-    case VALUE_INT64:
-        proto_int(&px->packet, PX_ANNOTATION_INT, value.int64);
-        break;
-    case VALUE_UINT64: /* readers hold it in 63 bits */
-        if (value.uint64 <= INT64_MAX)
-            proto_uint(&px->packet, PX_ANNOTATION_UINT, value.uint64);
-        else
-            proto_bytes(
-                &px->packet, PX_ANNOTATION_STRING, digits,
-                (size_t)(json_put_uint((uint8_t *)digits, value.uint64) - (uint8_t *)digits));
-        break;
-    case VALUE_DOUBLE:
-        proto_double(&px->packet, PX_ANNOTATION_DOUBLE, value.float64);
-        break;
-    case VALUE_BOOL:
-        proto_uint(&px->packet, PX_ANNOTATION_BOOL, value.uint64 != 0);
-        break;
-    case VALUE_STRING:
-        text = trace_string(px->trace, value.string);
-        proto_bytes(&px->packet, PX_ANNOTATION_STRING, text->bytes, text->length);
-        break;
-    case VALUE_NONE:
-        break;
-    }
-}
-
-static void begin_attribute(struct perfetto_output *px, enum argument_name name)
-{
-    proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
-    proto_uint(&px->packet, PX_ANNOTATION_NAME_IID, name);
-}
-
-static void put_attributes(struct perfetto_output *px, const struct event *event)
-{
-    if (event->value_kind != VALUE_NONE) {
-        begin_attribute(px, ARGUMENT_PAYLOAD);
-        put_value(px, event->value_kind, event->value);
-        proto_end(&px->packet);
-    }
-    if (event->domain) {
-        begin_attribute(px, ARGUMENT_DOMAIN);
-        put_value(px, VALUE_STRING, (union value){.string = event->domain});
-        proto_end(&px->packet);
-    }
-    if (event->level) {
-        begin_attribute(px, ARGUMENT_LEVEL);
-        proto_uint(&px->packet, PX_ANNOTATION_INT, event->level);
-        proto_end(&px->packet);
-    }
-    if (event->has_color) {
-        static const char hex[] = "0123456789abcdef";
-        char text[7] = "#";
-        for (int i = 0; i < 6; i++)
-            text[i + 1] = hex[event->color >> (20 - 4 * i) & 15];
-        begin_attribute(px, ARGUMENT_COLOR);
-        proto_bytes(&px->packet, PX_ANNOTATION_STRING, text, sizeof(text));
-        proto_end(&px->packet);
-    }
-}
-
-void perfetto_put_argument(struct perfetto_output *px, const struct fact *argument)
-{
-    proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
-    proto_text(&px->packet, PX_ANNOTATION_NAME, argument->name);
-    if (argument->kind == VALUE_STRING)
-        proto_text(&px->packet, PX_ANNOTATION_STRING, argument->text);
-    else
-        put_value(px, argument->kind, argument->value);
-    proto_end(&px->packet);
-}
 
 static void put_counter_value(struct perfetto_output *px, const struct event *event)
 {
@@ -252,23 +171,19 @@ static void put_counter_value(struct perfetto_output *px, const struct event *ev
         proto_double(&px->packet, PX_EVENT_DOUBLE_COUNTER_VALUE, (double)event->value.uint64);
 }
 
-/* A name or category by number if the sequence knows it or may learn it now, else in full. */
-struct name_use {
-    bool by_number, is_new;
-};
-
-static struct name_use use_name(struct perfetto_output *px, struct name_set *set, uint32_t name)
+struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct name_set *set,
+                                           uint32_t name, bool may_learn)
 {
     if (name == 0 || name >= trace_string_count(px->trace))
-        return (struct name_use){0};
+        return (struct perfetto_name_use){0};
     if (knows(set, name))
-        return (struct name_use){.by_number = true};
-    bool learned = learn(px, set, name);
-    return (struct name_use){.by_number = learned, .is_new = learned};
+        return (struct perfetto_name_use){.by_number = true};
+    bool learned = may_learn && learn(px, set, name);
+    return (struct perfetto_name_use){.by_number = learned, .is_new = learned};
 }
 
-static void put_name(struct perfetto_output *px, struct name_use use, const uint32_t fields[2],
-                     uint32_t name)
+static void put_name(struct perfetto_output *px, struct perfetto_name_use use,
+                     const uint32_t fields[2], uint32_t name)
 {
     const struct trace_string *text = trace_string(px->trace, name);
     if (use.by_number)
@@ -283,29 +198,95 @@ static uint32_t category_of(const struct event *event)
     return event->category ? event->category : event->domain;
 }
 
+/* What an event adds to what its sequence knows. */
+struct news {
+    struct perfetto_name_use name, category, message;
+    struct perfetto_new_keys keys;
+};
+
+/* A message of a log, for the reader's own table of these: it needs a text and a thread. */
+static void put_message(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                        const struct perfetto_event *event, struct news *news)
+{
+    static const uint8_t priorities[] = {
+        [EXPORT_SEVERITY_DEBUG] = PX_PRIORITY_DEBUG,  [EXPORT_SEVERITY_INFO] = PX_PRIORITY_INFO,
+        [EXPORT_SEVERITY_WARNING] = PX_PRIORITY_WARN, [EXPORT_SEVERITY_ERROR] = PX_PRIORITY_ERROR,
+        [EXPORT_SEVERITY_FATAL] = PX_PRIORITY_FATAL,
+    };
+    enum export_severity severity = export_severity(px->trace, event->values);
+    if (severity == EXPORT_SEVERITY_NONE)
+        return;
+    proto_text(&px->packet, PX_EVENT_CATEGORIES, EXPORT_LOG_CATEGORY);
+    if (event->event->kind != EVENT_MARK)
+        return;
+    news->message = perfetto_use_name(px, &sequence->messages, event->event->name, true);
+    if (!news->message.by_number)
+        return;
+    proto_begin(&px->packet, PX_EVENT_LOG_MESSAGE);
+    proto_uint(&px->packet, PX_LOG_BODY, event->event->name);
+    proto_uint(&px->packet, PX_LOG_PRIORITY, priorities[severity]);
+    proto_end(&px->packet);
+}
+
+static void put_news(struct perfetto_output *px, const struct event *event, const struct news *news)
+{
+    if (!news->name.is_new && !news->category.is_new && !news->message.is_new && !news->keys.count)
+        return;
+    proto_begin(&px->packet, PX_PACKET_INTERNED_DATA);
+    if (news->category.is_new)
+        put_interned(px, PX_INTERNED_CATEGORIES, category_of(event));
+    if (news->name.is_new)
+        put_interned(px, PX_INTERNED_EVENT_NAMES, event->name);
+    if (news->message.is_new)
+        put_interned(px, PX_INTERNED_LOG_BODIES, event->name);
+    perfetto_put_new_keys(px, &news->keys);
+    proto_end(&px->packet);
+}
+
 static void put_recorded(struct perfetto_output *px, struct perfetto_sequence *sequence,
-                         const struct event *event)
+                         const struct perfetto_event *event)
 {
     static const uint32_t name_fields[2] = {PX_EVENT_NAME_IID, PX_EVENT_NAME};
     static const uint32_t category_fields[2] = {PX_EVENT_CATEGORY_IIDS, PX_EVENT_CATEGORIES};
-    uint32_t category = category_of(event);
-    struct name_use name_use = use_name(px, &sequence->names, event->name);
-    struct name_use category_use = use_name(px, &sequence->categories, category);
-    put_name(px, category_use, category_fields, category);
-    if (event->name)
-        put_name(px, name_use, name_fields, event->name);
-    else
+    const struct event *recorded = event->event;
+    uint32_t category = category_of(recorded);
+    struct news news = {
+        .name = perfetto_use_name(px, &sequence->names, event->text ? 0 : recorded->name, true),
+        .category = perfetto_use_name(px, &sequence->categories, category, true),
+    };
+    put_name(px, news.category, category_fields, category);
+    if (recorded->name && !event->text)
+        put_name(px, news.name, name_fields, recorded->name);
+    else if (!event->text)
         proto_text(&px->packet, PX_EVENT_NAME, EXPORT_UNNAMED);
-    put_attributes(px, event);
+    perfetto_put_attributes(px, recorded);
+    if (event->values && event->values->count) {
+        perfetto_put_values(px, sequence, event->values, &news.keys);
+        put_message(px, sequence, event, &news);
+    }
     proto_end(&px->packet);
-    if (!name_use.is_new && !category_use.is_new)
+    put_news(px, recorded, &news);
+}
+
+static void put_end_values(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                           const struct slice_values *values)
+{
+    struct news news = {0};
+    perfetto_put_values(px, sequence, values, &news.keys);
+    proto_end(&px->packet);
+    if (!news.keys.count)
         return;
     proto_begin(&px->packet, PX_PACKET_INTERNED_DATA);
-    if (category_use.is_new)
-        put_interned(px, PX_INTERNED_CATEGORIES, category);
-    if (name_use.is_new)
-        put_interned(px, PX_INTERNED_EVENT_NAMES, event->name);
+    perfetto_put_new_keys(px, &news.keys);
     proto_end(&px->packet);
+}
+
+static void put_flow(struct perfetto_output *px, const struct flow_place *flow)
+{
+    for (uint32_t i = 0; i < flow->leave_count; i++)
+        proto_fixed64(&px->packet, PX_EVENT_FLOW_IDS, flow->leaves + i);
+    if (flow->arrives)
+        proto_fixed64(&px->packet, PX_EVENT_TERMINATING_FLOW_IDS, flow->arrives);
 }
 
 void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence,
@@ -329,10 +310,14 @@ void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence
         proto_uint(packet, PX_EVENT_TRACK_UUID, event->track_uuid);
     if (event->text)
         proto_text(packet, PX_EVENT_NAME, event->text);
+    if (event->flow)
+        put_flow(px, event->flow);
     for (const struct fact *at = event->arguments; at && at->name; at++)
         perfetto_put_argument(px, at);
     if (event->event && event->event->kind != EVENT_COUNTER) {
-        put_recorded(px, sequence, event->event);
+        put_recorded(px, sequence, event);
+    } else if (!event->event && event->values && event->values->count) {
+        put_end_values(px, sequence, event->values);
     } else {
         if (event->event)
             put_counter_value(px, event->event);
@@ -353,7 +338,7 @@ static inline uint8_t *begin_hot(struct perfetto_output *px, struct perfetto_seq
     *at++ = PX_TRACE_PACKET << 3 | BYTES_TAG;
     *ret_length = at++;
     *at++ = PX_PACKET_TIMESTAMP << 3 | VARINT_TAG;
-    at = proto_put_varint(at, (uint64_t)(time_ns - sequence->last_ns));
+    at = varint_put(at, (uint64_t)(time_ns - sequence->last_ns));
     sequence->last_ns = time_ns;
     return at;
 }
@@ -385,10 +370,10 @@ void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *se
     *at++ = type;
     if (event->category) {
         at = put_tag(at, PX_EVENT_CATEGORY_IIDS, VARINT_TAG);
-        at = proto_put_varint(at, event->category);
+        at = varint_put(at, event->category);
     }
     at = put_tag(at, PX_EVENT_NAME_IID, VARINT_TAG);
-    at = proto_put_varint(at, event->name);
+    at = varint_put(at, event->name);
     *event_length = (uint8_t)(at - event_length - 1);
     end_hot(px, length, at);
 }

@@ -10,6 +10,8 @@
 #ifndef ANNOT_PERFETTO_SEQUENCE_H
 #define ANNOT_PERFETTO_SEQUENCE_H
 
+#include "export_values.h"
+#include "flow_arrows.h"
 #include "out_stream.h"
 #include "proto_writer.h"
 #include "session_facts.h"
@@ -28,20 +30,22 @@ struct name_set {
 };
 
 struct perfetto_sequence {
-    uint32_t id;       /* 0: not begun */
-    int64_t last_ns;   /* of the clock of deltas */
-    bool absolute;     /* times are CLOCK_MONOTONIC */
-    uint8_t head_size; /* what follows the time in each packet, up to the event's message */
+    uint32_t id;         /* 0: not begun */
+    uint64_t track_uuid; /* of its events that name none; 0 = none */
+    int64_t last_ns;     /* of the clock of deltas */
+    bool absolute;       /* times are CLOCK_MONOTONIC */
+    uint8_t head_size;   /* what follows the time in each packet, up to the event's message */
     uint8_t head[PERFETTO_TAIL_SIZE];
     uint8_t end_size; /* what follows the time in a packet that ends a range: whole */
     uint8_t end[PERFETTO_TAIL_SIZE];
-    struct name_set names, categories;
+    struct name_set names, categories, keys, messages;
 };
 
 struct perfetto_output {
     const struct trace *trace;
     struct out_stream *out;
     struct proto_writer packet;
+    struct export_keys keys;
     int64_t begin_ns;
     size_t intern_bytes; /* of all name sets */
     int error;           /* 0 or -ENOMEM: a packet is missing */
@@ -50,10 +54,12 @@ struct perfetto_output {
 /* One event on a track; attributes and payload are those of `event`. */
 struct perfetto_event {
     int64_t time_ns;
-    uint8_t type;                 /* enum perfetto_event_type */
-    uint64_t track_uuid;          /* 0: the sequence's own */
-    const struct event *event;    /* NULL: an end, or an event of `text` */
-    const char *text;             /* name that is no string of the recording */
+    uint8_t type;                      /* enum perfetto_event_type */
+    uint64_t track_uuid;               /* 0: the sequence's own */
+    const struct event *event;         /* NULL: an end, or an event of `text` */
+    const struct slice_values *values; /* of `event`, or of an end; NULL = none */
+    const char *text;                  /* name that is no string of the recording */
+    const struct flow_place *flow;     /* NULL: no point of one */
     const struct fact *arguments; /* what the recording does not hold as such, up to one without
                                      a name; NULL = none */
 };
@@ -67,17 +73,27 @@ void perfetto_sequence_fini(struct perfetto_sequence *sequence);
 void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence,
                   const struct perfetto_event *event);
 
-/* One argument, inside an event that is being written by hand. */
-void perfetto_put_argument(struct perfetto_output *px, const struct fact *argument);
-
 /* The same for the usual: a name, perhaps a category, on the sequence's own track. */
 void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *sequence,
                         uint8_t type, const struct event *event);
 void perfetto_put_end(struct perfetto_output *px, struct perfetto_sequence *sequence,
                       int64_t time_ns);
 
+/* Whether a sequence has a number for a name (its string ordinal), perhaps from now on: then the
+ * name goes into the interned data of the same packet. */
+struct perfetto_name_use {
+    bool by_number, is_new;
+};
+
+struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct name_set *set,
+                                           uint32_t name, bool may_learn);
+
 /* Packets of other kinds: begin, fields, end. */
 struct proto_writer *perfetto_packet_begin(struct perfetto_output *px);
 void perfetto_packet_end(struct perfetto_output *px);
+
+/* The same for one that begins a sequence: its defaults, a message of their own, are open too. */
+struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_t sequence,
+                                             uint32_t clock);
 
 #endif

@@ -4,17 +4,14 @@
 #include "perfetto_tracks.h"
 
 #include "perfetto_fields.h"
+#include "perfetto_values.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     RANGE_GROUPS_MAX = 1024, /* further names share a track with "other ranges" */
-    RANK_RANGES = 1,         /* below a process: ranges, then counters */
-    RANK_COUNTERS = 100000,
-    COUNTER_NAME_SIZE = 4096,
+    RANK_RANGES = 1,         /* below a process: ranges, then tracks, then counters */
 };
 
 uint64_t perfetto_process_uuid(uint32_t process)
@@ -27,7 +24,7 @@ uint64_t perfetto_thread_uuid(const struct perfetto_tracks *tracks, uint32_t thr
     return 1u + (uint64_t)trace_process_count(tracks->px->trace) + thread;
 }
 
-static struct proto_writer *begin_descriptor(struct perfetto_tracks *tracks, uint64_t uuid)
+struct proto_writer *perfetto_track_begin(struct perfetto_tracks *tracks, uint64_t uuid)
 {
     struct proto_writer *packet = perfetto_packet_begin(tracks->px);
     proto_uint(packet, PX_PACKET_SEQUENCE_ID, tracks->session->id);
@@ -36,7 +33,7 @@ static struct proto_writer *begin_descriptor(struct perfetto_tracks *tracks, uin
     return packet;
 }
 
-static void end_message(struct perfetto_tracks *tracks)
+void perfetto_track_end(struct perfetto_tracks *tracks)
 {
     proto_end(&tracks->px->packet);
     perfetto_packet_end(tracks->px);
@@ -45,10 +42,10 @@ static void end_message(struct perfetto_tracks *tracks)
 /* The track of all tracks: says that processes and threads are in an order of ours. */
 static void describe_root(struct perfetto_tracks *tracks)
 {
-    struct proto_writer *packet = begin_descriptor(tracks, 0);
+    struct proto_writer *packet = perfetto_track_begin(tracks, 0);
     proto_uint(packet, PX_TRACK_PROCESS_ORDERING, PX_PROCESSES_EXPLICIT);
     proto_uint(packet, PX_TRACK_THREAD_ORDERING, PX_THREADS_EXPLICIT);
-    end_message(tracks);
+    perfetto_track_end(tracks);
 }
 
 static void describe_process(struct perfetto_tracks *tracks, uint32_t process)
@@ -59,7 +56,7 @@ static void describe_process(struct perfetto_tracks *tracks, uint32_t process)
     char label[EXPORT_LABEL_SIZE], note[EXPORT_NOTE_SIZE];
     uint32_t rank = tracks->ids->process_rank[process];
     size_t length = trace_process_label(trace, process, label, sizeof(label));
-    struct proto_writer *packet = begin_descriptor(tracks, perfetto_process_uuid(process));
+    struct proto_writer *packet = perfetto_track_begin(tracks, perfetto_process_uuid(process));
     proto_uint(packet, PX_TRACK_CHILD_ORDERING, PX_CHILDREN_EXPLICIT);
     proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, rank);
     proto_begin(packet, PX_TRACK_PROCESS);
@@ -73,7 +70,7 @@ static void describe_process(struct perfetto_tracks *tracks, uint32_t process)
     for (unsigned i = 0; (length = export_process_note(tracks->ids, trace, process, i, note)); i++)
         proto_bytes(packet, PX_PROCESS_LABELS, note, length);
     proto_end(packet);
-    end_message(tracks);
+    perfetto_track_end(tracks);
 }
 
 static void describe_thread(struct perfetto_tracks *tracks, uint32_t thread)
@@ -84,7 +81,8 @@ static void describe_thread(struct perfetto_tracks *tracks, uint32_t thread)
     uint32_t rank = tracks->ids->thread_rank[thread], tid = tracks->ids->tids[thread];
     char label[EXPORT_LABEL_SIZE];
     size_t length = export_thread_label(tracks->ids, trace, thread, label);
-    struct proto_writer *packet = begin_descriptor(tracks, perfetto_thread_uuid(tracks, thread));
+    struct proto_writer *packet =
+        perfetto_track_begin(tracks, perfetto_thread_uuid(tracks, thread));
     if (known)
         proto_uint(packet, PX_TRACK_PARENT_UUID, perfetto_process_uuid(entry->process));
     proto_uint(packet, PX_TRACK_CHILD_ORDERING, PX_CHILDREN_EXPLICIT);
@@ -95,7 +93,7 @@ static void describe_thread(struct perfetto_tracks *tracks, uint32_t thread)
     proto_uint(packet, PX_THREAD_LEGACY_SORT_INDEX, rank);
     proto_bytes(packet, PX_THREAD_NAME, label, length);
     proto_end(packet);
-    end_message(tracks);
+    perfetto_track_end(tracks);
 }
 
 static void describe_system(struct perfetto_tracks *tracks)
@@ -144,22 +142,33 @@ static struct proto_writer *begin_session_event(struct perfetto_tracks *tracks, 
     return packet;
 }
 
-void perfetto_describe_session(struct perfetto_tracks *tracks)
+void perfetto_begin_session(struct perfetto_tracks *tracks)
+{
+    const struct trace *trace = tracks->px->trace;
+    uint64_t uuid = tracks->session_uuid = tracks->next_uuid++;
+    proto_text(perfetto_track_begin(tracks, uuid), PX_TRACK_NAME, "annot");
+    perfetto_track_end(tracks);
+    struct proto_writer *packet =
+        begin_session_event(tracks, trace_begin_ns(trace), uuid, PX_SLICE_BEGIN);
+    proto_text(packet, PX_EVENT_NAME, session_title(trace));
+    session_facts(trace, put_fact, tracks->px);
+    perfetto_track_end(tracks);
+}
+
+void perfetto_end_session(struct perfetto_tracks *tracks, uint64_t cut_flows)
 {
     const struct trace *trace = tracks->px->trace;
     int64_t begin_ns = trace_begin_ns(trace), end_ns = session_end_ns(trace);
-    uint64_t uuid = tracks->next_uuid++;
-    proto_text(begin_descriptor(tracks, uuid), PX_TRACK_NAME, "annot");
-    end_message(tracks);
-    struct proto_writer *packet = begin_session_event(tracks, begin_ns, uuid, PX_SLICE_BEGIN);
-    proto_text(packet, PX_EVENT_NAME, session_title(trace));
-    session_facts(trace, put_fact, tracks->px);
-    end_message(tracks);
-    begin_session_event(tracks, end_ns > begin_ns ? end_ns : begin_ns, uuid, PX_SLICE_END);
-    end_message(tracks);
+    const struct fact cut = {
+        .name = "flows_cut", .kind = VALUE_UINT64, .value = {.uint64 = cut_flows}};
+    begin_session_event(tracks, end_ns > begin_ns ? end_ns : begin_ns, tracks->session_uuid,
+                        PX_SLICE_END);
+    if (cut_flows)
+        put_fact(tracks->px, &cut);
+    perfetto_track_end(tracks);
 }
 
-/* ---- Counters -------------------------------------------------------------------------------- */
+/* ---- Lanes ----------------------------------------------------------------------------------- */
 
 static uint32_t process_of(const struct perfetto_tracks *tracks, uint32_t thread)
 {
@@ -173,67 +182,18 @@ static uint64_t key_of(const struct perfetto_tracks *tracks, const struct event 
     return ((uint64_t)process_of(tracks, event->thread) + 1) << 32 | name;
 }
 
-static uint64_t describe_counter(struct perfetto_tracks *tracks, const struct event *event)
-{
-    const struct trace *trace = tracks->px->trace;
-    char label[COUNTER_NAME_SIZE];
-    size_t length = export_counter_label(trace, event, label, sizeof(label));
-    uint64_t uuid = tracks->next_uuid++;
-    struct proto_writer *packet = begin_descriptor(tracks, uuid);
-    proto_uint(packet, PX_TRACK_PARENT_UUID,
-               perfetto_process_uuid(process_of(tracks, event->thread)));
-    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, RANK_COUNTERS + tracks->counters.count);
-    proto_bytes(packet, PX_TRACK_NAME, label, length);
-    proto_begin(packet, PX_TRACK_COUNTER);
-    proto_end(packet);
-    end_message(tracks);
-    return uuid;
-}
-
-static int add_counter(struct perfetto_tracks *tracks, const struct event *event, uint64_t key,
-                       uint32_t next)
-{
-    int error = map64_put(&tracks->counters_by_key, key, tracks->counters.count + 1);
-    if (error)
-        return error;
-    struct perfetto_counter counter = {
-        .uuid = describe_counter(tracks, event), .domain = event->domain, .next = next};
-    return vec_push(&tracks->counters, counter);
-}
-
-int perfetto_counter_track(struct perfetto_tracks *tracks, const struct event *event,
-                           uint64_t *ret_uuid)
-{
-    uint64_t key = key_of(tracks, event, event->name);
-    const uint64_t *found = map64_find(&tracks->counters_by_key, key);
-    uint32_t first = found ? (uint32_t)*found : 0;
-    uint32_t at = first;
-    while (at && tracks->counters.items[at - 1].domain != event->domain)
-        at = tracks->counters.items[at - 1].next;
-    if (!at) {
-        int error = add_counter(tracks, event, key, first);
-        if (error)
-            return error;
-        at = (uint32_t)tracks->counters.count;
-    }
-    *ret_uuid = tracks->counters.items[at - 1].uuid;
-    return 0;
-}
-
-/* ---- Lanes ----------------------------------------------------------------------------------- */
-
 static uint64_t describe_lane(struct perfetto_tracks *tracks, const struct perfetto_lanes *group)
 {
     const struct trace_string *name = trace_string(tracks->px->trace, group->name);
     uint64_t uuid = tracks->next_uuid++;
-    struct proto_writer *packet = begin_descriptor(tracks, uuid);
+    struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
     proto_uint(packet, PX_TRACK_PARENT_UUID, group->parent_uuid);
     proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, group->rank);
     if (group->name)
         proto_bytes(packet, PX_TRACK_NAME, name->bytes, name->length);
     else
         proto_text(packet, PX_TRACK_NAME, group->text);
-    end_message(tracks);
+    perfetto_track_end(tracks);
     return uuid;
 }
 
@@ -297,6 +257,20 @@ int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost
     return group ? take_lane(tracks, group, lost->time_ns, lost->end_ns, ret_uuid) : -ENOMEM;
 }
 
+uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
+                               enum perfetto_child child)
+{
+    static const char *const names[] = {
+        [PERFETTO_OFF_CPU] = "off-CPU", [PERFETTO_RANGES] = "ranges", [PERFETTO_STACKS] = "stacks"};
+    uint64_t uuid = tracks->next_uuid++;
+    struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
+    proto_uint(packet, PX_TRACK_PARENT_UUID, perfetto_thread_uuid(tracks, thread));
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, RANK_RANGES + (uint32_t)child);
+    proto_text(packet, PX_TRACK_NAME, names[child]);
+    perfetto_track_end(tracks);
+    return uuid;
+}
+
 void perfetto_tracks_fini(struct perfetto_tracks *tracks)
 {
     for (size_t i = 0; i < tracks->lanes.count; i++) {
@@ -304,7 +278,5 @@ void perfetto_tracks_fini(struct perfetto_tracks *tracks)
         free(tracks->lanes.items[i].uuids);
     }
     vec_free(&tracks->lanes);
-    vec_free(&tracks->counters);
     map64_free(&tracks->lanes_by_key);
-    map64_free(&tracks->counters_by_key);
 }

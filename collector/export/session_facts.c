@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { FILTERS_TOLD = 100 };
+
 struct visit {
     const struct trace *trace;
     fact_visitor *function;
@@ -54,6 +56,49 @@ static void tell_refusals(const struct visit *visit)
     }
 }
 
+/* Each time it changed; the first from the begin. */
+static void tell_filters(const struct visit *visit)
+{
+    for (uint32_t i = 0; i < trace_filter_count(visit->trace) && i < FILTERS_TOLD; i++) {
+        const struct trace_filter *filter = trace_filter_get(visit->trace, i);
+        int64_t after_ns = filter->time_ns - trace_begin_ns(visit->trace);
+        char name[64] = "filter";
+        if (after_ns > 0)
+            snprintf(name, sizeof(name), "filter from %.3f s", (double)after_ns / 1e9);
+        const char *rules = trace_string(visit->trace, filter->rules)->bytes;
+        tell_text(visit, name, rules[0] ? rules : "none");
+    }
+}
+
+static const char *rung_name(unsigned rung)
+{
+    switch ((enum sampling_rung)rung) {
+    case SAMPLING_OFF:
+        return "";
+    case SAMPLING_NONE:
+        return "not possible";
+    case SAMPLING_REMOTE:
+        return "reads of memory";
+    case SAMPLING_BPF:
+        return "BPF";
+    }
+    return "unknown";
+}
+
+/* How threads were sampled, and what the recording says of itself in numbers. */
+static void tell_sampling(const struct visit *visit)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(visit->trace);
+    tell_text(visit, "sampling", rung_name(sampling->rung));
+    tell_count(visit, "sampling_hz", sampling->frequency_hz);
+    tell_count(visit, "off_cpu_threshold_ns", (uint64_t)sampling->off_cpu_threshold_ns);
+    tell_string(visit, "sampling_reason", sampling->reason);
+    for (uint32_t i = 0; i < trace_fact_count(visit->trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(visit->trace, i);
+        tell_count(visit, trace_string(visit->trace, fact->name)->bytes, fact->value);
+    }
+}
+
 void session_facts(const struct trace *trace, fact_visitor *function, void *context)
 {
     const struct visit visit = {trace, function, context};
@@ -70,6 +115,8 @@ void session_facts(const struct trace *trace, fact_visitor *function, void *cont
     else if (session->recovered)
         tell_text(&visit, "state", "recovered after the collector had died");
     tell_string(&visit, "nested_recordings", session->nested);
+    tell_filters(&visit);
+    tell_sampling(&visit);
     tell_losses(&visit);
     tell_refusals(&visit);
 }

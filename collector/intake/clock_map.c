@@ -3,10 +3,10 @@
  * than SETTLE_NS past the one before it: the next one replaces it, so the list grows slowly. */
 #include "clock_map.h"
 
+#include "clock_now.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -20,13 +20,6 @@ enum {
 
 #define DAY_NS  INT64_C(86400000000000)
 #define BACK_NS 1e9
-
-int64_t clock_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 uint64_t clock_now_raw(void)
 {
@@ -57,16 +50,21 @@ struct clock_anchor clock_anchor_now(void)
     return best;
 }
 
+/* The longer ago the first anchor is, the better is the rate known. */
+static void measure_rate(struct clock_map *map, struct clock_anchor first, struct clock_anchor now)
+{
+    if (now.raw > first.raw && now.ns - first.ns >= CALIBRATE_NS)
+        map->ns_per_tick = (double)(now.ns - first.ns) / (double)(now.raw - first.raw);
+}
+
 int clock_map_init(struct clock_map *map)
 {
-    *map = (struct clock_map){0};
+    *map = (struct clock_map){.ns_per_tick = 1.0};
     struct clock_anchor first = clock_anchor_now(), second;
     do {
         second = clock_anchor_now();
     } while (second.ns - first.ns < CALIBRATE_NS);
-    map->ns_per_tick = second.raw > first.raw
-                           ? (double)(second.ns - first.ns) / (double)(second.raw - first.raw)
-                           : 1.0;
+    measure_rate(map, first, second);
     map->settled = true;
     return vec_push(&map->anchors, first);
 }
@@ -103,6 +101,7 @@ int clock_map_advance(struct clock_map *map)
     if (!map->settled)
         last = &map->anchors.items[--map->anchors.count - 1];
     map->settled = now.ns - last->ns >= SETTLE_NS;
+    measure_rate(map, map->anchors.items[0], now);
     if (map->anchors.count >= ANCHORS_MAX)
         thin(map);
     map->line = (struct clock_line){0};
@@ -150,11 +149,6 @@ int clock_map_offer(struct clock_map *map, struct clock_anchor anchor)
     map->anchors.count++;
     map->line = (struct clock_line){0};
     return 0;
-}
-
-uint64_t clock_map_end(const struct clock_map *map)
-{
-    return map->anchors.items[map->anchors.count - 1].raw;
 }
 
 /* The piece around raw, which lies between the first and the last anchor. */

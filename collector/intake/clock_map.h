@@ -31,9 +31,6 @@ struct clock_map {
     bool settled;                     /* the last anchor stays; else the next one replaces it */
 };
 
-/* CLOCK_MONOTONIC now. */
-int64_t clock_now_ns(void);
-
 /* The timestamp counter of this machine now; 0 where there is none. */
 uint64_t clock_now_raw(void);
 
@@ -50,9 +47,6 @@ int clock_map_advance(struct clock_map *map);
 /* Adds an anchor that somebody else took, if it is believable: within 1 ms + 1/1000 of what the
  * rate tells. For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
 int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
-
-/* The timestamp of the last anchor: what is younger needs clock_map_advance first. */
-uint64_t clock_map_end(const struct clock_map *map);
 
 /* Never fails: times outside of the anchors are cut to a day around them. */
 int64_t clock_map_ns(struct clock_map *map, uint64_t raw);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* One pass over the records of a block. */
-#include "decode.h"
+#include "decode_parts.h"
 
+#include "clock_now.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -19,8 +22,7 @@ int64_t decode_time(struct decoder *decoder, uint64_t time)
     return ns < 0 ? 0 : ns;
 }
 
-/* The time of an event: not before the thread's last one, not after the present. */
-static int64_t event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
+int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
 {
     int64_t ns = decode_time(decoder, time);
     if (ns > decoder->now_ns)
@@ -67,7 +69,7 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
         events[count++] =
             (struct event){.kind = EVENT_EDGE,
                            .thread = thread->ordinal,
-                           .time_ns = event_time(decoder, thread, header->claim_time)};
+                           .time_ns = decode_event_time(decoder, thread, header->claim_time)};
     }
     thread->started = true;
     thread->generation = header->generation;
@@ -78,8 +80,8 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     if (!any)
         return count;
     uint64_t begin_time = header->gap_time != 0 ? header->gap_time : header->claim_time;
-    int64_t begin_ns = event_time(decoder, thread, begin_time);
-    int64_t end_ns = event_time(decoder, thread, header->claim_time);
+    int64_t begin_ns = decode_event_time(decoder, thread, begin_time);
+    int64_t end_ns = decode_event_time(decoder, thread, header->claim_time);
     if (header->kept_depth < thread->depth)
         thread->depth = header->kept_depth;
     for (int cause = 0; cause < LOSS_COUNT; cause++) {
@@ -95,14 +97,6 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     }
     return count;
 }
-
-/* The parts of one record, all inside its length. */
-struct parts {
-    struct annot_record record;
-    struct annot_attr attr;
-    struct annot_id id;
-    const char *name, *text;
-};
 
 static uint32_t padded(uint32_t size)
 {
@@ -120,7 +114,7 @@ static const void *take(const uint8_t *bytes, uint32_t *used, uint32_t length, u
 }
 
 /* 0 or -EBADMSG. */
-static int split(const uint8_t *bytes, uint32_t length, struct parts *parts)
+static int split(const uint8_t *bytes, uint32_t length, struct decode_parts *parts)
 {
     uint32_t used = sizeof(parts->record);
     uint8_t flags = parts->record.flags;
@@ -139,15 +133,16 @@ static int split(const uint8_t *bytes, uint32_t length, struct parts *parts)
         if (!(parts->name = take(bytes, &used, length, parts->record.name)))
             return -EBADMSG;
     if (flags & ANNOT_FLAG_VALUE_STRING) {
-        if (!(flags & ANNOT_FLAG_ATTR) ||
-            !(parts->text = take(bytes, &used, length, parts->attr.value)))
+        bool payload = parts->record.kind == ANNOT_REC_PAYLOAD;
+        uint64_t size = payload ? parts->record.time : parts->attr.value;
+        if ((!payload && !(flags & ANNOT_FLAG_ATTR)) ||
+            !(parts->text = take(bytes, &used, length, size)))
             return -EBADMSG;
     }
     return 0;
 }
 
-/* Looks a text up unless an earlier look-up failed; the first failure stays in *error. */
-static uint32_t keep(int64_t ordinal, int *error)
+uint32_t decode_keep(int64_t ordinal, int *error)
 {
     if (ordinal >= 0)
         return (uint32_t)ordinal;
@@ -156,7 +151,8 @@ static uint32_t keep(int64_t ordinal, int *error)
     return 0;
 }
 
-static int set_attributes(struct names *names, const struct parts *parts, struct event *event)
+static int set_attributes(struct names *names, const struct decode_parts *parts,
+                          struct event *event)
 {
     int error = 0;
     if (!(parts->record.flags & ANNOT_FLAG_ATTR))
@@ -166,42 +162,73 @@ static int set_attributes(struct names *names, const struct parts *parts, struct
     event->value.uint64 = parts->attr.value;
     event->has_color = (parts->record.level & ANNOT_RECORD_HAS_COLOR) != 0;
     event->color = event->has_color ? parts->attr.color : 0;
-    event->domain = keep(names_domain(names, parts->attr.domain), &error);
-    event->category = keep(names_category(names, parts->attr.category), &error);
+    event->domain = decode_keep(names_domain(names, parts->attr.domain), &error);
+    event->category = decode_keep(names_category(names, parts->attr.category), &error);
     if (kind == VALUE_STRING) {
         size_t length = parts->text ? parts->attr.value : 0;
         event->value.uint64 = 0;
-        event->value.string = keep(names_inline(names, parts->text, length), &error);
+        event->value.string = decode_keep(names_inline(names, parts->text, length), &error);
     }
     return error;
 }
 
-static uint32_t name_of(struct names *names, const struct parts *parts, int *error)
+static uint32_t name_of(struct names *names, const struct decode_parts *parts, int *error)
 {
     if (parts->name)
-        return keep(names_inline(names, parts->name, parts->record.name), error);
-    return keep(names_by_id(names, parts->record.name), error);
+        return decode_keep(names_inline(names, parts->name, parts->record.name), error);
+    return decode_keep(names_by_id(names, parts->record.name), error);
 }
 
 static const uint8_t event_kinds[256] = {
-    [ANNOT_REC_PUSH] = EVENT_PUSH,         [ANNOT_REC_POP] = EVENT_POP,
-    [ANNOT_REC_RANGE_START] = EVENT_START, [ANNOT_REC_RANGE_END] = EVENT_END,
-    [ANNOT_REC_MARK] = EVENT_MARK,         [ANNOT_REC_COUNTER] = EVENT_COUNTER,
+    [ANNOT_REC_PUSH] = EVENT_PUSH,
+    [ANNOT_REC_POP] = EVENT_POP,
+    [ANNOT_REC_RANGE_START] = EVENT_START,
+    [ANNOT_REC_RANGE_END] = EVENT_END,
+    [ANNOT_REC_MARK] = EVENT_MARK,
+    [ANNOT_REC_COUNTER] = EVENT_COUNTER,
+    [ANNOT_REC_FLOW_BEGIN] = EVENT_FLOW_BEGIN,
+    [ANNOT_REC_FLOW_STEP] = EVENT_FLOW_STEP,
+    [ANNOT_REC_FLOW_END] = EVENT_FLOW_END,
+    [ANNOT_REC_TRACK_BEGIN] = EVENT_TRACK_BEGIN,
+    [ANNOT_REC_TRACK_END] = EVENT_TRACK_END,
+    [ANNOT_REC_TRACK_MARK] = EVENT_TRACK_MARK,
+    [ANNOT_REC_PAYLOAD] = EVENT_PAYLOAD,
+    [ANNOT_REC_COUNTER_GROUP] = EVENT_COUNTER,
 };
 
-/* Fills an event of a known kind. 1 or -errno. */
+/* Flows, tracks: 1 if it is an event, 0 if there was no room for it, or -errno. */
+static int fill_later(struct decoder *decoder, const struct decode_parts *parts,
+                      struct event *event)
+{
+    event->value_kind = VALUE_NONE;
+    event->value.uint64 = 0;
+    if (!event_is_of_track(event->kind))
+        return event->id != 0 ? 1 : -EBADMSG;
+    if (event->kind == EVENT_TRACK_BEGIN && !(parts->record.flags & ANNOT_FLAG_ATTR)) {
+        event->kind = EVENT_TRACK_HIDDEN;
+        event->name = 0;
+    }
+    return decode_track(decoder, parts, event);
+}
+
+static void set_depth(struct decode_thread *thread, struct event *event, uint32_t depth)
+{
+    event->depth = depth;
+    if (depth < thread->depth)
+        thread->depth = depth;
+}
+
+/* Fills an event of a known kind. 1, 0: there was no room for it, or -errno. */
 static int fill_event(struct decoder *decoder, struct decode_thread *thread,
-                      const struct parts *parts, struct event *event)
+                      const struct decode_parts *parts, struct event *event)
 {
     uint8_t kind = parts->record.kind;
     int error = 0;
     *event = (struct event){.kind = event_kinds[kind], .thread = thread->ordinal};
     event->level = ANNOT_RECORD_LEVEL(parts->record.level);
-    event->time_ns = event_time(decoder, thread, parts->record.time);
+    event->time_ns = decode_event_time(decoder, thread, parts->record.time);
     if (kind == ANNOT_REC_POP) {
-        event->depth = parts->record.name;
-        if (event->depth < thread->depth)
-            thread->depth = (uint32_t)event->depth;
+        set_depth(thread, event, parts->record.name);
         return 1;
     }
     if (parts->record.flags & ANNOT_FLAG_ID)
@@ -213,46 +240,133 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
         thread->depth += thread->depth < UINT32_MAX;
     if (error == 0)
         error = set_attributes(&decoder->names, parts, event);
+    if (error == 0 && event_is_flow_or_track(event->kind))
+        return fill_later(decoder, parts, event);
     return error != 0 ? error : 1;
 }
 
-/* A plain push or pop is nearly every record; the rest goes the long way. */
-static int decode_record(struct decoder *decoder, struct decode_thread *thread,
-                         const uint8_t *bytes, uint32_t room, struct event *event)
+void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count)
 {
-    struct parts parts = {0};
-    memcpy(&parts.record, bytes, sizeof(parts.record));
-    uint32_t length = parts.record.granules * (uint32_t)ANNOT_GRANULE;
+    event_list *events = pass->events;
+    assert(events->items);
+    struct event *last = events->count > 0 ? &events->items[events->count - 1] : NULL;
+    if (pass->lost && last && last->kind == EVENT_LOST && last->level == cause) {
+        last->value.uint64 += count;
+        last->end_ns = pass->thread->last_ns;
+        pass->thread->lost[cause] += count;
+    } else {
+        events->items[events->count++] = lost_event(pass->thread, cause, count);
+        pass->lost = true;
+    }
+}
+
+/* An event, or something that belongs to one. 0 or -errno. */
+static int add_record(struct decode_pass *pass, const struct decode_parts *parts, size_t room)
+{
+    struct event *event = &pass->events->items[pass->events->count];
+    if (parts->record.kind == ANNOT_REC_PAYLOAD)
+        return decode_payload(pass, parts, room);
+    int got = fill_event(pass->decoder, pass->thread, parts, event);
+    if (got < 0)
+        return got;
+    pass->owner = OWNER_EVENT;
+    if (got == 0) { /* with all that belongs to it */
+        decode_lose(pass, LOSS_THREAD_LIMIT, 1);
+        pass->owner = OWNER_UNKNOWN;
+    } else if (parts->record.kind == ANNOT_REC_COUNTER_GROUP) {
+        pass->group = *event;
+        pass->owner = OWNER_GROUP;
+    } else {
+        pass->events->count++;
+        pass->thread->record_count++;
+    }
+    return 0;
+}
+
+/* A push or pop without any parts. 0 or -errno. */
+static inline int add_plain(struct decode_pass *pass, const struct annot_record *record)
+{
+    struct decode_thread *thread = pass->thread;
+    struct event *event = &pass->events->items[pass->events->count];
+    *event = (struct event){.kind = event_kinds[record->kind],
+                            .level = ANNOT_RECORD_LEVEL(record->level),
+                            .thread = thread->ordinal,
+                            .time_ns = decode_event_time(pass->decoder, thread, record->time)};
+    if (record->kind == ANNOT_REC_POP) {
+        set_depth(thread, event, record->name);
+    } else {
+        int64_t name = names_by_id(&pass->decoder->names, record->name);
+        if (name < 0)
+            return (int)name;
+        event->name = (uint32_t)name;
+        thread->depth += thread->depth < UINT32_MAX;
+    }
+    pass->owner = OWNER_EVENT;
+    pass->events->count++;
+    thread->record_count++;
+    return 0;
+}
+
+/* A plain push or pop is nearly every record; the rest goes the long way. */
+static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_t room)
+{
+    struct annot_record record;
+    memcpy(&record, bytes, sizeof(record));
+    uint32_t length = record.granules * (uint32_t)ANNOT_GRANULE;
     if (length == 0 || length > room)
         return -EBADMSG;
-    if (event_kinds[parts.record.kind] == 0)
-        return 0; /* of a later minor version: what it means, and its flags, are not known here */
+    if (record.flags == 0 && (record.kind == ANNOT_REC_PUSH || record.kind == ANNOT_REC_POP))
+        return add_plain(pass, &record);
+    struct decode_parts parts = {.record = record};
+    if (event_kinds[parts.record.kind] == 0) {
+        pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
+                                        are not known here */
+        return 0;
+    }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
-    return fill_event(decoder, thread, &parts, event);
+    return add_record(pass, &parts, room / ANNOT_GRANULE + 1);
+}
+
+static int add_before(struct decoder *decoder, struct decode_thread *thread,
+                      const struct segment_block_copy *block, const struct batch_source *part,
+                      struct event *events)
+{
+    if (!decoder->overwrites || thread->headers == part->sequence)
+        return 0;
+    return decode_before(decoder, thread, &block->header, events);
 }
 
 int decode_block(struct decoder *decoder, struct decode_thread *thread,
                  const struct segment_block_copy *block, const struct batch_source *part,
-                 struct event *events)
+                 event_list *events)
 {
-    size_t count = 0;
+    struct decode_pass pass = {.decoder = decoder, .thread = thread, .events = events};
+    events->count = 0;
+    if (vec_reserve(events, DECODE_EVENTS_MIN) != 0)
+        return -ENOMEM;
     refresh_now(decoder);
-    if (thread->headers <= part->sequence)
-        count = decode_header(decoder, thread, &block->header, events);
+    if (thread->headers <= part->sequence) {
+        int count = add_before(decoder, thread, block, part, events->items);
+        if (count < 0)
+            return count;
+        events->count = (size_t)count;
+        events->count +=
+            decode_header(decoder, thread, &block->header, events->items + events->count);
+        thread->wire_records = block->header.records_before;
+    }
     thread->headers = part->sequence + UINT64_C(1);
     for (uint32_t at = part->begin_offset; at < part->end_offset;) {
         const uint8_t *bytes = block->records + at;
-        int got = decode_record(decoder, thread, bytes, part->end_offset - at, &events[count]);
-        if (got == -EBADMSG) {
-            events[count++] = lost_event(thread, LOSS_CORRUPT, 1);
+        int error = decode_record(&pass, bytes, part->end_offset - at);
+        if (error == -EBADMSG) {
+            decode_lose(&pass, LOSS_CORRUPT, 1);
             break;
         }
-        if (got < 0)
-            return got;
-        count += (size_t)got;
-        thread->record_count += (uint64_t)got;
+        if (error < 0)
+            return error;
+        thread->wire_records += bytes[offsetof(struct annot_record, kind)] != ANNOT_REC_PAYLOAD;
         at += bytes[offsetof(struct annot_record, granules)] * (uint32_t)ANNOT_GRANULE;
     }
-    return (int)count;
+    return 0;
 }

@@ -3,11 +3,11 @@
  * there is no inotify. */
 #include "discover.h"
 
-#include "clock_map.h"
+#include "clock_now.h"
+#include "file_io.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -23,13 +23,20 @@ int discover_open(struct discover *discover, const struct directory *directory)
         return errno == EMFILE || errno == ENOSYS ? 0 : -errno;
     /* By descriptor, so that it is the directory that was checked. */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->fd);
-    if (inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO) < 0) {
+    discover->watch = inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO);
+    if (discover->watch < 0) {
         int error = -errno;
         close(fd);
         return error == -ENOSPC ? 0 : error;
     }
     discover->fd = fd;
     return 0;
+}
+
+void discover_stop(struct discover *discover)
+{
+    if (discover->fd >= 0)
+        inotify_rm_watch(discover->fd, discover->watch);
 }
 
 void discover_close(struct discover *discover)
@@ -43,14 +50,9 @@ static int scan(const struct discover *discover, int (*call)(void *context, cons
                 void *context)
 {
     int result = 0;
-    int fd = openat(discover->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!stream) {
-        int error = -errno;
-        if (fd >= 0)
-            close(fd);
-        return error;
-    }
+    DIR *stream = file_list_folder(discover->directory->fd);
+    if (!stream)
+        return -errno;
     for (const struct dirent *entry; result == 0 && (entry = readdir(stream));)
         result = call(context, entry->d_name);
     closedir(stream);
@@ -61,6 +63,7 @@ int discover_poll(struct discover *discover, int (*call)(void *context, const ch
                   void *context)
 {
     char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
+    int64_t begin_ns = clock_now_ns();
     int result = 0;
     if (discover->fd < 0 && clock_now_ns() >= discover->next_scan_ns) {
         discover->rescan = true;
@@ -78,9 +81,12 @@ int discover_poll(struct discover *discover, int (*call)(void *context, const ch
                 result = call(context, event->name);
         }
     }
+    bool complete = discover->fd >= 0 || discover->rescan;
     if (result == 0 && discover->rescan) {
         discover->rescan = false;
         result = scan(discover, call, context);
     }
+    if (result == 0 && complete)
+        discover->told_ns = begin_ns;
     return result;
 }

@@ -3,6 +3,8 @@
  * threads are in drain_publish.c. */
 #include "drain.h"
 
+#include "clock_now.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +15,9 @@ struct drain *drain_create(struct segment *segment, struct trace *trace, struct 
                            uint32_t process)
 {
     struct drain *drain = calloc(1, sizeof(*drain));
-    if (!drain || names_init(&drain->decoder.names, segment, trace) != 0) {
-        free(drain);
+    if (!drain || names_init(&drain->decoder.names, segment, trace) != 0 ||
+        vec_reserve(&drain->events, DECODE_EVENTS_MIN) != 0) {
+        drain_destroy(drain);
         return NULL;
     }
     drain->segment = segment;
@@ -22,7 +25,10 @@ struct drain *drain_create(struct segment *segment, struct trace *trace, struct 
     drain->process = process;
     drain->threads_max = THREADS_MAX;
     drain->decoder.clock = clock;
+    drain->decoder.process = process;
     drain->decoder.monotonic = segment->info.clock == ANNOT_CLOCK_MONOTONIC;
+    drain->decoder.overwrites = segment->info.policy == ANNOT_POLICY_OVERWRITE_OLDEST;
+    drain->decoder.created_time = segment->info.created_time;
     return drain;
 }
 
@@ -31,6 +37,8 @@ void drain_destroy(struct drain *drain)
     if (!drain)
         return;
     names_fini(&drain->decoder.names);
+    schemas_free(&drain->decoder.schemas);
+    vec_free(&drain->events);
     vec_free(&drain->progress);
     vec_free(&drain->threads);
     vec_free(&drain->blocks);
@@ -77,20 +85,23 @@ int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decod
     return 0;
 }
 
-int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,
-                       const uint8_t comm[16])
+int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
+                       const struct drain_who *who)
 {
-    int64_t ordinal = trace_thread_add(drain->trace, drain->process);
-    int64_t text =
-        trace_string_add(drain->trace, (const char *)comm, strnlen((const char *)comm, 16));
+    int64_t ordinal =
+        drain->roster ? roster_claim_thread(drain->roster, drain->process, who->tid, who->seen_ns)
+                      : trace_thread_add(drain->trace, drain->process);
+    const char *comm = (const char *)who->comm;
+    int64_t text = trace_string_add(drain->trace, comm, strnlen(comm, 16));
     if (ordinal < 0 || text < 0)
         return -ENOMEM;
     thread->decode.ordinal = (uint32_t)ordinal;
     thread->entered = true;
     struct trace_thread *entry = trace_thread(drain->trace, (uint32_t)ordinal);
     entry->serial = drain->serial_base + thread->serial + 1;
-    entry->tid = tid;
+    entry->tid = who->tid;
     entry->comm = (uint32_t)text;
+    entry->revision++;
     return 0;
 }
 
@@ -121,7 +132,10 @@ int drain_hand_on(struct drain *drain, struct drain_thread *thread,
 {
     if (count == 0)
         return 0;
-    struct event_batch batch = {thread->decode.ordinal, (uint32_t)count, drain->events, *source};
+    struct event_batch batch = {.thread = thread->decode.ordinal,
+                                .count = (uint32_t)count,
+                                .events = drain->events.items,
+                                .source = *source};
     thread->last = *source;
     return drain->sink(drain->sink_context, &batch);
 }
@@ -134,8 +148,13 @@ static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t
         return 0;
     }
     struct batch_source source = {sequence, 0, 0};
-    drain->events[0] = decode_lost(&drain->decoder, &thread->decode, LOSS_CORRUPT, 1);
+    drain->events.items[0] = decode_lost(&drain->decoder, &thread->decode, LOSS_CORRUPT, 1);
     return drain_hand_on(drain, thread, &source, 1);
+}
+
+static int64_t claimed_ns(const struct annot_block *header)
+{
+    return header->claim_ns < INT64_MAX ? (int64_t)header->claim_ns : clock_now_ns();
 }
 
 /* Reads one block as far as it is committed. Bytes read or -errno. */
@@ -150,16 +169,17 @@ static int read_block(struct drain *drain, const struct segment_block *block,
         return -EBADMSG;
     int error = 0;
     if (!thread->entered)
-        error = drain_enter_thread(drain, thread, header->tid, header->comm);
+        error = drain_enter_thread(
+            drain, thread, &(struct drain_who){header->tid, claimed_ns(header), header->comm});
     if (error == 0)
         error = drain_name_thread(drain, thread, header->thread_name);
     if (error != 0)
         return error;
     thread->record = header->thread_index;
     struct batch_source source = {block->sequence, progress->consumed, (uint32_t)end};
-    int count =
-        decode_block(&drain->decoder, &thread->decode, &drain->copy, &source, drain->events);
-    error = count < 0 ? count : drain_hand_on(drain, thread, &source, (size_t)count);
+    error = decode_block(&drain->decoder, &thread->decode, &drain->copy, &source, &drain->events);
+    if (error == 0)
+        error = drain_hand_on(drain, thread, &source, drain->events.count);
     if (error != 0)
         return error;
     int bytes = end - (int)progress->consumed;
@@ -265,10 +285,17 @@ static int64_t pass(struct drain *drain, enum drain_depth depth, bool accept_gap
     return total;
 }
 
-int64_t drain_visit(struct drain *drain, enum drain_depth depth)
+/* Only once nothing more will be written. */
+static int64_t visit_recorder(struct drain *drain, enum drain_depth depth)
 {
-    if (drain->broken)
+    if (depth != DRAIN_DEAD && depth != DRAIN_CLAIMED)
         return 0;
+    drain->complete = true;
+    return drain_recorder(drain, depth == DRAIN_DEAD);
+}
+
+static int64_t visit_all(struct drain *drain, enum drain_depth depth)
+{
     int64_t total = 0, bytes = pass(drain, depth, false);
     /* A later block was seen before an earlier one, which was released before the later one was
      * claimed: a second scan finds it, unless it does not exist; the third goes on without. */
@@ -276,12 +303,20 @@ int64_t drain_visit(struct drain *drain, enum drain_depth depth)
         total += bytes;
         bytes = pass(drain, depth, again == 1);
     }
-    if (bytes == -EFAULT) {
-        drain->broken = true;
-        drain->corrupt++;
-        return total;
-    }
     return bytes < 0 ? bytes : total + bytes;
+}
+
+int64_t drain_visit(struct drain *drain, enum drain_depth depth)
+{
+    if (drain->broken)
+        return 0;
+    int64_t bytes =
+        drain->decoder.overwrites ? visit_recorder(drain, depth) : visit_all(drain, depth);
+    if (bytes != -EFAULT)
+        return bytes;
+    drain->broken = true;
+    drain->corrupt++;
+    return 0;
 }
 
 void drain_free(struct drain *drain)

@@ -11,6 +11,7 @@
 
 #include "decode.h"
 #include "map64.h"
+#include "roster.h"
 #include "vec.h"
 
 /* Takes a batch of one thread. 0 or -errno, which ends the visit. */
@@ -59,8 +60,9 @@ struct drain {
     struct segment *segment;
     struct decoder decoder;
     struct trace *trace;
-    uint32_t process;     /* ordinal in the trace */
-    uint32_t serial_base; /* tells threads of further segments of one process apart */
+    struct roster *roster; /* threads of the trace come from it; NULL: each has its own */
+    uint32_t process;      /* ordinal in the trace */
+    uint32_t serial_base;  /* tells threads of further segments of one process apart */
     VEC(struct drain_progress) progress; /* by block */
     VEC(struct drain_thread) threads;
     struct map64 thread_index; /* by serial + 1 */
@@ -73,10 +75,11 @@ struct drain {
     uint64_t whole_visit; /* the last one that looked at all blocks */
     bool missing;         /* in this visit: some thread's stream is STREAM_MISSING */
     bool broken;
+    bool complete; /* a flight recorder, of which all that was left is read */
     drain_sink_fn *sink;
     void *sink_context;
     struct segment_block_copy copy;
-    struct event events[DECODE_EVENTS_MAX];
+    event_list events; /* room for DECODE_EVENTS_MIN at least */
 };
 
 enum drain_depth {
@@ -94,6 +97,11 @@ void drain_destroy(struct drain *drain);
  * is wrong with the segment is no error: it ends up in `broken` and `corrupt`. */
 int64_t drain_visit(struct drain *drain, enum drain_depth depth);
 
+/* A flight recorder is read in one look, at its end: drain_visit with DRAIN_RELEASED does nothing.
+ * Or here, while it goes on, for a snapshot; `everything`: nobody writes any more. As
+ * drain_visit, but -EFAULT is returned. */
+int64_t drain_recorder(struct drain *drain, bool everything);
+
 /* Gives back the blocks that were read whole. */
 void drain_free(struct drain *drain);
 
@@ -106,9 +114,16 @@ int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decod
  * one segment may have. */
 int drain_thread(struct drain *drain, uint32_t serial, struct drain_thread **ret_thread);
 
+/* Who a thread is, as it says itself. */
+struct drain_who {
+    int32_t tid;
+    int64_t seen_ns; /* it lived then */
+    const uint8_t *comm;
+};
+
 /* Gives a thread its entry in the trace. 0 or -ENOMEM. */
-int drain_enter_thread(struct drain *drain, struct drain_thread *thread, int32_t tid,
-                       const uint8_t comm[16]);
+int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
+                       const struct drain_who *who);
 
 /* The name that an entered thread gave itself; 0 or the one it has are ignored. Told by its record
  * and by each of its blocks, because the next thread takes over the record. 0 or -ENOMEM. */
@@ -117,7 +132,7 @@ int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t
 /* What counts for the thread and is not in the counters of its process already. */
 uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause);
 
-/* Hands on `count` of drain->events. 0 or -errno of the sink. */
+/* Hands on the first `count` of drain->events. 0 or -errno of the sink. */
 int drain_hand_on(struct drain *drain, struct drain_thread *thread,
                   const struct batch_source *source, size_t count);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the trace is told of the threads of a segment: names, times, counts, losses. */
 #include "annot_barrier.h"
+#include "clock_now.h"
 #include "drain.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static int read_record(struct drain *drain, uint32_t index)
     int error = segment_read_thread(drain->segment, index, &record);
     if (error <= 0)
         return error;
-    bool any = false;
+    bool any = drain->complete && record.records != 0;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         any = any || record.lost[cause] != 0;
     uint64_t key = record.serial + UINT64_C(1);
@@ -51,7 +52,8 @@ static int read_record(struct drain *drain, uint32_t index)
     if (!thread->entered) {
         if (!any)
             return 0;
-        error = drain_enter_thread(drain, thread, record.tid, record.comm);
+        error = drain_enter_thread(drain, thread,
+                                   &(struct drain_who){record.tid, clock_now_ns(), record.comm});
         if (error != 0)
             return error;
     }
@@ -61,6 +63,8 @@ static int read_record(struct drain *drain, uint32_t index)
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         if (record.lost[cause] <= LOSS_BELIEVABLE)
             thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
+    if (drain->complete && thread->decode.headers == 0 && record.records <= LOSS_BELIEVABLE)
+        thread->lost[LOSS_OVERWRITTEN] = record.records; /* none of its blocks is left */
     return drain_name_thread(drain, thread, record.name);
 }
 
@@ -159,7 +163,7 @@ int drain_finish(struct drain *drain)
                 continue;
             uint64_t rest = thread->lost[cause] - thread->decode.lost[cause];
             thread->trailing[cause] += rest;
-            drain->events[count++] =
+            drain->events.items[count++] =
                 decode_lost(&drain->decoder, &thread->decode, (enum loss)cause, rest);
         }
         struct batch_source source = {thread->last.sequence, thread->last.end_offset,

@@ -3,7 +3,10 @@
  * trace is in intake_admit.c. */
 #include "intake.h"
 
+#include "clock_now.h"
 #include "intake_private.h"
+#include "proc_info.h"
+#include "proc_mapped.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +19,8 @@ enum {
     EMPTIED_MAX = 8, /* segments of ended processes that wait for a flush */
 };
 
-#define EXIT_MEMORY_NS INT64_C(2000000000)
+#define EXIT_MEMORY_NS  INT64_C(2000000000)
+#define NAMES_MEMORY_NS INT64_C(1000000000)
 
 int intake_create(const struct intake_options *options, struct intake **ret_intake)
 {
@@ -48,6 +52,7 @@ void intake_destroy(struct intake *intake)
     for (size_t i = 0; i < intake->processes.count; i++)
         process_destroy(intake->processes.items[i]);
     vec_free(&intake->processes);
+    map64_free(&intake->by_pid);
     vec_free(&intake->pending);
     vec_free(&intake->junk);
     past_free(&intake->past);
@@ -105,9 +110,10 @@ static void tell_end(struct intake *intake, struct process *process)
 }
 
 /* When it ended: now, unless nobody watched it. */
-static int64_t end_time(const struct process *process)
+static int64_t end_time(const struct intake *intake, const struct process *process)
 {
     int64_t last = process->drain->past.last_ns;
+    int64_t note_ns = trace_process(intake->options.trace, process->who.ordinal)->note_ns;
     if (process->watch.pid > 0)
         return clock_now_ns();
     for (size_t i = 0; i < process->drain->threads.count; i++)
@@ -115,6 +121,8 @@ static int64_t end_time(const struct process *process)
             last = process->drain->threads.items[i].decode.last_ns;
     if (process->orderly && decode_time(&process->drain->decoder, process->shared.exit_time) > last)
         last = decode_time(&process->drain->decoder, process->shared.exit_time);
+    if (note_ns > last)
+        last = note_ns;
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
@@ -142,7 +150,7 @@ static int empty_process(struct intake *intake, struct process *process, bool re
     if (error != 0)
         return error;
     process->state = PROCESS_EMPTIED;
-    process->end_ns = end_time(process);
+    process->end_ns = end_time(intake, process);
     if (replaced)
         process_end_exec(process, intake->options.trace, process->end_ns);
     else
@@ -180,6 +188,23 @@ static void take_epoll_events(struct intake *intake)
     }
 }
 
+struct filter_rules *intake_filter(struct intake *intake)
+{
+    return &intake->filter;
+}
+
+/* What cannot be told is read all the same: more than was asked for. */
+static int tell_filter(const struct intake *intake, struct process *process)
+{
+    struct drain *drain = process->drain;
+    if (intake->filter.revision == 0 || drain->broken)
+        return 0;
+    int error = filter_masks_tell(&intake->filter, &drain->decoder.names, &process->filter);
+    if (error == -EFAULT)
+        drain->broken = true;
+    return error == -ENOMEM ? error : 0;
+}
+
 static int64_t step_process(struct intake *intake, struct process *process, bool partial)
 {
     if (process->state != PROCESS_LIVE)
@@ -188,7 +213,12 @@ static int64_t step_process(struct intake *intake, struct process *process, bool
         process_watch_poll(&process->watch);
     if (process->watch.ended)
         return empty_process(intake, process, false);
-    int64_t bytes = drain_visit(process->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
+    int error = tell_filter(intake, process);
+    if (error != 0)
+        return error;
+    int64_t bytes = 0;
+    if (!process->drain->decoder.overwrites) /* else at the end */
+        bytes = drain_visit(process->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
     if (!process->drain->broken)
         segment_heartbeat(&process->segment, process->drain->decoder.monotonic
                                                  ? (uint64_t)clock_now_ns()
@@ -227,21 +257,26 @@ static int look_at(struct intake *intake, struct process *process)
     return error;
 }
 
-/* Of processes of which nothing more can be learned, little is kept. */
+/* Of processes of which nothing more can be learned, little is kept; but samples of them may still
+ * be on their way. */
 static int forget_gone(struct intake *intake)
 {
+    int64_t now_ns = clock_now_ns();
     size_t kept = 0;
     int error = 0;
     for (size_t i = 0; i < intake->processes.count; i++) {
         struct process *process = intake->processes.items[i];
         bool forget = error == 0 && process->state == PROCESS_GONE &&
-                      (process->status_final || process->end_ns == 0);
+                      (process->end_ns == 0 ||
+                       (process->status_final && now_ns - process->end_ns > NAMES_MEMORY_NS));
         if (forget)
             error = past_add(&intake->past, &process->who);
-        if (forget && error == 0)
+        if (forget && error == 0) {
+            intake_forget_names(intake, process);
             process_destroy(process);
-        else
+        } else {
             intake->processes.items[kept++] = process;
+        }
     }
     intake->processes.count = kept;
     return error;
@@ -277,14 +312,23 @@ void intake_free(struct intake *intake)
     }
 }
 
+/* The program has no free block: it loses records, or waits, until some come back. */
+static bool is_exhausted(const struct process *process)
+{
+    struct annot_shared shared;
+    return segment_read_shared(&process->segment, &shared) == 0 &&
+           (uint32_t)shared.free_head == 0 &&
+           shared.high_water >= process->segment.info.block_count;
+}
+
 bool intake_is_pressed(const struct intake *intake)
 {
     uint32_t emptied_count = 0;
     for (size_t i = 0; i < intake->processes.count; i++) {
         const struct process *process = intake->processes.items[i];
         emptied_count += process->state == PROCESS_EMPTIED;
-        if (process->state == PROCESS_LIVE &&
-            process->drain->done.count * 8 >= process->segment.info.block_count)
+        size_t done = process->state == PROCESS_LIVE ? process->drain->done.count : 0;
+        if (done > 0 && (done * 8 >= process->segment.info.block_count || is_exhausted(process)))
             return true;
     }
     return emptied_count >= EMPTIED_MAX;
@@ -293,6 +337,8 @@ bool intake_is_pressed(const struct intake *intake)
 int intake_finish(struct intake *intake)
 {
     int64_t bytes = intake_step(intake, true);
+    discover_stop(&intake->discover);
+    intake->searched_ns = INT64_MAX; /* nobody can join any more */
     int error = bytes < 0 ? (int)bytes : intake_look_around(intake);
     for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
         struct process *process = intake->processes.items[i];
@@ -306,6 +352,32 @@ int intake_finish(struct intake *intake)
     }
     intake_remove_junk(intake);
     return error;
+}
+
+int intake_snapshot(struct intake *intake)
+{
+    int error = intake_discover(intake);
+    for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
+        struct process *process = intake->processes.items[i];
+        int64_t bytes = drain_recorder(process->drain, process->watch.ended);
+        process->drain->broken = bytes == -EFAULT; /* what was read of it stays */
+        error = bytes < 0 && bytes != -EFAULT ? (int)bytes : drain_finish(process->drain);
+        if (error == 0)
+            error = process_publish(process, intake->options.trace, intake->options.directory);
+    }
+    return error;
+}
+
+bool intake_is_mapped(const struct intake *intake)
+{
+    for (size_t i = 0; i < intake->processes.count; i++) {
+        const struct process *process = intake->processes.items[i];
+        if (process->watch.pid > 0 && !process->watch.ended &&
+            proc_has_mapped(process->watch.pid, process->segment.device, process->segment.inode) ==
+                1)
+            return true;
+    }
+    return false;
 }
 
 void intake_count(const struct intake *intake, struct intake_counts *ret_counts)

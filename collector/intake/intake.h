@@ -8,22 +8,31 @@
 #define ANNOT_INTAKE_H
 
 #include "drain.h"
+#include "filter_masks.h"
 #include "intake_directory.h"
 #include "refusals.h"
-#include "trace.h"
+#include "roster.h"
 
 struct intake;
 
 struct intake_options {
-    struct directory *directory; /* these three outlive the intake */
+    struct directory *directory; /* these four outlive the intake */
     struct trace *trace;
     struct clock_map *clock;
+    struct roster *roster; /* entries of the trace come from it; NULL: each segment has its own */
     uint64_t session_id;
     int64_t late_ns;           /* see annot_control.late_ticks; 0: as the session says */
     bool recover;              /* the session's collector died: its clock anchors died with it */
+    bool snapshot;             /* look only: see intake_snapshot */
+    int32_t only_pid;          /* of a snapshot; 0: all processes */
     struct refusals *refusals; /* gets those of forked children and of unusable files; or NULL */
     drain_sink_fn *sink;       /* its errors end a step */
     void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
+    /* A process, or a newer program in one, takes part from now on; pid as we see it. Its live
+     * words lie at tls_offset from each thread's pointer (0 = unknown). May be NULL. */
+    void (*admitted)(void *context, int32_t pid, int64_t tls_offset);
+    names_function_fn *function; /* names functions; may be NULL: names.h */
+    void *function_context;
     void *sink_context;
 };
 
@@ -55,6 +64,9 @@ int intake_fd(const struct intake *intake);
  * the sink or -ENOMEM. */
 int64_t intake_step(struct intake *intake, bool partial);
 
+/* The session's rules: change them with session_filter_poll; the next step tells the programs. */
+struct filter_rules *intake_filter(struct intake *intake);
+
 /* What is slow and need not be often: names, losses, execs, dead threads. 0 or -errno. */
 int intake_look_around(struct intake *intake);
 
@@ -71,6 +83,20 @@ void intake_note_exit(struct intake *intake, int pid, int wait_status);
 /* The session is over (the gate was closed): last visit, ends of all. Call intake_free after it
  * once more when all is in the file; it then removes every segment. 0 or -errno. */
 int intake_finish(struct intake *intake);
+
+/* For a snapshot, in place of all of the above: what the flight recorders of the session hold now
+ * is handed to the sink. Nothing is changed or removed; programs and their collector go on. 0 or
+ * -errno. */
+int intake_snapshot(struct intake *intake);
+
+/* The string of a name id that the program gave out which ran in that process when the range was
+ * open (CLOCK_MONOTONIC): an ordinal of the trace; -EAGAIN: its segment may still be found;
+ * -ENOENT: nobody will ever know it; -ENOMEM. Names of a program that ended are known for a second
+ * or more. */
+int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id);
+
+/* Whether a living process still has a segment mapped that was found here. */
+bool intake_is_mapped(const struct intake *intake);
 
 void intake_count(const struct intake *intake, struct intake_counts *ret_counts);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* From a name in the directory to a process of the trace: is it ours, is it whole, is it a process
  * that is known already, whose child is it. */
+#include "clock_now.h"
 #include "intake_private.h"
 #include "proc_info.h"
+#include "proc_mapped.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +64,8 @@ static void identify_past(const struct intake *intake, struct process *process)
         process->who.ordinal = older->ordinal;
 }
 
-/* Gives the process an ordinal; ends an older image of it. 0 or -errno. */
+/* Gives the process an ordinal; ends an older image of it. A scan may find the newer one first; the
+ * older is then seen to be replaced at the next look. 0 or -errno. */
 static int identify(struct intake *intake, struct process *process)
 {
     process->primary = true;
@@ -75,10 +78,22 @@ static int identify(struct intake *intake, struct process *process)
             process->primary = false;
             return 0;
         }
-        return older->state == PROCESS_LIVE ? intake_replace(intake, older) : 0;
+        bool newer = older->segment.info.created_ns > process->segment.info.created_ns;
+        return older->state == PROCESS_LIVE && !newer ? intake_replace(intake, older) : 0;
     }
     identify_past(intake, process);
     return 0;
+}
+
+/* A new entry, or the one that the sampler made of the same image. */
+static int64_t add_entry(struct intake *intake, const struct process *process)
+{
+    const struct annot_segment_info *info = &process->segment.info;
+    if (!intake->options.roster)
+        return trace_process_add(intake->options.trace);
+    int64_t created_ns = info->created_ns < INT64_MAX ? (int64_t)info->created_ns : clock_now_ns();
+    return roster_claim_process(intake->options.roster, process->host_pid, info->start_time_ticks,
+                                created_ns);
 }
 
 static int enter(struct intake *intake, struct process *process)
@@ -93,13 +108,14 @@ static int enter(struct intake *intake, struct process *process)
         process->who.ordinal = (uint32_t)ordinal;
         if (process->primary) {
             memset(entry->lost, 0, sizeof(entry->lost));
-            memset(entry->misuse, 0, sizeof(entry->misuse));
+            for (int i = 0; i < MISUSE_SCHEMA; i++) /* that one nobody counts again */
+                entry->misuse[i] = 0;
             entry->event_count = 0;
             entry->end = PROCESS_RUNNING;
         }
         return 0;
     }
-    ordinal = trace_process_add(intake->options.trace);
+    ordinal = add_entry(intake, process);
     if (ordinal < 0)
         return (int)ordinal;
     process->who.ordinal = (uint32_t)ordinal;
@@ -174,7 +190,10 @@ static int resume_threads(struct intake *intake, struct process *process)
 static void watch(struct intake *intake, struct process *process)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = process};
-    process_watch_open(&process->watch, &process->segment.info);
+    const struct annot_segment_info *info = &process->segment.info;
+    process_watch_open(&process->watch, info);
+    bool ours = info->pid_ns == 0 || info->pid_ns == proc_pid_namespace(0);
+    process->host_pid = process->watch.pid > 0 ? process->watch.pid : ours ? info->pid : 0;
     if (process->watch.pidfd >= 0)
         epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, process->watch.pidfd, &event);
 }
@@ -187,11 +206,27 @@ static int start_drain(struct intake *intake, struct process *process)
         return -ENOMEM;
     process->drain->sink = intake->options.sink;
     process->drain->sink_context = intake->options.sink_context;
+    process->drain->roster = intake->options.roster;
     process->drain->serial_base = serial_base(process);
     process->drain->decoder.recover = intake->options.recover;
+    process->drain->decoder.names.pid = process->host_pid;
+    process->drain->decoder.names.function = intake->options.function;
+    process->drain->decoder.names.function_context = intake->options.function_context;
     if (process->drain->decoder.monotonic && intake->options.late_ns != 0)
         (void)segment_set_late(&process->segment, (uint64_t)intake->options.late_ns);
     return resume_threads(intake, process);
+}
+
+/* The recording tells which policies were in force. */
+static int note_policy(struct intake *intake, const struct annot_segment_info *info)
+{
+    struct trace *trace = intake->options.trace;
+    const char *fact = info->policy == ANNOT_POLICY_OVERWRITE_OLDEST ? TRACE_FACT_OVERWRITE
+                       : info->policy == ANNOT_POLICY_WAIT           ? TRACE_FACT_WAIT
+                                                                     : NULL;
+    int error =
+        fact ? trace_fact_set(trace, FACT_COUNT, fact, trace_fact_value(trace, fact) + 1) : 0;
+    return error == -ENOMEM ? error : 0;
 }
 
 /* A whole segment of this session. Takes the process over in any case. */
@@ -214,13 +249,20 @@ static int admit(struct intake *intake, struct process *process)
         error = start_drain(intake, process);
     if (error == 0 && process->primary)
         error = process_describe(process, intake->options.trace, intake->options.clock);
+    if (error == 0 && process->primary)
+        error = intake_publish_names(intake, process);
+    if (error == 0 && process->primary)
+        error = note_policy(intake, info);
     if (error == 0)
         error = vec_push(&intake->processes, process);
     if (error != 0) {
+        intake_forget_names(intake, process);
         process_destroy(process);
         return error;
     }
     find_family(intake, process);
+    if (intake->options.admitted && process->primary && process->host_pid > 0 && !process->newer)
+        intake->options.admitted(intake->options.sink_context, process->host_pid, info->tls_offset);
     return 0;
 }
 
@@ -234,9 +276,9 @@ static bool is_known(const struct intake *intake, const char *name, ino_t inode)
     return false;
 }
 
-static struct intake_pending pending_name(const char *name)
+static struct intake_pending pending_name(const char *name, bool unread)
 {
-    struct intake_pending pending = {0};
+    struct intake_pending pending = {.unread = unread};
     memcpy(pending.name, name, strlen(name));
     return pending;
 }
@@ -272,6 +314,15 @@ static int note_version(struct intake *intake, const char *name)
     return refusals_note(intake->options.refusals, &slot);
 }
 
+static bool is_ours(const struct intake *intake, const struct annot_segment_info *info)
+{
+    const struct intake_options *options = &intake->options;
+    if (info->session_id != options->session_id)
+        return false;
+    return !options->snapshot || (info->policy == ANNOT_POLICY_OVERWRITE_OLDEST &&
+                                  (options->only_pid == 0 || info->pid == options->only_pid));
+}
+
 /* 0 or -errno; what is wrong with a file is no error of ours. */
 static int try_segment(struct intake *intake, const char *name)
 {
@@ -280,7 +331,7 @@ static int try_segment(struct intake *intake, const char *name)
         is_known(intake, name, status.st_ino))
         return 0;
     if (intake->processes.count >= INTAKE_PROCESSES_MAX) /* until others have ended */
-        return vec_push(&intake->pending, pending_name(name));
+        return vec_push(&intake->pending, pending_name(name, true));
     struct process *process = calloc(1, sizeof(*process));
     if (!process)
         return -ENOMEM;
@@ -290,17 +341,19 @@ static int try_segment(struct intake *intake, const char *name)
     bool abandoned = error == -EAGAIN && is_abandoned(name);
     if (abandoned) /* it may have been finished before its maker died */
         error = segment_open(directory_fd, name, &process->segment);
-    if (error == 0 && process->segment.info.session_id == intake->options.session_id)
+    if (error == 0 && is_ours(intake, &process->segment.info))
         return admit(intake, process);
     if (error == 0)
         segment_close(&process->segment);
     free(process);
+    if (intake->options.snapshot)
+        return error == -ENOMEM ? error : 0;
     if (error == -EAGAIN && abandoned)
         unlinkat(directory_fd, name, 0);
     else if (error == -EAGAIN || error == -EMFILE || error == -ENFILE)
-        return vec_push(&intake->pending, pending_name(name));
+        return vec_push(&intake->pending, pending_name(name, error != -EAGAIN));
     if (error == -EBADMSG && intake->junk.count < INTAKE_JUNK_MAX)
-        return vec_push(&intake->junk, pending_name(name));
+        return vec_push(&intake->junk, pending_name(name, false));
     if (error == -EPROTONOSUPPORT)
         return note_version(intake, name);
     return error == -ENOMEM ? error : 0;
@@ -320,6 +373,7 @@ static int on_name(void *context, const char *name)
 int intake_discover(struct intake *intake)
 {
     size_t count = intake->pending.count;
+    int64_t begin_ns = clock_now_ns();
     int error = 0;
     for (size_t i = 0; i < count && error == 0; i++) {
         struct intake_pending pending = intake->pending.items[i];
@@ -328,5 +382,9 @@ int intake_discover(struct intake *intake)
     for (size_t i = count; i < intake->pending.count; i++)
         intake->pending.items[i - count] = intake->pending.items[i];
     intake->pending.count -= count;
-    return error != 0 ? error : discover_poll(&intake->discover, on_name, intake);
+    if (error == 0)
+        error = discover_poll(&intake->discover, on_name, intake);
+    if (error == 0 && intake->discover.told_ns >= begin_ns)
+        intake->searched_ns = begin_ns;
+    return error;
 }

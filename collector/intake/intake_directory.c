@@ -4,8 +4,11 @@
 
 #include "annot_barrier.h"
 #include "annot_wire.h"
-#include "clock_map.h"
+#include "clock_now.h"
+#include "file_io.h"
+#include "guard.h"
 #include "proc_info.h"
+#include "proc_mapped.h"
 #include "session_file.h"
 
 #include <dirent.h>
@@ -17,9 +20,10 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { OPEN_TRIES = 8, WAKE_TRIES = 8 };
+enum { OPEN_TRIES = 8, WAKE_TRIES = 8, FOREIGN_LOCK_TRIES = 250 };
 
 /* The longest that programs wait for the lock while others' mappings are searched. */
 #define SEARCH_LOCKED_NS INT64_C(200000000)
@@ -35,40 +39,58 @@ static int open_at(struct directory *directory, const char *path)
     errno = ENOENT;
     for (int i = 0; fd < 0 && errno == ENOENT && i < OPEN_TRIES; i++) { /* others may remove it */
         if (mkdir(path, 0700) == 0)
-            directory->made = true;
+            directory->made = chmod(path, 0700) == 0; /* the umask may have been narrower */
         else if (errno != EEXIST)
             return -errno;
         fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 0777) != 0700) {
+    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 07777) != 0700) {
         close(fd);
         return -EACCES;
     }
     directory->fd = fd;
+    directory->uid = status.st_uid;
     return 0;
+}
+
+int directory_give(const struct directory *directory, int fd)
+{
+    return directory->uid == geteuid() || fchown(fd, directory->uid, (gid_t)-1) == 0 ? 0 : -errno;
 }
 
 int directory_open(const char *path, struct directory *ret)
 {
-    char text[DIRECTORY_PATH_SIZE];
+    char text[DIRECTORY_PATH_SIZE], first[64];
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     *ret = (struct directory){.fd = -1};
     if (!path)
         path = getenv(ANNOT_ENV_DIR);
     if (path && *path)
         return open_at(ret, path);
-    snprintf(text, sizeof(text), "/dev/shm/annot-%u", (unsigned)geteuid());
-    int error = open_at(ret, text);
+    snprintf(first, sizeof(first), "/dev/shm/annot-%u", (unsigned)geteuid());
+    int error = open_at(ret, first);
     ret->made = true;
-    if (error == 0 || error == -EACCES || !runtime || !*runtime)
+    if (error == 0 || !runtime || *runtime != '/')
         return error;
     if ((size_t)snprintf(text, sizeof(text), "%s/annot", runtime) >= sizeof(text))
-        return -ENAMETOOLONG;
-    error = open_at(ret, text);
-    ret->made = true;
+        return error;
+    if (open_at(ret, text) == 0)
+        return 0;
+    snprintf(ret->path, sizeof(ret->path), "%s", first);
     return error;
+}
+
+int directory_open_existing(const char *path, struct directory *directory)
+{
+    char text[64];
+    *directory = (struct directory){.fd = -1};
+    const char *named = path ? path : getenv(ANNOT_ENV_DIR);
+    snprintf(text, sizeof(text), "/dev/shm/annot-%u", (unsigned)geteuid());
+    if (access(named && *named ? named : text, F_OK) != 0)
+        return -ENOENT;
+    return directory_open(path, directory);
 }
 
 void directory_close(struct directory *directory)
@@ -76,6 +98,18 @@ void directory_close(struct directory *directory)
     if (directory->fd >= 0)
         close(directory->fd);
     directory->fd = -1;
+}
+
+/* Programs hold it for microseconds. Somebody else's may not do so for ever. */
+static int lock_wake(const struct directory *directory, int fd)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; directory->foreign && i < FOREIGN_LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return directory->foreign ? -EWOULDBLOCK : flock(fd, LOCK_EX);
 }
 
 /* The wake file, locked; a file that was unlinked meanwhile is left for the new one. */
@@ -87,13 +121,24 @@ static int open_wake(const struct directory *directory, int flags)
                         O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | flags, 0600);
         if (fd < 0)
             return -errno;
-        if (flock(fd, LOCK_EX) == 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-            status.st_uid == geteuid() && status.st_nlink > 0)
+        if (lock_wake(directory, fd) == 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+            status.st_uid == directory->uid && status.st_nlink > 0)
             return fd;
         close(fd);
     }
     return -EAGAIN;
 }
+
+int directory_lock(const struct directory *directory)
+{
+    return open_wake(directory, 0);
+}
+
+struct wake_change {
+    struct annot_wake *wake;
+    bool open;
+    int64_t generation;
+};
 
 /* A page that was never written whole is written now, so that it is no hole. */
 static int fill_wake(int fd, bool made)
@@ -113,29 +158,51 @@ static int fill_wake(int fd, bool made)
     return pwrite(fd, &wake, sizeof(wake), 0) == sizeof(wake) ? 0 : -ENOSPC;
 }
 
-int64_t directory_wake(struct directory *directory)
+/* Stores into a page that its owner may cut off. */
+static int store_generation(void *context)
 {
-    int fd = open_wake(directory, O_CREAT);
+    struct wake_change *change = context;
+    uint64_t generation = change->wake->last_generation + 1;
+    change->wake->last_generation = generation;
+    /* Partner: the gate of each program, which takes the slow path when it differs. */
+    annot_store_release(&change->wake->generation, change->open ? generation : 0);
+    change->generation = (int64_t)(generation & INT64_MAX);
+    return 0;
+}
+
+static int64_t wake(struct directory *directory, bool last)
+{
+    int fd = open_wake(directory, directory->foreign ? 0 : O_CREAT);
     if (fd < 0)
         return fd;
     int64_t result = fill_wake(fd, directory->made);
-    struct annot_wake *wake = MAP_FAILED;
+    struct wake_change change = {.wake = MAP_FAILED};
     if (result == 0) {
-        wake = mmap(NULL, sizeof(*wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        result = wake == MAP_FAILED ? -errno : 0;
+        change.wake = mmap(NULL, sizeof(*change.wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        result = change.wake == MAP_FAILED ? -errno : 0;
     }
     if (result == 0) {
-        /* Counted under the lock: the last of two sessions that end at once sees none. */
-        bool live = session_count_live(directory) > 0;
-        uint64_t generation = wake->last_generation + 1;
-        wake->last_generation = generation;
-        /* Partner: the gate of each program, which takes the slow path when it differs. */
-        annot_store_release(&wake->generation, live ? generation : 0);
-        result = (int64_t)(generation & INT64_MAX);
-        munmap(wake, sizeof(*wake));
+        const struct guard_range range = {change.wake, sizeof(*change.wake)};
+        /* Counted under the lock: the last of two sessions that end at once sees none. If nobody
+         * can tell (no memory, no descriptor), programs look themselves. */
+        change.open = last || session_count_live(directory) != 0;
+        result = guard_install();
+        result = result == 0 ? guard_call(&range, store_generation, &change) : result;
+        result = result == 0 ? change.generation : result;
+        munmap(change.wake, sizeof(*change.wake));
     }
     close(fd);
     return result;
+}
+
+int64_t directory_wake(struct directory *directory)
+{
+    return wake(directory, false);
+}
+
+int64_t directory_wake_last(struct directory *directory)
+{
+    return wake(directory, true);
 }
 
 struct mapping {
@@ -168,11 +235,8 @@ static bool is_mapped(int fd, int64_t deadline_ns)
 /* Whether the wake page is all that is in the directory. */
 static bool is_bare(const struct directory *directory)
 {
-    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *stream = file_list_folder(directory->fd);
     bool bare = stream != NULL;
-    if (!stream && fd >= 0)
-        close(fd);
     for (const struct dirent *entry; bare && (entry = readdir(stream));)
         bare = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
                strcmp(entry->d_name, ANNOT_WAKE_NAME) == 0;
@@ -193,7 +257,7 @@ static bool is_used(const struct directory *directory)
 
 int directory_remove_unused(struct directory *directory)
 {
-    if (!is_bare(directory) || is_used(directory))
+    if (directory->foreign || !is_bare(directory) || is_used(directory))
         return 0;
     int fd = open_wake(directory, 0);
     if (fd < 0 && fd != -ENOENT)

@@ -9,26 +9,39 @@
 #define ANNOT_INTAKE_DIRECTORY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { DIRECTORY_PATH_SIZE = 4096 };
 
 struct directory {
     int fd;
     char path[DIRECTORY_PATH_SIZE];
-    bool made; /* by us, or the default place, which only annot uses: goes when it is empty */
+    bool made;    /* by us, or the default place, which only annot uses: goes when it is empty */
+    bool foreign; /* of another user, or behind other mounts: nothing of it is ours to remove */
+    uint32_t uid; /* whose it is, and whose its files must be */
 };
 
 /* `path` NULL: the default. Creates it if missing. -EACCES: not ours or not 0700;
  * -ENAMETOOLONG; else -errno; on failure ret->path still names what was tried. */
 int directory_open(const char *path, struct directory *ret);
+/* The same, but none is made: -ENOENT. */
+int directory_open_existing(const char *path, struct directory *ret);
 void directory_close(struct directory *directory);
+
+/* Makes a file that we made in it its owner's. 0 or -errno. */
+int directory_give(const struct directory *directory, int fd);
 
 /* A new generation, which is returned: a session began or ended. The gate is shut if none lives.
  * -EPROTONOSUPPORT: the page is of another major version. */
 int64_t directory_wake(struct directory *directory);
+
+/* Holds off everybody who changes what the directory says, until the descriptor is closed; programs
+ * that start wait as well. The descriptor, or -errno. */
+int directory_lock(const struct directory *directory);
+
+/* The same, but the gate stays open also if none lives, so that programs notice and leave. The
+ * caller shuts it a little later, by directory_wake. */
+int64_t directory_wake_last(struct directory *directory);
 
 /* Removes wake page and directory if nobody uses them: no other file in it, no process that has
  * the page mapped. 1 if removed, else 0 or -errno. */

@@ -15,16 +15,20 @@ struct intake_exit {
     int64_t time_ns;
 };
 
-/* A file that is not complete yet. */
+/* A file that could not be read yet. */
 struct intake_pending {
     char name[SEGMENT_NAME_SIZE];
+    bool unread; /* for want of room or descriptors: it may be complete */
 };
 
 struct intake {
     struct intake_options options;
+    struct filter_rules filter;
     struct discover discover;
     int epoll_fd;
     VEC(struct process *) processes;
+    struct map64 by_pid; /* as we see it: to the newest struct process whose names are asked for */
+    int64_t searched_ns; /* segments that were complete by then are found, or unread */
     struct intake_past past; /* those of which nothing more can be learned */
     VEC(struct intake_pending) pending;
     VEC(struct intake_pending) junk; /* no segments; removed when their makers are gone */
@@ -40,6 +44,10 @@ int intake_discover(struct intake *intake);
 
 /* At the end of the session: junk whose maker is dead goes away. */
 void intake_remove_junk(struct intake *intake);
+
+/* Its names can be asked for by pid and time, until it is forgotten. 0 or -ENOMEM. */
+int intake_publish_names(struct intake *intake, struct process *process);
+void intake_forget_names(struct intake *intake, struct process *process);
 
 /* The process was replaced by another program: its segment is emptied for good. */
 int intake_replace(struct intake *intake, struct process *process);

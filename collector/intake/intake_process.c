@@ -2,8 +2,9 @@
 /* The life of a process as the trace tells it. */
 #include "intake_process.h"
 
+#include "clock_now.h"
+#include "command_text.h"
 #include "proc_info.h"
-#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,43 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CMDLINE_TEXT_SIZE = 8192, TICK_NS = 10 * 1000 * 1000 };
-
-/* One argument as a shell would take it. */
-static void add_argument(struct text *text, const char *word, size_t length)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=./:,@%^~";
-    size_t span = 0;
-    while (span < length && strchr(plain, word[span]))
-        span++;
-    if (span == length && length > 0) {
-        text_add(text, word, length);
-        return;
-    }
-    text_add(text, "'", 1);
-    for (size_t i = 0; i < length; i++) {
-        if (word[i] == '\'')
-            text_add(text, "'\\''", 4);
-        else
-            text_add(text, word + i, 1);
-    }
-    text_add(text, "'", 1);
-}
+enum { TICK_NS = 10 * 1000 * 1000 };
 
 static int64_t cmdline_ordinal(struct trace *trace, const struct annot_segment_info *info)
 {
-    char buffer[CMDLINE_TEXT_SIZE];
-    struct text text = text_init(buffer, sizeof(buffer));
-    const char *at = (const char *)info->cmdline, *end = at + info->cmdline_size;
-    while (at < end) {
-        size_t length = strnlen(at, (size_t)(end - at));
-        if (text.length > 0)
-            text_add(&text, " ", 1);
-        add_argument(&text, at, length);
-        at += length + 1;
-    }
-    return trace_string_add(trace, buffer, text.length);
+    char buffer[COMMAND_TEXT_SIZE];
+    size_t length = command_text((const char *)info->cmdline, info->cmdline_size, buffer);
+    return trace_string_add(trace, buffer, length);
 }
 
 /* When it began: at the fork, or as the kernel says (in hundredths of a second). */
@@ -60,7 +31,7 @@ static int64_t start_ns(const struct annot_segment_info *info, struct decoder *d
     *ret_fork_ns = info->fork_time != 0 ? decode_time(decoder, info->fork_time) : 0;
     if (*ret_fork_ns != 0)
         return *ret_fork_ns;
-    int64_t start = proc_ticks_ns(info->start_time_ticks);
+    int64_t start = clock_ticks_ns(info->start_time_ticks, clock_asleep_ns());
     if (start < begin_ns && begin_ns - start <= TICK_NS && begin_ns < created)
         return begin_ns; /* the kernel rounds down */
     return start == 0 || start > created ? created : start;
@@ -98,8 +69,13 @@ int process_describe(struct process *process, struct trace *trace, struct clock_
     entry->ns_pid = info->pid;
     entry->pid_ns = info->pid_ns;
     entry->identity = info->identity;
-    entry->forked = info->parent_identity != 0;
-    entry->start_ns = start_ns(info, &process->drain->decoder, session->begin_ns, &entry->fork_ns);
+    int64_t fork_ns,
+        began_ns = start_ns(info, &process->drain->decoder, session->begin_ns, &fork_ns);
+    if (entry->start_ns == 0 || fork_ns != 0) /* else the kernel told it more exactly */
+        entry->start_ns = began_ns;
+    if (fork_ns != 0)
+        entry->fork_ns = fork_ns;
+    entry->forked = entry->forked || info->parent_identity != 0;
     entry->uid = info->uid;
     entry->comm = (uint32_t)comm;
     entry->cmdline = (uint32_t)cmdline;
@@ -131,8 +107,11 @@ static struct process_share share_now(const struct drain *drain, const struct an
     }
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         share.lost[cause] += shared->lost[cause] <= LOSS_BELIEVABLE ? shared->lost[cause] : 0;
-    for (int i = 0; i < MISUSE_COUNT; i++)
-        share.misuse[i] = shared->misuse[i] <= LOSS_BELIEVABLE ? shared->misuse[i] : 0;
+    for (int i = 0; i < MISUSE_COUNT; i++) {
+        uint64_t count = i < ANNOT_MISUSE_COUNT ? shared->misuse[i]
+                                                : shared->misuse_more[i - ANNOT_MISUSE_COUNT];
+        share.misuse[i] = drain->decoder.misuse[i] + (count <= LOSS_BELIEVABLE ? count : 0);
+    }
     return share;
 }
 
@@ -151,10 +130,59 @@ static void tell_share(struct process *process, struct trace_process *entry,
     process->told = *share;
 }
 
+/* 1 + the ordinal of the thread, or 0. */
+static uint32_t thread_by_tid(const struct drain *drain, int32_t tid)
+{
+    for (size_t i = drain->threads.count; i-- > 0;) { /* of equal ones the newest */
+        const struct drain_thread *thread = &drain->threads.items[i];
+        if (thread->entered && trace_thread(drain->trace, thread->decode.ordinal)->tid == tid)
+            return thread->decode.ordinal + 1;
+    }
+    return 0;
+}
+
+/* Its last word, which it may survive. */
+static int publish_note(struct process *process, struct trace *trace)
+{
+    struct annot_note note;
+    struct drain *drain = process->drain;
+    struct trace_process *entry = trace_process(trace, process->who.ordinal);
+    if (drain->broken || process->note_told)
+        return 0;
+    int found = segment_read_note(&process->segment, &note);
+    if (found <= 0) {
+        drain->broken = found < 0;
+        return 0;
+    }
+    size_t length = note.length < ANNOT_NOTE_MAX ? note.length : ANNOT_NOTE_MAX;
+    int64_t text = names_inline(&drain->decoder.names, (const char *)note.text, length);
+    if (text < 0)
+        return -ENOMEM;
+    process->note_told = true;
+    if (entry->note != 0)
+        return 0;
+    entry->note = (uint32_t)text;
+    entry->note_thread = thread_by_tid(drain, note.tid);
+    entry->note_ns = decode_time(&drain->decoder, note.time);
+    entry->revision++;
+    return 0;
+}
+
+static int publish_names(struct process *process, struct trace *trace)
+{
+    struct drain *drain = process->drain;
+    int error = drain->broken ? 0 : names_walk(&drain->decoder.names);
+    if (error == -EFAULT)
+        drain->broken = true;
+    return error == -ENOMEM ? error : publish_note(process, trace);
+}
+
 int process_publish(struct process *process, struct trace *trace, const struct directory *directory)
 {
     struct drain *drain = process->drain;
     int error = drain_publish(drain);
+    if (error == 0)
+        error = publish_names(process, trace);
     if (error != 0)
         return error;
     if (!drain->broken && segment_read_shared(&process->segment, &process->shared) != 0)
@@ -191,6 +219,9 @@ bool process_was_replaced(const struct process *process)
 void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns)
 {
     struct trace_process *entry = trace_process(trace, process->who.ordinal);
+    bool told = entry->end == PROCESS_EXITED || entry->end == PROCESS_SIGNALED;
+    if (entry->end == PROCESS_EXEC || (told && !process->status_known))
+        return; /* the kernel told it */
     if (process->status_known && WIFEXITED(wait_status)) {
         entry->end = PROCESS_EXITED;
         entry->end_value = WEXITSTATUS(wait_status);
@@ -208,8 +239,9 @@ void process_end(struct process *process, struct trace *trace, int wait_status, 
 void process_end_exec(struct process *process, struct trace *trace, int64_t end_ns)
 {
     struct trace_process *entry = trace_process(trace, process->who.ordinal);
+    if (entry->end != PROCESS_EXEC) /* else the kernel told when */
+        entry->end_ns = end_ns;
     entry->end = PROCESS_EXEC;
-    entry->end_ns = end_ns;
     entry->revision++;
     process->status_known = process->status_final = true;
 }
@@ -222,6 +254,7 @@ void process_remove_segment(struct process *process, const struct directory *dir
     if (fstatat(directory->fd, process->segment.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_ino == process->segment.inode && status.st_dev == process->segment.device)
         unlinkat(directory->fd, process->segment.name, 0);
+    names_keep(&process->names, &process->drain->decoder.names);
     drain_destroy(process->drain);
     process->drain = NULL;
     segment_close(&process->segment);
@@ -230,6 +263,7 @@ void process_remove_segment(struct process *process, const struct directory *dir
 
 void process_destroy(struct process *process)
 {
+    names_fini(&process->names);
     drain_destroy(process->drain);
     segment_close(&process->segment);
     process_watch_close(&process->watch);

@@ -7,6 +7,7 @@
 #define ANNOT_INTAKE_PROCESS_H
 
 #include "drain.h"
+#include "filter_masks.h"
 #include "intake_directory.h"
 #include "intake_past.h"
 #include "process_watch.h"
@@ -29,13 +30,19 @@ struct process {
     struct drain *drain; /* NULL when gone */
     struct process_watch watch;
     struct process_who who;
-    bool primary;               /* the first segment of its process */
-    struct process_share told;  /* in the trace's totals */
-    struct annot_shared shared; /* at the last look */
-    uint64_t shared_bytes;      /* memory held, at the last look */
+    int32_t host_pid;              /* as we see it, also if it was gone at once; 0 = unknown */
+    struct process *older, *newer; /* programs with the same host_pid before and after this one */
+    int64_t created_ns;            /* of the segment, in our CLOCK_MONOTONIC */
+    struct names names;            /* of the segment, when that is gone */
+    bool primary;                  /* the first segment of its process */
+    struct process_share told;     /* in the trace's totals */
+    struct filter_told filter;     /* of the segment */
+    struct annot_shared shared;    /* at the last look */
+    uint64_t shared_bytes;         /* memory held, at the last look */
     bool status_known, end_told;
     bool status_final; /* nothing more will be known of its end */
     bool orderly;
+    bool note_told; /* its last word is in the trace */
     int64_t end_ns; /* when its end was seen */
 };
 

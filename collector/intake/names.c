@@ -5,6 +5,8 @@
 #include "names.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,25 @@ void names_fini(struct names *names)
     free(names->pages);
     vec_free(&names->domains);
     vec_free(&names->categories);
+    vec_free(&names->schemas);
+    vec_free(&names->numbers);
+    vec_free(&names->functions);
+    map64_free(&names->joined);
+}
+
+void names_keep(struct names *names, struct names *from)
+{
+    *names = (struct names){.pages = from->pages, .page_count = from->page_count};
+    from->pages = NULL;
+    from->page_count = 0;
+}
+
+int64_t names_known(const struct names *names, uint32_t id)
+{
+    const uint32_t *page =
+        names->pages && id / NAMES_PAGE < names->page_count ? names->pages[id / NAMES_PAGE] : NULL;
+    uint32_t known = page ? page[id % NAMES_PAGE] : 0;
+    return known > 1 ? (int64_t)known - 1 : -ENOENT;
 }
 
 static uint32_t *slot(struct names *names, uint32_t id)
@@ -36,6 +57,60 @@ static uint32_t *slot(struct names *names, uint32_t id)
     if (!*page)
         *page = calloc(NAMES_PAGE, sizeof(**page));
     return *page ? *page + id % NAMES_PAGE : NULL;
+}
+
+/* The part of a text before a separator, or all of it; moves to what follows. */
+static struct trace_string take_part(struct trace_string *rest, char separator)
+{
+    const char *end = memchr(rest->bytes, separator, rest->length);
+    uint32_t length = end ? (uint32_t)(end - rest->bytes) : rest->length;
+    struct trace_string part = {rest->bytes, length};
+    uint32_t used = end ? length + 1 : length;
+    *rest = (struct trace_string){rest->bytes + used, rest->length - used};
+    return part;
+}
+
+/* A number and nothing else. `text` ends with a NUL or a separator. */
+static bool take_number(struct trace_string *rest, int base, uint64_t *ret_number)
+{
+    char digits[24], *end;
+    struct trace_string part = take_part(rest, '\x1f');
+    if (part.length == 0 || part.length >= sizeof(digits))
+        return false;
+    memcpy(digits, part.bytes, part.length);
+    digits[part.length] = 0;
+    *ret_number = strtoull(digits, &end, base);
+    return *end == 0;
+}
+
+/* "FILE", "OFFSET" and perhaps "INODE": the function there, or "file+0xoffset". */
+static int64_t add_function(struct names *names, const char *bytes, size_t length)
+{
+    char file[ANNOT_STRING_MAX + 1], text[NAMES_FUNCTION_MAX + 32];
+    struct trace_string rest = {bytes, (uint32_t)length}, path = take_part(&rest, '\x1f');
+    struct names_function function = {.pid = names->pid, .file = file};
+    memcpy(file, path.bytes, path.length);
+    file[path.length] = 0;
+    const char *slash = strrchr(file, '/');
+    const char *base = slash && slash[1] ? slash + 1 : file;
+    if (!take_number(&rest, 16, &function.offset) ||
+        (rest.length != 0 && !take_number(&rest, 10, &function.inode)))
+        return trace_string_add(names->trace, base, strlen(base));
+    size_t size = names->function ? names->function(names->function_context, &function, text) : 0;
+    if (size > 0 && size <= NAMES_FUNCTION_MAX)
+        return trace_string_add(names->trace, text, size);
+    int shown =
+        snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAMES_FUNCTION_MAX, base, function.offset);
+    return trace_string_add(names->trace, text, (size_t)shown);
+}
+
+static int64_t note_function(struct names *names, uint32_t id, const char *bytes, size_t length)
+{
+    int64_t ordinal = add_function(names, bytes, length);
+    struct names_known_function function = {id, (uint32_t)ordinal};
+    if (ordinal >= 0 && vec_push(&names->functions, function) != 0)
+        return -ENOMEM;
+    return ordinal;
 }
 
 /* The ordinal of a string that is read for the first time; 0 and `broken` if it is nonsense. */
@@ -49,7 +124,9 @@ static int64_t read_text(struct names *names, uint32_t id)
     if (found == 1) {
         names->table_bytes += sizeof(string) + (string.length + (size_t)15) / 16 * 16;
         if (names->table_bytes <= names->segment->info.strings_size)
-            return trace_string_add(names->trace, bytes, string.length);
+            return string.kind == ANNOT_STRING_FUNCTION
+                       ? note_function(names, id, bytes, string.length)
+                       : trace_string_add(names->trace, bytes, string.length);
     }
     names->broken++;
     return 0;
@@ -94,25 +171,67 @@ static uint32_t fnv1a(const char *bytes, size_t length)
     return hash;
 }
 
-/* Remembers a domain or category. */
-static int note_number(struct names *names, uint32_t id, const struct annot_string *string)
+static int put_number(number_table *table, uint16_t number, uint32_t value)
 {
-    bool domain = string->kind == ANNOT_STRING_DOMAIN;
-    if (!domain && string->kind != ANNOT_STRING_CATEGORY)
-        return 0;
-    int64_t ordinal = names_by_id(names, id);
-    if (ordinal < 0)
-        return (int)ordinal;
-    number_table *table = domain ? &names->domains : &names->categories;
-    while (table->count <= string->number)
+    while (table->count <= number)
         if (vec_push(table, 0) != 0)
             return -ENOMEM;
-    table->items[string->number] = (uint32_t)ordinal;
+    table->items[number] = value;
     return 0;
 }
 
-/* Notes domains and categories up to the end of the table. */
-static int walk(struct names *names)
+/* Remembers a domain or category. */
+static int note_number(struct names *names, uint32_t id, const struct annot_string *string)
+{
+    int64_t ordinal = names_by_id(names, id);
+    if (ordinal < 0)
+        return (int)ordinal;
+    bool domain = string->kind == ANNOT_STRING_DOMAIN;
+    while (names->numbers.count <= string->number)
+        if (vec_push(&names->numbers, (struct names_number){0}) != 0)
+            return -ENOMEM;
+    names->numbers.items[string->number] = (struct names_number){id, string->parent, !domain};
+    return put_number(domain ? &names->domains : &names->categories, string->number,
+                      (uint32_t)ordinal);
+}
+
+/* "COUNTER", unit separator, "UNIT". Its domain stands before it in the table. */
+static int note_unit(struct names *names, const struct annot_string *string, const char *bytes)
+{
+    struct trace_string rest = {bytes, string->length}, counter = take_part(&rest, '\x1f');
+    uint32_t domain =
+        string->number < names->domains.count ? names->domains.items[string->number] : 0;
+    int64_t name = names_inline(names, counter.bytes, counter.length);
+    int64_t unit = names_inline(names, rest.bytes, rest.length);
+    if (name < 0 || unit < 0)
+        return -ENOMEM;
+    int error = trace_unit_set(names->trace, domain, (uint32_t)name, (uint32_t)unit);
+    names->broken += error == -EINVAL || error == -ENOSPC;
+    return error == -ENOMEM ? error : 0;
+}
+
+static int note_string(struct names *names, uint32_t id, const struct annot_string *string,
+                       const char *bytes)
+{
+    switch (string->kind) {
+    case ANNOT_STRING_DOMAIN:
+    case ANNOT_STRING_CATEGORY:
+        return note_number(names, id, string);
+    case ANNOT_STRING_SCHEMA:
+        return put_number(&names->schemas, string->number, id);
+    case ANNOT_STRING_FUNCTION: {
+        int64_t ordinal = names_by_id(names, id);
+        return ordinal < 0 ? (int)ordinal : 0;
+    }
+    case ANNOT_STRING_COUNTER_UNIT:
+        return note_unit(names, string, bytes);
+    default:
+        return 0;
+    }
+}
+
+/* Notes domains, categories, schemas and units up to the end of the table. */
+int names_walk(struct names *names)
 {
     struct annot_shared shared;
     int error = segment_read_shared(names->segment, &shared);
@@ -133,7 +252,7 @@ static int walk(struct names *names)
         id += whole ? 1 + (string.length + 15u) / 16 : 1;
         names->walk_cost += 16;
         if (whole)
-            error = note_number(names, id - 1 - (string.length + 15u) / 16, &string);
+            error = note_string(names, id - 1 - (string.length + 15u) / 16, &string, bytes);
         if (error != 0)
             return error;
         if (clean)
@@ -146,7 +265,7 @@ static int64_t by_number(struct names *names, const number_table *table, uint16_
 {
     if (number == 0)
         return 0;
-    int error = number < table->count && table->items[number] != 0 ? 0 : walk(names);
+    int error = number < table->count && table->items[number] != 0 ? 0 : names_walk(names);
     if (error != 0)
         return error;
     return number < table->count ? table->items[number] : 0;
@@ -160,4 +279,31 @@ int64_t names_domain(struct names *names, uint16_t number)
 int64_t names_category(struct names *names, uint16_t number)
 {
     return by_number(names, &names->categories, number);
+}
+
+int64_t names_schema(struct names *names, uint16_t number, char *text)
+{
+    struct annot_string string;
+    int64_t id = by_number(names, &names->schemas, number);
+    int found = id > 0 ? segment_read_string(names->segment, (uint32_t)id, &string, text) : 0;
+    if (id < 0 || found == -EFAULT)
+        return id < 0 ? id : found;
+    return found == 1 && string.kind == ANNOT_STRING_SCHEMA ? string.length : 0;
+}
+
+int64_t names_join(struct names *names, uint32_t group, uint32_t series)
+{
+    char text[2 * ANNOT_STRING_MAX + 2];
+    uint64_t key = ((uint64_t)group << 32 | series) + 1;
+    const uint64_t *known = map64_find(&names->joined, key);
+    if (known)
+        return (int64_t)*known;
+    int length = snprintf(text, sizeof(text), "%s/%s", trace_string(names->trace, group)->bytes,
+                          trace_string(names->trace, series)->bytes);
+    size_t size = (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1;
+    int64_t ordinal = names_inline(names, text, size);
+    if (ordinal >= 0 && names->joined.count < NAMES_JOINED_MAX &&
+        map64_put(&names->joined, key, (uint64_t)ordinal) != 0)
+        return -ENOMEM;
+    return ordinal;
 }

@@ -3,16 +3,44 @@
  *
  * Each id is read from the segment once. What a segment may add to the trace is bounded: texts of
  * its table by the table's size, texts inside records by NAMES_INLINE_BYTES; beyond that names are
- * replaced by one that says so. Thread-safety: none. */
+ * replaced by one that says so. A FUNCTION is named by a callback, and sensibly without one.
+ * Thread-safety: none. */
 #ifndef ANNOT_INTAKE_NAMES_H
 #define ANNOT_INTAKE_NAMES_H
 
+#include "map64.h"
 #include "segment_reader.h"
 #include "trace.h"
 
 #define NAMES_INLINE_BYTES (UINT64_C(256) << 20)
 
+enum { NAMES_FUNCTION_MAX = 1024, NAMES_JOINED_MAX = 1 << 16 };
+
+/* A function of a program. */
+struct names_function {
+    int32_t pid;      /* 0: unknown */
+    const char *file; /* as the process sees it, " (deleted)" included */
+    uint64_t offset;  /* in the file */
+    uint64_t inode;   /* of the file; 0: unknown */
+};
+
+/* Finds its name. Writes at most NAMES_FUNCTION_MAX bytes to `text`; returns their number, 0: not
+ * known. */
+typedef size_t names_function_fn(void *context, const struct names_function *function, char *text);
+
 typedef VEC(uint32_t) number_table; /* string ordinals by number */
+
+/* Where the name of a domain or category stands. */
+struct names_number {
+    uint32_t id;     /* 0: not seen yet */
+    uint16_t parent; /* of a category: its domain's number */
+    bool is_category;
+};
+
+/* A function that the program has told of. */
+struct names_known_function {
+    uint32_t id, ordinal;
+};
 
 struct names {
     const struct segment *segment;
@@ -21,6 +49,13 @@ struct names {
     uint32_t page_count;
     uint64_t table_bytes, inline_bytes;
     number_table domains, categories;
+    number_table schemas; /* ids, not ordinals */
+    VEC(struct names_number) numbers;
+    struct map64 joined;         /* ordinals of group and series -> ordinal of "group/series" */
+    int32_t pid;                 /* for `function` */
+    names_function_fn *function; /* or NULL: functions are called FILE+0xOFFSET */
+    void *function_context;
+    VEC(struct names_known_function) functions;
     uint32_t walked;   /* ids before this one are in domains and categories */
     uint32_t walk_end; /* string_used / 16 at the last walk */
     uint64_t walk_cost;
@@ -31,10 +66,27 @@ struct names {
 int names_init(struct names *names, const struct segment *segment, struct trace *trace);
 void names_fini(struct names *names);
 
+/* Takes the ids that were read, when their segment goes away: `from` is empty then. */
+void names_keep(struct names *names, struct names *from);
+
+/* Of an id that was read before; -ENOENT. Needs no segment. */
+int64_t names_known(const struct names *names, uint32_t id);
+
 /* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);
 int64_t names_domain(struct names *names, uint16_t number);
 int64_t names_category(struct names *names, uint16_t number);
+
+/* "group/series" of two ordinals. */
+int64_t names_join(struct names *names, uint32_t group, uint32_t series);
+
+/* Reads the text of a schema (room for ANNOT_STRING_MAX). Its length; 0: there is none; -ENOMEM,
+ * -EFAULT. */
+int64_t names_schema(struct names *names, uint16_t number, char *text);
+
+/* Notes what the table tells by itself: units of counters go into the trace. 0, -ENOMEM, -EFAULT.
+ */
+int names_walk(struct names *names);
 
 #endif

@@ -1,40 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* pidfd, and three ways to an exit status: a zombie's /proc/PID/stat, the kernel's memory of it
- * (PIDFD_GET_INFO, Linux 6.15), and, in the collector, its own children. */
+/* By pidfd where one is left, else by /proc. */
 #include "process_watch.h"
 
+#include "proc_end.h"
 #include "proc_info.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-enum { SPARE_FILES = 16 }; /* to open segments with, however many processes there are */
-
-/* From linux/pidfd.h of 6.15; the headers of older systems lack it. */
-struct pidfd_info_v1 {
-    uint64_t mask;
-    uint64_t cgroupid;
-    uint32_t pid, tgid, ppid;
-    uint32_t ids[8];
-    int32_t exit_code;
-};
 
 /* Inode of the first pid namespace, fixed by the kernel. */
 #define FIRST_PID_NS UINT64_C(0xeffffffc)
-
-#define PIDFD_GET_INFO_V1  _IOWR(0xFF, 11, struct pidfd_info_v1)
-#define PIDFD_INFO_EXIT_V1 (UINT64_C(1) << 3)
-
-static bool has_spare_files(int fd)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + SPARE_FILES < limit.rlim_cur;
-}
 
 /* Whether every process of the machine has a pid in our namespace. */
 static bool sees_all(void)
@@ -52,9 +29,7 @@ void process_watch_open(struct process_watch *watch, const struct annot_segment_
         watch->ended = sees_all(); /* else it may live where we cannot see it */
         return;
     }
-    watch->pidfd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
-    if (watch->pidfd >= 0 && !has_spare_files(watch->pidfd))
-        process_watch_close(watch); /* /proc tells the end, too */
+    watch->pidfd = proc_end_open(watch->pid); /* without, /proc tells the end, too */
     int error = proc_stat(watch->pid, &stat);
     bool same = error == 0
                     ? info->start_time_ticks == 0 || stat.start_ticks == info->start_time_ticks
@@ -92,17 +67,5 @@ bool process_watch_poll(struct process_watch *watch)
 
 int process_watch_status(const struct process_watch *watch, int *ret_wait_status)
 {
-    struct proc_stat stat;
-    if (watch->pidfd < 0)
-        return 0;
-    struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_V1};
-    if (ioctl(watch->pidfd, PIDFD_GET_INFO_V1, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_V1)) {
-        *ret_wait_status = info.exit_code;
-        return 1;
-    }
-    if (proc_stat(watch->pid, &stat) == 0 && stat.state == 'Z') {
-        *ret_wait_status = stat.exit_code;
-        return 1;
-    }
-    return 0;
+    return watch->pidfd >= 0 ? proc_end_status(watch->pidfd, watch->pid, ret_wait_status) : 0;
 }

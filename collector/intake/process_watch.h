@@ -10,7 +10,7 @@
 
 struct process_watch {
     pid_t pid;  /* in our namespace; 0: gone before it could be watched, or out of sight */
-    int pidfd;  /* -1: none; readable when the process has ended */
+    int pidfd;  /* below 0: none; readable when the process has ended */
     bool ended; /* all its threads are gone */
 };
 

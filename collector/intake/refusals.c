@@ -2,7 +2,7 @@
 /* Reasons become sentences here; slots and command names are foreign bytes. */
 #include "refusals.h"
 
-#include "clock_map.h"
+#include "clock_now.h"
 #include "hash.h"
 #include "proc_info.h"
 #include "text.h"

@@ -47,14 +47,14 @@ bool segment_name_parse(const char *name, struct segment_name *ret_parsed)
 int segment_open(int directory_fd, const char *name, struct segment *ret_segment)
 {
     struct segment_name parsed;
-    struct stat status;
+    struct stat status = {0}, directory = {0};
     if (!segment_name_parse(name, &parsed))
         return -EBADMSG;
     int fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
-    int error = fstat(fd, &status) != 0 ? -errno : 0;
-    if (error == 0 && (!S_ISREG(status.st_mode) || status.st_uid != geteuid()))
+    int error = fstat(fd, &status) != 0 || fstat(directory_fd, &directory) != 0 ? -errno : 0;
+    if (error == 0 && (!S_ISREG(status.st_mode) || status.st_uid != directory.st_uid))
         error = -EPERM;
     if (error == 0 && (uint64_t)status.st_size > ANNOT_SEGMENT_MAX_BYTES)
         error = -EBADMSG;
@@ -312,6 +312,7 @@ int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, 
 
 struct thread_copy {
     struct annot_thread *from, *to;
+    size_t size;
 };
 
 static int copy_thread_work(void *context)
@@ -319,7 +320,7 @@ static int copy_thread_work(void *context)
     const struct thread_copy *copy = context;
     int32_t tid = annot_load_acquire(&copy->from->tid); /* partner: its store when all is filled */
     uint32_t serial = annot_load_relaxed(&copy->from->serial);
-    memcpy(copy->to, copy->from, offsetof(struct annot_thread, live));
+    memcpy(copy->to, copy->from, copy->size);
     annot_fence_acquire(); /* partner: the fence after the owner's tid = 0 */
     return tid != 0 && tid == annot_load_relaxed(&copy->from->tid) &&
            serial == annot_load_relaxed(&copy->from->serial) && copy->to->tid == tid;
@@ -328,7 +329,15 @@ static int copy_thread_work(void *context)
 int segment_read_thread(const struct segment *segment, uint32_t index,
                         struct annot_thread *ret_thread)
 {
-    struct thread_copy copy = {thread(segment, index), ret_thread};
+    struct thread_copy copy = {thread(segment, index), ret_thread,
+                               offsetof(struct annot_thread, live)};
+    return guard_call(&segment->range, copy_thread_work, &copy);
+}
+
+int segment_read_live(const struct segment *segment, uint32_t index,
+                      struct annot_thread *ret_thread)
+{
+    struct thread_copy copy = {thread(segment, index), ret_thread, sizeof(*ret_thread)};
     return guard_call(&segment->range, copy_thread_work, &copy);
 }
 
@@ -336,6 +345,27 @@ int segment_read_shared(const struct segment *segment, struct annot_shared *ret_
 {
     return guard_copy(&segment->range, ret_shared, &first_page(segment)->shared,
                       sizeof(*ret_shared));
+}
+
+struct note_copy {
+    const struct annot_note *from;
+    struct annot_note *to;
+};
+
+static int note_work(void *context)
+{
+    const struct note_copy *copy = context;
+    /* Partner: the release store of 2 when all is written. */
+    if (annot_load_acquire(&copy->from->state) != 2)
+        return 0;
+    memcpy(copy->to, copy->from, sizeof(*copy->to));
+    return 1;
+}
+
+int segment_read_note(const struct segment *segment, struct annot_note *ret_note)
+{
+    struct note_copy copy = {&first_page(segment)->note, ret_note};
+    return guard_call(&segment->range, note_work, &copy);
 }
 
 struct control_store {
@@ -360,6 +390,77 @@ int segment_set_late(const struct segment *segment, uint64_t ticks)
 {
     struct control_store store = {&first_page(segment)->control.late_ticks, ticks};
     return guard_call(&segment->range, control_work, &store);
+}
+
+struct masks_store {
+    struct annot_control *control;
+    const struct annot_filter_masks *masks;
+};
+
+static int masks_work(void *context)
+{
+    const struct masks_store *store = context;
+    /* Partner: the load in filter_numbers, before it decides to leave the masks alone. */
+    annot_store_release(&store->control->is_filtered, (uint64_t)(store->masks != NULL));
+    /* Partner: the loads of each event, in any order. Bits of numbers that are not known here are
+     * as the process made them: it knew its numbers before it told of them. */
+    for (int level = 0; level < ANNOT_LEVELS; level++) {
+        uint64_t *mask = &store->control->category_mask[level];
+        uint64_t wanted = store->masks ? store->masks->wanted[level] : UINT64_MAX;
+        uint64_t used = store->masks ? store->masks->used : UINT64_MAX;
+        annot_fetch_or_release(mask, wanted);
+        annot_fetch_and_release(mask, ~(used & ~wanted));
+    }
+    return 0;
+}
+
+int segment_set_masks(const struct segment *segment, const struct annot_filter_masks *masks)
+{
+    struct masks_store store = {&first_page(segment)->control, masks};
+    return guard_call(&segment->range, masks_work, &store);
+}
+
+struct word_load {
+    const uint32_t *from;
+    uint32_t *to;
+};
+
+static int word_work(void *context)
+{
+    const struct word_load *load = context;
+    *load->to = annot_load_acquire(load->from); /* partner: raise_used of the program */
+    return 0;
+}
+
+int segment_strings_used(const struct segment *segment, uint32_t *ret_used)
+{
+    struct word_load load = {&first_page(segment)->shared.string_used, ret_used};
+    return guard_call(&segment->range, word_work, &load);
+}
+
+struct mask_string {
+    struct annot_string *string;
+    bool is_masked;
+};
+
+static int mask_work(void *context)
+{
+    const struct mask_string *mask = context;
+    /* Only the collector changes a flag of a published string. */
+    uint8_t flags = annot_load_relaxed(&mask->string->flags) & (uint8_t)~ANNOT_STRING_MASKED;
+    /* Partner: the loads of each call, in any order. */
+    annot_store_relaxed(&mask->string->flags,
+                        (uint8_t)(flags | (mask->is_masked ? ANNOT_STRING_MASKED : 0)));
+    return 0;
+}
+
+int segment_mask_string(const struct segment *segment, uint32_t id, bool is_masked)
+{
+    uint64_t offset = (uint64_t)id * ANNOT_STRING_UNIT;
+    if (id == 0 || offset + sizeof(struct annot_string) > segment->info.strings_size)
+        return -EBADMSG;
+    struct mask_string mask = {at(segment, segment->info.strings_offset + offset), is_masked};
+    return guard_call(&segment->range, mask_work, &mask);
 }
 
 struct string_read {

@@ -8,6 +8,7 @@
 #ifndef ANNOT_INTAKE_SEGMENT_H
 #define ANNOT_INTAKE_SEGMENT_H
 
+#include "annot_filter.h"
 #include "annot_wire.h"
 #include "guard.h"
 #include "vec.h"
@@ -35,8 +36,8 @@ struct segment_name {
 bool segment_name_parse(const char *name, struct segment_name *ret_parsed);
 
 /* Maps the file `name` of the directory. -EAGAIN: not complete yet; -EPROTONOSUPPORT: another
- * major version; -EBADMSG: not believable; -EPERM: not ours; else -errno. The caller closes it
- * after success only. */
+ * major version; -EBADMSG: not believable; -EPERM: another owner than the directory's; else -errno.
+ * The caller closes it after success only. */
 int segment_open(int directory_fd, const char *name, struct segment *ret_segment);
 
 /* The same over memory that the caller keeps; for tests and fuzzers. */
@@ -70,13 +71,29 @@ int segment_free_blocks(const struct segment *segment, const uint32_t *indexes, 
 /* Without the live stack. 1; 0 if no thread has it or is just taking it; -EFAULT. */
 int segment_read_thread(const struct segment *segment, uint32_t index,
                         struct annot_thread *ret_thread);
+/* With the live stack, which changes while its thread runs: read it twice. */
+int segment_read_live(const struct segment *segment, uint32_t index,
+                      struct annot_thread *ret_thread);
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared);
+
+/* The last word of the process: 1; 0: there is none; -EFAULT. */
+int segment_read_note(const struct segment *segment, struct annot_note *ret_note);
 
 /* Stores the time of this visit; see annot_control.heartbeat. */
 int segment_heartbeat(const struct segment *segment, uint64_t time);
 
 /* Stores annot_control.late_ticks: the session's are not in the clock of each program. */
 int segment_set_late(const struct segment *segment, uint64_t ticks);
+
+/* Stores annot_control's masks, and whether they hold anything back. Bits that no number of `masks`
+ * has stay; NULL: everything is wanted. */
+int segment_set_masks(const struct segment *segment, const struct annot_filter_masks *masks);
+
+/* annot_shared.string_used, as it stands there. */
+int segment_strings_used(const struct segment *segment, uint32_t *ret_used);
+
+/* Sets or clears ANNOT_STRING_MASKED of a string that was published. */
+int segment_mask_string(const struct segment *segment, uint32_t id, bool is_masked);
 
 /* A published string. 1; 0 if it is not published; -EBADMSG if it cannot be one. `bytes` has room
  * for ANNOT_STRING_MAX. */

@@ -3,6 +3,9 @@
  * comes back later. */
 #include "session_file.h"
 
+#include "clock_now.h"
+#include "file_io.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +25,7 @@ uint64_t session_id_random(void)
 {
     uint64_t id = 0;
     if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id) || id == 0) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        id = (uint64_t)now.tv_nsec << 32 | (uint32_t)getpid();
+        id = (uint64_t)clock_now_ns() << 32 | (uint32_t)getpid();
     }
     return id;
 }
@@ -50,6 +51,8 @@ int session_file_create(const struct directory *directory, const struct annot_se
     if (fd < 0)
         return -errno;
     int error = flock(fd, LOCK_EX) != 0 ? -errno : 0; /* others hold it for an instant */
+    if (error == 0)
+        error = directory_give(directory, fd);
     if (error == 0) {
         ssize_t written = pwrite(fd, session, sizeof(*session), 0);
         error = written < 0 ? -errno : written != sizeof(*session) ? -ENOSPC : 0;
@@ -63,12 +66,12 @@ int session_file_create(const struct directory *directory, const struct annot_se
     return 0;
 }
 
-static int read_session(int fd, struct annot_session *session)
+static int read_session(const struct directory *directory, int fd, struct annot_session *session)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
         return -errno;
-    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
+    if (!S_ISREG(status.st_mode) || status.st_uid != directory->uid)
         return -EBADMSG;
     ssize_t got = pread(fd, session, sizeof(*session), 0);
     if (got < 0)
@@ -102,7 +105,7 @@ int session_file_take(const struct directory *directory, const char *name,
         return -ENOENT;
     }
     ret_file->fd = fd;
-    int error = read_session(fd, ret_session);
+    int error = read_session(directory, fd, ret_session);
     if (error == 0 && ret_session->id != ret_file->id)
         error = -EBADMSG;
     if (error != -EAGAIN)
@@ -120,7 +123,7 @@ int session_file_peek(const struct directory *directory, const char *name,
     int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
-    int error = read_session(fd, ret_session);
+    int error = read_session(directory, fd, ret_session);
     close(fd);
     return error;
 }
@@ -161,33 +164,45 @@ void session_file_leave(struct session_file *file)
     file->fd = -1;
 }
 
-static bool is_live(const struct directory *directory, const char *name)
+static bool is_live(const struct directory *directory, const char *name,
+                    struct annot_session *session)
 {
-    struct annot_session session = {0};
     int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    session->flags = 0;
     if (fd < 0)
         return false;
     /* One that is being made opens the gate itself. */
-    bool live = read_session(fd, &session) == 0 && !(session.flags & ANNOT_SESSION_ENDED) &&
-                flock(fd, LOCK_SH | LOCK_NB) != 0;
+    bool live = read_session(directory, fd, session) == 0 &&
+                !(session->flags & ANNOT_SESSION_ENDED) && flock(fd, LOCK_SH | LOCK_NB) != 0;
     close(fd);
     return live;
 }
 
+bool session_file_is_live(const struct directory *directory, const char *name)
+{
+    struct annot_session session;
+    return is_live(directory, name, &session);
+}
+
+bool session_file_alive(const struct directory *directory, uint64_t id,
+                        struct annot_session *ret_session)
+{
+    char name[SESSION_NAME_SIZE];
+    snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016" PRIx64, id);
+    return is_live(directory, name, ret_session) && ret_session->id == id;
+}
+
 int session_count_live(const struct directory *directory)
 {
+    struct annot_session session;
     int count = 0;
-    int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!stream) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
+    DIR *stream = file_list_folder(directory->fd);
+    if (!stream)
+        return -errno;
     for (const struct dirent *entry; (entry = readdir(stream));) {
         uint64_t id;
         if (session_name_parse(entry->d_name, &id))
-            count += is_live(directory, entry->d_name);
+            count += is_live(directory, entry->d_name, &session);
     }
     closedir(stream);
     return count;

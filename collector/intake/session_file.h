@@ -36,6 +36,10 @@ int session_file_take(const struct directory *directory, const char *name,
 int session_file_peek(const struct directory *directory, const char *name,
                       struct annot_session *ret_session);
 
+/* Whether a session can be joined, and what its file says. */
+bool session_file_alive(const struct directory *directory, uint64_t id,
+                        struct annot_session *ret_session);
+
 /* Changed later: the refusals that programs left. 0 or -errno. */
 int session_file_refusals(const struct session_file *file,
                           struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS]);
@@ -50,7 +54,10 @@ void session_file_remove(const struct directory *directory, struct session_file 
 /* Gives up the lock only: the session is one to recover. */
 void session_file_leave(struct session_file *file);
 
-/* How many sessions can be joined. */
+/* Whether the session of that name can be joined. */
+bool session_file_is_live(const struct directory *directory, const char *name);
+
+/* How many sessions can be joined, or -errno. */
 int session_count_live(const struct directory *directory);
 
 #endif

@@ -4,26 +4,20 @@
  * Pushed ranges: a stack per thread. Each open range remembers the level (number of open ranges
  * below it) that the producer gave it, so that a pop finds its range even when others were lost in
  * between. Start/end ranges: a table by process and id; an end that comes before its start, from
- * another thread, waits in the same table. Thread-safety: none. */
+ * another thread, waits in the same table. Tracks: track_slices.h. Thread-safety: none. */
 #include "slices.h"
 
 #include "hash.h"
 #include "map64.h"
-#include "vec.h"
+#include "range_stack.h"
+#include "track_slices.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct open_push {
-    struct event begin;
-    uint64_t level;
-    int64_t child_ns;
-};
-
+/* A thread. */
 struct lane {
-    struct open_push *open;
-    const struct event **begins; /* of `open`, as the sink wants them */
-    size_t count, capacity, begins_capacity;
+    struct range_stack stack;
     uint64_t depth;  /* as the producer counts it */
     int64_t last_ns; /* of its last batch */
 };
@@ -31,6 +25,8 @@ struct lane {
 /* A start without its end, or an end without its start. */
 struct open_start {
     struct event event;
+    struct slice_value *values; /* owned; NULL = none */
+    uint32_t value_count;
     uint32_t process;
     uint32_t next_free; /* index + 1 */
 };
@@ -42,8 +38,11 @@ struct slices {
     VEC(struct open_start) starts;
     uint32_t first_free; /* index + 1 */
     struct map64 start_index;
+    struct track_slices *tracks;    /* made at the first event of one */
+    VEC(struct slice_value) values; /* of the event that is being fed */
     int64_t last_ns;
     uint64_t orphan_count;
+    bool in_order;
 };
 
 struct slices *slices_create(const struct trace *trace, const struct slice_sink *sink)
@@ -57,14 +56,21 @@ struct slices *slices_create(const struct trace *trace, const struct slice_sink 
     return slices;
 }
 
+void slices_in_order(struct slices *slices)
+{
+    slices->in_order = true;
+}
+
 void slices_destroy(struct slices *slices)
 {
     if (!slices)
         return;
-    for (size_t i = 0; i < slices->lanes.count; i++) {
-        free(slices->lanes.items[i].open);
-        free(slices->lanes.items[i].begins);
-    }
+    for (size_t i = 0; i < slices->lanes.count; i++)
+        range_stack_free(&slices->lanes.items[i].stack);
+    for (size_t i = 0; i < slices->starts.count; i++)
+        free(slices->starts.items[i].values);
+    track_slices_destroy(slices->tracks);
+    vec_free(&slices->values);
     vec_free(&slices->lanes);
     vec_free(&slices->starts);
     map64_free(&slices->start_index);
@@ -73,61 +79,44 @@ void slices_destroy(struct slices *slices)
 
 uint64_t slices_orphan_count(const struct slices *slices)
 {
-    return slices->orphan_count;
-}
-
-static int64_t latest(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Foreign times may add up to anything. */
-static int64_t saturating_add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+    return slices->orphan_count + (slices->tracks ? track_slices_orphan_count(slices->tracks) : 0);
 }
 
 /* ---- Pushed ranges ---- */
 
-static int grow_lane(struct lane *lane)
+static int push(struct slices *slices, struct lane *lane, const struct event *event,
+                const struct slice_values *values)
 {
-    if (vec_grow((void **)&lane->open, &lane->capacity, lane->count + 1, sizeof(*lane->open)) ||
-        vec_grow((void **)&lane->begins, &lane->begins_capacity, lane->capacity,
-                 sizeof(*lane->begins)))
+    struct open_range *open = range_stack_push(&lane->stack, event, values);
+    if (!open)
         return -ENOMEM;
-    for (size_t i = 0; i < lane->capacity; i++)
-        lane->begins[i] = &lane->open[i].begin;
-    return 0;
-}
-
-static int push(struct slices *slices, struct lane *lane, const struct event *event)
-{
-    if (lane->count >= lane->begins_capacity && grow_lane(lane) != 0)
-        return -ENOMEM;
-    struct open_push *open = &lane->open[lane->count++];
-    *open = (struct open_push){.begin = *event, .level = lane->depth++};
+    open->level = lane->depth++;
     if (!slices->sink.opened)
         return 0;
-    return slices->sink.opened(slices->sink.context, &open->begin, (uint32_t)lane->count - 1);
+    return slices->sink.opened(slices->sink.context, &open->begin, values,
+                               (uint32_t)lane->stack.count - 1);
 }
 
 static int close_top(struct slices *slices, struct lane *lane, int64_t end_ns, uint32_t flags)
 {
-    struct open_push *open = &lane->open[--lane->count];
-    struct slice slice = {
-        .begin = &open->begin,
-        .end_ns = latest(end_ns, open->begin.time_ns),
-        .flags = flags,
-        .end_thread = open->begin.thread,
-        .parents = lane->begins,
-        .depth = (uint32_t)lane->count,
-        .child_ns = open->child_ns,
-    };
-    if (lane->count)
-        lane->open[lane->count - 1].child_ns = saturating_add(lane->open[lane->count - 1].child_ns,
-                                                              slice.end_ns - open->begin.time_ns);
+    struct slice slice = range_stack_pop(&lane->stack, end_ns, flags);
     return slices->sink.pushed ? slices->sink.pushed(slices->sink.context, &slice) : 0;
+}
+
+/* The same with the key-values of the end. */
+static int close_with(struct slices *slices, struct lane *lane, const struct event *end,
+                      const struct slice_values *values)
+{
+    if (values->count && range_stack_keep_values(&lane->stack, values) != 0)
+        return -ENOMEM;
+    struct slice slice = range_stack_pop(&lane->stack, end->time_ns, 0);
+    slice.end_value_count = values->count;
+    return slices->sink.pushed ? slices->sink.pushed(slices->sink.context, &slice) : 0;
+}
+
+static bool is_open(const struct lane *lane, uint64_t level)
+{
+    return lane->stack.count && lane->stack.open[lane->stack.count - 1].level >= level;
 }
 
 /* Closes the ranges at `level` and above, innermost first. */
@@ -135,12 +124,13 @@ static int close_from(struct slices *slices, struct lane *lane, uint64_t level, 
                       uint32_t flags)
 {
     int status = 0;
-    while (!status && lane->count && lane->open[lane->count - 1].level >= level)
+    while (!status && is_open(lane, level))
         status = close_top(slices, lane, end_ns, flags);
     return status;
 }
 
-static int pop(struct slices *slices, struct lane *lane, const struct event *event)
+static int pop(struct slices *slices, struct lane *lane, const struct event *event,
+               const struct slice_values *values)
 {
     bool known = event->depth < lane->depth;
     int status = 0;
@@ -149,8 +139,8 @@ static int pop(struct slices *slices, struct lane *lane, const struct event *eve
     lane->depth = event->depth;
     if (status)
         return status;
-    if (known && lane->count && lane->open[lane->count - 1].level == event->depth)
-        return close_top(slices, lane, event->time_ns, 0);
+    if (known && is_open(lane, event->depth))
+        return close_with(slices, lane, event, values);
     slices->orphan_count++;
     return 0;
 }
@@ -159,7 +149,7 @@ static int gap(struct slices *slices, struct lane *lane, const struct event *eve
 {
     int status = close_from(slices, lane, event->depth, event->end_ns, SLICE_END_LOST);
     lane->depth = event->depth;
-    slices->last_ns = latest(slices->last_ns, event->end_ns);
+    slices->last_ns = time_latest(slices->last_ns, event->end_ns);
     if (status || !slices->sink.lost)
         return status;
     return slices->sink.lost(slices->sink.context, event);
@@ -167,11 +157,19 @@ static int gap(struct slices *slices, struct lane *lane, const struct event *eve
 
 static int edge(struct slices *slices, struct lane *lane, const struct event *event)
 {
+    static const struct slice_values none;
     lane->depth = 0;
-    return close_from(slices, lane, 0, event->time_ns, SLICE_UNFINISHED);
+    int status = close_from(slices, lane, 0, event->time_ns, SLICE_UNFINISHED);
+    return status || !slices->tracks ? status : track_slices_add(slices->tracks, event, &none);
 }
 
 /* ---- Start/end ranges ---- */
+
+static uint32_t process_of(const struct slices *slices, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(slices->trace, thread);
+    return entry ? entry->process : 0;
+}
 
 static uint64_t start_key(uint32_t process, uint64_t id)
 {
@@ -179,68 +177,142 @@ static uint64_t start_key(uint32_t process, uint64_t id)
     return key ? key : 1;
 }
 
-static int remember(struct slices *slices, uint64_t key, uint32_t process,
-                    const struct event *event)
+/* Keeps a copy of the event and its key-values. */
+static int fill_start(struct open_start *entry, const struct event *event,
+                      const struct slice_values *values)
 {
-    struct open_start entry = {.event = *event, .process = process};
+    entry->event = *event;
+    if (!values->count)
+        return 0;
+    entry->values = malloc(values->count * sizeof(*values->items));
+    if (!entry->values)
+        return -ENOMEM;
+    memcpy(entry->values, values->items, values->count * sizeof(*values->items));
+    entry->value_count = values->count;
+    return 0;
+}
+
+static int remember(struct slices *slices, uint64_t key, const struct event *event,
+                    const struct slice_values *values)
+{
     uint32_t index = slices->first_free;
     if (index == 0) {
-        if (vec_push(&slices->starts, entry) != 0)
+        if (vec_push(&slices->starts, ((struct open_start){0})) != 0)
             return -ENOMEM;
         index = (uint32_t)slices->starts.count;
-    } else {
-        slices->first_free = slices->starts.items[index - 1].next_free;
-        slices->starts.items[index - 1] = entry;
     }
-    return map64_put(&slices->start_index, key, index);
+    struct open_start *entry = &slices->starts.items[index - 1];
+    if (index == slices->first_free)
+        slices->first_free = entry->next_free;
+    *entry = (struct open_start){.process = process_of(slices, event->thread)};
+    int error = fill_start(entry, event, values);
+    return error ? error : map64_put(&slices->start_index, key, index);
 }
 
-static void forget(struct slices *slices, uint64_t index)
+/* The entry's copy, whose values are now the caller's. */
+static struct open_start forget(struct slices *slices, uint64_t index)
 {
     struct open_start *entry = &slices->starts.items[index - 1];
-    entry->event.kind = 0;
-    entry->next_free = slices->first_free;
+    struct open_start copy = *entry;
+    *entry = (struct open_start){.next_free = slices->first_free};
     slices->first_free = (uint32_t)index;
+    return copy;
 }
 
-static int emit_started(struct slices *slices, const struct event *begin, int64_t end_ns,
-                        uint32_t end_thread, uint32_t flags)
+static int emit_started(struct slices *slices, struct slice slice)
 {
-    struct slice slice = {
-        .begin = begin,
-        .end_ns = latest(end_ns, begin->time_ns),
-        .flags = flags,
-        .end_thread = end_thread,
-    };
+    slice.end_ns = time_latest(slice.end_ns, slice.begin->time_ns);
     return slices->sink.started ? slices->sink.started(slices->sink.context, &slice) : 0;
 }
 
-/* An earlier entry of the same key that is no partner: the id was used twice. */
-static int displace(struct slices *slices, const struct event *old, const struct event *by)
+static int emit_unfinished(struct slices *slices, const struct open_start *start, int64_t end_ns)
 {
-    if (old->kind == EVENT_START)
-        return emit_started(slices, old, by->time_ns, old->thread, SLICE_UNFINISHED);
+    return emit_started(slices, (struct slice){.begin = &start->event,
+                                               .values = {start->values, start->value_count},
+                                               .end_ns = end_ns,
+                                               .flags = SLICE_UNFINISHED,
+                                               .end_thread = start->event.thread});
+}
+
+/* An earlier entry of the same key that is no partner: the id was used twice. */
+static int displace(struct slices *slices, const struct open_start *old, const struct event *by)
+{
+    if (old->event.kind == EVENT_START)
+        return emit_unfinished(slices, old, by->time_ns);
     slices->orphan_count++;
     return 0;
 }
 
-static int start_or_end(struct slices *slices, const struct event *event)
+/* Puts those of the start, then those of the end into slices->values, where those of the event that
+ * is fed begin already. 0 or -ENOMEM. */
+static int join_values(struct slices *slices, const struct open_start *partner, bool starts,
+                       struct slice_values *values)
 {
-    const struct trace_thread *thread = trace_thread_get(slices->trace, event->thread);
-    uint32_t process = thread ? thread->process : 0;
+    const size_t size = sizeof(struct slice_value);
+    uint32_t fed = values->count, kept = partner->value_count;
+    if (kept == 0)
+        return 0;
+    if (vec_reserve(&slices->values, (size_t)fed + kept) != 0)
+        return -ENOMEM;
+    struct slice_value *items = slices->values.items;
+    if (!starts)
+        memmove(items + kept, items, fed * size);
+    memcpy(starts ? items + fed : items, partner->values, kept * size);
+    *values = (struct slice_values){items, fed + kept};
+    return 0;
+}
+
+static int join(struct slices *slices, const struct open_start *partner, const struct event *event,
+                const struct slice_values *values)
+{
+    bool starts = event->kind == EVENT_START;
+    const struct event *end = starts ? &partner->event : event;
+    struct slice slice = {
+        .begin = starts ? event : &partner->event,
+        .end_ns = end->time_ns,
+        .end_thread = end->thread,
+        .values = *values,
+        .end_value_count = starts ? partner->value_count : values->count,
+    };
+    int error = join_values(slices, partner, starts, &slice.values);
+    return error ? error : emit_started(slices, slice);
+}
+
+static int start_or_end(struct slices *slices, const struct event *event,
+                        const struct slice_values *values)
+{
+    uint32_t process = process_of(slices, event->thread);
     uint64_t key = start_key(process, event->id), index;
+    int status;
     if (!map64_take(&slices->start_index, key, &index))
-        return remember(slices, key, process, event);
-    struct open_start partner = slices->starts.items[index - 1];
-    forget(slices, index);
+        return remember(slices, key, event, values);
+    struct open_start partner = forget(slices, index);
     if (partner.event.kind == event->kind || partner.event.id != event->id ||
         partner.process != process) {
-        int status = displace(slices, &partner.event, event);
-        return status ? status : remember(slices, key, process, event);
+        status = displace(slices, &partner, event);
+        if (!status)
+            status = remember(slices, key, event, values);
+    } else {
+        status = join(slices, &partner, event, values);
     }
-    const struct event *begin = event->kind == EVENT_START ? event : &partner.event;
-    const struct event *end = event->kind == EVENT_START ? &partner.event : event;
-    return emit_started(slices, begin, end->time_ns, end->thread, 0);
+    free(partner.values);
+    return status;
+}
+
+/* ---- Tracks ---- */
+
+static int add_to_tracks(struct slices *slices, const struct event *event,
+                         const struct slice_values *values)
+{
+    const struct slice_sink *sink = &slices->sink;
+    if (!sink->track_opened && !sink->track_closed && !sink->track_mark)
+        return 0;
+    if (!slices->tracks) {
+        slices->tracks = track_slices_create(slices->trace, sink);
+        if (slices->tracks && slices->in_order)
+            track_slices_in_order(slices->tracks);
+    }
+    return slices->tracks ? track_slices_add(slices->tracks, event, values) : -ENOMEM;
 }
 
 /* ---- Feeding ---- */
@@ -251,27 +323,67 @@ static int pass_on(int (*callback)(void *context, const struct event *event), vo
     return callback ? callback(context, event) : 0;
 }
 
-static int feed_event(struct slices *slices, struct lane *lane, const struct event *event)
+static int feed_event(struct slices *slices, struct lane *lane, const struct event *event,
+                      const struct slice_values *values)
 {
     switch (event->kind) {
     case EVENT_PUSH:
-        return push(slices, lane, event);
+        return push(slices, lane, event, values);
     case EVENT_POP:
-        return pop(slices, lane, event);
+        return pop(slices, lane, event, values);
     case EVENT_START:
     case EVENT_END:
-        return start_or_end(slices, event);
+        return start_or_end(slices, event, values);
     case EVENT_MARK:
-        return pass_on(slices->sink.mark, slices->sink.context, event);
+        return slices->sink.mark ? slices->sink.mark(slices->sink.context, event, values) : 0;
     case EVENT_COUNTER:
         return pass_on(slices->sink.counter, slices->sink.context, event);
     case EVENT_LOST:
         return gap(slices, lane, event);
     case EVENT_EDGE:
         return edge(slices, lane, event);
+    case EVENT_FLOW_BEGIN:
+    case EVENT_FLOW_STEP:
+    case EVENT_FLOW_END:
+        return pass_on(slices->sink.flow, slices->sink.context, event);
+    case EVENT_TRACK_BEGIN:
+    case EVENT_TRACK_END:
+    case EVENT_TRACK_MARK:
+    case EVENT_TRACK_HIDDEN:
+        return add_to_tracks(slices, event, values);
     default:
         return 0;
     }
+}
+
+/* The key-values of the event before `payload`, in a smaller form. */
+static int read_values(struct slices *slices, const struct event *payload,
+                       struct slice_values *ret_values)
+{
+    uint32_t count = ret_values->count;
+    slices->values.count = 0;
+    if (vec_reserve(&slices->values, count) != 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        slices->values.items[i] =
+            (struct slice_value){payload[i].name, payload[i].value_kind, payload[i].value};
+    ret_values->items = slices->values.items;
+    return 0;
+}
+
+static int feed_batch(struct slices *slices, struct lane *lane, const struct event_batch *batch)
+{
+    int status = 0;
+    for (uint32_t i = 0; !status && i < batch->count;) {
+        const struct event *event = &batch->events[i];
+        struct slice_values values = {.count = event_payload_count(batch->events, batch->count, i)};
+        i += 1 + values.count;
+        if (values.count)
+            status = read_values(slices, event + 1, &values);
+        if (!status)
+            status = feed_event(slices, lane, event, &values);
+    }
+    return status;
 }
 
 static int reserve_lane(struct slices *slices, uint32_t thread)
@@ -289,34 +401,27 @@ int slices_feed(struct slices *slices, const struct event_batch *batch)
     int status = reserve_lane(slices, batch->thread);
     if (status)
         return status;
-    for (uint32_t i = 0; !status && i < batch->count; i++)
-        status = feed_event(slices, &slices->lanes.items[batch->thread], &batch->events[i]);
+    status = feed_batch(slices, &slices->lanes.items[batch->thread], batch);
     int64_t last_ns = batch->events[batch->count - 1].time_ns;
     slices->lanes.items[batch->thread].last_ns = last_ns;
-    slices->last_ns = latest(slices->last_ns, last_ns);
+    if (slices->tracks)
+        track_slices_settle(slices->tracks, batch->settled_ns);
+    slices->last_ns = time_latest(slices->last_ns, last_ns);
     return status;
 }
 
 /* ---- The end ---- */
 
-static int64_t end_of(const struct slices *slices, uint32_t process_ordinal)
-{
-    const struct trace_process *process = trace_process_get(slices->trace, process_ordinal);
-    int64_t session_end_ns = trace_session_get(slices->trace)->end_ns;
-    if (process && process->end_ns)
-        return process->end_ns;
-    return latest(session_end_ns, slices->last_ns);
-}
-
 static int finish_starts(struct slices *slices)
 {
     int status = 0;
-    for (size_t i = 0; !status && i < slices->starts.count; i++) {
+    for (size_t i = 0; i < slices->starts.count; i++) {
         const struct open_start *entry = &slices->starts.items[i];
         slices->orphan_count += entry->event.kind == EVENT_END;
-        if (entry->event.kind == EVENT_START)
-            status = emit_started(slices, &entry->event, end_of(slices, entry->process),
-                                  entry->event.thread, SLICE_UNFINISHED);
+        if (!status && entry->event.kind == EVENT_START)
+            status = emit_unfinished(slices, entry,
+                                     range_end_ns(slices->trace, entry->process, slices->last_ns));
+        free(entry->values);
     }
     slices->starts.count = 0;
     slices->first_free = 0;
@@ -328,10 +433,16 @@ static int finish_starts(struct slices *slices)
 static int finish_lane(struct slices *slices, uint32_t thread)
 {
     struct lane *lane = &slices->lanes.items[thread];
-    if (lane->count == 0)
+    if (lane->stack.count == 0)
         return 0;
-    int64_t end_ns = end_of(slices, trace_thread_get(slices->trace, thread)->process);
-    return close_from(slices, lane, 0, latest(end_ns, lane->last_ns), SLICE_UNFINISHED);
+    uint32_t process = trace_thread_get(slices->trace, thread)->process;
+    int64_t end_ns = range_end_ns(slices->trace, process, slices->last_ns);
+    return close_from(slices, lane, 0, time_latest(end_ns, lane->last_ns), SLICE_UNFINISHED);
+}
+
+int slices_finish_thread(struct slices *slices, uint32_t thread)
+{
+    return thread < slices->lanes.count ? finish_lane(slices, thread) : 0;
 }
 
 int slices_finish(struct slices *slices)
@@ -339,5 +450,9 @@ int slices_finish(struct slices *slices)
     int status = 0;
     for (uint32_t i = 0; !status && i < slices->lanes.count; i++)
         status = finish_lane(slices, i);
-    return status ? status : finish_starts(slices);
+    if (!status)
+        status = finish_starts(slices);
+    if (!status && slices->tracks)
+        status = track_slices_finish(slices->tracks, slices->last_ns);
+    return status;
 }

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables behind trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
-#include "trace.h"
+#include "trace_private.h"
 
-#include "strtab.h"
 #include "utf8.h"
-#include "vec.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNKNOWN_NAMES_MAX = 65536 }; /* foreign ordinals must not fill the memory */
-
-struct trace {
-    struct strtab strings;
-    struct strtab *unknown; /* texts for ordinals that are not there, made on demand */
-    VEC(struct trace_process) processes;
-    VEC(struct trace_thread) threads;
-    VEC(struct trace_refusal) refusals;
-    struct trace_session session;
+enum {
+    UNKNOWN_NAMES_MAX = 65536, /* foreign ordinals must not fill the memory */
+    FACTS_MAX = 1024,
 };
 
 const char *loss_name(enum loss loss)
@@ -27,7 +19,7 @@ const char *loss_name(enum loss loss)
     static const char *const names[LOSS_COUNT] = {
         [LOSS_POOL_FULL] = "buffer full",
         [LOSS_NO_MEMORY] = "shared memory full",
-        [LOSS_THREAD_LIMIT] = "too many threads",
+        [LOSS_THREAD_LIMIT] = "too many threads or tracks",
         [LOSS_INTERRUPTED] = "its thread or process was busy",
         [LOSS_COLLECTOR_LATE] = "collector not scheduled",
         [LOSS_OVERWRITTEN] = "overwritten by newer records",
@@ -44,7 +36,8 @@ struct trace *trace_create(void)
         return NULL;
     trace->unknown = calloc(1, sizeof(*trace->unknown));
     trace->session.command_status = -1;
-    if (trace->unknown && strtab_add(&trace->strings, "", 0) == 0)
+    trace->stacks = stacks_create();
+    if (trace->unknown && trace->stacks && strtab_add(&trace->strings, "", 0) == 0)
         return trace;
     trace_destroy(trace);
     return NULL;
@@ -58,6 +51,13 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->processes);
     vec_free(&trace->threads);
     vec_free(&trace->refusals);
+    vec_free(&trace->filters);
+    vec_free(&trace->facts);
+    vec_free(&trace->tracks);
+    vec_free(&trace->units);
+    map64_free(&trace->tracks_by_id);
+    map64_free(&trace->units_by_counter);
+    stacks_destroy(trace->stacks);
     if (trace->unknown)
         strtab_free(trace->unknown);
     free(trace->unknown);
@@ -178,6 +178,22 @@ uint32_t trace_refusal_count(const struct trace *trace)
     return (uint32_t)trace->refusals.count;
 }
 
+int64_t trace_filter_add(struct trace *trace, const struct trace_filter *filter)
+{
+    int error = vec_push(&trace->filters, *filter);
+    return error ? error : (int64_t)trace->filters.count - 1;
+}
+
+uint32_t trace_filter_count(const struct trace *trace)
+{
+    return (uint32_t)trace->filters.count;
+}
+
+const struct trace_filter *trace_filter_get(const struct trace *trace, uint32_t index)
+{
+    return index < trace->filters.count ? &trace->filters.items[index] : NULL;
+}
+
 struct trace_session *trace_session(struct trace *trace)
 {
     return &trace->session;
@@ -186,6 +202,83 @@ struct trace_session *trace_session(struct trace *trace)
 const struct trace_session *trace_session_get(const struct trace *trace)
 {
     return &trace->session;
+}
+
+struct trace_sampling *trace_sampling(struct trace *trace)
+{
+    return &trace->sampling;
+}
+
+const struct trace_sampling *trace_sampling_get(const struct trace *trace)
+{
+    return &trace->sampling;
+}
+
+struct stacks *trace_stacks(struct trace *trace)
+{
+    return trace->stacks;
+}
+
+const struct stacks *trace_stacks_get(const struct trace *trace)
+{
+    return trace->stacks;
+}
+
+int64_t trace_fact_add(struct trace *trace)
+{
+    if (trace->facts.count >= FACTS_MAX)
+        return -ENOSPC;
+    int error = vec_push(&trace->facts, (struct trace_fact){.revision = 1});
+    return error ? error : (int64_t)trace->facts.count - 1;
+}
+
+struct trace_fact *trace_fact(struct trace *trace, uint32_t index)
+{
+    return index < trace->facts.count ? &trace->facts.items[index] : NULL;
+}
+
+/* The fact of that name, made if new. */
+static int64_t find_fact(struct trace *trace, uint32_t name)
+{
+    for (size_t i = 0; i < trace->facts.count; i++)
+        if (trace->facts.items[i].name == name)
+            return (int64_t)i;
+    int64_t index = trace_fact_add(trace);
+    if (index >= 0)
+        trace->facts.items[index].name = name;
+    return index;
+}
+
+int trace_fact_set(struct trace *trace, enum fact_kind kind, const char *name, uint64_t value)
+{
+    int64_t ordinal = trace_string_add(trace, name, strlen(name));
+    int64_t index = ordinal < 0 ? ordinal : find_fact(trace, (uint32_t)ordinal);
+    if (index < 0)
+        return (int)index;
+    struct trace_fact *fact = &trace->facts.items[index];
+    if (fact->value != value || fact->kind != kind)
+        fact->revision++;
+    fact->kind = (uint8_t)kind;
+    fact->value = value;
+    return 0;
+}
+
+uint32_t trace_fact_count(const struct trace *trace)
+{
+    return (uint32_t)trace->facts.count;
+}
+
+const struct trace_fact *trace_fact_get(const struct trace *trace, uint32_t index)
+{
+    return index < trace->facts.count ? &trace->facts.items[index] : NULL;
+}
+
+uint64_t trace_fact_value(const struct trace *trace, const char *name)
+{
+    for (uint32_t i = 0; i < trace->facts.count; i++)
+        if (strcmp(trace_string(trace, trace->facts.items[i].name)->bytes, name) == 0)
+            return trace->facts.items[i].value;
+    return 0;
 }
 
 int64_t trace_begin_ns(const struct trace *trace)

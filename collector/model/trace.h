@@ -29,7 +29,9 @@ enum misuse {
     MISUSE_END_FOREIGN = 1,
     MISUSE_NAME_CUT = 2,
     MISUSE_NAME_INLINE = 3,
-    MISUSE_COUNT = 4,
+    MISUSE_PAYLOAD_CUT = 4,
+    MISUSE_SCHEMA = 5,
+    MISUSE_COUNT = 6,
 };
 
 struct trace_string {
@@ -47,6 +49,7 @@ struct trace_process {
     bool forked;              /* from `parent`, without exec */
     int64_t start_ns, end_ns; /* CLOCK_MONOTONIC; 0 = unknown */
     int64_t fork_ns;          /* 0 = not forked or unknown */
+    uint32_t fork_thread;     /* 1 + ordinal of the parent's thread that forked it; 0 = unknown */
     uint8_t end;              /* enum process_end */
     int32_t end_value;
     uint32_t uid;
@@ -57,7 +60,11 @@ struct trace_process {
     uint64_t lost[LOSS_COUNT]; /* all threads of the process together */
     uint64_t misuse[MISUSE_COUNT];
     uint64_t peak_bytes;  /* most shared memory held at once */
-    uint64_t event_count; /* records in the recording */
+    uint64_t event_count; /* in the recording, without key-values, losses and edges; a group of
+                             counters counts once for each of them */
+    uint32_t note;        /* string: its last word (annot_abort_note), 0 = none */
+    uint32_t note_thread; /* 1 + ordinal of the thread that said it; 0 = unknown */
+    int64_t note_ns;
 };
 
 struct trace_thread {
@@ -72,11 +79,36 @@ struct trace_thread {
     uint64_t lost[LOSS_COUNT];
 };
 
+/* A line of ranges that belong to no thread. */
+struct trace_track {
+    uint32_t revision;
+    uint32_t process; /* ordinal: the first that emitted on it */
+    uint64_t id;      /* as the programs know it */
+    uint32_t name;    /* string; 0 = not known (its begins were lost) */
+    uint32_t parent;  /* 1 + ordinal of the track above it; 0 = the process */
+    uint8_t levels;   /* of the tree from here down, itself included */
+};
+
+/* Tracks form trees of at most this many levels: parents never go round. */
+enum { TRACE_TRACK_LEVELS = 32, TRACE_TRACKS_MAX = 1 << 20 };
+
+/* What a counter counts. */
+struct trace_unit {
+    uint32_t revision;
+    uint32_t counter, domain, unit; /* strings */
+};
+
 /* A process that wanted to take part and could not. */
 struct trace_refusal {
     int32_t pid;
     uint32_t comm;   /* string */
     uint32_t reason; /* string, one line for humans */
+};
+
+/* From when on which rules of a filter were in force (docs/wire-format.md, "Filters"). */
+struct trace_filter {
+    int64_t time_ns;
+    uint32_t rules; /* string; 0: none, everything was recorded */
 };
 
 /* Facts about the recording itself. Strings are ordinals; 0 = unknown. */
@@ -92,6 +124,47 @@ struct trace_session {
     uint64_t peak_bytes;       /* most shared memory held by all segments at once */
     uint32_t nested;           /* string: recordings of sessions inside this one, by newline */
 };
+
+/* How threads were sampled: by which rung of the ladder, and why not by a higher one. */
+enum sampling_rung {
+    SAMPLING_OFF = 0,    /* not wanted (--no-sample) */
+    SAMPLING_NONE = 1,   /* wanted, but nothing works here: annotations only */
+    SAMPLING_REMOTE = 2, /* Python stacks by reading the memory of the process */
+    /* 3: CPU-time timer, 4: unprivileged perf event: not made yet */
+    SAMPLING_BPF = 5,
+};
+
+struct trace_sampling {
+    uint32_t revision;
+    uint8_t rung; /* enum sampling_rung */
+    bool off_cpu;
+    uint32_t frequency_hz;
+    int64_t off_cpu_threshold_ns;
+    uint32_t reason; /* string: why not a higher rung, one line; 0 = it is the highest */
+    uint32_t hint;   /* string: the command that lifts it */
+};
+
+/* A number about the recording that outputs show: "samples", "lost: ring full". */
+struct trace_fact {
+    uint32_t revision;
+    uint32_t name; /* string */
+    uint8_t kind;  /* enum fact_kind */
+    uint64_t value;
+};
+
+enum fact_kind {
+    FACT_COUNT = 0, /* for information */
+    FACT_LOSS = 1,  /* data that is missing: shown in every output if not 0 */
+    FACT_NOTE = 2,  /* the name is a whole sentence for humans; value = how often */
+};
+
+/* The FACT_COUNTs of processes that did not just drop their newest records when their buffer was
+ * full. */
+#define TRACE_FACT_OVERWRITE "processes that overwrote their oldest records"
+#define TRACE_FACT_WAIT      "processes that waited for room in their buffers"
+
+/* The FACT_COUNT of processes that came and went without one: they have no entry. */
+#define TRACE_FACT_UNSEEN "processes without a sample or a record"
 
 struct trace; /* holds all of the above */
 
@@ -124,9 +197,53 @@ const struct trace_thread *trace_thread_get(const struct trace *trace, uint32_t 
 uint32_t trace_process_count(const struct trace *trace);
 uint32_t trace_thread_count(const struct trace *trace);
 uint32_t trace_refusal_count(const struct trace *trace);
+/* In order of time; without any, there was no filter. */
+int64_t trace_filter_add(struct trace *trace, const struct trace_filter *filter);
+uint32_t trace_filter_count(const struct trace *trace);
+const struct trace_filter *trace_filter_get(const struct trace *trace, uint32_t index);
 const struct trace_refusal *trace_refusal_get(const struct trace *trace, uint32_t index);
+struct trace_sampling *trace_sampling(struct trace *trace);
+const struct trace_sampling *trace_sampling_get(const struct trace *trace);
 struct trace_session *trace_session(struct trace *trace);
 const struct trace_session *trace_session_get(const struct trace *trace);
+
+/* Frames, stacks and range paths (stacks.h). */
+struct stacks *trace_stacks(struct trace *trace);
+const struct stacks *trace_stacks_get(const struct trace *trace);
+
+/* Tracks, as threads. -ENOSPC: more than TRACE_TRACKS_MAX. `trace_track_find`: the ordinal of a
+ * track by its id, or -ENOENT. A parent may have the larger ordinal: it was seen later. */
+int64_t trace_track_add(struct trace *trace, uint64_t id);
+int trace_track_set_id(struct trace *trace, uint32_t ordinal, uint64_t id); /* 0 or -ENOMEM */
+int64_t trace_track_find(const struct trace *trace, uint64_t id);
+struct trace_track *trace_track(struct trace *trace, uint32_t ordinal);
+const struct trace_track *trace_track_get(const struct trace *trace, uint32_t ordinal);
+uint32_t trace_track_count(const struct trace *trace);
+
+/* Sets the parent; not if the tree would get too deep or a ring. Whether it was set. */
+bool trace_track_set_parent(struct trace *trace, uint32_t ordinal, uint32_t parent_ordinal);
+
+/* For readers, whose tracks are given: takes away every parent that is not there, or that
+ * trace_track_set_parent would have refused; a process that is not there becomes the first one. 0
+ * or -ENOMEM. */
+int trace_tracks_check(struct trace *trace);
+
+/* Sets the unit of a counter. 0, -ENOMEM, -EINVAL: it has no name; -ENOSPC: more than 65,536. */
+int trace_unit_set(struct trace *trace, uint32_t domain, uint32_t counter, uint32_t unit);
+/* The string of a counter's unit, or 0. */
+uint32_t trace_unit_find(const struct trace *trace, uint32_t domain, uint32_t counter);
+uint32_t trace_unit_count(const struct trace *trace);
+const struct trace_unit *trace_unit_get(const struct trace *trace, uint32_t index);
+
+/* Sets the fact of that name, made if new. 0, -ENOMEM, or -ENOSPC: more than 1,024. */
+int trace_fact_set(struct trace *trace, enum fact_kind kind, const char *name, uint64_t value);
+uint32_t trace_fact_count(const struct trace *trace);
+/* For readers, whose order is given: an empty one. -ENOMEM, -ENOSPC. */
+int64_t trace_fact_add(struct trace *trace);
+struct trace_fact *trace_fact(struct trace *trace, uint32_t index);
+const struct trace_fact *trace_fact_get(const struct trace *trace, uint32_t index);
+/* The value of the fact of that name; 0 if there is none. */
+uint64_t trace_fact_value(const struct trace *trace, const char *name);
 
 /* What a human calls a process: its set name, else the base name of its program (for interpreters
  * the script: "python pipeline.py", "pipeline.py worker"), else comm, else "process PID". Writes at
@@ -136,6 +253,11 @@ size_t trace_process_label(const struct trace *trace, uint32_t process, char *bu
 size_t trace_process_end_label(const struct trace *trace, uint32_t process, char *buffer,
                                size_t size);
 size_t trace_thread_label(const struct trace *trace, uint32_t thread, char *buffer, size_t size);
+
+/* A track: its name, else "track 0xID" or "track #ORDINAL". With the names of those above it:
+ * "requests/request 17". */
+size_t trace_track_label(const struct trace *trace, uint32_t track, char *buffer, size_t size);
+size_t trace_track_path(const struct trace *trace, uint32_t track, char *buffer, size_t size);
 
 /* Processes in the order in which people want to see them: the main process first, then children
  * by start time, each followed by its own children. order[i] = ordinal; room for

@@ -9,8 +9,6 @@
 #include "trace.h"
 #include "utf8.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { WORD_SIZE = 4096, WORDS_MAX = 64, GENERATIONS_MAX = 8 };
@@ -47,12 +45,6 @@ static bool next_word(const char **at, char *word, size_t size)
     return true;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool is_interpreter(const char *program)
 {
     static const char *const names[] = {"python", "pypy", "perl", "ruby", "node", "bash", "dash"};
@@ -73,7 +65,7 @@ static void add_script(struct text *text, const char *rest, bool python)
     char word[WORD_SIZE];
     for (int i = 0; i < WORDS_MAX && next_word(&rest, word, sizeof(word)); i++) {
         if (word[0] != '-') {
-            text_format(text, " %s", base_name(word));
+            text_format(text, " %s", text_base_name(word));
             return;
         }
         if (strcmp(word, "-c") == 0 || strcmp(word, "-e") == 0) {
@@ -102,7 +94,7 @@ static void add_program(struct text *text, const struct trace *trace,
     char program[WORD_SIZE];
     const char *rest = string_of(trace, process->cmdline);
     if (process->cmdline && next_word(&rest, program, sizeof(program))) {
-        const char *name = base_name(program);
+        const char *name = text_base_name(program);
         name += name[0] == '-' && name[1]; /* a login shell */
         text_format(text, "%s", name);
         if (role == ROLE_PROGRAM && is_interpreter(name))
@@ -297,5 +289,42 @@ size_t trace_thread_label(const struct trace *trace, uint32_t ordinal, char *buf
         text_format(&text, "thread %d", thread->tid);
     else
         text_format(&text, "thread #%u", thread->serial);
+    return text.length;
+}
+
+static void add_track(const struct trace *trace, uint32_t ordinal, struct text *text)
+{
+    const struct trace_track *track = trace_track_get(trace, ordinal);
+    if (!track)
+        text_format(text, "unknown track");
+    else if (track->name)
+        text_format(text, "%s", string_of(trace, track->name));
+    else if (track->id)
+        text_format(text, "track 0x%llx", (unsigned long long)track->id);
+    else
+        text_format(text, "track #%u", ordinal);
+}
+
+size_t trace_track_label(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    add_track(trace, ordinal, &text);
+    return text.length;
+}
+
+size_t trace_track_path(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    uint32_t path[TRACE_TRACK_LEVELS], count = 0;
+    const struct trace_track *track = trace_track_get(trace, ordinal);
+    for (path[count++] = ordinal; track && track->parent && count < TRACE_TRACK_LEVELS;) {
+        path[count++] = track->parent - 1;
+        track = trace_track_get(trace, track->parent - 1);
+    }
+    while (count-- > 0) {
+        add_track(trace, path[count], &text);
+        if (count > 0)
+            text_format(&text, "/");
+    }
     return text.length;
 }

@@ -6,11 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint64_t running_ns(const struct range_row *row)
+{
+    uint64_t all = row->total_ns - row->nested_ns, off = row->runnable_ns + row->blocked_ns;
+    return all > off ? all - off : 0;
+}
+
+/* What samples told of a pushed range. */
+static uint64_t sampled_value(const struct range_row *row, enum range_column column)
+{
+    if (row->kind != RANGE_PUSHED)
+        return 0;
+    switch (column) {
+    case RANGE_COLUMN_CPU:
+        return row->cpu_ns;
+    case RANGE_COLUMN_CPU_SELF:
+        return row->cpu_self_ns;
+    case RANGE_COLUMN_RUNNING:
+        return running_ns(row);
+    case RANGE_COLUMN_RUNNABLE:
+        return row->runnable_ns;
+    case RANGE_COLUMN_BLOCKED:
+        return row->blocked_ns;
+    default:
+        return 0;
+    }
+}
+
 uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
                            enum range_column column)
 {
     const struct range_row *row = range_stats_row(stats, index);
-    bool timed = row->kind == RANGE_PUSHED || row->kind == RANGE_OVERLAPPING;
+    bool timed = row->kind != RANGE_MARK && row->kind != RANGE_COUNTER;
     if (!timed && column >= RANGE_COLUMN_TOTAL && column <= RANGE_COLUMN_MAX)
         return 0;
     switch (column) {
@@ -42,8 +69,9 @@ uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
         return row->unfinished;
     case RANGE_COLUMN_LOST:
         return row->lost;
+    default:
+        return sampled_value(row, column);
     }
-    return 0;
 }
 
 struct sort_entry {
@@ -74,7 +102,8 @@ int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
         goto out;
     for (uint32_t i = 0; i < rows; i++) {
         const struct range_row *row = range_stats_row(stats, i);
-        if (row->kind != kind || !row->count)
+        bool sampled = kind == RANGE_PUSHED && row->cpu_ns > 0;
+        if (row->kind != kind || !(row->count || sampled))
             continue;
         struct sort_entry *entry = &entries[count++];
         entry->row = i;

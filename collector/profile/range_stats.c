@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The statistics of range_stats.h.
  *
- * Row i belongs to node i - OTHER_ROWS of the path tree; the first rows are "(other)", one per
- * kind. Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up when it
- * opens and none when it closes. */
-#include "range_stats.h"
-
-#include "map64.h"
-#include "path_tree.h"
-#include "slices.h"
+ * Row i belongs to node i - RANGE_KIND_COUNT + 1 of the path tree; the first rows are "(other)",
+ * one per kind. Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up
+ * when it opens and none when it closes. */
+#include "range_stats_parts.h"
 #include "text.h"
-#include "vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    OTHER_ROWS = RANGE_KIND_COUNT,
     ROW_LIMIT = 200000,
     PAIR_LIMIT = 1u << 20,
     LABEL_PARTS = 64,
@@ -25,36 +19,14 @@ enum {
 
 #define HISTOGRAM_LIMIT ((size_t)96 << 20)
 
-/* The nodes of a thread's open pushed ranges, outermost first. */
-struct thread_path {
-    VEC(uint32_t) nodes;
-    int64_t first_ns, last_ns; /* what it spans: events and ends of ranges */
-    uint32_t process;
-    bool known;
-};
-
-struct range_stats {
-    const struct trace *trace;
-    enum range_grouping grouping;
-    struct slices *slices;
-    struct path_tree tree;
-    struct histogram_pool *histograms;
-    VEC(struct range_row) rows;
-    VEC(struct thread_path) paths;
-    struct map64 threads_of_rows, processes_of_rows; /* keys (row, ordinal) + 1 */
-    struct range_totals totals;
-    int64_t last_ns;
-};
-
-static struct range_row *row_at(struct range_stats *stats, enum range_kind kind, uint32_t node)
+struct range_row *range_row_at(struct range_stats *stats, enum range_kind kind, uint32_t node)
 {
-    return &stats->rows.items[node == PATH_OTHER ? (uint32_t)kind : node + OTHER_ROWS - 1];
+    return &stats->rows.items[node == PATH_OTHER ? (uint32_t)kind : node + RANGE_KIND_COUNT - 1];
 }
 
-/* Rows for nodes that came to be; false without memory. */
-static bool rows_follow_nodes(struct range_stats *stats, enum range_kind kind, uint32_t owner)
+bool range_rows_follow(struct range_stats *stats, enum range_kind kind, uint32_t owner)
 {
-    size_t wanted = stats->tree.count + OTHER_ROWS - 1;
+    size_t wanted = stats->tree.count + RANGE_KIND_COUNT - 1;
     if (stats->tree.error || vec_reserve(&stats->rows, wanted - stats->rows.count) != 0)
         return false;
     while (stats->rows.count < wanted)
@@ -62,7 +34,7 @@ static bool rows_follow_nodes(struct range_stats *stats, enum range_kind kind, u
     return true;
 }
 
-static struct thread_path *path_of(struct range_stats *stats, uint32_t thread)
+struct thread_path *range_path_of(struct range_stats *stats, uint32_t thread)
 {
     size_t wanted = (size_t)thread + 1;
     if (wanted > stats->paths.count) {
@@ -106,12 +78,12 @@ static int64_t node_of(struct range_stats *stats, enum range_kind kind, const st
     if (parent == PATH_NONE) {
         uint32_t owner = owner_of(stats, kind, event->thread);
         parent = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
-        if (!rows_follow_nodes(stats, kind, owner))
+        if (!range_rows_follow(stats, kind, owner))
             return -ENOMEM;
     }
     uint32_t node = path_tree_child(&stats->tree, parent, event->name, event->domain);
-    uint32_t owner = row_at(stats, kind, parent)->owner;
-    return rows_follow_nodes(stats, kind, owner) ? (int64_t)node : -ENOMEM;
+    uint32_t owner = range_row_at(stats, kind, parent)->owner;
+    return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
 }
 
 /* Is the pair new in the set? A full set says no. */
@@ -168,60 +140,77 @@ static void add_duration(struct range_stats *stats, struct range_row *row,
     histogram_add(stats->histograms, &row->durations, duration);
 }
 
-/* A range entered: its node goes on the thread's path. */
-static int on_opened(void *context, const struct event *begin, uint32_t depth)
+int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
+                const struct event *begin, uint32_t depth)
 {
-    struct range_stats *stats = context;
-    struct thread_path *path = path_of(stats, begin->thread);
-    if (!path || vec_reserve(&path->nodes, depth + 1) != 0)
+    if (vec_reserve(nodes, depth + 1) != 0)
         return -ENOMEM;
-    while (path->nodes.count < depth)
-        path->nodes.items[path->nodes.count++] = PATH_OTHER;
+    while (nodes->count < depth)
+        nodes->items[nodes->count++] = PATH_OTHER;
     bool top = depth == 0 || stats->grouping == RANGE_BY_NAME;
-    uint32_t parent = top ? PATH_NONE : path->nodes.items[depth - 1];
-    int64_t node = node_of(stats, RANGE_PUSHED, begin, parent);
+    uint32_t parent = top ? PATH_NONE : nodes->items[depth - 1];
+    int64_t node = node_of(stats, kind, begin, parent);
     if (node < 0)
         return -ENOMEM;
-    path->nodes.count = depth;
-    return vec_push(&path->nodes, (uint32_t)node);
+    nodes->count = depth;
+    return vec_push(nodes, (uint32_t)node);
+}
+
+static int on_opened(void *context, const struct event *begin, const struct slice_values *values,
+                     uint32_t depth)
+{
+    (void)values;
+    struct range_stats *stats = context;
+    struct thread_path *path = range_path_of(stats, begin->thread);
+    return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, depth) : -ENOMEM;
 }
 
 /* By name, a range inside one of the same name is in that one's total already. */
-static bool is_nested_in_itself(const struct range_stats *stats, const struct thread_path *path,
+static bool is_nested_in_itself(const struct range_stats *stats, const range_nodes *nodes,
                                 uint32_t depth)
 {
     if (stats->grouping != RANGE_BY_NAME)
         return false;
     for (uint32_t i = depth; i-- > 0;) {
-        if (path->nodes.items[i] == path->nodes.items[depth])
+        if (nodes->items[i] == nodes->items[depth])
             return true;
     }
     return false;
 }
 
+struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
+                              const struct slice *slice, bool *ret_nested)
+{
+    uint32_t depth = slice->depth;
+    bool known = depth < nodes->count;
+    uint32_t node = known ? nodes->items[depth] : PATH_OTHER;
+    struct range_row *row = range_row_at(stats, kind, node);
+    uint64_t duration = duration_of(slice);
+    uint64_t children = slice->child_ns > 0 ? (uint64_t)slice->child_ns : 0;
+    count_entry(stats, row, node, slice->begin->thread);
+    add_duration(stats, row, slice);
+    row->self_ns += duration > children ? duration - children : 0;
+    *ret_nested = known && is_nested_in_itself(stats, nodes, depth);
+    row->nested_ns += *ret_nested ? duration : 0;
+    if (known)
+        nodes->count = depth;
+    return row;
+}
+
 static int on_pushed(void *context, const struct slice *slice)
 {
     struct range_stats *stats = context;
-    uint32_t thread = slice->begin->thread, depth = slice->depth;
-    struct thread_path *path = path_of(stats, thread);
+    struct thread_path *path = range_path_of(stats, slice->begin->thread);
+    bool nested;
     if (!path)
         return -ENOMEM;
-    bool known = depth < path->nodes.count;
-    uint32_t node = known ? path->nodes.items[depth] : PATH_OTHER;
-    struct range_row *row = row_at(stats, RANGE_PUSHED, node);
-    uint64_t duration = duration_of(slice);
-    uint64_t children = slice->child_ns > 0 ? (uint64_t)slice->child_ns : 0;
-    count_entry(stats, row, node, thread);
-    add_duration(stats, row, slice);
-    row->self_ns += duration > children ? duration - children : 0;
-    if (known && is_nested_in_itself(stats, path, depth))
-        row->nested_ns += duration;
-    if (depth == 0) {
-        stats->totals.covered_ns += duration;
+    struct range_row *row = range_leave(stats, RANGE_PUSHED, &path->nodes, slice, &nested);
+    if (stats->times && !nested)
+        range_stats_add_off(stats, row, slice);
+    if (slice->depth == 0) {
+        stats->totals.covered_ns += duration_of(slice);
         extend_span(path, slice->end_ns);
     }
-    if (known)
-        path->nodes.count = depth;
     return 0;
 }
 
@@ -229,12 +218,12 @@ static int on_pushed(void *context, const struct slice *slice)
 static int flat_row(struct range_stats *stats, enum range_kind kind, const struct event *event,
                     struct range_row **ret_row)
 {
-    if (!path_of(stats, event->thread))
+    if (!range_path_of(stats, event->thread))
         return -ENOMEM;
     int64_t node = node_of(stats, kind, event, PATH_NONE);
     if (node < 0)
         return -ENOMEM;
-    *ret_row = row_at(stats, kind, (uint32_t)node);
+    *ret_row = range_row_at(stats, kind, (uint32_t)node);
     count_entry(stats, *ret_row, (uint32_t)node, event->thread);
     return 0;
 }
@@ -248,10 +237,16 @@ static int on_started(void *context, const struct slice *slice)
     return rc;
 }
 
-static int on_mark(void *context, const struct event *event)
+int range_count_mark(struct range_stats *stats, const struct event *event)
 {
     struct range_row *row;
-    return flat_row(context, RANGE_MARK, event, &row);
+    return flat_row(stats, RANGE_MARK, event, &row);
+}
+
+static int on_mark(void *context, const struct event *event, const struct slice_values *values)
+{
+    (void)values;
+    return range_count_mark(context, event);
 }
 
 static double number_of(const struct event *event)
@@ -289,7 +284,7 @@ static int on_counter(void *context, const struct event *event)
 static int on_lost(void *context, const struct event *event)
 {
     struct range_stats *stats = context;
-    struct thread_path *path = path_of(stats, event->thread);
+    struct thread_path *path = range_path_of(stats, event->thread);
     if (!path)
         return -ENOMEM;
     stats->totals.lost[event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT] +=
@@ -298,7 +293,8 @@ static int on_lost(void *context, const struct event *event)
     if (depth == 0)
         stats->totals.lost_outside += event->value.uint64;
     else
-        row_at(stats, RANGE_PUSHED, path->nodes.items[depth - 1])->lost += event->value.uint64;
+        range_row_at(stats, RANGE_PUSHED, path->nodes.items[depth - 1])->lost +=
+            event->value.uint64;
     return 0;
 }
 
@@ -308,16 +304,29 @@ struct range_stats *range_stats_create(const struct trace *trace,
     struct range_stats *stats = calloc(1, sizeof(*stats));
     if (!stats)
         return NULL;
-    struct slice_sink sink = {on_opened,  on_pushed, on_started, on_mark,
-                              on_counter, on_lost,   stats};
+    const struct slice_sink sink = {
+        .opened = on_opened,
+        .pushed = on_pushed,
+        .started = on_started,
+        .mark = on_mark,
+        .counter = on_counter,
+        .lost = on_lost,
+        .track_opened = range_track_opened,
+        .track_closed = range_track_closed,
+        .track_mark = range_track_mark,
+        .context = stats,
+    };
     size_t bytes = options->histogram_limit_bytes;
     stats->trace = trace;
     stats->grouping = options->grouping;
+    stats->times = options->times;
+    stats->from_ns = options->from_ns;
+    stats->to_ns = options->to_ns;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
     stats->slices = slices_create(trace, &sink);
     if (!stats->histograms || !stats->slices ||
         path_tree_init(&stats->tree, options->row_limit ? options->row_limit : ROW_LIMIT) != 0 ||
-        vec_reserve(&stats->rows, OTHER_ROWS) != 0) {
+        vec_reserve(&stats->rows, RANGE_KIND_COUNT) != 0) {
         range_stats_destroy(stats);
         return NULL;
     }
@@ -334,8 +343,10 @@ void range_stats_destroy(struct range_stats *stats)
     for (size_t i = 0; i < stats->paths.count; i++)
         vec_free(&stats->paths.items[i].nodes);
     vec_free(&stats->paths);
+    range_stats_free_tracks(stats);
     vec_free(&stats->rows);
     map64_free(&stats->threads_of_rows);
+    range_stats_free_samples(stats);
     map64_free(&stats->processes_of_rows);
     path_tree_fini(&stats->tree);
     histogram_pool_destroy(stats->histograms);
@@ -352,7 +363,7 @@ int range_stats_add(struct range_stats *stats, const struct event_batch *batch)
         stats->totals.event_count[kind < EVENT_KIND_COUNT ? kind : 0]++;
     }
     if (batch->count) {
-        struct thread_path *path = path_of(stats, batch->thread);
+        struct thread_path *path = range_path_of(stats, batch->thread);
         if (!path)
             return -ENOMEM;
         extend_span(path, batch->events[0].time_ns);
@@ -362,12 +373,22 @@ int range_stats_add(struct range_stats *stats, const struct event_batch *batch)
     return slices_feed(stats->slices, batch);
 }
 
+void range_stats_set_wall(struct range_stats *stats)
+{
+    const struct trace_session *session = trace_session_get(stats->trace);
+    int64_t end_ns = session->end_ns > stats->last_ns ? session->end_ns : stats->last_ns;
+    int64_t begin_ns = session->begin_ns;
+    if (stats->from_ns > begin_ns)
+        begin_ns = stats->from_ns;
+    if (stats->to_ns && stats->to_ns < end_ns)
+        end_ns = stats->to_ns;
+    stats->totals.wall_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
 int range_stats_finish(struct range_stats *stats)
 {
     int rc = slices_finish(stats->slices);
-    const struct trace_session *session = trace_session_get(stats->trace);
-    int64_t end_ns = session->end_ns > stats->last_ns ? session->end_ns : stats->last_ns;
-    stats->totals.wall_ns = end_ns > session->begin_ns ? end_ns - session->begin_ns : 0;
+    range_stats_set_wall(stats);
     for (size_t i = 0; i < stats->paths.count; i++) {
         const struct thread_path *path = &stats->paths.items[i];
         if (path->known && path->last_ns > path->first_ns)
@@ -420,7 +441,7 @@ size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *
     }
     /* The leaf's half of the parts stays, the other half slides towards the root. */
     const struct path_node *parts[LABEL_PARTS];
-    const struct path_node *nodes = stats->tree.nodes, *node = &nodes[index - OTHER_ROWS + 1];
+    const struct path_node *nodes = stats->tree.nodes, *node = &nodes[index - RANGE_KIND_COUNT + 1];
     uint32_t length = 0;
     for (; node->parent != PATH_NONE; node = &nodes[node->parent], length++) {
         for (uint32_t i = LABEL_PARTS / 2; length >= LABEL_PARTS && i + 1 < LABEL_PARTS; i++)
@@ -434,4 +455,25 @@ size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *
         add_name(stats, parts[i], &text);
     }
     return text.length;
+}
+
+const char *range_stats_name(const struct range_stats *stats, uint32_t index,
+                             const char **ret_domain)
+{
+    *ret_domain = "";
+    if (range_stats_is_other(index))
+        return NULL;
+    const struct path_node *node = &stats->tree.nodes[index - RANGE_KIND_COUNT + 1];
+    *ret_domain = trace_string(stats->trace, node->domain)->bytes;
+    return trace_string(stats->trace, node->name)->bytes;
+}
+
+uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index)
+{
+    if (range_stats_is_other(index))
+        return RANGE_NO_ROW;
+    const struct path_node *nodes = stats->tree.nodes;
+    uint32_t parent = nodes[index - RANGE_KIND_COUNT + 1].parent;
+    bool is_range = parent != PATH_NONE && nodes[parent].parent != PATH_NONE;
+    return is_range ? parent + RANGE_KIND_COUNT - 1 : RANGE_NO_ROW;
 }

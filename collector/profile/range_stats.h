@@ -2,15 +2,18 @@
 /* How often and how long: statistics of ranges, marks and counters, streamed over a recording.
  *
  * One row per range path (root/.../leaf; names of different domains differ), or per name, each for
- * the whole recording or per process or thread. Overlapping ranges (start/end), marks and counters
- * have rows of their own kind. Every duration is that of model/slices. Memory is bounded: rows,
- * histogram bytes and thread sets have limits, and what they leave out is counted here.
- * Thread-safety: one thread per object. */
+ * the whole recording or per process or thread. Overlapping ranges (start/end), ranges on tracks,
+ * marks and counters have rows of their own kind; who began a range on a track, owns it. Samples
+ * add CPU time to pushed ranges, and stretches off the CPU what their threads waited for. Every
+ * duration is that of model/slices. Memory is bounded: rows, histogram bytes and thread sets have
+ * limits, and what they leave out is counted here. Thread-safety: one thread per object. */
 #ifndef ANNOT_RANGE_STATS_H
 #define ANNOT_RANGE_STATS_H
 
 #include "event.h"
 #include "histogram.h"
+#include "sample.h"
+#include "thread_times.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -27,7 +30,8 @@ enum range_kind {
     RANGE_OVERLAPPING = 1, /* no parents and no self time */
     RANGE_MARK = 2,        /* only counted */
     RANGE_COUNTER = 3,     /* values; always per process */
-    RANGE_KIND_COUNT = 4,
+    RANGE_TRACK = 4,       /* ranges on tracks: by the path on their track, whichever that is */
+    RANGE_KIND_COUNT = 5,
 };
 
 #define RANGE_NO_OWNER UINT32_MAX
@@ -45,6 +49,9 @@ struct range_row {
         struct {
             uint64_t total_ns, self_ns, min_ns, max_ns;
             uint64_t nested_ns; /* by name: the part of total_ns that is inside itself */
+            uint64_t runnable_ns, blocked_ns; /* of total_ns - nested_ns; the rest was running */
+            uint64_t cpu_ns, cpu_self_ns;     /* by samples; self: in no range inside */
+            uint64_t sample_count;            /* of cpu_self_ns */
             struct histogram durations;
         };
 
@@ -64,6 +71,10 @@ struct range_totals {
     uint64_t covered_ns;       /* of these inside pushed ranges: sum of all self times */
     uint64_t lost[LOSS_COUNT]; /* by cause, as far as the gaps among the events tell */
     uint64_t lost_outside;     /* records lost outside any pushed range */
+    uint64_t cpu_ns;           /* of all samples */
+    uint64_t cpu_outside_ns;   /* of those outside any range */
+    uint64_t cpu_inherited_ns; /* of forked threads without ranges of their own, inside of those
+                                  that were open at their fork: no row's total has that time */
     uint64_t orphan_count;     /* ends without a start */
     uint64_t other_count;      /* entries in the "(other)" rows, for want of room */
     uint64_t quantile_count;   /* durations that are in no quantile, for want of room */
@@ -72,8 +83,10 @@ struct range_totals {
 
 struct range_stats_options {
     enum range_grouping grouping;
-    uint32_t row_limit;           /* 0 = 200,000: about 60 MiB */
-    size_t histogram_limit_bytes; /* 0 = 96 MiB */
+    uint32_t row_limit;               /* 0 = 200,000: about 60 MiB */
+    size_t histogram_limit_bytes;     /* 0 = 96 MiB */
+    const struct thread_times *times; /* finished; outlives the object; NULL: not known */
+    int64_t from_ns, to_ns;           /* the part of the recording that is fed; 0: no limit */
 };
 
 struct range_stats;
@@ -88,7 +101,12 @@ void range_stats_destroy(struct range_stats *stats);
 int range_stats_add(struct range_stats *stats, const struct event_batch *batch);
 int range_stats_finish(struct range_stats *stats);
 
-/* After finish. Rows with count 0 exist (inner nodes) and mean nothing. */
+/* After finish: samples in any order, with known paths (sample_walk.h), then once more finish. 0 or
+ * -ENOMEM. */
+int range_stats_add_sample(struct range_stats *stats, const struct sample *sample);
+int range_stats_finish_samples(struct range_stats *stats);
+
+/* After finish. Rows with count 0 and no samples exist (inner nodes) and mean nothing. */
 const struct range_totals *range_stats_totals(const struct range_stats *stats);
 uint32_t range_stats_row_count(const struct range_stats *stats);
 const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index);
@@ -105,6 +123,15 @@ static inline bool range_stats_is_other(uint32_t index)
  * size >= 1 bytes with NUL; returns the length. */
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
                          size_t size);
+
+/* A row's innermost range: its name, and its domain's ("" if it has none). NULL: a row "(other)".
+ */
+const char *range_stats_name(const struct range_stats *stats, uint32_t index,
+                             const char **ret_domain);
+
+/* The row of the range around it, or RANGE_NO_ROW. */
+#define RANGE_NO_ROW UINT32_MAX
+uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index);
 
 /* ---- Order ------------------------------------------------------------------------------------
  */
@@ -124,14 +151,19 @@ enum range_column {
     RANGE_COLUMN_THREADS,
     RANGE_COLUMN_UNFINISHED,
     RANGE_COLUMN_LOST,
+    RANGE_COLUMN_CPU,
+    RANGE_COLUMN_CPU_SELF,
+    RANGE_COLUMN_RUNNING,
+    RANGE_COLUMN_RUNNABLE,
+    RANGE_COLUMN_BLOCKED,
 };
 
 /* A column's number in nanoseconds or pieces; 0 for RANGE_COLUMN_PATH. */
 uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
                            enum range_column column);
 
-/* The rows of one kind that have a count, sorted; ties in order of first appearance, "(other)"
- * last. Owned by the caller (free). Returns their number, or -ENOMEM. */
+/* The rows of one kind that have a count or samples, sorted; ties in order of first appearance,
+ * "(other)" last. Owned by the caller (free). Returns their number, or -ENOMEM. */
 int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
                          enum range_column column, uint32_t **ret_rows);
 

@@ -6,6 +6,7 @@
 #include "checksum.h"
 #include "event_code.h"
 #include "file_io.h"
+#include "store.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@ enum { SEARCH_WINDOW_FIRST = 1024, SEARCH_WINDOW = 64 * 1024 };
 void file_header_seal(struct store_file_header *header)
 {
     memcpy(header->magic, STORE_FILE_MAGIC, sizeof(header->magic));
-    header->major = STORE_FORMAT_MAJOR;
-    header->minor = STORE_FORMAT_MINOR;
+    header->major = STORE_VERSION_MAJOR;
+    header->minor = STORE_VERSION_MINOR;
     header->header_size = STORE_HEADER_SIZE;
     header->crc = checksum_crc32c(0, header, offsetof(struct store_file_header, crc));
 }
@@ -34,8 +35,8 @@ bool file_header_is_whole(const struct store_file_header *header)
 void chunk_header_seal(struct store_chunk_header *header)
 {
     memcpy(header->magic, STORE_CHUNK_MAGIC, sizeof(header->magic));
-    header->major = STORE_FORMAT_MAJOR;
-    header->minor = STORE_FORMAT_MINOR;
+    header->major = STORE_VERSION_MAJOR;
+    header->minor = STORE_VERSION_MINOR;
     header->crc = checksum_crc32c(0, header, offsetof(struct store_chunk_header, crc));
 }
 

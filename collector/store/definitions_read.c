@@ -125,6 +125,10 @@ static int apply_process(struct trace *trace, struct definitions_holes *holes,
     take_array(body, process->misuse, MISUSE_COUNT);
     process->peak_bytes = take(body);
     process->event_count = take(body);
+    process->fork_thread = (uint32_t)take(body);
+    process->note = (uint32_t)take(body);
+    process->note_thread = (uint32_t)take(body);
+    process->note_ns = take_time(body);
     return 0;
 }
 
@@ -174,6 +178,44 @@ static int apply_refusal(struct trace *trace, struct varint_reader *body)
     return trace_refusal_add(trace, &refusal) < 0 ? -ENOMEM : 0;
 }
 
+static int apply_filter(struct trace *trace, struct varint_reader *body)
+{
+    struct trace_filter filter = {.time_ns = take_time(body)};
+    filter.rules = (uint32_t)take(body);
+    return trace_filter_add(trace, &filter) < 0 ? -ENOMEM : 0;
+}
+
+static int apply_sampling(struct trace *trace, struct varint_reader *body)
+{
+    struct trace_sampling *sampling = trace_sampling(trace);
+    sampling->revision++;
+    sampling->rung = (uint8_t)take(body);
+    sampling->off_cpu = take(body) != 0;
+    sampling->frequency_hz = (uint32_t)take(body);
+    sampling->off_cpu_threshold_ns = take_time(body);
+    sampling->reason = (uint32_t)take(body);
+    sampling->hint = (uint32_t)take(body);
+    return 0;
+}
+
+static int apply_fact(struct trace *trace, struct varint_reader *body)
+{
+    uint64_t index = varint_get(body);
+    while (body->at && index >= trace_fact_count(trace)) {
+        int64_t added = trace_fact_add(trace);
+        if (added < 0)
+            return added == -ENOMEM ? -ENOMEM : -EBADMSG;
+    }
+    if (!body->at)
+        return -EBADMSG;
+    struct trace_fact *fact = trace_fact(trace, (uint32_t)index);
+    fact->revision++;
+    fact->name = (uint32_t)take(body);
+    fact->kind = (uint8_t)take(body);
+    fact->value = take(body);
+    return 0;
+}
+
 static int apply_entry(struct trace *trace, struct definitions_holes *holes, uint64_t type,
                        struct varint_reader *body)
 {
@@ -188,6 +230,20 @@ static int apply_entry(struct trace *trace, struct definitions_holes *holes, uin
         return apply_thread(trace, holes, body);
     case STORE_DEFINE_REFUSAL:
         return apply_refusal(trace, body);
+    case STORE_DEFINE_FILTER:
+        return apply_filter(trace, body);
+    case STORE_DEFINE_SAMPLING:
+        return apply_sampling(trace, body);
+    case STORE_DEFINE_FACT:
+        return apply_fact(trace, body);
+    case STORE_DEFINE_FRAMES:
+    case STORE_DEFINE_STACKS:
+    case STORE_DEFINE_PATHS:
+        return definitions_apply_stacks(trace, holes, (unsigned)type, body);
+    case STORE_DEFINE_TRACKS:
+        return definitions_apply_tracks(trace, body);
+    case STORE_DEFINE_UNIT:
+        return definitions_apply_unit(trace, body);
     default:
         return 0;
     }

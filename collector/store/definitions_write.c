@@ -15,10 +15,12 @@ void definitions_state_free(struct definitions_state *state)
 {
     vec_free(&state->process_revisions);
     vec_free(&state->thread_revisions);
+    vec_free(&state->fact_revisions);
+    vec_free(&state->track_revisions);
+    vec_free(&state->unit_revisions);
 }
 
-static int put_entry(struct definitions_buffer *buffer, enum store_definition type,
-                     const void *body, size_t size)
+int definitions_put(struct definitions_buffer *buffer, unsigned type, const void *body, size_t size)
 {
     if (vec_reserve(&buffer->bytes, size + (size_t)2 * VARINT_MAX) != 0)
         return -ENOMEM;
@@ -78,7 +80,7 @@ static int put_session(struct definitions_buffer *buffer, const struct trace_ses
     at = varint_put(at, session->recovered);
     at = varint_put(at, session->peak_bytes);
     at = varint_put(at, session->nested);
-    return put_entry(buffer, STORE_DEFINE_SESSION, body, (size_t)(at - body));
+    return definitions_put(buffer, STORE_DEFINE_SESSION, body, (size_t)(at - body));
 }
 
 static int put_process(struct definitions_buffer *buffer, uint32_t ordinal,
@@ -107,7 +109,11 @@ static int put_process(struct definitions_buffer *buffer, uint32_t ordinal,
     at = put_array(at, process->misuse, MISUSE_COUNT);
     at = varint_put(at, process->peak_bytes);
     at = varint_put(at, process->event_count);
-    return put_entry(buffer, STORE_DEFINE_PROCESS, body, (size_t)(at - body));
+    at = varint_put(at, process->fork_thread);
+    at = varint_put(at, process->note);
+    at = varint_put(at, process->note_thread);
+    at = varint_put(at, zigzag(process->note_ns));
+    return definitions_put(buffer, STORE_DEFINE_PROCESS, body, (size_t)(at - body));
 }
 
 static int put_thread(struct definitions_buffer *buffer, uint32_t ordinal,
@@ -124,7 +130,7 @@ static int put_thread(struct definitions_buffer *buffer, uint32_t ordinal,
     at = varint_put(at, zigzag(thread->last_ns));
     at = varint_put(at, thread->event_count);
     at = put_array(at, thread->lost, LOSS_COUNT);
-    return put_entry(buffer, STORE_DEFINE_THREAD, body, (size_t)(at - body));
+    return definitions_put(buffer, STORE_DEFINE_THREAD, body, (size_t)(at - body));
 }
 
 static int put_refusal(struct definitions_buffer *buffer, const struct trace_refusal *refusal)
@@ -133,7 +139,38 @@ static int put_refusal(struct definitions_buffer *buffer, const struct trace_ref
     at = varint_put(at, zigzag(refusal->pid));
     at = varint_put(at, refusal->comm);
     at = varint_put(at, refusal->reason);
-    return put_entry(buffer, STORE_DEFINE_REFUSAL, body, (size_t)(at - body));
+    return definitions_put(buffer, STORE_DEFINE_REFUSAL, body, (size_t)(at - body));
+}
+
+static int put_filter(struct definitions_buffer *buffer, const struct trace_filter *filter)
+{
+    uint8_t body[BODY_MAX], *at = body;
+    at = varint_put(at, zigzag(filter->time_ns));
+    at = varint_put(at, filter->rules);
+    return definitions_put(buffer, STORE_DEFINE_FILTER, body, (size_t)(at - body));
+}
+
+static int put_sampling(struct definitions_buffer *buffer, const struct trace_sampling *sampling)
+{
+    uint8_t body[BODY_MAX], *at = body;
+    at = varint_put(at, sampling->rung);
+    at = varint_put(at, sampling->off_cpu);
+    at = varint_put(at, sampling->frequency_hz);
+    at = varint_put(at, zigzag(sampling->off_cpu_threshold_ns));
+    at = varint_put(at, sampling->reason);
+    at = varint_put(at, sampling->hint);
+    return definitions_put(buffer, STORE_DEFINE_SAMPLING, body, (size_t)(at - body));
+}
+
+static int put_fact(struct definitions_buffer *buffer, uint32_t index,
+                    const struct trace_fact *fact)
+{
+    uint8_t body[BODY_MAX], *at = body;
+    at = varint_put(at, index);
+    at = varint_put(at, fact->name);
+    at = varint_put(at, fact->kind);
+    at = varint_put(at, fact->value);
+    return definitions_put(buffer, STORE_DEFINE_FACT, body, (size_t)(at - body));
 }
 
 /* Each collect_... stops at the limit: the state says how far it came. */
@@ -201,7 +238,33 @@ static int collect_rest(const struct trace *trace, struct definitions_state *sta
         error = put_refusal(buffer, trace_refusal_get(trace, state->refusal_count));
         state->refusal_count += !error;
     }
+    while (!error && state->filter_count < trace_filter_count(trace) &&
+           buffer->bytes.count < limit) {
+        error = put_filter(buffer, trace_filter_get(trace, state->filter_count));
+        state->filter_count += !error;
+    }
     return error;
+}
+
+static int collect_facts(const struct trace *trace, struct definitions_state *state, size_t limit,
+                         struct definitions_buffer *buffer)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    if (state->sampling_revision != sampling->revision && put_sampling(buffer, sampling) != 0)
+        return -ENOMEM;
+    state->sampling_revision = sampling->revision;
+    uint32_t count = trace_fact_count(trace);
+    for (uint32_t i = 0; i < count && buffer->bytes.count < limit; i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        if (i >= state->fact_revisions.count && vec_push(&state->fact_revisions, 0) != 0)
+            return -ENOMEM;
+        if (state->fact_revisions.items[i] == fact->revision)
+            continue;
+        if (put_fact(buffer, i, fact) != 0)
+            return -ENOMEM;
+        state->fact_revisions.items[i] = fact->revision;
+    }
+    return 0;
 }
 
 int definitions_collect(const struct trace *trace, struct definitions_state *state, size_t limit,
@@ -214,5 +277,11 @@ int definitions_collect(const struct trace *trace, struct definitions_state *sta
         error = collect_processes(trace, state, limit, buffer);
     if (!error)
         error = collect_threads(trace, state, limit, buffer);
+    if (!error)
+        error = collect_facts(trace, state, limit, buffer);
+    if (!error)
+        error = definitions_collect_tracks(trace, state, limit, buffer);
+    if (!error)
+        error = definitions_collect_stacks(trace_stacks_get(trace), state, limit, buffer);
     return error ? error : buffer->bytes.count >= limit;
 }

@@ -91,14 +91,6 @@ static int64_t next_time(struct event_decoder *decoder, int64_t last_ns)
     return (int64_t)((uint64_t)last_ns + (delta & masks[length_class]));
 }
 
-static uint8_t next_byte(struct varint_reader *reader)
-{
-    if (reader->at && reader->at < reader->end)
-        return *reader->at++;
-    reader->at = NULL;
-    return 0;
-}
-
 /* NULL: malformed. */
 static struct shape *new_shape(struct event_decoder *decoder)
 {
@@ -106,13 +98,14 @@ static struct shape *new_shape(struct event_decoder *decoder)
     bool full = decoder->shape_count == STORE_SHAPES_MAX;
     struct shape *shape = full ? &decoder->unlisted : &decoder->shapes[decoder->shape_count++];
     *shape = (struct shape){0};
-    shape->stored_kind = next_byte(extras);
-    shape->event.level = next_byte(extras);
-    shape->stored_value_kind = next_byte(extras);
-    shape->fields = next_byte(extras);
+    shape->stored_kind = varint_get_byte(extras);
+    shape->event.level = varint_get_byte(extras);
+    shape->stored_value_kind = varint_get_byte(extras);
+    shape->fields = varint_get_byte(extras);
     shape->event.kind = shape->stored_kind < EVENT_KIND_COUNT ? shape->stored_kind : 0;
-    shape->event.value_kind =
-        shape->stored_value_kind <= VALUE_STRING ? shape->stored_value_kind : VALUE_NONE;
+    bool known =
+        shape->stored_value_kind <= VALUE_STRING && !event_is_flow_or_track(shape->event.kind);
+    shape->event.value_kind = known ? shape->stored_value_kind : VALUE_NONE;
     decoder->last_shape_name += (uint32_t)varint_get_signed(extras);
     shape->event.name = decoder->last_shape_name;
     shape->event.domain = (uint32_t)varint_get(extras);
@@ -148,15 +141,6 @@ static uint64_t next_value(struct varint_reader *extras, struct shape *shape)
     return shape->last_value;
 }
 
-static void skip_extension(struct varint_reader *extras)
-{
-    uint64_t size = varint_get(extras);
-    if (extras->at && size <= (uint64_t)(extras->end - extras->at))
-        extras->at += size;
-    else
-        extras->at = NULL;
-}
-
 static void take_extras(struct event_decoder *decoder, struct shape *shape, struct event *event)
 {
     struct varint_reader *extras = &decoder->extras;
@@ -167,10 +151,12 @@ static void take_extras(struct event_decoder *decoder, struct shape *shape, stru
     if (shape->fields & STORE_FIELD_END)
         event->end_ns =
             store_time((int64_t)((uint64_t)event->time_ns + (uint64_t)varint_get_signed(extras)));
-    if (shape->fields & STORE_FIELD_VALUE)
+    if (shape->fields & STORE_FIELD_VALUE && event_is_flow_or_track(event->kind))
+        event->id = next_value(extras, shape);
+    else if (shape->fields & STORE_FIELD_VALUE)
         event->value.uint64 = next_value(extras, shape);
     if (shape->fields & STORE_FIELD_EXTENSION)
-        skip_extension(extras);
+        varint_skip_sized(extras);
 }
 
 /* Whether the shape leaves nothing to read but the implied depth. */

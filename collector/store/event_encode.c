@@ -116,7 +116,7 @@ static inline uint8_t fields_of(const struct event *event, uint64_t depth)
     case EVENT_LOST:
         return fields | STORE_FIELD_DEPTH | STORE_FIELD_END | STORE_FIELD_VALUE;
     default:
-        return fields;
+        return event_is_flow_or_track(event->kind) ? fields | STORE_FIELD_VALUE : fields;
     }
 }
 
@@ -218,8 +218,9 @@ static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const str
     if (fields & STORE_FIELD_END)
         at = varint_put(at, zigzag((int64_t)((uint64_t)event->end_ns - (uint64_t)event->time_ns)));
     if (fields & STORE_FIELD_VALUE) {
-        at = put_value(at, event->value_kind, event->value.uint64, *last_value);
-        *last_value = event->value.uint64;
+        uint64_t value = event_is_flow_or_track(event->kind) ? event->id : event->value.uint64;
+        at = put_value(at, event->value_kind, value, *last_value);
+        *last_value = value;
     }
     return at;
 }

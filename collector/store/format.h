@@ -15,20 +15,18 @@
     "\xc5"                                                                                         \
     "ANC"
 
-/* A change that an older reader would misread raises the major number; one that it skips by
- * length the minor number. */
-enum { STORE_FORMAT_MAJOR = 1, STORE_FORMAT_MINOR = 0 };
-
 enum {
     STORE_HEADER_SIZE = 64, /* of the file and of a chunk                         */
     STORE_HEADER_SIZE_MAX = 4096,
-    STORE_RAW_MAX = 8 << 20,       /* a chunk's payload, uncompressed                    */
-    STORE_STORED_MAX = 9 << 20,    /* as it lies in the file                             */
-    STORE_RAW_TARGET = 1 << 20,    /* a writer ends the chunk at this size               */
-    STORE_BATCH_MAX = 65536,       /* events                                             */
-    STORE_SHAPES_MAX = 16384,      /* in the dictionary of an EVENTS chunk               */
-    STORE_STRING_MAX = 1 << 20,    /* bytes                                              */
-    STORE_INDEX_ENTRIES = 1 << 15, /* in one INDEX chunk                                 */
+    STORE_RAW_MAX = 8 << 20,        /* a chunk's payload, uncompressed                    */
+    STORE_STORED_MAX = 9 << 20,     /* as it lies in the file                             */
+    STORE_RAW_TARGET = 1 << 20,     /* a writer ends the chunk at this size               */
+    STORE_BATCH_MAX = 65536,        /* events                                             */
+    STORE_SHAPES_MAX = 16384,       /* in the dictionary of an EVENTS chunk               */
+    STORE_STRING_MAX = 1 << 20,     /* bytes                                              */
+    STORE_INDEX_ENTRIES = 1 << 15,  /* in one INDEX chunk                                 */
+    STORE_SAMPLE_SHAPES_MAX = 1024, /* in the dictionary of a SAMPLES chunk              */
+    STORE_STACKS_ENTRY = 4096, /* frames, stacks, paths or tracks that a writer puts in one entry */
 };
 
 /* Times lie within +-(2^62 - 1) ns (146 years), so that differences of any two fit 64 bits. Readers
@@ -59,8 +57,8 @@ enum store_chunk_type {
     STORE_CHUNK_EVENTS = 2,
     STORE_CHUNK_INDEX = 3,
     STORE_CHUNK_END = 4,
-    /* Reserved. */
     STORE_CHUNK_SAMPLES = 16,
+    /* Reserved. */
     STORE_CHUNK_STACKS = 17,
     STORE_CHUNK_SYMBOLS = 18,
     STORE_CHUNK_SCHEDULING = 19,
@@ -106,7 +104,8 @@ enum store_shape_fields {
     STORE_FIELD_DEPTH_IMPLIED = 1u << 2, /* depth is one less than before; nothing in extras*/
     STORE_FIELD_ID = 1u << 3,            /* difference to the chunk's last id, signed       */
     STORE_FIELD_END = 1u << 4,           /* end_ns - time_ns, signed                        */
-    STORE_FIELD_VALUE = 1u << 5,         /* by value kind, against the shape's last value   */
+    STORE_FIELD_VALUE = 1u << 5,         /* by value kind, against the shape's last value;
+                                            the id of a flow or track likewise              */
     STORE_FIELD_EXTENSION = 1u << 6,     /* length, and as many bytes: to be skipped        */
     STORE_FIELDS_KNOWN = (1u << 7) - 1,
 };
@@ -114,12 +113,51 @@ enum store_shape_fields {
 /* Tokens: 0 = a new shape comes in the extras; below this one byte, else two. */
 enum { STORE_TOKEN_NEW = 0, STORE_TOKEN_WIDE = 192 };
 
+/* A sample stands for at most this much CPU time (18 minutes), so that sums fit 64 bits. */
+#define STORE_WEIGHT_MAX (UINT64_C(1) << 40)
+
+/* The columns of a SAMPLES payload, in the order in which they lie there. */
+enum store_sample_column {
+    STORE_SAMPLE_TOKENS = 0,  /* which shape; 0 = a new one comes in the extras   */
+    STORE_SAMPLE_THREADS = 1, /* against the sample before                        */
+    STORE_SAMPLE_TIMES = 2,   /* these four against the same thread's sample before */
+    STORE_SAMPLE_CPUS = 3,
+    STORE_SAMPLE_STACKS = 4,
+    STORE_SAMPLE_PATHS = 5,
+    STORE_SAMPLE_ENDS = 6,   /* of stretches off the CPU                          */
+    STORE_SAMPLE_EXTRAS = 7, /* new shapes, extensions                            */
+    STORE_SAMPLE_COLUMNS = 8,
+};
+
+/* In front of a SAMPLES payload. */
+struct store_samples_header {
+    uint32_t sample_count;
+    uint32_t sizes[STORE_SAMPLE_COLUMNS];
+};
+
+/* Unknown bits make the chunk unreadable. */
+enum store_sample_fields {
+    STORE_SAMPLE_FIELD_END = 1u << 0,       /* a stretch: end and wake-up                  */
+    STORE_SAMPLE_FIELD_EXTENSION = 1u << 6, /* length, and as many bytes: to be skipped    */
+    STORE_SAMPLE_FIELDS_KNOWN = 1u << 0 | 1u << 6,
+};
+
+enum { STORE_SAMPLE_SHAPE_BYTES = 6 }; /* of a new shape, before its weight */
+
 enum store_definition {
     STORE_DEFINE_STRING = 1,
     STORE_DEFINE_SESSION = 2,
     STORE_DEFINE_PROCESS = 3,
     STORE_DEFINE_THREAD = 4,
     STORE_DEFINE_REFUSAL = 5,
+    STORE_DEFINE_SAMPLING = 6,
+    STORE_DEFINE_FACT = 7,
+    STORE_DEFINE_FRAMES = 8, /* these four: several in one entry */
+    STORE_DEFINE_STACKS = 9,
+    STORE_DEFINE_PATHS = 10,
+    STORE_DEFINE_TRACKS = 11,
+    STORE_DEFINE_UNIT = 12,
+    STORE_DEFINE_FILTER = 13,
 };
 
 struct store_end {

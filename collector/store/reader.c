@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading a recording: all definitions first, then batch by batch.
  *
- * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread and 72 a chunk of events.
+ * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread and 88 a chunk of events,
+ * 72 a chunk of samples (sample_stream.c).
  * Where a damaged chunk took events of a thread, the next batch of that thread tells how many, and
  * an EVENT_LOST of cause LOSS_CORRUPT stands in their place. Thread-safety: none. */
 #include "reader.h"
@@ -9,6 +10,7 @@
 #include "chunk.h"
 #include "definitions.h"
 #include "event_code.h"
+#include "sample_stream.h"
 #include "scan.h"
 #include "vec.h"
 
@@ -18,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOST_THREADS_MAX = 1 << 16 };
+enum { LOST_THREADS_MAX = 1 << 16, LOST_TRACKS_MAX = 1 << 16 };
 
 struct thread_position {
     struct thread_state state;
@@ -27,6 +29,7 @@ struct thread_position {
 
 struct events_chunk {
     struct chunk_place chunk;
+    int64_t settled_ns; /* no event of it or of a later one is earlier */
     bool damage_noted;
 };
 
@@ -36,10 +39,14 @@ struct store_reader {
     struct trace *trace;
     struct chunk_buffer buffer;
     struct event_decoder *decoder;
+    struct sample_stream samples;
     VEC(struct events_chunk) chunks;
     size_t next_chunk;
     bool in_chunk;
     struct thread_position *threads;
+    uint32_t thread_capacity;
+    bool follow; /* read as it grows */
+    struct definitions_holes holes;
     struct store_info info;
     /* A batch that waits behind the EVENT_LOST made for it. */
     struct event lost;
@@ -69,15 +76,36 @@ static int take_chunk(struct store_reader *reader, const struct chunk_place *chu
 {
     reader->info.chunk_count++;
     reader->info.raw_bytes += chunk->header.raw_size;
+    if (chunk->header.type == STORE_CHUNK_SAMPLES) {
+        reader->info.sample_count += chunk->header.count;
+        return sample_stream_add(&reader->samples, chunk);
+    }
     if (chunk->header.type != STORE_CHUNK_EVENTS)
         return chunk->header.type <= STORE_CHUNK_END ? read_facts(reader, chunk, holes) : 0;
     reader->info.event_count += chunk->header.count;
     return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
 }
 
-/* The largest thread ordinal of a chunk's batches; damage is left to the second pass. */
-static int highest_thread(struct store_reader *reader, const struct chunk_place *chunk,
-                          uint32_t *highest)
+/* What a chunk's events name, at most; damage is left to the second pass. */
+struct named {
+    uint32_t thread;      /* ordinal */
+    uint64_t track_count; /* 1 + ordinal */
+    uint64_t track_limit; /* what lies beyond is no ordinal */
+};
+
+static void note_named(struct named *named, const struct event_batch *batch)
+{
+    named->thread = batch->thread > named->thread ? batch->thread : named->thread;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct event *event = &batch->events[i];
+        if (event_is_of_track(event->kind) && event->id >= named->track_count &&
+            event->id < named->track_limit)
+            named->track_count = event->id + 1;
+    }
+}
+
+static int find_named(struct store_reader *reader, const struct chunk_place *chunk,
+                      struct named *named)
 {
     const uint8_t *payload;
     const char *reason;
@@ -87,70 +115,114 @@ static int highest_thread(struct store_reader *reader, const struct chunk_place 
     if (!status)
         status = event_decoder_start(reader->decoder, payload, chunk->header.raw_size);
     while (status >= 0 && (status = event_decoder_next(reader->decoder, &batch, &before)) == 1)
-        *highest = batch.thread > *highest ? batch.thread : *highest;
+        note_named(named, &batch);
     return status == -EBADMSG ? 0 : status;
 }
 
-/* Damage may have taken the definitions of threads whose events are whole: these get entries that
- * say nothing, in a process of their own. */
-static int define_lost_threads(struct store_reader *reader)
+/* Damage may have taken the definitions of threads and tracks whose events or samples are whole:
+ * these get entries that say nothing, threads in a process of their own. */
+static int define_lost(struct store_reader *reader)
 {
-    uint32_t highest = 0, count = trace_thread_count(reader->trace);
+    uint32_t count = trace_thread_count(reader->trace);
+    struct named named = {.track_limit = trace_track_count(reader->trace) + LOST_TRACKS_MAX};
     for (size_t i = 0; i < reader->chunks.count; i++) {
-        int error = highest_thread(reader, &reader->chunks.items[i].chunk, &highest);
+        int error = find_named(reader, &reader->chunks.items[i].chunk, &named);
         if (error)
             return error;
     }
-    if (reader->chunks.count == 0 || highest < count || highest - count >= LOST_THREADS_MAX)
-        return 0;
+    while (trace_track_count(reader->trace) < named.track_count)
+        if (trace_track_add(reader->trace, 0) < 0)
+            return -ENOMEM;
+    int sampled = sample_stream_highest_thread(&reader->samples, reader->fd, &named.thread);
+    bool any = reader->chunks.count || reader->samples.chunks.count;
+    if (sampled || !any || named.thread < count || named.thread - count >= LOST_THREADS_MAX)
+        return sampled;
     int64_t process = trace_process_add(reader->trace);
-    for (; process >= 0 && count <= highest; count++)
+    for (; process >= 0 && count <= named.thread; count++)
         if (trace_thread_add(reader->trace, (uint32_t)process) < 0)
             return -ENOMEM;
     return process < 0 ? -ENOMEM : 0;
 }
 
-/* The first pass: headers of all chunks, payloads of definitions. */
-static int read_outline(struct store_reader *reader)
+/* From the last chunk to the first: what is still to come. */
+static void settle_chunks(struct store_reader *reader)
 {
-    struct definitions_holes holes = {0};
+    int64_t settled_ns = INT64_MAX;
+    for (size_t i = reader->chunks.count; i-- > 0;) {
+        struct events_chunk *at = &reader->chunks.items[i];
+        int64_t first_ns = store_time(at->chunk.header.first_ns);
+        settled_ns = first_ns < settled_ns ? first_ns : settled_ns;
+        at->settled_ns = settled_ns;
+    }
+}
+
+/* Headers of all chunks that are there, payloads of definitions. */
+static int read_chunks(struct store_reader *reader)
+{
     struct chunk_place chunk;
-    int status = scan_start(&reader->scan, reader->fd);
+    int status = 0;
     while (status == 0 && (status = scan_next(&reader->scan, &chunk)) == 1)
-        status = take_chunk(reader, &chunk, &holes);
-    if (status)
-        return status;
+        status = take_chunk(reader, &chunk, &reader->holes);
     reader->info.file_bytes = reader->scan.file_size;
     reader->info.major = reader->scan.header.major;
     reader->info.minor = reader->scan.header.minor;
     reader->info.complete = reader->scan.ended;
+    return status;
+}
+
+/* The first pass. */
+static int read_outline(struct store_reader *reader)
+{
+    int status = scan_start(&reader->scan, reader->fd);
+    reader->scan.follow = reader->follow;
+    if (!status)
+        status = read_chunks(reader);
+    if (status || reader->follow)
+        return status ? status : trace_tracks_check(reader->trace);
+    settle_chunks(reader);
     if (reader->scan.damage.count)
-        status = define_lost_threads(reader);
+        status = define_lost(reader);
+    if (!status)
+        status = trace_tracks_check(reader->trace);
     if (status || reader->scan.ended)
         return status;
     return scan_add_damage(&reader->scan, reader->scan.file_size, 0,
                            "no end mark: the recording was cut or not completed");
 }
 
+/* A place for each thread of the trace. 0 or -ENOMEM. */
+static int know_threads(struct store_reader *reader)
+{
+    uint32_t count = trace_thread_count(reader->trace) + 1;
+    if (count <= reader->thread_capacity)
+        return 0;
+    uint32_t capacity = reader->follow ? 2 * count : count;
+    struct thread_position *threads = realloc(reader->threads, capacity * sizeof(*threads));
+    if (!threads)
+        return -ENOMEM;
+    memset(threads + reader->thread_capacity, 0,
+           (capacity - reader->thread_capacity) * sizeof(*threads));
+    reader->threads = threads;
+    reader->thread_capacity = capacity;
+    return 0;
+}
+
 static int prepare(struct store_reader *reader)
 {
     reader->trace = trace_create();
     reader->decoder = event_decoder_create();
-    if (!reader->trace || !reader->decoder)
+    if (!reader->trace || !reader->decoder || sample_stream_init(&reader->samples) != 0)
         return -ENOMEM;
     int error = read_outline(reader);
-    if (error)
-        return error;
-    reader->threads =
-        calloc((size_t)trace_thread_count(reader->trace) + 1, sizeof(*reader->threads));
-    return reader->threads ? 0 : -ENOMEM;
+    return error ? error : know_threads(reader);
 }
 
-int store_reader_open(const char *path, struct store_reader **ret_reader)
+static int open_reader(const char *path, bool follow, struct store_reader **ret_reader)
 {
     struct store_reader *reader = calloc(1, sizeof(*reader));
     if (!reader)
         return -ENOMEM;
+    reader->follow = follow;
     reader->fd = open(path, O_RDONLY | O_CLOEXEC);
     int error = reader->fd < 0 ? -errno : prepare(reader);
     if (error) {
@@ -159,6 +231,37 @@ int store_reader_open(const char *path, struct store_reader **ret_reader)
     }
     *ret_reader = reader;
     return 0;
+}
+
+int store_reader_open(const char *path, struct store_reader **ret_reader)
+{
+    return open_reader(path, false, ret_reader);
+}
+
+int store_reader_follow(const char *path, struct store_reader **ret_reader)
+{
+    return open_reader(path, true, ret_reader);
+}
+
+int store_reader_more(struct store_reader *reader)
+{
+    uint64_t count = reader->info.chunk_count;
+    if (reader->next_chunk == reader->chunks.count && !reader->in_chunk)
+        reader->chunks.count = reader->next_chunk = 0; /* read, and not asked for again */
+    sample_stream_forget(&reader->samples);
+    int status = scan_refresh(&reader->scan);
+    if (!status)
+        status = read_chunks(reader);
+    if (!status && reader->info.chunk_count > count)
+        status = trace_tracks_check(reader->trace);
+    if (!status)
+        status = know_threads(reader);
+    return status ? status : reader->info.chunk_count > count;
+}
+
+bool store_reader_ended(const struct store_reader *reader)
+{
+    return reader->scan.ended;
 }
 
 void store_reader_close(struct store_reader *reader)
@@ -171,6 +274,7 @@ void store_reader_close(struct store_reader *reader)
     trace_destroy(reader->trace);
     chunk_buffer_free(&reader->buffer);
     event_decoder_destroy(reader->decoder);
+    sample_stream_fini(&reader->samples);
     vec_free(&reader->chunks);
     free(reader->threads);
     free(reader);
@@ -255,6 +359,7 @@ static int next_stored(struct store_reader *reader, struct event_batch *batch,
                 return status;
         }
         int status = event_decoder_next(reader->decoder, batch, before);
+        batch->settled_ns = reader->chunks.items[reader->next_chunk - 1].settled_ns;
         if (status == 1 || status == -ENOMEM)
             return status;
         reader->in_chunk = false;
@@ -280,12 +385,20 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
     }
 }
 
+int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
+                              uint32_t *ret_count)
+{
+    return sample_stream_next(&reader->samples, &reader->scan, reader->trace, ret_samples,
+                              ret_count);
+}
+
 int store_reader_rewind(struct store_reader *reader)
 {
     memset(reader->threads, 0, trace_thread_count(reader->trace) * sizeof(*reader->threads));
     reader->next_chunk = 0;
     reader->in_chunk = false;
     reader->has_waiting = false;
+    sample_stream_rewind(&reader->samples);
     return 0;
 }
 

@@ -36,7 +36,6 @@ static int start_without_header(struct scan *scan)
         .minor = chunk.minor,
         .header_size = STORE_HEADER_SIZE,
     };
-    scan->header_damaged = true;
     return scan_add_damage(scan, 0, STORE_HEADER_SIZE, "file header is damaged");
 }
 
@@ -61,8 +60,8 @@ int scan_start(struct scan *scan, int fd)
         if (error)
             return error;
     }
-    if (scan->header.major != STORE_FORMAT_MAJOR)
-        return scan->header.major > STORE_FORMAT_MAJOR ? -EPROTONOSUPPORT : -EBADMSG;
+    if (scan->header.major != STORE_VERSION_MAJOR)
+        return scan->header.major > STORE_VERSION_MAJOR ? -EPROTONOSUPPORT : -EBADMSG;
     scan->offset = scan->resume_offset = scan->header.header_size;
     return 0;
 }
@@ -81,6 +80,27 @@ static const char *judge(const struct scan *scan, uint64_t offset,
     if (scan->any && header->number <= scan->last_number)
         return "chunk out of order";
     return NULL;
+}
+
+/* May the rest of it still be written? */
+static bool is_under_way(const struct scan *scan, const struct store_chunk_header *header,
+                         ssize_t size)
+{
+    if (!scan->follow)
+        return false;
+    if (size < (ssize_t)sizeof(*header))
+        return true;
+    return chunk_header_is_whole(header) && header->file_id == scan->header.file_id &&
+           header->stored_size > scan->file_size - scan->offset - sizeof(*header);
+}
+
+int scan_refresh(struct scan *scan)
+{
+    struct stat status;
+    if (fstat(scan->fd, &status) != 0)
+        return -errno;
+    scan->file_size = (uint64_t)status.st_size;
+    return scan->file_size < scan->offset ? -ESTALE : 0;
 }
 
 /* Skips what is no chunk and notes it. */
@@ -114,6 +134,8 @@ int scan_next(struct scan *scan, struct chunk_place *ret_chunk)
         ssize_t size = file_read_at(scan->fd, &header, sizeof(header), scan->offset);
         if (size < 0)
             return (int)size;
+        if (is_under_way(scan, &header, size))
+            return 0;
         const char *reason = judge(scan, scan->offset, &header, size);
         int error = reason ? skip_damage(scan, reason) : note_missing(scan, scan->offset, &header);
         if (error)

@@ -14,10 +14,10 @@ struct scan {
     int fd;
     uint64_t file_size, offset;
     struct store_file_header header;
-    bool header_damaged;
     bool any;             /* a chunk was found */
     uint32_t last_number; /* of it */
     bool ended;           /* the last chunk was END */
+    bool follow;          /* somebody writes on: what is cut at the end is not whole yet */
     /* Where a writer may go on: behind the last chunk that is neither INDEX nor END. */
     uint64_t resume_offset;
     uint32_t resume_number;
@@ -30,6 +30,9 @@ int scan_start(struct scan *scan, int fd);
 
 /* 1 and the next chunk whose header is whole and whose payload lies in the file; 0 at the end. */
 int scan_next(struct scan *scan, struct chunk_place *ret_chunk);
+
+/* Looks how long the file is by now. 0; -ESTALE: shorter than what was read; -errno. */
+int scan_refresh(struct scan *scan);
 
 /* 0 or -ENOMEM. */
 int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason);

@@ -7,12 +7,14 @@
 #define ANNOT_STORE_H
 
 #include "event.h"
+#include "sample.h"
 #include "trace.h"
 
 #include <stdbool.h>
 
-#define STORE_VERSION_MAJOR 1
-#define STORE_VERSION_MINOR 0
+/* A change that an older reader would misread raises the major number; one that it skips by
+ * length the minor number. */
+enum { STORE_VERSION_MAJOR = 1, STORE_VERSION_MINOR = 2 };
 
 /* ---- Writing ----------------------------------------------------------------------------------
  */
@@ -25,7 +27,7 @@ struct store_writer_options {
 };
 
 /* `trace` outlives the writer: definitions are taken from it, by revision, before the events that
- * need them. 0, or -errno of the open. */
+ * need them. 0, -EBUSY: another writer has it; or -errno of the open. */
 int store_writer_create(const char *path, const struct trace *trace,
                         const struct store_writer_options *options,
                         struct store_writer **ret_writer);
@@ -39,6 +41,10 @@ int store_writer_resume(const char *path, const struct trace *trace,
  * 0, or -errno of the write, which then sticks. */
 int store_writer_add(struct store_writer *writer, const struct event_batch *batch);
 
+/* The same for samples, of any threads; frames, stacks and paths they name are written first. */
+int store_writer_add_samples(struct store_writer *writer, const struct sample *samples,
+                             size_t count);
+
 /* Writes what is pending: when it returns 0, everything added so far is in the file (not on the
  * disk's platter) and survives the death of this process. */
 int store_writer_flush(struct store_writer *writer);
@@ -46,6 +52,9 @@ int store_writer_flush(struct store_writer *writer);
 /* Bytes added that are not in the file yet; 0 after a flush. */
 size_t store_writer_pending_bytes(const struct store_writer *writer);
 uint64_t store_writer_file_bytes(const struct store_writer *writer);
+
+/* Stacks with smaller ordinals are in the file: the writer reads them no more. */
+uint32_t store_writer_stacks_written(const struct store_writer *writer);
 
 /* Final definitions, index, end mark. 0 or the first -errno. Destroys the writer in any case. */
 int store_writer_close(struct store_writer *writer);
@@ -69,17 +78,36 @@ struct store_damage {
  * empty or cut header. Damage is no error here: see store_reader_damage. */
 int store_reader_open(const char *path, struct store_reader **ret_reader);
 
+/* Opens a recording that may still be written, to be read as it grows. A chunk that is not whole
+ * yet is left for later, and a missing end is no damage. The trace grows with store_reader_more;
+ * batches don't know what is settled. As store_reader_open. */
+int store_reader_follow(const char *path, struct store_reader **ret_reader);
+
+/* Looks for what was written since: definitions go into the trace, events and samples are handed
+ * out by the functions below. 1: there is more; 0: there is not; -ESTALE: the file was cut;
+ * -ENOMEM, -EIO. */
+int store_reader_more(struct store_reader *reader);
+
+/* Was the end mark the last that was read? */
+bool store_reader_ended(const struct store_reader *reader);
+
 /* The next batch, in file order: 1, or 0 at the end. Damaged chunks are skipped and listed.
  * The batch is valid until the next call. -ENOMEM, -EIO. */
 int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch);
 
-/* Back to the first event. */
+/* The next samples, in file order, independently of store_reader_next: 1, or 0 at the end. Valid
+ * until the next call of this function. -ENOMEM, -EIO. */
+int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
+                              uint32_t *ret_count);
+
+/* Back to the first event and the first sample. */
 int store_reader_rewind(struct store_reader *reader);
 
 /* Owned by the reader. */
 struct trace *store_reader_trace(struct store_reader *reader);
 
-/* Damage found so far (all of it once store_reader_next has returned 0). Without the end mark the
+/* Damage found so far (all of it once store_reader_next and store_reader_next_samples have returned
+ * 0). Without the end mark the
  * file was cut: that is one entry as well. */
 uint32_t store_reader_damage_count(const struct store_reader *reader);
 const struct store_damage *store_reader_damage(const struct store_reader *reader, uint32_t index);
@@ -87,7 +115,7 @@ const struct store_damage *store_reader_damage(const struct store_reader *reader
 /* Facts of the file. */
 struct store_info {
     uint64_t file_bytes, raw_bytes;
-    uint64_t chunk_count, event_count;
+    uint64_t chunk_count, event_count, sample_count;
     uint16_t major, minor;
     bool complete; /* has its end mark */
 };

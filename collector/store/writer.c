@@ -4,10 +4,12 @@
  * that it left is cut off again. Thread-safety: none. */
 #include "checksum.h"
 #include "chunk.h"
+#include "clock_now.h"
 #include "definitions.h"
 #include "event_code.h"
 #include "file_io.h"
 #include "reader.h"
+#include "sample_code.h"
 #include "store.h"
 #include "varint.h"
 #include "vec.h"
@@ -16,8 +18,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -40,6 +43,7 @@ struct store_writer {
     uint64_t event_count;
     uint32_t next_number;
     struct event_encoder *encoder;
+    struct sample_encoder *samples;
     struct definitions_state defined;
     struct definitions_buffer definitions;
     VEC(struct thread_state) threads;
@@ -54,6 +58,7 @@ static void destroy(struct store_writer *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     event_encoder_destroy(writer->encoder);
+    sample_encoder_destroy(writer->samples);
     definitions_state_free(&writer->defined);
     vec_free(&writer->definitions.bytes);
     vec_free(&writer->threads);
@@ -146,12 +151,28 @@ static int write_events(struct store_writer *writer)
     return write_chunk(writer, writer->raw.items, size, &header);
 }
 
+static int write_samples(struct store_writer *writer)
+{
+    size_t size = sample_encoder_size(writer->samples);
+    if (size == 0)
+        return 0;
+    struct store_chunk_header header = {.type = STORE_CHUNK_SAMPLES,
+                                        .count = sample_encoder_count(writer->samples)};
+    sample_encoder_span(writer->samples, &header.first_ns, &header.last_ns);
+    if (vec_reserve(&writer->raw, size) != 0)
+        return -ENOMEM;
+    sample_encoder_take(writer->samples, writer->raw.items);
+    return write_chunk(writer, writer->raw.items, size, &header);
+}
+
 int store_writer_flush(struct store_writer *writer)
 {
     if (!writer->error)
         writer->error = write_definitions(writer);
     if (!writer->error)
         writer->error = write_events(writer);
+    if (!writer->error)
+        writer->error = write_samples(writer);
     return writer->error;
 }
 
@@ -168,8 +189,10 @@ static int add_part(struct store_writer *writer, const struct event_batch *batch
     if (begin + count < batch->count)
         part.source.end_offset = part.source.begin_offset;
     int error = event_encoder_add(writer->encoder, &part, &writer->threads.items[batch->thread]);
-    if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET)
-        return store_writer_flush(writer);
+    if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
+        error = write_definitions(writer);
+        return error ? error : write_events(writer);
+    }
     return error;
 }
 
@@ -183,14 +206,25 @@ static int know_thread(struct store_writer *writer, uint32_t thread)
     return 0;
 }
 
-int store_writer_add(struct store_writer *writer, const struct event_batch *batch)
+/* How many events from `begin` on fit an encoder, not cut between an event and its key-values. */
+static uint32_t part_count(const struct event_batch *batch, uint32_t begin)
 {
     const uint32_t part_max = STORE_BATCH_MAX / 2;
+    if (batch->count - begin <= part_max)
+        return batch->count - begin;
+    uint32_t end = begin + part_max;
+    while (end > begin && batch->events[end].kind == EVENT_PAYLOAD)
+        end--;
+    return end > begin ? end - begin : part_max;
+}
+
+int store_writer_add(struct store_writer *writer, const struct event_batch *batch)
+{
     uint32_t begin = 0;
     if (!writer->error)
         writer->error = know_thread(writer, batch->thread);
     while (!writer->error) {
-        uint32_t count = batch->count - begin < part_max ? batch->count - begin : part_max;
+        uint32_t count = part_count(batch, begin);
         writer->error = add_part(writer, batch, begin, count);
         begin += count;
         if (begin == batch->count)
@@ -199,9 +233,29 @@ int store_writer_add(struct store_writer *writer, const struct event_batch *batc
     return writer->error;
 }
 
+int store_writer_add_samples(struct store_writer *writer, const struct sample *samples,
+                             size_t count)
+{
+    for (size_t i = 0; i < count && !writer->error; i++) {
+        bool known = samples[i].thread < trace_thread_count(writer->trace);
+        writer->error = known ? sample_encoder_add(writer->samples, &samples[i]) : -EINVAL;
+        if (writer->error || sample_encoder_size(writer->samples) < STORE_RAW_TARGET)
+            continue;
+        writer->error = write_definitions(writer);
+        if (!writer->error)
+            writer->error = write_samples(writer);
+    }
+    return writer->error;
+}
+
 size_t store_writer_pending_bytes(const struct store_writer *writer)
 {
-    return event_encoder_size(writer->encoder);
+    return event_encoder_size(writer->encoder) + sample_encoder_size(writer->samples);
+}
+
+uint32_t store_writer_stacks_written(const struct store_writer *writer)
+{
+    return writer->error ? 0 : writer->defined.stack_count;
 }
 
 uint64_t store_writer_file_bytes(const struct store_writer *writer)
@@ -213,14 +267,12 @@ uint64_t store_writer_file_bytes(const struct store_writer *writer)
 
 static int write_file_header(struct store_writer *writer)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     if (getrandom(&writer->file_id, sizeof(writer->file_id), 0) != sizeof(writer->file_id))
         return -EIO;
     struct store_file_header header = {
         .file_id = writer->file_id,
         .session_id = trace_session_get(writer->trace)->id,
-        .created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+        .created_realtime_ns = (uint64_t)clock_real_ns(),
     };
     file_header_seal(&header);
     writer->offset = sizeof(header);
@@ -236,11 +288,34 @@ static struct store_writer *create(const struct trace *trace, int compression)
     writer->trace = trace;
     writer->compression = compression ? compression : COMPRESSION_DEFAULT;
     writer->encoder = event_encoder_create();
+    writer->samples = sample_encoder_create();
     writer->context = ZSTD_createCCtx();
-    if (writer->encoder && writer->context)
+    if (writer->encoder && writer->samples && writer->context)
         return writer;
     destroy(writer);
     return NULL;
+}
+
+/* A recording has one writer as long as it is open; where files have no locks, nobody can tell.
+ * -EBUSY: there is another one. */
+static int take_lock(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return -errno;
+    if (S_ISREG(status.st_mode) && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return -EBUSY;
+    return 0;
+}
+
+/* What was there before is cut off once the file is ours; devices and pipes have no length. */
+static int open_new(struct store_writer *writer, const char *path, bool overwrite)
+{
+    writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
+    int error = writer->fd < 0 ? -errno : take_lock(writer->fd);
+    if (error == 0 && overwrite && ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
+        error = -errno;
+    return error;
 }
 
 int store_writer_create(const char *path, const struct trace *trace,
@@ -250,9 +325,9 @@ int store_writer_create(const char *path, const struct trace *trace,
     struct store_writer *writer = create(trace, options->compression);
     if (!writer)
         return -ENOMEM;
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (options->overwrite ? O_TRUNC : O_EXCL);
-    writer->fd = open(path, flags, 0666);
-    int error = writer->fd < 0 ? -errno : write_file_header(writer);
+    int error = open_new(writer, path, options->overwrite);
+    if (error == 0)
+        error = write_file_header(writer);
     if (error) {
         if (writer->fd >= 0 && !options->overwrite)
             unlink(path); /* ours: it was not there before */
@@ -299,6 +374,11 @@ static int read_through(const char *path, struct store_writer *writer)
     struct trace *trace = store_reader_trace(reader);
     writer->defined.string_count = trace_string_count(trace);
     writer->defined.refusal_count = trace_refusal_count(trace);
+    writer->defined.filter_count = trace_filter_count(trace);
+    const struct stacks *stacks = trace_stacks_get(trace);
+    writer->defined.frame_count = stacks_frame_count(stacks);
+    writer->defined.stack_count = stacks_stack_count(stacks);
+    writer->defined.path_count = stacks_path_count(stacks);
     if (!status && trace_thread_count(trace) > trace_thread_count(writer->trace))
         status = -EINVAL;
     if (!status)
@@ -312,6 +392,9 @@ static int open_behind(struct store_writer *writer, const char *path)
     writer->fd = open(path, O_WRONLY | O_CLOEXEC);
     if (writer->fd < 0)
         return -errno;
+    int error = take_lock(writer->fd);
+    if (error != 0)
+        return error;
     if (ftruncate(writer->fd, (off_t)writer->offset) != 0 ||
         lseek(writer->fd, (off_t)writer->offset, SEEK_SET) < 0)
         return -errno;
@@ -355,11 +438,12 @@ static int write_index_part(struct store_writer *writer, size_t begin, size_t en
     return write_chunk(writer, writer->raw.items, (size_t)(at - writer->raw.items), &header);
 }
 
-/* The last definitions hold all processes and threads: what damage takes of the earlier ones is
- * then known all the same. */
+/* The last definitions hold all processes, threads and facts: what damage takes of the earlier ones
+ * is then known all the same. */
 static int write_ending(struct store_writer *writer)
 {
     writer->defined.process_revisions.count = writer->defined.thread_revisions.count = 0;
+    writer->defined.fact_revisions.count = writer->defined.sampling_revision = 0;
     int defined = write_definitions(writer);
     if (defined)
         return defined;

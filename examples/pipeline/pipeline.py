@@ -29,7 +29,7 @@ import time
 import tokenize
 
 from analysis import Measures, analyse
-from pyannot import annotate, counter, mark, name_process, name_thread
+from pyannot import annotate, counter, mark, set_process_name, set_thread_name
 
 NOT_OURS = {"site-packages", "dist-packages", "test", "tests", "__pycache__"}
 LARGEST_BYTES = 400_000  # more is a table of data, not a program
@@ -64,7 +64,7 @@ def discover(root, limit):
 
 def start_worker():
     number = multiprocessing.current_process().name.rpartition("-")[2]
-    name_process(f"worker {number}")
+    set_process_name(f"worker {number}")
 
 
 def process_file(path):
@@ -164,7 +164,7 @@ class RowWriter(threading.Thread):
         self.rows = queue.SimpleQueue()
 
     def run(self):
-        name_thread(self.name)
+        set_thread_name(self.name)
         with open(self.path, "w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(["path", "bytes", "lines", "functions", "imports", "skipped"])
@@ -250,8 +250,8 @@ def parse_options():
 
 
 def main():
-    name_process("pipeline")
-    name_thread("main")
+    set_process_name("pipeline")
+    set_thread_name("main")
     options = parse_options()
     options.output.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()

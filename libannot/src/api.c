@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions: fast path, else the general one, else the copy of libannot that serves.
+/* The public functions of annot.h: fast path, else the general one, else the copy of libannot that
+ * serves.
  *
  * Threads, errors and cost: see annot.h. A copy that does not serve has no joined threads, so its
  * fast path always fails and costs the serving copy's users nothing. */
-#include "emit.h"
+#include "api.h"
+
 #include "fast.h"
+#include "fast_event.h"
 #include "process.h"
-#include "runtime.h"
+#include "spell.h"
 #include "strings.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define FORWARD(slot, ...)                                                                         \
-    do {                                                                                           \
-        if (__builtin_expect(runtime_other != NULL, 0)) {                                          \
-            if (RUNTIME_HAS(slot))                                                                 \
-                runtime_other->slot(__VA_ARGS__);                                                  \
-            return;                                                                                \
-        }                                                                                          \
-    } while (0)
-
-#define FORWARD_VALUE(slot, none, ...)                                                             \
-    do {                                                                                           \
-        if (__builtin_expect(runtime_other != NULL, 0))                                            \
-            return RUNTIME_HAS(slot) ? runtime_other->slot(__VA_ARGS__) : (none);                  \
-    } while (0)
 
 static uint64_t double_bits(double value)
 {
@@ -58,7 +46,9 @@ annot_domain annot_domain_create(const char *name)
     struct string_key key;
     FORWARD_VALUE(domain_create, 0, name);
     string_key_init(&key, name, ANNOT_STRING_DOMAIN);
-    return strings_number(strings_intern(&key));
+    uint16_t number = strings_number(strings_intern(&key));
+    process_tell_numbers();
+    return number;
 }
 
 annot_category annot_category_create(annot_domain domain, const char *name)
@@ -67,7 +57,9 @@ annot_category annot_category_create(annot_domain domain, const char *name)
     FORWARD_VALUE(category_create, 0, domain, name);
     string_key_init(&key, name, ANNOT_STRING_CATEGORY);
     key.parent = domain;
-    return strings_number(strings_intern(&key));
+    uint16_t number = strings_number(strings_intern(&key));
+    process_tell_numbers();
+    return number;
 }
 
 void annot_name_process(const char *name)
@@ -86,8 +78,11 @@ void annot_name_thread(const char *name)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-static void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
+void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
 {
+    static const struct annot_event nothing;
+    if (!event)
+        event = &nothing;
     *emission = (struct emission){
         .kind = kind,
         .level = event->level,
@@ -97,12 +92,14 @@ static void emission_from(struct emission *emission, const struct annot_event *e
         .color = event->color,
         .name = event->name,
         .text = event->text,
+        .values = event->values,
+        .value_count = event->value_count,
     };
     if (event->payload_kind == ANNOT_PAYLOAD_STRING)
         emission->string = event->payload.string;
     else if (event->payload_kind == ANNOT_PAYLOAD_BOOL)
         emission->value = event->payload.boolean != 0;
-    else
+    else if (event->payload_kind != ANNOT_PAYLOAD_NONE)
         emission->value = event->payload.uint64;
 }
 
@@ -118,12 +115,6 @@ static void general_name(uint8_t kind, annot_name name)
     emit_general(&emission);
 }
 
-/* Whether the thread's cache may be looked at. */
-static FAST int is_ready(const struct control *control)
-{
-    return control->generation == annot_gate_v1.generation;
-}
-
 void annot_emit_push_name(annot_name name)
 {
     if (__builtin_expect(fast_push(annot_control, name), 1))
@@ -136,7 +127,7 @@ void annot_emit_push(const char *text)
 {
     struct control *control = annot_control;
     if (__builtin_expect(is_ready(control), 1)) {
-        annot_name name = emit_cached_name(control, text);
+        annot_name name = spell_cached(control, text);
         if (__builtin_expect(name && fast_push(control, name), 1))
             return;
     }
@@ -147,6 +138,8 @@ void annot_emit_push(const char *text)
 void annot_emit_push_event(const struct annot_event *event)
 {
     struct emission emission;
+    if (__builtin_expect(fast_event(annot_control, ANNOT_REC_PUSH, event, NULL), 1))
+        return;
     FORWARD(push_event, event);
     emission_from(&emission, event, ANNOT_REC_PUSH);
     emit_general(&emission);
@@ -199,7 +192,7 @@ void annot_emit_mark(const char *text)
 {
     struct control *control = annot_control;
     if (__builtin_expect(is_ready(control), 1)) {
-        annot_name name = emit_cached_name(control, text);
+        annot_name name = spell_cached(control, text);
         if (__builtin_expect(name && fast_mark(control, name), 1))
             return;
     }
@@ -210,6 +203,8 @@ void annot_emit_mark(const char *text)
 void annot_emit_mark_event(const struct annot_event *event)
 {
     struct emission emission;
+    if (__builtin_expect(fast_event(annot_control, ANNOT_REC_MARK, event, NULL), 1))
+        return;
     FORWARD(mark_event, event);
     emission_from(&emission, event, ANNOT_REC_MARK);
     emit_general(&emission);
@@ -243,7 +238,7 @@ void annot_emit_counter(const char *text, double value)
 {
     struct control *control = annot_control;
     if (__builtin_expect(is_ready(control), 1)) {
-        annot_name name = emit_cached_name(control, text);
+        annot_name name = spell_cached(control, text);
         if (name && fast_counter(control, name, double_bits(value), ANNOT_VALUE_DOUBLE))
             return;
     }
@@ -255,15 +250,13 @@ void annot_emit_counter_event(const struct annot_event *event)
 {
     struct emission emission;
     FORWARD(counter_event, event);
-    emission_from(&emission, event, ANNOT_REC_COUNTER);
+    int is_group = event && event->value_count && event->payload_kind == ANNOT_PAYLOAD_NONE;
+    emission_from(&emission, event, is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER);
     emit_general(&emission);
 }
 
 /* ---- For later copies ------------------------------------------------------------------------ */
 
-/* By local names: the public ones may be those of another copy in this process. */
-#define OWN(name)                                                                                  \
-    extern __typeof__(name) own_##name __attribute__((alias(#name), visibility("hidden")))
 OWN(annot_status);
 OWN(annot_name_intern);
 OWN(annot_domain_create);
@@ -284,28 +277,3 @@ OWN(annot_emit_counter);
 OWN(annot_emit_counter_name);
 OWN(annot_emit_counter_int);
 OWN(annot_emit_counter_event);
-
-const struct runtime_table runtime_own = {
-    .size = sizeof(struct runtime_table),
-    .version = ANNOT_VERSION_MAJOR << 16 | ANNOT_VERSION_MINOR << 8 | ANNOT_VERSION_PATCH,
-    .status = own_annot_status,
-    .name_intern = own_annot_name_intern,
-    .domain_create = own_annot_domain_create,
-    .category_create = own_annot_category_create,
-    .name_process = own_annot_name_process,
-    .name_thread = own_annot_name_thread,
-    .push = own_annot_emit_push,
-    .push_name = own_annot_emit_push_name,
-    .push_event = own_annot_emit_push_event,
-    .pop = own_annot_emit_pop,
-    .start = own_annot_emit_start,
-    .start_event = own_annot_emit_start_event,
-    .end = own_annot_emit_end,
-    .mark = own_annot_emit_mark,
-    .mark_name = own_annot_emit_mark_name,
-    .mark_event = own_annot_emit_mark_event,
-    .counter = own_annot_emit_counter,
-    .counter_name = own_annot_emit_counter_name,
-    .counter_int = own_annot_emit_counter_int,
-    .counter_event = own_annot_emit_counter_event,
-};

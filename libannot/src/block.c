@@ -98,7 +98,7 @@ static int make_backed(struct segment *segment, uint32_t index)
         annot_store_relaxed(&segment->no_memory_until, now + NO_MEMORY_PAUSE_TICKS);
         return -ENOMEM;
     }
-    annot_store_relaxed(state, ANNOT_BLOCK_FREE | ANNOT_BLOCK_BACKED);
+    annot_store_relaxed(state, annot_load_relaxed(state) | ANNOT_BLOCK_BACKED); /* it is FREE */
     return 0;
 }
 
@@ -122,13 +122,16 @@ int block_claim(struct segment *segment, uint32_t *ret_index)
     return 0;
 }
 
-void block_publish(struct segment *segment, uint32_t index)
+uint32_t block_publish(struct segment *segment, uint32_t index)
 {
-    uint32_t backed = annot_load_relaxed(&segment->block_states[index]) & ANNOT_BLOCK_BACKED;
+    uint32_t old = annot_load_relaxed(&segment->block_states[index]);
+    uint32_t tag = (old + ANNOT_BLOCK_TAG) & ANNOT_BLOCK_TAG_MASK;
+    uint32_t state = tag | (old & ANNOT_BLOCK_BACKED) | ANNOT_BLOCK_CLAIMED;
     TESTPOINT("claim:header-filled");
     /* Partner: the collector's acquire load of the state. */
-    annot_store_release(&segment->block_states[index], ANNOT_BLOCK_CLAIMED | backed);
+    annot_store_release(&segment->block_states[index], state);
     TESTPOINT("claim:published");
+    return state;
 }
 
 int block_release(struct segment *segment, uint32_t index)
@@ -138,8 +141,9 @@ int block_release(struct segment *segment, uint32_t index)
     if ((old & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_CLAIMED)
         return 0;
     TESTPOINT("release:before");
-    /* Partner: the collector's acquire load of the state. */
-    int done = annot_cas_acq_rel(state, &old, (old & ANNOT_BLOCK_BACKED) | ANNOT_BLOCK_RELEASED);
+    uint32_t rest = old & ~(uint32_t)ANNOT_BLOCK_STATE_MASK;
+    /* Partner: the collector's acquire load of the state; overwrite_claim. */
+    int done = annot_cas_acq_rel(state, &old, rest | ANNOT_BLOCK_RELEASED);
     TESTPOINT("release:after");
     return done;
 }

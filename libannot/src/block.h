@@ -19,8 +19,8 @@ int block_claim(struct segment *segment, uint32_t *ret_index);
 /* Whether an attempt to claim has any prospect. Cost: two loads. */
 int block_available(const struct segment *segment);
 
-/* FREE -> CLAIMED: the header is filled. */
-void block_publish(struct segment *segment, uint32_t index);
+/* FREE -> CLAIMED: the header is filled. Returns the new state, whose tag is that of this claim. */
+uint32_t block_publish(struct segment *segment, uint32_t index);
 
 /* CLAIMED -> RELEASED. Returns 1, or 0 if it was not claimed any more. */
 int block_release(struct segment *segment, uint32_t index);

@@ -124,7 +124,7 @@ static struct control *find_free(void)
 struct control *control_take(void)
 {
     struct control *control = annot_control;
-    if (control != &control_dummy && control->owner)
+    if (control != &control_dummy && annot_load_relaxed(&control->owner))
         return control;
     control = control != &control_dummy ? find_wiped(control) : NULL;
     if (!control)
@@ -156,7 +156,8 @@ void control_restore(struct control *control)
     *control = keep->interrupted;
     control->owner = owner;
     control->shadow = 1;
-    control->end = NULL; /* sends the next event to emit_general */
+    control->end = NULL;  /* sends the next event to emit_general */
+    control->id_next = 0; /* the parent takes from that batch */
     if (control->thread)
         memcpy(control->thread->live, keep->fork_live, sizeof(keep->fork_live));
 }

@@ -16,7 +16,7 @@
 enum {
     LEVELS_KEPT = 16384, /* nesting levels whose state is kept one by one */
     SPILL_KEPT = 1024,   /* live entries that come back when deeper ranges end */
-    NAME_CACHE_SIZE = 64,
+    NAME_CACHE_SIZE = 256,
     CONTROL_SIZE = 512,
 };
 
@@ -51,14 +51,19 @@ struct control {
     struct keep *keep;
     uint64_t attached_generation;
     uint32_t block_index, serial;
+    uint32_t block_state;     /* as it was published: the tag of this claim */
     uint32_t deep_suppressed; /* level from which all are suppressed, 0 = none; >= LEVELS_KEPT */
     uint32_t deep_counted;    /* of the suppressed ones, pushes that were counted as lost */
     uint32_t gap_pending;     /* a recorded range was closed without a record: new block first */
     uint32_t last_cause;      /* enum annot_loss of the last loss */
     uint64_t gap_time;        /* of the first loss since the block was claimed, or 0 */
     uint64_t reported[ANNOT_LOSS_COUNT]; /* of thread->lost, what block headers told */
+    uint64_t records;                    /* OVERWRITE_OLDEST: in the blocks released so far */
     uint64_t range_next, range_end;      /* ids taken from the process's counter */
-    uint64_t next_register;              /* timestamp of the next attempt to get a record */
+    uint64_t id_next; /* of a batch of ids of flows and tracks; at a multiple, a new one is due */
+    uint64_t current; /* of annot_current: identity of process and thread, mixed */
+    struct calls *calls;    /* of instrumented functions, or NULL: calls.h */
+    uint64_t next_register; /* timestamp of the next attempt to get a record */
     /* Events of signal handlers that met BUSY; applied by the next event. */
     uint64_t nested_bits;  /* bit 0: whether the innermost nested push counts as lost */
     uint32_t nested_depth; /* nested pushes still open */
@@ -75,14 +80,17 @@ struct keep {
     uint32_t name;    /* string id of annot_name_thread */
     uint32_t forking; /* the fork handler filled in the rest */
     uint32_t fork_depth, fork_live_depth;
-    uint32_t is_interrupted;         /* the fork came in the middle of an event: */
-    struct control interrupted;      /* the control block at that moment */
-    uint32_t cache[NAME_CACHE_SIZE]; /* string ids by a quick hash of the text; hints */
+    uint64_t trace[2];          /* W3C trace id that this thread sends on, 0: the process's own */
+    uint32_t is_interrupted;    /* the fork came in the middle of an event: */
+    struct control interrupted; /* the control block at that moment */
+    uint32_t cache[NAME_CACHE_SIZE];      /* string ids by a quick hash of the text; hints */
+    uint32_t by_address[NAME_CACHE_SIZE]; /* the same, by where the text stands */
     struct annot_open fork_live[ANNOT_LIVE_DEPTH];
     _Alignas(8) uint8_t levels[LEVELS_KEPT];
     /* Touched only by threads that nest deeper than the live stack: entries that deeper ones
      * replaced there. */
     struct annot_open spill[SPILL_KEPT];
+    struct calls *calls; /* memory of its own, or NULL; kept for the next owner */
 };
 
 /* The calling thread's control block; a dummy whose generation never equals the gate until it has

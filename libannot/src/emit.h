@@ -8,25 +8,39 @@
 #include "control.h"
 
 #include <annot/annot.h>
+#include <annot/function_calls.h>
 
-/* One event, as the API got it. */
+/* One event, as the API got it. No larger than what a compiler clears by plain stores. */
 struct emission {
     uint8_t kind; /* enum annot_record_kind */
     uint8_t level, value_kind;
+    uint8_t manner : 4;  /* enum spell_manner of the name */
+    uint8_t hidden : 1;  /* TRACK_BEGIN that the filter holds back */
+    uint8_t is_down : 1; /* of a call: annot_emit_return */
     uint16_t domain, category;
     uint32_t color;
-    uint32_t name;      /* wins over text */
-    const char *text;   /* NULL with name 0: POP and END have none */
-    uint64_t value;     /* bits */
-    const char *string; /* ANNOT_VALUE_STRING */
-    uint64_t id;        /* RANGE_END; RANGE_START: out */
+    uint32_t name; /* wins over text */
+    const char *text;
+    uint64_t value;      /* bits; of a track, as in ATTR */
+    const char *string;  /* ANNOT_VALUE_STRING */
+    uint64_t id, parent; /* RANGE_END, flows, tracks; RANGE_START: id is out */
+    const struct annot_value *values;
+    uint64_t value_count;
+    const struct annot_call *call; /* PUSH, POP: of an instrumented function */
+    uintptr_t frame; /* of a public function whose own is large, else 0: see entry.c */
 };
 
-/* Does everything: joins a session, registers the thread, interns, claims blocks, counts. */
+/* Does everything: joins a session, registers the thread, interns, claims blocks, counts. Of kind
+ * NONE, it only joins. */
 void emit_general(struct emission *emission);
 
-/* The id of a text in the calling thread's cache, or 0. */
-uint32_t emit_cached_name(struct control *control, const char *text);
+/* Opens a range that the filter lets pass; closes the innermost one, with what `pop` has of
+ * key-values. With the BUSY mark set. */
+void emit_open(struct control *control, const struct emission *emission);
+void emit_close(struct control *control, const struct emission *pop);
+
+/* A number that no other process of this machine has, for a flow or a track; 0: not possible. */
+uint64_t emit_take_id(void);
 
 /* Called when a thread ends. */
 void emit_thread_exit(void *control);

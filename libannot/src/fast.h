@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The fast path: an event of a joined thread with room in its block and the default level and
- * category. No call, no atomic read-modify-write, two plain marks against signal handlers.
+ * category, or one that the filter holds back. No call, no atomic read-modify-write, two plain
+ * marks against signal handlers.
  *
  * Threads: any. Each returns 1, or 0 with nothing done: then emit_general does all. */
 #ifndef ANNOT_FAST_H
@@ -35,20 +36,49 @@ static FAST void fast_leave(struct control *control, uint64_t generation)
 }
 
 /* Partner: the collector's stores; any order will do. */
+static FAST int fast_is_wanted(const struct control *control)
+{
+    return (annot_load_relaxed(&control->mask[0]) & 1) != 0;
+}
+
 static FAST int fast_passes(const struct control *control, annot_name name)
 {
-    return (annot_load_relaxed(&control->mask[0]) & 1) && name < control->name_limit;
+    return fast_is_wanted(control) && name < control->name_limit;
 }
+
+/* What the filter holds back is done with: but for a range, of which its pop must know. */
+static FAST int fast_hold_push(struct control *control)
+{
+    if (control->depth >= ANNOT_LIVE_DEPTH)
+        return 0;
+    control->levels[control->depth++] = LEVEL_MASKED;
+    return 1;
+}
+
+static FAST int fast_hold_pop(struct control *control)
+{
+    uint32_t level = control->depth - 1;
+    if (level >= ANNOT_LIVE_DEPTH || control->levels[level] != LEVEL_MASKED)
+        return 0;
+    control->levels[level] = LEVEL_RECORDED;
+    control->depth = level;
+    return 1;
+}
+
+/* What fast_enter turns away for want of a block, where nothing is wanted that would need one: a
+ * thread may never write anything. Returns as the others do. */
+int fast_hold_bare(struct control *control, uint8_t kind, const struct annot_event *event);
 
 static FAST int fast_push(struct control *control, annot_name name)
 {
     uint64_t generation = control->generation;
     if (!fast_enter(control, generation, sizeof(struct annot_record)))
-        return 0;
+        return fast_hold_bare(control, ANNOT_REC_PUSH, NULL);
     uint32_t depth = control->live_depth;
     if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH || !fast_passes(control, name), 0)) {
-        control->generation = generation;
-        return 0;
+        int held = !fast_is_wanted(control) && fast_hold_push(control);
+        fast_leave(control, generation);
+        return held;
     }
     uint64_t instance = control->instance;
     uint64_t time = clock_now();
@@ -67,12 +97,13 @@ static FAST int fast_pop(struct control *control)
 {
     uint64_t generation = control->generation;
     if (!fast_enter(control, generation, sizeof(struct annot_record)))
-        return 0;
+        return fast_hold_bare(control, ANNOT_REC_POP, NULL);
     uint32_t level = control->depth - 1;
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH || control->levels[level] != LEVEL_RECORDED,
                          0)) {
-        control->generation = generation;
-        return 0;
+        int held = fast_hold_pop(control);
+        fast_leave(control, generation);
+        return held;
     }
     uint32_t recorded = control->recorded - 1;
     record_base(control->position, clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
@@ -91,13 +122,85 @@ static FAST int fast_mark(struct control *control, annot_name name)
 {
     uint64_t generation = control->generation;
     if (!fast_enter(control, generation, sizeof(struct annot_record)))
-        return 0;
+        return fast_hold_bare(control, ANNOT_REC_MARK, NULL);
     if (__builtin_expect(!fast_passes(control, name), 0)) {
-        control->generation = generation;
-        return 0;
+        int held = !fast_is_wanted(control);
+        fast_leave(control, generation);
+        return held;
     }
     record_base(control->position, clock_now(), record_head(ANNOT_REC_MARK, 1, 0, 0), name);
     record_commit(control, sizeof(struct annot_record));
+    fast_leave(control, generation);
+    return 1;
+}
+
+/* Without a name, 0. */
+static FAST int fast_flow(struct control *control, uint32_t kind, uint64_t flow, annot_name name)
+{
+    const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_id);
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, size))
+        return 0;
+    if (__builtin_expect(!fast_passes(control, name), 0)) {
+        int held = !fast_is_wanted(control);
+        fast_leave(control, generation);
+        return held;
+    }
+    uint64_t *id = (uint64_t *)(control->position + sizeof(struct annot_record));
+    id[0] = flow;
+    id[1] = 0;
+    record_base(control->position, clock_now(), record_head(kind, 2, ANNOT_FLAG_ID, 0), name);
+    record_commit(control, size);
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST int fast_knows(const struct control *control, const struct annot_track *track)
+{
+    return track->name < control->name_limit && track->parent_name < control->name_limit;
+}
+
+static FAST uint64_t fast_track_names(const struct annot_track *track)
+{
+    return (uint64_t)track->parent_name << 32 | track->name;
+}
+
+static FAST int fast_track_begin(struct control *control, const struct annot_track *track,
+                                 annot_name name)
+{
+    const uint32_t size =
+        sizeof(struct annot_record) + sizeof(struct annot_attr) + sizeof(struct annot_id);
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, size))
+        return 0;
+    if (__builtin_expect(!fast_passes(control, name) || !fast_knows(control, track), 0)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t *words = (uint64_t *)(control->position + sizeof(struct annot_record));
+    words[0] = fast_track_names(track);
+    words[1] = 0;
+    words[2] = track->id;
+    words[3] = track->parent;
+    record_base(control->position, clock_now(),
+                record_head(ANNOT_REC_TRACK_BEGIN, 3, ANNOT_FLAG_ATTR | ANNOT_FLAG_ID, 0), name);
+    record_commit(control, size);
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST int fast_track_end(struct control *control, const struct annot_track *track)
+{
+    const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_id);
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, size))
+        return 0;
+    uint64_t *id = (uint64_t *)(control->position + sizeof(struct annot_record));
+    id[0] = track->id;
+    id[1] = track->parent;
+    record_base(control->position, clock_now(),
+                record_head(ANNOT_REC_TRACK_END, 2, ANNOT_FLAG_ID, 0), 0);
+    record_commit(control, size);
     fast_leave(control, generation);
     return 1;
 }
@@ -107,10 +210,11 @@ static FAST int fast_counter(struct control *control, annot_name name, uint64_t 
     const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_attr);
     uint64_t generation = control->generation;
     if (!fast_enter(control, generation, size))
-        return 0;
+        return fast_hold_bare(control, ANNOT_REC_COUNTER, NULL);
     if (__builtin_expect(!fast_passes(control, name), 0)) {
-        control->generation = generation;
-        return 0;
+        int held = !fast_is_wanted(control);
+        fast_leave(control, generation);
+        return held;
     }
     uint64_t *attr = (uint64_t *)(control->position + sizeof(struct annot_record));
     attr[0] = bits;

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { FIELD_PARENT = 4, FIELD_START = 22 };
+
 ssize_t proc_read(const char *path, void *buffer, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -79,27 +81,38 @@ static uint64_t stat_field(const char *line, int number)
     return value;
 }
 
-uint64_t proc_start_ticks(void)
+static uint64_t read_stat_field(const char *path, int number)
 {
     char line[1024];
-    ssize_t size = proc_read("/proc/self/stat", line, sizeof(line) - 1);
-    if (size <= 0)
-        return 0;
-    line[size] = 0;
-    return stat_field(line, 22);
-}
-
-pid_t proc_parent(pid_t pid)
-{
-    char path[48], line[1024];
-    char *at = text_append(path, path + sizeof(path), "/proc/");
-    at = text_append_decimal(at, path + sizeof(path), (uint64_t)pid);
-    text_append(at, path + sizeof(path), "/stat");
     ssize_t size = proc_read(path, line, sizeof(line) - 1);
     if (size <= 0)
         return 0;
     line[size] = 0;
-    return (pid_t)stat_field(line, 4);
+    return stat_field(line, number);
+}
+
+static uint64_t stat_field_of(pid_t pid, int number)
+{
+    char path[48];
+    char *at = text_append(path, path + sizeof(path), "/proc/");
+    at = text_append_decimal(at, path + sizeof(path), (uint64_t)pid);
+    text_append(at, path + sizeof(path), "/stat");
+    return read_stat_field(path, number);
+}
+
+uint64_t proc_start_ticks(void)
+{
+    return read_stat_field("/proc/self/stat", FIELD_START);
+}
+
+uint64_t proc_start_ticks_of(pid_t pid)
+{
+    return stat_field_of(pid, FIELD_START);
+}
+
+pid_t proc_parent(pid_t pid)
+{
+    return (pid_t)stat_field_of(pid, FIELD_PARENT);
 }
 
 uint64_t proc_pid_namespace(void)

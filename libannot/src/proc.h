@@ -19,8 +19,9 @@ char *text_append(char *at, const char *end, const char *text);
 char *text_append_decimal(char *at, const char *end, uint64_t value);
 char *text_append_hex(char *at, const char *end, uint64_t value, int digits);
 
-/* Field 22 of /proc/self/stat: start time in clock ticks since boot. 0 = unknown. */
+/* Field 22 of a process's stat: start time in clock ticks since boot. 0 = unknown. */
 uint64_t proc_start_ticks(void);
+uint64_t proc_start_ticks_of(pid_t pid);
 
 /* Parent of a process in the own namespace. 0 = none or unknown. */
 pid_t proc_parent(pid_t pid);

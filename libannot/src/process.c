@@ -3,7 +3,10 @@
 #include "process.h"
 
 #include "clock.h"
+#include "filter.h"
+#include "mix.h"
 #include "proc.h"
+#include "stream.h"
 #include "strings.h"
 #include "testpoint.h"
 
@@ -42,6 +45,8 @@ struct wiped {
     uint32_t attempts;       /* segments tried; makes names distinct; W: all, atomic */
     uint64_t range_counter;  /* W: all, atomic */
     uint64_t nonce;
+    uint64_t id_base;                /* of flows and tracks, 0: none yet; W: all, swapped in once */
+    uint64_t id_counter;             /* W: all, atomic */
     uint64_t lost[ANNOT_LOSS_COUNT]; /* not yet in a segment; W: all, atomic */
 };
 
@@ -53,6 +58,7 @@ static uid_t last_uid;           /* who made it */
 static uint64_t parent_identity; /* W: fork handler in the child */
 static uint64_t fork_time;       /* W: fork handler in the child */
 static uint32_t process_name;    /* string id; W: all, atomic */
+static uint32_t late;            /* joined while it ran, once at least; W: all, atomic */
 static struct refusal refused;   /* the last one, for process_status */
 
 void process_setup(int secure)
@@ -141,6 +147,14 @@ static int is_too_late(int directory_fd, const struct session *session, uint64_t
     return session_find(directory_fd, &now, &ignored) != 1 || now.id != session->id;
 }
 
+/* The same for all segments of the process: a range may end in a later one than it began in. */
+static void set_nonce(uint64_t identity)
+{
+    uint64_t none = 0, nonce = identity >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
+    /* Partner: itself. */
+    annot_cas_acq_rel(&wiped->nonce, &none, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
+}
+
 /* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread
  * was faster) or negative errno. */
 static int create_and_publish(int directory_fd, const struct session *session, uint64_t generation,
@@ -153,25 +167,31 @@ static int create_and_publish(int directory_fd, const struct session *session, u
         .tls_offset = control_tls_offset(),
         .generation = generation,
     };
+    struct session filtered = *session;
+    uint32_t filter_next = filter_join(directory_fd, &filtered);
     int error = -EEXIST;
     for (int i = 0; i < CREATE_ATTEMPTS && error == -EEXIST; i++) {
         identity.hash = make_identity(annot_fetch_add_relaxed(&wiped->attempts, 1u));
-        error = segment_create(directory_fd, session, &identity, &made, &refused);
+        error = segment_create(directory_fd, &filtered, &identity, &made, &refused);
     }
     if (error)
         return error;
+    set_nonce(identity.hash);
+    made->first_range = annot_load_relaxed(&wiped->range_counter);
     strings_sync(made);
+    made->filter_next = filter_next;
     annot_store_relaxed(&made->header->shared.process_name, annot_load_relaxed(&process_name));
     if (is_too_late(directory_fd, session, generation) || !replace(current, made)) {
         segment_discard(directory_fd, made, &identity);
         return -EAGAIN;
     }
+    process_tell_numbers();
     if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
         annot_store_release(&wiped->off_generation, UINT64_C(0));
     last_identity = identity.hash;
     last_uid = geteuid();
-    uint64_t nonce = identity.hash >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
-    annot_store_relaxed(&wiped->nonce, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
+    if (session->is_late)
+        annot_store_relaxed(&late, 1u);
     refused.reason = ANNOT_REFUSAL_NONE;
     return 0;
 }
@@ -279,6 +299,11 @@ int process_takes_no_part(uint64_t generation)
     return !wiped || annot_load_acquire(&wiped->off_generation) == generation;
 }
 
+int process_is_late(void)
+{
+    return annot_load_relaxed(&late) != 0;
+}
+
 uint64_t process_nonce(void)
 {
     return wiped ? annot_load_relaxed(&wiped->nonce) : 0;
@@ -287,6 +312,31 @@ uint64_t process_nonce(void)
 uint64_t process_take_ranges(uint64_t count)
 {
     return annot_fetch_add_relaxed(&wiped->range_counter, count) + 1;
+}
+
+/* Begins anywhere in 64 bits, so that two processes hardly ever meet. */
+static uint64_t make_id_base(void)
+{
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    const uint64_t facts[] = {(uint64_t)getpid(), clock_now(), fork_time, (uintptr_t)&facts};
+    uint64_t hash = random ? proc_hash(PROC_HASH_START, random, 16) : PROC_HASH_START;
+    uint64_t base = mix(proc_hash(hash, facts, sizeof(facts))) & ~(uint64_t)(PROCESS_ID_BATCH - 1);
+    return base >> RANGE_COUNTER_BITS ? base : base | UINT64_C(1) << RANGE_COUNTER_BITS;
+}
+
+uint64_t process_take_ids(void)
+{
+    const uint64_t low = (UINT64_C(1) << RANGE_COUNTER_BITS) - 1;
+    if (!wiped)
+        return 0;
+    uint64_t base = annot_load_relaxed(&wiped->id_base);
+    if (base == 0) {
+        uint64_t made = make_id_base();
+        if (annot_cas_acq_rel(&wiped->id_base, &base, made)) /* partner: itself */
+            base = made;
+    }
+    uint64_t counter = annot_fetch_add_relaxed(&wiped->id_counter, (uint64_t)PROCESS_ID_BATCH);
+    return (base & ~low) | ((base + counter) & low);
 }
 
 void process_lose(enum annot_loss cause)
@@ -307,7 +357,11 @@ void process_flush(struct segment *segment)
 
 void process_misuse(struct segment *segment, enum annot_misuse misuse)
 {
-    annot_fetch_add_relaxed(&segment->header->shared.misuse[misuse], UINT64_C(1));
+    struct annot_shared *shared = &segment->header->shared;
+    uint64_t *count = misuse < ANNOT_MISUSE_COUNT
+                          ? &shared->misuse[misuse]
+                          : &shared->misuse_more[misuse - ANNOT_MISUSE_COUNT];
+    annot_fetch_add_relaxed(count, UINT64_C(1));
 }
 
 void process_set_name(uint32_t name)
@@ -325,6 +379,39 @@ void process_set_name(uint32_t name)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void process_tell_string(uint32_t id)
+{
+    sigset_t before;
+    proc_block_signals(&before); /* a handler that forks would take the segment away */
+    struct segment *segment = wiped ? current_get() : NULL;
+    if (segment) {
+        strings_sync_one(segment, id);
+        segment_put(segment);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void process_tell_numbers(void)
+{
+    sigset_t before;
+    int cancel, error = errno;
+    struct segment *segment = wiped ? annot_load_acquire(&wiped->current) : NULL;
+    /* Partner: the swap in filter_numbers. Descriptors of segments are never unmapped. */
+    if (!segment || strings_last_number() < annot_load_acquire(&segment->filter_next))
+        return;
+    proc_block_signals(&before); /* a handler that forks would take the segment away */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    segment = current_get();
+    if (segment) {
+        strings_sync(segment); /* before the masks: what the collector can see, it looks after */
+        filter_numbers(segment);
+        segment_put(segment);
+    }
+    pthread_setcancelstate(cancel, &cancel);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+}
+
 void process_tell_losses(uint64_t generation)
 {
     sigset_t before;
@@ -337,9 +424,37 @@ void process_tell_losses(uint64_t generation)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void process_let_go(void)
+{
+    if (!wiped || annot_gate_v1.generation != 0)
+        return;
+    struct segment *segment = current_get();
+    if (!segment)
+        return;
+    (void)replace(segment, NULL); /* unless another thread was faster */
+    segment_put(segment);
+}
+
+/* A handler that came in between could join the next session, or fork: signals wait. */
+static void leave_before_fork(struct control *control)
+{
+    sigset_t before;
+    proc_block_signals(&before);
+    if (annot_gate_v1.generation == 0) {
+        if (control != &control_dummy)
+            stream_detach(control);
+        process_let_go();
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void process_fork_prepare(void)
 {
     struct control *control = annot_control;
+    int in_event = control != &control_dummy && (IS_BUSY(control->generation) || control->shadow);
+    if (annot_gate_v1.generation == 0 && !in_event)
+        leave_before_fork(control);
+    control = annot_control; /* a handler may have made one */
     if (control == &control_dummy || !control->keep)
         return;
     control_save_stack(control);

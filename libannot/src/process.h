@@ -27,10 +27,19 @@ int process_takes_no_part(uint64_t generation);
 /* Whether an attempt failed a moment ago for want of descriptors. */
 int process_is_put_off(void);
 
+/* Whether it ran already when it joined a session: ranges may end whose begin nobody recorded. */
+int process_is_late(void);
+
 /* 20 bits that stand above the counter in range ids. */
 uint64_t process_nonce(void);
 /* Takes `count` range ids; returns the first. */
 uint64_t process_take_ranges(uint64_t count);
+
+/* The first of PROCESS_ID_BATCH ids of flows or tracks, a multiple of it; 0: not possible. No other
+ * process of this machine has them, also if none of them records yet. */
+enum { PROCESS_ID_BATCH = 1024 };
+
+uint64_t process_take_ids(void);
 
 /* An event that found no thread state to count in. Moved to a segment by process_flush. */
 void process_lose(enum annot_loss cause);
@@ -40,6 +49,16 @@ void process_tell_losses(uint64_t generation);
 void process_misuse(struct segment *segment, enum annot_misuse misuse);
 
 void process_set_name(uint32_t name);
+/* Brings a string that no record refers to into the segment. */
+void process_tell_string(uint32_t id);
+
+/* Brings new domains and categories into the segment and its masks, before they are used. Cost,
+ * without new ones: three loads. */
+void process_tell_numbers(void);
+
+/* Nobody records: gives up the segment of the last recording. For moments that an event does not
+ * pay for. */
+void process_let_go(void);
 
 /* fork handlers: before, in the child. */
 void process_fork_prepare(void);

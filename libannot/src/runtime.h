@@ -12,6 +12,7 @@
 #define ANNOT_RUNTIME_H
 
 #include <annot/annot.h>
+#include <annot/function_calls.h>
 
 struct runtime_table {
     uint32_t size;    /* bytes of this struct that the serving copy knows */
@@ -36,6 +37,34 @@ struct runtime_table {
     void (*counter_name)(annot_name name, double value);
     void (*counter_int)(annot_name name, int64_t value);
     void (*counter_event)(const struct annot_event *event);
+    /* From 0.2. */
+    annot_schema (*schema_create)(const char *name, uint32_t size, const struct annot_field *fields,
+                                  size_t count);
+    void (*counter_unit)(annot_domain domain, const char *counter, const char *unit);
+    void (*counters)(const char *text, const struct annot_value *values, size_t count);
+    void (*flow)(enum annot_flow_point point, annot_flow flow, const char *text);
+    annot_flow (*flow_new)(void);
+    void (*track_begin)(const struct annot_track *track, const char *text);
+    void (*track_begin_event)(const struct annot_track *track, const struct annot_event *event);
+    void (*track_end)(const struct annot_track *track);
+    void (*track_mark_event)(const struct annot_track *track, const struct annot_event *event);
+    struct annot_track (*track_create)(const char *name, const struct annot_track *parent);
+    void (*push_formatted)(const char *text);
+    void (*mark_formatted)(const char *text);
+    void (*log)(enum annot_severity severity, const char *text);
+    void (*abort_note)(const char *text);
+    uint64_t (*current)(void);
+    int (*trace_context)(char text[ANNOT_TRACE_CONTEXT_SIZE]);
+    int (*trace_context_adopt)(const char *traceparent);
+    /* From 0.3. */
+    annot_name (*function_name)(const char *file, uint64_t offset, uint64_t inode);
+    void (*call)(annot_name name, const struct annot_call *call);
+    void (*return_)(const struct annot_call *call, int is_down);
+    /* From 0.4. */
+    void (*pop_values)(const struct annot_value *values, size_t count);
+    void (*end_values)(annot_range range, const struct annot_value *values, size_t count);
+    void (*track_end_values)(const struct annot_track *track, const struct annot_value *values,
+                             size_t count);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif
@@ -43,7 +72,7 @@ struct runtime_table {
 
 /* The copy that serves, or NULL: this one does. */
 extern const struct runtime_table *runtime_other;
-/* This copy's table; in api.c. */
+/* This copy's table. */
 extern const struct runtime_table runtime_own;
 
 #define RUNTIME_HAS(slot)                                                                          \

@@ -102,7 +102,8 @@ static void describe(const struct session *session, const struct identity *ident
     info->session_id = session->id;
     info->generation = identity->generation;
     info->clock = clock_kind;
-    info->policy = session->policy;
+    info->policy =
+        session->policy <= ANNOT_POLICY_WAIT ? session->policy : ANNOT_POLICY_DROP_NEWEST;
     info->pid = getpid();
     info->ppid = getppid();
     info->pid_ns = proc_pid_namespace();
@@ -135,6 +136,7 @@ static void adopt(struct segment *segment, const struct annot_segment_info *info
     segment->thread_count = info->thread_count;
     segment->block_count = info->block_count;
     segment->strings_size = info->strings_size;
+    segment->policy = info->policy;
     segment->session_id = info->session_id;
     segment->made_generation = info->generation;
     segment->valid_generation = info->generation;
@@ -142,6 +144,9 @@ static void adopt(struct segment *segment, const struct annot_segment_info *info
     segment->strings_backed = 0;
     segment->no_memory_until = 0;
     segment->next_reclaim = 0;
+    segment->filter_next = 1;
+    segment->hand = 0;
+    segment->vain_heartbeat = UINT64_MAX;
 }
 
 static int reserve_first(struct segment *segment, int fd)
@@ -217,6 +222,7 @@ static int fill(int fd, struct segment *segment, const struct session *session,
     memcpy(header->control.category_mask, session->category_mask,
            sizeof(header->control.category_mask));
     header->control.late_ticks = session->late_ticks;
+    header->control.is_filtered = session->is_filtered;
     header->control.heartbeat = info->created_time;
     header->shared.string_used = ANNOT_STRING_UNIT; /* id 0 is no string */
     TESTPOINT("create:filled");
@@ -317,7 +323,9 @@ void segment_forget_all(struct segment *interrupted)
             inherited[i].base = make_shadow(interrupted);
             continue;
         }
-        if (segments[i].refs && segments[i].base) {
+        if (segments[i].refs == 0) /* and the page stays shared with the parent */
+            continue;
+        if (segments[i].base) {
             inherited[i].base = segments[i].base;
             inherited[i].size = segments[i].size;
         }
@@ -328,6 +336,8 @@ void segment_forget_all(struct segment *interrupted)
 void segment_unmap_inherited(void)
 {
     for (int i = 0; i < SEGMENT_LIMIT; i++) {
+        if (!annot_load_relaxed(&inherited[i].base))
+            continue;
         /* Partner: other threads of a new child in this loop. */
         uint8_t *base = __atomic_exchange_n(&inherited[i].base, NULL, __ATOMIC_ACQ_REL);
         if (base)

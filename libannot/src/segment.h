@@ -14,7 +14,7 @@
 #include <annot_wire.h>
 #include <stdint.h>
 
-enum { SEGMENT_LIMIT = 64 }; /* segments that idle threads may keep alive, and the current one */
+enum { SEGMENT_LIMIT = 256 }; /* segments that idle threads may keep alive, and the current one */
 
 struct segment {
     uint32_t refs;         /* 0: unused; W: all, atomic */
@@ -27,13 +27,18 @@ struct segment {
     uint32_t *block_states, *block_nexts;
     uint8_t *blocks;
     uint32_t thread_count, block_count, strings_size;
+    uint32_t policy; /* enum annot_policy */
     uint64_t session_id;
     uint64_t made_generation;  /* generation in block headers */
     uint64_t valid_generation; /* the latest known to mean this segment; W: all, atomic */
+    uint64_t first_range;      /* ids up to this one are of ranges that began before */
     uint32_t strings_limit;    /* all string ids below are ready here; W: all, atomic */
     uint32_t strings_backed;   /* bytes of the string table populated; W: all, atomic */
     uint64_t no_memory_until;  /* timestamp: no attempt to reserve before; W: all, atomic */
     uint64_t next_reclaim;     /* timestamp; W: all, atomic */
+    uint32_t filter_next;      /* numbers below are in the masks; W: all, atomic */
+    uint64_t hand;             /* OVERWRITE_OLDEST: see overwrite.c; W: all, atomic */
+    uint64_t vain_heartbeat;   /* WAIT: see wait.c; W: all, atomic */
 };
 
 /* Who the process is and when it joins, for the header. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Which session a process belongs to: see directory.h.
  *
- * The environment names it; else the nearest collector above this process does, which also covers
- * children that were given an empty environment. A session whose lock can be had is over. */
+ * A file for this very process names it, where somebody attached to it; else the environment; else
+ * it is the one that this process, or the one it was forked from, was in before; else the nearest
+ * collector or attached process above this process decides, which also covers children that were
+ * given an empty environment. A session whose lock can be had is over. */
 #include "session.h"
 
 #include "proc.h"
 
+#include <annot_barrier.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,9 +20,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ANCESTORS_MAX = 64, ID_DIGITS = 16 };
+enum { ANCESTORS_MAX = 64, ID_DIGITS = 16, TARGET_TEXT_MAX = 48, FILTER_ATTEMPTS = 64 };
+
+_Static_assert(offsetof(struct annot_session, filter) ==
+                   offsetof(struct annot_session, filter_sequence) +
+                       offsetof(struct session_filter, text),
+               "a filter is read at once");
 
 static uint64_t environment_session; /* W: constructor */
+static uint64_t last_session;        /* survives forks; W: whoever decides, atomic */
+static int environment_policy = -1;  /* enum annot_policy; W: constructor */
 
 /* What getdents64 fills in. */
 struct entry {
@@ -30,27 +40,46 @@ struct entry {
     char name[];
 };
 
-/* Exactly 16 hexadecimal digits, or 0. */
-static uint64_t parse_id(const char *text)
+static unsigned digit_of(char c)
+{
+    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+           : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+                                  : 16u;
+}
+
+/* Exactly 16 hexadecimal digits, with `end` behind them, or 0. */
+static uint64_t parse_id(const char *text, char end)
 {
     uint64_t id = 0;
     for (int i = 0; i < ID_DIGITS; i++) {
-        char c = text[i];
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-                         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
-                                                : 16u;
+        unsigned digit = digit_of(text[i]);
         if (digit == 16)
             return 0;
         id = id << 4 | digit;
     }
-    return text[ID_DIGITS] == 0 ? id : 0;
+    return text[ID_DIGITS] == end ? id : 0;
+}
+
+/* -1: none of them. */
+static int parse_policy(const char *text)
+{
+    static const char *const names[] = {
+        [ANNOT_POLICY_DROP_NEWEST] = "drop",
+        [ANNOT_POLICY_OVERWRITE_OLDEST] = "overwrite",
+        [ANNOT_POLICY_WAIT] = "wait",
+    };
+    for (int policy = 0; policy <= ANNOT_POLICY_WAIT; policy++)
+        if (strcmp(text, names[policy]) == 0)
+            return policy;
+    return -1;
 }
 
 void session_setup(void)
 {
-    const char *text = getenv(ANNOT_ENV_SESSION);
-    environment_session = text ? parse_id(text) : 0;
+    const char *text = getenv(ANNOT_ENV_SESSION), *policy = getenv(ANNOT_ENV_POLICY);
+    environment_session = text ? parse_id(text, 0) : 0;
+    environment_policy = policy ? parse_policy(policy) : -1;
 }
 
 static int session_open(int directory_fd, uint64_t id, int flags)
@@ -98,10 +127,51 @@ static void session_copy(const struct annot_session *from, struct session *to)
     to->block_count = from->block_count;
     to->thread_count = from->thread_count;
     to->strings_size = from->strings_size;
-    to->policy = from->policy;
+    to->policy = environment_policy >= 0 ? (uint32_t)environment_policy : from->policy;
+    to->is_late = 0;
 }
 
-/* Processes above this one, nearest first. */
+/* ---- Processes that somebody attached to ---- */
+
+/* The session that is named for a process: "ID START". START, the process's start time, is 0 where
+ * it is not known; if it differs, another process has got the pid since. Returns 1, 0 (none) or
+ * negative errno. */
+static int read_target(int directory_fd, const char *name, uint64_t start_ticks, uint64_t *ret_id)
+{
+    char text[TARGET_TEXT_MAX] = {0};
+    struct stat status;
+    uint64_t named_ticks = 0;
+    int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    ssize_t size = -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())
+        size = pread(fd, text, sizeof(text) - 1, 0);
+    close(fd);
+    *ret_id = size > ID_DIGITS ? parse_id(text, ' ') : 0;
+    for (const char *at = text + ID_DIGITS + 1; *ret_id && *at >= '0' && *at <= '9'; at++)
+        named_ticks = named_ticks * 10 + (uint64_t)(*at - '0');
+    return *ret_id && (named_ticks == 0 || start_ticks == 0 || named_ticks == start_ticks);
+}
+
+static int find_target(int directory_fd, struct annot_session *session, struct refusal *refusal)
+{
+    char name[64];
+    uint64_t id = 0;
+    const char *end = name + sizeof(name);
+    char *at = text_append(name, end, ANNOT_TARGET_PREFIX);
+    at = text_append_decimal(at, end, (uint64_t)getpid());
+    at = text_append(at, end, "-");
+    text_append_hex(at, end, proc_pid_namespace(), 1);
+    if (faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        return 0;
+    int found = read_target(directory_fd, name, proc_start_ticks(), &id);
+    return found == 1 ? session_read(directory_fd, id, session, refusal) : found;
+}
+
+/* ---- Processes above this one ---- */
+
+/* Nearest first. */
 static int list_ancestors(pid_t *pids)
 {
     int count = 0;
@@ -121,26 +191,77 @@ struct search {
     pid_t ancestors[ANCESTORS_MAX];
 };
 
-static void consider(struct search *search, const char *name, struct session *ret_session)
+/* Of the ancestors that are nearer than the best so far; -1: none. */
+static int find_ancestor(const struct search *search, pid_t pid)
+{
+    for (int i = 0; i < search->nearest; i++)
+        if (search->ancestors[i] == pid)
+            return i;
+    return -1;
+}
+
+/* A session file: its collector may be above us. */
+static void consider_session(struct search *search, const char *id_text,
+                             struct session *ret_session)
 {
     struct annot_session session;
     struct refusal ignored;
-    const size_t prefix = sizeof(ANNOT_SESSION_PREFIX) - 1;
-    if (strncmp(name, ANNOT_SESSION_PREFIX, prefix) != 0)
-        return;
-    uint64_t id = parse_id(name + prefix);
+    uint64_t id = parse_id(id_text, 0);
     if (id == 0 || session_read(search->directory_fd, id, &session, &ignored) != 1)
         return;
     if (!(session.flags & ANNOT_SESSION_DESCENDANTS) ||
         session.collector_pid_ns != search->pid_namespace)
         return;
-    for (int i = 0; i < search->nearest; i++) {
-        if (search->ancestors[i] == session.collector_pid) {
-            search->nearest = i;
-            session_copy(&session, ret_session);
-            return;
-        }
-    }
+    int found = find_ancestor(search, session.collector_pid);
+    if (found < 0)
+        return;
+    search->nearest = found;
+    session_copy(&session, ret_session);
+}
+
+/* "PID-NS" to numbers. Returns 1 or 0. */
+static int parse_target(const char *text, uint64_t *ret_pid, uint64_t *ret_namespace)
+{
+    uint64_t pid = 0, namespace = 0;
+    for (; *text >= '0' && *text <= '9' && pid <= INT32_MAX; text++)
+        pid = pid * 10 + (uint64_t)(*text - '0');
+    if (*text != '-' || pid == 0 || pid > INT32_MAX)
+        return 0;
+    for (text++; digit_of(*text) < 16; text++)
+    namespace = namespace << 4 | digit_of(*text);
+    *ret_pid = pid;
+    *ret_namespace = namespace;
+    return *text == 0;
+}
+
+/* A file of a process that somebody attached to: it may be above us. */
+static void consider_target(struct search *search, const char *name, struct session *ret_session)
+{
+    struct annot_session session;
+    struct refusal ignored;
+    uint64_t pid, namespace;
+    if (!parse_target(name + sizeof(ANNOT_TARGET_PREFIX) - 1, &pid, &namespace) ||
+        namespace != search->pid_namespace)
+        return;
+    int found = find_ancestor(search, (pid_t)pid);
+    if (found < 0)
+        return;
+    uint64_t id, start_ticks = proc_start_ticks_of((pid_t)pid);
+    if (read_target(search->directory_fd, name, start_ticks, &id) != 1 ||
+        session_read(search->directory_fd, id, &session, &ignored) != 1)
+        return;
+    search->nearest = found;
+    session_copy(&session, ret_session);
+    ret_session->is_late = 1;
+}
+
+static void consider(struct search *search, const char *name, struct session *ret_session)
+{
+    const size_t prefix = sizeof(ANNOT_SESSION_PREFIX) - 1;
+    if (strncmp(name, ANNOT_SESSION_PREFIX, prefix) == 0)
+        consider_session(search, name + prefix, ret_session);
+    else if (strncmp(name, ANNOT_TARGET_PREFIX, sizeof(ANNOT_TARGET_PREFIX) - 1) == 0)
+        consider_target(search, name, ret_session);
 }
 
 static int find_above(int directory_fd, struct session *ret_session)
@@ -168,19 +289,58 @@ static int find_above(int directory_fd, struct session *ret_session)
     return search.nearest < search.ancestor_count;
 }
 
+/* Errors that are not a session's end. */
+static int is_final(int found)
+{
+    return found == -EPROTO || found == -EMFILE || found == -ENFILE;
+}
+
 int session_find(int directory_fd, struct session *ret_session, struct refusal *ret_refusal)
 {
     struct annot_session session;
-    if (environment_session) {
-        int found = session_read(directory_fd, environment_session, &session, ret_refusal);
-        if (found == 1) {
-            session_copy(&session, ret_session);
-            return 1;
-        }
-        if (found == -EPROTO || found == -EMFILE || found == -ENFILE)
-            return found;
+    int found = find_target(directory_fd, &session, ret_refusal);
+    int is_late = found == 1;
+    if (found != 1 && !is_final(found) && environment_session)
+        found = session_read(directory_fd, environment_session, &session, ret_refusal);
+    uint64_t last = annot_load_relaxed(&last_session);
+    if (found != 1 && !is_final(found) && last && last != environment_session)
+        found = session_read(directory_fd, last, &session, ret_refusal);
+    if (is_final(found))
+        return found;
+    if (found == 1) {
+        session_copy(&session, ret_session);
+        ret_session->is_late = (uint32_t)is_late;
+    } else {
+        found = find_above(directory_fd, ret_session);
     }
-    return find_above(directory_fd, ret_session);
+    if (found == 1)
+        annot_store_relaxed(&last_session, ret_session->id);
+    return found;
+}
+
+/* Between the same even sequence before and after, it is whole. */
+static int read_filter_once(int fd, struct session_filter *ret_filter)
+{
+    const off_t at = offsetof(struct annot_session, filter_sequence);
+    uint32_t after;
+    if (pread(fd, ret_filter, sizeof(*ret_filter), at) != (ssize_t)sizeof(*ret_filter) ||
+        pread(fd, &after, sizeof(after), at) != (ssize_t)sizeof(after))
+        return -EBADMSG;
+    if (ret_filter->sequence != after || after % 2 != 0)
+        return -EAGAIN;
+    return ret_filter->size <= ANNOT_FILTER_MAX ? 0 : -EBADMSG;
+}
+
+int session_read_filter(int directory_fd, uint64_t id, struct session_filter *ret_filter)
+{
+    int error = -EAGAIN;
+    int fd = session_open(directory_fd, id, O_RDONLY);
+    if (fd < 0)
+        return fd;
+    for (int i = 0; i < FILTER_ATTEMPTS && error == -EAGAIN; i++)
+        error = read_filter_once(fd, ret_filter);
+    close(fd);
+    return error;
 }
 
 void session_note_refusal(int directory_fd, uint64_t session_id, const struct refusal *refusal)

@@ -15,6 +15,14 @@ struct session {
     uint64_t category_mask[ANNOT_LEVELS];
     uint64_t late_ticks;
     uint32_t block_count, thread_count, strings_size, policy;
+    uint32_t is_late; /* this process ran before: ranges may be open whose begin nobody recorded */
+    uint32_t is_filtered; /* not read from the file: filter_join */
+};
+
+/* The rules of a session's filter: annot_filter.h. */
+struct session_filter {
+    uint32_t sequence, size;
+    char text[ANNOT_FILTER_MAX];
 };
 
 /* Reads the environment. Not called in a set-uid program. */
@@ -22,6 +30,9 @@ void session_setup(void);
 
 /* The session that this process belongs to. Returns 1, 0 (none) or negative errno. */
 int session_find(int directory_fd, struct session *ret_session, struct refusal *ret_refusal);
+
+/* Reads the filter as it is now. 0 or negative errno: -EAGAIN, it is being changed all the time. */
+int session_read_filter(int directory_fd, uint64_t id, struct session_filter *ret_filter);
 
 /* Leaves a note in the session file, if that can be done. */
 void session_note_refusal(int directory_fd, uint64_t session_id, const struct refusal *refusal);

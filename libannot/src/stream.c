@@ -3,11 +3,15 @@
 #include "stream.h"
 
 #include "block.h"
+#include "calls.h"
 #include "clock.h"
+#include "mix.h"
+#include "overwrite.h"
 #include "proc.h"
 #include "process.h"
 #include "strings.h"
 #include "testpoint.h"
+#include "wait.h"
 
 #include <annot_barrier.h>
 #include <errno.h>
@@ -64,6 +68,10 @@ static void fill_header(struct control *control, struct annot_block *block)
     block->tid = thread->tid;
     block->generation = control->segment->made_generation;
     block->gap_time = control->gap_time;
+    block->records_before = 0;
+    memset(block->lost_before, 0, sizeof(block->lost_before));
+    if (control->segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        overwrite_fill(control, block);
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
         uint64_t lost = annot_load_relaxed(&thread->lost[cause]);
         block->lost[cause] = lost - control->reported[cause];
@@ -73,16 +81,30 @@ static void fill_header(struct control *control, struct annot_block *block)
     block->open_depth = control->recorded;
     block->first_instance = control->instance;
     memcpy(block->comm, thread->comm, sizeof(block->comm));
-    memset(block->reserved, 0, sizeof(block->reserved));
     copy_open(control, block);
     clock_both(&block->claim_time, &block->claim_ns);
+}
+
+/* A block, as the policy says. */
+static int claim(const struct control *control, uint32_t *ret_index)
+{
+    struct segment *segment = control->segment;
+    int error = block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
+    if (error && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST &&
+        overwrite_claim(segment, ret_index) == 0)
+        return 0;
+    if (error == 0 && segment->policy == ANNOT_POLICY_WAIT)
+        wait_hope(segment);
+    if (error == -ENOBUFS && segment->policy == ANNOT_POLICY_WAIT && !is_late(segment))
+        return wait_claim(control, ret_index);
+    return error;
 }
 
 int stream_open(struct control *control)
 {
     struct segment *segment = control->segment;
     uint32_t index;
-    int error = block_available(segment) ? block_claim(segment, &index) : -ENOBUFS;
+    int error = claim(control, &index);
     if (error == -ENOBUFS) {
         stream_reclaim(segment);
         control->last_cause = is_late(segment) ? ANNOT_LOSS_COLLECTOR_LATE : ANNOT_LOSS_POOL_FULL;
@@ -101,7 +123,7 @@ int stream_open(struct control *control)
     control->block = block;
     control->block_index = index;
     control->position = (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
-    block_publish(segment, index);
+    control->block_state = block_publish(segment, index);
     /* The collector takes these two as hints, blocks tell for themselves. */
     annot_store_relaxed(&thread->block, index + 1);
     annot_store_relaxed(&thread->sequence, thread->sequence + 1);
@@ -113,6 +135,8 @@ void stream_close(struct control *control)
 {
     if (!control->block)
         return;
+    if (control->segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        overwrite_count(control);
     control->position = control->end = NULL;
     control->block = NULL;
     annot_store_relaxed(&control->thread->block, 0u);
@@ -164,6 +188,7 @@ static void fill_record(struct control *control, struct annot_thread *thread)
     thread->block = 0;
     TESTPOINT("thread:filling");
     thread->sequence = 0;
+    thread->records = 0;
     memset(thread->lost, 0, sizeof(thread->lost));
     prctl(PR_GET_NAME, thread->comm);
     uint32_t name = control->keep->name;
@@ -195,6 +220,7 @@ int stream_register(struct control *control)
     fill_record(control, thread);
     memset(control->reported, 0, sizeof(control->reported));
     control->thread = thread;
+    control->current = control->segment->header->info.identity ^ control->serial * MIX_SERIAL;
     annot_live = thread;
     return 1;
 }
@@ -232,8 +258,13 @@ void stream_attach(struct control *control, struct segment *segment)
     control->deep_suppressed = control->deep_counted = 0;
     control->gap_pending = 0;
     control->gap_time = 0;
+    control->records = 0; /* also for a thread that gets no record */
+    control->block_state = 0;
     control->nested_depth = control->nested_pops = 0;
     control->next_register = 0;
+    control->id_next = 0;
+    control->range_next = control->range_end = 0;
+    calls_begin(control, control->keep->forking != 0);
     inherit_stack(control);
     control->name_limit = strings_sync(segment);
     stream_register(control);
@@ -259,6 +290,8 @@ void stream_detach(struct control *control)
     if (!segment)
         return;
     stream_close(control);
+    if (segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        overwrite_leave(control, segment);
     annot_live = NULL;
     control->thread = NULL;
     annot_store_relaxed(&control->segment, NULL);
@@ -298,8 +331,12 @@ static void reclaim_one(struct control *control, void *context)
     if (!take_over(control, segment))
         return;
     struct annot_thread *thread = control->thread;
+    if (control->block && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        overwrite_count(control);
     if (control->block)
         block_release(segment, control->block_index);
+    if (segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+        overwrite_leave(control, segment);
     uint32_t used = ANNOT_THREAD_USED;
     if (thread && annot_load_relaxed(&thread->serial) == control->serial) {
         hand_over_losses(segment, thread, control->reported);

@@ -12,29 +12,33 @@
 enum {
     MIRROR_SIZE = ANNOT_STRINGS_SIZE_DEFAULT,
     TABLE_SIZE = MIRROR_SIZE / ANNOT_STRING_UNIT, /* a string has two units: at most half full */
+    NUMBERS = UINT16_MAX + 1,
     BACKING_STEP = 64 * 1024,
 };
 
-static uint8_t *mirror;
-static uint32_t *table;                          /* open addressing; ids, 0 = empty */
+uint8_t *strings_mirror;
+static uint32_t *table;    /* open addressing; ids, 0 = empty */
+static uint32_t *numbered; /* ids of domains and categories by number, 0 = not ready */
 static uint32_t mirror_used = ANNOT_STRING_UNIT; /* W: all, atomic */
-static uint32_t last_domain, last_category;      /* W: all, atomic */
+static uint32_t last_number;                     /* of domains and categories; W: all, atomic */
+static uint32_t last_schema;                     /* W: all, atomic */
 
 int strings_setup(void)
 {
-    const size_t size = MIRROR_SIZE + TABLE_SIZE * sizeof(uint32_t);
+    const size_t size = MIRROR_SIZE + (TABLE_SIZE + NUMBERS) * sizeof(uint32_t);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -errno;
-    mirror = memory;
-    table = (uint32_t *)(mirror + MIRROR_SIZE);
+    strings_mirror = memory;
+    table = (uint32_t *)(strings_mirror + MIRROR_SIZE);
+    numbered = table + TABLE_SIZE;
     return 0;
 }
 
 static struct annot_string *at_offset(uint32_t offset)
 {
-    return (struct annot_string *)(mirror + offset);
+    return (struct annot_string *)(strings_mirror + offset);
 }
 
 static uint32_t size_of(uint32_t length)
@@ -54,6 +58,14 @@ static uint32_t word_size(uint64_t word)
     return size_of((uint16_t)(word >> 32));
 }
 
+uint32_t text_cut(const char *text, uint32_t limit)
+{
+    uint32_t length = limit;
+    while (length > limit - 4 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--;
+    return length;
+}
+
 void string_key_init(struct string_key *key, const char *text, enum annot_string_kind kind)
 {
     if (!text)
@@ -61,9 +73,7 @@ void string_key_init(struct string_key *key, const char *text, enum annot_string
     size_t length = strnlen(text, ANNOT_STRING_MAX + 1);
     *key = (struct string_key){.bytes = text, .kind = (uint8_t)kind};
     if (length > ANNOT_STRING_MAX) {
-        length = ANNOT_STRING_MAX;
-        while (length > ANNOT_STRING_MAX - 4 && ((unsigned char)text[length] & 0xc0) == 0x80)
-            length--;
+        length = text_cut(text, ANNOT_STRING_MAX);
         key->flags = ANNOT_STRING_CUT;
     }
     key->length = (uint16_t)length;
@@ -86,17 +96,19 @@ static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
                (word_make(key) | (uint64_t)ANNOT_STRING_CUT << 56) &&
            string->hash == hash &&
            (key->kind != ANNOT_STRING_CATEGORY || string->parent == key->parent) &&
+           (key->kind != ANNOT_STRING_COUNTER_UNIT || string->number == key->number) &&
            memcmp(string_bytes(string), key->bytes, key->length) == 0;
 }
 
 /* Reserves by one swap of the first word at the end; whoever finds the end taken moves it on. */
 static uint32_t reserve(const struct string_key *key)
 {
+    const uint32_t limit = key->sparing ? MIRROR_SIZE / 2 : MIRROR_SIZE;
     uint32_t used = annot_load_acquire(&mirror_used); /* partner: the swaps below */
     for (;;) {
-        uint64_t *word = (uint64_t *)(mirror + used);
+        uint64_t *word = (uint64_t *)(strings_mirror + used);
         uint64_t found;
-        if (used + size_of(key->length) > MIRROR_SIZE)
+        if (used + size_of(key->length) > limit)
             return 0;
         int mine = (found = annot_load_acquire(word)) == 0 &&
                    annot_cas_acq_rel(word, &found, word_make(key)); /* partner: itself */
@@ -120,11 +132,17 @@ static uint16_t next_number(uint32_t *last)
     return (uint16_t)(number + 1);
 }
 
+static int is_numbered(uint8_t kind)
+{
+    return kind == ANNOT_STRING_DOMAIN || kind == ANNOT_STRING_CATEGORY ||
+           kind == ANNOT_STRING_SCHEMA;
+}
+
 static uint32_t append(const struct string_key *key, uint32_t hash)
 {
-    uint16_t number = 0;
-    if (key->kind == ANNOT_STRING_DOMAIN || key->kind == ANNOT_STRING_CATEGORY) {
-        number = next_number(key->kind == ANNOT_STRING_DOMAIN ? &last_domain : &last_category);
+    uint16_t number = key->number;
+    if (is_numbered(key->kind)) {
+        number = next_number(key->kind == ANNOT_STRING_SCHEMA ? &last_schema : &last_number);
         if (number == 0)
             return 0;
     }
@@ -138,12 +156,14 @@ static uint32_t append(const struct string_key *key, uint32_t hash)
     memcpy(string + 1, key->bytes, key->length);
     TESTPOINT("intern:filled");
     annot_store_release(&string->ready, 1u); /* partner: loads of `ready` in sync and get */
+    if (key->kind == ANNOT_STRING_DOMAIN || key->kind == ANNOT_STRING_CATEGORY)
+        annot_store_release(&numbered[number], id); /* partner: strings_by_number */
     return id;
 }
 
 uint32_t strings_intern(const struct string_key *key)
 {
-    if (!mirror)
+    if (!strings_mirror)
         return 0;
     uint32_t hash = hash_of(key);
     uint32_t slot = hash * UINT32_C(0x9e3779b1) ^ key->kind * 0x5bd1u ^ key->parent * 0x9e37u;
@@ -171,21 +191,30 @@ uint16_t strings_number(uint32_t id)
     return id ? at_offset(id * ANNOT_STRING_UNIT)->number : 0;
 }
 
-const struct annot_string *strings_known(uint32_t id)
-{
-    return at_offset(id * ANNOT_STRING_UNIT);
-}
-
 const struct annot_string *strings_get(uint32_t id)
 {
     uint64_t offset = (uint64_t)id * ANNOT_STRING_UNIT;
-    if (id == 0 || !mirror || offset >= annot_load_acquire(&mirror_used)) /* partner: reserve */
+    if (id == 0 || !strings_mirror ||
+        offset >= annot_load_acquire(&mirror_used)) /* partner: reserve */
         return NULL;
     const struct annot_string *string = at_offset((uint32_t)offset);
     if (annot_load_acquire(&string->ready) != 1 || /* partner: append */
-        string->length > ANNOT_STRING_MAX || offset + size_of(string->length) > MIRROR_SIZE)
+        string_length(string) > ANNOT_STRING_MAX ||
+        offset + size_of(string_length(string)) > MIRROR_SIZE)
         return NULL;
     return string;
+}
+
+uint32_t strings_last_number(void)
+{
+    return annot_load_acquire(&last_number); /* partner: next_number */
+}
+
+const struct annot_string *strings_by_number(uint32_t number)
+{
+    if (!strings_mirror || number >= NUMBERS)
+        return NULL;
+    return strings_get(annot_load_acquire(&numbered[number])); /* partner: append */
 }
 
 static int back(struct segment *segment, uint32_t end)
@@ -215,7 +244,8 @@ static void raise_used(struct segment *segment, uint32_t end)
 /* Writes the first word, not ready. Returns the string's size, 0 if it can't be stored. */
 static uint32_t copy_word(struct segment *segment, uint32_t offset)
 {
-    uint64_t word = annot_load_acquire((uint64_t *)(mirror + offset)); /* partner: reserve */
+    uint64_t word =
+        annot_load_acquire((uint64_t *)(strings_mirror + offset)); /* partner: reserve */
     uint32_t size = word_size(word);
     uint64_t none = 0;
     if (offset + size > segment->strings_size || !back(segment, offset + size))
@@ -230,7 +260,7 @@ static uint32_t copy_word(struct segment *segment, uint32_t offset)
 /* Two threads may copy the same string: they store the same words. */
 static void copy_rest(struct segment *segment, uint32_t offset, uint32_t size)
 {
-    const uint64_t *from = (const uint64_t *)(mirror + offset);
+    const uint64_t *from = (const uint64_t *)(strings_mirror + offset);
     uint64_t *to = (uint64_t *)(segment->strings + offset);
     for (uint32_t i = 1; i < size / sizeof(uint64_t); i++)
         annot_store_relaxed(&to[i], from[i]);
@@ -287,8 +317,9 @@ void strings_after_fork(void)
 {
     uint32_t offset = ANNOT_STRING_UNIT;
     /* The last one may be reserved, and mirror_used not be raised yet. */
-    while (mirror && (offset < mirror_used ||
-                      (offset < MIRROR_SIZE && *(const uint64_t *)(mirror + offset) != 0))) {
+    while (strings_mirror &&
+           (offset < mirror_used ||
+            (offset < MIRROR_SIZE && *(const uint64_t *)(strings_mirror + offset) != 0))) {
         struct annot_string *string = at_offset(offset);
         if (string->ready != 1) {
             string->kind = 0; /* readers skip it */
@@ -296,6 +327,6 @@ void strings_after_fork(void)
         }
         offset += size_of(string->length);
     }
-    if (mirror)
+    if (strings_mirror)
         mirror_used = offset;
 }

@@ -12,6 +12,7 @@
 
 #include "segment.h"
 
+#include <annot_barrier.h>
 #include <stddef.h>
 
 struct string_key {
@@ -20,6 +21,8 @@ struct string_key {
     uint8_t kind;    /* enum annot_string_kind */
     uint8_t flags;   /* enum annot_string_flags */
     uint16_t parent; /* ANNOT_STRING_CATEGORY: domain */
+    uint16_t number; /* ANNOT_STRING_COUNTER_UNIT: domain */
+    uint8_t sparing; /* only while half of the table is free */
 };
 
 /* Maps mirror and hash table. Returns 0 or negative errno. Called once, in the constructor. */
@@ -28,20 +31,35 @@ int strings_setup(void);
 /* A forked child has one thread: strings that others were writing will never be ready. */
 void strings_after_fork(void);
 
+/* Where to cut a text that is longer than `limit`, so that no character is torn. */
+uint32_t text_cut(const char *text, uint32_t limit);
+
 /* Bytes of a text, cut at a character at ANNOT_STRING_MAX. NULL becomes "(null)". */
 void string_key_init(struct string_key *key, const char *text, enum annot_string_kind kind);
 
 /* The id of a string, made if missing. 0: the table is full. */
 uint32_t strings_intern(const struct string_key *key);
 
-/* The number of an interned domain or category. */
+/* The number of an interned domain, category or schema. */
 uint16_t strings_number(uint32_t id);
 
 /* The ready string of an id, or NULL. */
 const struct annot_string *strings_get(uint32_t id);
 
-/* The same, for an id that strings_intern returned. */
-const struct annot_string *strings_known(uint32_t id);
+/* The highest number that a domain or category has, or is about to have. */
+uint32_t strings_last_number(void);
+
+/* The ready domain or category of a number, or NULL. */
+const struct annot_string *strings_by_number(uint32_t number);
+
+/* The mirror; NULL: none could be had. */
+extern uint8_t *strings_mirror __attribute__((visibility("hidden")));
+
+/* The string of an id that strings_intern returned. */
+static inline const struct annot_string *strings_known(uint32_t id)
+{
+    return (const struct annot_string *)(strings_mirror + (uint64_t)id * ANNOT_STRING_UNIT);
+}
 
 /* Brings everything the mirror has into the segment, as far as it fits and memory allows. Returns
  * the limit below which every id is ready there. Cost: one load if there is nothing new. */
@@ -49,6 +67,18 @@ uint32_t strings_sync(struct segment *segment);
 
 /* Whether one id is ready in the segment; copies it if it can. */
 int strings_sync_one(struct segment *segment, uint32_t id);
+
+/* Length and kind of a ready string. In one atomic load, because a late swap in `reserve` may still
+ * try to take that word, in vain. */
+static inline uint32_t string_length(const struct annot_string *string)
+{
+    return (uint16_t)(annot_load_relaxed((const uint64_t *)string) >> 32);
+}
+
+static inline uint8_t string_kind(const struct annot_string *string)
+{
+    return (uint8_t)(annot_load_relaxed((const uint64_t *)string) >> 48);
+}
 
 static inline const char *string_bytes(const struct annot_string *string)
 {

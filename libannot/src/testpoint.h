@@ -14,7 +14,9 @@ enum planted_bug {
     BUG_PUBLISHED_EARLY = 3,   /* a block is claimed before its header is filled       */
     BUG_COMMITTED_KEPT = 4,    /* a new block begins with the old one's records        */
     BUG_RELEASED_EARLY = 5,    /* a block is released with a record still to be written */
-    BUG_COUNT = 6,
+    BUG_TAKEN_BLINDLY = 6,     /* a newer block is overwritten in place of the oldest  */
+    BUG_LAST_UNCOUNTED = 7,    /* nobody counts what a thread that left has recorded   */
+    BUG_COUNT = 8,
 };
 
 #ifdef ANNOT_TESTPOINTS

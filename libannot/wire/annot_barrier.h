@@ -15,9 +15,10 @@
 #define annot_load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define annot_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/* Read-modify-write. Both return the value before. */
+/* Read-modify-write. All return the value before. */
 #define annot_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define annot_fetch_or_release(p, v)  __atomic_fetch_or((p), (v), __ATOMIC_RELEASE)
+#define annot_fetch_and_release(p, v) __atomic_fetch_and((p), (v), __ATOMIC_RELEASE)
 
 /* Compare-and-swap; on failure *expected becomes the present value. */
 #define annot_cas_acq_rel(p, expected, v)                                                          \

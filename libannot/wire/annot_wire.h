@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 0
+#define ANNOT_WIRE_MINOR 1
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -27,8 +27,10 @@
 #define ANNOT_WAKE_NAME      "wake"
 #define ANNOT_SESSION_PREFIX "session-" /* session-ID          */
 #define ANNOT_SEGMENT_SUFFIX ".segment" /* PID-NS-HASH.segment */
+#define ANNOT_TARGET_PREFIX  "target-"  /* target-PID-NS: a program that is to join a session */
 #define ANNOT_ENV_DIR        "ANNOT_DIR"
 #define ANNOT_ENV_SESSION    "ANNOT_SESSION" /* 16 hexadecimal digits */
+#define ANNOT_ENV_POLICY     "ANNOT_POLICY"  /* "drop", "overwrite", "wait": of this process */
 
 enum {
     ANNOT_PAGE_SIZE = 4096,
@@ -41,6 +43,8 @@ enum {
     ANNOT_LIVE_DEPTH = 32,          /* innermost open ranges shown live; a power of two  */
     ANNOT_OPEN_DEPTH = 32,          /* innermost open ranges a block header holds        */
     ANNOT_REFUSAL_SLOTS = 120,
+    ANNOT_FILTER_MAX = 240, /* bytes of a session's filter                      */
+    ANNOT_NOTE_MAX = 984,   /* bytes of a last word                             */
 };
 
 /* Hard limits that a collector enforces before it maps or follows anything. */
@@ -76,6 +80,10 @@ enum annot_misuse {
     ANNOT_MISUSE_NAME_CUT = 2,    /* name or string longer than ANNOT_STRING_MAX                  */
     ANNOT_MISUSE_NAME_INLINE = 3, /* string table full: names travel inside the records           */
     ANNOT_MISUSE_COUNT = 4,
+    /* Counted in misuse_more, from its first entry: */
+    ANNOT_MISUSE_PAYLOAD_CUT = 4, /* more key-values, or a larger struct, than a record can hold */
+    ANNOT_MISUSE_SCHEMA = 5, /* a struct that does not fit its schema; counted by the collector */
+    ANNOT_MISUSE_ALL = 6,
 };
 
 /* Why a process does not take part (session refusal slots, parent's segment, annot_status()). */
@@ -150,15 +158,27 @@ struct annot_session {
     uint64_t reserved0[9];
     uint8_t recording_path[3888]; /* absolute, NUL-terminated; "" = none */
     struct annot_refusal_slot refusals[ANNOT_REFUSAL_SLOTS]; /* from byte 4096 */
-    uint8_t reserved1[256];
+    /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the
+     * wake page. `filter_sequence` is odd while it changes; a process reads it when it joins and
+     * at each new domain or category, the collector at each step. */
+    uint32_t filter_sequence;
+    uint32_t filter_size;
+    uint8_t filter[ANNOT_FILTER_MAX];
+    uint32_t filter_told; /* W: collector: the filter_sequence that the programs have been told */
+    uint8_t reserved1[4];
 };
+
+/* A file target-PID-NS (PID decimal as in its namespace NS, hexadecimal inode) holds the session id
+ * as ANNOT_ENV_SESSION does, a space, and the start time of the process in decimal (as in
+ * annot_segment_info; 0 = unknown). A program looks for its own name at each new generation: the
+ * session of the file is the one it joins. W: collector, before the generation changes. */
 
 /* ---- Segment -------------------------------------------------------------------------------- */
 
 enum annot_policy {
     ANNOT_POLICY_DROP_NEWEST = 0,
-    ANNOT_POLICY_OVERWRITE_OLDEST = 1, /* reserved: flight recorder */
-    ANNOT_POLICY_WAIT = 2,             /* reserved: bounded wait    */
+    ANNOT_POLICY_OVERWRITE_OLDEST = 1, /* flight recorder: see enum annot_block_state */
+    ANNOT_POLICY_WAIT = 2,             /* for a free block, ANNOT_WAIT_MAX_NS at most; then drop */
 };
 
 enum annot_clock {
@@ -204,12 +224,17 @@ struct annot_segment_info {
     uint8_t cmdline[1792];
 };
 
-/* W: collector (atomic stores). */
+#define ANNOT_WAIT_MAX_NS 100000000
+
+/* Domains and categories are numbered together, from 1. An event's filter number is its category,
+ * else its domain. W: the process when it joins and when it makes a number; then the collector.
+ * Atomic stores and bit operations. */
 struct annot_control {
-    uint64_t category_mask[ANNOT_LEVELS]; /* event passes if mask[level] >> (category & 63) & 1 */
+    uint64_t category_mask[ANNOT_LEVELS]; /* event passes if mask[level] >> (number & 63) & 1 */
     uint64_t heartbeat;                   /* timestamp of the collector's last visit */
     uint64_t late_ticks; /* a full pool counts as COLLECTOR_LATE if heartbeat is older; 0 = never */
-    uint64_t reserved[6];
+    uint64_t is_filtered; /* 0: everything is wanted, also what gets a number from now on */
+    uint64_t reserved[5];
 };
 
 /* W: any thread of the process and, for free_head, the collector: atomic read-modify-write. */
@@ -231,7 +256,19 @@ struct annot_shared {
     uint64_t lost[ANNOT_LOSS_COUNT];     /* losses of threads without a thread record */
     uint64_t misuse[ANNOT_MISUSE_COUNT]; /* of the whole process */
     uint64_t backed_extents[32];         /* bit e: extent e of the block area is reserved */
-    uint64_t reserved3[5];
+    uint64_t misuse_more[ANNOT_MISUSE_ALL - ANNOT_MISUSE_COUNT]; /* from ANNOT_MISUSE_PAYLOAD_CUT */
+    uint64_t reserved3[3];
+};
+
+/* The last word of a process, written by a crash handler in whatever state its thread is: the first
+ * who changes `state` from 0 to 1 writes it and then stores (release) 2. W: that thread. */
+struct annot_note {
+    uint32_t state;
+    int32_t tid;
+    uint64_t time;
+    uint32_t length;
+    uint32_t reserved0;
+    uint8_t text[ANNOT_NOTE_MAX];
 };
 
 /* The first page. */
@@ -239,8 +276,9 @@ struct annot_segment {
     struct annot_segment_info info;
     struct annot_control control;
     struct annot_shared shared;
+    struct annot_note note;
     uint8_t reserved[4096 - sizeof(struct annot_segment_info) - sizeof(struct annot_control) -
-                     sizeof(struct annot_shared)];
+                     sizeof(struct annot_shared) - sizeof(struct annot_note)];
 };
 
 /* ---- Thread record: who a thread is, what it lost, its live range stack ---------------------- */
@@ -273,7 +311,8 @@ struct annot_thread {
     uint32_t sequence; /* blocks claimed so far */
     uint64_t lost[ANNOT_LOSS_COUNT]; /* cumulative since registration */
     uint8_t comm[16];                /* from PR_GET_NAME at registration */
-    uint64_t reserved[2];
+    uint64_t records; /* OVERWRITE_OLDEST: in the blocks that it has released so far */
+    uint64_t reserved;
     struct annot_open live[ANNOT_LIVE_DEPTH];
 };
 
@@ -281,13 +320,42 @@ struct annot_thread {
 
 enum annot_string_kind {
     ANNOT_STRING_NAME = 1,
-    ANNOT_STRING_DOMAIN = 2,   /* number = domain id */
-    ANNOT_STRING_CATEGORY = 3, /* number = category id, parent = domain id */
-    ANNOT_STRING_SCHEMA = 4,   /* reserved: payload schemas */
-    ANNOT_STRING_TRACK = 5,    /* reserved: named tracks    */
+    ANNOT_STRING_DOMAIN = 2,       /* number = domain id */
+    ANNOT_STRING_CATEGORY = 3,     /* number = category id, parent = domain id */
+    ANNOT_STRING_SCHEMA = 4,       /* number = schema id; the text is described below */
+    ANNOT_STRING_COUNTER_UNIT = 5, /* of a counter: "COUNTER\x1fUNIT", number = domain id */
+    ANNOT_STRING_FUNCTION = 6, /* "FILE\x1fOFFSET\x1fINODE": the function at that hexadecimal offset
+                                  of an ELF file; the collector finds its name. INODE, decimal, may
+                                  be left out */
 };
 
-enum annot_string_flags { ANNOT_STRING_CUT = 1u << 0 };
+/* Calls of functions have this level, and to filters this domain, in which each is a category. */
+#define ANNOT_CALL_LEVEL       4
+#define ANNOT_FUNCTIONS_DOMAIN "functions"
+
+enum annot_string_flags {
+    ANNOT_STRING_CUT = 1u << 0,
+    ANNOT_STRING_MASKED = 1u << 1, /* W: collector: calls of this FUNCTION are not wanted.
+                                        Atomic store; programs read it at each call */
+};
+
+/* Text of a SCHEMA: "NAME\x1fSIZE", then for each field
+ * "\x1eNAME\x1fTYPE\x1fOFFSET\x1fCOUNT\x1fUNIT", numbers decimal, UNIT may be empty. */
+enum annot_field_type {
+    ANNOT_FIELD_TYPE_INT8 = 1,
+    ANNOT_FIELD_TYPE_INT16 = 2,
+    ANNOT_FIELD_TYPE_INT32 = 3,
+    ANNOT_FIELD_TYPE_INT64 = 4,
+    ANNOT_FIELD_TYPE_UINT8 = 5,
+    ANNOT_FIELD_TYPE_UINT16 = 6,
+    ANNOT_FIELD_TYPE_UINT32 = 7,
+    ANNOT_FIELD_TYPE_UINT64 = 8,
+    ANNOT_FIELD_TYPE_FLOAT = 9,
+    ANNOT_FIELD_TYPE_DOUBLE = 10,
+    ANNOT_FIELD_TYPE_BOOL = 11,
+    ANNOT_FIELD_TYPE_CHARS = 12, /* COUNT bytes of text, ended by NUL if shorter */
+    ANNOT_FIELD_TYPE_POINTER = 13,
+};
 
 /* Reserve by fetch-add of string_used, fill, then store `ready` (release) = 1. The next multiple
  * of 16 after the bytes is the next string. Bytes are UTF-8, without NUL. */
@@ -307,18 +375,27 @@ struct annot_string {
 /* FREE -> CLAIMED: the thread that popped it (header filled first; release).
  * CLAIMED -> RELEASED: its thread (release), or a claimer of the same process that finds the thread
  *   dead. A collector leaves blocks of living processes alone; those of dead ones it just reads.
- * RELEASED -> FREE: the collector only, after the records are in the file; then the push. */
+ * RELEASED -> FREE: the collector only, after the records are in the file; then the push.
+ * RELEASED -> FREE: where the oldest are overwritten, a thread that found no free block
+ *   (compare-and-swap), which fills it anew; a LAST block is TAKEN before, until what it stood for
+ *   is counted. No collector frees blocks there. A reader compares state and tag before and after
+ *   its copy. */
 enum annot_block_state {
     ANNOT_BLOCK_FREE = 0,
     ANNOT_BLOCK_CLAIMED = 1,
     ANNOT_BLOCK_RELEASED = 2,
+    ANNOT_BLOCK_TAKEN = 3, /* still as it was when RELEASED; will be overwritten */
 };
 
 /* Bits above the state in block_states[]. */
 enum annot_block_bits {
     ANNOT_BLOCK_STATE_MASK = 0xff,
     ANNOT_BLOCK_BACKED = 0x100, /* memory reserved for this block alone, beside backed_extents */
+    ANNOT_BLOCK_LAST = 0x200,   /* OVERWRITE_OLDEST: its thread has left, and wrote no later one */
+    ANNOT_BLOCK_TAG = 0x400,    /* this and the bits above: raised by each claim */
 };
+
+#define ANNOT_BLOCK_TAG_MASK (~(uint32_t)(ANNOT_BLOCK_TAG - 1))
 
 /* W: the claiming thread. All but `committed` and `thread_name` constant after the claim. */
 struct annot_block {
@@ -340,7 +417,10 @@ struct annot_block {
     uint32_t open_count; /* entries of open[] in use: the innermost ones, outermost first */
     uint32_t first_instance; /* instance number of the next begin in this block */
     uint8_t comm[16];
-    uint64_t reserved[5];
+    /* Where the oldest are overwritten, what this thread's earlier blocks held: their records, and
+     * what their headers told as lost, at most UINT32_MAX of each cause. Else 0. */
+    uint64_t records_before;
+    uint32_t lost_before[ANNOT_LOSS_COUNT];
     struct annot_open open[ANNOT_OPEN_DEPTH];
     /* records follow, from byte ANNOT_BLOCK_HEADER_SIZE */
 };
@@ -358,15 +438,16 @@ enum annot_record_kind {
     ANNOT_REC_RANGE_END = 4,   /* has ID */
     ANNOT_REC_MARK = 5,
     ANNOT_REC_COUNTER = 6, /* has ATTR with an int64 or double value */
-    /* Reserved; skipped by length until they are described here. */
+    /* From minor version 1. What they carry: see below. */
+    ANNOT_REC_TRACK_MARK = 7,
     ANNOT_REC_FLOW_BEGIN = 8,
     ANNOT_REC_FLOW_STEP = 9,
     ANNOT_REC_FLOW_END = 10,
     ANNOT_REC_TRACK_BEGIN = 11,
     ANNOT_REC_TRACK_END = 12,
-    ANNOT_REC_PAYLOAD = 13, /* further key-values of the record before it */
+    ANNOT_REC_PAYLOAD = 13,
     ANNOT_REC_COUNTER_GROUP = 14,
-    ANNOT_REC_NOTE = 15,
+    /* Reserved; skipped by length until they are described here. */
     ANNOT_REC_CALL = 16, /* function tracing */
     ANNOT_REC_RETURN = 17,
     ANNOT_REC_LINE = 18,
@@ -378,13 +459,27 @@ enum annot_record_kind {
     ANNOT_REC_SAMPLE_LAST = 95,
 };
 
+/* FLOW_BEGIN, _STEP, _END have ID, the flow, and a name or 0: an arrow leaves the range that is
+ * open on this thread, passes, arrives. TRACK_BEGIN, TRACK_MARK, TRACK_END have ID, the track
+ * (reserved: its parent track or 0). TRACK_BEGIN, TRACK_MARK have ATTR, whose value is the string
+ * id of the track's name, and in its upper half that of the parent's name, which may never emit
+ * itself (kind of value: none). A TRACK_BEGIN without ATTR is a range that the filter holds back:
+ * nothing of it is shown, but a TRACK_END will close it. TRACK_END closes the innermost range of
+ * that track. PAYLOAD is one key-value of the record before it and is committed with it; all of a
+ * record have at most ANNOT_PAYLOAD_BYTES. `time` holds the bits of the value, or the byte count if
+ * VALUE_STRING; name is the key, of a STRUCT the number of its schema. COUNTER_GROUP: several
+ * series at once, its PAYLOADs; ATTR for a domain. */
+#define ANNOT_PAYLOAD_BYTES 4096u
+#define ANNOT_STRUCT_BYTES  3072u /* of one STRUCT; what is more is cut (VALUE_CUT) */
+
 /* Which parts follow the base, in this order. */
 enum annot_record_flags {
     ANNOT_FLAG_ATTR = 1u << 0,         /* struct annot_attr                                 */
     ANNOT_FLAG_ID = 1u << 1,           /* struct annot_id                                   */
     ANNOT_FLAG_NAME_INLINE = 1u << 2,  /* name = byte count; the bytes, padded to 16        */
     ANNOT_FLAG_NAME_CUT = 1u << 3,     /* the inline name was longer                        */
-    ANNOT_FLAG_VALUE_STRING = 1u << 4, /* attr.value = byte count; the bytes, padded to 16  */
+    ANNOT_FLAG_VALUE_STRING = 1u << 4, /* attr.value (PAYLOAD: time) = byte count; the bytes,
+                                          padded to 16                                      */
     ANNOT_FLAG_VALUE_CUT = 1u << 5,    /* the string payload was longer                     */
 };
 
@@ -395,6 +490,7 @@ enum annot_value_kind {
     ANNOT_VALUE_DOUBLE = 3,
     ANNOT_VALUE_BOOL = 4,
     ANNOT_VALUE_STRING = 5, /* with ANNOT_FLAG_VALUE_STRING */
+    ANNOT_VALUE_STRUCT = 6, /* PAYLOAD only, with ANNOT_FLAG_VALUE_STRING: bytes of a struct */
 };
 
 struct annot_record {
@@ -418,8 +514,8 @@ struct annot_attr {
 };
 
 struct annot_id {
-    uint64_t id; /* 20 bits of process nonce << 44 | 44 bits of counter; never 0 */
-    uint64_t reserved;
+    uint64_t id;       /* 20 bits of process nonce << 44 | 44 bits of counter; never 0 */
+    uint64_t reserved; /* of tracks: the parent */
 };
 
 /* ---- Assertions ------------------------------------------------------------------------------ */
@@ -439,6 +535,7 @@ ANNOT_WIRE_ASSERT(sizeof(struct annot_session) == 8192);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_segment_info) == 2048);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_control) == 128);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_shared) == 512);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_note) == 1008);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_segment) == 4096);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_open) == 16);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_thread) == 640);
@@ -446,6 +543,7 @@ ANNOT_WIRE_ASSERT(offsetof(struct annot_thread, live) == 128);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_string) == 16);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_block) == ANNOT_BLOCK_HEADER_SIZE);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_record) == 16);
+ANNOT_WIRE_ASSERT((sizeof(struct annot_record) + ANNOT_STRUCT_BYTES) / ANNOT_GRANULE <= 255);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_attr) == 16);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_id) == 16);
 

@@ -7,7 +7,7 @@
         mark("cache miss")              # one instant
         counter("queue", 3)             # a value over time
 
-    @annotate("parse", category="cpu")  # a range per call
+    @annotate                           # a range per call, named after the function
     def parse(text): ...
 
 Run the program with `annot record -- python program.py`. While nobody records, an annotation costs
@@ -22,15 +22,19 @@ try:
     from pyannot._native import (
         annotate,
         counter,
+        current,
+        domain,
         enabled,
         end,
+        flow,
         mark,
-        name_process,
-        name_thread,
         pop,
         push,
+        set_process_name,
+        set_thread_name,
         start,
         status,
+        track,
     )
 except ModuleNotFoundError as error:
     import pathlib
@@ -42,18 +46,54 @@ except ModuleNotFoundError as error:
         f"{sys.implementation.cache_tag}; run that Python, or build pyannot with this one",
         name=error.name) from None
 
+TYPE_CHECKING = False  # type checkers know better, and importing typing costs more than pyannot
+if TYPE_CHECKING:
+    from pyannot._errors import RecordingError as RecordingError
+    from pyannot._read import read as read
+    from pyannot._recording import record as record
+    from pyannot._recording import start_recording as start_recording
+    from pyannot._recording import stop_recording as stop_recording
+
+# What only some programs need is imported when it is first used.
+_LATER = {
+    "RecordingError": "_errors",
+    "read": "_read",
+    "record": "_recording",
+    "start_recording": "_recording",
+    "stop_recording": "_recording",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = __import__(f"{__name__}.{_LATER[name]}", fromlist=[name])
+        value = globals()[name] = getattr(module, name)
+        return value
+
+
 __all__ = [
+    "RecordingError",
     "annotate",
     "counter",
+    "current",
+    "domain",
     "enabled",
     "end",
+    "flow",
     "mark",
-    "name_process",
-    "name_thread",
     "pop",
     "push",
+    "read",
+    "record",
+    "set_process_name",
+    "set_thread_name",
     "start",
+    "start_recording",
     "status",
+    "stop_recording",
+    "track",
 ]
 
 __version__ = "0.1.0"

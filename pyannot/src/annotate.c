@@ -2,26 +2,28 @@
 /* The class `annotate`: `with annotate("load"):` and `@annotate("load")`.
  *
  * `with annotate("load"):` finds the same object each time, so nothing is made. Entering pushes,
- * leaving pops if that entering pushed (entered.h). Leaving needs nothing of the object, so
- * __exit__ is a builtin function, which Python does not bind for each statement; __enter__ binds
- * cheaply (enter.c). */
-#include "arguments.h"
+ * leaving pops if that entering pushed (entered.h). Neither makes an object for the statement
+ * (enter.c, leave.c). */
+#include "async_enter.h"
+#include "decorate.h"
 #include "enter.h"
+#include "exception.h"
+#include "leave.h"
+#include "ready.h"
+#include "scope.h"
 #include "types.h"
-
-static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, ARGUMENT_VALUE};
 
 static PyObject *annotate_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
                                      PyObject *names)
 {
-    struct state *state = state_of_type((PyTypeObject *)type);
-    struct call call = {args, PyVectorcall_NARGS(flags), names};
-    PyObject *values[ARGUMENT_COUNT];
-    if (state != NULL && call_is_short(&call, 1))
-        return (PyObject *)annotation_of_name(state, args[0]);
-    if (arguments_parse(state, &annotate_signature, &call, values) < 0)
-        return NULL;
-    return (PyObject *)annotation_create(state, values);
+    const struct scope scope = {state_of_type((PyTypeObject *)type), NULL};
+    const struct call call = {args, PyVectorcall_NARGS(flags), names};
+    if (__builtin_expect(scope.state != NULL && call_is_short(&call, 1), 1)) {
+        struct annotation *kept = name_cache_find(&scope.state->names, args[0]);
+        if (__builtin_expect(kept != NULL, 1))
+            return (PyObject *)kept;
+    }
+    return scope_annotate(&scope, &call);
 }
 
 /* Only for annotate.__new__(annotate, ...); calls of the class take the vectorcall. */
@@ -40,49 +42,58 @@ static void annotate_dealloc(PyObject *self)
 
 static PyObject *annotate_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("annotate(%R)", ((struct annotation *)self)->name);
+    PyObject *name = ((struct annotation *)self)->name;
+    return name ? PyUnicode_FromFormat("annotate(%R)", name) : PyUnicode_FromString("annotate()");
 }
 
-/* The decorator: which wrapper a function needs is decided in Python. */
-static PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *keywords)
+/* For decorators: the same annotation with the name of a function, if it has none. */
+static PyObject *annotate_named(PyObject *self, PyObject *name)
 {
-    PyObject *function;
-    (void)keywords;
-    if (!PyArg_UnpackTuple(args, "annotate.__call__", 1, 1, &function))
-        return NULL;
-    PyObject *module = PyImport_ImportModule("pyannot._decorators");
-    if (module == NULL)
-        return NULL;
-    PyObject *wrapper = PyObject_CallMethod(module, "decorate", "OO", self, function);
-    Py_DECREF(module);
-    return wrapper;
+    struct annotation *annotation = (struct annotation *)self;
+    if (annotation->text != NULL)
+        return Py_NewRef(self);
+    return (PyObject *)annotation_renamed(state_of_type(Py_TYPE(self)), annotation, name);
 }
 
-/* Whatever is passed: by `with` the exception, by contextlib.ExitStack also the object. */
-static PyObject *annotate_exit(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *annotate_aenter(PyObject *self, PyObject *ignored)
 {
-    (void)module;
-    (void)args;
-    (void)count;
-    if (entered_pop())
-        annot_pop();
-    Py_RETURN_NONE;
+    struct state *state = state_of_type(Py_TYPE(self));
+    struct annotation *annotation = (struct annotation *)self;
+    (void)ignored;
+    if (!state_is_alive(state) || !annotation_has_name(annotation))
+        return NULL;
+    if (!(task_is_watched() && task_enter(annotation)) && async_enter(state, annotation) < 0)
+        return NULL;
+    return ready_create(state, Py_NewRef(self));
 }
 
-static PyMethodDef exit_definition = {
-    "__exit__", (PyCFunction)(void (*)(void))annotate_exit, METH_FASTCALL,
-    PyDoc_STR("__exit__(*exception)\n--\n\nClose the range that __enter__ opened.")};
+static PyObject *annotate_aexit(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct state *state = state_of_type(Py_TYPE(self));
+    annot_range range;
+    if (!state_is_alive(state) || async_leave(state, (struct annotation *)self, &range) < 0)
+        return NULL;
+    exception_end(range, exception_of_exit(args, count));
+    return ready_create(state, Py_NewRef(Py_None));
+}
 
 #if !PYANNOT_BIND_ENTER
 static PyObject *annotate_enter(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
+    if (!annotation_has_name((struct annotation *)self))
+        return NULL;
     annotation_enter((struct annotation *)self);
     return Py_NewRef(self);
 }
 #endif
 
 static PyMethodDef methods[] = {
+    {"__aenter__", annotate_aenter, METH_NOARGS,
+     PyDoc_STR("__aenter__($self)\n--\n\nOpen a range of the process, which may overlap others.")},
+    {"__aexit__", (PyCFunction)(void (*)(void))annotate_aexit, METH_FASTCALL,
+     PyDoc_STR("__aexit__($self, *exception)\n--\n\nClose the range that __aenter__ opened.")},
+    {"_named", annotate_named, METH_O, NULL},
 #if !PYANNOT_BIND_ENTER
     {"__enter__", annotate_enter, METH_NOARGS,
      PyDoc_STR("__enter__($self, /)\n--\n\nOpen the range on the calling thread.")},
@@ -97,20 +108,23 @@ static PyMemberDef members[] = {
 
 PyDoc_STRVAR(
     annotate_doc,
-    "annotate(name, *, domain=None, category=None, color=None, payload=None, level=0)\n--\n\n"
+    "annotate(name=None, *, domain=None, category=None, color=None, payload=None, level=0, "
+    "**items)\n--\n\n"
     "A named range: `with annotate(\"load\"):` around a block, or `@annotate(\"load\")` on a\n"
-    "function, method, generator or coroutine function.\n\n"
+    "function, method, generator or coroutine function; `@annotate` alone takes the function's\n"
+    "qualified name. `async with` is for blocks that await.\n\n"
     "One object may be kept and used by any number of threads, nested and recursively.\n\n"
     "  name      str; shown in every output\n"
     "  domain    str, the library or layer it belongs to\n"
     "  category  str within the domain, for filters and colours\n"
     "  color     \"red\", \"#d62728\", 0xRRGGBB or 0xAARRGGBB\n"
-    "  payload   one int, float, bool or str shown with it\n"
-    "  level     0 (always wanted) to 7 (most detailed)\n");
+    "  payload   one int, float, bool or str shown with it, or a dict of these\n"
+    "  level     0 (always wanted) to 7 (most detailed)\n"
+    "  items     further keywords are entries of the payload: annotate(\"load\", path=path)\n");
 
 static PyType_Slot slots[] = {
     {Py_tp_new, annotate_new},         {Py_tp_dealloc, annotate_dealloc},
-    {Py_tp_repr, annotate_repr},       {Py_tp_call, annotate_call},
+    {Py_tp_repr, annotate_repr},       {Py_tp_call, decorate_call},
     {Py_tp_methods, methods},          {Py_tp_members, members},
     {Py_tp_doc, (void *)annotate_doc}, {0, NULL},
 };
@@ -122,24 +136,14 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-static int exit_install(PyObject *type)
-{
-    PyObject *function = PyCFunction_NewEx(&exit_definition, NULL, NULL);
-    if (function == NULL)
-        return -1;
-    int result = PyObject_SetAttrString(type, "__exit__", function);
-    Py_DECREF(function);
-    return result;
-}
-
 PyTypeObject *annotate_type_create(PyObject *module)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
     if (type == NULL)
         return NULL;
     ((PyTypeObject *)type)->tp_vectorcall = annotate_vectorcall;
-    if (exit_install(type) < 0 ||
-        (PYANNOT_BIND_ENTER && enter_install(module, (PyTypeObject *)type) < 0))
+    if (leave_install(module, (PyTypeObject *)type) < 0 ||
+        (PYANNOT_BIND_ENTER && enter_install(module, (PyTypeObject *)type, false) < 0))
         Py_CLEAR(type);
     return (PyTypeObject *)type;
 }

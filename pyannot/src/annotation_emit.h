@@ -24,6 +24,18 @@ static inline void emit_mark(struct annotation *annotation)
         annot_emit_mark_event(&annotation->event);
 }
 
+static inline void emit_track_begin(const struct annot_track *track, struct annotation *annotation)
+{
+    annotation_name_id(annotation);
+    annot_emit_track_begin_event(track, &annotation->event);
+}
+
+static inline void emit_track_mark(const struct annot_track *track, struct annotation *annotation)
+{
+    annotation_name_id(annotation);
+    annot_emit_track_mark_event(track, &annotation->event);
+}
+
 static inline annot_range emit_start(struct annotation *annotation)
 {
     annotation_name_id(annotation);

@@ -4,14 +4,18 @@
 #ifndef PYANNOT_ARGUMENTS_H
 #define PYANNOT_ARGUMENTS_H
 
+#include <stdbool.h>
+
 #include "state.h"
 
 /* What a call looks like: the first `positional` arguments may be given without their names. */
 struct signature {
     const char *function;
     enum argument positional[2];
-    Py_ssize_t positional_count; /* all of them are required */
-    enum argument rejected;      /* the one argument that this function does not have */
+    Py_ssize_t positional_count;
+    Py_ssize_t required_count; /* of these */
+    bool is_counter;           /* has a value; other calls have a payload, and items */
+    const char *hint;          /* what else to do if one is missing; NULL = none */
 };
 
 /* The arguments of a vectorcall. */
@@ -21,9 +25,26 @@ struct call {
     PyObject *names;  /* tuple or NULL */
 };
 
-/* Fills values[] with borrowed references, NULL where not given. 0, or -1 with a TypeError. */
-int arguments_parse(const struct state *state, const struct signature *signature,
-                    const struct call *call, PyObject *values[ARGUMENT_COUNT]);
+/* Borrowed from the call, as long as it lasts. */
+struct arguments {
+    PyObject *values[ARGUMENT_COUNT]; /* NULL: not given */
+    const struct state *state;
+    const struct call *call;
+    Py_ssize_t item_count; /* keywords that are none of these: items of the payload */
+};
+
+/* `domain`: of the object that was called, or NULL. 0, or -1 with a TypeError. */
+int arguments_parse(struct arguments *arguments, const struct state *state,
+                    const struct signature *signature, const struct call *call, PyObject *domain);
+
+/* Steps through the items from *at = 0 on; false at their end. */
+bool arguments_next_item(const struct arguments *arguments, Py_ssize_t *at, PyObject **ret_key,
+                         PyObject **ret_value);
+
+static inline Py_ssize_t call_length(const struct call *call)
+{
+    return call->count + (call->names ? PyTuple_GET_SIZE(call->names) : 0);
+}
 
 /* Whether the call is the short one: its positional arguments and nothing else. */
 static inline bool call_is_short(const struct call *call, Py_ssize_t positional_count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What CPython 3.9 to 3.14 do not spell alike. */
+/* What CPython 3.9 to 3.15 do not spell alike. */
 #ifndef PYANNOT_COMPAT_H
 #define PYANNOT_COMPAT_H
 
@@ -11,12 +11,34 @@
 #endif
 
 #if PY_VERSION_HEX < 0x030A0000
-static inline PyObject *Py_NewRef(PyObject *object)
+static inline PyObject *reference_new(PyObject *object)
 {
-    Py_INCREF(object);
+    Py_XINCREF(object);
     return object;
 }
+
+#define Py_NewRef(object)  reference_new((PyObject *)(object))
+#define Py_XNewRef(object) reference_new((PyObject *)(object))
 #endif
+
+/* The names of arguments, as PyArg_ParseTupleAndKeywords takes them: it only reads them. */
+#define ARGUMENT_NAMES(names) ((char **)(names))
+
+/* The item of a list that other threads may change; the index is within it, or NULL without an
+ * exception. New reference. */
+static inline PyObject *pyannot_list_item(PyObject *list, size_t index)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *item = PyList_GetItemRef(list, (Py_ssize_t)index);
+    if (item == NULL)
+        PyErr_Clear();
+    return item;
+#else
+    if (index >= (size_t)PyList_GET_SIZE(list))
+        return NULL;
+    return Py_NewRef(PyList_GET_ITEM(list, (Py_ssize_t)index));
+#endif
+}
 
 /* Whether two threads may run this module's code at once. */
 #ifdef Py_GIL_DISABLED

@@ -5,12 +5,21 @@
  * memory is kept for the next statement.
  * Threads: the spare memory is guarded by the GIL; free-threaded builds keep none. */
 #include "enter.h"
+
+#include "holder.h"
 #include "state.h"
 
 struct enter {
     PyObject_HEAD vectorcallfunc vectorcall;
-    PyObject *annotation; /* NULL: not bound */
+    PyObject *annotation; /* or a holder of one; NULL: not bound */
+    bool is_holder;
 };
+
+static bool enter_takes(const struct enter *enter, const struct state *state, PyObject *object)
+{
+    return enter->is_holder ? PyObject_TypeCheck(object, state->holder_type)
+                            : Py_IS_TYPE(object, state->annotate_type);
+}
 
 static PyObject *enter_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
                                   PyObject *names)
@@ -20,7 +29,7 @@ static PyObject *enter_vectorcall(PyObject *self, PyObject *const *args, size_t 
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (annotation == NULL && count == 1) { /* contextlib: annotate.__enter__(annotation) */
         struct state *state = state_of_type(Py_TYPE(self));
-        if (state != NULL && Py_IS_TYPE(args[0], state->annotate_type)) {
+        if (state != NULL && enter_takes(enter, state, args[0])) {
             annotation = args[0];
             count = 0;
         }
@@ -29,7 +38,14 @@ static PyObject *enter_vectorcall(PyObject *self, PyObject *const *args, size_t 
         PyErr_SetString(PyExc_TypeError, "__enter__() takes an annotation and nothing else");
         return NULL;
     }
-    annotation_enter((struct annotation *)annotation);
+    if (enter->is_holder) {
+        if (holder_enter(state_of_type(Py_TYPE(self)), annotation) < 0)
+            return NULL;
+    } else {
+        if (!annotation_has_name((struct annotation *)annotation))
+            return NULL;
+        annotation_enter((struct annotation *)annotation);
+    }
     return Py_NewRef(annotation);
 }
 
@@ -55,6 +71,7 @@ static PyObject *enter_get(PyObject *self, PyObject *annotation, PyObject *type)
         return NULL;
     enter->vectorcall = enter_vectorcall;
     enter->annotation = Py_NewRef(annotation);
+    enter->is_holder = ((struct enter *)self)->is_holder;
     return (PyObject *)enter;
 }
 
@@ -97,10 +114,11 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-int enter_install(PyObject *module, PyTypeObject *annotate_type)
+int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
 {
     struct state *state = PyModule_GetState(module);
-    state->enter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    if (state->enter_type == NULL)
+        state->enter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (state->enter_type == NULL)
         return -1;
     struct enter *enter = PyObject_New(struct enter, state->enter_type);
@@ -108,7 +126,8 @@ int enter_install(PyObject *module, PyTypeObject *annotate_type)
         return -1;
     enter->vectorcall = enter_vectorcall;
     enter->annotation = NULL;
-    int result = PyObject_SetAttrString((PyObject *)annotate_type, "__enter__", (PyObject *)enter);
+    enter->is_holder = is_holder;
+    int result = PyObject_SetAttrString((PyObject *)type, "__enter__", (PyObject *)enter);
     Py_DECREF(enter);
     return result;
 }

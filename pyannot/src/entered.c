@@ -2,9 +2,32 @@
 /* Runs of equal state among a thread's open `with` statements: the rare cases. */
 #include "entered.h"
 
+#include <pthread.h>
 #include <string.h>
 
 _Thread_local struct entered entered_thread;
+uint32_t entered_forks;
+
+/* In the child: its only thread is the one that forked. */
+static void after_fork(void)
+{
+    entered_forks++;
+    entered_thread.inherited = entered_thread.depth;
+}
+
+static int watch_result;
+
+static void watch(void)
+{
+    watch_result = pthread_atfork(NULL, NULL, after_fork);
+}
+
+int entered_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch);
+    return watch_result;
+}
 
 static void run_drop(struct entered *entered)
 {

@@ -7,6 +7,9 @@
  * levels of recursion. So each thread counts its open statements and keeps the runs of equal state
  * among them. As recording seldom changes, there is nearly always one run, whatever the depth.
  *
+ * A forked child leaves statements that its parent has open, too. On a thread's own stack libannot
+ * knows them by themselves; those on tracks must not end what is the parent's.
+ *
  * Invariants: runs alternate between on and off; the outermost run starts at 0; depth >= start. */
 #ifndef PYANNOT_ENTERED_H
 #define PYANNOT_ENTERED_H
@@ -22,9 +25,17 @@ struct entered {
     bool on;        /* the state of that run */
     uint8_t outer_count;
     uint32_t outer_starts[ENTERED_OUTER_RUNS]; /* of the runs around it, outermost first */
+    uint32_t inherited; /* the outermost so many were entered before the fork */
 };
 
 extern _Thread_local struct entered entered_thread __attribute__((tls_model("initial-exec")));
+
+/* How often this process is the child of a fork: a statement that has kept another number was
+ * entered by a parent. */
+extern uint32_t entered_forks;
+
+/* To be called once; harmless when called again. 0 or a positive errno. */
+int entered_watch_forks(void);
 
 void entered_switch(struct entered *entered, bool on);
 bool entered_leave_run(struct entered *entered);
@@ -46,6 +57,21 @@ static inline bool entered_pop(void)
         return entered_leave_run(entered);
     entered->depth--;
     return entered->on;
+}
+
+/* The same, for a statement whose exit asks entered_pop_own. */
+static inline void entered_push_own(bool on)
+{
+    struct entered *entered = &entered_thread;
+    if (entered->inherited > entered->depth)
+        entered->inherited = entered->depth;
+    entered_push(on);
+}
+
+/* False also for one that was entered before the fork. */
+static inline bool entered_pop_own(void)
+{
+    return entered_pop() && entered_thread.depth >= entered_thread.inherited;
 }
 
 #endif

@@ -4,7 +4,9 @@
  * function's metadata in its __dict__ (set by functools.update_wrapper).
  * Threads: constant after creation. */
 #include "annotation_emit.h"
+#include "exception.h"
 #include "state.h"
+#include "task.h"
 #include "types.h"
 
 struct function {
@@ -13,21 +15,61 @@ struct function {
     struct annotation *annotation;
     PyObject *dict;
     PyObject *weak_references;
+    bool is_python; /* `wrapped` is a function of Python */
 };
 
-/* A pop without its push, or the reverse, if recording began or ended in between, is prevented by
- * `on` and by the gate inside annot_pop. */
+/* Python's own functions, which nearly all are, are called without the way of PyObject_Vectorcall:
+ * what it checks, who called this one checks anyway. */
+static inline PyObject *call_wrapped(const struct function *function, PyObject *const *args,
+                                     size_t flags, PyObject *names)
+{
+    PyObject *wrapped = function->wrapped;
+    if (__builtin_expect(function->is_python, 1))
+        return ((PyFunctionObject *)wrapped)->vectorcall(wrapped, args, flags, names);
+    return PyObject_Vectorcall(wrapped, args, flags, names);
+}
+
+/* Where tasks are watched: a task's call is a range of its track. */
+static PyObject *call_in_task(struct function *function, PyObject *const *args, size_t flags,
+                              PyObject *names)
+{
+    struct state *state = state_of_type(Py_TYPE(function));
+    struct task_track *track = state ? task_running(state) : NULL;
+    Py_XINCREF(track);
+    if (track != NULL)
+        task_range_begin(track, function->annotation);
+    else
+        emit_push(function->annotation);
+    PyObject *result = call_wrapped(function, args, flags, names);
+    PyObject *exception = result ? NULL : PyErr_Occurred();
+    if (track != NULL)
+        task_range_end(track, exception);
+    else
+        exception_pop(exception);
+    Py_XDECREF(track);
+    return result;
+}
+
+/* Not inlined, so that the other way saves no registers. */
+__attribute__((noinline)) static PyObject *
+call_recorded(struct function *function, PyObject *const *args, size_t flags, PyObject *names)
+{
+    if (task_is_watched())
+        return call_in_task(function, args, flags, names);
+    emit_push(function->annotation);
+    PyObject *result = call_wrapped(function, args, flags, names);
+    exception_pop(result ? NULL : PyErr_Occurred());
+    return result;
+}
+
+/* A pop without its push, if recording began in between, is prevented by the two ways; the reverse
+ * by the gate inside annot_pop. */
 static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
                                      PyObject *names)
 {
     struct function *function = (struct function *)self;
-    bool on = annot_enabled();
-    if (on)
-        emit_push(function->annotation);
-    PyObject *result = PyObject_Vectorcall(function->wrapped, args, flags, names);
-    if (on)
-        annot_pop();
-    return result;
+    return annot_enabled() ? call_recorded(function, args, flags, names)
+                           : call_wrapped(function, args, flags, names);
 }
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -48,6 +90,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
         return NULL;
     function->vectorcall = function_vectorcall;
     function->wrapped = Py_NewRef(wrapped);
+    function->is_python = PyFunction_Check(wrapped);
     function->annotation = (struct annotation *)Py_NewRef(annotation);
     return (PyObject *)function;
 }
@@ -102,6 +145,15 @@ static PyObject *function_reduce(PyObject *self, PyObject *ignored)
     return PyObject_GetAttrString(self, "__qualname__");
 }
 
+#if PY_VERSION_HEX >= 0x030e0000
+/* update_wrapper gives only __annotate__ from 3.14 on, from which functions make the rest. */
+static PyObject *function_annotations(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    return PyObject_GetAttrString(((struct function *)self)->wrapped, "__annotations__");
+}
+#endif
+
 static PyMethodDef methods[] = {
     {"__reduce__", function_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -116,6 +168,9 @@ static PyMemberDef members[] = {
 
 static PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+#if PY_VERSION_HEX >= 0x030e0000
+    {"__annotations__", function_annotations, NULL, NULL, NULL},
+#endif
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* pyannot._native: multi-phase initialisation, one state per interpreter. */
+#include "async_enter.h"
 #include "enter.h"
+#include "entered.h"
 #include "functions.h"
+#include "functions_observe.h"
+#include "holder.h"
+#include "lane.h"
 #include "state.h"
+#include "task.h"
+#include "task_exit.h"
 #include "types.h"
 
 static const char *const argument_names[ARGUMENT_COUNT] = {
@@ -10,6 +17,31 @@ static const char *const argument_names[ARGUMENT_COUNT] = {
     [ARGUMENT_COLOR] = "color", [ARGUMENT_LEVEL] = "level",   [ARGUMENT_PAYLOAD] = "payload",
     [ARGUMENT_VALUE] = "value",
 };
+
+/* The module's types, and where the state keeps them. */
+static const struct {
+    PyTypeObject *(*create)(PyObject *module);
+    size_t offset;
+    bool is_public;
+} types[] = {
+    {annotate_type_create, offsetof(struct state, annotate_type), true},
+    {function_type_create, offsetof(struct state, function_type), true},
+    {holder_type_create, offsetof(struct state, holder_type), true},
+    {domain_type_create, offsetof(struct state, domain_type), true},
+    {flow_type_create, offsetof(struct state, flow_type), true},
+    {track_type_create, offsetof(struct state, track_type), true},
+    {track_range_type_create, offsetof(struct state, track_range_type), true},
+    {free_range_type_create, offsetof(struct state, free_range_type), true},
+    {ready_type_create, offsetof(struct state, ready_type), false},
+    {link_type_create, offsetof(struct state, link_type), false},
+};
+
+enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
+
+static PyTypeObject **type_slot(struct state *state, int index)
+{
+    return (PyTypeObject **)((char *)state + types[index].offset);
+}
 
 static int module_exec(PyObject *module)
 {
@@ -19,23 +51,32 @@ static int module_exec(PyObject *module)
         if (state->argument_names[i] == NULL)
             return -1;
     }
-    state->annotate_type = annotate_type_create(module);
-    if (state->annotate_type == NULL || PyModule_AddType(module, state->annotate_type) < 0)
+    for (int i = 0; i < TYPE_COUNT; i++) {
+        PyTypeObject *type = types[i].create(module);
+        *type_slot(state, i) = type;
+        if (type == NULL || (types[i].is_public && PyModule_AddType(module, type) < 0))
+            return -1;
+    }
+    if (entered_watch_forks() != 0) {
+        PyErr_NoMemory();
         return -1;
-    state->function_type = function_type_create(module);
-    if (state->function_type == NULL || PyModule_AddType(module, state->function_type) < 0)
+    }
+    if (async_enter_install(state) < 0 || observe_functions_add(module) < 0)
         return -1;
-    return 0;
+    return lane_add_to_module(module);
 }
 
 /* An import that failed, and the collector in any order: the state may be half-built. */
 static int module_clear(PyObject *module)
 {
     struct state *state = PyModule_GetState(module);
+    task_clear(state);
     name_cache_clear(&state->names);
-    Py_CLEAR(state->annotate_type);
-    Py_CLEAR(state->function_type);
+    holder_clear(state);
+    for (int i = 0; i < TYPE_COUNT; i++)
+        Py_CLEAR(*type_slot(state, i));
     Py_CLEAR(state->enter_type);
+    Py_CLEAR(state->async_open);
     for (int i = 0; i < ARGUMENT_COUNT; i++)
         Py_CLEAR(state->argument_names[i]);
     return 0;
@@ -44,16 +85,19 @@ static int module_clear(PyObject *module)
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct state *state = PyModule_GetState(module);
-    Py_VISIT(state->annotate_type);
-    Py_VISIT(state->function_type);
+    for (int i = 0; i < TYPE_COUNT; i++)
+        Py_VISIT(*type_slot(state, i));
     Py_VISIT(state->enter_type);
-    return 0;
+    Py_VISIT(state->async_open);
+    int result = task_traverse(state, visit, arg);
+    return result ? result : holder_traverse(state, visit, arg);
 }
 
 static void module_free(void *module)
 {
     module_clear(module);
     enter_spare_free(PyModule_GetState(module));
+    task_exit_spare_free(PyModule_GetState(module));
 }
 
 static PyModuleDef_Slot slots[] = {

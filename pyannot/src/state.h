@@ -6,6 +6,7 @@
 
 #include "compat.h"
 #include "name_cache.h"
+#include "task_state.h"
 
 /* Order of the arguments that describe an event. */
 enum argument {
@@ -19,13 +20,40 @@ enum argument {
     ARGUMENT_COUNT,
 };
 
+enum { QUICK_ARGUMENTS = 5 };
+
+/* A call as it was made, and what it gave; all owned. */
+struct quick_call {
+    PyObject *object; /* NULL: free */
+    PyObject *names;
+    Py_ssize_t count, length; /* positional arguments; all of them */
+    PyObject *args[QUICK_ARGUMENTS];
+};
+
+/* Of the class that has quick calls: see holder.c. */
+struct quick_calls {
+    PyTypeObject *type;
+    struct quick_call *calls; /* NAME_CACHE_SIZE; NULL until there is such a class */
+};
+
 struct state {
     PyTypeObject *annotate_type;
+    PyTypeObject *holder_type; /* see holder.h */
     PyTypeObject *function_type;
+    PyTypeObject *domain_type;
+    PyTypeObject *flow_type;
+    PyTypeObject *free_range_type;
+    PyTypeObject *track_type;
+    PyTypeObject *track_range_type;
+    PyTypeObject *ready_type;                 /* see ready.h */
+    PyTypeObject *link_type;                  /* see async_enter.c */
+    PyObject *async_open;                     /* see async_enter.h */
     PyTypeObject *enter_type;                 /* see enter.c; NULL where not needed */
     struct enter *spare_enter;                /* memory of one freed object */
     PyObject *argument_names[ARGUMENT_COUNT]; /* interned, as call sites pass them */
     struct name_cache names;
+    struct task_state tasks;
+    struct quick_calls quick;
 };
 
 /* The state of the import that made a type of ours; NULL once the type has been cleared. */

@@ -4,7 +4,8 @@
  *
  *     bench_collector [RECORDS_PER_SECOND [SECONDS]]
  *
- * bench_emitter stands beside it. *
+ * bench_emitter stands beside it. Flows, ranges on tracks and marks with three key-values come at a
+ * quarter of the rate.
  * Prints JSON: records, losses, the collector's CPU time, bytes, and what an idle program costs. */
 #include "collector.h"
 
@@ -25,20 +26,26 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static pid_t start(const char *program, const char *session, const char *rate, const char *duration)
+struct load {
+    const char *kind; /* of bench_emitter */
+    char rate[32];
+    const char *duration;
+};
+
+static pid_t start(const char *program, const char *session, const struct load *load)
 {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
         setpriority(PRIO_PROCESS, 0, 0);
         setenv("ANNOT_SESSION", session, 1);
-        execl(program, program, rate, duration, (char *)NULL);
+        execl(program, program, load->rate, load->duration, load->kind, (char *)NULL);
         _exit(127);
     }
     return pid;
 }
 
-static void run(const char *what, const char *program, const char *rate, const char *duration)
+static void run(const char *what, const char *program, const struct load *load)
 {
     struct collector *collector;
     struct collector_error error;
@@ -49,7 +56,7 @@ static void run(const char *what, const char *program, const char *rate, const c
         exit(1);
     }
     double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), begin = seconds(CLOCK_MONOTONIC);
-    pid_t pid = start(program, collector_session_text(collector), rate, duration);
+    pid_t pid = start(program, collector_session_text(collector), load);
     (void)setpriority(PRIO_PROCESS, 0, -10); /* as annot record does, where it may */
     int status;
     while (waitpid(pid, &status, WNOHANG) == 0) {
@@ -85,8 +92,18 @@ int main(int argc, char **argv)
     const char *slash = strrchr(argv[0], '/');
     snprintf(emitter, sizeof(emitter), "%.*sbench_emitter", slash ? (int)(slash - argv[0]) + 1 : 0,
              argv[0]);
-    const char *rate = argc > 1 ? argv[1] : "20e6", *duration = argc > 2 ? argv[2] : "1.5";
-    run("paced", emitter, rate, duration);
-    run("idle", emitter, "0", duration);
+    static const char *const kinds[] = {"flows", "tracks", "values"};
+    struct load load = {"pairs", "20e6", argc > 2 ? argv[2] : "1.5"};
+    if (argc > 1)
+        snprintf(load.rate, sizeof(load.rate), "%s", argv[1]);
+    double rate = atof(load.rate);
+    run("paced", emitter, &load);
+    snprintf(load.rate, sizeof(load.rate), "%g", rate / 4);
+    for (unsigned i = 0; i < 3; i++) {
+        load.kind = kinds[i];
+        run(load.kind, emitter, &load);
+    }
+    load = (struct load){"pairs", "0", load.duration};
+    run("idle", emitter, &load);
     return 0;
 }

@@ -5,7 +5,9 @@
  *
  * Batches of 500 events come out of a pool in memory and get new times on each round, so that any
  * number of ranges can be exported; what that costs is in the row "source". The row "pairs" adds
- * model/slices. Ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
+ * model/slices. Rows with ".values" have three key-values for each range, with ".flows" an arrow
+ * from each range to another thread's, with ".tracks" their ranges on 1,024 tracks of one name, up
+ * to 31 at a time. Ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
  * names, nest up to 8 deep, on 8 threads of 2 processes. Output goes to /dev/null. */
 #include "export.h"
 #include "trace_maker.h"
@@ -17,13 +19,27 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { BATCH = 500, BATCHES = 512, THREADS = 8, NAMES = 20, RUNS = 3, DEPTH_MAX = 8 };
+enum {
+    BATCH = 500,
+    BATCHES = 512,
+    THREADS = 8,
+    NAMES = 20,
+    RUNS = 3,
+    DEPTH_MAX = 8,
+    TRACKS = 1024
+};
+
+enum shape { NESTED, VALUES, FLOWS, ON_TRACKS };
+
+/* Events for each range. */
+static const uint32_t shape_events[] = {[NESTED] = 2, [VALUES] = 5, [FLOWS] = 4, [ON_TRACKS] = 2};
 
 struct source {
     struct event (*pool)[BATCH];
     int64_t round_ns[THREADS]; /* what a whole round takes */
     uint64_t batches_left;
     uint32_t next;
+    enum shape shape;
 };
 
 struct result {
@@ -66,6 +82,45 @@ static void fill_batch(struct event *events, uint32_t thread, int64_t *now, cons
     }
 }
 
+/* Ranges with three key-values, or with the end of the arrow before and the begin of another. */
+static void fill_others(struct event *events, uint32_t batch, int64_t *now, const uint32_t *names,
+                        enum shape shape)
+{
+    const uint32_t size = shape_events[shape];
+    for (uint32_t i = 0; i < BATCH; i++) {
+        uint32_t number = batch * (BATCH / size) + i / size;
+        *now += i % size == 0 || i % size == size - 1 ? next_step() : 0;
+        events[i] = (struct event){.thread = batch % THREADS, .time_ns = *now};
+        if (i % size == 0) {
+            events[i].kind = EVENT_PUSH;
+            events[i].name = names[next_random() % NAMES];
+        } else if (i % size == size - 1) {
+            events[i].kind = EVENT_POP;
+        } else if (shape == VALUES) {
+            events[i].kind = EVENT_PAYLOAD;
+            events[i].name = names[i % size];
+            events[i].value_kind = VALUE_INT64;
+            events[i].value.int64 = (int64_t)(next_random() % 100000);
+        } else {
+            events[i].kind = i % size == 1 ? EVENT_FLOW_END : EVENT_FLOW_BEGIN;
+            events[i].id = number + i % size;
+        }
+    }
+}
+
+/* Each range ends when 30 more have begun; all batches are of one thread, in order of time. */
+static void fill_tracks(struct event *events, uint32_t batch, int64_t *now, const uint32_t *names)
+{
+    for (uint32_t i = 0; i < BATCH; i++) {
+        uint32_t number = batch * (BATCH / 2) + i / 2;
+        *now += 100 + (int64_t)(next_random() % 1000);
+        events[i] =
+            (struct event){.time_ns = *now, .kind = i % 2 ? EVENT_TRACK_END : EVENT_TRACK_BEGIN};
+        events[i].name = i % 2 ? 0 : names[next_random() % NAMES];
+        events[i].id = (i % 2 ? number - 30 : number) % TRACKS;
+    }
+}
+
 static struct maker *make_source(struct source *source)
 {
     static const char *const words[NAMES] = {
@@ -86,8 +141,16 @@ static struct maker *make_source(struct source *source)
     source->pool = malloc(BATCHES * sizeof(*source->pool));
     if (!source->pool)
         abort();
-    for (uint32_t i = 0; i < BATCHES; i++)
-        fill_batch(source->pool[i], i % THREADS, &now[i % THREADS], names);
+    for (uint32_t i = 0; i < TRACKS; i++)
+        maker_track(maker, 0, i + 1, "request", -1);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        if (source->shape == NESTED)
+            fill_batch(source->pool[i], i % THREADS, &now[i % THREADS], names);
+        else if (source->shape == ON_TRACKS)
+            fill_tracks(source->pool[i], i, &now[0], names);
+        else
+            fill_others(source->pool[i], i, &now[i % THREADS], names, source->shape);
+    }
     for (uint32_t i = 0; i < THREADS; i++)
         source->round_ns[i] = now[i] - MAKER_BEGIN_NS + 1000;
     maker_finish(maker, 1000);
@@ -101,11 +164,14 @@ static int next_batch(void *context, struct event_batch *ret_batch)
         return 0;
     source->batches_left--;
     struct event *events = source->pool[source->next++ % BATCHES];
-    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}};
+    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}, 0};
     if (source->next <= BATCHES)
         return 1;
-    for (uint32_t i = 0; i < BATCH; i++)
+    for (uint32_t i = 0; i < BATCH; i++) {
         events[i].time_ns += source->round_ns[events->thread];
+        if (source->shape == FLOWS && event_is_flow_or_track(events[i].kind))
+            events[i].id += (uint64_t)BATCHES * BATCH;
+    }
     return 1;
 }
 
@@ -121,13 +187,15 @@ static void run_export(struct source *source, const struct trace *trace, struct 
 {
     struct out_stream_options options = {
         .overwrite = true, .gzip = gzip, .gzip_level = EXPORT_GZIP_LEVEL};
-    struct batch_reader reader = {next_batch, source};
+    struct export_source from = {.trace = trace, .events = {next_batch, source}};
     struct out_stream *out;
     char path[] = "/tmp/bench_export.XXXXXX";
     int fd = gzip ? mkstemp(path) : -1;
-    const struct exporter *exporter = exporter_by_name(strtok(strdup(result->name), "."));
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(result->name, "."), result->name);
+    const struct exporter *exporter = exporter_by_name(name);
     if (out_stream_open(gzip ? path : "/dev/null", &options, &out) < 0 ||
-        export_run(exporter, trace, &reader, out) < 0)
+        export_run(exporter, &from, NULL, out) < 0)
         abort();
     result->bytes = (double)out_bytes(out);
     if (out_stream_close(out) < 0)
@@ -166,20 +234,34 @@ static void print(const struct result *result, bool json, bool last)
         printf("{\"name\": \"%s\", \"ranges_per_second\": %.0f, \"bytes_per_range\": %.2f}%s\n",
                result->name, rate * 1e6, result->bytes, last ? "" : ",");
     else
-        printf("%-14s %8.1f ns a range %8.2f M ranges/s %8.2f bytes a range\n", result->name,
+        printf("%-16s %8.1f ns a range %8.2f M ranges/s %8.2f bytes a range\n", result->name,
                result->ns, rate, result->bytes);
+}
+
+static enum shape shape_of(const char *name)
+{
+    if (strstr(name, ".values"))
+        return VALUES;
+    if (strstr(name, ".flows"))
+        return FLOWS;
+    return strstr(name, ".tracks") ? ON_TRACKS : NESTED;
 }
 
 int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     uint64_t ranges = argc > 1 + json ? strtoull(argv[1 + json], NULL, 10) : 2000000;
-    struct result results[] = {{"source", 0, 0},      {"pairs", 0, 0},  {"perfetto", 0, 0},
-                               {"perfetto.gz", 0, 0}, {"chrome", 0, 0}, {"chrome.gz", 0, 0}};
+    struct result results[] = {
+        {"source", 0, 0},          {"pairs", 0, 0},           {"perfetto", 0, 0},
+        {"perfetto.gz", 0, 0},     {"chrome", 0, 0},          {"chrome.gz", 0, 0},
+        {"perfetto.values", 0, 0}, {"chrome.values", 0, 0},   {"perfetto.flows", 0, 0},
+        {"chrome.flows", 0, 0},    {"perfetto.tracks", 0, 0}, {"chrome.tracks", 0, 0}};
     size_t count = sizeof(results) / sizeof(*results);
     for (int round = 0; round < RUNS; round++) {
         for (size_t i = 0; i < count; i++) {
-            struct source source = {.batches_left = ranges / (BATCH / 2)};
+            enum shape shape = shape_of(results[i].name);
+            struct source source = {.batches_left = ranges / (BATCH / shape_events[shape]),
+                                    .shape = shape};
             struct maker *maker = make_source(&source);
             double begin = cpu_seconds();
             run(&source, maker_trace(maker), &results[i]);

@@ -5,6 +5,8 @@
     bench_startup.py BUILD [--json FILE]
 
 Start-up: `true` and `annot record -- true` in turn, wall time of the whole command; medians.
+Children: CPU time of a Python that does nothing, and of /bin/true, below `annot record`, in turn
+with the same without what annot adds to the environment.
 Idle: CPU time of annot while its command sleeps, as the kernel counts it.
 """
 
@@ -20,6 +22,7 @@ import time
 from rows import finish, row
 
 ROUNDS = 60
+CHILDREN = 100
 IDLE_SECONDS = 5
 
 
@@ -39,6 +42,23 @@ def start_up(record, environment):
     return [row("annot record -- true, over true", extra, "ms", most=30,
                 against=f"medians of {ROUNDS}: {statistics.median(recorded):.2f} and "
                         f"{statistics.median(plain):.2f} ms; fastest {min(recorded):.2f} ms")]
+
+
+def children(record, environment):
+    script = pathlib.Path(__file__).with_name("children_startup.py")
+    result = subprocess.run(
+        record[:-1] + ["--no-sample", "--", sys.executable, str(script), str(CHILDREN)],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if result.returncode != 0:
+        return []  # built without pyannot
+    entries = []
+    names = ("child interpreter, CPU added", 2000), ("child /bin/true, CPU added", 100)
+    for (name, most), line in zip(names, result.stdout.splitlines()):
+        observed, plain, least, least_plain = map(float, line.split())
+        entries.append(row(name, observed - plain, "us", most=most,
+                           against=f"medians of {CHILDREN}: {observed:.0f} and {plain:.0f} us; "
+                                   f"fastest {least:.0f} and {least_plain:.0f} us"))
+    return entries
 
 
 def cpu_ticks(pid):
@@ -66,6 +86,7 @@ def main():
     record = [str(build / "tools/annot"), "record", "--force", "-o", f"{place}/x.annot", "--"]
     try:
         entries = start_up(record, environment)
+        entries += children(record, environment)
         sleep = str(IDLE_SECONDS + 2)
         entries.append(idle(record, ["sleep", sleep], "idle, command without annotations",
                             environment))

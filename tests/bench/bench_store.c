@@ -5,7 +5,10 @@
  *
  * Streams: `varied` has ranges of 100 ns to 1 ms (evenly spread over the orders of magnitude) with
  * 20 names, nested up to 8 deep, and one counter or payload in 16 records; `tight` is one range
- * in a loop of about 20 ns. Batches are as a block gives them. CPU time is that of this process. */
+ * in a loop of about 20 ns; `flows` begin and end, `tracks` has ranges on 100,000 tracks in turn,
+ * `values` marks with three key-values (a number that counts, one of any size, one of 20 texts),
+ * all with times as `varied`. Batches are as a block gives them; a key-value is no record. CPU time
+ * is that of this process. */
 #include "slices.h"
 #include "store.h"
 
@@ -17,16 +20,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 500, BATCHES = 400, THREADS = 8, NAMES = 20, RUNS = 3 };
+enum { BATCH = 500, BATCHES = 400, THREADS = 8, NAMES = 20, TRACKS = 100000, RUNS = 3 };
 
 struct stream {
     const char *name;
     void (*fill)(struct event *events, uint32_t count, uint32_t thread);
+    uint32_t events_per_record, track_count;
 };
 
 struct result {
-    double write_ns, read_ns, pair_ns; /* per event, best of RUNS */
-    double bytes;                      /* per event */
+    double write_ns, read_ns, pair_ns; /* per record, best of RUNS */
+    double bytes;                      /* per record */
     uint64_t ranges;
 };
 
@@ -93,6 +97,48 @@ static void fill_tight(struct event *events, uint32_t count, uint32_t thread)
     }
 }
 
+/* Ids follow one another, as those of one process do. */
+static void fill_flows(struct event *events, uint32_t count, uint32_t thread)
+{
+    static uint64_t flow = UINT64_C(0xabcde) << 44;
+    for (uint32_t i = 0; i < count; i++) {
+        events[i] = (struct event){.thread = thread, .time_ns = clock_ns[thread] += varied_step()};
+        events[i].kind = i % 2 == 0 ? EVENT_FLOW_BEGIN : EVENT_FLOW_END;
+        events[i].name = i % 2 == 0 ? names[0] : 0;
+        events[i].id = flow += i % 2 == 0;
+    }
+}
+
+static void fill_tracks(struct event *events, uint32_t count, uint32_t thread)
+{
+    static uint32_t track;
+    for (uint32_t i = 0; i < count; i++) {
+        events[i] = (struct event){.thread = thread, .time_ns = clock_ns[thread] += varied_step()};
+        events[i].kind = i % 2 == 0 ? EVENT_TRACK_BEGIN : EVENT_TRACK_END;
+        events[i].name = i % 2 == 0 ? names[next_random() % NAMES] : 0;
+        events[i].id = i % 2 == 0 ? (track = (track + 1) % TRACKS) : track;
+    }
+}
+
+static void fill_values(struct event *events, uint32_t count, uint32_t thread)
+{
+    static int64_t number;
+    for (uint32_t i = 0; i + 3 < count; i += 4) {
+        int64_t time_ns = clock_ns[thread] += varied_step();
+        for (uint32_t k = 0; k < 4; k++)
+            events[i + k] = (struct event){.kind = k ? EVENT_PAYLOAD : EVENT_MARK,
+                                           .thread = thread,
+                                           .time_ns = time_ns,
+                                           .name = names[k]};
+        events[i + 1].value_kind = VALUE_INT64;
+        events[i + 1].value.int64 = number++;
+        events[i + 2].value_kind = VALUE_INT64;
+        events[i + 2].value.int64 = (int64_t)(next_random() % 100000);
+        events[i + 3].value_kind = VALUE_STRING;
+        events[i + 3].value.string = names[next_random() % NAMES];
+    }
+}
+
 static double cpu_seconds(void)
 {
     struct timespec now;
@@ -108,7 +154,7 @@ static void must(int status)
     }
 }
 
-static struct trace *make_trace(void)
+static struct trace *make_trace(uint32_t track_count)
 {
     struct trace *trace = trace_create();
     must(trace ? 0 : -12);
@@ -120,6 +166,10 @@ static struct trace *make_trace(void)
     must((int)trace_process_add(trace));
     for (int i = 0; i < THREADS; i++)
         must((int)trace_thread_add(trace, 0));
+    for (uint32_t i = 0; i < track_count; i++) {
+        must((int)trace_track_add(trace, (UINT64_C(0xabcde) << 44) + i));
+        trace_track(trace, i)->name = names[i % NAMES];
+    }
     return trace;
 }
 
@@ -137,7 +187,7 @@ static double write_once(const char *path, const struct trace *trace, const stru
             stream->fill(pool[i], BATCH, i % THREADS);
         double begin = cpu_seconds();
         for (uint32_t i = 0; i < BATCHES; i++) {
-            struct event_batch batch = {i % THREADS, BATCH, pool[i], {sequence++, 0, 8000}};
+            struct event_batch batch = {i % THREADS, BATCH, pool[i], {sequence++, 0, 8000}, 0};
             must(store_writer_add(writer, &batch));
         }
         seconds += cpu_seconds() - begin;
@@ -164,7 +214,8 @@ static double read_once(const char *path, bool pair, uint64_t *ret_count)
     int status;
     double begin = cpu_seconds();
     must(store_reader_open(path, &reader));
-    struct slice_sink sink = {.pushed = count_slice, .context = &slice_count};
+    struct slice_sink sink = {
+        .pushed = count_slice, .track_closed = count_slice, .context = &slice_count};
     struct slices *slices = slices_create(store_reader_trace(reader), &sink);
     must(slices ? 0 : -12);
     while ((status = store_reader_next(reader, &batch)) == 1) {
@@ -183,23 +234,23 @@ static double read_once(const char *path, bool pair, uint64_t *ret_count)
 static struct result measure(const struct stream *stream, const char *path, uint64_t rounds)
 {
     struct result result = {1e9, 1e9, 1e9, 0, 0};
-    double events = (double)rounds * BATCHES * BATCH;
+    double events = (double)rounds * BATCHES * BATCH, records = events / stream->events_per_record;
     for (int run = 0; run < RUNS; run++) {
-        struct trace *trace = make_trace();
+        struct trace *trace = make_trace(stream->track_count);
         uint64_t bytes, count;
         memset(depth, 0, sizeof(depth));
         memset(clock_ns, 0, sizeof(clock_ns));
-        double write = write_once(path, trace, stream, rounds, &bytes) * 1e9 / events;
-        double read = read_once(path, false, &count) * 1e9 / events;
+        double write = write_once(path, trace, stream, rounds, &bytes) * 1e9 / records;
+        double read = read_once(path, false, &count) * 1e9 / records;
         if ((double)count != events) {
             fprintf(stderr, "bench_store: %llu events read\n", (unsigned long long)count);
             exit(1);
         }
-        double pair = read_once(path, true, &result.ranges) * 1e9 / events;
+        double pair = read_once(path, true, &result.ranges) * 1e9 / records;
         result.write_ns = write < result.write_ns ? write : result.write_ns;
         result.read_ns = read < result.read_ns ? read : result.read_ns;
         result.pair_ns = pair - read < result.pair_ns ? pair - read : result.pair_ns;
-        result.bytes = (double)bytes / events;
+        result.bytes = (double)bytes / records;
         trace_destroy(trace);
     }
     return result;
@@ -220,7 +271,11 @@ static void show(const struct stream *stream, const struct result *result, bool 
 
 int main(int argc, char **argv)
 {
-    static const struct stream streams[] = {{"varied", fill_varied}, {"tight", fill_tight}};
+    static const struct stream streams[] = {{"varied", fill_varied, 1, 0},
+                                            {"tight", fill_tight, 1, 0},
+                                            {"flows", fill_flows, 1, 0},
+                                            {"tracks", fill_tracks, 1, TRACKS},
+                                            {"values", fill_values, 4, 0}};
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     const char *count = argc > 1 + json ? argv[1 + json] : "4000000";
     uint64_t rounds = strtoull(count, NULL, 10) / (BATCHES * BATCH);

@@ -66,7 +66,8 @@ def store(build):
     lines = output_of([build / "tests/bench/bench_store", "--json"]).splitlines()
     for got in map(json.loads, lines):
         stream = got["stream"]
-        entries.append(row(f"{stream}, on disk", got["bytes_per_record"], "bytes/record", most=4))
+        entries.append(row(f"{stream}, on disk", got["bytes_per_record"], "bytes/record",
+                           most=8 if stream == "values" else 4))
         for key, verb in (("write_ns", "write"), ("read_ns", "read"), ("pair_ns", "pair")):
             entries.append(row(f"{stream}, {verb}", got[key], "ns/record",
                                against="CPU time, best of the runs"))
@@ -100,14 +101,19 @@ def collector(build):
             lines = output_of([build / "tests/bench/bench_collector"]).splitlines()
         finally:
             os.chdir(here)
-    paced, idle = map(json.loads, lines)
+    results = {got["what"]: got for got in map(json.loads, lines)}
+    paced = results["paced"]
     rate = paced["records"] / paced["wall_s"] / 1e6
-    return [
+    entries = [
         row("ring to file", paced["records_per_cpu_s"] / 1e6, "M records/s", least=20,
             against=f"per CPU second; producer paced at {rate:.1f} M/s"),
         row("lost at that rate", paced["lost"], "records", most=0),
-        row("idle", 100 * idle["cpu_share"], "% of a core", most=1),
     ]
+    for what in ("flows", "tracks", "values"):
+        entries.append(row(f"ring to file, {what}", results[what]["records_per_cpu_s"] / 1e6,
+                           "M records/s", against="per CPU second"))
+    entries.append(row("idle", 100 * results["idle"]["cpu_share"], "% of a core", most=1))
+    return entries
 
 
 def lost_in(build, recording):
@@ -117,25 +123,34 @@ def lost_in(build, recording):
     return 0 if found.group(1) == "nothing" else int(found.group(1).replace(",", ""))
 
 
-def python_run(build, recorded):
-    """bench_python.py, under `annot record` or without."""
-    path = f"{build}/pyannot:{build}/tests/bench"
-    command = [sys.executable, HERE / "bench_python.py"]
+def python_run(build, recorded, name="bench_python"):
+    """A bench of annotations, under `annot record` or without."""
+    path = f"{build}/pyannot:{build}/tests/bench:{os.environ.get('PYTHONPATH', '')}"
+    command = [sys.executable, HERE / f"{name}.py"]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         if recorded:
-            command = [build / "tools/annot", "record", "--force", "-o", f"{place}/x.annot",
-                       "--", *command]
+            command = [build / "tools/annot", "record", "--force", "--python=none", "-o",
+                       f"{place}/x.annot", "--", *command]
         got = json.loads(output_of(command, PYTHONPATH=path, ANNOT_DIR=f"{place}/annot"))
         got["lost"] = lost_in(build, f"{place}/x.annot") if recorded else 0
     if got["recording"] != recorded:
-        raise Failed(f"bench_python: recording is {got['recording']}: {got['status']}")
+        raise Failed(f"{name}: recording is {got['recording']}: {got.get('status')}")
     return got
 
 
 def python_budget(ratio, recorded):
     if ratio.startswith("nvtx"):
         return {"least": 8} if ratio == "nvtx with / with" else {}
-    return {"most": 1.3 if recorded else 1.1}
+    if recorded:  # 3.9 enters an empty manager in C at less cost
+        return {"most": 1.4 if "kept" in ratio and sys.version_info < (3, 10) else 1.3}
+    return {"most": 1.1}
+
+
+def decorator_row(cases, recorded):
+    median, least = (cases["decorated call"][kind] - cases["call"][kind]
+                     for kind in ("median_ns", "min_ns"))
+    return row(f"{'on' if recorded else 'off'}: a decorator adds", median, "ns",
+               most=30 if recorded else 8, against=f"to a call; of minima {least:.1f}")
 
 
 def python(build):
@@ -146,6 +161,7 @@ def python(build):
         got = python_run(build, recorded)
         if recorded:
             entries.append(row("on: records lost", got["lost"], "records", most=0))
+        entries.append(decorator_row(got["cases"], recorded))
         for case, times in got["cases"].items():
             entries.append(row(f"{state}: {case}", times["median_ns"], "ns",
                                against=f"median, loop included; fastest {times['min_ns']}"))
@@ -153,6 +169,23 @@ def python(build):
             entries.append(row(f"{state}: {ratio}", values["median"], "x",
                                **python_budget(ratio, recorded),
                                against=f"medians, loop taken off; of minima {values['min']}"))
+    return entries
+
+
+def tasks(build):
+    """bench_tasks.py, under `annot record` and without."""
+    entries = []
+    for recorded, state in ((True, "on"), (False, "off")):
+        got = python_run(build, recorded, "bench_tasks")
+        if recorded:
+            entries.append(row("on: records lost", got["lost"], "records", most=0))
+        for case, times in got["rows"].items():
+            entries.append(row(f"{state}: {case}", times["median_ns"], "ns",
+                               against=f"median, loop included; fastest {times['min_ns']}"))
+        for ratio, values in got["ratios"].items():
+            limit = {"most": 2} if ratio.startswith("task: with") else {}
+            entries.append(row(f"{state}: {ratio} / plain", values["median_ns"], "x", **limit,
+                               against=f"medians, loop taken off; of minima {values['min_ns']}"))
     return entries
 
 
@@ -168,7 +201,13 @@ def script(name):
 BENCHES = {
     "pair": pair,
     "python": python,
+    "tasks": tasks,
+    "pool": script("bench_pool.py"),
+    "nvtx": script("bench_nvtx.py"),
+    "python-life": script("bench_python_life.py"),
     "startup": script("bench_startup.py"),
+    "sampler": script("bench_sampler.py"),
+    "sampler-cost": script("bench_sampler_cost.py"),
     "collector": collector,
     "store": store,
     "disk": script("bench_disk.py"),

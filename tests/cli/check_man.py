@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Man pages against the program: the same commands, and per command the same options.
+"""Man pages against the program: the same commands, and per command the same options, which come
+from its tables and nowhere else.
 
-check_man.py ANNOT MAN_DIRECTORY
+check_man.py ANNOT FILLED_PAGES PAGES
 """
 
 import re
@@ -20,7 +21,7 @@ def help_of(annot, *words):
 
 
 def main():
-    annot, folder = sys.argv[1], Path(sys.argv[2])
+    annot, folder, source = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     overview = help_of(annot, "--help").split("commands:\n")[1].split("\n\n")[0]
     commands = [line.split()[0] for line in overview.splitlines()]
     main_page = (folder / "annot.1.scd").read_text()
@@ -31,6 +32,8 @@ def main():
         if not path.exists():
             problems.append(f"no page for {name}")
             continue
+        if "\n@options@\n" not in (source / path.name).read_text():
+            problems.append(f"{path.name}: below # OPTIONS the line @options@ is missing")
         text = help_of(annot, "help", name)
         page = path.read_text()
         have, told = set(OPTION_IN_HELP.findall(text)), set(OPTION_IN_PAGE.findall(page))

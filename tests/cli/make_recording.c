@@ -4,11 +4,22 @@
  *     make_recording SHAPE FILE
  *
  * Shapes: pipeline (a pool of three workers), losses (gaps, a killed process, refusals, misuse, a
- * session inside), deep (nested 200 levels), many (300 paths), names (foreign bytes), busy (a
- * million events, for speed), nothing (no events), cut (pipeline without its end
- * mark), newer (of a future format). */
+ * session inside), recorder (overwritten records), deep (nested 200 levels), many (300 paths),
+ * names (foreign bytes), busy (a
+ * million events, for speed), nothing (no events), counted (by eBPF, with waits and a loss),
+ * unsampled (the same without rights), cut (pipeline without its end mark), newer (of a future
+ * format), sampled and served (those of tests/lib/), profiled (ranges, samples and stretches off
+ * the CPU with known sums), script (an unannotated program, sampled), blind (sampled, and nothing
+ * was seen), deadlock (two threads that wait for each other to the end), untold and lossy (a little
+ * and a lot of what was sampled is missing), build (a script of many short
+ * processes), threads (which are called in different ways). */
+#include "make_recording.h"
+
 #include "checksum.h"
 #include "format.h"
+#include "sampled_trace.h"
+#include "served_trace.h"
+#include "stacks.h"
 #include "store.h"
 
 #include <stdio.h>
@@ -17,13 +28,12 @@
 
 enum { EVENTS_MAX = 4096 };
 
-static const int64_t ms = 1000000;
-static struct trace *trace;
-static struct store_writer *writer;
+struct trace *trace;
+struct store_writer *writer;
 static struct event events[EVENTS_MAX];
 static uint32_t event_count, present_thread;
 
-static void require(int rc, const char *what)
+void require(int rc, const char *what)
 {
     if (rc >= 0)
         return;
@@ -31,12 +41,12 @@ static void require(int rc, const char *what)
     exit(1);
 }
 
-static uint32_t string(const char *text)
+uint32_t string(const char *text)
 {
     return (uint32_t)trace_string_add(trace, text, strlen(text));
 }
 
-static void flush(void)
+void flush(void)
 {
     struct event_batch batch = {.thread = present_thread, .count = event_count, .events = events};
     static uint32_t sequence;
@@ -56,7 +66,7 @@ static void flush(void)
     event_count = 0;
 }
 
-static struct event *add(uint32_t thread, enum event_kind kind, const char *name, int64_t time_ns)
+struct event *add(uint32_t thread, enum event_kind kind, const char *name, int64_t time_ns)
 {
     if (event_count == EVENTS_MAX || thread != present_thread)
         flush();
@@ -67,18 +77,18 @@ static struct event *add(uint32_t thread, enum event_kind kind, const char *name
     return event;
 }
 
-static void pop(uint32_t thread, uint64_t depth, int64_t time_ns)
+void pop(uint32_t thread, uint64_t depth, int64_t time_ns)
 {
     add(thread, EVENT_POP, NULL, time_ns)->depth = depth;
 }
 
-static void range(uint32_t thread, const char *name, uint64_t depth, int64_t from, int64_t to)
+void range(uint32_t thread, const char *name, uint64_t depth, int64_t from, int64_t to)
 {
     add(thread, EVENT_PUSH, name, from);
     pop(thread, depth, to);
 }
 
-static uint32_t add_process(int pid, int32_t parent, const char *cmdline, int64_t start_ns)
+uint32_t add_process(int pid, int32_t parent, const char *cmdline, int64_t start_ns)
 {
     uint32_t ordinal = (uint32_t)trace_process_add(trace);
     struct trace_process *process = trace_process(trace, ordinal);
@@ -95,7 +105,7 @@ static uint32_t add_process(int pid, int32_t parent, const char *cmdline, int64_
     return ordinal;
 }
 
-static uint32_t add_thread(uint32_t process, int tid, const char *name)
+uint32_t add_thread(uint32_t process, int tid, const char *name)
 {
     uint32_t ordinal = (uint32_t)trace_thread_add(trace, process);
     struct trace_thread *thread = trace_thread(trace, ordinal);
@@ -106,7 +116,7 @@ static uint32_t add_thread(uint32_t process, int tid, const char *name)
     return ordinal;
 }
 
-static void end_process(uint32_t ordinal, enum process_end end, int value, int64_t end_ns)
+void end_process(uint32_t ordinal, enum process_end end, int value, int64_t end_ns)
 {
     struct trace_process *process = trace_process(trace, ordinal);
     process->end = (uint8_t)end;
@@ -135,7 +145,7 @@ static void begin(const char *path, const char *command, int64_t end_ns)
     require(store_writer_create(path, trace, &options, &writer), path);
 }
 
-static const char command_line[] = "python3 pipeline.py --jobs 3";
+const char command_line[] = "python3 pipeline.py --jobs 3";
 
 /* 12 files of different sizes through 3 workers; the main thread waits for them. */
 static void make_workers(uint32_t parent)
@@ -214,6 +224,23 @@ static void make_losses(void)
     session->command_status = 9;
 }
 
+/* A range that is open since before what is left. */
+static void make_recorder(void)
+{
+    uint32_t process = add_process(310, -1, "./server", 1 * ms);
+    uint32_t thread = add_thread(process, 310, NULL);
+    struct event *gap = add(thread, EVENT_LOST, NULL, 1 * ms);
+    gap->end_ns = 60 * ms;
+    gap->value.uint64 = 123456;
+    gap->level = LOSS_OVERWRITTEN;
+    add(thread, EVENT_PUSH, "serve", 2 * ms);
+    range(thread, "request", 1, 61 * ms, 62 * ms);
+    trace_thread(trace, thread)->lost[LOSS_OVERWRITTEN] = 123456;
+    trace_process(trace, process)->lost[LOSS_OVERWRITTEN] = 123456;
+    require(trace_fact_set(trace, FACT_COUNT, TRACE_FACT_OVERWRITE, 1), "fact");
+    require(trace_fact_set(trace, FACT_COUNT, TRACE_FACT_WAIT, 2), "fact");
+}
+
 static void make_deep(void)
 {
     uint32_t thread = add_thread(add_process(400, -1, "./deep", ms), 400, NULL);
@@ -258,6 +285,66 @@ static void make_busy(void)
     }
 }
 
+static uint32_t push_frame(uint32_t parent, enum frame_kind kind, const char *name)
+{
+    struct frame frame = {.kind = (uint8_t)kind, .function = string(name)};
+    frame.file = kind == FRAME_PYTHON ? string("pipeline.py") : 0;
+    frame.module = kind == FRAME_NATIVE ? string("/usr/lib/libc.so.6") : 0;
+    int64_t ordinal = stacks_frame(trace_stacks(trace), &frame);
+    return (uint32_t)stacks_push(trace_stacks(trace), parent, (uint32_t)ordinal);
+}
+
+static void describe_sampling(enum sampling_rung rung, const char *reason, const char *hint)
+{
+    struct trace_sampling *sampling = trace_sampling(trace);
+    *sampling = (struct trace_sampling){.revision = sampling->revision + 1,
+                                        .rung = (uint8_t)rung,
+                                        .off_cpu = rung == SAMPLING_BPF,
+                                        .frequency_hz = 99,
+                                        .off_cpu_threshold_ns = 10000,
+                                        .reason = string(reason),
+                                        .hint = string(hint)};
+}
+
+/* Nine samples of ten are complete; every third thread switch is told. */
+static void make_counted(void)
+{
+    uint32_t thread = add_thread(add_process(800, -1, "python3 pipeline.py", ms), 800, NULL);
+    uint32_t path = (uint32_t)stacks_path(trace_stacks(trace), 0, string("load"));
+    uint32_t caller = push_frame(push_frame(0, FRAME_NATIVE, "main"), FRAME_PYTHON, "read");
+    uint32_t leaf = push_frame(caller, FRAME_NATIVE, "memcpy");
+    describe_sampling(SAMPLING_BPF, "", "");
+    range(thread, "load", 0, 2 * ms, 150 * ms);
+    flush();
+    for (int i = 0; i < 10; i++) {
+        struct sample samples[2] = {
+            {.time_ns = (5 + 10 * i) * ms, .thread = thread, .stack = leaf, .kind = SAMPLE_CPU},
+            {.time_ns = (7 + 10 * i) * ms,
+             .thread = thread,
+             .stack = caller,
+             .kind = SAMPLE_OFF_CPU,
+             .reason = WAIT_PIPE,
+             .end_ns = (9 + 10 * i) * ms},
+        };
+        samples[0].weight_ns = 10101010;
+        samples[0].path = i < 8 ? path : 0;
+        samples[0].native_end = i == 9 ? STACK_NO_TABLE : STACK_COMPLETE;
+        samples[0].python_end = i == 8 ? STACK_NO_THREAD : STACK_COMPLETE;
+        samples[1].native_end = samples[1].python_end = STACK_COMPLETE;
+        require(store_writer_add_samples(writer, samples, i % 3 == 0 ? 2 : 1), "samples");
+    }
+    trace_fact_set(trace, FACT_COUNT, "nanoseconds a sample", 1900);
+    trace_fact_set(trace, FACT_LOSS, "samples lost: ring full", 3);
+    trace_fact_set(trace, FACT_NOTE, "1 file could not be read: its frames have no names", 1);
+}
+
+static void make_unsampled(void)
+{
+    uint32_t thread = add_thread(add_process(800, -1, "python3 pipeline.py", ms), 800, NULL);
+    describe_sampling(SAMPLING_NONE, "bpf: Operation not permitted", "sudo setcap ... annot");
+    range(thread, "load", 0, 2 * ms, 150 * ms);
+}
+
 /* What a future annot may write: another major number under a valid checksum. */
 static void make_newer(const char *path)
 {
@@ -268,6 +355,22 @@ static void make_newer(const char *path)
     header.crc = checksum_crc32c(0, &header, offsetof(struct store_file_header, crc));
     rewind(file);
     require(fwrite(&header, sizeof(header), 1, file) == 1 && fclose(file) == 0 ? 0 : -5, "header");
+}
+
+static int write_made(struct maker *maker, const char *path)
+{
+    struct store_writer_options options = {.overwrite = true};
+    const struct sample *samples;
+    struct event_batch batch;
+    uint32_t count;
+    require(store_writer_create(path, maker_trace(maker), &options, &writer), path);
+    while (maker_next(maker, &batch) > 0)
+        require(store_writer_add(writer, &batch), "add");
+    while (maker_next_samples(maker, &samples, &count) > 0)
+        require(store_writer_add_samples(writer, samples, count), "add samples");
+    require(store_writer_close(writer), "close");
+    maker_destroy(maker);
+    return 0;
 }
 
 struct shape {
@@ -286,13 +389,28 @@ int main(int argc, char **argv)
         {"pipeline", command_line, 202, make_pipeline},
         {"cut", command_line, 202, make_pipeline},
         {"losses", "./server --port 80", 100, make_losses},
+        {"recorder", "./server", 100, make_recorder},
         {"deep", "./deep", 4, make_deep},
         {"many", "./many", 160, make_many},
         {"names", "sh -c 'echo \033[2J'", 20, make_names},
         {"busy", "./busy", 200, make_busy},
         {"nothing", "true", 1, make_nothing},
+        {"counted", "python3 pipeline.py", 160, make_counted},
+        {"unsampled", "python3 pipeline.py", 160, make_unsampled},
         {"newer", "true", 1, make_nothing},
+        {"profiled", command_line, 120, make_profiled},
+        {"script", "python3 train.py", 500, make_script},
+        {"blind", "true", 3, make_blind},
+        {"deadlock", "./deadlock", 2000, make_deadlock},
+        {"untold", "./server", 2000, make_untold},
+        {"lossy", "./server", 2000, make_lossy},
+        {"build", "sh build.sh", 1100, make_build},
+        {"threads", "python3 server.py", 200, make_threads},
     };
+    if (argc == 3 && strcmp(argv[1], "sampled") == 0)
+        return write_made(sampled_trace_create(), argv[2]);
+    if (argc == 3 && strcmp(argv[1], "served") == 0)
+        return write_made(served_trace_create(), argv[2]);
     for (size_t i = 0; argc == 3 && i < sizeof(shapes) / sizeof(*shapes); i++) {
         if (strcmp(argv[1], shapes[i].name) != 0)
             continue;

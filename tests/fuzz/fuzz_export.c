@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of events into both formats: each is whole, and has every range, mark and counter
- * value that model/slices tells of, with as many ends as begins.
+/* Any sequence of events into both formats: each is whole, and has every range, mark, counter
+ * value and point of a flow that model/slices tells of, with as many ends as begins.
  *
- * 7 bytes are an event: kind, thread, name, time step (signed: threads go back in time as well),
- * depth or id, value, attributes. Names, threads and causes of loss may be unknown ones. */
+ * 7 bytes are an event: kind and number of key-values, thread, name, time step (signed: threads go
+ * back in time as well), depth or id, value, attributes. Names, tracks and causes of loss may be
+ * unknown ones. */
 #include "export.h"
 #include "perfetto_text.h"
 
@@ -11,33 +12,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 5, NAMES = 8, EVENT_BYTES = 7, EVENTS_MAX = 400 };
+enum { THREADS = 5, NAMES = 8, TRACKS = 6, EVENT_BYTES = 7, EVENTS_MAX = 400, VALUES_MAX = 3 };
 
 struct input {
     const uint8_t *at, *end;
     int64_t times[THREADS + 1];
-    struct event event;
+    struct event events[1 + VALUES_MAX];
 };
 
 struct counts {
-    uint64_t pushed, started, marks, counters, lost;
+    uint64_t pushed, started, marks, counters, lost, flows;
+    uint64_t track_opened, track_closed, track_marks;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* A quote, a group's two series, keys that one format or the other would change. */
+static const char *const names[NAMES] = {"\"",   "c/d",    "c/e",      "a [b]",
+                                         "a[0]", "x.y.z.", "severity", "error"};
+
+/* Two below the process, the others below these, one below itself. */
+static void make_tracks(struct trace *trace)
+{
+    for (uint32_t i = 0; i < TRACKS; i++) {
+        struct trace_track *track = trace_track(trace, (uint32_t)trace_track_add(trace, i + 1ull));
+        track->process = i / 2;
+        track->name = i % 3;
+        track->parent = i == TRACKS - 1 ? TRACKS : i / 2;
+    }
+}
 
 static struct trace *make_trace(void)
 {
     struct trace *trace = trace_create();
     assert(trace);
-    for (uint32_t i = 0; i < NAMES; i++) {
-        char name[2] = {(char)(i ? 'a' + i : '"'), '\0'};
-        assert(trace_string_add(trace, name, 1) > 0);
-    }
+    for (uint32_t i = 0; i < NAMES; i++)
+        assert(trace_string_add(trace, names[i], strlen(names[i])) > 0);
     for (uint32_t i = 0; i < THREADS; i++) {
         if (i % 2 == 0)
             trace_process(trace, (uint32_t)trace_process_add(trace))->pid = 70 + (int32_t)i / 4;
         trace_thread(trace, (uint32_t)trace_thread_add(trace, i / 2))->tid = 70 + (int32_t)i / 2;
     }
+    make_tracks(trace);
+    trace_process(trace, 0)->note = 1;
     trace_session(trace)->begin_ns = 1000000;
     return trace;
 }
@@ -49,6 +66,7 @@ static int next_event(void *context, struct event_batch *ret_batch)
         return 0;
     const uint8_t *bytes = in->at;
     struct event event = {.kind = bytes[0] % (EVENT_KIND_COUNT + 1)};
+    uint32_t value_count = bytes[0] >> 6;
     event.thread = bytes[1] % THREADS;
     event.name = bytes[2] % (NAMES + 3);
     event.time_ns = in->times[event.thread] += (int8_t)bytes[3] < -100 ? -5 : bytes[3];
@@ -63,9 +81,16 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.end_ns = event.time_ns + bytes[6];
     if (event.kind == EVENT_COUNTER)
         event.value_kind = VALUE_INT64 + bytes[5] % 4;
-    in->event = event;
+    in->events[0] = event;
+    for (uint32_t i = 0; i < value_count; i++) {
+        event.kind = EVENT_PAYLOAD;
+        event.name = (bytes[2] + i * bytes[5]) % (NAMES + 3);
+        event.value_kind = (bytes[5] + i) % 8;
+        in->events[1 + i] = event;
+    }
     in->at += EVENT_BYTES;
-    *ret_batch = (struct event_batch){.thread = event.thread, .count = 1, .events = &in->event};
+    *ret_batch = (struct event_batch){
+        .thread = event.thread, .count = 1 + value_count, .events = in->events};
     return 1;
 }
 
@@ -89,9 +114,9 @@ static int on_started(void *context, const struct slice *slice)
     return 0;
 }
 
-static int on_mark(void *context, const struct event *event)
+static int on_mark(void *context, const struct event *event, const struct slice_values *values)
 {
-    (void)event;
+    (void)event, (void)values;
     ((struct counts *)context)->marks++;
     return 0;
 }
@@ -111,6 +136,36 @@ static int on_lost(void *context, const struct event *event)
     return 0;
 }
 
+static int on_flow(void *context, const struct event *event)
+{
+    (void)event;
+    ((struct counts *)context)->flows++;
+    return 0;
+}
+
+static int on_track_opened(void *context, const struct event *begin,
+                           const struct slice_values *values, uint32_t depth)
+{
+    (void)begin, (void)values, (void)depth;
+    ((struct counts *)context)->track_opened++;
+    return 0;
+}
+
+static int on_track_closed(void *context, const struct slice *slice)
+{
+    (void)slice;
+    ((struct counts *)context)->track_closed++;
+    return 0;
+}
+
+static int on_track_mark(void *context, const struct event *event,
+                         const struct slice_values *values, uint32_t depth)
+{
+    (void)event, (void)values, (void)depth;
+    ((struct counts *)context)->track_marks++;
+    return 0;
+}
+
 static struct counts count_slices(const struct trace *trace, struct input in)
 {
     struct counts counts = {0};
@@ -119,12 +174,17 @@ static struct counts count_slices(const struct trace *trace, struct input in)
                                     .mark = on_mark,
                                     .counter = on_counter,
                                     .lost = on_lost,
+                                    .flow = on_flow,
+                                    .track_opened = on_track_opened,
+                                    .track_closed = on_track_closed,
+                                    .track_mark = on_track_mark,
                                     .context = &counts};
     struct slices *slices = slices_create(trace, &sink);
     struct event_batch batch;
     while (next_event(&in, &batch) > 0)
         assert(slices_feed(slices, &batch) == 0);
     assert(slices_finish(slices) == 0);
+    assert(counts.track_opened == counts.track_closed);
     slices_destroy(slices);
     return counts;
 }
@@ -140,8 +200,8 @@ static uint64_t count_of(const char *text, const char *part)
 static struct out_stream *run_export(const char *format, const struct trace *trace, struct input in)
 {
     struct out_stream *out = out_stream_memory();
-    struct batch_reader reader = {next_event, &in};
-    assert(out && export_run(exporter_by_name(format), trace, &reader, out) == 0);
+    struct export_source source = {.trace = trace, .events = {next_event, &in}};
+    assert(out && export_run(exporter_by_name(format), &source, NULL, out) == 0);
     return out;
 }
 
@@ -151,11 +211,14 @@ static void check_perfetto(const struct trace *trace, struct input in, const str
     size_t size;
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = perfetto_text(bytes, size);
-    uint64_t ranges = counts->pushed + counts->started + counts->lost + 1; /* "annot" */
+    uint64_t ranges =
+        counts->pushed + counts->started + counts->lost + counts->track_opened + 1; /* "annot" */
+    uint64_t instants = counts->marks + counts->track_marks + counts->flows + 1;    /* last word */
     assert(!strchr(text, '!'));
     assert(count_of(text, "track_event {type 1") == ranges);
     assert(count_of(text, "track_event {type 2") == ranges);
-    assert(count_of(text, "track_event {type 3") == counts->marks);
+    assert(count_of(text, "track_event {type 3") == instants);
+    assert(count_of(text, " flow_id ") == count_of(text, " terminating_flow_id "));
     assert(count_of(text, "track_event {type 4") ==
            (counts->counters & 0xffff) + (counts->counters >> 16));
     free(text);
@@ -189,11 +252,16 @@ static void check_chrome(const struct trace *trace, struct input in, const struc
     char *text = strndup((const char *)bytes, size);
     assert(strlen(text) == size);
     check_json_shape(text);
-    assert(count_of(text, "{\"ph\":\"b\"") == counts->started);
-    assert(count_of(text, "{\"ph\":\"e\"") == counts->started);
-    assert(count_of(text, "{\"ph\":\"C\"") == (counts->counters & 0xffff));
+    assert(count_of(text, "{\"ph\":\"b\"") == counts->started + counts->track_opened);
+    assert(count_of(text, "{\"ph\":\"e\"") == counts->started + counts->track_opened);
+    assert(count_of(text, "{\"ph\":\"n\"") ==
+           counts->track_marks + count_of(text, "names the line; nobody marked it"));
+    uint64_t values = counts->counters & 0xffff; /* several of a group are one event */
+    uint64_t counters = count_of(text, "{\"ph\":\"C\"");
+    assert(counters <= values && (counters > 0) == (values > 0));
     assert(count_of(text, "{\"ph\":\"X\"") + count_of(text, "{\"ph\":\"i\"") ==
-           counts->pushed + counts->lost + counts->marks);
+           counts->pushed + counts->lost + counts->marks + counts->flows + 1);
+    assert(count_of(text, "{\"ph\":\"s\"") == count_of(text, "{\"ph\":\"f\""));
     assert(!strstr(text, ",,") && !strstr(text, "nan") && !strstr(text, "inf"));
     free(text);
     out_stream_abandon(out);

@@ -3,9 +3,11 @@
  * does with a segment is done twice. Checks what must hold of all that comes out.
  *
  * Input: pieces of {uint32 offset, uint16 length, bytes}; the first byte chooses whether the block
- * states are all RELEASED, so that mutations of records are reached. */
+ * states are all RELEASED, so that mutations of records are reached, and whether the segment is a
+ * flight recorder. */
 #include "drain.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,7 +99,28 @@ struct seen {
     uint64_t count;
 };
 
-/* Batches are of known threads, in time order, and name known strings. */
+static bool has_values(const struct event *event)
+{
+    return event->kind == EVENT_PAYLOAD || event_is_record(event->kind);
+}
+
+/* Parents lead to the top, and everything has a name that is known. */
+static void check_tracks(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
+        uint32_t levels = 0, at = i + 1;
+        for (; at != 0 && levels <= TRACE_TRACK_LEVELS; levels++) {
+            if (trace_track_get(trace, at - 1)->name >= trace_string_count(trace))
+                abort();
+            at = trace_track_get(trace, at - 1)->parent;
+        }
+        if (levels > TRACE_TRACK_LEVELS)
+            abort();
+    }
+}
+
+/* Batches are of known threads, in time order, and name known strings; key-values follow what they
+ * belong to. */
 static int check_batch(void *context, const struct event_batch *batch)
 {
     struct seen *seen = context;
@@ -108,7 +131,13 @@ static int check_batch(void *context, const struct event_batch *batch)
         if (event->kind == 0 || event->kind >= EVENT_KIND_COUNT || event->thread != batch->thread ||
             event->name >= trace_string_count(seen->trace) ||
             event->domain >= trace_string_count(seen->trace) ||
-            event->category >= trace_string_count(seen->trace))
+            event->category >= trace_string_count(seen->trace) ||
+            (event->value_kind == VALUE_STRING &&
+             event->value.uint64 >= trace_string_count(seen->trace)) ||
+            (event_is_of_track(event->kind) && event->id >= trace_track_count(seen->trace)))
+            abort();
+        if (event->kind == EVENT_PAYLOAD &&
+            (i == 0 || !has_values(event - 1) || event->time_ns != event[-1].time_ns))
             abort();
         int64_t *last = &seen->last_ns[batch->thread % 1024];
         if (batch->thread < 1024 && event->time_ns < *last)
@@ -121,6 +150,7 @@ static int check_batch(void *context, const struct event_batch *batch)
 
 static void run(struct segment *segment, struct clock_map *clock)
 {
+    struct annot_note note = {0};
     struct seen seen = {0};
     struct trace *trace = trace_create();
     int64_t process = trace ? trace_process_add(trace) : -1;
@@ -134,8 +164,13 @@ static void run(struct segment *segment, struct clock_map *clock)
     for (int depth = DRAIN_RELEASED; depth <= DRAIN_DEAD; depth++) {
         if (drain_visit(drain, (enum drain_depth)depth) < 0 || drain_publish(drain) != 0)
             abort();
+        if (!drain->broken && names_walk(&drain->decoder.names) == -ENOMEM)
+            abort();
         drain_free(drain);
     }
+    check_tracks(trace);
+    if (segment_read_note(segment, &note) == 1 && note.state != 2)
+        abort();
     if (drain_finish(drain) != 0 || seen.count > 3 * BLOCKS * DECODE_EVENTS_MAX)
         abort();
     drain_destroy(drain);
@@ -156,6 +191,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     fill(bytes, data[0] & 1);
+    if (data[0] & 2)
+        ((struct annot_segment_info *)bytes)->policy = ANNOT_POLICY_OVERWRITE_OLDEST;
     overlay(bytes, data + 1, size - 1);
     if (segment_attach(&segment, bytes, SEGMENT_SIZE) == 0)
         run(&segment, &clock);

@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of events into the statistics: nothing crashes, and every range, mark and counter
- * value arrives in exactly one row, whatever was lost around it.
+/* Any sequence of events and samples into the statistics: nothing crashes, every range, mark and
+ * counter value arrives in exactly one row, whatever was lost around it, and so does every sample;
+ * running, runnable and blocked add up.
  *
  * The first byte chooses the grouping and the limits; then 6 bytes are an event: kind, thread,
- * name, domain, time step, depth or id. */
+ * name, domain, time step, depth or id; with the highest bit of the kind set a sample: flags,
+ * thread, path, stack, time step, weight. */
+#include "frame_stats.h"
 #include "range_stats.h"
+#include "sample_stats.h"
+#include "sample_walk.h"
+#include "wait_places.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { THREADS = 6, NAMES = 16, EVENT_BYTES = 6, LABEL_SIZE = 64 };
+enum { THREADS = 6, NAMES = 16, EVENT_BYTES = 6, LABEL_SIZE = 64, STACKS = 40, ITEMS_MAX = 4096 };
+
+/* What the input says. */
+static struct script {
+    struct event events[ITEMS_MAX];
+    struct sample samples[ITEMS_MAX];
+    uint32_t event_count, sample_count, next_event;
+    bool samples_read;
+} script;
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -26,8 +40,142 @@ static struct trace *make_trace(void)
         if (i % 2 == 0)
             trace_process_add(trace);
         trace_thread_add(trace, i / 2);
+        trace_thread(trace, i)->serial = i % 3;
+    }
+    /* One was forked by the other, and that by the one. */
+    for (uint32_t i = 1; i < 3; i++) {
+        trace_process(trace, i)->forked = true;
+        trace_process(trace, i)->fork_ns = 300;
+        trace_process(trace, i)->fork_thread = 1 + (i == 1 ? 4 : 2);
+    }
+    for (uint32_t i = 1; i < STACKS; i++) {
+        struct frame frame = {.kind = (uint8_t)(i % 8), .function = i % 7, .line = (int32_t)i};
+        int64_t made = stacks_frame(trace_stacks(trace), &frame);
+        stacks_push(trace_stacks(trace), i / 3, (uint32_t)made);
+        stacks_path(trace_stacks(trace), i / 2, 1 + i % NAMES);
     }
     return trace;
+}
+
+static struct sample decode_sample(const uint8_t *bytes, int64_t *times)
+{
+    struct sample sample = {.kind = bytes[0] & 64 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
+                            .flags = bytes[0] & 31,
+                            .thread = bytes[1] % THREADS,
+                            .path = bytes[2] % STACKS,
+                            .stack = bytes[3] % STACKS,
+                            .native_end = bytes[3],
+                            .reason = bytes[2]};
+    sample.time_ns = times[sample.thread] + bytes[4] - 100;
+    sample.weight_ns = bytes[5];
+    if (sample.kind == SAMPLE_OFF_CPU) {
+        sample.end_ns = sample.time_ns + bytes[5];
+        sample.wake_ns = bytes[0] & 32 ? sample.time_ns + bytes[5] / 2 : 0;
+    }
+    return sample;
+}
+
+static int next_batch(void *context, struct event_batch *ret_batch)
+{
+    (void)context;
+    if (script.next_event == script.event_count)
+        return 0;
+    const struct event *event = &script.events[script.next_event++];
+    uint32_t count = 1; /* and its key-values */
+    while (script.next_event < script.event_count && event[count].kind == EVENT_PAYLOAD &&
+           event[count].thread == event->thread) {
+        script.next_event++;
+        count++;
+    }
+    *ret_batch = (struct event_batch){.thread = event->thread, .count = count, .events = event};
+    return 1;
+}
+
+static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    (void)context;
+    *ret_samples = script.samples;
+    *ret_count = script.sample_count;
+    bool more = !script.samples_read && script.sample_count > 0;
+    script.samples_read = true;
+    return more;
+}
+
+static int start_again(void *context)
+{
+    (void)context;
+    script.next_event = 0;
+    script.samples_read = false;
+    return 0;
+}
+
+static struct thread_times *make_times(const struct trace *trace)
+{
+    struct thread_times *times = thread_times_create(trace);
+    for (uint32_t i = 0; times && i < script.sample_count; i++)
+        if (thread_times_add(times, &script.samples[i]) != 0)
+            abort();
+    if (times)
+        thread_times_finish(times);
+    return times;
+}
+
+/* Each wait has a place. */
+static void check_waits(struct wait_places *places, const struct sample_stats *sums)
+{
+    const struct wait_place *found;
+    uint64_t blocked_ns = 0;
+    uint32_t count = wait_places_sort(places, &found);
+    for (uint32_t i = 0; i < count; i++)
+        blocked_ns += found[i].blocked_ns;
+    assert(blocked_ns == sums->all.blocked_ns);
+}
+
+/* CPU time in rows, once each, is that of the samples. */
+static void take_samples(struct trace *trace, struct range_stats *stats)
+{
+    const struct sample_source source = {trace, next_batch, next_samples, start_again, NULL};
+    struct frame_stats *frames = frame_stats_create(trace);
+    struct wait_places *places = wait_places_create(trace);
+    const struct function_row *functions;
+    const struct sample *sample;
+    struct sample_stats sums;
+    struct sample_walk *walk;
+    uint64_t cpu_ns = 0;
+    if (!frames || !places || sample_stats_init(&sums, trace) != 0 ||
+        sample_walk_create(&source, &(struct sample_filter){0}, &walk) != 0)
+        abort();
+    while (sample_walk_next(walk, &sample) == 1) {
+        int rc = range_stats_add_sample(stats, sample);
+        assert(rc == 0);
+        cpu_ns += sample->kind == SAMPLE_CPU ? sample->weight_ns : 0;
+        sample_stats_add(&sums, sample);
+        frame_stats_add(frames, sample);
+        rc = wait_places_add(places, sample);
+        assert(rc == 0);
+    }
+    check_waits(places, &sums);
+    int rc = range_stats_finish_samples(stats);
+    assert(rc == 0);
+    uint64_t self_ns = range_stats_totals(stats)->cpu_outside_ns;
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        self_ns += row->kind == RANGE_PUSHED ? row->cpu_self_ns : 0;
+        assert(row->kind != RANGE_PUSHED ||
+               row->runnable_ns + row->blocked_ns <= row->total_ns - row->nested_ns);
+    }
+    assert(self_ns == cpu_ns && sums.all.cpu_ns == cpu_ns);
+    rc = frame_stats_finish(frames);
+    assert(rc == 0);
+    uint64_t weight = frame_stats_totals(frames)->no_stack_ns;
+    uint32_t count = frame_stats_sort(frames, FRAME_ORDER_SELF, &functions);
+    for (uint32_t i = 0; i < count; i++)
+        weight += functions[i].self_ns;
+    assert(weight == frame_stats_totals(frames)->total_ns);
+    sample_walk_destroy(walk);
+    sample_stats_fini(&sums);
+    frame_stats_destroy(frames);
+    wait_places_destroy(places);
 }
 
 static struct event decode(const uint8_t *bytes, int64_t *times)
@@ -53,8 +201,13 @@ static struct event decode(const uint8_t *bytes, int64_t *times)
 /* The same numbers as the events had, in the rows of each kind. */
 static void check_rows(const struct range_stats *stats, const uint64_t *expected)
 {
-    static const enum event_kind kinds[RANGE_KIND_COUNT] = {EVENT_PUSH, EVENT_START, EVENT_MARK,
-                                                            EVENT_COUNTER};
+    const uint64_t wanted[RANGE_KIND_COUNT] = {
+        [RANGE_PUSHED] = expected[EVENT_PUSH],
+        [RANGE_OVERLAPPING] = expected[EVENT_START],
+        [RANGE_MARK] = expected[EVENT_MARK] + expected[EVENT_TRACK_MARK],
+        [RANGE_COUNTER] = expected[EVENT_COUNTER],
+        [RANGE_TRACK] = expected[EVENT_TRACK_BEGIN],
+    };
 
     uint64_t counts[RANGE_KIND_COUNT] = {0};
     char label[LABEL_SIZE];
@@ -65,21 +218,23 @@ static void check_rows(const struct range_stats *stats, const uint64_t *expected
             continue;
         assert(range_stats_label(stats, i, label, sizeof(label)) < sizeof(label));
         assert(row->process_count <= row->thread_count && row->thread_count <= THREADS);
-        for (enum range_column column = 0; column <= RANGE_COLUMN_LOST; column++)
+        for (enum range_column column = 0; column <= RANGE_COLUMN_BLOCKED; column++)
             range_stats_value(stats, i, column);
-        if (row->kind == RANGE_PUSHED) {
+        if (row->kind == RANGE_PUSHED || row->kind == RANGE_TRACK) {
             assert(row->self_ns <= row->total_ns && row->nested_ns <= row->total_ns);
             assert(range_stats_quantile(stats, i, 0.5) <= row->max_ns);
         }
     }
     for (unsigned kind = 0; kind < RANGE_KIND_COUNT; kind++)
-        assert(counts[kind] == expected[kinds[kind]]);
+        assert(counts[kind] == wanted[kind]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static struct trace *trace;
     int64_t times[THREADS] = {0};
+    script.event_count = script.sample_count = 0;
+    start_again(NULL);
     uint64_t expected[EVENT_KIND_COUNT + 1] = {0};
     if (!trace)
         trace = make_trace();
@@ -88,23 +243,35 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct range_stats_options options = {.grouping = bytes[0] % 4};
     options.row_limit = bytes[0] & 0x80 ? 3 + bytes[0] % 16 : 0;
     options.histogram_limit_bytes = bytes[0] & 0x40 ? 1 : 0;
-    struct range_stats *stats = range_stats_create(trace, &options);
-    if (!stats)
-        return 0;
     for (size_t at = 1; at + EVENT_BYTES <= size; at += EVENT_BYTES) {
-        struct event event = decode(bytes + at, times);
-        struct event_batch batch = {.thread = event.thread, .count = 1, .events = &event};
-        expected[event.kind]++;
+        if (script.event_count == ITEMS_MAX || script.sample_count == ITEMS_MAX)
+            break;
+        if (bytes[at] & 0x80)
+            script.samples[script.sample_count++] = decode_sample(bytes + at, times);
+        else
+            script.events[script.event_count++] = decode(bytes + at, times);
+    }
+    struct thread_times *off = make_times(trace);
+    options.times = off;
+    struct range_stats *stats = range_stats_create(trace, &options);
+    if (!stats || !off)
+        return 0;
+    struct event_batch batch;
+    while (next_batch(NULL, &batch) == 1) {
+        expected[batch.events->kind]++;
         int rc = range_stats_add(stats, &batch);
         assert(rc == 0);
     }
     int rc = range_stats_finish(stats);
     assert(rc == 0);
     check_rows(stats, expected);
+    take_samples(trace, stats);
     uint32_t *rows = NULL;
-    int64_t sorted = range_stats_sort(stats, RANGE_PUSHED, size % (RANGE_COLUMN_LOST + 1), &rows);
-    assert(sorted >= 0 && (uint64_t)sorted <= expected[EVENT_PUSH]);
+    int64_t sorted =
+        range_stats_sort(stats, RANGE_PUSHED, size % (RANGE_COLUMN_BLOCKED + 1), &rows);
+    assert(sorted >= 0 && sorted <= range_stats_row_count(stats));
     free(rows);
     range_stats_destroy(stats);
+    thread_times_destroy(off);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "chunk.h"
 #include "format.h"
 #include "slices.h"
+#include "stacks.h"
 #include "store.h"
 
 #include <stdio.h>
@@ -102,9 +103,44 @@ static int check_slice(void *context, const struct slice *slice)
     return 0;
 }
 
+static int check_track_slice(void *context, const struct slice *slice)
+{
+    (void)context;
+    if (slice->end_ns < slice->begin->time_ns)
+        abort();
+    for (uint32_t i = 0; i < slice->depth; i++)
+        if (slice->parents[i]->kind != EVENT_TRACK_BEGIN ||
+            slice->parents[i]->id != slice->begin->id)
+            abort();
+    return 0;
+}
+
+/* Parents lead to the top. */
+static void check_tracks(const struct trace *trace)
+{
+    char label[64];
+    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
+        uint32_t levels = 0, at = i + 1;
+        for (; at != 0 && levels <= TRACE_TRACK_LEVELS; levels++) {
+            const struct trace_track *track = trace_track_get(trace, at - 1);
+            if (!track || (trace_process_count(trace) && !trace_process_get(trace, track->process)))
+                abort();
+            at = track->parent;
+        }
+        if (levels > TRACE_TRACK_LEVELS || trace_track_path(trace, i, label, sizeof(label)) > 63)
+            abort();
+    }
+    for (uint32_t i = 0; i < trace_unit_count(trace); i++) {
+        const struct trace_unit *unit = trace_unit_get(trace, i);
+        if (trace_unit_find(trace, unit->domain, unit->counter) != unit->unit)
+            abort();
+    }
+}
+
 static void check_trace(struct trace *trace)
 {
     char label[64];
+    check_tracks(trace);
     uint32_t count = trace_process_count(trace);
     for (uint32_t i = 0; i < count && i < 64; i++) {
         trace_process_label(trace, i, label, sizeof(label));
@@ -118,9 +154,39 @@ static void check_trace(struct trace *trace)
     free(order);
 }
 
+static void check_sample(struct trace *trace, const struct sample *sample)
+{
+    uint32_t whats[64];
+    const struct stacks *stacks = trace_stacks(trace);
+    if (sample->thread >= trace_thread_count(trace) ||
+        sample->stack >= stacks_stack_count(stacks) || sample->path >= stacks_path_count(stacks))
+        abort();
+    if (sample->kind == SAMPLE_OFF_CPU
+            ? sample->end_ns < sample->time_ns ||
+                  (sample->wake_ns &&
+                   (sample->wake_ns < sample->time_ns || sample->wake_ns > sample->end_ns))
+            : sample->kind != SAMPLE_CPU || sample->weight_ns > STORE_WEIGHT_MAX)
+        abort();
+    uint32_t depth = stacks_frames(stacks, sample->stack, whats, 64);
+    for (uint32_t i = 0; i < depth; i++)
+        if (whats[i] >= stacks_frame_count(stacks))
+            abort();
+    stacks_names(stacks, sample->path, whats, 64);
+}
+
+static void read_samples(struct store_reader *reader)
+{
+    const struct sample *samples;
+    uint32_t count;
+    while (store_reader_next_samples(reader, &samples, &count) == 1)
+        for (uint32_t i = 0; i < count; i++)
+            check_sample(store_reader_trace(reader), &samples[i]);
+}
+
 static void read_all(struct store_reader *reader)
 {
-    struct slice_sink sink = {.pushed = check_slice, .started = check_slice};
+    struct slice_sink sink = {
+        .pushed = check_slice, .started = check_slice, .track_closed = check_track_slice};
     struct slices *slices = slices_create(store_reader_trace(reader), &sink);
     struct event_batch batch;
     while (slices && store_reader_next(reader, &batch) == 1) {
@@ -151,6 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (store_reader_open(path, &reader) == 0) {
         check_trace(store_reader_trace(reader));
         read_all(reader);
+        read_samples(reader);
         store_reader_close(reader);
     }
     close(fd);

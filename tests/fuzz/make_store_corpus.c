@@ -2,6 +2,7 @@
 /* Writes the corpus of fuzz_store: `make_store_corpus FOLDER`. To be run again when the format
  * changes. The seeds are one recording in the three forms that the target knows. */
 #include "format.h"
+#include "stacks.h"
 #include "store.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { THREADS = 2, EVENTS = 60, FILE_MAX = 1 << 20 };
+enum { THREADS = 2, EVENTS = 100, TRACKS = 5, FILE_MAX = 1 << 20 };
 
 static uint8_t bytes[FILE_MAX];
 static struct event events[EVENTS];
@@ -26,6 +27,25 @@ static struct trace *make_trace(void)
     trace_process(trace, 0)->cmdline = (uint32_t)trace_string_add(trace, "python3 a.py", 12);
     for (uint32_t i = 0; i < THREADS; i++)
         trace_thread_add(trace, i);
+    struct stacks *stacks = trace_stacks(trace);
+    struct frame frame = {.kind = FRAME_NATIVE, .function = 1, .module = 2, .address = 4096};
+    for (uint32_t i = 1; i < 6; i++, frame.address += 64, frame.kind = (uint8_t)i)
+        stacks_push(stacks, i / 2, (uint32_t)stacks_frame(stacks, &frame));
+    stacks_path(stacks, (uint32_t)stacks_path(stacks, 0, 1), 2);
+    trace_sampling(trace)->rung = SAMPLING_BPF;
+    trace_sampling(trace)->revision++;
+    trace_fact_set(trace, FACT_LOSS, "ring full", 3);
+    for (uint32_t i = 0; i < TRACKS; i++) {
+        trace_track_add(trace, 70 + i * i);
+        trace_track(trace, i)->process = i % 2;
+        trace_track(trace, i)->name = i % 3;
+    }
+    for (uint32_t i = 0; i + 1 < TRACKS; i++)
+        trace_track_set_parent(trace, i, i + 1);
+    trace_unit_set(trace, 1, 2, 3);
+    trace_process(trace, 1)->note = 2;
+    trace_process(trace, 1)->note_thread = 2;
+    trace_process(trace, 1)->note_ns = 12345;
     return trace;
 }
 
@@ -42,13 +62,34 @@ static void make_events(uint32_t thread, int64_t time_ns)
             event->depth = depth ? depth - 1 : 0;
         if (event->kind == EVENT_START || event->kind == EVENT_END)
             event->id = 5 + i / 10;
-        if (event->kind == EVENT_COUNTER || i % 7 == 0) {
+        if (event_is_flow_or_track(event->kind))
+            event->id = event_is_of_track(event->kind) ? i % TRACKS : UINT64_C(77) << i % 50;
+        else if (event->kind == EVENT_COUNTER || event->kind == EVENT_PAYLOAD || i % 7 == 0) {
             event->value_kind = (uint8_t)(1 + i % VALUE_STRING);
             event->value.uint64 = i * 3;
         }
         event->end_ns = event->kind == EVENT_LOST ? time_ns + 50 : 0;
         depth = event_depth_after(event, depth);
     }
+}
+
+static int add_samples(struct store_writer *writer)
+{
+    struct sample samples[8] = {0};
+    for (uint32_t i = 0; i < 8; i++) {
+        samples[i] = (struct sample){.kind = i % 3 == 2 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
+                                     .time_ns = 1000 * i,
+                                     .end_ns = 1000 * i + 700,
+                                     .wake_ns = 1000 * i + 300,
+                                     .thread = i % THREADS,
+                                     .stack = 1 + i % 5,
+                                     .path = i % 3,
+                                     .cpu = (uint16_t)(i % 2),
+                                     .reason = WAIT_LOCK,
+                                     .flags = (uint8_t)(i % 2),
+                                     .weight_ns = 10101010};
+    }
+    return store_writer_add_samples(writer, samples, 8);
 }
 
 static size_t make_recording(const char *path)
@@ -60,8 +101,9 @@ static size_t make_recording(const char *path)
         exit(1);
     for (uint32_t i = 0; i < 4; i++) {
         make_events(i % THREADS, 1000 + i);
-        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS}};
-        if (store_writer_add(writer, &batch) != 0 || (i % 2 && store_writer_flush(writer) != 0))
+        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS}, 0};
+        if (store_writer_add(writer, &batch) != 0 || add_samples(writer) != 0 ||
+            (i % 2 && store_writer_flush(writer) != 0))
             exit(1);
     }
     if (store_writer_close(writer) != 0)

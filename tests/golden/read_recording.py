@@ -94,6 +94,9 @@ def chunks(data):
         at, expected = at + 64 + stored, expected + 1
 
 
+HAVE_ID = (9, 10, 11, 12, 13, 14, 16)  # flows and tracks: their value is their id
+
+
 class Shape:
     def __init__(self, extras, last_name):
         self.kind, self.level, self.value_kind, self.fields = (extras.u8() for _ in range(4))
@@ -162,7 +165,8 @@ class Events:
                 if shape.fields & 16:
                     event['end'] = event['time'] + self.extras.svarint()
                 if shape.fields & 32:
-                    event['value'] = self.value(shape)
+                    key = 'id' if shape.kind in HAVE_ID else 'value'
+                    event[key] = self.value(shape)
                 if shape.fields & 64:
                     self.extras.take(self.extras.varint())
                 depth = {1: depth + 1, 2: event['depth'], 7: event['depth'], 8: 0}.get(
@@ -171,11 +175,73 @@ class Events:
         assert self.index == self.count
 
 
+class Samples:
+    """The columns of a SAMPLES payload."""
+
+    def __init__(self, payload):
+        self.count, *sizes = struct.unpack_from('<9I', payload)
+        assert 36 + sum(sizes) == len(payload)
+        columns, at = [], 36
+        for size in sizes:
+            columns.append(Bytes(payload[at:at + size]))
+            at += size
+        (self.tokens, self.threads, self.times, self.cpus, self.stacks, self.paths, self.ends,
+         self.extras) = columns
+        self.columns = columns
+        self.shapes = [None]
+
+    def shape(self):
+        token = self.tokens.varint()
+        if token:
+            return self.shapes[token]
+        names = ('kind', 'reason', 'flags', 'native_end', 'python_end', 'fields')
+        shape = {name: self.extras.u8() for name in names}
+        assert shape['fields'] & ~65 == 0
+        shape['weight'] = self.extras.varint()
+        if len(self.shapes) < 1024:
+            self.shapes.append(shape)
+        return shape
+
+    def time(self, sample, before):
+        if not sample['fields'] & 1:
+            before['step'] += self.times.svarint()
+            before['time'] += before['step']
+            sample['time'], sample['end'], sample['wake'] = before['time'], 0, 0
+            return
+        sample['time'] = before['end'] + self.times.svarint()
+        before['end'] = sample['end'] = sample['time'] + self.ends.varint()
+        wake = self.ends.varint()
+        sample['wake'] = sample['end'] - (wake - 1) if wake else 0
+
+    def __iter__(self):
+        threads = {}
+        last = {'thread': 0, 'time': 0, 'cpu': 0, 'stack': 0, 'path': 0}
+        for _ in range(self.count):
+            sample = dict(self.shape())
+            sample['thread'] = last['thread'] + self.threads.svarint()
+            fresh = {'step': 0, 'end': last['time'],
+                     **{name: last[name] for name in ('time', 'cpu', 'stack', 'path')}}
+            before = threads.setdefault(sample['thread'], fresh)
+            self.time(sample, before)
+            for name, column in (('cpu', self.cpus), ('stack', self.stacks),
+                                 ('path', self.paths)):
+                sample[name] = before[name] = before[name] + column.svarint()
+            if sample['fields'] & 64:
+                self.extras.take(self.extras.varint())
+            last = sample
+            yield sample
+        assert not any(self.columns)
+
+
 PROCESS = ('uint ordinal int pid int ppid int ns_pid uint pid_ns uint identity int parent '
            'uint forked int start int end int fork uint how int value uint uid str name '
-           'str comm str cmdline uint runtime list lost list misuse uint peak uint events')
+           'str comm str cmdline uint runtime list lost list misuse uint peak uint events '
+           'uint forker str note uint noter int noted')
 THREAD = ('uint ordinal uint process uint serial int tid str name str comm int first int last '
           'uint events list lost')
+SAMPLING = 'uint rung uint off_cpu uint frequency int threshold str reason str hint'
+FACT = 'uint ordinal str name uint kind uint value'
+UNIT = 'str counter str domain str unit'
 
 
 def fields(body, description):
@@ -194,6 +260,9 @@ def fields(body, description):
 class Recording:
     def __init__(self, data):
         self.strings, self.processes, self.threads = {0: ''}, {}, {}
+        self.frames, self.stacks, self.paths, self.facts = {}, {}, {}, {}
+        self.tracks, self.units = {}, {}
+        self.sampling = {}
         self.sums, self.next_index, self.offsets, self.indexed = {}, {}, [], []
         self.complete = False
         for at, kind, count, begin, end, payload in chunks(data):
@@ -204,6 +273,8 @@ class Recording:
                 self.count(payload, begin, end)
             elif kind == 3:
                 self.read_index(Bytes(payload))
+            elif kind == 16:
+                self.count_samples(payload, count, begin, end)
             elif kind == 4:
                 self.complete = struct.unpack('<3Q', payload)[1] == self.sums['events']
         assert self.offsets == self.indexed
@@ -219,6 +290,46 @@ class Recording:
                 known = self.processes if kind == 3 else self.threads
                 values = fields(entry, PROCESS if kind == 3 else THREAD)
                 known[values['ordinal']] = values
+            elif kind == 6:
+                self.sampling = fields(entry, SAMPLING)
+            elif kind == 7:
+                values = fields(entry, FACT)
+                self.facts[values['ordinal']] = values
+            elif kind == 8:
+                self.define_frames(entry)
+            elif kind in (9, 10):
+                self.define_nodes(entry, self.stacks if kind == 9 else self.paths)
+            elif kind == 11:
+                self.define_tracks(entry)
+            elif kind == 12:
+                values = fields(entry, UNIT)
+                self.units[values['domain'], values['counter']] = values['unit']
+
+    def define_frames(self, entry):
+        first, count = entry.varint(), entry.varint()
+        function = file = module = address = 0
+        for ordinal in range(first, first + count):
+            kind = entry.varint()
+            function += entry.svarint()
+            file += entry.svarint()
+            module += entry.svarint()
+            line, first_line = entry.svarint(), entry.svarint()
+            address = address + entry.svarint() & MASK
+            self.frames[ordinal] = (kind, function, file, module, line, first_line, address)
+
+    def define_tracks(self, entry):
+        first, count = entry.varint(), entry.varint()
+        values = [0] * 4
+        for ordinal in range(first, first + count):
+            values = [value + entry.svarint() & MASK for value in values]
+            self.tracks[ordinal] = values
+
+    @staticmethod
+    def define_nodes(entry, known):
+        first, count = entry.varint(), entry.varint()
+        for ordinal in range(first, first + count):
+            distance, what = entry.varint(), entry.varint()
+            known[ordinal] = (ordinal - distance if distance else 0, what)
 
     def read_index(self, body):
         at = begin = 0
@@ -238,7 +349,7 @@ class Recording:
             assert begin <= event['time'] <= end
             self.next_index[thread] = event['index'] + 1
             self.add('events', 1)
-            self.add(f'kind_{shape.kind}', 1)
+            self.add(f'kind_{shape.kind:02}', 1)
             self.add('time', event['time'] * (thread + 1))
             self.add('name_bytes', len(self.strings[shape.name].encode()))
             self.add('domain', shape.domain)
@@ -248,19 +359,52 @@ class Recording:
             self.add('value_kind', shape.value_kind)
             self.add('value', event['value'])
             self.add('end', event['end'])
-            self.add('id', event['id'] if shape.kind in (3, 4) else 0)
+            self.add('id', event['id'] if shape.kind in (3, 4) + HAVE_ID else 0)
             self.add('depth', event['depth'] if shape.kind in (2, 7) else 0)
 
+    def count_samples(self, payload, count, begin, end):
+        for sample in Samples(payload):
+            count -= 1
+            assert begin <= sample['time'] and max(sample['time'], sample['end']) <= end
+            assert sample['stack'] in self.stacks or sample['stack'] == 0
+            self.add('samples', 1)
+            self.add('sample_time', sample['time'] * (sample['thread'] + 1))
+            for name in ('end', 'wake', 'cpu', 'stack', 'path', 'kind', 'reason', 'flags',
+                         'weight'):
+                self.add('sample_' + name, sample[name])
+            self.add('sample_walks', sample['native_end'] * 256 + sample['python_end'])
+        assert count == 0
+
+    def define_sample_sums(self):
+        for frame in self.frames.values():
+            for i, value in enumerate(frame):
+                self.add('frames', value * (i + 1))
+        for key, nodes in (('stacks', self.stacks), ('paths', self.paths)):
+            for ordinal, (parent, what) in nodes.items():
+                self.add(key, ordinal * (parent + 1) + what)
+        for fact in self.facts.values():
+            self.add('facts', fact['ordinal'] * 7 + fact['name'] + fact['kind'] + fact['value'])
+        for i, value in enumerate(self.sampling.values()):
+            self.add('sampling', value * (i + 1))
+
     def define_sums(self):
+        self.define_sample_sums()
         for process in self.processes.values():
             self.add('process_pid', process['pid'])
             self.add('process_events', process['events'])
+            self.add('process_forker', process['forker'])
             self.add('process_lost', sum(process['lost']))
             self.add('process_cmdline_bytes', len(self.strings[process['cmdline']].encode()))
+            self.add('process_note', len(self.strings[process['note']].encode()) +
+                     process['noter'] * 3 + process['noted'])
         for thread in self.threads.values():
             self.add('thread_tid', thread['tid'])
             self.add('thread_process', thread['process'])
             self.add('thread_lost', sum(thread['lost']))
+        for ordinal, (track_id, process, name, parent) in self.tracks.items():
+            self.add('tracks', track_id + (ordinal + 1) * (process + 3 * name + 5 * parent))
+        for (domain, counter), unit in self.units.items():
+            self.add('units', domain + 3 * counter + 5 * unit)
         self.add('strings', len(self.strings))
         self.add('complete', self.complete)
 
@@ -273,4 +417,5 @@ def main():
         print(key, value)
 
 
-main()
+if __name__ == '__main__':
+    main()

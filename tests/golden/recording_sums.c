@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes a recording with some of everything (`recording_sums write FILE`), and prints the counts
  * and sums of one (`recording_sums FILE`) as read_recording.py does. */
-#include "sample.h"
+#include "random_samples.h"
+#include "sample_events.h"
+#include "stacks.h"
 #include "store.h"
 #include "test.h"
 
@@ -10,11 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROCESSES = 2, THREADS = 3, STRINGS = 300, BATCHES = 90, BATCH = 400, KINDS = 9 };
+enum {
+    PROCESSES = 2,
+    THREADS = 3,
+    STRINGS = 300,
+    BATCHES = 90,
+    BATCH = 400,
+    KINDS = EVENT_KIND_COUNT,
+    SAMPLES = 70
+};
 
 struct sums {
     uint64_t events, kinds[KINDS], time, name_bytes, domain, category, color, level, value_kind;
     uint64_t value, end, id, depth;
+    uint64_t samples, sample_time, sample_end, sample_wake, sample_cpu, sample_stack, sample_path;
+    uint64_t sample_kind, sample_reason, sample_flags, sample_weight, sample_walks;
 };
 
 /* The sample reports through this; the runner of unit tests is not part of this program. */
@@ -28,7 +40,10 @@ static int write_recording(const char *path)
 {
     static struct event events[BATCH];
     static struct sample_source source = {.strings = STRINGS, .random = 11};
+    static struct sample samples[SAMPLES];
+    uint64_t random = 23;
     struct trace *trace = sample_trace(PROCESSES, THREADS, STRINGS);
+    random_stacks(trace, STRINGS, 6000);
     struct store_writer *writer;
     struct store_writer_options options = {.overwrite = true};
     int error = store_writer_create(path, trace, &options, &writer);
@@ -37,8 +52,11 @@ static int write_recording(const char *path)
     for (uint32_t i = 0; i < BATCHES && !error; i++) {
         uint32_t thread = i % (PROCESSES * THREADS);
         sample_events(&source, thread, events, BATCH);
-        struct event_batch batch = {thread, BATCH, events, {i, 16 * i, 16 * i + 4000}};
+        struct event_batch batch = {thread, BATCH, events, {i, 16 * i, 16 * i + 4000}, 0};
         error = store_writer_add(writer, &batch);
+        random_samples(trace, PROCESSES * THREADS, &random, samples, SAMPLES);
+        if (!error)
+            error = store_writer_add_samples(writer, samples, SAMPLES);
         if (!error && i % 25 == 24)
             error = store_writer_flush(writer);
     }
@@ -60,10 +78,97 @@ static void add_event(struct sums *sums, const struct trace *trace, const struct
     sums->value_kind += event->value_kind;
     sums->value += event->value.uint64;
     sums->end += (uint64_t)event->end_ns;
-    if (event->kind == EVENT_START || event->kind == EVENT_END)
-        sums->id += event->id;
-    else if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
+    if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
         sums->depth += event->depth;
+    else
+        sums->id += event->id;
+}
+
+static void add_sample(struct sums *sums, const struct sample *sample)
+{
+    sums->samples++;
+    sums->sample_time += (uint64_t)sample->time_ns * (sample->thread + 1);
+    sums->sample_end += (uint64_t)sample->end_ns;
+    sums->sample_wake += (uint64_t)sample->wake_ns;
+    sums->sample_cpu += sample->cpu;
+    sums->sample_stack += sample->stack;
+    sums->sample_path += sample->path;
+    sums->sample_kind += sample->kind;
+    sums->sample_reason += sample->reason;
+    sums->sample_flags += sample->flags;
+    sums->sample_weight += sample->weight_ns;
+    sums->sample_walks += (uint64_t)sample->native_end * 256 + sample->python_end;
+}
+
+static uint64_t sum_of_frames(const struct stacks *stacks)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 1; i < stacks_frame_count(stacks); i++) {
+        const struct frame *frame = stacks_get_frame(stacks, i);
+        sum += frame->kind + UINT64_C(2) * frame->function + UINT64_C(3) * frame->file +
+               UINT64_C(4) * frame->module + 5 * (uint64_t)frame->line +
+               6 * (uint64_t)frame->first_line + 7 * frame->address;
+    }
+    return sum;
+}
+
+static uint64_t sum_of_stacks(const struct stacks *stacks)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 1; i < stacks_stack_count(stacks); i++) {
+        const struct stack *stack = stacks_get_stack(stacks, i);
+        sum += (uint64_t)i * (stack->parent + UINT64_C(1)) + stack->frame;
+    }
+    return sum;
+}
+
+static uint64_t sum_of_paths(const struct stacks *stacks)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 1; i < stacks_path_count(stacks); i++) {
+        const struct range_path *path = stacks_get_path(stacks, i);
+        sum += (uint64_t)i * (path->parent + UINT64_C(1)) + path->name;
+    }
+    return sum;
+}
+
+static uint64_t sum_of_facts(const struct trace *trace)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        sum += i * UINT64_C(7) + fact->name + fact->kind + fact->value;
+    }
+    return sum;
+}
+
+static uint64_t sum_of_tracks(const struct trace *trace)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
+        const struct trace_track *track = trace_track_get(trace, i);
+        sum += track->id + (i + UINT64_C(1)) * (track->process + UINT64_C(3) * track->name +
+                                                UINT64_C(5) * track->parent);
+    }
+    return sum;
+}
+
+static uint64_t sum_of_units(const struct trace *trace)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < trace_unit_count(trace); i++) {
+        const struct trace_unit *unit = trace_unit_get(trace, i);
+        sum += unit->domain + UINT64_C(3) * unit->counter + UINT64_C(5) * unit->unit;
+    }
+    return sum;
+}
+
+static uint64_t sum_of_sampling(const struct trace *trace)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    return sampling->rung + UINT64_C(2) * sampling->off_cpu + UINT64_C(3) * sampling->frequency_hz +
+           4 * (uint64_t)sampling->off_cpu_threshold_ns + UINT64_C(5) * sampling->reason +
+           UINT64_C(6) * sampling->hint;
 }
 
 static void show(const char *key, uint64_t value)
@@ -71,15 +176,37 @@ static void show(const char *key, uint64_t value)
     printf("%s %" PRIu64 "\n", key, value);
 }
 
+static void show_sample_sums(const struct sums *sums, const struct trace *trace)
+{
+    show("sample_cpu", sums->sample_cpu);
+    show("sample_end", sums->sample_end);
+    show("sample_flags", sums->sample_flags);
+    show("sample_kind", sums->sample_kind);
+    show("sample_path", sums->sample_path);
+    show("sample_reason", sums->sample_reason);
+    show("sample_stack", sums->sample_stack);
+    show("sample_time", sums->sample_time);
+    show("sample_wake", sums->sample_wake);
+    show("sample_walks", sums->sample_walks);
+    show("sample_weight", sums->sample_weight);
+    show("samples", sums->samples);
+    show("sampling", sum_of_sampling(trace));
+    show("stacks", sum_of_stacks(trace_stacks_get(trace)));
+}
+
 /* In the order of their names. */
 static void show_sums(const struct sums *sums, const struct trace *trace, bool complete)
 {
-    uint64_t pid = 0, events = 0, lost = 0, cmdline = 0, tid = 0, owner = 0, thread_lost = 0;
+    uint64_t pid = 0, forker = 0, events = 0, lost = 0, cmdline = 0, tid = 0, owner = 0,
+             thread_lost = 0, note = 0;
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {
         const struct trace_process *process = trace_process_get(trace, i);
         pid += (uint64_t)process->pid;
         events += process->event_count;
+        forker += process->fork_thread;
         cmdline += trace_string(trace, process->cmdline)->length;
+        note += trace_string(trace, process->note)->length + UINT64_C(3) * process->note_thread +
+                (uint64_t)process->note_ns;
         for (int cause = 0; cause < LOSS_COUNT; cause++)
             lost += process->lost[cause];
     }
@@ -97,20 +224,28 @@ static void show_sums(const struct sums *sums, const struct trace *trace, bool c
     show("domain", sums->domain);
     show("end", sums->end);
     show("events", sums->events);
+    show("facts", sum_of_facts(trace));
+    show("frames", sum_of_frames(trace_stacks_get(trace)));
     show("id", sums->id);
     for (int kind = 1; kind < KINDS; kind++)
-        printf("kind_%d %" PRIu64 "\n", kind, sums->kinds[kind]);
+        printf("kind_%02d %" PRIu64 "\n", kind, sums->kinds[kind]);
     show("level", sums->level);
     show("name_bytes", sums->name_bytes);
+    show("paths", sum_of_paths(trace_stacks_get(trace)));
     show("process_cmdline_bytes", cmdline);
     show("process_events", events);
+    show("process_forker", forker);
     show("process_lost", lost);
+    show("process_note", note);
     show("process_pid", pid);
+    show_sample_sums(sums, trace);
     show("strings", trace_string_count(trace));
     show("thread_lost", thread_lost);
     show("thread_process", owner);
     show("thread_tid", tid);
     show("time", sums->time);
+    show("tracks", sum_of_tracks(trace));
+    show("units", sum_of_units(trace));
     show("value", sums->value);
     show("value_kind", sums->value_kind);
 }
@@ -127,6 +262,11 @@ static int show_recording(const char *path)
     while ((status = store_reader_next(reader, &batch)) == 1)
         for (uint32_t i = 0; i < batch.count; i++)
             add_event(&sums, store_reader_trace(reader), &batch.events[i]);
+    const struct sample *samples;
+    uint32_t count;
+    while (!status && (status = store_reader_next_samples(reader, &samples, &count)) == 1)
+        for (status = 0; count > 0; count--)
+            add_sample(&sums, samples++);
     store_reader_info(reader, &info);
     show_sums(&sums, store_reader_trace(reader), info.complete);
     store_reader_close(reader);

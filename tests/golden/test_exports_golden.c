@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* The sample recording in each format, byte for byte: tests/golden/export/sample.*
+/* The sample recordings in each format, byte for byte: tests/golden/export/sample.*, sampled.*,
+ * toolkit.*
  *
  * The Perfetto trace is kept as the text of tests/lib/perfetto_text.h, for people to review. After
  * a wanted change, run with ANNOT_UPDATE_GOLDEN=1 and read the difference. */
+#include "call_label.h"
 #include "export.h"
+#include "flame_svg.h"
 #include "perfetto_text.h"
 #include "sample_trace.h"
+#include "sampled_trace.h"
 #include "test.h"
+#include "toolkit_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct out_stream *export_sample(const char *format)
+static struct out_stream *export_made(struct maker *maker, const char *format)
 {
-    struct maker *maker = sample_trace_create();
     struct out_stream *out = out_stream_memory();
-    struct batch_reader reader = {maker_next, maker};
     CHECK(maker && out);
-    CHECK_INT(export_run(exporter_by_name(format), maker_trace(maker), &reader, out), 0);
+    struct export_source source = {.trace = maker_trace(maker),
+                                   .events = {maker_next, maker},
+                                   .samples = {maker_next_samples, maker}};
+    const struct export_options options = {.flame_chart = true};
+    CHECK_INT(export_run(exporter_by_name(format), &source, &options, out), 0);
     maker_destroy(maker);
     return out;
 }
@@ -52,7 +59,7 @@ static void compare(const char *name, const char *actual, size_t size)
 
 TEST(sample_as_chrome_json)
 {
-    struct out_stream *out = export_sample("chrome");
+    struct out_stream *out = export_made(sample_trace_create(), "chrome");
     size_t size;
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     compare("sample.json", (const char *)bytes, size);
@@ -61,7 +68,7 @@ TEST(sample_as_chrome_json)
 
 TEST(sample_as_perfetto_trace)
 {
-    struct out_stream *out = export_sample("perfetto");
+    struct out_stream *out = export_made(sample_trace_create(), "perfetto");
     size_t size;
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = perfetto_text(bytes, size);
@@ -69,4 +76,85 @@ TEST(sample_as_perfetto_trace)
     compare("sample.pftrace.txt", text, strlen(text));
     free(text);
     out_stream_abandon(out);
+}
+
+TEST(toolkit_as_chrome_json)
+{
+    struct out_stream *out = export_made(toolkit_trace_create(), "chrome");
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    compare("toolkit.json", (const char *)bytes, size);
+    out_stream_abandon(out);
+}
+
+TEST(toolkit_as_perfetto_trace)
+{
+    struct out_stream *out = export_made(toolkit_trace_create(), "perfetto");
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = perfetto_text(bytes, size);
+    CHECK(strchr(text, '!') == NULL);
+    compare("toolkit.pftrace.txt", text, strlen(text));
+    free(text);
+    out_stream_abandon(out);
+}
+
+TEST(sampled_as_perfetto_trace)
+{
+    struct out_stream *out = export_made(sampled_trace_create(), "perfetto");
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = perfetto_text(bytes, size);
+    CHECK(strchr(text, '!') == NULL);
+    compare("sampled.pftrace.txt", text, strlen(text));
+    free(text);
+    out_stream_abandon(out);
+}
+
+TEST(sampled_as_chrome_json)
+{
+    struct out_stream *out = export_made(sampled_trace_create(), "chrome");
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    compare("sampled.json", (const char *)bytes, size);
+    out_stream_abandon(out);
+}
+
+TEST(sampled_as_collapsed_stacks)
+{
+    struct out_stream *out = export_made(sampled_trace_create(), "folded");
+    size_t size;
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    compare("sampled.folded", (const char *)bytes, size);
+    out_stream_abandon(out);
+}
+
+/* Without style and script, which are files of their own. */
+TEST(sampled_as_flame_graph)
+{
+    struct maker *maker = sampled_trace_create();
+    struct call_tree_options tree_options = {.groups = CALL_BY_RANGE,
+                                             .prefixes = CALL_STRIP_LIBRARIES};
+    struct call_tree *tree = call_tree_create(maker_trace(maker), &tree_options);
+    struct out_stream *out = out_stream_memory();
+    struct flame_options options = {
+        .measure = "CPU time", .piece = "sample", .frequency_hz = 1000, .min_width = 30};
+    struct flame_counts counts;
+    const struct sample *samples;
+    uint32_t count;
+    size_t size;
+    while (maker_next_samples(maker, &samples, &count) > 0) {
+        for (uint32_t i = 0; i < count; i++)
+            CHECK(samples[i].kind != SAMPLE_CPU || call_tree_add(tree, &samples[i]) == 0);
+    }
+    CHECK_INT(call_tree_finish(tree), 0);
+    CHECK_INT(flame_svg_write(maker_trace(maker), tree, &options, out, &counts), 0);
+    const char *bytes = (const char *)out_stream_memory_bytes(out, &size);
+    const char *begin = memmem(bytes, size, "<rect class=\"page\"", 18);
+    const char *end = memmem(bytes, size, "<script>", 8);
+    CHECK(begin && end);
+    compare("sampled.svg.txt", begin, (size_t)(end - begin));
+    out_stream_abandon(out);
+    call_tree_destroy(tree);
+    maker_destroy(maker);
 }

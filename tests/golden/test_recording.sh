@@ -13,3 +13,4 @@ cat "$folder/ours"
 diff "$folder/ours" "$folder/theirs"
 # The comparison can fail: another recording gives other sums.
 grep -q '^events 36000$' "$folder/ours"
+grep -q '^samples 6300$' "$folder/ours"

@@ -10,6 +10,7 @@
 
 enum message {
     NUMBER, /* no message: a varint */
+    FIXED64,
     REAL,
     TEXT,
     TRACE,
@@ -28,6 +29,17 @@ enum message {
     COUNTER,
     SYSTEM,
     UTSNAME,
+    PERF_SAMPLE,
+    SAMPLE_DEFAULTS,
+    TIMEBASE,
+    TASK,
+    FRAME,
+    CALLSTACK,
+    MAPPING,
+    FTRACE,
+    FTRACE_EVENT,
+    BLOCKED,
+    MESSAGE,
 };
 
 static const struct field {
@@ -47,6 +59,47 @@ static const struct field {
     {PACKET, PX_PACKET_TIMESTAMP_CLOCK_ID, "timestamp_clock_id", NUMBER},
     {PACKET, PX_PACKET_DEFAULTS, "defaults", DEFAULTS},
     {PACKET, PX_PACKET_TRACK_DESCRIPTOR, "track_descriptor", TRACK},
+    {PACKET, PX_PACKET_PERF_SAMPLE, "perf_sample", PERF_SAMPLE},
+    {PACKET, PX_PACKET_TASK_STATE, "task_state", TASK},
+    {PACKET, PX_PACKET_FTRACE_EVENTS, "ftrace_events", FTRACE},
+    {DEFAULTS, PX_DEFAULTS_PERF_SAMPLE, "perf_sample", SAMPLE_DEFAULTS},
+    {SAMPLE_DEFAULTS, PX_SAMPLE_DEFAULTS_TIMEBASE, "timebase", TIMEBASE},
+    {TIMEBASE, PX_TIMEBASE_FREQUENCY, "frequency", NUMBER},
+    {TIMEBASE, PX_TIMEBASE_COUNTER, "counter", NUMBER},
+    {TIMEBASE, PX_TIMEBASE_NAME, "name", TEXT},
+    {PERF_SAMPLE, PX_SAMPLE_CPU, "cpu", NUMBER},
+    {PERF_SAMPLE, PX_SAMPLE_PID, "pid", NUMBER},
+    {PERF_SAMPLE, PX_SAMPLE_TID, "tid", NUMBER},
+    {PERF_SAMPLE, PX_SAMPLE_CALLSTACK, "callstack", NUMBER},
+    {PERF_SAMPLE, PX_SAMPLE_CPU_MODE, "cpu_mode", NUMBER},
+    {PERF_SAMPLE, PX_SAMPLE_TIMEBASE_COUNT, "timebase_count", NUMBER},
+    {TASK, PX_TASK_CPU, "cpu", NUMBER},
+    {TASK, PX_TASK_TID, "tid", NUMBER},
+    {TASK, PX_TASK_STATE, "state", NUMBER},
+    {TASK, PX_TASK_PRIORITY, "priority", NUMBER},
+    {FTRACE, PX_FTRACE_CPU, "cpu", NUMBER},
+    {FTRACE, PX_FTRACE_EVENT, "event", FTRACE_EVENT},
+    {FTRACE, PX_FTRACE_CLOCK, "clock", NUMBER},
+    {FTRACE_EVENT, PX_FTRACE_EVENT_TIMESTAMP, "timestamp", NUMBER},
+    {FTRACE_EVENT, PX_FTRACE_EVENT_PID, "pid", NUMBER},
+    {FTRACE_EVENT, PX_FTRACE_EVENT_BLOCKED_REASON, "blocked_reason", BLOCKED},
+    {BLOCKED, PX_BLOCKED_PID, "pid", NUMBER},
+    {BLOCKED, PX_BLOCKED_CALLER, "caller", NUMBER},
+    {BLOCKED, PX_BLOCKED_IO_WAIT, "io_wait", NUMBER},
+    {INTERNED, PX_INTERNED_FUNCTION_NAMES, "function_name", ENTRY},
+    {INTERNED, PX_INTERNED_FRAMES, "frame", FRAME},
+    {INTERNED, PX_INTERNED_CALLSTACKS, "callstack", CALLSTACK},
+    {INTERNED, PX_INTERNED_MAPPING_PATHS, "mapping_path", ENTRY},
+    {INTERNED, PX_INTERNED_MAPPINGS, "mapping", MAPPING},
+    {INTERNED, PX_INTERNED_KERNEL_SYMBOLS, "kernel_symbol", ENTRY},
+    {FRAME, PX_INTERNED_IID, "iid", NUMBER},
+    {FRAME, PX_FRAME_FUNCTION_NAME, "function_name", NUMBER},
+    {FRAME, PX_FRAME_MAPPING, "mapping", NUMBER},
+    {FRAME, PX_FRAME_REL_PC, "rel_pc", NUMBER},
+    {CALLSTACK, PX_INTERNED_IID, "iid", NUMBER},
+    {CALLSTACK, PX_CALLSTACK_FRAMES, "frame", NUMBER},
+    {MAPPING, PX_INTERNED_IID, "iid", NUMBER},
+    {MAPPING, PX_MAPPING_PATHS, "path", NUMBER},
     {DEFAULTS, PX_DEFAULTS_TRACK_EVENT, "track_event", EVENT_DEFAULTS},
     {DEFAULTS, PX_DEFAULTS_TIMESTAMP_CLOCK_ID, "timestamp_clock_id", NUMBER},
     {EVENT_DEFAULTS, PX_EVENT_DEFAULTS_TRACK_UUID, "track_uuid", NUMBER},
@@ -59,6 +112,11 @@ static const struct field {
     {EVENT, PX_EVENT_DEBUG_ANNOTATIONS, "annotation", ANNOTATION},
     {EVENT, PX_EVENT_TYPE, "type", NUMBER},
     {EVENT, PX_EVENT_NAME_IID, "name_iid", NUMBER},
+    {EVENT, PX_EVENT_LOG_MESSAGE, "log_message", MESSAGE},
+    {EVENT, PX_EVENT_FLOW_IDS, "flow_id", FIXED64},
+    {EVENT, PX_EVENT_TERMINATING_FLOW_IDS, "terminating_flow_id", FIXED64},
+    {MESSAGE, PX_LOG_BODY, "body_iid", NUMBER},
+    {MESSAGE, PX_LOG_PRIORITY, "priority", NUMBER},
     {EVENT, PX_EVENT_TRACK_UUID, "track_uuid", NUMBER},
     {EVENT, PX_EVENT_CATEGORIES, "category", TEXT},
     {EVENT, PX_EVENT_NAME, "name", TEXT},
@@ -71,9 +129,12 @@ static const struct field {
     {ANNOTATION, PX_ANNOTATION_DOUBLE, "double", REAL},
     {ANNOTATION, PX_ANNOTATION_STRING, "string", TEXT},
     {ANNOTATION, PX_ANNOTATION_NAME, "name", TEXT},
+    {ANNOTATION, PX_ANNOTATION_DICT_ENTRIES, "entry", ANNOTATION},
+    {ANNOTATION, PX_ANNOTATION_ARRAY_VALUES, "element", ANNOTATION},
     {INTERNED, PX_INTERNED_CATEGORIES, "category", ENTRY},
     {INTERNED, PX_INTERNED_EVENT_NAMES, "event_name", ENTRY},
     {INTERNED, PX_INTERNED_ANNOTATION_NAMES, "annotation_name", ENTRY},
+    {INTERNED, PX_INTERNED_LOG_BODIES, "log_body", ENTRY},
     {ENTRY, PX_INTERNED_IID, "iid", NUMBER},
     {ENTRY, PX_INTERNED_NAME, "name", TEXT},
     {TRACK, PX_TRACK_UUID, "uuid", NUMBER},
@@ -82,6 +143,7 @@ static const struct field {
     {TRACK, PX_TRACK_THREAD, "thread", THREAD},
     {TRACK, PX_TRACK_PARENT_UUID, "parent_uuid", NUMBER},
     {TRACK, PX_TRACK_COUNTER, "counter", COUNTER},
+    {COUNTER, PX_COUNTER_UNIT_NAME, "unit", TEXT},
     {TRACK, PX_TRACK_CHILD_ORDERING, "child_ordering", NUMBER},
     {TRACK, PX_TRACK_SIBLING_ORDER_RANK, "rank", NUMBER},
     {TRACK, PX_TRACK_PROCESS_ORDERING, "process_ordering", NUMBER},
@@ -150,6 +212,12 @@ static bool print_value(FILE *out, enum message is, unsigned wire_type, struct b
         if (!read_varint(in, &number))
             return false;
         fprintf(out, "%lld", (long long)number);
+        return true;
+    }
+    if (wire_type == 1 && is == FIXED64 && in->end - in->at >= 8) {
+        memcpy(&number, in->at, sizeof(number));
+        in->at += sizeof(number);
+        fprintf(out, "%llu", (unsigned long long)number);
         return true;
     }
     if (wire_type == 1 && is == REAL && in->end - in->at >= 8) {

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_EVENTS_MAX = 500 };
+enum { BATCH_EVENTS_MAX = 500, BATCH_SAMPLES_MAX = 100 };
 
 struct maker {
     struct trace *trace;
     VEC(struct event) events;
+    VEC(struct sample) samples;
     VEC(uint32_t) depths; /* of thread */
     size_t next;          /* event to be handed out */
+    size_t next_sample;
 };
 
 static void must(bool done)
@@ -36,6 +38,7 @@ void maker_destroy(struct maker *maker)
 {
     trace_destroy(maker->trace);
     vec_free(&maker->events);
+    vec_free(&maker->samples);
     vec_free(&maker->depths);
     free(maker);
 }
@@ -88,10 +91,11 @@ void maker_event(struct maker *maker, const struct event *event)
         maker->depths.items[event->thread]++;
     if (event->kind == EVENT_POP)
         maker->depths.items[event->thread] = (uint32_t)event->depth;
-    if (thread->event_count++ == 0)
+    if (thread->first_ns == 0)
         thread->first_ns = copy.time_ns;
     thread->last_ns = event->kind == EVENT_LOST ? copy.end_ns : copy.time_ns;
-    trace_process(maker->trace, thread->process)->event_count++;
+    thread->event_count += event->kind != EVENT_PAYLOAD;
+    trace_process(maker->trace, thread->process)->event_count += event->kind != EVENT_PAYLOAD;
     must(vec_push(&maker->events, copy) == 0);
 }
 
@@ -146,6 +150,72 @@ void maker_end(struct maker *maker, uint32_t thread, int64_t time, uint64_t id)
                 &(struct event){.kind = EVENT_END, .thread = thread, .time_ns = time, .id = id});
 }
 
+void maker_point(struct maker *maker, uint32_t thread, int64_t time,
+                 const struct maker_point *point)
+{
+    maker_event(maker, &(struct event){.kind = (uint8_t)point->kind,
+                                       .thread = thread,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, point->name ? point->name : ""),
+                                       .id = point->id});
+}
+
+uint32_t maker_track(struct maker *maker, uint32_t process, uint64_t id, const char *name,
+                     int64_t parent)
+{
+    int64_t ordinal = trace_track_add(maker->trace, id);
+    must(ordinal >= 0);
+    struct trace_track *track = trace_track(maker->trace, (uint32_t)ordinal);
+    track->process = process;
+    track->name = maker_string(maker, name);
+    must(parent < 0 || trace_track_set_parent(maker->trace, (uint32_t)ordinal, (uint32_t)parent));
+    return (uint32_t)ordinal;
+}
+
+void maker_value(struct maker *maker, const char *key, enum value_kind kind, union value value)
+{
+    must(maker->events.count > 0);
+    const struct event *last = &maker->events.items[maker->events.count - 1];
+    maker_event(maker, &(struct event){.kind = EVENT_PAYLOAD,
+                                       .thread = last->thread,
+                                       .time_ns = last->time_ns - MAKER_BEGIN_NS,
+                                       .name = maker_string(maker, key),
+                                       .value_kind = (uint8_t)kind,
+                                       .value = value});
+}
+
+void maker_value_int(struct maker *maker, const char *key, int64_t value)
+{
+    maker_value(maker, key, VALUE_INT64, (union value){.int64 = value});
+}
+
+void maker_value_text(struct maker *maker, const char *key, const char *value)
+{
+    maker_value(maker, key, VALUE_STRING, (union value){.string = maker_string(maker, value)});
+}
+
+void maker_log(struct maker *maker, uint32_t thread, int64_t time, const char *severity,
+               const char *text)
+{
+    maker_mark(maker, thread, time, text);
+    maker_value_text(maker, "severity", severity);
+}
+
+void maker_unit(struct maker *maker, const char *counter, const char *unit)
+{
+    must(trace_unit_set(maker->trace, 0, maker_string(maker, counter), maker_string(maker, unit)) ==
+         0);
+}
+
+void maker_note(struct maker *maker, uint32_t thread, int64_t time, const char *text)
+{
+    uint32_t ordinal = trace_thread(maker->trace, thread)->process;
+    struct trace_process *process = trace_process(maker->trace, ordinal);
+    process->note = maker_string(maker, text);
+    process->note_thread = thread + 1;
+    process->note_ns = MAKER_BEGIN_NS + time;
+}
+
 void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *gap)
 {
     struct trace_thread *entry = trace_thread(maker->trace, thread);
@@ -159,6 +229,41 @@ void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *ga
                                        .level = (uint8_t)gap->cause,
                                        .value.uint64 = gap->lost,
                                        .depth = gap->depth});
+}
+
+uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame)
+{
+    struct stacks *stacks = trace_stacks(maker->trace);
+    const struct frame entry = {
+        .kind = (uint8_t)frame->kind,
+        .function = maker_string(maker, frame->function),
+        .file = maker_string(maker, frame->file ? frame->file : ""),
+        .module = maker_string(maker, frame->module ? frame->module : ""),
+        .line = frame->line,
+        .first_line = frame->first_line,
+        .address = frame->address,
+    };
+    int64_t ordinal = stacks_frame(stacks, &entry);
+    must(ordinal > 0);
+    ordinal = stacks_push(stacks, parent, (uint32_t)ordinal);
+    must(ordinal > 0);
+    return (uint32_t)ordinal;
+}
+
+uint32_t maker_path(struct maker *maker, uint32_t parent, const char *name)
+{
+    int64_t ordinal = stacks_path(trace_stacks(maker->trace), parent, maker_string(maker, name));
+    must(ordinal > 0);
+    return (uint32_t)ordinal;
+}
+
+void maker_sample(struct maker *maker, const struct sample *sample)
+{
+    struct sample copy = *sample;
+    copy.time_ns += MAKER_BEGIN_NS;
+    copy.wake_ns += copy.wake_ns ? MAKER_BEGIN_NS : 0;
+    copy.end_ns += copy.end_ns ? MAKER_BEGIN_NS : 0;
+    must(vec_push(&maker->samples, copy) == 0);
 }
 
 void maker_finish(struct maker *maker, int64_t time)
@@ -191,14 +296,36 @@ int maker_next(void *context, struct event_batch *ret_batch)
     while (end < maker->events.count && end - begin < BATCH_EVENTS_MAX &&
            maker->events.items[end].thread == first->thread)
         end++;
+    while (end < maker->events.count && maker->events.items[end].kind == EVENT_PAYLOAD)
+        end++;
     maker->next = end;
     *ret_batch = (struct event_batch){
         .thread = first->thread, .count = (uint32_t)(end - begin), .events = first};
     return 1;
 }
 
+int maker_next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    struct maker *maker = context;
+    size_t begin = maker->next_sample, left = maker->samples.count - begin;
+    size_t count = left < BATCH_SAMPLES_MAX ? left : BATCH_SAMPLES_MAX;
+    maker->next_sample = count ? begin + count : 0;
+    *ret_samples = maker->samples.items + begin;
+    *ret_count = (uint32_t)count;
+    return count > 0;
+}
+
+int maker_rewind(void *context)
+{
+    struct maker *maker = context;
+    maker->next = maker->next_sample = 0;
+    return 0;
+}
+
 void maker_forget(struct maker *maker)
 {
+    maker->samples.count = 0;
+    maker->next_sample = 0;
     maker->events.count = 0;
     maker->next = 0;
 }

@@ -7,6 +7,8 @@
 #define ANNOT_TRACE_MAKER_H
 
 #include "event.h"
+#include "sample.h"
+#include "stacks.h"
 #include "trace.h"
 
 #define MAKER_BEGIN_NS    INT64_C(5000000000000)
@@ -34,6 +36,31 @@ void maker_counter(struct maker *maker, uint32_t thread, int64_t time, const cha
 void maker_start(struct maker *maker, uint32_t thread, int64_t time, const char *name, uint64_t id);
 void maker_end(struct maker *maker, uint32_t thread, int64_t time, uint64_t id);
 
+/* EVENT_FLOW_BEGIN, _STEP, _END, or EVENT_TRACK_BEGIN, _END, _MARK, _HIDDEN by a thread. */
+struct maker_point {
+    enum event_kind kind;
+    uint64_t id;      /* of the flow, or ordinal of the track */
+    const char *name; /* or NULL */
+};
+
+void maker_point(struct maker *maker, uint32_t thread, int64_t time,
+                 const struct maker_point *point);
+
+/* The ordinal of a new track of a process, below another one (ordinal) or, -1, below none. */
+uint32_t maker_track(struct maker *maker, uint32_t process, uint64_t id, const char *name,
+                     int64_t parent);
+
+/* One more key-value of the last event. */
+void maker_value_int(struct maker *maker, const char *key, int64_t value);
+void maker_value_text(struct maker *maker, const char *key, const char *value);
+void maker_value(struct maker *maker, const char *key, enum value_kind kind, union value value);
+
+/* A message of a log; what a counter of no domain counts; the last word of the thread's process. */
+void maker_log(struct maker *maker, uint32_t thread, int64_t time, const char *severity,
+               const char *text);
+void maker_unit(struct maker *maker, const char *counter, const char *unit);
+void maker_note(struct maker *maker, uint32_t thread, int64_t time, const char *text);
+
 /* A gap after which `depth` pushed ranges are still open; also counted in thread and process. */
 struct maker_gap {
     int64_t begin, end;
@@ -43,6 +70,21 @@ struct maker_gap {
 
 void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *gap);
 
+/* A frame by what outputs show of it; lines 0 = unknown. */
+struct maker_frame {
+    enum frame_kind kind;
+    const char *function, *file, *module;
+    int32_t line, first_line;
+    uint64_t address;
+};
+
+/* The stack below `parent` (0 = none) with one more frame; a range path likewise. Ordinals. */
+uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame);
+uint32_t maker_path(struct maker *maker, uint32_t parent, const char *name);
+
+/* A sample as it is; times other than 0 count from the session's begin. */
+void maker_sample(struct maker *maker, const struct sample *sample);
+
 /* Ends the session: fills in its facts and the counts. */
 void maker_finish(struct maker *maker, int64_t time);
 
@@ -50,7 +92,13 @@ void maker_finish(struct maker *maker, int64_t time);
  * Then from the start again. */
 int maker_next(void *context, struct event_batch *ret_batch);
 
-/* Drops the events so far, so that a long recording can be written as it is made. */
+/* The same for samples, 100 at a time. */
+int maker_next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count);
+
+/* Both from the start again: 0. */
+int maker_rewind(void *context);
+
+/* Drops the events and samples so far, so that a long recording can be written as it is made. */
 void maker_forget(struct maker *maker);
 
 #endif

@@ -4,6 +4,9 @@
 #include "entered.h"
 #include "test.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { STEPS = 10, DEEP = 4096 };
 
 static void entered_reset(void)
@@ -52,6 +55,37 @@ TEST(any_depth_is_exact_while_changes_are_few)
         CHECK_INT(entered_pop(), i >= 100 && i < 3000);
     CHECK_INT(entered_pop(), false);
     CHECK_INT(entered_thread.depth, 0);
+}
+
+/* A child leaves what its parent had open, and tells it from its own. */
+static bool child_knows_its_own(uint32_t forks)
+{
+    entered_push_own(true);
+    bool own = entered_pop_own();
+    bool third = entered_pop_own();
+    entered_pop(); /* a statement that does not ask */
+    entered_push_own(true);
+    own = own && entered_pop_own();
+    bool first = entered_pop_own();
+    return own && !third && !first && entered_forks == forks + 1;
+}
+
+TEST(statements_from_before_a_fork_are_known_in_the_child)
+{
+    uint32_t forks = entered_forks;
+    entered_reset();
+    CHECK_INT(entered_watch_forks(), 0);
+    for (int i = 0; i < 3; i++)
+        entered_push_own(true);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(child_knows_its_own(forks) ? 0 : 1);
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(entered_pop_own());
+    CHECK_INT(entered_forks, forks);
 }
 
 /* More changes than there is room for: the innermost runs stay exact, the depth stays right. */

@@ -1,109 +1,253 @@
 # SPDX-License-Identifier: MIT
-"""`pip install .` gives a package that works by itself, with `annot` as a real executable.
-The environment is a fresh one; the build's tools come from this one, or from the network."""
+"""`pip install .` gives a package that works by itself, with `annot` as a real executable: without
+the libraries that built it, without a compiler, and gone without a trace when uninstalled.
 
+Environments are fresh ones; the build's tools come from this one, or from the network. With
+ANNOT_TEST_WHEELS=all, a wheel is built and tried with each interpreter found, a minute each."""
+
+import atexit
+import functools
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import unittest
 import venv
 import zipfile
 
 import harness
+import interpreters
 import pyannot
 from harness import HERE, RecordingTest
 
 ROOT = HERE.parent.parent
 PROGRAM = "from pyannot import annotate\nwith annotate('from the wheel'):\n    pass\n"
-
-
 # The tests' own environment has the build's tools; a system's Python often not even pip.
 PIP_PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+PIP = [PIP_PYTHON, "-m", "pip", "--disable-pip-version-check"]
+# What a Linux with glibc and Python has. All else must be inside.
+SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
+                    "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
+# Programs and libraries of a machine that builds; a mount of /dev/null hides each.
+BUILDERS = ["/usr/bin/*gcc*", "/usr/bin/*clang*", "/usr/bin/cc", "/usr/bin/c99", "/usr/bin/*-ld",
+            "/usr/bin/ld", "/usr/bin/as", "/usr/bin/ninja", "/usr/bin/meson",
+            "/usr/lib/*/libbpf.so.*", "/usr/lib/*/libelf.so.*", "/usr/lib/*/libelf-*.so",
+            "/usr/lib/*/libdw.so.*", "/usr/lib/*/libdw-*.so", "/usr/lib/*/libzstd.so.*"]
+
+
+def pip_environment():
+    """Nothing of the build under test leads into the environments made here."""
+    left_out = ("PYTHONPATH", "ANNOT", "PYTHONHOME")
+    return {name: value for name, value in os.environ.items() if name not in left_out}
+
+
+def call(*command, **options):
+    options.setdefault("env", pip_environment())
+    command = [str(part) for part in command]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def can_import(module):
-    command = [PIP_PYTHON, "-c", f"import {module}"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return call(PIP_PYTHON, "-c", f"import {module}").returncode == 0
 
 
-class Wheel(RecordingTest):
+def temporary():
+    folder = tempfile.mkdtemp(prefix="annot-test-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return pathlib.Path(folder)
+
+
+@functools.lru_cache(maxsize=None)
+def source():
+    """The files under version control, as pip gets them: without a build folder."""
+    folder = temporary() / "source"
+    names = call("git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z").stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@functools.lru_cache(maxsize=None)
+def wheel():
+    """For this interpreter, built offline where the tools are here; skipped if they aren't had."""
+    if not can_import("pip"):
+        raise unittest.SkipTest(f"{PIP_PYTHON} has no pip")
+    offline = ["--no-build-isolation"] if can_import("mesonpy") else []
+    folder = temporary()
+    result = call(*PIP, "wheel", *offline, "--no-deps", "-w", folder, source())
+    if result.returncode != 0 and not offline:
+        raise unittest.SkipTest(f"no meson-python, and no network: {result.stderr[-300:]}")
+    if result.returncode != 0:
+        raise AssertionError(result.stdout + result.stderr)
+    return next(folder.glob("pyannot-*.whl"))
+
+
+def files_below(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def needed(path):
+    """(libraries that a file wants, the newest symbols that it wants of glibc)"""
+    dynamic = harness.run(["readelf", "-Wd", str(path)]).stdout
+    versions = harness.run(["readelf", "-WV", str(path)]).stdout
+    glibc = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", versions)
+    newest = max((int(major), int(minor)) for major, minor in glibc)
+    return set(re.findall(r"NEEDED.*\[(.+?)\]", dynamic)), newest
+
+
+def without_builders(script):
+    """A command that runs a script of the shell where no compiler and none of the libraries of the
+    build are to be found; None if this machine does not allow it."""
+    hide = "for f in " + " ".join(BUILDERS) + "; do\n"
+    hide += '  [ -f "$f" ] && mount --bind /dev/null "$(readlink -f "$f")" 2>/dev/null\ndone\n'
+    hide += "! cc --version 2>/dev/null || exit 99\n"
+    space = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if shutil.which("unshare") and call(*space, "true").returncode == 0:
+        return [*space, "sh", "-c", hide + script]
+    return None
+
+
+class WheelTest(RecordingTest):
     def setUp(self):
-        if not can_import("pip"):
-            self.skipTest(f"{PIP_PYTHON} has no pip")
         super().setUp()
-        for name in ("PYTHONPATH", "ANNOT"):
-            self.environment.pop(name, None)
+        self.environment = dict(pip_environment(), ANNOT_DIR=str(self.directory))
+        self.venv = self.folder / "venv"
+        self.scripts = self.venv / "bin"
 
     def call(self, *command, **options):
-        return subprocess.run(
-            [str(part) for part in command],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self.environment,
-            cwd=self.folder,
-            **options,
-        )
+        return call(*command, env=self.environment, cwd=self.folder, **options)
 
-    def build(self):
-        """The wheel, built offline where the tools are here; skipped if they can't be had."""
-        source = self.folder / "source"
-        names = subprocess.run(
-            ["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z"],
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout.split("\0")
-        for name in filter(None, names):
-            if (ROOT / name).is_file():
-                (source / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, source / name)
-        offline = ["--no-build-isolation"] if can_import("mesonpy") else []
-        wheels = self.folder / "wheels"
-        pip = [PIP_PYTHON, "-m", "pip", "wheel", *offline, "--no-deps"]
-        result = self.call(*pip, "-w", wheels, source)
-        if result.returncode != 0 and not offline:
-            self.skipTest(f"no meson-python, and no network: {result.stderr[-300:]}")
+    def pip(self, *arguments):
+        result = self.call(*PIP, "--python", self.scripts / "python", *arguments)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        (wheel,) = wheels.glob("pyannot-*.whl")
-        return wheel
 
-    def test_the_wheel_is_complete_and_records(self):
-        wheel = self.build()
-        self.check_contents(wheel)
-        scripts = self.install(wheel)
-        with open(scripts / "annot", "rb") as file:
-            self.assertEqual(file.read(4), b"\x7fELF")
-        version = self.call(scripts / "annot", "--version")
-        self.assertEqual(version.returncode, 0, version.stderr)
-        self.assertIn(pyannot.__version__, version.stdout)
-        self.assertIn(f"-{pyannot.__version__}-", wheel.name)
+    def install(self, path):
+        """Into a fresh environment with nothing but the wheel."""
+        venv.create(self.venv, with_pip=False, symlinks=True)
+        before = files_below(self.venv)
+        self.pip("install", "--no-index", "--no-deps", path)
+        return before
 
-        output = self.folder / "wheel.annot"
-        record = [scripts / "annot", "record", "-o", output, "--", scripts / "python"]
-        result = self.call(*record, self.script(PROGRAM))
-        self.assertEqual(result.returncode, 0, result.stderr)
+    def record_command(self, name="wheel.annot"):
+        record = [self.scripts / "annot", "record", "-o", self.folder / name, "--"]
+        return [str(part) for part in [*record, self.scripts / "python", self.script(PROGRAM)]]
+
+    def assert_recorded(self, name="wheel.annot"):
         self.assert_directory_clean()
-        report = self.call(scripts / "annot", "report", output)
-        self.assertIn("from the wheel", report.stdout)
+        report = self.call(self.scripts / "annot", "report", self.folder / name)
+        self.assertIn("from the wheel", report.stdout, report.stderr)
 
-    def install(self, wheel):
-        """A fresh environment with nothing but the wheel; returns its folder of programs."""
-        venv.create(self.folder / "venv", with_pip=False, symlinks=True)
-        scripts = self.folder / "venv" / "bin"
-        pip = [PIP_PYTHON, "-m", "pip", "--python", scripts / "python", "install", "--no-index"]
-        result = self.call(*pip, "--no-deps", wheel)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return scripts
 
-    def check_contents(self, wheel):
-        names = zipfile.ZipFile(wheel).namelist()
-        for name in ["pyannot/__init__.py", "pyannot/_native.pyi", "pyannot/py.typed"]:
-            self.assertIn(name, names)
-        program = [name for name in names if name.endswith(".data/scripts/annot")]
-        self.assertEqual(len(program), 1, names)
-        libraries = [n for n in names if "libannot" in n or ".mesonpy.libs" in n]
+class Wheel(WheelTest):
+    def test_it_holds_the_whole_package_and_the_command(self):
+        names = zipfile.ZipFile(wheel()).namelist()
+        package = ROOT / "pyannot" / "pyannot"
+        for path in package.rglob("*"):
+            if path.suffix in (".py", ".pyi", ".typed"):
+                self.assertIn(f"pyannot/{path.relative_to(package)}", names)
+        built = pathlib.Path(pyannot.__file__).parent
+        for path in filter(pathlib.Path.is_file, built.rglob("*")):
+            name = path.relative_to(built)
+            if path.suffix == ".h":  # made on the way
+                continue
+            if not any(part == "__pycache__" or part.endswith(".p") for part in name.parts):
+                self.assertIn(f"pyannot/{name}", names)
+        programs = [name for name in names if name.endswith(".data/scripts/annot")]
+        self.assertEqual(len(programs), 1, names)
+        libraries = [n for n in names if "libannot.so" in n or ".mesonpy.libs" in n]
         self.assertEqual(libraries, [])
+        self.assertIn(f"-{pyannot.__version__}-", wheel().name)
+
+    def test_it_needs_only_what_every_linux_has(self):
+        self.install(wheel())
+        for path in [self.scripts / "annot", *self.venv.glob("lib/*/site-packages/pyannot/*.so")]:
+            libraries, glibc = needed(path)
+            print(f"  {path.name}: {' '.join(sorted(libraries))}, glibc {'%d.%d' % glibc}")
+            self.assertLessEqual(libraries, SYSTEM_LIBRARIES, path)
+
+    def test_it_records_and_goes_without_a_trace(self):
+        before = self.install(wheel())
+        with open(self.scripts / "annot", "rb") as file:
+            self.assertEqual(file.read(4), b"\x7fELF")
+        version = self.call(self.scripts / "annot", "--version")
+        self.assertIn(pyannot.__version__, version.stdout, version.stderr)
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # its __pycache__ must go too
+        result = self.call(*self.record_command())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_recorded()
+        self.assert_entered()
+        self.pip("uninstall", "--yes", "pyannot")
+        self.assertEqual(files_below(self.venv) - before, set())
+
+    def test_a_program_records_itself_and_reads_it(self):
+        self.install(wheel())
+        for name in ("ANNOT", "PYTHONPATH"):
+            self.environment.pop(name, None)
+        self.environment["PATH"] = "/usr/bin:/bin"
+        script = self.script("""
+            import pyannot
+            with pyannot.record("inside.annot", sample=0), pyannot.annotate("from the wheel"):
+                pass
+            print([row.name for row in pyannot.read("inside.annot").ranges])
+            """, "inside.py")
+        result = self.call(self.scripts / "python", script)
+        self.assertEqual(result.stdout, "['from the wheel']\n", result.stderr)
+        version = self.call(self.scripts / "python", "-m", "pyannot", "--version")
+        self.assertIn(pyannot.__version__, version.stdout, version.stderr)
+
+    def assert_entered(self):
+        """Interpreters of which its site-packages are not on the path, and by the .pth."""
+        entered = "import sys; print('pyannot.observe' in sys.modules)"
+        self.environment["ANNOT_PYTHON"] = "default"
+        for words in (["-I", "-S"], []):
+            option = ["--no-preload"] if not words else []
+            result = self.call(self.scripts / "annot", "record", "--force", *option,
+                               "-o", self.folder / "entered.annot", "--",
+                               self.scripts / "python", *words, "-c", entered)
+            self.assertEqual(result.stdout, "True\n", result.stderr)
+
+    def test_it_records_where_no_compiler_is(self):
+        self.install(wheel())
+        line = 'exec "$@"'
+        command = without_builders(line)
+        if command is None:
+            self.skipTest("no mount namespace for tests here")
+        result = self.call(*command, "sh", *self.record_command())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_recorded()
+
+
+class EveryInterpreter(WheelTest):
+    """The whole way, `pip install .` in a clean environment, of each interpreter."""
+
+    def setUp(self):
+        if os.environ.get("ANNOT_TEST_WHEELS") != "all":
+            self.skipTest("ANNOT_TEST_WHEELS is not all")
+        super().setUp()
+
+    def install_source(self, interpreter):
+        made = self.call(interpreter.command, "-m", "venv", "--without-pip", self.venv)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        before = files_below(self.venv)
+        self.pip("install", "--no-deps", source())
+        return before
+
+    def test_pip_install(self):
+        for number, interpreter in enumerate(interpreters.find()):
+            with self.subTest(interpreter=str(interpreter)):
+                before = self.install_source(interpreter)
+                name = f"{number}.annot"
+                result = self.call(*self.record_command(name))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assert_recorded(name)
+                self.pip("uninstall", "--yes", "pyannot")
+                self.assertEqual(files_below(self.venv) - before, set())
+                shutil.rmtree(self.venv)
 
 
 if __name__ == "__main__":

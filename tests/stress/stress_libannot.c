@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writers in many threads and forked processes beside a reader that empties their segments, at a
- * paced rate: nothing may be lost, nothing may come twice.
+ * paced rate: nothing may be lost, nothing may come twice. And writers at full speed that overwrite
+ * each other's blocks: what is left and what is counted add up.
  *
  * The reader of the own segment works on the writers' own mapping, so that ThreadSanitizer sees
  * both sides. Forks are left out under ThreadSanitizer, which does not support them with threads.
@@ -25,9 +26,29 @@ enum { THREADS = 6, BURST = 30, PAUSE_US = 1000, CHILDREN = 40, CHILD_EVENTS = 3
 static uint32_t stop_writers, stop_reader;
 static struct seen seen;
 
+static struct annot_track track;
+
+/* Names are new now and then, so both the fast and the general way are gone. */
+static uint64_t burst_of_values(unsigned *seed)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "value %d", rand_r(seed) % 500);
+    const struct annot_value values[] = {annot_value_int64("number", 1),
+                                         annot_value_string(text, text)};
+    const struct annot_event event = {.text = text, .values = values, .value_count = 2};
+    annot_flow flow = annot_flow_new();
+    annot_mark_event(&event);
+    annot_track_begin_event(&track, &event);
+    annot_flow_begin(flow, text);
+    annot_counters("group", values, 2);
+    annot_flow_end(flow);
+    annot_track_end(&track);
+    return 6;
+}
+
 static uint64_t burst(unsigned *seed)
 {
-    uint64_t calls = 0;
+    uint64_t calls = burst_of_values(seed);
     for (int i = 0; i < BURST; i++) {
         int depth = rand_r(seed) % 6;
         for (int level = 0; level < depth; level++, calls++)
@@ -130,8 +151,11 @@ static void run_children(uint64_t *ret_calls)
         fflush(NULL);
         pid_t pid = fork();
         if (pid == 0) {
-            for (int event = 0; event < CHILD_EVENTS; event++)
-                annot_mark("in a child");
+            const struct annot_value value = annot_value_int64("child", i);
+            const struct annot_event event = {
+                .text = "in a child", .values = &value, .value_count = 1};
+            for (int k = 0; k < CHILD_EVENTS; k++)
+                annot_mark_event(&event);
             if (i % 2)
                 abort();
             _exit(0);
@@ -139,6 +163,7 @@ static void run_children(uint64_t *ret_calls)
         waitpid(pid, NULL, 0);
         arena_read(pid, &childs, NULL, NULL);
         CHECK_INT(childs.records, CHILD_EVENTS);
+        CHECK_INT(childs.kinds[ANNOT_REC_PAYLOAD], CHILD_EVENTS);
         CHECK_INT(childs.lost_total, 0);
         *ret_calls += CHILD_EVENTS;
     }
@@ -151,6 +176,7 @@ TEST_TIMEOUT(writers_beside_a_reader_lose_nothing, 240)
     pthread_t writers[THREADS], starter, reader;
     uint64_t child_calls = 0, total = 1;
     struct mapped own;
+    track = annot_track_create("stress", NULL);
     arena_begin(NULL);
     annot_mark("first");
     map_own(&own);
@@ -171,10 +197,56 @@ TEST_TIMEOUT(writers_beside_a_reader_lose_nothing, 240)
     arena_drain(&own, true, &seen);
     total += annot_load_relaxed(&brief_calls);
     CHECK_INT(seen.records, total);
+    CHECK_INT(seen.kinds[ANNOT_REC_PAYLOAD], 6 * seen.kinds[ANNOT_REC_COUNTER_GROUP]);
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         CHECK_INT(seen.lost[cause] + own.shared->lost[cause], 0);
     fprintf(stderr, "  %llu records, %llu in children\n", (unsigned long long)total,
             (unsigned long long)child_calls);
+    arena_end();
+    arena_clean();
+}
+
+/* ---- Without a reader: the oldest are overwritten -------------------------------------------- */
+
+enum { POOL = 24 };
+
+static void *write_fast(void *context)
+{
+    uint64_t *calls = context;
+    unsigned seed = (unsigned)(uintptr_t)context;
+    while (!annot_load_relaxed(&stop_writers))
+        *calls += burst(&seed);
+    return NULL;
+}
+
+TEST_TIMEOUT(writers_that_overwrite_each_other_lose_only_what_is_counted, 240)
+{
+    static uint64_t calls[THREADS], brief_calls;
+    const char *seconds = getenv("ANNOT_STRESS_SECONDS");
+    pthread_t writers[THREADS], starter;
+    struct seen left;
+    uint64_t total = 1;
+    track = annot_track_create("stress", NULL);
+    arena_begin(
+        &(struct arena_options){.policy = ANNOT_POLICY_OVERWRITE_OLDEST, .block_count = POOL});
+    annot_mark("first");
+    for (int i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&writers[i], NULL, write_fast, &calls[i]), 0);
+    CHECK_INT(pthread_create(&starter, NULL, start_threads, &brief_calls), 0);
+    sleep(seconds ? (unsigned)atoi(seconds) : 2);
+    annot_store_relaxed(&stop_writers, 1u);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(writers[i], NULL);
+        total += calls[i];
+    }
+    pthread_join(starter, NULL);
+    total += annot_load_relaxed(&brief_calls);
+    arena_read(getpid(), &left, NULL, NULL);
+    CHECK_INT(left.records + left.lost_total, total);
+    CHECK_INT(left.lost_total, left.lost[ANNOT_LOSS_OVERWRITTEN]);
+    CHECK(left.records > POOL * 20);
+    fprintf(stderr, "  %llu records, %llu of them left\n", (unsigned long long)total,
+            (unsigned long long)left.records);
     arena_end();
     arena_clean();
 }

@@ -28,6 +28,7 @@ import traceback
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ANNOT = os.environ.get("ANNOT", str(SOURCE / "build/tools/annot"))
 PROGRAMS = pathlib.Path(os.environ.get("ANNOT_PROGRAMS", SOURCE / "build/tests/system"))
+os.environ.setdefault("ANNOT_PYTHON", "none")  # only what the programs emit themselves
 NUMBERS = itertools.count(1)
 CASES = []
 
@@ -196,7 +197,15 @@ class Dump:
             return [row for row in rows if row["row"] == kind]
         self.processes, self.threads, self.events = of("process"), of("thread"), of("event")
         self.refusals, self.damage = of("refusal"), of("damage")
+        self.tracks, self.units = of("track"), of("unit")
+        self.filters = [row["rules"] for row in of("filter")]
         self.session = of("session")[0]
+        self.sampling = (of("sampling") or [None])[0]
+        self.facts = of("fact")
+        self.samples = of("sample")
+        self.live_count = sum(row["count"] for row in of("live"))
+        self.stacks = {row["ordinal"]: row["frames"] for row in of("stack")}
+        self.paths = {row["ordinal"]: row["names"] for row in of("path")}
 
     def lost(self):
         return sum(sum(process["lost"]) for process in self.processes)

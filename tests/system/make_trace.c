@@ -2,11 +2,13 @@
 /* Writes a recording and prints what is in it, as JSON: the oracle for tests of exports.
  *
  * make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
+ * make_trace sampled FILE         that of tests/lib/sampled_trace.h
  * make_trace random FILE COUNT    COUNT ranges of three processes, made up by a fixed seed
  *
  * What is printed is counted here, while the ranges are made up, and not by any code of ours that
  * pairs begins and ends. */
 #include "sample_trace.h"
+#include "sampled_trace.h"
 #include "store.h"
 
 #include <stdio.h>
@@ -135,6 +137,10 @@ static void drain(struct made *made)
     struct event_batch batch;
     while (!made->error && maker_next(made->maker, &batch) > 0)
         made->error = store_writer_add(made->writer, &batch);
+    const struct sample *samples;
+    uint32_t count;
+    while (!made->error && maker_next_samples(made->maker, &samples, &count) > 0)
+        made->error = store_writer_add_samples(made->writer, samples, count);
     maker_forget(made->maker);
 }
 
@@ -204,11 +210,15 @@ int main(int argc, char **argv)
 {
     static struct made made;
     bool random = argc == 4 && strcmp(argv[1], "random") == 0;
-    if (!random && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
-        fprintf(stderr, "usage: make_trace sample FILE | random FILE COUNT\n");
+    bool sampled = argc == 3 && strcmp(argv[1], "sampled") == 0;
+    if (!random && !sampled && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
+        fprintf(stderr, "usage: make_trace sample FILE | sampled FILE | random FILE COUNT\n");
         return 2;
     }
-    made.maker = random ? maker_create() : sample_trace_create();
+    if (random)
+        made.maker = maker_create();
+    else
+        made.maker = sampled ? sampled_trace_create() : sample_trace_create();
     struct store_writer_options options = {.overwrite = true};
     made.error = store_writer_create(argv[2], maker_trace(made.maker), &options, &made.writer);
     if (!made.error && random)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints a recording as JSON lines: what the store's reader sees, without exporter or report.
  *
- * recording_dump [--no-events] FILE. For tests that need every event or exact counts.
+ * recording_dump [--no-events] [--samples] FILE. For tests that need every event or exact counts.
+ * The id of an event on a track is the track's ordinal; key-values are rows behind their event's.
+ * Samples name their stacks and range paths by number; each is printed once, root first.
  * One thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "sample_walk.h"
+#include "stacks.h"
 #include "store.h"
 
 static void print_string(const struct trace *trace, uint32_t ordinal)
@@ -68,6 +72,9 @@ static void print_process(const struct trace *trace, uint32_t ordinal)
     print_text(trace, "name", process->name);
     print_text(trace, "comm", process->comm);
     print_text(trace, "cmdline", process->cmdline);
+    print_text(trace, "note", process->note);
+    printf(",\"note_thread\":%d,\"note_time\":%" PRId64, (int)process->note_thread - 1,
+           process->note_ns);
     puts("}");
 }
 
@@ -78,6 +85,25 @@ static void print_thread(const struct trace *trace, uint32_t ordinal)
            ordinal, thread->process, thread->tid, thread->event_count);
     print_counts("lost", thread->lost, LOSS_COUNT);
     print_text(trace, "name", thread->name);
+    puts("}");
+}
+
+static void print_track(const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_track *track = trace_track_get(trace, ordinal);
+    printf("{\"row\":\"track\",\"ordinal\":%u,\"process\":%u,\"id\":%" PRIu64 ",\"parent\":%d",
+           ordinal, track->process, track->id, (int)track->parent - 1);
+    print_text(trace, "name", track->name);
+    puts("}");
+}
+
+static void print_unit(const struct trace *trace, uint32_t index)
+{
+    const struct trace_unit *unit = trace_unit_get(trace, index);
+    printf("{\"row\":\"unit\"");
+    print_text(trace, "counter", unit->counter);
+    print_text(trace, "domain", unit->domain);
+    print_text(trace, "unit", unit->unit);
     puts("}");
 }
 
@@ -104,8 +130,10 @@ static void print_value(const struct trace *trace, const struct event *event)
 
 static void print_event(const struct trace *trace, const struct event *event)
 {
-    static const char *const kinds[EVENT_KIND_COUNT] = {"none", "push",    "pop",  "start", "end",
-                                                        "mark", "counter", "lost", "edge"};
+    static const char *const kinds[EVENT_KIND_COUNT] = {
+        "none",        "push",      "pop",        "start",      "end",         "mark",
+        "counter",     "lost",      "edge",       "flow_begin", "flow_step",   "flow_end",
+        "track_begin", "track_end", "track_mark", "payload",    "track_hidden"};
     const char *kind = event->kind < EVENT_KIND_COUNT ? kinds[event->kind] : "unknown";
     printf("{\"row\":\"event\",\"kind\":\"%s\",\"thread\":%u,\"time\":%" PRId64
            ",\"level\":%u,\"value_kind\":%u,\"id\":%" PRIu64,
@@ -116,6 +144,14 @@ static void print_event(const struct trace *trace, const struct event *event)
     print_text(trace, "domain", event->domain);
     print_text(trace, "category", event->category);
     print_value(trace, event);
+    puts("}");
+}
+
+static void print_filter(const struct trace *trace, uint32_t index)
+{
+    const struct trace_filter *filter = trace_filter_get(trace, index);
+    printf("{\"row\":\"filter\",\"time\":%" PRId64, filter->time_ns);
+    print_text(trace, "rules", filter->rules);
     puts("}");
 }
 
@@ -140,26 +176,170 @@ static int print_events(struct store_reader *reader, bool print)
     return result;
 }
 
+/* ---- Samples ---- */
+
+static void print_frame(const struct trace *trace, uint32_t ordinal)
+{
+    static const char *const kinds[] = {"none", "native", "python", "kernel", "jit", "gc", "note"};
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
+    printf("[\"%s\",", frame->kind < 7 ? kinds[frame->kind] : "unknown");
+    print_string(trace, frame->function);
+    putchar(',');
+    print_string(trace, frame->file ? frame->file : frame->module);
+    printf(",%d]", frame->line);
+}
+
+static void print_stack(const struct trace *trace, uint32_t ordinal)
+{
+    enum { DEPTH = 2048 };
+
+    static uint32_t frames[DEPTH];
+    uint32_t count = stacks_frames(trace_stacks_get(trace), ordinal, frames, DEPTH);
+    printf("{\"row\":\"stack\",\"ordinal\":%u,\"frames\":[", ordinal);
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(i ? "," : "", stdout);
+        print_frame(trace, frames[i]);
+    }
+    puts("]}");
+}
+
+static void print_path(const struct trace *trace, uint32_t ordinal)
+{
+    uint32_t names[64];
+    uint32_t count = stacks_names(trace_stacks_get(trace), ordinal, names, 64);
+    printf("{\"row\":\"path\",\"ordinal\":%u,\"names\":[", ordinal);
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(i ? "," : "", stdout);
+        print_string(trace, names[i]);
+    }
+    puts("]}");
+}
+
+static void print_sample(const struct sample *sample)
+{
+    printf("{\"row\":\"sample\",\"off\":%s,\"thread\":%u,\"time\":%" PRId64 ",\"stack\":%u,"
+           "\"path\":%u,\"flags\":%u,\"native_end\":%u,\"python_end\":%u,\"cpu\":%u",
+           sample->kind == SAMPLE_OFF_CPU ? "true" : "false", sample->thread, sample->time_ns,
+           sample->stack, sample->path, sample->flags, sample->native_end, sample->python_end,
+           sample->cpu);
+    if (sample->kind == SAMPLE_OFF_CPU)
+        printf(",\"reason\":\"%s\",\"wake\":%" PRId64 ",\"end\":%" PRId64 "}\n",
+               wait_reason_name(sample->reason), sample->wake_ns, sample->end_ns);
+    else
+        printf(",\"weight\":%" PRIu64 "}\n", sample->weight_ns);
+}
+
+/* How many samples brought their path with them, read in that instant. */
+static int print_live(struct store_reader *reader)
+{
+    const struct sample *samples;
+    uint32_t count;
+    uint64_t live = 0;
+    int result;
+    while ((result = store_reader_next_samples(reader, &samples, &count)) > 0)
+        for (uint32_t i = 0; i < count; i++)
+            live += (samples[i].flags & SAMPLE_PATH_KNOWN) != 0;
+    printf("{\"row\":\"live\",\"count\":%" PRIu64 "}\n", live);
+    return result;
+}
+
+static int next_batch(void *context, struct event_batch *ret_batch)
+{
+    return store_reader_next(context, ret_batch);
+}
+
+static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    return store_reader_next_samples(context, ret_samples, ret_count);
+}
+
+static int rewind_reader(void *context)
+{
+    return store_reader_rewind(context);
+}
+
+/* Paths as outputs have them: those that did not come with the sample follow from the events. */
+static int print_samples(struct store_reader *reader)
+{
+    enum { STACKS = 1 << 24 };
+
+    static bool used[STACKS]; /* stacks that end a sample */
+    const struct sample_source source = {store_reader_trace(reader), next_batch, next_samples,
+                                         rewind_reader, reader};
+    const struct stacks *stacks = trace_stacks_get(source.trace);
+    const struct sample_filter filter = {0};
+    const struct sample *sample;
+    struct sample_walk *walk;
+    int result = print_live(reader);
+    if (result >= 0)
+        result = sample_walk_create(&source, &filter, &walk);
+    if (result < 0)
+        return result;
+    while ((result = sample_walk_next(walk, &sample)) > 0) {
+        print_sample(sample);
+        used[sample->stack % STACKS] = true;
+    }
+    sample_walk_destroy(walk);
+    for (uint32_t i = 1; i < stacks_stack_count(stacks); i++)
+        if (used[i % STACKS])
+            print_stack(source.trace, i);
+    for (uint32_t i = 1; i < stacks_path_count(stacks); i++)
+        print_path(source.trace, i);
+    return result;
+}
+
+static void print_sampling(const struct trace *trace)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    printf("{\"row\":\"sampling\",\"rung\":%u,\"off_cpu\":%s,\"hz\":%u", sampling->rung,
+           sampling->off_cpu ? "true" : "false", sampling->frequency_hz);
+    print_text(trace, "reason", sampling->reason);
+    print_text(trace, "hint", sampling->hint);
+    puts("}");
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        printf("{\"row\":\"fact\",\"kind\":%u,\"value\":%" PRIu64, fact->kind, fact->value);
+        print_text(trace, "name", fact->name);
+        puts("}");
+    }
+}
+
+static bool given(int argc, char **argv, const char *option)
+{
+    for (int i = 1; i < argc - 1; i++)
+        if (strcmp(argv[i], option) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    bool events = argc < 3 || strcmp(argv[1], "--no-events") != 0;
     struct store_reader *reader;
     int result = argc < 2 ? -1 : store_reader_open(argv[argc - 1], &reader);
     if (result < 0) {
         fprintf(stderr, "recording_dump: cannot open: %d\n", result);
         return 1;
     }
-    result = print_events(reader, events);
+    result = print_events(reader, !given(argc, argv, "--no-events"));
+    if (result >= 0 && given(argc, argv, "--samples"))
+        result = print_samples(reader);
     const struct trace *trace = store_reader_trace(reader);
     struct store_info info;
     store_reader_info(reader, &info);
     print_session(trace, &info);
+    print_sampling(trace);
     for (uint32_t i = 0; i < trace_process_count(trace); i++)
         print_process(trace, i);
     for (uint32_t i = 0; i < trace_thread_count(trace); i++)
         print_thread(trace, i);
+    for (uint32_t i = 0; i < trace_track_count(trace); i++)
+        print_track(trace, i);
+    for (uint32_t i = 0; i < trace_unit_count(trace); i++)
+        print_unit(trace, i);
     for (uint32_t i = 0; i < trace_refusal_count(trace); i++)
         print_refusal(trace, i);
+    for (uint32_t i = 0; i < trace_filter_count(trace); i++)
+        print_filter(trace, i);
     for (uint32_t i = 0; i < store_reader_damage_count(reader); i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
         printf("{\"row\":\"damage\",\"offset\":%" PRIu64 ",\"reason\":\"%s\"}\n", damage->offset,

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +42,10 @@ void scene_end(struct scene *scene)
 {
     while (waitpid(-1, NULL, 0) > 0)
         continue;
+    /* Programs that outlived their annot, or a machine that stood still, leave it to the next. */
+    const char *const recover[] = {"recover", NULL};
+    if (access(scene->directory, F_OK) == 0)
+        scene_run(recover);
     if (access(scene->directory, F_OK) == 0)
         test_fail(__FILE__, __LINE__, "%s is still there", scene->directory);
     munmap(scene->counts, sizeof(*scene->counts));
@@ -78,8 +81,21 @@ int scene_run(const char *const *arguments)
 
 pid_t scene_record(const char *file, const char *mode, const char *end)
 {
-    const char *arguments[] = {"record", "-o", file, "--", getenv("KILL_TARGET"), mode, end, NULL};
+    /* Of annotations only: what is sampled are further processes and threads. */
+    const char *arguments[] = {"record", "--no-sample", "-o", file, "--", getenv("KILL_TARGET"),
+                               mode,     end,           NULL};
     return scene_annot(arguments);
+}
+
+void scene_await(const struct scene *scene, uint32_t count)
+{
+    while (__atomic_load_n(&scene->counts->holding, __ATOMIC_SEQ_CST) < count)
+        usleep(1000);
+}
+
+void scene_go_on(struct scene *scene)
+{
+    __atomic_store_n(&scene->counts->go_on, 1, __ATOMIC_SEQ_CST);
 }
 
 uint64_t scene_committed(const struct scene *scene)

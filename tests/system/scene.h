@@ -41,6 +41,10 @@ int scene_run(const char *const *arguments);
 /* The same for `annot record -o FILE -- kill_target MODE END`. */
 pid_t scene_record(const char *file, const char *mode, const char *end);
 
+/* Until so many processes of the target hold; lets them go on. */
+void scene_await(const struct scene *scene, uint32_t count);
+void scene_go_on(struct scene *scene);
+
 uint64_t scene_committed(const struct scene *scene);
 
 /* A file in the test's directory. */

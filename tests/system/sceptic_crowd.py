@@ -62,9 +62,10 @@ def crowd(home, processes, threads, timeout, may_lose=0):
     equal(session["events"] + lost, account["records"], "recorded events and counted losses")
     check(lost <= may_lose, f"{lost} records were lost")
     equal(dump.damage, [], "damage")
-    equal(len(dump.threads), processes * threads, "recorded threads")
+    threads_told = [thread for thread in dump.threads if thread["events"] or any(thread["lost"])]
+    equal(len(threads_told), processes * threads, "threads with events")
     if lost == 0:
-        equal({thread["events"] for thread in dump.threads}, {PAIRS * 2}, "events of one thread")
+        equal({thread["events"] for thread in threads_told}, {PAIRS * 2}, "events of one thread")
     busy = [process for process in dump.processes if process["events"]]
     equal(len(busy), processes, "processes with events")
     equal([process["pid"] for process in busy if process["how_text"] == "still running"], [],
@@ -83,8 +84,9 @@ def sixty_four_thousand_threads(home):
     enough_room()
     with raised_limits():
         # On few processors a thread's first event may wait in vain for another that makes the
-        # segment and never gets to run; that is counted.
-        result, session = crowd(home, PROCESSES, THREADS, 240, may_lose=200)
+        # segment and never gets to run; that is counted. Of a thousand threads one may be so.
+        few = PROCESSES * THREADS // 1000 * PAIRS * 2
+        result, session = crowd(home, PROCESSES, THREADS, 240, may_lose=few)
     check(session["peak_bytes"] <= PROCESSES * 24 << 20, "segments beyond 24 MiB a process")
     check(result.own_kib < 128 << 10, f"the collector took {result.own_kib / 1024:.0f} MiB")
 

@@ -57,6 +57,32 @@ def signal_state_of_the_command_is_the_callers(home):
 
 
 @case
+def a_launcher_may_ignore_or_block_signals(home):
+    """The end of the command is noticed all the same, and the command has its launcher's state."""
+    signals = [signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+    def ignore():
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+
+    def block():
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+
+    script = ("import sys; print([line for line in open('/proc/self/status') if "
+              "line.startswith(('SigBlk', 'SigIgn'))]); sys.exit(7)")
+    command = ["python3", "-S", "-c", script]
+    for change in (ignore, block):
+        states = []
+        for prefix in ([], [ANNOT, "record", "--force", "-o", home.work / "x.annot", "--"]):
+            process = home.start(*prefix, *command, preexec_fn=change, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL)
+            states.append(process.communicate(timeout=30)[0])
+            equal(process.returncode, 7, f"status after {change.__name__}()")
+        equal(states[1], states[0], f"signals of the command after {change.__name__}()")
+        equal(home.dump(home.work / "x.annot").session["status"], 7 << 8, "status in the recording")
+
+
+@case
 def exit_status_is_the_commands(home):
     for status in (0, 1, 2, 77, 125, 126, 127, 128, 255):
         result = home.record("sh", "-c", f"exit {status}").ok(status)

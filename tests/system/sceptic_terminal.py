@@ -51,7 +51,7 @@ class Terminal:
         self.text += data
         return bool(data)
 
-    def expect(self, pattern, seconds=15):
+    def expect(self, pattern, seconds=60):
         """Waits for a pattern behind what was expected before."""
         deadline = time.monotonic() + seconds
         more = True
@@ -226,7 +226,7 @@ def hang_up_ends_the_command_and_completes_the_recording(home):
     terminal = Terminal(home, *record(home, program("emit_ticks"), "20000"))
     time.sleep(1)
     os.close(terminal.fd)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while os.waitpid(terminal.pid, os.WNOHANG) == (0, 0):
         if time.monotonic() > deadline:
             os.kill(terminal.pid, signal.SIGKILL)

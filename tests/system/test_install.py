@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What `meson install` puts into a prefix is enough to build, link and record a program.
+"""What `meson install` puts into a stage is all that there is to use, is found where it is looked
+for, and goes again by `ninja uninstall`.
 
-    test_install.py BUILD
-
-pkg-config names the flags; the program is linked with the shared and with the static library.
+    test_install.py SOURCE BUILD
 """
 
+import json
 import os
 import pathlib
+import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+from staged import Stage
 
 PROGRAM = r"""
 #include <annot/annot.h>
@@ -30,62 +31,180 @@ int main(void)
     return printf("%d\n", directory_open()) > 0 ? 0 : 1;
 }
 """
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+ELSEWHERE = {"libannot", "pyannot", "tests"}  # sources; what is installed of them is not here
+CASES = []
 
 
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+class Skip(Exception):
+    """The machine lacks what the case needs."""
 
 
-def flags(prefix, *options):
-    folders = ":".join(str(path.parent) for path in prefix.rglob("annot.pc"))
-    environment = dict(os.environ, PKG_CONFIG_PATH=folders)
-    define = f"--define-variable=prefix={prefix}"
-    return run("pkg-config", define, *options, "annot", env=environment).split()
+def case(function):
+    CASES.append(function)
+    return function
 
 
-def install(build, folder):
-    staged = folder / "staged"
-    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", staged)
-    pages = list(staged.rglob("annot.pc"))
-    assert len(pages) == 1, f"annot.pc {len(pages)} times"
-    prefix = next(line.split("=")[1] for line in pages[0].read_text().splitlines()
-                  if line.startswith("prefix="))
-    return pathlib.Path(str(staged) + prefix)
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Skip(f"no {tool}")
 
 
-def record(prefix, program, folder):
-    annot, recording = prefix / "bin" / "annot", folder / (program.name + ".annot")
-    libraries = next(prefix.rglob("libannot.so")).parent
-    environment = dict(os.environ, ANNOT_DIR=str(folder / "shared"),
-                       LD_LIBRARY_PATH=str(libraries))
-    out = run(annot, "record", "-o", recording, "--", program, env=environment)
+def record(stage, program):
+    recording = stage.folder / (program.name + ".annot")
+    out = stage.run(stage.path / "bin" / "annot", "record", "-o", recording, "--", program)
     assert out == "7\n", f"{program.name} wrote {out!r}"
-    report = run(annot, "report", recording)
+    report = stage.run(stage.path / "bin" / "annot", "report", recording)
     assert "installed" in report and "here" in report, report
 
 
+@case
+def all_headers_pages_and_completions_are_there(stage, source):
+    headers = sorted(path.name for path in (source / "libannot/include/annot").glob("*.h*"))
+    found = sorted(path.name for path in (stage.path / "include/annot").iterdir())
+    assert found == headers, f"{found}, not {headers}"
+    if shutil.which("scdoc"):
+        pages = sorted(path.stem for path in (source / "docs/man").glob("*.scd"))
+        found = sorted(path.name for path in stage.one("annot.1").parent.iterdir())
+        assert found == pages, f"{found}, not {pages}"
+    for name in ("annotConfig.cmake", "annotConfigVersion.cmake", "libannot.a", "libannot.so",
+                 "_annot", "annot.fish"):
+        stage.one(name)
+    outside = [path for path in stage.root.rglob("*")
+               if path.is_file() and not path.is_relative_to(stage.path)]
+    assert not outside, f"outside of the prefix: {outside}"
+
+
+@case
+def links_among_the_pages_lead_somewhere(stage, _source):
+    pages = list(stage.one("NEWS.md").parent.rglob("*.md"))
+    assert len(pages) > 5, pages
+    links = [(page, link) for page in pages for link in LINK.findall(page.read_text())]
+    dead = [f"{page.name}: {link}" for page, link in links
+            if link.removeprefix("../").split("/")[0] not in ELSEWHERE
+            and not (page.parent / link).exists()]
+    assert not dead, dead
+
+
+@case
+def programs_link_with_both_libraries(stage, _source):
+    need("pkg-config")
+    program = stage.folder / "program.c"
+    program.write_text(PROGRAM)
+    shared, static = stage.folder / "shared-linked", stage.folder / "static-linked"
+    flags = stage.run("pkg-config", "--cflags", "--libs", "annot").split()
+    stage.run("cc", program, "-o", shared, *flags)
+    flags = stage.run("pkg-config", "--static", "--cflags", "--libs", "annot").split()
+    flags = [flag for flag in flags if flag != "-lannot"]
+    stage.run("cc", program, "-o", static, stage.one("libannot.a"), *flags)
+    for linked in (shared, static):
+        record(stage, linked)
+    linked = stage.run("ldd", static)
+    assert "libannot" not in linked, linked
+
+
+@case
+def man_finds_the_pages(stage, _source):
+    need("man", "scdoc")
+    pages = stage.one("annot.1").parent.parent
+    text = stage.run("man", "-M", pages, "annot-record", MANWIDTH="80", LC_ALL="C.UTF-8")
+    if "minimized" in text:
+        raise Skip("a man that shows nothing")
+    assert "--pool-size SIZE" in text and "run a command and record" in text, text
+
+
+def completed(stage, words):
+    return set(words.split()) & {"export", "report", "record"} == {"export"}
+
+
+@case
+def fish_loads_its_completion(stage, _source):
+    need("fish")
+    script = "complete -C 'annot ex' | string replace -r '\\t.*' ''"
+    out = stage.run("fish", "-c", script,
+                    XDG_DATA_DIRS=f"{stage.path}/share:/usr/share", HOME=str(stage.folder),
+                    XDG_CONFIG_HOME=str(stage.folder),
+                    PATH=f"{stage.path}/bin:{os.environ['PATH']}")
+    assert completed(stage, out), out
+
+
+@case
+def zsh_loads_its_completion(stage, _source):
+    need("zsh")
+    out = stage.run("zsh", "-f", "-c", f"fpath=({stage.one('_annot').parent} $fpath)\n"
+                    "autoload -Uz compinit && compinit -D -u && print $_comps[annot] && "
+                    "autoload +X _annot && whence -w _annot")
+    assert out.split() == ["_annot", "_annot:", "function"], out
+
+
+@case
+def bash_loads_its_completion(stage, _source):
+    library = pathlib.Path("/usr/share/bash-completion/bash_completion")
+    if not library.exists():
+        raise Skip("no bash-completion")
+    out = stage.run("bash", "--norc", "-c", f"source {library}; _completion_loader annot\n"
+                    "complete -p annot; COMP_WORDS=(annot ex) COMP_CWORD=1; _annot; "
+                    "echo ${COMPREPLY[@]}", XDG_DATA_DIRS=f"{stage.path}/share")
+    assert "complete -F _annot annot" in out, out
+    assert completed(stage, out.splitlines()[-1]), out
+
+
+@case
+def python_imports_the_package(stage, _source):
+    found = list(stage.root.rglob("pyannot/__init__.py"))
+    if not found:
+        raise Skip("built without Python")
+    built = next(found[0].parent.glob("_native*.so")).name
+    version = re.search(r"cpython-3(\d+)", built)[1]
+    python = shutil.which(f"python3.{version}")
+    if not python:
+        raise Skip(f"no python3.{version}")
+    recording = stage.folder / "python.annot"
+    stage.run(stage.path / "bin" / "annot", "record", "-o", recording, "--", python, "-B", "-c",
+              "import pyannot\nwith pyannot.annotate('installed'):\n    pass",
+              PYTHONPATH=str(found[0].parent.parent))
+    assert "installed" in stage.run(stage.path / "bin" / "annot", "report", recording)
+
+
+@case
+def the_table_that_is_installed_is_the_programs(stage, _source):
+    """Completions and pages were made of this annot, not of an older one."""
+    table = json.loads(stage.run(stage.path / "bin" / "annot", "help", "--json"))
+    script = stage.one("_annot").read_text()
+    for command in table["commands"]:
+        for option in command["options"]:
+            assert f"--{option['name']}" in script, f"{command['name']} --{option['name']}"
+
+
+@case
+def uninstall_leaves_nothing(stage, _source):
+    stage.run("ninja", "-C", stage.build, "uninstall")
+    left = [str(path) for path in stage.root.rglob("*")]
+    assert not left, left
+
+
 def main():
-    build = pathlib.Path(sys.argv[1]).resolve()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="annot-test-", dir="/dev/shm"))
+    source, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    stage = Stage(build)
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
     try:
-        prefix = install(build, folder)
-        source = folder / "program.c"
-        source.write_text(PROGRAM)
-        shared, static = folder / "shared-linked", folder / "static-linked"
-        run("cc", source, "-o", shared, *flags(prefix, "--cflags", "--libs"))
-        archive = next(prefix.rglob("libannot.a"))
-        libraries = [flag for flag in flags(prefix, "--static", "--libs") if flag != "-lannot"]
-        run("cc", source, "-o", static, *flags(prefix, "--cflags"), archive, *libraries)
-        for program in (shared, static):
-            record(prefix, program, folder)
-        linked = run("ldd", static)
-        assert "libannot" not in linked, linked
+        stage.find_here()
+        for function in CASES:
+            outcome = "passed"
+            try:
+                function(stage, source)
+            except Skip as reason:
+                outcome = "skipped"
+                print(f"skipped: {function.__name__}: {reason}")
+            except AssertionError as failure:
+                outcome = "failed"
+                print(f"FAILED {function.__name__}: {failure}")
+            counts[outcome] += 1
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print("2 passed, 0 failed, 0 skipped")
+        stage.close()
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    sys.exit(1 if counts["failed"] else 0)
 
 
 if __name__ == "__main__":

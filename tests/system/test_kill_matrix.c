@@ -54,7 +54,7 @@ static void check_recovery(const char *mode)
     usleep(100000);
     kill(annot, SIGKILL);
     scene_wait(annot);
-    __atomic_store_n(&scene.counts->go_on, 1, __ATOMIC_SEQ_CST);
+    scene_go_on(&scene);
     while (waitpid(-1, NULL, 0) > 0) /* the program, an orphan of ours by now */
         continue;
     const char *const recover[] = {"recover", NULL};

@@ -23,6 +23,7 @@ def more_living_processes_than_descriptors(home):
     result = home.record("sh", "-c", script, preexec_fn=limit_files).ok()
     dump = home.dump(result.path).whole()
     equal(len(dump.processes), 2 * FILES, "processes")
+    check("files may be open" in dump.sampling["reason"], f"why without samples: {dump.sampling}")
     accounts = [log.read_text().splitlines() for log in home.work.glob("*.log")]
     equal(len(dump.kind("push")), sum(len(lines) for lines in accounts), "ranges")
     equal(len(dump.threads), 2 * FILES, "threads")
@@ -35,7 +36,7 @@ def the_file_does_not_grow_while_nothing_happens(home):
     script = (f"for i in $(seq 40); do {program('emit_ticks')} 1 >/dev/null; done; "
               f"sleep 4; {look}; sleep 2.5; {look}")
     environment = dict(home.environment, LD_PRELOAD=program("libold_kernel.so"))
-    result = home.record("sh", "-c", script, env=environment).ok()
+    result = home.record("sh", "-c", script, options=["--no-sample"], env=environment).ok()
     equal(len(home.dump(result.path).whole().processes), 40, "processes")
     before, files, after, _ = (int(word) for word in sizes.read_text().split())
     equal(after, before, "bytes of the recording two seconds later")
@@ -86,12 +87,14 @@ def thousands_of_short_processes(home):
     count, stat = 5000, home.work / "stat"
     home.environment.pop("MALLOC_PERTURB_", None)  # it would touch memory that annot does not
     result = home.record("sh", "-c", f"for i in $(seq {count}); do {program('emit_ticks')} 0; done "
-                         f">/dev/null; cat /proc/$PPID/stat >{stat}").ok()
+                         f">/dev/null; cat /proc/$PPID/stat >{stat}",
+                         options=["--no-sample"]).ok()
     fields = stat.read_text().rsplit(")", 1)[1].split()
     seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     print(f"{count} processes: {seconds} s of CPU, {result.own_kib} KiB of memory")
     equal(len(home.dump(result.path).whole().processes), count, "processes")
-    check(result.own_kib < 16_000, f"annot took {result.own_kib} KiB")
+    # 14 KiB for each that has ended but is not yet read to its end, 0.5 KiB for one that was.
+    check(result.own_kib < 40_000, f"annot took {result.own_kib} KiB")
 
 
 @case

@@ -3,8 +3,6 @@
 #include "scene.h"
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <sched.h>
@@ -22,17 +20,6 @@ static double now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void wait_until_holding(const struct scene *scene, uint32_t count)
-{
-    while (__atomic_load_n(&scene->counts->holding, __ATOMIC_SEQ_CST) < count)
-        usleep(1000);
-}
-
-static void go_on(struct scene *scene)
-{
-    __atomic_store_n(&scene->counts->go_on, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Runs a shell line; its exit status. */
@@ -76,7 +63,7 @@ TEST(termination_goes_to_the_command_and_the_recording_is_completed)
     struct scene scene;
     scene_begin(&scene);
     pid_t annot = scene_record(scene_path("t.annot"), "main", "hold");
-    wait_until_holding(&scene, 1);
+    scene_await(&scene, 1);
     kill(annot, SIGTERM);
     int status = scene_wait(annot);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
@@ -101,7 +88,7 @@ TEST(time_options_cut_out_a_part)
     double begin = now();
     uint64_t before = scene_committed(&scene);
     pid_t annot = scene_annot(cut);
-    wait_until_holding(&scene, 1);
+    scene_await(&scene, 1);
     struct scene_recording recording = {0};
     while (!recording.complete && now() - begin < 20) { /* while the command runs */
         usleep(100000);
@@ -110,7 +97,7 @@ TEST(time_options_cut_out_a_part)
     CHECK(recording.complete);
     CHECK_INT(recording.record_count, scene_committed(&scene) - before);
     CHECK_INT(recording.ends[PROCESS_RUNNING], 1);
-    go_on(&scene);
+    scene_go_on(&scene);
     CHECK_INT(scene_wait(annot), 0);
     CHECK(now() - begin >= 0.2);
     scene_end(&scene);
@@ -128,7 +115,7 @@ TEST(survivors_of_the_command_are_still_running)
     struct scene_recording recording = scene_read(scene_path("s.annot"));
     CHECK_INT(recording.ends[PROCESS_RUNNING], 1);
     CHECK_INT(recording.record_count, scene_committed(&scene));
-    go_on(&scene);
+    scene_go_on(&scene);
     while (waitpid(-1, NULL, 0) > 0)
         continue;
     rmdir(scene.directory); /* its page was still mapped when the session ended */
@@ -257,7 +244,7 @@ TEST(interrupt_key_goes_to_the_command_and_the_recording_is_completed)
     snprintf(line, sizeof(line), "$ANNOT record -o %s -- $KILL_TARGET main hold; echo st=$?\n",
              scene_path("i.annot"));
     type(&terminal, line);
-    wait_until_holding(&scene, 1);
+    scene_await(&scene, 1);
     usleep(50000);
     type(&terminal, "\x03");
     await(&terminal, "ready$ ");
@@ -280,14 +267,14 @@ TEST(stop_key_and_fg_work)
     snprintf(line, sizeof(line), "$ANNOT record -o %s -- $KILL_TARGET main hold; echo st=$?\n",
              scene_path("z.annot"));
     type(&terminal, line);
-    wait_until_holding(&scene, 1);
+    scene_await(&scene, 1);
     usleep(50000);
     type(&terminal, "\x1a");
     await(&terminal, "Stopped");
     await(&terminal, "ready$ ");
     type(&terminal, "fg; echo end=$?\n");
     usleep(100000);
-    go_on(&scene);
+    scene_go_on(&scene);
     await(&terminal, "end=0");
     close_terminal(&terminal);
     CHECK_INT(scene_read(scene_path("z.annot")).record_count, scene_committed(&scene));

@@ -6,10 +6,8 @@
 #include "test.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,17 +18,6 @@
 static const char *target(void)
 {
     return getenv("KILL_TARGET");
-}
-
-static void wait_until_holding(const struct scene *scene, uint32_t count)
-{
-    while (__atomic_load_n(&scene->counts->holding, __ATOMIC_SEQ_CST) < count)
-        usleep(1000);
-}
-
-static void go_on(struct scene *scene)
-{
-    __atomic_store_n(&scene->counts->go_on, 1, __ATOMIC_SEQ_CST);
 }
 
 /* ANNOT_DIR is made by annot; a process that was given it by name leaves the same behind. */
@@ -47,10 +34,10 @@ TEST(two_collectors_at_once_keep_their_own)
     struct scene scene;
     scene_begin(&scene);
     pid_t first = scene_record(scene_path("1.annot"), "fork", "hold");
-    wait_until_holding(&scene, 4);
+    scene_await(&scene, 4);
     pid_t second = scene_record(scene_path("2.annot"), "spawn", "hold");
-    wait_until_holding(&scene, 8);
-    go_on(&scene);
+    scene_await(&scene, 8);
+    scene_go_on(&scene);
     CHECK_INT(scene_wait(first), 0);
     CHECK_INT(scene_wait(second), 0);
     struct scene_recording one = scene_read(scene_path("1.annot"));
@@ -67,9 +54,9 @@ TEST(one_collector_outlives_the_other)
     struct scene scene;
     scene_begin(&scene);
     pid_t first = scene_record(scene_path("1.annot"), "main", "hold");
-    wait_until_holding(&scene, 1);
+    scene_await(&scene, 1);
     CHECK_INT(scene_wait(scene_record(scene_path("2.annot"), "main", "return")), 0);
-    go_on(&scene);
+    scene_go_on(&scene);
     CHECK_INT(scene_wait(first), 0);
     struct scene_recording one = scene_read(scene_path("1.annot"));
     struct scene_recording two = scene_read(scene_path("2.annot"));
@@ -135,7 +122,7 @@ TEST(child_of_another_user_is_named)
                                      "--reuid=65534",
                                      "--clear-groups",
                                      "sleep",
-                                     "1.5",
+                                     "4",
                                      NULL};
     int status = scene_run(arguments);
     if (WEXITSTATUS(status) == 127)
@@ -152,13 +139,13 @@ TEST(processes_of_another_pid_namespace_take_part)
     if (system("unshare --pid --fork true 2>/dev/null") != 0)
         test_skip("no right to make a pid namespace");
     scene_begin(&scene);
-    const char *const arguments[] = {
-        "record", "-o", scene_path("p.annot"), "--", "unshare", "--pid", "--fork", target(), "fork",
-        "hold",   NULL};
+    const char *const arguments[] = {"record", "--no-sample", "-o",    scene_path("p.annot"),
+                                     "--",     "unshare",     "--pid", "--fork",
+                                     target(), "fork",        "hold",  NULL};
     pid_t annot = scene_annot(arguments);
-    wait_until_holding(&scene, 4);
+    scene_await(&scene, 4);
     usleep(500000);
-    go_on(&scene);
+    scene_go_on(&scene);
     CHECK_INT(scene_wait(annot), 0);
     struct scene_recording recording = scene_read(scene_path("p.annot"));
     CHECK_INT(recording.record_count, scene_committed(&scene));
@@ -391,12 +378,12 @@ TEST_TIMEOUT(hostile_segments_cost_nobody_else_anything, 120)
     uint64_t identities[8];
     scene_begin(&scene);
     pid_t annot = scene_record(scene_path("h.annot"), "fork", "hold");
-    wait_until_holding(&scene, 4);
+    scene_await(&scene, 4);
     CHECK_INT(list_segments(&scene, names, identities), 4);
     for (unsigned variant = 0; variant < 64; variant++)
         put_hostile(&scene, names[variant % 4], variant, spoil);
     usleep(200000);
-    go_on(&scene);
+    scene_go_on(&scene);
     CHECK_INT(scene_wait(annot), 0);
     CHECK(scene_read(scene_path("h.annot")).complete);
     CHECK_INT(scene_read_some(scene_path("h.annot"), identities, 4), scene_committed(&scene));
@@ -412,14 +399,14 @@ TEST(segments_that_shrink_while_they_are_read_are_given_up)
     uint64_t identities[8];
     scene_begin(&scene);
     pid_t annot = scene_record(scene_path("s.annot"), "fork", "hold");
-    wait_until_holding(&scene, 4);
+    scene_await(&scene, 4);
     CHECK_INT(list_segments(&scene, names, identities), 4);
     for (unsigned variant = 0; variant < 24; variant++)
         put_hostile(&scene, names[variant % 4], 1000 + variant, leave);
     usleep(200000);
     each_segment(&scene, cut, names);
     usleep(100000);
-    go_on(&scene);
+    scene_go_on(&scene);
     CHECK_INT(scene_wait(annot), 0);
     CHECK(scene_read(scene_path("s.annot")).complete);
     CHECK_INT(scene_read_some(scene_path("s.annot"), identities, 4), scene_committed(&scene));

@@ -239,7 +239,8 @@ class Perfetto:
         tables = {1: sequence.categories, 2: sequence.names, 3: sequence.argument_names}
         for number, value in fields(data):
             entry = message(value)
-            tables[number][entry[1]] = entry.get(2, b"").decode()
+            if number in tables:  # the others are those of samples
+                tables[number][entry[1]] = entry.get(2, b"").decode()
 
     def time(self, sequence, packet):
         clock = packet.get(58, sequence.clock_id)

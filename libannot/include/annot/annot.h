@@ -34,12 +34,25 @@ extern "C" {
 #define ANNOT_VERSION_MINOR 1
 #define ANNOT_VERSION_PATCH 0
 
-#if defined(__GNUC__)
-#define ANNOT_API         __attribute__((visibility("default")))
-#define ANNOT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* With ANNOT_DISABLE defined before this header (-DANNOT_DISABLE), everything below is an empty
+ * inline function: no code, no symbol, no library. Macros don't evaluate what they would not
+ * evaluate while nobody records. The last lines include the empty functions. */
+#if defined(ANNOT_DISABLE)
+#define ANNOT_API static inline
+#elif defined(__GNUC__)
+#define ANNOT_API __attribute__((visibility("default")))
 #else
 #define ANNOT_API
+#endif
+/* Not a call of the program's own where all functions become ranges (-finstrument-functions). */
+#if defined(__GNUC__)
+#define ANNOT_UNTRACED          __attribute__((no_instrument_function))
+#define ANNOT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define ANNOT_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define ANNOT_UNTRACED
 #define ANNOT_UNLIKELY(x) (x)
+#define ANNOT_PRINTF(at, first)
 #endif
 
 /* ---- Is anybody recording? ------------------------------------------------------------------- */
@@ -55,13 +68,19 @@ struct annot_gate {
     volatile uint64_t generation;
     unsigned char page[ANNOT_GATE_SIZE - sizeof(uint64_t)];
 };
+#ifndef ANNOT_DISABLE
 extern ANNOT_API struct annot_gate annot_gate_v1;
+#endif
 
 /* Whether events may be recorded now. Use it to skip preparing expensive payloads.
  * Cost: one load. */
-static inline int annot_enabled(void)
+ANNOT_UNTRACED static inline int annot_enabled(void)
 {
+#ifdef ANNOT_DISABLE
+    return 0;
+#else
     return annot_gate_v1.generation != 0;
+#endif
 }
 
 /* Why this process does not record, as a short constant English text; "recording", or "nobody
@@ -76,6 +95,7 @@ ANNOT_API const char *annot_status(void);
 typedef uint32_t annot_name;
 typedef uint16_t annot_domain;   /* 0: the default domain */
 typedef uint16_t annot_category; /* 0: no category */
+typedef uint16_t annot_schema;   /* 0: no schema */
 typedef uint64_t annot_range;    /* 0: no range; unique over all processes of a recording */
 
 /* Interns a name; the same text gives the same value. Callable at any time, also while nobody
@@ -104,8 +124,11 @@ enum annot_payload_kind {
     ANNOT_PAYLOAD_UINT64 = 2,
     ANNOT_PAYLOAD_DOUBLE = 3,
     ANNOT_PAYLOAD_BOOL = 4,
-    ANNOT_PAYLOAD_STRING = 5
+    ANNOT_PAYLOAD_STRING = 5,
+    ANNOT_PAYLOAD_STRUCT = 6 /* in struct annot_value only */
 };
+
+struct annot_value; /* values.h */
 
 /* All zero is the default: no name, default domain, no category, level 0, the viewer's colour, no
  * payload. Either `text` or `name` names the event; `name` wins. Copied before the call returns. */
@@ -127,7 +150,10 @@ struct annot_event {
         const char *string;
     } payload;
 
-    uint64_t reserved[3];
+    const struct annot_value
+        *values; /* values.h; further key-values, as many as a record of 4 KiB holds */
+    uint64_t value_count;
+    uint64_t reserved;
 };
 
 /* ---- Events. Use the functions below this section: they test the gate first. -------------------
@@ -151,28 +177,28 @@ ANNOT_API void annot_emit_counter_event(const struct annot_event *event);
 /* ---- Ranges of a thread: nested -------------------------------------------------------------- */
 
 /* Open a range on the calling thread. Cost, with its pop: 1 P by name; 1.1 P by text while the
- * thread's cache of 64 names holds it, else a hash and a look-up, about 3 P; 2 P with a payload,
- * domain, category or colour. */
-static inline void annot_push(const char *text)
+ * thread's cache of 256 names holds it, else a hash and a look-up, about 3 P; 1.3 P with a payload,
+ * domain, category or colour, and 0.25 P more for each key-value. */
+ANNOT_UNTRACED static inline void annot_push(const char *text)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_push(text);
 }
 
-static inline void annot_push_name(annot_name name)
+ANNOT_UNTRACED static inline void annot_push_name(annot_name name)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_push_name(name);
 }
 
-static inline void annot_push_event(const struct annot_event *event)
+ANNOT_UNTRACED static inline void annot_push_event(const struct annot_event *event)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_push_event(event);
 }
 
 /* Close the calling thread's innermost range. Without an open range it does nothing (counted). */
-static inline void annot_pop(void)
+ANNOT_UNTRACED static inline void annot_pop(void)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_pop();
@@ -183,18 +209,18 @@ static inline void annot_pop(void)
 
 /* Open a range that annot_end closes, from any thread of this process. Returns 0 while nobody
  * records; annot_end(0) does nothing. */
-static inline annot_range annot_start_event(const struct annot_event *event)
+ANNOT_UNTRACED static inline annot_range annot_start_event(const struct annot_event *event)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? annot_emit_start_event(event) : 0;
 }
 
-static inline annot_range annot_start(const char *text)
+ANNOT_UNTRACED static inline annot_range annot_start(const char *text)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? annot_emit_start(text) : 0;
 }
 
 /* Close a range of this process. An id of another process does nothing (counted). */
-static inline void annot_end(annot_range range)
+ANNOT_UNTRACED static inline void annot_end(annot_range range)
 {
     if (ANNOT_UNLIKELY(range != 0 && annot_enabled()))
         annot_emit_end(range);
@@ -204,13 +230,13 @@ static inline void annot_end(annot_range range)
  */
 
 /* One instant on the calling thread. Cost: 0.5 P by name. */
-static inline void annot_mark(const char *text)
+ANNOT_UNTRACED static inline void annot_mark(const char *text)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_mark(text);
 }
 
-static inline void annot_mark_event(const struct annot_event *event)
+ANNOT_UNTRACED static inline void annot_mark_event(const struct annot_event *event)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_mark_event(event);
@@ -218,14 +244,15 @@ static inline void annot_mark_event(const struct annot_event *event)
 
 /* The value of a counter of this process from now on. Counters are told apart by (process,
  * domain, name), whatever thread sets them. Cost: 0.5 P. */
-static inline void annot_counter(const char *text, double value)
+ANNOT_UNTRACED static inline void annot_counter(const char *text, double value)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_counter(text, value);
 }
 
-/* The payload (int64, uint64, double or bool) is the value. */
-static inline void annot_counter_event(const struct annot_event *event)
+/* The payload (int64, uint64, double or bool) is the value. Without one, `values` are several
+ * series of one counter, as for annot_counters (values.h). */
+ANNOT_UNTRACED static inline void annot_counter_event(const struct annot_event *event)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         annot_emit_counter_event(event);
@@ -235,7 +262,7 @@ static inline void annot_counter_event(const struct annot_event *event)
  */
 
 /* The id of a literal name, interned at the first event of this call site. */
-static inline annot_name annot_site_name(annot_name *site, const char *text)
+ANNOT_UNTRACED static inline annot_name annot_site_name(annot_name *site, const char *text)
 {
     annot_name name = __atomic_load_n(site, __ATOMIC_RELAXED);
     if (ANNOT_UNLIKELY(name == 0)) {
@@ -287,7 +314,7 @@ static inline annot_name annot_site_name(annot_name *site, const char *text)
 #define ANNOT_JOIN2(a, b) a##b
 #define ANNOT_JOIN(a, b)  ANNOT_JOIN2(a, b)
 
-static inline int annot_scope_begin(annot_name *site, const char *text)
+ANNOT_UNTRACED static inline int annot_scope_begin(annot_name *site, const char *text)
 {
     annot_name name;
     if (!ANNOT_UNLIKELY(annot_enabled()))
@@ -300,7 +327,7 @@ static inline int annot_scope_begin(annot_name *site, const char *text)
     return 1;
 }
 
-static inline void annot_scope_end(const int *open)
+ANNOT_UNTRACED static inline void annot_scope_end(const int *open)
 {
     if (ANNOT_UNLIKELY(*open))
         annot_emit_pop();
@@ -312,10 +339,20 @@ static inline void annot_scope_end(const int *open)
     static annot_name ANNOT_JOIN(annot_site_, __LINE__);                                           \
     __attribute__((cleanup(annot_scope_end), unused)) const int ANNOT_JOIN(                        \
         annot_open_, __LINE__) = annot_scope_begin(&ANNOT_JOIN(annot_site_, __LINE__), (text))
+
+/* The same with the name of the function that it stands in. */
+#define ANNOT_FUNCTION() ANNOT_RANGE(__func__)
 #endif
 
 #ifdef __cplusplus
 }
+#endif
+
+#include <annot/logs.h>
+#include <annot/tracks.h>
+#include <annot/values.h>
+#ifdef ANNOT_DISABLE
+#include <annot/disabled.h>
 #endif
 
 #endif

@@ -5,4 +5,4 @@ echo $?
 sed 1,4d out
 sed "s/byte [0-9]*/byte N/" err
 annot info c.annot 2> err | sed "s/^size .*/size/; s/byte [0-9]*/byte N/" |
-    sed -n "/^size/p; /^format/p; /^damage/,/^$/p; /^records/,/^$/p"
+    sed -n "/^size/p; /^format/p; /^cut/,/^$/p; /^records/,/^$/p"

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 printf 'no program' > data && mkdir directory
 for command in no-such-command ./no-such-command ./data ./directory; do
-    annot record -o r.annot -- $command
+    annot record --no-sample -o r.annot -- $command
     echo $?
 done
 ls
-annot record -o r.annot -- sh -c 'echo out; echo err >&2; exit 7'
+annot record --no-sample -o r.annot -- sh -c 'echo out; echo err >&2; exit 7'
 echo $?
-annot record --force -o r.annot -- sh -c 'kill -KILL $$' 2> err
+annot record --no-sample --force -o r.annot -- sh -c 'kill -KILL $$' 2> err
 echo $?
 cat err | grep -v Killed
-annot record --delay 1h -o late.annot -- true
+annot record --no-sample --delay 1h -o late.annot -- true
 echo $?

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-annot record -o r.annot -- true
+annot record --no-sample -o r.annot -- true
 echo $?
-annot record -o r.annot -- true
+annot record --no-sample -o r.annot -- true
 echo $?
-annot record -o gone/r.annot -- true
+annot record --no-sample -o gone/r.annot -- true
 echo $?
-annot record --force -o . -- true
+annot record --no-sample --force -o . -- true
 echo $?

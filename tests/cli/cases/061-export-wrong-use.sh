@@ -4,7 +4,7 @@ fails() {
     "$@"
     echo "status $?"
 }
-fails annot export
+mkdir empty && cd empty && fails annot export; cd ..
 fails annot export run.annot -f svg
 fails annot export run.annot -o trace
 fails annot export run.annot -o missing/run.json

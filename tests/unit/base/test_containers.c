@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static uint64_t random_state = 2463534242u;
 
@@ -59,6 +58,19 @@ TEST(map64_agrees_with_an_array)
         CHECK_INT(map.count, present);
     }
     CHECK(map.capacity <= 4096 * 2); /* removal leaves nothing behind */
+    map64_free(&map);
+}
+
+TEST(to_replace_a_value_of_map64_takes_no_memory)
+{
+    struct map64 map = {0};
+    for (uint64_t key = 1; map.count == 0 || (map.count + 1) * 4 <= map.capacity * 3; key++)
+        CHECK_INT(map64_put(&map, key, key), 0);
+    size_t capacity = map.capacity; /* the next one that is new lets it grow */
+    for (uint64_t key = 1; key <= map.count; key++)
+        CHECK_INT(map64_put(&map, key, key + 1), 0);
+    CHECK_INT(map.capacity, capacity);
+    CHECK_INT(*map64_find(&map, 1), 2);
     map64_free(&map);
 }
 
@@ -169,6 +181,20 @@ TEST(text_is_cut_between_characters)
     CHECK_STR(buffer, "abc4x");
     text_format(&text, "y");
     CHECK_INT(text.length, 5);
+}
+
+TEST(names_and_digits_are_told_to_their_last_byte)
+{
+    char hex[9] = "????????";
+    CHECK_STR(text_base_name("/usr/lib/libm.so.6"), "libm.so.6");
+    CHECK_STR(text_base_name("libm.so.6"), "libm.so.6");
+    CHECK_STR(text_base_name("/usr/lib/"), "/usr/lib/");
+    CHECK_STR(text_base_name(""), "");
+    CHECK(text_hex(hex, (const uint8_t[]){0, 0x7f, 0xe5}, 3) == hex + 6);
+    CHECK_STR(hex, "007fe5");
+    CHECK_INT(hex[7], '?');
+    CHECK(text_hex(hex, NULL, 0) == hex);
+    CHECK_STR(hex, "");
 }
 
 TEST(half_a_character_at_the_end_is_dropped)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Output streams: whole files or none, errors that stick, gzip that gzip reads. */
-#include "file_io.h"
-#include "log.h"
 #include "out_stream.h"
 #include "test.h"
 
@@ -10,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -205,22 +202,4 @@ TEST(standard_output_stays_open)
     CHECK(dup2(saved, STDOUT_FILENO) == STDOUT_FILENO);
     close(saved);
     check_lines(file_path("x"));
-}
-
-static int logged;
-
-static void sink(void *context, enum log_level level, const char *text)
-{
-    CHECK(context == &logged && level == LOG_WARNING);
-    CHECK_STR(text, "disk 7 is full");
-    logged++;
-}
-
-TEST(messages_go_to_the_sink_only)
-{
-    log_message(LOG_WARNING, "nobody hears %d", 1);
-    log_set_sink(sink, &logged);
-    log_message(LOG_WARNING, "disk %d is full", 7);
-    CHECK_INT(logged, 1);
-    log_set_sink(NULL, NULL);
 }

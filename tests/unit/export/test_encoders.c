@@ -3,6 +3,7 @@
 #include "json_writer.h"
 #include "proto_writer.h"
 #include "test.h"
+#include "varint.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -95,12 +96,12 @@ TEST(strings_of_any_length_are_escaped)
 
 TEST(varints_take_seven_bits_a_byte)
 {
-    uint8_t bytes[PROTO_VARINT_MAX];
-    CHECK_INT(proto_put_varint(bytes, 0) - bytes, 1);
-    CHECK_INT(proto_put_varint(bytes, 127) - bytes, 1);
-    CHECK_INT(proto_put_varint(bytes, 300) - bytes, 2);
+    uint8_t bytes[VARINT_MAX];
+    CHECK_INT(varint_put(bytes, 0) - bytes, 1);
+    CHECK_INT(varint_put(bytes, 127) - bytes, 1);
+    CHECK_INT(varint_put(bytes, 300) - bytes, 2);
     CHECK(bytes[0] == 0xac && bytes[1] == 0x02);
-    CHECK_INT(proto_put_varint(bytes, UINT64_MAX) - bytes, PROTO_VARINT_MAX);
+    CHECK_INT(varint_put(bytes, UINT64_MAX) - bytes, VARINT_MAX);
 }
 
 /* A message of `inner` bytes of text within two messages. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Order, completeness and decoding, on segments made by hand. */
+#include "clock_now.h"
 #include "segment_maker.h"
 #include "test.h"
 

@@ -2,6 +2,8 @@
 /* The small parts: clock, guard, directory, session file, watching a process, those that are gone.
  */
 #include "clock_map.h"
+#include "clock_now.h"
+#include "discover.h"
 #include "guard.h"
 #include "intake_directory.h"
 #include "intake_past.h"
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +161,52 @@ TEST(wake_page_that_is_mapped_stays)
     munmap(page, 4096);
     CHECK_INT(directory_remove_unused(&directory), 1);
     CHECK(access(path, F_OK) != 0);
+    directory_close(&directory);
+}
+
+static int count_name(void *context, const char *name)
+{
+    (void)name;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+/* Seen by inotify, or by scans where there is none: then seldom. */
+static void check_told(const struct directory *directory, bool scans)
+{
+    struct discover discover;
+    struct rlimit files, none;
+    unsigned count = 0;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = (struct rlimit){scans ? 0 : files.rlim_cur, files.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+    CHECK_INT(discover_open(&discover, directory), 0);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &files), 0);
+    CHECK_INT(discover.fd < 0, scans);
+    int64_t first_ns = clock_now_ns();
+    CHECK_INT(discover_poll(&discover, count_name, &count), 0);
+    CHECK(discover.told_ns >= first_ns && count >= 2);
+    close(openat(directory->fd, "other", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    int64_t second_ns = clock_now_ns();
+    CHECK_INT(discover_poll(&discover, count_name, &count), 0);
+    CHECK(scans || discover.told_ns >= second_ns);
+    CHECK(discover.told_ns < second_ns || count >= 3);
+    usleep(10000);
+    int64_t third_ns = clock_now_ns();
+    CHECK_INT(discover_poll(&discover, count_name, &count), 0);
+    CHECK(discover.told_ns >= third_ns && count >= 3);
+    discover_close(&discover);
+    CHECK_INT(unlinkat(directory->fd, "other", 0), 0);
+}
+
+TEST(discovery_says_until_when_it_has_told_all_names)
+{
+    struct directory directory;
+    char path[300];
+    snprintf(path, sizeof(path), "%s/place", test_directory());
+    CHECK_INT(directory_open(path, &directory), 0);
+    check_told(&directory, false);
+    check_told(&directory, true);
     directory_close(&directory);
 }
 

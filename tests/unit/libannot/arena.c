@@ -6,7 +6,6 @@
 
 #include <annot_barrier.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@ static int owner_pid;
 static int session_fd = -1;
 static uint64_t session_id = SESSION_ID - 1;
 static char session_name[64];
+static uint32_t filter_sequence;
 
 /* Before any constructor, so that libannot's finds the environment. */
 static void arena_environment(int argc, char **argv, char **environment)
@@ -80,6 +80,34 @@ static void set_generation(bool on)
     close(fd);
 }
 
+static void write_filter(uint32_t sequence, const char *text)
+{
+    const off_t at = offsetof(struct annot_session, filter_sequence);
+    uint32_t head[2] = {sequence, (uint32_t)strlen(text)};
+    char path[192];
+    snprintf(path, sizeof(path), "%s/%s", directory, session_name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK(head[1] <= ANNOT_FILTER_MAX);
+    CHECK_INT(pwrite(fd, &(uint32_t){sequence | 1}, sizeof(uint32_t), at), sizeof(uint32_t));
+    CHECK_INT(pwrite(fd, text, head[1], at + (off_t)sizeof(head)), head[1]);
+    CHECK_INT(pwrite(fd, &head[1], sizeof(uint32_t), at + (off_t)sizeof(uint32_t)),
+              sizeof(uint32_t));
+    CHECK_INT(pwrite(fd, &head[0], sizeof(uint32_t), at), sizeof(uint32_t));
+    close(fd);
+}
+
+void arena_set_filter(const char *text)
+{
+    filter_sequence += 2;
+    write_filter(filter_sequence, text);
+}
+
+void arena_tear_filter(void)
+{
+    write_filter(filter_sequence + 1, "-*");
+}
+
 void arena_begin(const struct arena_options *options)
 {
     static const struct arena_options standard;
@@ -98,10 +126,15 @@ void arena_begin(const struct arena_options *options)
         options = &standard;
     if (options->major)
         session.major = options->major;
+    if (options->targets_only) {
+        session.id = ++session_id; /* one that no environment names */
+        session.flags = 0;
+    }
     session.block_count = options->block_count;
     session.thread_count = options->thread_count;
     session.strings_size = options->strings_size;
     session.late_ticks = options->late_ticks;
+    session.policy = options->policy;
     CHECK_INT(stat("/proc/self/ns/pid", &namespace), 0);
     session.collector_pid_ns = namespace.st_ino;
     for (int i = 0; i < ANNOT_LEVELS; i++)
@@ -115,9 +148,38 @@ void arena_begin(const struct arena_options *options)
     CHECK(fd >= 0);
     CHECK_INT(pwrite(fd, &session, sizeof(session), 0), sizeof(session));
     close(fd);
+    if (options->filter)
+        arena_set_filter(options->filter);
     session_fd = open(path, O_RDONLY | O_CLOEXEC);
     CHECK_INT(flock(session_fd, LOCK_EX), 0);
     set_generation(true);
+}
+
+static void target_name(int pid, char *name, size_t size)
+{
+    struct stat namespace;
+    CHECK_INT(stat("/proc/self/ns/pid", &namespace), 0);
+    snprintf(name, size, ANNOT_TARGET_PREFIX "%d-%lx", pid, (unsigned long)namespace.st_ino);
+}
+
+void arena_target(int pid, uint64_t start_ticks)
+{
+    char name[96], path[192], text[64];
+    target_name(pid, name, sizeof(name));
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    int length = snprintf(text, sizeof(text), "%016llx %llu\n", (unsigned long long)session_id,
+                          (unsigned long long)start_ticks);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    CHECK_INT(pwrite(fd, text, (size_t)length, 0), length);
+    close(fd);
+}
+
+void arena_remove_target(int pid)
+{
+    char name[96];
+    target_name(pid, name, sizeof(name));
+    remove_file(name);
 }
 
 void arena_end(void)

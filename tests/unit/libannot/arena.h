@@ -29,41 +29,54 @@ struct arena_options {
     uint32_t block_count, thread_count, strings_size; /* 0 = default */
     uint64_t mask[ANNOT_LEVELS];                      /* all 0 = everything */
     uint64_t late_ticks;
-    uint32_t major; /* 0 = the present one */
+    uint32_t policy;   /* enum annot_policy */
+    uint32_t major;    /* 0 = the present one */
+    bool targets_only; /* nobody joins by environment or descent */
+    const char *filter;
 };
 
 const char *arena_directory(void);
 
 /* Session begins: from here on events are recorded. NULL = default options. */
 void arena_begin(const struct arena_options *options);
+/* Names the session to a process: see ANNOT_TARGET_PREFIX. start_ticks 0: whenever it began. */
+void arena_target(int pid, uint64_t start_ticks);
+void arena_remove_target(int pid);
 /* Session ends. Segments stay. */
 void arena_end(void);
+/* Other rules, in the session file alone. */
+void arena_set_filter(const char *text);
+/* As a writer leaves it that dies in the middle. */
+void arena_tear_filter(void);
 /* A new generation while the session goes on. */
 void arena_bump(void);
 /* Removes all segments. */
 void arena_clean(void);
 
-/* One decoded record. */
+/* One decoded record; of a PAYLOAD, `time` is that of its record, and of a string or struct,
+ * `value` the size. */
 struct seen_record {
-    uint64_t time, value, id;
+    uint64_t time, value, id, parent;
     uint32_t kind, name, value_kind, flags, color, level;
     uint16_t domain, category;
     uint32_t serial, sequence; /* of the thread and its block */
+    int32_t tid;
     char text[ANNOT_STRING_MAX + 1];
-    char string[ANNOT_STRING_MAX + 1];
+    char string[ANNOT_STRUCT_BYTES + 1];
 };
 
 /* What all segments, or those of one pid, hold. */
 struct seen {
     uint64_t kinds[256];
-    uint64_t records;
+    uint64_t records;                /* without PAYLOADs */
     uint64_t lost[ANNOT_LOSS_COUNT]; /* told by blocks, threads and segments; each once */
     uint64_t lost_total;
-    uint64_t misuse[ANNOT_MISUSE_COUNT];
+    uint64_t misuse[ANNOT_MISUSE_ALL];
     uint32_t segments, threads, blocks, claimed_blocks;
     uint32_t exit_state, child_refused, child_refused_reason;
     uint64_t identity, parent_identity, fork_time;
     char process_name[ANNOT_STRING_MAX + 1];
+    struct annot_note note;
 };
 
 typedef void (*arena_visit)(const struct seen_record *record, void *context);

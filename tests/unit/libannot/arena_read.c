@@ -7,6 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Two writers may store the same words one after the other: words are read as they are stored. */
+static void copy_text(const struct annot_string *string, uint16_t length, char *text)
+{
+    const uint64_t *words = (const uint64_t *)(string + 1);
+    for (uint16_t at = 0; at < length; at += 8) {
+        uint64_t word = annot_load_relaxed(&words[at / 8]);
+        memcpy(text + at, &word, length - at < 8 ? (size_t)(length - at) : 8);
+    }
+    text[length] = 0;
+}
+
 static void read_string(const struct mapped *mapped, uint32_t id, char *text)
 {
     text[0] = 0;
@@ -16,9 +27,9 @@ static void read_string(const struct mapped *mapped, uint32_t id, char *text)
     CHECK(offset + sizeof(struct annot_string) <= annot_load_acquire(&mapped->shared->string_used));
     const struct annot_string *string = (const void *)(mapped->strings + offset);
     CHECK_INT(annot_load_acquire(&string->ready), 1);
-    CHECK(string->length <= ANNOT_STRING_MAX);
-    memcpy(text, string + 1, string->length);
-    text[string->length] = 0;
+    uint16_t length = annot_load_relaxed(&string->length);
+    CHECK(length <= ANNOT_STRING_MAX);
+    copy_text(string, length, text);
 }
 
 static void check_strings(const struct mapped *mapped)
@@ -28,15 +39,16 @@ static void check_strings(const struct mapped *mapped)
     CHECK(used <= mapped->header->info.strings_size);
     while (offset < used) {
         const struct annot_string *string = (const void *)(mapped->strings + offset);
-        CHECK(string->length <= ANNOT_STRING_MAX);
-        offset += (uint32_t)sizeof(*string) + (string->length + 15u) / 16 * 16;
+        uint16_t length = annot_load_relaxed(&string->length);
+        CHECK(length <= ANNOT_STRING_MAX);
+        offset += (uint32_t)sizeof(*string) + (length + 15u) / 16 * 16;
     }
     CHECK_INT(offset, used);
 }
 
 static const uint8_t *take_bytes(const uint8_t *at, const uint8_t *end, uint64_t size, char *text)
 {
-    CHECK(size <= ANNOT_STRING_MAX);
+    CHECK(size <= ANNOT_STRUCT_BYTES);
     CHECK((uint64_t)(end - at) >= (size + 15) / 16 * 16);
     memcpy(text, at, size);
     text[size] = 0;
@@ -50,13 +62,15 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
 {
     const struct annot_record *base = (const void *)at;
     const uint8_t *end = at + size;
-    out->time = base->time;
+    if (base->kind != ANNOT_REC_PAYLOAD)
+        out->time = base->time;
     out->kind = base->kind;
     out->flags = base->flags;
     out->level = ANNOT_RECORD_LEVEL(base->level);
     out->value_kind = ANNOT_RECORD_VALUE_KIND(base->level);
     out->name = base->name;
-    out->value = out->id = out->color = 0;
+    out->value = base->kind == ANNOT_REC_PAYLOAD ? base->time : 0;
+    out->id = out->parent = out->color = 0;
     out->domain = out->category = 0;
     out->text[0] = out->string[0] = 0;
     at += sizeof(*base);
@@ -72,12 +86,13 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
     if (base->flags & ANNOT_FLAG_ID) {
         CHECK(at + sizeof(struct annot_id) <= end);
         out->id = ((const struct annot_id *)at)->id;
+        out->parent = ((const struct annot_id *)at)->reserved;
         CHECK(out->id != 0);
         at += sizeof(struct annot_id);
     }
     if (base->flags & ANNOT_FLAG_NAME_INLINE)
         at = take_bytes(at, end, base->name, out->text);
-    else if (base->kind != ANNOT_REC_POP)
+    else if (base->kind != ANNOT_REC_POP && out->value_kind != ANNOT_VALUE_STRUCT)
         read_string(mapped, base->name, out->text);
     if (base->flags & ANNOT_FLAG_VALUE_STRING)
         at = take_bytes(at, end, out->value, out->string);
@@ -88,10 +103,21 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
 struct stack_check {
     uint64_t open;
     uint64_t last_time;
+    uint32_t payload_bytes; /* of the record before */
+    bool has_record;
 };
+
+static void check_payload(uint32_t size, struct stack_check *check)
+{
+    CHECK(check->has_record); /* the record is in the same block, before it */
+    check->payload_bytes += size;
+    CHECK(check->payload_bytes <= ANNOT_PAYLOAD_BYTES);
+}
 
 static void check_record(const struct seen_record *record, struct stack_check *check)
 {
+    check->has_record = true;
+    check->payload_bytes = 0;
     CHECK(record->time >= check->last_time);
     check->last_time = record->time;
     if (record->kind == ANNOT_REC_PUSH)
@@ -119,14 +145,18 @@ static void read_block(const struct mapped *mapped, const struct annot_block *bl
         seen->lost[cause] += block->lost[cause];
     record.serial = block->thread_serial;
     record.sequence = block->sequence;
+    record.tid = block->tid;
     while (at < end) {
         const struct annot_record *base = (const void *)at;
         CHECK(base->granules >= 1);
         CHECK(at + base->granules * ANNOT_GRANULE <= end);
         decode(mapped, at, base->granules * ANNOT_GRANULE, &record);
-        check_record(&record, &check);
+        if (record.kind == ANNOT_REC_PAYLOAD)
+            check_payload(base->granules * ANNOT_GRANULE, &check);
+        else
+            check_record(&record, &check);
         seen->kinds[record.kind]++;
-        seen->records++;
+        seen->records += record.kind != ANNOT_REC_PAYLOAD;
         if (visit)
             visit(&record, context);
         at += base->granules * ANNOT_GRANULE;
@@ -146,29 +176,69 @@ static int by_sequence(const void *a, const void *b)
     return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
 }
 
+static bool is_overwriting(const struct mapped *mapped)
+{
+    return mapped->header->info.policy == ANNOT_POLICY_OVERWRITE_OLDEST;
+}
+
+static const struct annot_block *block_at(const struct mapped *mapped, uint32_t index)
+{
+    return (const void *)(mapped->blocks + (uint64_t)index * ANNOT_BLOCK_SIZE);
+}
+
+/* What the blocks of a thread told of a cause; where the oldest are overwritten, each tells of
+ * those before it. */
+static uint64_t told_by_blocks(const struct mapped *mapped, uint32_t serial, int cause,
+                               bool *ret_any)
+{
+    uint64_t told = 0;
+    *ret_any = false;
+    for (uint32_t i = 0; i < annot_load_acquire(&mapped->shared->high_water); i++) {
+        const struct annot_block *block = block_at(mapped, i);
+        if ((annot_load_acquire(&mapped->states[i]) & ANNOT_BLOCK_STATE_MASK) == ANNOT_BLOCK_FREE ||
+            block->thread_serial != serial)
+            continue;
+        *ret_any = true;
+        uint64_t all = (uint64_t)block->lost_before[cause] + block->lost[cause];
+        if (!is_overwriting(mapped))
+            told += block->lost[cause];
+        else if (all > told)
+            told = all;
+    }
+    return told;
+}
+
 /* Losses that no block told: of threads that still have their record. */
 static void add_untold(const struct mapped *mapped, struct seen *seen)
 {
     uint32_t high = annot_load_acquire(&mapped->shared->thread_high);
     for (uint32_t i = 0; i < high; i++) {
         const struct annot_thread *thread = &mapped->threads[i];
+        bool any = false;
         if (annot_load_acquire(&thread->state) != ANNOT_THREAD_USED ||
             annot_load_acquire(&thread->tid) == 0)
             continue;
         seen->threads++;
-        uint64_t told[ANNOT_LOSS_COUNT] = {0};
-        for (uint32_t b = 0; b < annot_load_acquire(&mapped->shared->high_water); b++) {
-            const struct annot_block *block =
-                (const void *)(mapped->blocks + (uint64_t)b * ANNOT_BLOCK_SIZE);
-            if ((annot_load_acquire(&mapped->states[b]) & 0xff) == ANNOT_BLOCK_FREE ||
-                block->thread_serial != thread->serial)
-                continue;
-            for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
-                told[cause] += block->lost[cause];
-        }
         for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
-            seen->lost[cause] += thread->lost[cause] - told[cause];
+            seen->lost[cause] +=
+                thread->lost[cause] - told_by_blocks(mapped, thread->serial, cause, &any);
+        if (!any)
+            seen->lost[ANNOT_LOSS_OVERWRITTEN] += thread->records;
     }
+}
+
+/* What was overwritten before the first block of a thread; behind that there are no holes. */
+static void read_before(const struct annot_block *block, const struct annot_block *previous,
+                        uint64_t records, struct seen *seen)
+{
+    bool is_first = !previous || previous->thread_serial != block->thread_serial;
+    seen->lost[ANNOT_LOSS_OVERWRITTEN] += is_first ? block->records_before : 0;
+    for (int cause = 0; is_first && cause < ANNOT_LOSS_COUNT; cause++)
+        seen->lost[cause] += block->lost_before[cause];
+    if (is_first)
+        return;
+    CHECK_INT(block->sequence, previous->sequence + 1);
+    CHECK_INT(block->records_before, previous->records_before + records);
 }
 
 static void read_segment(const struct mapped *mapped, struct seen *seen, arena_visit visit,
@@ -187,15 +257,27 @@ static void read_segment(const struct mapped *mapped, struct seen *seen, arena_v
     }
     sorting = mapped;
     qsort(order, count, sizeof(*order), by_sequence);
-    for (uint32_t i = 0; i < count; i++)
-        read_block(mapped, (const void *)(mapped->blocks + (uint64_t)order[i] * ANNOT_BLOCK_SIZE),
-                   seen, visit, context);
+    const struct annot_block *previous = NULL;
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct annot_block *block = block_at(mapped, order[i]);
+        if (is_overwriting(mapped))
+            read_before(block, previous, before, seen);
+        before = seen->records;
+        read_block(mapped, block, seen, visit, context);
+        before = seen->records - before;
+        previous = block;
+    }
     free(order);
     add_untold(mapped, seen);
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         seen->lost[cause] += annot_load_relaxed(&mapped->shared->lost[cause]);
     for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
         seen->misuse[i] += annot_load_relaxed(&mapped->shared->misuse[i]);
+    for (int i = ANNOT_MISUSE_COUNT; i < ANNOT_MISUSE_ALL; i++)
+        seen->misuse[i] += annot_load_relaxed(&mapped->shared->misuse_more[i - ANNOT_MISUSE_COUNT]);
+    if (annot_load_acquire(&mapped->header->note.state) == 2)
+        seen->note = mapped->header->note;
     seen->segments++;
     seen->exit_state = mapped->shared->exit_state;
     seen->child_refused += mapped->shared->child_refused_count;
@@ -244,7 +326,7 @@ void arena_drain(struct mapped *mapped, bool all, struct seen *seen)
             (const void *)(mapped->blocks + (uint64_t)i * ANNOT_BLOCK_SIZE);
         if (bits == ANNOT_BLOCK_RELEASED) {
             read_block(mapped, block, seen, NULL, NULL);
-            annot_store_release(&mapped->states[i], state & ANNOT_BLOCK_BACKED);
+            annot_store_release(&mapped->states[i], state & ~(uint32_t)ANNOT_BLOCK_STATE_MASK);
             push_free(mapped, i);
         } else if (all && bits == ANNOT_BLOCK_CLAIMED) {
             read_block(mapped, block, seen, NULL, NULL);

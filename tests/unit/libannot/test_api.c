@@ -4,8 +4,6 @@
 #include "test.h"
 
 #include <annot/annot.h>
-#include <errno.h>
-#include <pthread.h>
 #include <unistd.h>
 
 static void spend(int count)

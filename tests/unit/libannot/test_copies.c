@@ -43,9 +43,10 @@ static void check(uint32_t segments, uint64_t records, uint32_t threads)
     arena_clean();
 }
 
-/* Each call of the plugin makes 3 pushes, 3 pops, a mark, a counter, a start and an end: all
- * public functions go through the copy that serves. */
-enum { RECORDS_PER_RUN = 10 };
+/* Each call of the plugin makes 3 pushes, 3 pops, a mark, a counter, a start and an end; and 5
+ * records on a track, a counter group, 2 ends of flows, a range and a mark by printf, 2 logs, and 2
+ * ends of flows for trace contexts: all public functions go through the copy that serves. */
+enum { RECORDS_PER_RUN = 10 + 15 };
 
 static void run_route(const char *name, int flags)
 {
@@ -143,6 +144,60 @@ TEST(slots_that_the_serving_copy_lacks_do_nothing)
     runtime_other = NULL;
     annot_mark("known");
     check(1, 1, 1);
+}
+
+static struct runtime_table first;
+
+static void serve_push(const char *text)
+{
+    runtime_other = NULL;
+    runtime_own.push(text);
+    runtime_other = &first;
+}
+
+static void serve_pop(void)
+{
+    runtime_other = NULL;
+    runtime_own.pop();
+    runtime_other = &first;
+}
+
+/* What is open is closed, also where one half of a pair is younger than the copy that serves. */
+TEST(functions_of_later_versions_do_nothing_in_the_first)
+{
+    struct seen seen;
+    char text[ANNOT_TRACE_CONTEXT_SIZE];
+    const struct annot_value value = annot_value_int64("k", 1);
+    first = runtime_own;
+    first.size = offsetof(struct runtime_table, schema_create);
+    first.push = serve_push;
+    first.pop = serve_pop;
+    arena_begin(NULL);
+    runtime_other = &first;
+    struct annot_track track = annot_track_create("track", NULL);
+    CHECK_INT(track.id, 0);
+    annot_track_begin(&track, "t");
+    annot_track_end(&track);
+    annot_flow_begin(7, "f");
+    CHECK_INT(annot_flow_new(), 0);
+    annot_counters("c", &value, 1);
+    annot_log(ANNOT_SEVERITY_INFO, "l");
+    annot_mark_format("%d", 1);
+    annot_abort_note("n");
+    CHECK_INT(annot_current(), 0);
+    CHECK_INT(annot_trace_context(text), 0);
+    CHECK_INT(annot_trace_context_adopt(NULL), 0);
+    CHECK_INT(annot_schema_create("s", 0, NULL, 0), 0);
+    annot_push_format("%d", 1);
+    annot_pop();
+    annot_push("t");
+    annot_pop_values(&value, 1);
+    annot_track_end_values(&track, &value, 1);
+    runtime_other = NULL;
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.note.state, 0);
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], 2);
+    check(1, 4, 1);
 }
 
 TEST(serving_copy_is_unloaded_by_a_program_without_one)

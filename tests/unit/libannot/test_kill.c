@@ -2,7 +2,8 @@
 /* SIGKILL at every externally visible step: what was committed is found, what is found is sound.
  *
  * A first run lists the test points with the number of times each was passed. Then, for each point
- * and for its first, second, middle and last time, a child kills itself exactly there. */
+ * and for its first, second, middle and last time, a child kills itself exactly there. Where the
+ * oldest are overwritten, what is found and what is told as overwritten add up in the same way. */
 #include "arena.h"
 #include "test.h"
 #include "testpoint.h"
@@ -58,6 +59,22 @@ static void die_at_point(const char *name)
         shared->completed++;                                                                       \
     } while (0)
 
+static const struct annot_track track = {.id = 1};
+
+/* The first time by the general way, for the names are new; then by the fast one. */
+static void emit_values(const char *key)
+{
+    const struct annot_value values[] = {annot_value_int64(key, 1),
+                                         annot_value_string(key, "a text that takes some room")};
+    const struct annot_event event = {.text = "values", .values = values, .value_count = 2};
+    CALL(annot_mark_event(&event));
+    CALL(annot_track_begin_event(&track, &event));
+    CALL(annot_counters("group", values, 2));
+    CALL(annot_track_end_values(&track, values, 2));
+    CALL(annot_log(ANNOT_SEVERITY_INFO, key));
+    CALL(annot_flow_begin(annot_flow_new(), key));
+}
+
 static void *work(void *context)
 {
     char text[32];
@@ -67,8 +84,27 @@ static void *work(void *context)
         CALL(ANNOT_MARK("mark"));
         CALL(annot_counter("counter", i));
         CALL(annot_pop());
+        if (i % 10 == 0)
+            emit_values(text);
     }
     return context;
+}
+
+static int missing; /* key-values of the record before */
+
+static void check_whole(const struct seen_record *record, void *context)
+{
+    (void)context;
+    if (record->kind == ANNOT_REC_PAYLOAD) {
+        missing--;
+        return;
+    }
+    CHECK_INT(missing, 0);
+    if (record->kind == ANNOT_REC_COUNTER_GROUP || record->kind == ANNOT_REC_TRACK_END ||
+        strcmp(record->text, "values") == 0)
+        missing = 2;
+    else if (record->kind == ANNOT_REC_MARK && strcmp(record->text, "mark") != 0)
+        missing = 1; /* of a log */
 }
 
 static void run_child(void (*hook)(const char *name))
@@ -95,11 +131,13 @@ static void kill_at(const char *name, uint32_t count)
     CHECK_INT(waitpid(pid, &status, 0), pid);
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
         test_fail(__FILE__, __LINE__, "%s was not reached %u times", name, count);
-    arena_read(pid, &seen, NULL, NULL);
+    missing = 0;
+    arena_read(pid, &seen, check_whole, NULL);
+    CHECK_INT(missing, 0);
     uint64_t told = seen.records + seen.lost_total;
     /* Between handing its losses over and freeing its record, a thread's losses stand in two
      * places: a kill right there may tell too many, never too few. */
-    bool twice = strcmp(name, "thread:before-free") == 0;
+    bool twice = strcmp(name, "thread:before-free") == 0 || strcmp(name, "overwrite:counted") == 0;
     if (told < shared->completed || (told > shared->begun && !twice))
         test_fail(__FILE__, __LINE__, "%s/%u: %llu told of %llu to %llu", name, count,
                   (unsigned long long)told, (unsigned long long)shared->completed,
@@ -107,13 +145,13 @@ static void kill_at(const char *name, uint32_t count)
     arena_clean();
 }
 
-TEST_TIMEOUT(killed_at_every_step, 300)
+static void kill_everywhere(enum annot_policy policy)
 {
     int status;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED);
     /* Five blocks: some pushes and pops are lost, and blocks change hands. */
-    arena_begin(&(struct arena_options){.block_count = 5});
+    arena_begin(&(struct arena_options){.block_count = 5, .policy = policy});
     pid_t pid = fork();
     if (pid == 0)
         run_child(count_point);
@@ -130,4 +168,14 @@ TEST_TIMEOUT(killed_at_every_step, 300)
     }
     arena_end();
     munmap(shared, sizeof(*shared));
+}
+
+TEST_TIMEOUT(killed_at_every_step, 300)
+{
+    kill_everywhere(ANNOT_POLICY_DROP_NEWEST);
+}
+
+TEST_TIMEOUT(killed_at_every_step_of_a_flight_recorder, 300)
+{
+    kill_everywhere(ANNOT_POLICY_OVERWRITE_OLDEST);
 }

@@ -146,8 +146,9 @@ static uint64_t events_until_the_fork(void)
     uint64_t calls = 0;
     char text[32];
     for (int i = 0; moment && i < 2000; i++) {
+        const struct annot_value value = annot_value_string("key", "text");
         snprintf(text, sizeof(text), "name %d", number++);
-        annot_push(text);
+        annot_push_event(&(struct annot_event){.text = text, .values = &value, .value_count = 1});
         calls++;
         if (child == 0)
             break;
@@ -340,6 +341,44 @@ TEST(record_of_a_thread_is_nobodys_while_it_is_filled)
     annot_testpoint_hook = NULL;
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records + seen.lost_total, 4000);
+    arena_end();
+    arena_clean();
+}
+
+/* ---- A number that is judged late -------------------------------------------------------------
+ */
+
+/* Between the look at the rules and the change of the masks, 64 more numbers come, the last of
+ * which shares the bit: what that one asked for must not be taken back. */
+static void make_numbers(const char *name)
+{
+    char text[32];
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    for (int i = 0; i < 63; i++) {
+        snprintf(text, sizeof(text), "off %d", i);
+        annot_domain_create(text);
+    }
+    annot_domain wanted = annot_domain_create("wanted");
+    annot_mark_event(&(struct annot_event){.text = "before", .domain = wanted});
+}
+
+TEST(a_bit_that_another_number_shares_is_not_cleared_by_one_that_comes_late)
+{
+    struct seen seen;
+    arena_begin(&(struct arena_options){.filter = "+wanted +default"});
+    annot_mark("joined");
+    moment = "filter:evaluated";
+    annot_testpoint_hook = make_numbers;
+    annot_domain first = annot_domain_create("off");
+    annot_testpoint_hook = NULL;
+    CHECK(moment == NULL);
+    annot_domain wanted = annot_domain_create("wanted");
+    CHECK_INT(wanted, first + 64);
+    annot_mark_event(&(struct annot_event){.text = "after", .domain = wanted});
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records + seen.lost_total, 3);
     arena_end();
     arena_clean();
 }

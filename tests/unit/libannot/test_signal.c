@@ -5,7 +5,6 @@
 
 #include <annot/annot.h>
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -14,6 +13,8 @@
 
 static volatile uint64_t handler_calls;
 static volatile uint64_t handler_runs;
+
+static const struct annot_track track = {.id = 9};
 
 static void record_in_handler(int number)
 {
@@ -25,10 +26,41 @@ static void record_in_handler(int number)
     handler_runs++;
 }
 
+enum { HANDLER_MORE = 6 };
+
+static void record_more_in_handler(int number)
+{
+    const struct annot_value value = annot_value_int64("in the handler", 1);
+    record_in_handler(number);
+    annot_flow_step(annot_flow_new());
+    annot_track_begin(&track, "in the handler");
+    annot_track_end(&track);
+    annot_counters("in the handler", &value, 1);
+    annot_log(ANNOT_SEVERITY_ERROR, "in the handler");
+    annot_mark_event(&(struct annot_event){.text = "values", .values = &value, .value_count = 1});
+    handler_calls += HANDLER_MORE;
+}
+
 static void storm(int microseconds)
 {
     struct itimerval timer = {{0, microseconds}, {0, microseconds}};
     setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static uint64_t work_with_values(void)
+{
+    const struct annot_value values[] = {annot_value_int64("a", 1),
+                                         annot_value_string("b", "some text")};
+    const struct annot_event event = {.text = "event", .values = values, .value_count = 2};
+    annot_push_event(&event);
+    uint64_t current = annot_current();
+    annot_track_begin_event(&track, &event);
+    annot_counters("group", values, 2);
+    annot_track_end(&track);
+    annot_flow_begin(annot_flow_new(), "flow");
+    CHECK(annot_current() == current);
+    annot_pop();
+    return 6;
 }
 
 /* Calls of all kinds until the handler ran often enough. */
@@ -43,7 +75,7 @@ static uint64_t work(uint64_t runs)
         ANNOT_MARK("mark");
         annot_end(annot_start("range"));
         ANNOT_POP();
-        calls += 8;
+        calls += 8 + work_with_values();
         for (volatile int i = 0; i < 500; i++)
             continue;
     }
@@ -58,6 +90,7 @@ static void check_storm(uint64_t calls)
     CHECK_INT(seen.lost[ANNOT_LOSS_INTERRUPTED], seen.lost_total);
     CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
     CHECK_INT(seen.kinds[ANNOT_REC_PUSH], seen.kinds[ANNOT_REC_POP]);
+    CHECK_INT(seen.kinds[ANNOT_REC_TRACK_BEGIN], seen.kinds[ANNOT_REC_TRACK_END]);
     arena_end();
     arena_clean();
 }
@@ -66,6 +99,17 @@ TEST(storm_of_handlers_counts_every_call)
 {
     struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART};
     arena_begin(&(struct arena_options){.block_count = 20000});
+    sigaction(SIGALRM, &action, NULL);
+    storm(50);
+    uint64_t calls = work(4000);
+    storm(0);
+    check_storm(calls);
+}
+
+TEST(storm_of_handlers_that_record_all_kinds)
+{
+    struct sigaction action = {.sa_handler = record_more_in_handler, .sa_flags = SA_RESTART};
+    arena_begin(&(struct arena_options){.block_count = 40000});
     sigaction(SIGALRM, &action, NULL);
     storm(50);
     uint64_t calls = work(4000);
@@ -170,7 +214,15 @@ TEST(errno_and_signal_mask_are_kept)
         annot_pop();
         annot_end(annot_start("r"));
         CHECK_INT(errno, 4711);
+        work_with_values();
+        annot_log_format(ANNOT_SEVERITY_INFO, "%s %d", "text", i);
+        annot_push_format("%d", i);
+        annot_pop();
+        CHECK_INT(errno, 4711);
     }
+    annot_counter_unit(0, "c", "bytes");
+    annot_abort_note("not yet");
+    annot_trace_context_adopt(NULL);
     annot_name_process("p");
     annot_name_thread("t");
     annot_name_intern("n");

@@ -5,7 +5,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static uint32_t text(struct trace *trace, const char *bytes)
 {

@@ -3,9 +3,6 @@
 #include "slices.h"
 #include "test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 enum { OUT_MAX = 100000 };
 
 struct out {
@@ -57,14 +54,17 @@ static int take_event(char what, const struct event *event, uint32_t depth)
     return 0;
 }
 
-static int on_opened(void *context, const struct event *begin, uint32_t depth)
+static int on_opened(void *context, const struct event *begin, const struct slice_values *values,
+                     uint32_t depth)
 {
+    CHECK_INT(values->count, 0);
     return *(bool *)context ? take_event('o', begin, depth) : 0;
 }
 
-static int on_mark(void *context, const struct event *event)
+static int on_mark(void *context, const struct event *event, const struct slice_values *values)
 {
     (void)context;
+    CHECK_INT(values->count, 0);
     return take_event('m', event, 0);
 }
 
@@ -81,8 +81,15 @@ static int on_lost(void *context, const struct event *event)
 }
 
 static bool with_opened;
-static const struct slice_sink sink = {on_opened,  on_pushed, on_started,  on_mark,
-                                       on_counter, on_lost,   &with_opened};
+static const struct slice_sink sink = {
+    .opened = on_opened,
+    .pushed = on_pushed,
+    .started = on_started,
+    .mark = on_mark,
+    .counter = on_counter,
+    .lost = on_lost,
+    .context = &with_opened,
+};
 static struct trace *trace;
 static struct slices *slices;
 
@@ -107,7 +114,7 @@ static void end_slices(void)
 
 static void feed(struct event event)
 {
-    struct event_batch batch = {event.thread, 1, &event, {0}};
+    struct event_batch batch = {event.thread, 1, &event, {0}, 0};
     CHECK_INT(slices_feed(slices, &batch), 0);
 }
 
@@ -327,7 +334,7 @@ TEST(result_of_a_callback_stops_the_feeding)
     slices = slices_create(trace, &(struct slice_sink){.pushed = stop});
     push(0, 10, 1);
     struct event event = {.time_ns = 20, .kind = EVENT_POP};
-    struct event_batch batch = {0, 1, &event, {0}};
+    struct event_batch batch = {0, 1, &event, {0}, 0};
     CHECK_INT(slices_feed(slices, &batch), 42);
     end_slices();
 }

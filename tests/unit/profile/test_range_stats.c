@@ -352,3 +352,85 @@ TEST(a_thread_nobody_knows_is_refused)
     CHECK_INT(range_stats_add(stats, &batch), -EBADMSG);
     end();
 }
+
+/* ---- Tracks ---- */
+
+static void on_track(uint32_t thread, enum event_kind kind, uint64_t track, const char *name,
+                     int64_t time_ns)
+{
+    add(thread, kind, name, time_ns)->id = track;
+}
+
+/* Two requests at the same time, each begun by one thread and ended by another; around them the
+ * threads' own ranges, which stay what they are. */
+static void two_requests(void)
+{
+    push(0, "serve", 5);
+    on_track(0, EVENT_TRACK_BEGIN, 1, "request", 10);
+    on_track(0, EVENT_TRACK_BEGIN, 2, "request", 20);
+    on_track(0, EVENT_TRACK_BEGIN, 1, "parse", 30);
+    add(0, EVENT_PAYLOAD, "size", 30)->value_kind = VALUE_INT64;
+    add(0, EVENT_FLOW_BEGIN, NULL, 35)->id = 77;
+    pop(0, 0, 100);
+    on_track(2, EVENT_TRACK_END, 1, NULL, 40);
+    on_track(2, EVENT_TRACK_MARK, 2, "half", 45);
+    on_track(2, EVENT_TRACK_HIDDEN, 1, NULL, 50);
+    on_track(2, EVENT_TRACK_END, 1, NULL, 60);
+    on_track(2, EVENT_TRACK_END, 1, NULL, 110);
+    add(2, EVENT_FLOW_END, NULL, 115)->id = 77;
+    on_track(2, EVENT_TRACK_BEGIN, 2, "request", 120);
+    on_track(2, EVENT_TRACK_END, 2, NULL, 130);
+    on_track(2, EVENT_TRACK_END, 2, NULL, 220);
+}
+
+TEST(ranges_on_tracks_have_paths_of_their_track)
+{
+    begin_trace(4);
+    begin_stats(RANGE_BY_PATH, 0);
+    two_requests();
+    finish();
+    const struct range_row *row = find(RANGE_TRACK, "request");
+    CHECK_INT(row->count, 2);
+    CHECK_INT(row->total_ns, 100 + 200);
+    CHECK_INT(row->self_ns, 90 + 190);
+    CHECK_INT(row->thread_count, 1);
+    row = find(RANGE_TRACK, "request/parse");
+    CHECK_INT(row->total_ns, 10);
+    row = find(RANGE_TRACK, "request/request");
+    CHECK_INT(row->total_ns, 10);
+    CHECK_INT(find(RANGE_MARK, "half")->count, 1);
+    row = find(RANGE_PUSHED, "serve");
+    CHECK_INT(row->total_ns, 95);
+    CHECK_INT(row->self_ns, 95);
+    CHECK_INT(range_stats_totals(stats)->covered_ns, 95);
+    CHECK_INT(range_stats_totals(stats)->orphan_count, 0);
+    CHECK_INT(range_stats_value(stats, find_owned(RANGE_TRACK, RANGE_NO_OWNER, "request"),
+                                RANGE_COLUMN_SELF),
+              280);
+    end();
+}
+
+TEST(ranges_on_tracks_belong_to_who_began_them)
+{
+    begin_trace(4);
+    begin_stats(RANGE_BY_PROCESS, 0);
+    two_requests();
+    finish();
+    const struct range_row *row =
+        range_stats_row(stats, find_owned(RANGE_TRACK, 0, "request/request"));
+    CHECK_INT(row->count, 1); /* inside of what process 0 began */
+    CHECK_INT(row->process_count, 1);
+    end();
+}
+
+TEST(ranges_on_tracks_by_name_are_not_counted_inside_themselves)
+{
+    begin_trace(4);
+    begin_stats(RANGE_BY_NAME, 0);
+    two_requests();
+    finish();
+    const struct range_row *row = find(RANGE_TRACK, "request");
+    CHECK_INT(row->count, 3);
+    CHECK_INT(row->total_ns - row->nested_ns, 300);
+    end();
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writers that are killed, and disks that are full: what was flushed is readable, errors stick. */
-#include "sample.h"
+#include "sample_events.h"
 #include "store.h"
 #include "test.h"
 
@@ -32,7 +32,7 @@ static const char *file_path(void)
 static int add_next(struct store_writer *writer, uint32_t sequence, struct sample_source *source)
 {
     sample_events(source, 0, events, BATCH);
-    struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}};
+    struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}, 0};
     return store_writer_add(writer, &batch);
 }
 

@@ -2,7 +2,8 @@
 /* Recordings that are cut anywhere or have any bit flipped: what is whole is read exactly, what is
  * not is named. */
 #include "format.h"
-#include "sample.h"
+#include "random_samples.h"
+#include "sample_events.h"
 #include "store.h"
 #include "test.h"
 
@@ -10,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { THREADS = 3, STRINGS = 4, BATCHES = 12, BATCH = 7, CHUNKS_MAX = 64, FILE_MAX = 16384 };
@@ -18,11 +18,12 @@ enum { THREADS = 3, STRINGS = 4, BATCHES = 12, BATCH = 7, CHUNKS_MAX = 64, FILE_
 struct chunk {
     size_t begin, end;
     uint16_t type;
-    uint32_t first_batch, batch_count; /* of EVENTS */
+    uint32_t first_batch, batch_count;   /* of EVENTS */
+    uint32_t first_sample, sample_count; /* of SAMPLES */
 };
 
 /* A small recording with everything in it, and where its chunks lie. */
-struct sample {
+struct fixture {
     struct event events[BATCHES][BATCH];
     uint32_t threads[BATCHES];
     struct chunk chunks[CHUNKS_MAX];
@@ -31,10 +32,24 @@ struct sample {
     size_t size;
     char path[512];
     bool seen[BATCHES];
+    bool sampled[BATCHES];
     uint64_t lost;
 };
 
-static struct sample sample;
+static struct fixture sample;
+
+/* One of each batch. */
+static struct sample sample_of(uint32_t batch)
+{
+    return (struct sample){
+        .kind = batch % 2 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
+        .time_ns = INT64_C(1000000007) * batch,
+        .end_ns = batch % 2 ? INT64_C(1000000007) * batch + 9 : 0,
+        .thread = batch % THREADS,
+        .stack = 1 + batch,
+        .cpu = (uint16_t)batch,
+    };
+}
 
 static void write_sample(void)
 {
@@ -47,8 +62,10 @@ static void write_sample(void)
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t thread = sample.threads[i] = i % THREADS;
         sample_events(&source, thread, sample.events[i], BATCH);
-        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}};
+        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}, 0};
+        struct sample one = sample_of(i);
         CHECK_INT(store_writer_add(writer, &batch), 0);
+        CHECK_INT(store_writer_add_samples(writer, &one, 1), 0);
         if (i % 3 == 2) {
             trace_thread(trace, thread)->revision++;
             CHECK_INT(store_writer_flush(writer), 0);
@@ -61,7 +78,7 @@ static void write_sample(void)
 /* Loads the file and finds its chunks by their lengths. */
 static void load_sample(void)
 {
-    uint32_t batch = 0;
+    uint32_t batch = 0, sampled = 0;
     int fd = open(sample.path, O_RDONLY | O_CLOEXEC);
     ssize_t size = read(fd, sample.bytes, FILE_MAX);
     close(fd);
@@ -71,12 +88,19 @@ static void load_sample(void)
         struct store_chunk_header header;
         memcpy(&header, sample.bytes + at, sizeof(header));
         struct chunk *chunk = &sample.chunks[sample.chunk_count++];
-        *chunk = (struct chunk){at, at + sizeof(header) + header.stored_size, header.type, batch,
-                                header.type == STORE_CHUNK_EVENTS ? 3 : 0};
+        *chunk = (struct chunk){at,
+                                at + sizeof(header) + header.stored_size,
+                                header.type,
+                                batch,
+                                header.type == STORE_CHUNK_EVENTS ? 3 : 0,
+                                sampled,
+                                header.type == STORE_CHUNK_SAMPLES ? 3 : 0};
         batch += chunk->batch_count;
+        sampled += chunk->sample_count;
         at = chunk->end;
     }
     CHECK_INT(batch, BATCHES);
+    CHECK_INT(sampled, BATCHES);
 }
 
 static void take_batch(const struct event_batch *batch)
@@ -95,6 +119,30 @@ static void take_batch(const struct event_batch *batch)
         sample_check_event(&batch->events[e], &sample.events[i][e]);
 }
 
+/* Which stack it has tells which one it is; damage may have taken the definition of that. */
+static void take_sample(const struct sample *actual)
+{
+    uint32_t i = actual->time_ns ? (uint32_t)(actual->time_ns / 1000000007) : 0;
+    CHECK(i < BATCHES && !sample.sampled[i]);
+    struct sample expected = sample_of(i), copy = *actual;
+    sample.sampled[i] = true;
+    if (copy.stack == 0)
+        copy.stack = expected.stack;
+    random_check_sample(&copy, &expected);
+}
+
+static void take_samples(struct store_reader *reader)
+{
+    const struct sample *samples;
+    uint32_t count;
+    int status;
+    memset(sample.sampled, 0, sizeof(sample.sampled));
+    while ((status = store_reader_next_samples(reader, &samples, &count)) == 1)
+        for (uint32_t i = 0; i < count; i++)
+            take_sample(&samples[i]);
+    CHECK_INT(status, 0);
+}
+
 /* Reads the file as it is now. Returns the status of the open. */
 static int read_sample(uint32_t *ret_damage_count)
 {
@@ -108,6 +156,7 @@ static int read_sample(uint32_t *ret_damage_count)
     while ((status = store_reader_next(reader, &batch)) == 1)
         take_batch(&batch);
     CHECK_INT(status, 0);
+    take_samples(reader);
     *ret_damage_count = store_reader_damage_count(reader);
     for (uint32_t i = 0; i < *ret_damage_count; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
@@ -123,6 +172,8 @@ static void check_seen(const struct chunk *missing)
     for (uint32_t i = 0; i < BATCHES; i++) {
         bool gone = missing && i - missing->first_batch < missing->batch_count;
         CHECK_INT(sample.seen[i], !gone);
+        gone = missing && i - missing->first_sample < missing->sample_count;
+        CHECK_INT(sample.sampled[i], !gone);
     }
 }
 
@@ -168,6 +219,8 @@ TEST_TIMEOUT(cut_at_every_length_reads_what_is_whole, 120)
             const struct chunk *chunk = &sample.chunks[i];
             for (uint32_t b = 0; b < chunk->batch_count; b++)
                 CHECK_INT(sample.seen[chunk->first_batch + b], chunk->end <= length);
+            for (uint32_t b = 0; b < chunk->sample_count; b++)
+                CHECK_INT(sample.sampled[chunk->first_sample + b], chunk->end <= length);
         }
     }
 }

@@ -2,7 +2,7 @@
 /* Memory that runs out at any allocation, and memory that must not grow with the file.
  *
  * malloc, calloc and realloc are wrapped by the linker: the nth call of a run fails. */
-#include "sample.h"
+#include "sample_events.h"
 #include "slices.h"
 #include "store.h"
 #include "test.h"
@@ -68,8 +68,11 @@ static int write_recording(const struct trace *trace, uint32_t batches)
         return status;
     for (uint32_t i = 0; i < batches && !status; i++) {
         sample_events(&source, i % 3, events, BATCH);
-        struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}};
+        struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}, 0};
         status = store_writer_add(writer, &batch);
+        struct sample sample = {.kind = SAMPLE_CPU, .thread = i % 3, .time_ns = i, .stack = i % 20};
+        if (!status)
+            status = store_writer_add_samples(writer, &sample, 1);
     }
     int closed = store_writer_close(writer);
     return status ? status : closed;
@@ -89,6 +92,11 @@ static int read_recording(uint64_t *ret_count)
         *ret_count += batch.count;
         status = slices_feed(slices, &batch);
     }
+    const struct sample *samples;
+    uint32_t sample_count;
+    while (status == 0 &&
+           (status = store_reader_next_samples(reader, &samples, &sample_count)) == 1)
+        status = 0;
     if (!status)
         status = slices_finish(slices);
     slices_destroy(slices);

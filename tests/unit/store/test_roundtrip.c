@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What is written is read: any events, any definitions, resumed or in one go. */
-#include "sample.h"
+#include "sample_events.h"
 #include "store.h"
 #include "test.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,12 +33,23 @@ static struct event_batch next_batch(struct script *script)
     return (struct event_batch){thread,
                                 count,
                                 script->events,
-                                {script->sequence, 16 * script->sequence, 32 * script->sequence}};
+                                {script->sequence, 16 * script->sequence, 32 * script->sequence},
+                                0};
+}
+
+/* What a batch says of later ones holds. */
+static void check_settled(const struct event_batch *batch, int64_t *settled_ns)
+{
+    for (uint32_t e = 0; e < batch->count; e++)
+        CHECK(batch->events[e].time_ns >= *settled_ns);
+    CHECK(batch->settled_ns >= *settled_ns);
+    *settled_ns = batch->settled_ns;
 }
 
 static void check_batches(struct store_reader *reader, struct script *script, int batches)
 {
     struct event_batch actual;
+    int64_t settled_ns = 0;
     for (int i = 0; i < batches; i++) {
         struct event_batch expected = next_batch(script);
         CHECK_INT(store_reader_next(reader, &actual), 1);
@@ -48,7 +58,9 @@ static void check_batches(struct store_reader *reader, struct script *script, in
         CHECK(memcmp(&actual.source, &expected.source, sizeof(actual.source)) == 0);
         for (uint32_t e = 0; e < actual.count; e++)
             sample_check_event(&actual.events[e], &expected.events[e]);
+        check_settled(&actual, &settled_ns);
     }
+    CHECK(batches < 100 || settled_ns > 1000000000); /* there are several chunks */
     CHECK_INT(store_reader_next(reader, &actual), 0);
 }
 
@@ -116,6 +128,37 @@ TEST(resumed_recording_reads_as_one)
     check_batches(reader, &script, BATCHES);
     CHECK_INT(store_reader_damage_count(reader), 0);
     CHECK_INT(trace_process_get(store_reader_trace(reader), 0)->end, PROCESS_EXITED);
+    store_reader_close(reader);
+    trace_destroy(trace);
+}
+
+/* Also a batch that is too large for one stays whole between an event and its key-values. */
+TEST(large_batches_are_not_cut_between_an_event_and_its_key_values)
+{
+    enum { EACH = 7, EVENTS = 10001 * EACH };
+    static struct event events[EVENTS];
+    struct trace *trace = sample_trace(PROCESSES, THREADS, STRINGS);
+    struct store_writer *writer;
+    struct store_reader *reader;
+    struct event_batch batch = {.events = events, .count = EVENTS};
+    uint32_t count = 0, batches = 0;
+    for (uint32_t i = 0; i < EVENTS; i++)
+        events[i] = (struct event){.kind = i % EACH ? EVENT_PAYLOAD : EVENT_MARK,
+                                   .time_ns = i / EACH,
+                                   .value_kind = VALUE_UINT64,
+                                   .value.uint64 = i};
+    CHECK_INT(store_writer_create(file_path(), trace, &(struct store_writer_options){0}, &writer),
+              0);
+    CHECK_INT(store_writer_add(writer, &batch), 0);
+    CHECK_INT(store_writer_close(writer), 0);
+    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    for (; store_reader_next(reader, &batch) == 1; batches++) {
+        CHECK_INT(batch.events[0].kind, EVENT_MARK);
+        for (uint32_t i = 0; i < batch.count; i++)
+            CHECK_INT(batch.events[i].value.uint64, count++);
+    }
+    CHECK_INT(count, EVENTS);
+    CHECK(batches > 2);
     store_reader_close(reader);
     trace_destroy(trace);
 }

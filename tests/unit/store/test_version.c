@@ -6,11 +6,9 @@
 #include "format.h"
 #include "store.h"
 #include "test.h"
-#include "varint.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FILE_ID = 0x1234 };
 
@@ -104,7 +102,7 @@ static void end_file(void)
 TEST(newer_major_version_is_refused)
 {
     struct store_reader *reader;
-    begin_file(STORE_FORMAT_MAJOR + 1, 0);
+    begin_file(STORE_VERSION_MAJOR + 1, 0);
     fclose(file);
     CHECK_INT(store_reader_open(file_path(), &reader), -EPROTONOSUPPORT);
 }
@@ -114,16 +112,16 @@ TEST(newer_minor_version_is_read_and_additions_are_skipped)
     struct store_reader *reader;
     struct event_batch batch;
     struct store_info info;
-    begin_file(STORE_FORMAT_MAJOR, STORE_FORMAT_MINOR + 7);
+    begin_file(STORE_VERSION_MAJOR, STORE_VERSION_MINOR + 7);
     add_chunk(1000, 0, (const uint8_t *)"what is this", 12);
     add_definitions();
-    add_chunk(STORE_CHUNK_SAMPLES, 0, (const uint8_t *)"samples", 7);
+    add_chunk(STORE_CHUNK_GPU, 0, (const uint8_t *)"kernels", 7);
     add_events();
     end_file();
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
     CHECK_INT(store_reader_damage_count(reader), 0);
     store_reader_info(reader, &info);
-    CHECK_INT(info.minor, STORE_FORMAT_MINOR + 7);
+    CHECK_INT(info.minor, STORE_VERSION_MINOR + 7);
     const struct trace_thread *thread = trace_thread_get(store_reader_trace(reader), 0);
     CHECK(thread && trace_thread_count(store_reader_trace(reader)) == 1);
     CHECK_INT(thread->tid, 7);
@@ -147,7 +145,7 @@ TEST(newer_minor_version_is_read_and_additions_are_skipped)
 TEST(unknown_flag_of_a_chunk_is_named)
 {
     struct store_reader *reader;
-    begin_file(STORE_FORMAT_MAJOR, STORE_FORMAT_MINOR);
+    begin_file(STORE_VERSION_MAJOR, STORE_VERSION_MINOR);
     add_chunk(STORE_CHUNK_DEFINITIONS, 2, (const uint8_t *)"?", 1);
     end_file();
     CHECK_INT(store_reader_open(file_path(), &reader), 0);

@@ -53,7 +53,7 @@ TEST(arguments_cannot_break_the_lines)
     cmd_set_name("x");
     catch_errors();
     cmd_fail(1, "bad %s\nsee %s", "a\nhint: b\033[2J", "c\nd");
-    CHECK_STR(caught(), "annot x: bad a?hint: b?[2J\nhint: see c?d\n");
+    CHECK_STR(caught(), "annot x: bad a\\nhint: b\\e[2J\nhint: see c\\nd\n");
     char *longer = malloc(10001);
     memset(longer, 'y', 10000);
     longer[10000] = '\0';

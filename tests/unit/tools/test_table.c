@@ -90,6 +90,16 @@ TEST(every_line_fits_every_width)
     }
 }
 
+TEST(the_first_column_keeps_its_limit_where_there_is_room)
+{
+    fill();
+    table_limit_first(table, 13);
+    print(0);
+    CHECK_STR(printed, "path           count    mean  note\n"
+                       "load               1    2 ms  x\n"
+                       "a/very…/names     20  300 ms\n");
+}
+
 TEST(an_empty_table_is_its_titles)
 {
     table = table_create(columns, 4);

@@ -38,7 +38,11 @@ TEST(shortening_keeps_both_ends)
 
 TEST(control_characters_do_not_pass)
 {
-    check_short("a\033[31mb\n", 20, "a?[31mb?");
+    check_short("a\033[31mb\n", 20, "a\\e[31mb\\n");
+    check_short("\001\177\t", 20, "\\x01\\x7f\\t");
+    check_short("abc\ndef", 5, "ab…ef");
+    check_short("a\n\nb", 5, "a…b"); /* no half of an escape */
+    CHECK_INT(term_text_width("a\nb\001"), 8);
     check_short("x\xc2\x9bz", 20, "x?z");
     check_short("\xe2\x80\xaeright", 20, "?right");
     check_short("bad \xff end", 20, "bad ? end");

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Between sampler, intake and store. */
+#include "collector_sampling.h"
+
+#include "stacks.h"
+
+#include <errno.h>
+
+enum { STACKS_MAX = 1 << 20 };
+
+static int take_samples(void *context, const struct sample *samples, size_t count)
+{
+    struct sampling *sampling = context;
+    for (size_t i = 0; i < count; i++) {
+        sampling->sample_count += samples[i].kind == SAMPLE_CPU;
+        sampling->stretch_count += samples[i].kind == SAMPLE_OFF_CPU;
+    }
+    return store_writer_add_samples(sampling->writer, samples, count);
+}
+
+static int64_t name_of_range(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id)
+{
+    const struct sampling *sampling = context;
+    return intake_range_name(sampling->intake, pid, time_ns, name_id);
+}
+
+int sampling_init(struct sampling *sampling, const struct collector_options *options,
+                  struct trace *trace, struct roster *roster)
+{
+    struct sampler_options sampler = {
+        .trace = trace,
+        .roster = roster,
+        .frequency_hz = options->sample_hz,
+        .off_cpu = options->off_cpu,
+        .off_cpu_threshold_ns = options->off_cpu_threshold_ns,
+        .off_cpu_rate_max = options->off_cpu_rate_max,
+        .rung_max = options->rung_max,
+        .sink = take_samples,
+        .range_name = name_of_range,
+        .context = sampling,
+    };
+    sampling->trace = trace;
+    if (options->sample_hz == 0 && !options->off_cpu)
+        return 0;
+    return sampler_create(&sampler, &sampling->sampler);
+}
+
+void sampling_fini(struct sampling *sampling)
+{
+    sampler_destroy(sampling->sampler);
+    sampling->sampler = NULL;
+    vec_free(&sampling->waiting);
+    vec_free(&sampling->lives);
+}
+
+int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool now)
+{
+    if (!sampling->sampler)
+        return 0;
+    return now ? sampler_track(sampling->sampler, pid, flags) : vec_push(&sampling->waiting, pid);
+}
+
+int sampling_begin(struct sampling *sampling)
+{
+    int error = 0;
+    for (size_t i = 0; i < sampling->waiting.count && error == 0; i++) {
+        error = sampler_track(sampling->sampler, sampling->waiting.items[i], SAMPLER_TRACK_ATTACH);
+        if (error == -ESRCH)
+            error = 0;
+    }
+    sampling->waiting.count = 0;
+    return error;
+}
+
+void sampling_admitted(struct sampling *sampling, int32_t pid, int64_t tls_offset)
+{
+    struct sampling_live live = {pid, tls_offset};
+    if (sampling->sampler && tls_offset != 0)
+        (void)vec_push(&sampling->lives, live); /* without, paths follow from the events */
+}
+
+/* Long recordings have ever new stacks. Half of them at least, so that it is seldom. */
+static void forget_stacks(struct sampling *sampling)
+{
+    struct stacks *stacks = trace_stacks(sampling->trace);
+    uint32_t written = store_writer_stacks_written(sampling->writer);
+    uint32_t unwritten = stacks_stack_count(stacks) - written;
+    if (stacks_kept_count(stacks) > STACKS_MAX && unwritten <= STACKS_MAX / 2)
+        stacks_forget(stacks, written);
+}
+
+int sampling_step(struct sampling *sampling)
+{
+    if (!sampling->sampler)
+        return 0;
+    int error = sampler_step(sampling->sampler);
+    forget_stacks(sampling);
+    for (size_t i = 0; i < sampling->lives.count; i++)
+        sampler_set_live(sampling->sampler, sampling->lives.items[i].pid,
+                         sampling->lives.items[i].tls_offset);
+    sampling->lives.count = 0;
+    return error;
+}
+
+int sampling_finish(struct sampling *sampling)
+{
+    return sampling->sampler ? sampler_finish(sampling->sampler) : 0;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbols of .symtab and .dynsym; without section headers those of the dynamic segment, whose
+ * number only its hash tables tell. Sources: gABI chapters 4 and 5; the GNU hash table as ld.so
+ * reads it. */
+#include "elf_private.h"
+
+#include <string.h>
+
+/* Bounds for a file that lies. */
+enum { HASH_SYMBOLS_MAX = 1 << 24, DYNAMIC_MAX = 4096 };
+
+struct symbol_table {
+    const uint8_t *symbols;
+    size_t count;
+    const char *names; /* a zero byte stands behind them, or at their last place */
+    size_t names_size;
+    uint64_t names_place; /* in the file; 0 = packed there */
+    bool dynamic;
+};
+
+static bool visit_table(const struct symbol_table *table,
+                        bool (*visit)(void *context, const struct elf_symbol *), void *context)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, table->symbols + i * sizeof(symbol), sizeof(symbol));
+        if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= table->names_size ||
+            table->names[symbol.st_name] == 0)
+            continue;
+        struct elf_symbol result = {
+            .name = table->names + symbol.st_name,
+            .name_place = table->names_place ? table->names_place + symbol.st_name : 0,
+            .address = symbol.st_value,
+            .size = symbol.st_size,
+            .type = ELF64_ST_TYPE(symbol.st_info),
+            .binding = ELF64_ST_BIND(symbol.st_info),
+            .dynamic = table->dynamic};
+        if (!visit(context, &result))
+            return false;
+    }
+    return true;
+}
+
+static bool section_table(struct elf_file *file, const Elf64_Shdr *section,
+                          struct symbol_table *ret_table)
+{
+    if (section->sh_entsize != sizeof(Elf64_Sym) || section->sh_link >= file->section_count)
+        return false;
+    const Elf64_Shdr *names = &file->sections[section->sh_link];
+    if (names->sh_type != SHT_STRTAB)
+        return false;
+    const struct elf_piece *symbol_bytes = elf_piece_of_section(file, section, true);
+    const struct elf_piece *name_bytes = elf_piece_of_section(file, names, true);
+    if (!symbol_bytes || !name_bytes)
+        return false;
+    *ret_table = (struct symbol_table){.symbols = symbol_bytes->bytes,
+                                       .count = symbol_bytes->size / sizeof(Elf64_Sym),
+                                       .names = (const char *)name_bytes->bytes,
+                                       .names_size = name_bytes->size,
+                                       .names_place = name_bytes->unpacked ? 0 : name_bytes->offset,
+                                       .dynamic = section->sh_type == SHT_DYNSYM};
+    return true;
+}
+
+static bool word_at(struct elf_file *file, uint64_t address, uint32_t *ret_word)
+{
+    const uint8_t *bytes = elf_file_at(file, address, sizeof(*ret_word));
+    if (!bytes)
+        return false;
+    memcpy(ret_word, bytes, sizeof(*ret_word));
+    return true;
+}
+
+/* The chain of the last bucket ends with the last symbol. */
+static uint64_t count_of_gnu_hash(struct elf_file *file, uint64_t address)
+{
+    uint32_t bucket_count, first, bloom_count, word, last = 0;
+    if (!word_at(file, address, &bucket_count) || !word_at(file, address + 4, &first) ||
+        !word_at(file, address + 8, &bloom_count))
+        return 0;
+    uint64_t buckets = address + 16 + 8ull * bloom_count;
+    uint64_t chains = buckets + 4ull * bucket_count;
+    const uint8_t *bytes = elf_file_at(file, buckets, 4ull * bucket_count);
+    for (uint32_t i = 0; bytes && i < bucket_count; i++) {
+        memcpy(&word, bytes + 4ull * i, sizeof(word));
+        last = word > last ? word : last;
+    }
+    if (last < first || last == 0)
+        return first;
+    for (uint64_t i = last; i < HASH_SYMBOLS_MAX && word_at(file, chains + 4 * (i - first), &word);
+         i++) {
+        if (word & 1)
+            return i + 1;
+    }
+    return 0;
+}
+
+struct dynamic {
+    uint64_t symbols, names, names_size, hash, gnu_hash;
+};
+
+static struct dynamic read_dynamic(struct elf_file *file)
+{
+    struct dynamic dynamic = {0};
+    struct elf_segment segment;
+    if (!elf_file_header(file, PT_DYNAMIC, &segment))
+        return dynamic;
+    for (size_t i = 0; i < DYNAMIC_MAX && i < segment.file_size / sizeof(Elf64_Dyn); i++) {
+        Elf64_Dyn entry;
+        const uint8_t *bytes =
+            elf_file_at(file, segment.address + i * sizeof(entry), sizeof(entry));
+        if (!bytes)
+            break;
+        memcpy(&entry, bytes, sizeof(entry));
+        if (entry.d_tag == DT_NULL)
+            break;
+        if (entry.d_tag == DT_SYMTAB)
+            dynamic.symbols = entry.d_un.d_ptr;
+        else if (entry.d_tag == DT_STRTAB)
+            dynamic.names = entry.d_un.d_ptr;
+        else if (entry.d_tag == DT_STRSZ)
+            dynamic.names_size = entry.d_un.d_val;
+        else if (entry.d_tag == DT_HASH)
+            dynamic.hash = entry.d_un.d_ptr;
+        else if (entry.d_tag == DT_GNU_HASH)
+            dynamic.gnu_hash = entry.d_un.d_ptr;
+    }
+    return dynamic;
+}
+
+/* In the file, of what is loaded at an address; 0 = nothing. */
+static uint64_t offset_of(const struct elf_file *file, uint64_t address)
+{
+    for (size_t i = 0; i < file->header_count; i++) {
+        const Elf64_Phdr *header = &file->headers[i];
+        if (header->p_type == PT_LOAD && address >= header->p_vaddr &&
+            address - header->p_vaddr < header->p_filesz)
+            return header->p_offset + (address - header->p_vaddr);
+    }
+    return 0;
+}
+
+static bool dynamic_table(struct elf_file *file, struct symbol_table *ret_table)
+{
+    struct dynamic dynamic = read_dynamic(file);
+    uint32_t hash_count;
+    uint64_t count = 0;
+    if (dynamic.hash && word_at(file, dynamic.hash + 4, &hash_count))
+        count = hash_count;
+    else if (dynamic.gnu_hash)
+        count = count_of_gnu_hash(file, dynamic.gnu_hash);
+    if (count == 0 || count > file->size / sizeof(Elf64_Sym) || dynamic.names_size == 0)
+        return false;
+    *ret_table = (struct symbol_table){
+        .symbols = elf_file_at(file, dynamic.symbols, count * sizeof(Elf64_Sym)),
+        .count = count,
+        .names = (const char *)elf_file_at(file, dynamic.names, dynamic.names_size),
+        .names_size = dynamic.names_size,
+        .names_place = offset_of(file, dynamic.names),
+        .dynamic = true};
+    return ret_table->symbols && ret_table->names && ret_table->names[dynamic.names_size - 1] == 0;
+}
+
+void elf_file_symbols(struct elf_file *file,
+                      bool (*visit)(void *context, const struct elf_symbol *), void *context)
+{
+    struct symbol_table table;
+    bool dynamic_seen = false;
+    for (size_t i = 0; i < file->section_count; i++) {
+        const Elf64_Shdr *section = &file->sections[i];
+        if ((section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM) ||
+            !section_table(file, section, &table))
+            continue;
+        dynamic_seen |= table.dynamic;
+        if (!visit_table(&table, visit, context))
+            return;
+    }
+    if (!dynamic_seen && dynamic_table(file, &table))
+        visit_table(&table, visit, context);
+}
+
+struct search {
+    const char *name;
+    struct elf_symbol *ret_symbol;
+    bool found;
+};
+
+static bool compare_name(void *context, const struct elf_symbol *symbol)
+{
+    struct search *search = context;
+    if (symbol->name[0] != search->name[0] || strcmp(symbol->name, search->name) != 0)
+        return true;
+    *search->ret_symbol = *symbol;
+    search->found = true;
+    return false;
+}
+
+bool elf_file_find_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol)
+{
+    struct search search = {.name = name, .ret_symbol = ret_symbol};
+    elf_file_symbols(file, compare_name, &search);
+    return search.found;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* See counter_groups.h. Thread-safety: none. */
+#include "counter_groups.h"
+
+#include "hash.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static uint64_t unit_key(uint32_t domain, uint32_t counter)
+{
+    uint64_t key = hash_u64((uint64_t)domain << 32 | counter);
+    return key ? key : 1;
+}
+
+int counter_groups_init(struct counter_groups *groups, const struct trace *trace)
+{
+    int error = 0;
+    groups->trace = trace;
+    for (uint32_t i = 0; !error && i < trace_unit_count(trace); i++) {
+        const struct trace_unit *unit = trace_unit_get(trace, i);
+        error = map64_put(&groups->units, unit_key(unit->domain, unit->counter), unit->unit);
+    }
+    return error;
+}
+
+void counter_groups_fini(struct counter_groups *groups)
+{
+    map64_free(&groups->units);
+    map64_free(&groups->known);
+}
+
+/* The length of GROUP in "GROUP/SERIES", else 0. */
+static size_t group_length(const struct counter_groups *groups, const struct event *event)
+{
+    const struct trace_string *name = trace_string(groups->trace, event->name);
+    const char *slash = memrchr(name->bytes, '/', name->length);
+    bool both = slash && slash > name->bytes && slash[1];
+    return both ? (size_t)(slash - name->bytes) : 0;
+}
+
+/* ---- Units ----------------------------------------------------------------------------------- */
+
+static uint32_t unit_of_group(const struct counter_groups *groups, const struct event *event)
+{
+    const struct trace_string *name = trace_string(groups->trace, event->name);
+    size_t length = group_length(groups, event);
+    for (uint32_t i = 0; length && i < trace_unit_count(groups->trace); i++) {
+        const struct trace_unit *unit = trace_unit_get(groups->trace, i);
+        const struct trace_string *counter = trace_string(groups->trace, unit->counter);
+        if (unit->domain == event->domain && counter->length == length &&
+            memcmp(counter->bytes, name->bytes, length) == 0)
+            return unit->unit;
+    }
+    return 0;
+}
+
+uint32_t counter_unit(struct counter_groups *groups, const struct event *event)
+{
+    uint64_t key = unit_key(event->domain, event->name);
+    const uint64_t *known = map64_find(&groups->units, key);
+    if (known || trace_unit_count(groups->trace) == 0)
+        return known ? (uint32_t)*known : 0;
+    uint32_t unit = unit_of_group(groups, event);
+    return map64_put(&groups->units, key, unit) ? 0 : unit; /* without it, it is looked for again */
+}
+
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
+/* Where several series came at once there is a group; then also one series is of it. */
+static int find_group(struct counter_groups *groups, struct counter_run *run, size_t length)
+{
+    const struct trace_string *name = trace_string(groups->trace, run->events[0].name);
+    uint64_t key = hash_u64(run->events[0].domain ^ hash_bytes(name->bytes, length)) | 1;
+    if (run->count > 1 || map64_find(&groups->known, key))
+        run->group_length = length;
+    return run->count > 1 ? map64_put(&groups->known, key, 1) : 0;
+}
+
+int counter_groups_finish(struct counter_groups *groups)
+{
+    struct counter_run run = {groups->held, groups->held_count, 0};
+    groups->held_count = 0;
+    if (run.count == 0)
+        return 0;
+    size_t length = group_length(groups, &run.events[0]);
+    int error = find_group(groups, &run, length);
+    return error ? error : groups->put(groups->context, &run);
+}
+
+/* Whether the held values and this one are series of one group at one instant. */
+static bool belongs(const struct counter_groups *groups, const struct event *event, size_t length)
+{
+    const struct event *first = &groups->held[0];
+    if (groups->held_count == 0 || groups->held_count == COUNTER_SERIES_MAX ||
+        event->time_ns != first->time_ns || event->thread != first->thread ||
+        event->domain != first->domain || group_length(groups, first) != length)
+        return false;
+    for (uint32_t i = 0; i < groups->held_count; i++) {
+        if (groups->held[i].name == event->name)
+            return false;
+    }
+    return memcmp(trace_string(groups->trace, first->name)->bytes,
+                  trace_string(groups->trace, event->name)->bytes, length) == 0;
+}
+
+int counter_groups_add(struct counter_groups *groups, const struct event *event)
+{
+    size_t length = group_length(groups, event);
+    int status = 0;
+    if (groups->held_count && !belongs(groups, event, length))
+        status = counter_groups_finish(groups);
+    if (status)
+        return status;
+    if (length == 0)
+        return groups->put(groups->context, &(struct counter_run){event, 1, 0});
+    groups->held[groups->held_count++] = *event;
+    return 0;
+}

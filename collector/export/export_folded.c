@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Collapsed stacks: one line each, "root;caller;leaf WEIGHT", for the many tools that draw them.
+ *
+ * Weights are microseconds of CPU time, whole numbers as readers want them; they are rounded so
+ * that the lines add up to the whole. Kernel functions end in "_[k]". What would end a frame or a
+ * line (";", control characters) is replaced. Lines are sorted. Thread-safety: none. */
+#include "call_label.h"
+#include "call_tree.h"
+#include "export.h"
+#include "json_writer.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct state {
+    const struct export_job *job;
+    struct call_tree *tree;
+    VEC(char) line;
+    VEC(uint32_t) lengths; /* of the line at each level of the tree */
+    uint64_t told_ns, told_us;
+};
+
+static int begin(void *state, const struct export_job *job)
+{
+    struct state *s = state;
+    const unsigned groups[] = {
+        [EXPORT_TOGETHER] = 0,
+        [EXPORT_BY_PROCESS] = CALL_BY_PROCESS,
+        [EXPORT_BY_THREAD] = CALL_BY_PROCESS | CALL_BY_THREAD,
+    };
+    const struct call_tree_options options = {
+        .groups = groups[job->options->group],
+        .prefixes = job->options->strip_prefix,
+        .python = job->options->python,
+    };
+    s->job = job;
+    s->tree = call_tree_create(job->trace, &options);
+    return s->tree ? 0 : -ENOMEM;
+}
+
+static int on_sample(void *context, const struct sample *sample)
+{
+    struct state *s = context;
+    return sample->kind == SAMPLE_CPU ? call_tree_add(s->tree, sample) : 0;
+}
+
+static struct sample_sink samples(void *state)
+{
+    return (struct sample_sink){.sample = on_sample, .context = state};
+}
+
+/* Readers take ';' for the next frame and the end of the line for its end. */
+static void make_harmless(char *label)
+{
+    for (; *label; label++) {
+        if ((unsigned char)*label < 0x20 || *label == 0x7f)
+            *label = ' ';
+        else if (*label == ';')
+            *label = ',';
+    }
+}
+
+static int push_label(struct state *s, uint32_t item)
+{
+    char label[CALL_LABEL_SIZE];
+    size_t length = call_item_label(s->tree, item, label, sizeof(label));
+    const char *ending = call_item_frame_kind(s->tree, item) == FRAME_KERNEL ? "_[k]" : "";
+    make_harmless(label);
+    if (vec_push(&s->lengths, (uint32_t)s->line.count) || vec_reserve(&s->line, length + 8))
+        return -ENOMEM;
+    if (s->line.count > 0)
+        s->line.items[s->line.count++] = ';';
+    char *end = mempcpy(s->line.items + s->line.count, label, length);
+    end = mempcpy(end, ending, strlen(ending));
+    s->line.count = (size_t)(end - s->line.items);
+    return 0;
+}
+
+/* A line whose weight rounds to nothing counts for the next one. */
+static void put_line(struct state *s, uint64_t self_ns)
+{
+    s->told_ns += self_ns;
+    uint64_t weight_us = (s->told_ns + 500) / 1000 - s->told_us;
+    if (weight_us == 0 || s->line.count == 0)
+        return;
+    s->told_us += weight_us;
+    out_write(s->job->out, s->line.items, s->line.count);
+    uint8_t *at = out_reserve(s->job->out, JSON_INTEGER_MAX + 2), *begin = at;
+    *at++ = ' ';
+    at = json_put_uint(at, weight_us);
+    *at++ = '\n';
+    out_advance(s->job->out, (size_t)(at - begin));
+}
+
+/* The next node in preorder; the line loses what is left behind. 0: that was all. */
+static uint32_t next_node(struct state *s, uint32_t at)
+{
+    const struct call_node *node = call_tree_node(s->tree, at);
+    if (node->first_child)
+        return node->first_child;
+    while (at != 0) {
+        s->line.count = s->lengths.items[--s->lengths.count];
+        if (node->next_sibling)
+            return node->next_sibling;
+        at = node->parent;
+        node = call_tree_node(s->tree, at);
+    }
+    return 0;
+}
+
+static int end(void *state)
+{
+    struct state *s = state;
+    int error = call_tree_finish(s->tree);
+    for (uint32_t at = error ? 0 : next_node(s, 0); at != 0; at = next_node(s, at)) {
+        const struct call_node *node = call_tree_node(s->tree, at);
+        error = push_label(s, node->item);
+        if (error)
+            return error;
+        if (node->self_ns > 0)
+            put_line(s, node->self_ns);
+    }
+    return error;
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    call_tree_destroy(s->tree);
+    vec_free(&s->line);
+    vec_free(&s->lengths);
+}
+
+extern const struct exporter export_folded;
+const struct exporter export_folded = {
+    .name = "folded",
+    .extension = ".folded",
+    .summary = "collapsed stacks, for flame graph tools",
+    .state_size = sizeof(struct state),
+    .begin = begin,
+    .samples = samples,
+    .end = end,
+    .destroy = destroy,
+};

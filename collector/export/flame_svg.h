@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree of calls as one SVG file: a flame graph that needs nothing but a viewer.
+ *
+ * Without scripts it is a picture of FLAME_WIDTH pixels; its own script (flame_page.js) makes it
+ * fit the window, zooms and searches. It asks for nothing else. All texts are escaped, the output
+ * depends on nothing but its input, and its size is bounded: frames that would be narrower than
+ * `min_width` of that picture are put together into one per caller, and counted; where there would
+ * still be more than FLAME_FRAMES_MAX, the limit is raised. Thread-safety: none. */
+#ifndef ANNOT_FLAME_SVG_H
+#define ANNOT_FLAME_SVG_H
+
+#include "call_tree.h"
+#include "out_stream.h"
+
+enum { FLAME_WIDTH = 1200, FLAME_FRAMES_MAX = 30000 };
+
+struct flame_options {
+    const char *title;     /* NULL: what the recording is called */
+    const char *subtitle;  /* what was selected; NULL = everything */
+    const char *measure;   /* what a weight is: "CPU time" */
+    const char *piece;     /* what is counted: "sample", "wait" */
+    uint32_t frequency_hz; /* 0: nothing to tell */
+    double min_width;      /* pixels; 0 = 0.1 */
+    bool root_at_bottom;
+};
+
+/* What was drawn. */
+struct flame_counts {
+    uint32_t drawn;
+    uint32_t folded;    /* functions in "(other)" or too narrow even for that */
+    uint64_t unseen_ns; /* time of those that are nowhere */
+    double min_width;   /* that was used */
+};
+
+/* `tree` is finished. 0 or -errno (-ENOMEM, or that of the stream). */
+int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
+                    const struct flame_options *options, struct out_stream *out,
+                    struct flame_counts *ret_counts);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* See perfetto_counters.h. Only the first values of a counter wait for their group, as its track
+ * is then known. Thread-safety: none. */
+#include "perfetto_counters.h"
+
+#include "hash.h"
+#include "perfetto_fields.h"
+
+#include <errno.h>
+
+enum { COUNTER_NAME_SIZE = 4096 };
+
+static uint64_t process_uuid(const struct perfetto_counters *counters, const struct event *event)
+{
+    const struct trace *trace = counters->tracks->px->trace;
+    const struct trace_thread *thread = trace_thread_get(trace, event->thread);
+    return perfetto_process_uuid(thread ? thread->process : UINT32_MAX);
+}
+
+static uint64_t key_of(const struct perfetto_counters *counters, const struct event *event)
+{
+    return process_uuid(counters, event) << 32 | event->name;
+}
+
+/* Index + 1 of the first of a chain, and of the counter itself in *ret_index; 0 = none. */
+static uint32_t find(const struct perfetto_counters *counters, const struct event *event,
+                     uint32_t *ret_index)
+{
+    const uint64_t *found = map64_find(&counters->by_key, key_of(counters, event));
+    uint32_t first = found ? (uint32_t)*found : 0, at = first;
+    while (at && counters->counters.items[at - 1].domain != event->domain)
+        at = counters->counters.items[at - 1].next;
+    *ret_index = at;
+    return first;
+}
+
+static uint64_t describe_group(struct perfetto_counters *counters, const struct event *event,
+                               const char *label, size_t length)
+{
+    uint64_t key = hash_u64(process_uuid(counters, event) ^ hash_bytes(label, length)) | 1;
+    const uint64_t *known = map64_find(&counters->group_by_key, key);
+    if (known)
+        return *known;
+    struct perfetto_tracks *tracks = counters->tracks;
+    uint64_t uuid = tracks->next_uuid++;
+    struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
+    proto_uint(packet, PX_TRACK_PARENT_UUID, process_uuid(counters, event));
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK,
+               PERFETTO_RANK_COUNTERS + counters->counters.count);
+    proto_bytes(packet, PX_TRACK_NAME, label, length);
+    perfetto_track_end(tracks);
+    if (map64_put(&counters->group_by_key, key, uuid) != 0)
+        counters->tracks->px->error = -ENOMEM;
+    return uuid;
+}
+
+/* `group_length` of the label belong to the group; 0 = none. */
+static uint64_t describe(struct perfetto_counters *counters, const struct event *event,
+                         size_t group_length)
+{
+    struct perfetto_tracks *tracks = counters->tracks;
+    char label[COUNTER_NAME_SIZE];
+    size_t length = export_counter_label(tracks->px->trace, event, label, sizeof(label));
+    size_t name_length = trace_string(tracks->px->trace, event->name)->length;
+    uint32_t unit = counter_unit(&counters->groups, event);
+    const struct trace_string *unit_text = trace_string(tracks->px->trace, unit);
+    uint64_t parent = process_uuid(counters, event);
+    const char *name = label;
+    if (group_length && length < sizeof(label) - 1) { /* the domain stands before the group */
+        size_t before = length - name_length + group_length;
+        parent = describe_group(counters, event, label, before);
+        name = label + before + 1;
+        length -= before + 1;
+    }
+    uint64_t uuid = tracks->next_uuid++;
+    struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
+    proto_uint(packet, PX_TRACK_PARENT_UUID, parent);
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK,
+               PERFETTO_RANK_COUNTERS + counters->counters.count);
+    proto_bytes(packet, PX_TRACK_NAME, name, length);
+    proto_begin(packet, PX_TRACK_COUNTER);
+    if (unit)
+        proto_bytes(packet, PX_COUNTER_UNIT_NAME, unit_text->bytes, unit_text->length);
+    proto_end(packet);
+    perfetto_track_end(tracks);
+    return uuid;
+}
+
+static int add_counter(struct perfetto_counters *counters, const struct event *event,
+                       size_t group_length, uint64_t *ret_uuid)
+{
+    uint32_t index, first = find(counters, event, &index);
+    if (index) {
+        *ret_uuid = counters->counters.items[index - 1].uuid;
+        return 0;
+    }
+    int error = map64_put(&counters->by_key, key_of(counters, event), counters->counters.count + 1);
+    if (error)
+        return error;
+    *ret_uuid = describe(counters, event, group_length);
+    struct perfetto_counter counter = {.uuid = *ret_uuid, .domain = event->domain, .next = first};
+    return vec_push(&counters->counters, counter);
+}
+
+static int put_run(void *context, const struct counter_run *run)
+{
+    struct perfetto_counters *counters = context;
+    uint64_t uuid;
+    int error = 0;
+    for (uint32_t i = 0; !error && i < run->count; i++) {
+        error = add_counter(counters, &run->events[i], run->group_length, &uuid);
+        if (!error)
+            error = counters->put(counters->context, &run->events[i], uuid);
+    }
+    return error;
+}
+
+int perfetto_counters_init(struct perfetto_counters *counters, struct perfetto_tracks *tracks)
+{
+    counters->tracks = tracks;
+    counters->groups.put = put_run;
+    counters->groups.context = counters;
+    return counter_groups_init(&counters->groups, tracks->px->trace);
+}
+
+int perfetto_counters_add(struct perfetto_counters *counters, const struct event *event)
+{
+    const struct counter_groups *groups = &counters->groups;
+    uint32_t index;
+    if (groups->held_count && groups->held[0].time_ns != event->time_ns) {
+        int error = perfetto_counters_finish(counters);
+        if (error)
+            return error;
+    }
+    find(counters, event, &index);
+    if (index)
+        return counters->put(counters->context, event, counters->counters.items[index - 1].uuid);
+    return counter_groups_add(&counters->groups, event);
+}
+
+int perfetto_counters_finish(struct perfetto_counters *counters)
+{
+    return counter_groups_finish(&counters->groups);
+}
+
+void perfetto_counters_fini(struct perfetto_counters *counters)
+{
+    counter_groups_fini(&counters->groups);
+    vec_free(&counters->counters);
+    map64_free(&counters->by_key);
+    map64_free(&counters->group_by_key);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The sequence of samples: what a stack needs is interned in the packet that needs it first. */
+#include "perfetto_samples.h"
+
+#include "call_label.h"
+#include "perfetto_fields.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    KNOWN_FUNCTION = 1, /* bits, by number of the frame, stack or string */
+    KNOWN_FRAME = 2,
+    KNOWN_STACK = 4,
+    KNOWN_MAPPING = 8,
+    DEPTH_MAX = 2048,
+    CPUS_MAX = 4096,
+};
+
+/* Modules of frames that have no file, numbered behind the strings. */
+static const char *const kind_modules[] = {
+    [0] = "[unknown]",           [FRAME_NATIVE] = "[native]",
+    [FRAME_PYTHON] = "[python]", [FRAME_KERNEL] = "[kernel]",
+    [FRAME_JIT] = "[jit]",       [FRAME_COLLECTOR] = "[garbage collector]",
+    [FRAME_NOTE] = "[annot]",
+};
+
+enum { KIND_COUNT = sizeof(kind_modules) / sizeof(*kind_modules) };
+
+int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
+                          struct frame_names *names, uint32_t number)
+{
+    const struct trace *trace = tracks->px->trace;
+    const struct stacks *stacks = trace_stacks_get(trace);
+    *samples = (struct perfetto_samples){.tracks = tracks, .names = names, .sequence = number};
+    samples->frame_count = stacks_frame_count(stacks) + 1; /* with the frame of no stack */
+    samples->stack_count = stacks_stack_count(stacks) + 1;
+    samples->string_count = trace_string_count(trace) + KIND_COUNT;
+    uint32_t most = samples->frame_count;
+    most = samples->stack_count > most ? samples->stack_count : most;
+    most = samples->string_count > most ? samples->string_count : most;
+    samples->known = calloc(most, 1);
+    return samples->known ? 0 : -ENOMEM;
+}
+
+void perfetto_samples_fini(struct perfetto_samples *samples)
+{
+    free(samples->known);
+    free(samples->cpu_ns);
+    *samples = (struct perfetto_samples){0};
+}
+
+/* Whether it is new, and no longer. */
+static bool learn(struct perfetto_samples *samples, uint32_t number, uint8_t what)
+{
+    bool is_new = !(samples->known[number] & what);
+    samples->known[number] |= what;
+    return is_new;
+}
+
+static void begin_sequence(struct perfetto_samples *samples)
+{
+    struct perfetto_output *px = samples->tracks->px;
+    uint32_t frequency = trace_sampling_get(px->trace)->frequency_hz;
+    struct proto_writer *packet =
+        perfetto_defaults_begin(px, samples->sequence, PX_CLOCK_MONOTONIC);
+    proto_begin(packet, PX_DEFAULTS_PERF_SAMPLE);
+    proto_begin(packet, PX_SAMPLE_DEFAULTS_TIMEBASE);
+    proto_uint(packet, PX_TIMEBASE_FREQUENCY, frequency);
+    proto_uint(packet, PX_TIMEBASE_COUNTER, PX_COUNTER_CPU_CLOCK);
+    proto_text(packet, PX_TIMEBASE_NAME, "sampled CPU time");
+    proto_end(packet);
+    proto_end(packet);
+    proto_end(packet);
+    perfetto_packet_end(px);
+}
+
+/* ---- Interning ------------------------------------------------------------------------------- */
+
+static void put_string(struct proto_writer *packet, uint32_t field, uint64_t number,
+                       const char *text)
+{
+    proto_begin(packet, field);
+    proto_uint(packet, PX_INTERNED_IID, number + 1);
+    proto_text(packet, PX_INTERNED_NAME, text);
+    proto_end(packet);
+}
+
+/* The number of the mapping that a frame lies in. */
+static uint32_t put_mapping(struct perfetto_samples *samples, struct proto_writer *packet,
+                            const struct frame *frame)
+{
+    const struct trace *trace = samples->tracks->px->trace;
+    uint32_t strings = trace_string_count(trace);
+    uint32_t number = frame->kind == FRAME_PYTHON ? frame->file : frame->module;
+    if (number == 0 || number >= strings)
+        number = strings + (frame->kind < KIND_COUNT ? frame->kind : 0);
+    if (!learn(samples, number, KNOWN_MAPPING))
+        return number;
+    put_string(packet, PX_INTERNED_MAPPING_PATHS, number,
+               number < strings ? trace_string(trace, number)->bytes
+                                : kind_modules[number - strings]);
+    proto_begin(packet, PX_INTERNED_MAPPINGS);
+    proto_uint(packet, PX_INTERNED_IID, number + 1ull);
+    proto_uint(packet, PX_MAPPING_PATHS, number + 1ull);
+    proto_end(packet);
+    return number;
+}
+
+static void put_frame(struct perfetto_samples *samples, struct proto_writer *packet,
+                      uint32_t number, const struct frame *frame)
+{
+    uint32_t function = frame_function(samples->names, number);
+    uint32_t mapping = put_mapping(samples, packet, frame);
+    if (learn(samples, function, KNOWN_FUNCTION)) {
+        char label[CALL_LABEL_SIZE];
+        frame_label(samples->names, function, label, sizeof(label));
+        put_string(packet, PX_INTERNED_FUNCTION_NAMES, function, label);
+    }
+    proto_begin(packet, PX_INTERNED_FRAMES);
+    proto_uint(packet, PX_INTERNED_IID, number + 1ull);
+    proto_uint(packet, PX_FRAME_FUNCTION_NAME, function + 1ull);
+    proto_uint(packet, PX_FRAME_MAPPING, mapping + 1ull);
+    proto_uint(packet, PX_FRAME_REL_PC, frame->address);
+    proto_end(packet);
+}
+
+/* The frame "[no stack]", behind all others. */
+static void put_no_frame(struct perfetto_samples *samples, struct proto_writer *packet)
+{
+    const struct frame none = {.kind = FRAME_NOTE};
+    uint32_t number = samples->frame_count - 1;
+    uint32_t mapping = put_mapping(samples, packet, &none);
+    put_string(packet, PX_INTERNED_FUNCTION_NAMES, number, "[no stack]");
+    proto_begin(packet, PX_INTERNED_FRAMES);
+    proto_uint(packet, PX_INTERNED_IID, number + 1ull);
+    proto_uint(packet, PX_FRAME_FUNCTION_NAME, number + 1ull);
+    proto_uint(packet, PX_FRAME_MAPPING, mapping + 1ull);
+    proto_end(packet);
+}
+
+static void put_stack(struct perfetto_samples *samples, struct proto_writer *packet,
+                      uint32_t number)
+{
+    const struct stacks *stacks = trace_stacks_get(samples->tracks->px->trace);
+    uint32_t frames[DEPTH_MAX];
+    uint32_t count = stacks_frames(stacks, number, frames, DEPTH_MAX);
+    proto_begin(packet, PX_PACKET_INTERNED_DATA);
+    if (count == 0) {
+        frames[count++] = samples->frame_count - 1;
+        put_no_frame(samples, packet);
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            if (learn(samples, frames[i], KNOWN_FRAME))
+                put_frame(samples, packet, frames[i], stacks_get_frame(stacks, frames[i]));
+        }
+    }
+    proto_begin(packet, PX_INTERNED_CALLSTACKS);
+    proto_uint(packet, PX_INTERNED_IID, number + 1ull);
+    for (uint32_t i = 0; i < count; i++)
+        proto_uint(packet, PX_CALLSTACK_FRAMES, frames[i] + 1ull);
+    proto_end(packet);
+    proto_end(packet);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* CPU time sampled so far on that CPU. */
+static uint64_t count_cpu(struct perfetto_samples *samples, const struct sample *sample)
+{
+    uint32_t cpu = sample->cpu;
+    if (cpu >= CPUS_MAX)
+        return 0;
+    if (cpu >= samples->cpu_count) {
+        uint64_t *grown = realloc(samples->cpu_ns, (cpu + 1u) * sizeof(*grown));
+        if (!grown)
+            return 0;
+        samples->cpu_ns = grown;
+        while (samples->cpu_count <= cpu)
+            samples->cpu_ns[samples->cpu_count++] = 0;
+    }
+    return samples->cpu_ns[cpu] += sample->weight_ns;
+}
+
+int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *sample)
+{
+    struct perfetto_output *px = samples->tracks->px;
+    const struct export_ids *ids = samples->tracks->ids;
+    const struct trace_thread *thread = trace_thread_get(px->trace, sample->thread);
+    uint32_t stack = sample->stack < samples->stack_count ? sample->stack : 0;
+    if (!thread)
+        return 0;
+    if (learn(samples, 0, KNOWN_FRAME)) /* frame 0 stands for the beginning */
+        begin_sequence(samples);
+    bool known = thread->process < trace_process_count(px->trace);
+    struct proto_writer *packet = perfetto_packet_begin(px);
+    proto_int(packet, PX_PACKET_TIMESTAMP, sample->time_ns);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, samples->sequence);
+    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
+    if (learn(samples, stack, KNOWN_STACK))
+        put_stack(samples, packet, stack);
+    proto_begin(packet, PX_PACKET_PERF_SAMPLE);
+    proto_uint(packet, PX_SAMPLE_CPU, sample->cpu);
+    proto_uint(packet, PX_SAMPLE_PID,
+               known ? ids->pids[thread->process] : ids->tids[sample->thread]);
+    proto_uint(packet, PX_SAMPLE_TID, ids->tids[sample->thread]);
+    proto_uint(packet, PX_SAMPLE_CALLSTACK, stack + 1ull);
+    proto_uint(packet, PX_SAMPLE_CPU_MODE,
+               sample->flags & SAMPLE_IN_KERNEL ? PX_MODE_KERNEL : PX_MODE_USER);
+    proto_uint(packet, PX_SAMPLE_TIMEBASE_COUNT, count_cpu(samples, sample));
+    proto_end(packet);
+    perfetto_packet_end(px);
+    return px->error;
+}

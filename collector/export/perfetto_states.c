@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/* State events of one thread at a time: a thread runs from the end of one stretch off the CPU to
+ * the begin of the next, and where it ran is told by whatever comes next of it. */
+#include "perfetto_states.h"
+
+#include "call_label.h"
+#include "perfetto_fields.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NS_PER_SECOND INT64_C(1000000000)
+
+struct state_thread {
+    int64_t run_ns;      /* since when it runs; 0: it does not, or nothing is known yet */
+    int64_t last_ns;     /* of all that is known */
+    uint64_t track_uuid; /* of its slices; 0: none yet */
+    uint16_t cpu;
+    bool run_told, seen;
+};
+
+int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
+                         struct frame_names *names, uint32_t number)
+{
+    *states = (struct perfetto_states){.tracks = tracks, .names = names, .sequence = number};
+    states->thread_count = trace_thread_count(tracks->px->trace);
+    states->threads = calloc(states->thread_count + 1u, sizeof(*states->threads));
+    return states->threads ? 0 : -ENOMEM;
+}
+
+void perfetto_states_fini(struct perfetto_states *states)
+{
+    free(states->threads);
+    vec_free(&states->runs);
+    *states = (struct perfetto_states){0};
+}
+
+/* ---- Packets --------------------------------------------------------------------------------- */
+
+/* The reader's kernel events have a clock of their own; here it is the same. */
+static void begin_sequence(struct perfetto_states *states)
+{
+    struct perfetto_output *px = states->tracks->px;
+    const uint32_t clocks[] = {PX_CLOCK_MONOTONIC, PX_CLOCK_MONOTONIC_RAW};
+    struct proto_writer *packet = perfetto_defaults_begin(px, states->sequence, PX_CLOCK_MONOTONIC);
+    proto_end(packet);
+    proto_begin(packet, PX_PACKET_CLOCK_SNAPSHOT);
+    for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+        proto_begin(packet, PX_CLOCK_SNAPSHOT_CLOCKS);
+        proto_uint(packet, PX_CLOCK_ID, clocks[i]);
+        proto_int(packet, PX_CLOCK_TIMESTAMP, px->begin_ns);
+        proto_end(packet);
+    }
+    proto_uint(packet, PX_CLOCK_SNAPSHOT_PRIMARY, PX_CLOCK_MONOTONIC);
+    proto_end(packet);
+    perfetto_packet_end(px);
+    states->begun = true;
+}
+
+static struct proto_writer *begin_packet(struct perfetto_states *states)
+{
+    struct proto_writer *packet = perfetto_packet_begin(states->tracks->px);
+    proto_uint(packet, PX_PACKET_SEQUENCE_ID, states->sequence);
+    proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
+    return packet;
+}
+
+struct change {
+    int64_t time_ns;
+    uint32_t thread;
+    uint16_t cpu; /* on which it runs or ran */
+    uint8_t state;
+};
+
+static void put_change(struct perfetto_states *states, const struct change *change)
+{
+    struct proto_writer *packet = begin_packet(states);
+    proto_int(packet, PX_PACKET_TIMESTAMP, change->time_ns);
+    proto_begin(packet, PX_PACKET_TASK_STATE);
+    proto_uint(packet, PX_TASK_CPU, change->cpu);
+    proto_uint(packet, PX_TASK_TID, states->tracks->ids->tids[change->thread]);
+    proto_uint(packet, PX_TASK_STATE, change->state);
+    proto_uint(packet, PX_TASK_PRIORITY, PX_PRIORITY_NORMAL);
+    proto_end(packet);
+    perfetto_packet_end(states->tracks->px);
+}
+
+static bool waits_for_io(const struct sample *sample)
+{
+    return sample->reason == WAIT_DISK || sample->reason == WAIT_PAGE_FAULT;
+}
+
+/* Why the state that the thread is in at that time: as the kernel tells it when a wait ends. */
+static void put_reason(struct perfetto_states *states, const struct sample *sample, int64_t time_ns)
+{
+    uint32_t tid = states->tracks->ids->tids[sample->thread];
+    uint32_t bit = 1u << (sample->reason & 31);
+    struct proto_writer *packet = begin_packet(states);
+    if (!(states->symbols & bit)) {
+        states->symbols |= bit;
+        proto_begin(packet, PX_PACKET_INTERNED_DATA);
+        proto_begin(packet, PX_INTERNED_KERNEL_SYMBOLS);
+        proto_uint(packet, PX_INTERNED_IID, sample->reason + 1u);
+        proto_text(packet, PX_INTERNED_NAME, wait_reason_name((enum wait_reason)sample->reason));
+        proto_end(packet);
+        proto_end(packet);
+    }
+    proto_begin(packet, PX_PACKET_FTRACE_EVENTS);
+    proto_uint(packet, PX_FTRACE_CPU, sample->cpu);
+    proto_begin(packet, PX_FTRACE_EVENT);
+    proto_int(packet, PX_FTRACE_EVENT_TIMESTAMP, time_ns);
+    proto_uint(packet, PX_FTRACE_EVENT_PID, tid);
+    proto_begin(packet, PX_FTRACE_EVENT_BLOCKED_REASON);
+    proto_uint(packet, PX_BLOCKED_PID, tid);
+    proto_uint(packet, PX_BLOCKED_CALLER, sample->reason + 1u);
+    proto_uint(packet, PX_BLOCKED_IO_WAIT, waits_for_io(sample));
+    proto_end(packet);
+    proto_end(packet);
+    proto_uint(packet, PX_FTRACE_CLOCK, PX_FTRACE_MONO_RAW);
+    proto_end(packet);
+    perfetto_packet_end(states->tracks->px);
+}
+
+/* ---- Slices ---------------------------------------------------------------------------------- */
+
+/* The innermost function of Python, else of native code, of a stack; 0 = none. */
+static uint32_t innermost(const struct trace *trace, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t native = 0;
+    for (; stack; stack = stacks_get_stack(stacks, stack)->parent) {
+        uint32_t frame = stacks_get_stack(stacks, stack)->frame;
+        unsigned kind = stacks_get_frame(stacks, frame)->kind;
+        if (kind == FRAME_PYTHON)
+            return frame;
+        if (!native && kind != FRAME_KERNEL && kind != FRAME_NOTE)
+            native = frame;
+    }
+    return native;
+}
+
+static void put_slice(struct perfetto_states *states, const struct sample *sample, int64_t begin_ns,
+                      int64_t end_ns)
+{
+    struct perfetto_tracks *tracks = states->tracks;
+    struct state_thread *thread = &states->threads[sample->thread];
+    char label[CALL_LABEL_SIZE];
+    struct fact facts[3] = {{0}}, *at = facts;
+    uint32_t frame = innermost(tracks->px->trace, sample->stack);
+    if (!thread->track_uuid)
+        thread->track_uuid = perfetto_thread_child(tracks, sample->thread, PERFETTO_OFF_CPU);
+    if (frame) {
+        frame_label(states->names, frame, label, sizeof(label));
+        *at++ = (struct fact){.name = "in", .kind = VALUE_STRING, .text = label};
+    }
+    if (sample->flags & SAMPLE_UNFINISHED)
+        *at++ = (struct fact){.name = "unfinished", .kind = VALUE_BOOL, .value = {.uint64 = 1}};
+    perfetto_put(
+        tracks->px, tracks->session,
+        &(struct perfetto_event){.time_ns = begin_ns,
+                                 .type = PX_SLICE_BEGIN,
+                                 .track_uuid = thread->track_uuid,
+                                 .text = wait_reason_name((enum wait_reason)sample->reason),
+                                 .arguments = facts});
+    perfetto_put(tracks->px, tracks->session,
+                 &(struct perfetto_event){
+                     .time_ns = end_ns, .type = PX_SLICE_END, .track_uuid = thread->track_uuid});
+}
+
+/* ---- States ---------------------------------------------------------------------------------- */
+
+/* The thread ran on `cpu` until `end_ns`. */
+static int end_run(struct perfetto_states *states, uint32_t thread, uint16_t cpu, int64_t end_ns)
+{
+    struct state_thread *state = &states->threads[thread];
+    if (!state->run_ns || state->run_ns >= end_ns)
+        return 0;
+    if (!state->run_told)
+        put_change(states, &(struct change){state->run_ns, thread, cpu, PX_TASK_RUNNING});
+    const struct perfetto_run run = {state->run_ns, end_ns, thread, cpu};
+    return states->runs.count < PERFETTO_RUNS_MAX ? vec_push(&states->runs, run) : 0;
+}
+
+/* It was moved to another CPU without a switch that was recorded. */
+static int change_cpu(struct perfetto_states *states, const struct sample *sample)
+{
+    struct state_thread *state = &states->threads[sample->thread];
+    int64_t now = sample->time_ns;
+    int error = end_run(states, sample->thread, state->cpu, now);
+    put_change(states, &(struct change){now, sample->thread, state->cpu, PX_TASK_RUNNABLE});
+    state->run_ns = now;
+    state->run_told = false;
+    return error;
+}
+
+static int on_cpu(struct perfetto_states *states, const struct sample *sample)
+{
+    struct state_thread *state = &states->threads[sample->thread];
+    int error = 0;
+    if (sample->time_ns < state->last_ns)
+        return 0;
+    if (state->run_told && state->cpu != sample->cpu)
+        error = change_cpu(states, sample);
+    if (!state->seen)
+        state->run_ns = sample->time_ns;
+    if (state->run_ns && !state->run_told) {
+        put_change(states,
+                   &(struct change){state->run_ns, sample->thread, sample->cpu, PX_TASK_RUNNING});
+        state->run_told = true;
+    }
+    state->seen = true;
+    state->cpu = sample->cpu;
+    state->last_ns = sample->time_ns;
+    return error;
+}
+
+static int off_cpu(struct perfetto_states *states, const struct sample *sample)
+{
+    struct state_thread *state = &states->threads[sample->thread];
+    int64_t begin_ns = sample->time_ns, end_ns = sample->end_ns;
+    if (begin_ns < state->last_ns)
+        begin_ns = state->last_ns;
+    if (end_ns <= begin_ns)
+        return 0;
+    int64_t ready_ns = sample_ready_ns(sample);
+    bool io = waits_for_io(sample);
+    uint16_t cpu = state->run_told ? state->cpu : sample->cpu;
+    int error = end_run(states, sample->thread, cpu, begin_ns);
+    struct change change = {begin_ns, sample->thread, cpu, PX_TASK_RUNNABLE};
+    if (ready_ns > begin_ns) {
+        change.state = io ? PX_TASK_UNINTERRUPTIBLE : PX_TASK_SLEEPING;
+        put_change(states, &change);
+        put_reason(states, sample, ready_ns - 1);
+        change.time_ns = ready_ns;
+        change.state = PX_TASK_RUNNABLE;
+    }
+    if (change.time_ns < end_ns)
+        put_change(states, &change);
+    put_slice(states, sample, begin_ns, ready_ns > begin_ns ? ready_ns : end_ns);
+    *state = (struct state_thread){.run_ns = sample->flags & SAMPLE_UNFINISHED ? 0 : end_ns,
+                                   .last_ns = end_ns,
+                                   .track_uuid = state->track_uuid,
+                                   .cpu = sample->cpu,
+                                   .seen = true};
+    return error;
+}
+
+int perfetto_states_put(struct perfetto_states *states, const struct sample *sample)
+{
+    int error = 0;
+    if (sample->thread >= states->thread_count)
+        return 0;
+    if (!states->begun)
+        begin_sequence(states);
+    if (sample->kind == SAMPLE_CPU)
+        error = on_cpu(states, sample);
+    else if (sample->kind == SAMPLE_OFF_CPU)
+        error = off_cpu(states, sample);
+    return error ? error : states->tracks->px->error;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* Of CPU: until when somebody is known to have run there. */
+struct cpu_ends {
+    int64_t *items;
+    size_t count, capacity;
+};
+
+static int find_cpu_ends(const struct perfetto_states *states, struct cpu_ends *ends)
+{
+    for (size_t i = 0; i < states->runs.count; i++) {
+        const struct perfetto_run *run = &states->runs.items[i];
+        while (ends->count <= run->cpu) {
+            if (vec_push(ends, 0) != 0)
+                return -ENOMEM;
+        }
+        if (run->end_ns > ends->items[run->cpu])
+            ends->items[run->cpu] = run->end_ns;
+    }
+    return 0;
+}
+
+/* When a thread is known to be gone, else 0. One that runs is sampled now and then: where no sample
+ * and no event of it comes any more, it is gone. */
+static int64_t gone_ns(const struct perfetto_states *states, uint32_t thread)
+{
+    const struct trace *trace = states->tracks->px->trace;
+    const struct state_thread *state = &states->threads[thread];
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    const struct trace_process *process = trace_process_get(trace, entry->process);
+    uint32_t frequency = trace_sampling_get(trace)->frequency_hz;
+    int64_t period_ns = NS_PER_SECOND / (frequency ? frequency : 1);
+    int64_t end_ns = process && process->end != PROCESS_RUNNING ? process->end_ns : 0;
+    int64_t limit_ns = end_ns > 0 ? end_ns : session_end_ns(trace);
+    bool told = entry->serial == 0 && entry->last_ns > entry->first_ns; /* of no annotations */
+    int64_t seen_ns = told ? entry->last_ns : state->last_ns + 2 * period_ns;
+    if (entry->last_ns > seen_ns)
+        seen_ns = entry->last_ns;
+    bool silent = state->run_ns && seen_ns + period_ns < limit_ns;
+    return (told && seen_ns < limit_ns) || silent ? seen_ns : end_ns;
+}
+
+/* Nothing told where the thread ran last: on a CPU that nobody else had from then on, rather where
+ * it ran before. */
+static uint16_t guess_cpu(const struct state_thread *state, const struct cpu_ends *ends)
+{
+    if (state->cpu >= ends->count || ends->items[state->cpu] <= state->run_ns)
+        return state->cpu;
+    for (uint16_t cpu = 0; cpu < ends->count; cpu++) {
+        if (ends->items[cpu] <= state->run_ns)
+            return cpu;
+    }
+    return state->cpu;
+}
+
+static int finish_thread(struct perfetto_states *states, uint32_t thread, struct cpu_ends *ends)
+{
+    struct state_thread *state = &states->threads[thread];
+    int64_t end_ns = gone_ns(states, thread);
+    int64_t last_ns = end_ns > 0 ? end_ns : session_end_ns(states->tracks->px->trace);
+    if (states->to_ns && last_ns > states->to_ns) {
+        last_ns = states->to_ns;
+        end_ns = 0; /* nobody sees it */
+    }
+    if (!state->run_told && state->run_ns)
+        state->cpu = guess_cpu(state, ends);
+    if (state->run_ns && state->cpu < ends->count)
+        ends->items[state->cpu] = INT64_MAX;
+    last_ns = last_ns > state->last_ns ? last_ns : state->last_ns;
+    int error = end_run(states, thread, state->cpu, last_ns);
+    if (end_ns > 0)
+        put_change(states, &(struct change){last_ns, thread, state->cpu, PX_TASK_DESTROYED});
+    return error;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct perfetto_run *left = a, *right = b;
+    if (left->cpu != right->cpu)
+        return left->cpu < right->cpu ? -1 : 1;
+    if (left->begin_ns != right->begin_ns)
+        return left->begin_ns < right->begin_ns ? -1 : 1;
+    return (left->end_ns < right->end_ns) - (left->end_ns > right->end_ns);
+}
+
+/* Is the CPU free for an outer run when run `index` ends? */
+static bool is_free_after(const struct perfetto_states *states, uint32_t index)
+{
+    const struct perfetto_run *run = &states->runs.items[index];
+    for (uint32_t i = index + 1; i < states->runs.count; i++) {
+        const struct perfetto_run *next = &states->runs.items[i];
+        if (next->cpu != run->cpu || next->begin_ns > run->end_ns)
+            return true;
+        if (next->end_ns > run->end_ns)
+            return false;
+    }
+    return true;
+}
+
+/* `outer` was pushed aside by `inner` on its CPU: it could have run then, and ran again after. */
+static void put_aside(struct perfetto_states *states, const struct perfetto_run *outer,
+                      const struct perfetto_run *inner, bool free_after)
+{
+    struct change change = {inner->begin_ns, outer->thread, outer->cpu, PX_TASK_RUNNABLE};
+    if (outer->begin_ns < inner->begin_ns)
+        put_change(states, &change);
+    change.time_ns = inner->end_ns;
+    change.state = PX_TASK_RUNNING;
+    if (inner->end_ns < outer->end_ns && free_after)
+        put_change(states, &change);
+}
+
+/* A CPU runs one thread at a time: runs that lie inside others interrupt them. */
+static int resolve_overlaps(struct perfetto_states *states)
+{
+    VEC(uint32_t) open = {0};
+    int error = 0;
+    if (states->runs.count > 0)
+        qsort(states->runs.items, states->runs.count, sizeof(*states->runs.items), compare_runs);
+    for (uint32_t i = 0; !error && i < states->runs.count; i++) {
+        const struct perfetto_run *run = &states->runs.items[i];
+        const struct perfetto_run *outer = NULL;
+        while (open.count > 0) {
+            outer = &states->runs.items[open.items[open.count - 1]];
+            if (outer->cpu == run->cpu && outer->end_ns > run->begin_ns)
+                break;
+            outer = NULL;
+            open.count--;
+        }
+        if (outer)
+            put_aside(states, outer, run, is_free_after(states, i));
+        error = vec_push(&open, i);
+    }
+    vec_free(&open);
+    return error;
+}
+
+/* First those whose CPU is known, so that others are not put there. */
+static int finish_threads(struct perfetto_states *states)
+{
+    struct cpu_ends ends = {0};
+    int error = find_cpu_ends(states, &ends);
+    for (int told = 1; told >= 0; told--) {
+        for (uint32_t i = 0; !error && i < states->thread_count; i++) {
+            const struct state_thread *state = &states->threads[i];
+            if (state->seen && state->run_told == told)
+                error = finish_thread(states, i, &ends);
+        }
+    }
+    vec_free(&ends);
+    return error;
+}
+
+int perfetto_states_finish(struct perfetto_states *states)
+{
+    int error = finish_threads(states);
+    if (!error)
+        error = resolve_overlaps(states);
+    return error ? error : states->tracks->px->error;
+}

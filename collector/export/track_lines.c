@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of tracks, planned from the table of all tracks before the first event; lanes of lines,
+ * taken as ranges come, in order of time. Line 0 is for tracks that the trace does not define. */
+#include "track_lines.h"
+
+#include "export_ids.h"
+#include "hash.h"
+#include "track_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN UINT32_MAX /* number of a track that has none yet */
+
+/* Tracks whose names differ in numbers only, below parents of one family. */
+struct family {
+    uint64_t key;
+    uint32_t names; /* different ones */
+};
+
+struct planner {
+    struct track_lines *lines;
+    const struct trace *trace;
+    struct map64 families_by_key, names, lines_by_key;
+    struct family *families; /* as many as tracks at most */
+    uint32_t family_count;
+    uint32_t *family_of; /* of track */
+};
+
+static uint64_t key_of(uint64_t above, uint64_t kind, uint64_t name)
+{
+    uint64_t key = hash_u64(above ^ hash_u64(kind ^ hash_u64(name + 1)));
+    return key ? key : 1;
+}
+
+static uint64_t family_name(const struct trace *trace, uint32_t name, char *buffer)
+{
+    const struct trace_string *text = trace_string(trace, name);
+    return hash_bytes(buffer, track_family(text->bytes, text->length, buffer, TRACK_FAMILY_SIZE));
+}
+
+/* The parent of a track if it has its number in `numbers` already: parents come first (resolve),
+ * but for those of a ring. NULL: none. */
+static const uint32_t *number_of_parent(const struct planner *planner, uint32_t track,
+                                        const uint32_t *numbers)
+{
+    uint32_t parent = trace_track_get(planner->trace, track)->parent;
+    bool known = parent && parent <= planner->lines->track_count;
+    return known && numbers[parent - 1] != UNKNOWN ? &numbers[parent - 1] : NULL;
+}
+
+/* Numbers a track, after all those above it that have none yet. */
+static int resolve(struct planner *planner, uint32_t track, const uint32_t *numbers,
+                   int (*number)(struct planner *planner, uint32_t track))
+{
+    uint32_t chain[TRACE_TRACK_LEVELS], count = 0;
+    uint32_t at = track + 1;
+    while (at && at <= planner->lines->track_count && count < TRACE_TRACK_LEVELS &&
+           numbers[at - 1] == UNKNOWN) {
+        chain[count++] = at - 1;
+        at = trace_track_get(planner->trace, at - 1)->parent;
+    }
+    int error = 0;
+    while (!error && count-- > 0) {
+        if (numbers[chain[count]] == UNKNOWN) /* in a ring it comes again */
+            error = number(planner, chain[count]);
+    }
+    return error;
+}
+
+/* ---- Families -------------------------------------------------------------------------------- */
+
+static int join_family(struct planner *planner, uint32_t track)
+{
+    const struct trace_track *entry = trace_track_get(planner->trace, track);
+    char text[TRACK_FAMILY_SIZE];
+    const uint32_t *parent = number_of_parent(planner, track, planner->family_of);
+    uint64_t above = parent ? planner->families[*parent].key : entry->process + 1ull;
+    uint64_t key = key_of(above, 1, family_name(planner->trace, entry->name, text));
+    const uint64_t *known = map64_find(&planner->families_by_key, key);
+    uint32_t family = known ? (uint32_t)*known : planner->family_count;
+    if (!known) {
+        planner->families[planner->family_count++].key = key;
+        if (map64_put(&planner->families_by_key, key, family) != 0)
+            return -ENOMEM;
+    }
+    planner->family_of[track] = family;
+    uint64_t name_key = key_of(key, 2, entry->name);
+    if (map64_find(&planner->names, name_key))
+        return 0;
+    planner->families[family].names++;
+    return map64_put(&planner->names, name_key, 1);
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static int64_t add_line(struct planner *planner, uint64_t key, struct track_line line)
+{
+    struct track_lines *lines = planner->lines;
+    int64_t index = (int64_t)lines->lines.count;
+    if (vec_push(&lines->lines, line) != 0) {
+        free(line.text);
+        return -ENOMEM;
+    }
+    return map64_put(&planner->lines_by_key, key, (uint64_t)index) ? -ENOMEM : index;
+}
+
+/* The line for what there is too much of, in the process of `line`. */
+static int64_t find_other(struct planner *planner, struct track_line line)
+{
+    uint64_t key = key_of(line.process, 3, 0);
+    const uint64_t *known = map64_find(&planner->lines_by_key, key);
+    if (known)
+        return (int64_t)*known;
+    line = (struct track_line){.process = line.process};
+    return add_line(planner, key, line);
+}
+
+static int64_t find_line(struct planner *planner, uint32_t track)
+{
+    struct track_lines *lines = planner->lines;
+    const struct trace_track *entry = trace_track_get(planner->trace, track);
+    const struct family *family = &planner->families[planner->family_of[track]];
+    struct track_line line = {.process = entry->process, .name = entry->name};
+    char text[TRACK_FAMILY_SIZE];
+    const uint32_t *parent = number_of_parent(planner, track, lines->line_of);
+    if (parent) {
+        const struct track_line *above_it = &lines->lines.items[*parent];
+        line.parent = above_it->level + 1 < TRACK_LEVELS_MAX ? *parent + 1 : above_it->parent;
+        line.process = above_it->process;
+    }
+    uint64_t above = line.parent ? line.parent : (uint64_t)line.process << 32;
+    bool shared = family->names > TRACK_NAMES_MAX;
+    uint64_t key = shared ? key_of(above, 4, family_name(planner->trace, entry->name, text))
+                          : key_of(above, 5, entry->name);
+    const uint64_t *known = map64_find(&planner->lines_by_key, key);
+    if (known)
+        return (int64_t)*known;
+    if (lines->lines.count >= TRACK_LINES_MAX)
+        return find_other(planner, line);
+    line.level = line.parent ? lines->lines.items[line.parent - 1].level + 1 : 0;
+    line.name = shared ? 0 : entry->name;
+    line.text = line.name ? NULL : strdup(shared ? text : EXPORT_UNNAMED);
+    return line.name || line.text ? add_line(planner, key, line) : -ENOMEM;
+}
+
+static int join_line(struct planner *planner, uint32_t track)
+{
+    int64_t line = find_line(planner, track);
+    if (line < 0)
+        return (int)line;
+    planner->lines->line_of[track] = (uint32_t)line;
+    planner->lines->lines.items[line].track_count++;
+    return 0;
+}
+
+static int plan(struct planner *planner)
+{
+    struct track_lines *lines = planner->lines;
+    size_t bytes = lines->track_count * sizeof(*lines->line_of);
+    int error = 0;
+    memset(planner->family_of, UINT8_MAX, bytes); /* UNKNOWN */
+    memset(lines->line_of, UINT8_MAX, bytes);
+    for (uint32_t i = 0; !error && i < lines->track_count; i++)
+        error = resolve(planner, i, planner->family_of, join_family);
+    for (uint32_t i = 0; !error && i < lines->track_count; i++)
+        error = resolve(planner, i, lines->line_of, join_line);
+    return error;
+}
+
+int track_lines_init(struct track_lines *lines, const struct trace *trace)
+{
+    struct planner planner = {.lines = lines, .trace = trace};
+    lines->trace = trace;
+    lines->track_count = trace_track_count(trace);
+    lines->line_of = calloc(lines->track_count + 1u, sizeof(*lines->line_of));
+    planner.family_of = calloc(lines->track_count + 1u, sizeof(*planner.family_of));
+    planner.families = calloc(lines->track_count + 1u, sizeof(*planner.families));
+    int error = lines->line_of && planner.family_of && planner.families ? 0 : -ENOMEM;
+    if (!error)
+        error = vec_push(&lines->lines, ((struct track_line){.process = UINT32_MAX}));
+    if (!error)
+        error = plan(&planner);
+    free(planner.family_of);
+    free(planner.families);
+    map64_free(&planner.families_by_key);
+    map64_free(&planner.names);
+    map64_free(&planner.lines_by_key);
+    return error;
+}
+
+void track_lines_fini(struct track_lines *lines)
+{
+    for (size_t i = 0; i < lines->lines.count; i++) {
+        lanes_fini(&lines->lines.items[i].lanes);
+        free(lines->lines.items[i].text);
+        free(lines->lines.items[i].ids);
+    }
+    vec_free(&lines->lines);
+    map64_free(&lines->open);
+    free(lines->line_of);
+    *lines = (struct track_lines){0};
+}
+
+uint32_t track_lines_find(const struct track_lines *lines, uint64_t track)
+{
+    return track < lines->track_count ? lines->line_of[track] : 0;
+}
+
+struct trace_string track_line_label(const struct track_lines *lines, uint32_t line)
+{
+    const struct track_line *entry = &lines->lines.items[line];
+    const char *text = entry->text;
+    if (entry->name)
+        return *trace_string(lines->trace, entry->name);
+    if (!text)
+        text = line == 0 ? "(unknown track)" : "other tracks";
+    return (struct trace_string){text, (uint32_t)strlen(text)};
+}
+
+/* ---- Lanes ----------------------------------------------------------------------------------- */
+
+static int lane_id(struct track_lines *lines, uint32_t line, uint32_t lane, int64_t time_ns,
+                   uint64_t *ret_id)
+{
+    struct track_line *entry = &lines->lines.items[line];
+    while (lane >= entry->id_count) {
+        uint64_t *ids = realloc(entry->ids, (entry->id_count + 1ul) * sizeof(*ids));
+        if (!ids)
+            return -ENOMEM;
+        entry->ids = ids;
+        int error = lines->describe(lines->context, line, time_ns, &ids[entry->id_count]);
+        if (error)
+            return error;
+        entry->id_count++;
+    }
+    *ret_id = entry->ids[lane];
+    return 0;
+}
+
+int track_line_id(struct track_lines *lines, uint32_t line, int64_t time_ns, uint64_t *ret_id)
+{
+    return lane_id(lines, line, 0, time_ns, ret_id);
+}
+
+/* A lane of the track's line, from the time of the event on; of a range that is open there. */
+static int64_t take_lane(struct track_lines *lines, const struct event *event, uint32_t depth,
+                         int64_t end_ns)
+{
+    const uint64_t *open = depth ? map64_find(&lines->open, event->id + 1) : NULL;
+    struct track_line *line = &lines->lines.items[track_lines_find(lines, event->id)];
+    return open ? (int64_t)*open : lanes_take(&line->lanes, event->time_ns, end_ns);
+}
+
+int track_lines_open(struct track_lines *lines, const struct event *begin, uint32_t depth,
+                     uint64_t *ret_id)
+{
+    int64_t lane = take_lane(lines, begin, depth, INT64_MAX);
+    if (lane < 0 || (depth == 0 && map64_put(&lines->open, begin->id + 1, (uint64_t)lane) != 0))
+        return -ENOMEM;
+    return lane_id(lines, track_lines_find(lines, begin->id), (uint32_t)lane, begin->time_ns,
+                   ret_id);
+}
+
+int track_lines_close(struct track_lines *lines, uint64_t track, uint32_t depth, int64_t end_ns,
+                      uint64_t *ret_id)
+{
+    uint32_t line = track_lines_find(lines, track);
+    const uint64_t *open = map64_find(&lines->open, track + 1);
+    uint64_t lane = open ? *open : 0;
+    if (depth == 0 && map64_take(&lines->open, track + 1, &lane))
+        lanes_set_end(&lines->lines.items[line].lanes, (uint32_t)lane, end_ns);
+    return lane_id(lines, line, (uint32_t)lane, end_ns, ret_id);
+}
+
+int track_lines_mark(struct track_lines *lines, const struct event *mark, uint32_t depth,
+                     uint64_t *ret_id)
+{
+    int64_t lane = take_lane(lines, mark, depth, mark->time_ns);
+    if (lane < 0)
+        return -ENOMEM;
+    return lane_id(lines, track_lines_find(lines, mark->id), (uint32_t)lane, mark->time_ns, ret_id);
+}

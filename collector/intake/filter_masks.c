@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers that the program has made are found by the walk of names.c; their names are read again
+ * here, byte by byte as the program compares them. */
+#include "filter_masks.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { TELL_TRIES = 16 };
+
+struct judged {
+    char domain[ANNOT_STRING_MAX], category[ANNOT_STRING_MAX];
+    struct annot_filter_name name;
+};
+
+/* Length, or -1: there is no such string. */
+static int read_name(const struct names *names, uint32_t number, char *bytes)
+{
+    struct annot_string string;
+    uint32_t id = number < names->numbers.count ? names->numbers.items[number].id : 0;
+    return id && segment_read_string(names->segment, id, &string, bytes) == 1 ? string.length : -1;
+}
+
+static void set_domain(const struct names *names, uint32_t number, struct judged *judged)
+{
+    int length = number ? read_name(names, number, judged->domain) : -1;
+    judged->name.domain = judged->domain;
+    judged->name.domain_length = length > 0 ? (uint32_t)length : 0;
+    if (number)
+        return;
+    judged->name.domain = ANNOT_FILTER_DEFAULT;
+    judged->name.domain_length = sizeof(ANNOT_FILTER_DEFAULT) - 1;
+}
+
+/* What the number is called; false: nobody knows yet. */
+static bool find_name(const struct names *names, uint32_t number, struct judged *judged)
+{
+    struct names_number at = {0};
+    judged->name = (struct annot_filter_name){0};
+    if (number < names->numbers.count)
+        at = names->numbers.items[number];
+    if (number != 0 && at.id == 0)
+        return false;
+    set_domain(names, at.is_category ? at.parent : number, judged);
+    if (at.is_category) {
+        int length = read_name(names, number, judged->category);
+        judged->name.category = judged->category;
+        judged->name.category_length = length > 0 ? (uint32_t)length : 0;
+    }
+    return true;
+}
+
+/* Numbers come in any order: those behind a gap are judged again when there are more. */
+static void judge(const struct filter_rules *rules, const struct names *names,
+                  struct filter_told *told)
+{
+    struct judged judged;
+    for (uint32_t number = told->next; number == 0 || number < names->numbers.count; number++) {
+        if (!find_name(names, number, &judged))
+            continue;
+        annot_filter_add(&told->masks, number,
+                         annot_filter_level(rules->text, rules->size, &judged.name));
+        told->next += told->next == number;
+    }
+}
+
+/* Each function is a category of its own, without a number: its string says whether it is wanted.
+ */
+static int tell_functions(const struct filter_rules *rules, const struct names *names,
+                          struct filter_told *told)
+{
+    static const char domain[] = ANNOT_FUNCTIONS_DOMAIN;
+    for (; told->functions < names->functions.count; told->functions++) {
+        struct names_known_function function = names->functions.items[told->functions];
+        const struct trace_string *string = trace_string(names->trace, function.ordinal);
+        struct annot_filter_name name = {domain, string->bytes, sizeof(domain) - 1, string->length};
+        bool is_wanted = rules->size == 0 ||
+                         annot_filter_level(rules->text, rules->size, &name) >= ANNOT_CALL_LEVEL;
+        int error = segment_mask_string(names->segment, function.id, !is_wanted);
+        if (error == -EFAULT)
+            return error;
+    }
+    return 0;
+}
+
+/* Judges what is new in the table. */
+static int judge_new(const struct filter_rules *rules, struct names *names,
+                     struct filter_told *told)
+{
+    if (told->revision != rules->revision)
+        *told = (struct filter_told){.revision = rules->revision};
+    int error = names_walk(names);
+    if (error != 0)
+        return error;
+    judge(rules, names, told);
+    return tell_functions(rules, names, told);
+}
+
+static bool is_told(const struct filter_rules *rules, const struct names *names,
+                    const struct filter_told *told, uint32_t used)
+{
+    return told->revision == rules->revision && told->strings_used == used &&
+           told->functions == names->functions.count;
+}
+
+/* What a process asks for with a number that it makes meanwhile must not be taken back by masks
+ * that do not know it: so the table is compared just before they are stored, and again behind that.
+ */
+int filter_masks_tell(const struct filter_rules *rules, struct names *names,
+                      struct filter_told *told)
+{
+    uint32_t used, after;
+    for (int i = 0; i < TELL_TRIES; i++) {
+        int error = segment_strings_used(names->segment, &used);
+        if (error != 0 || is_told(rules, names, told, used))
+            return error;
+        error = judge_new(rules, names, told);
+        if (error == 0)
+            error = segment_strings_used(names->segment, &after);
+        if (error != 0)
+            return error;
+        if (after != used && i < TELL_TRIES - 1)
+            continue;
+        told->strings_used = used;
+        error = segment_set_masks(names->segment, rules->size ? &told->masks : NULL);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}

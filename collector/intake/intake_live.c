@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* What the sampler asks of the intake: names of open ranges, which it knows by the ids that the
+ * process's libannot gave them.
+ *
+ * A pid may run several programs, by exec or one process after the other, and each gives out ids
+ * of its own. The segment of each is older than its ranges: it is made at the first event, some
+ * microseconds before that is complete. So a range is of the newest segment that was made before
+ * the time at which it was open. Those of one pid are a list from the newest on. */
+#include "intake_private.h"
+#include "proc_info.h"
+
+#include <errno.h>
+
+static struct process *newest(const struct intake *intake, int32_t pid)
+{
+    const uint64_t *found = pid > 0 ? map64_find(&intake->by_pid, (uint64_t)pid) : NULL;
+    return found ? (struct process *)(uintptr_t)*found : NULL;
+}
+
+int intake_publish_names(struct intake *intake, struct process *process)
+{
+    struct process *older = newest(intake, process->host_pid), *newer = NULL;
+    if (process->host_pid <= 0)
+        return 0;
+    /* By the trace's clock: its own may be that of a container. */
+    process->created_ns = decode_time(&process->drain->decoder, process->segment.info.created_time);
+    while (older && older->created_ns > process->created_ns) {
+        newer = older;
+        older = older->older;
+    }
+    if (!newer &&
+        map64_put(&intake->by_pid, (uint64_t)process->host_pid, (uint64_t)(uintptr_t)process) != 0)
+        return -ENOMEM;
+    process->older = older;
+    process->newer = newer;
+    if (older)
+        older->newer = process;
+    if (newer)
+        newer->older = process;
+    return 0;
+}
+
+/* With it go the older ones, which else would be taken for it; they ended earlier. */
+void intake_forget_names(struct intake *intake, struct process *process)
+{
+    uint64_t ignored;
+    if (process->newer)
+        process->newer->older = NULL;
+    else if (newest(intake, process->host_pid) == process)
+        map64_take(&intake->by_pid, (uint64_t)process->host_pid, &ignored);
+    while (process) {
+        struct process *older = process->older;
+        process->older = process->newer = NULL;
+        process = older;
+    }
+}
+
+/* Whether a segment of that process lies there that could not be read yet. Of one in another
+ * namespace we do not know which process it is. */
+static bool is_unread(const struct intake *intake, int32_t pid)
+{
+    struct segment_name parsed;
+    for (size_t i = 0; i < intake->pending.count; i++) {
+        const struct intake_pending *pending = &intake->pending.items[i];
+        if (pending->unread && segment_name_parse(pending->name, &parsed) &&
+            (parsed.pid == pid || parsed.pid_ns != proc_pid_namespace(0)))
+            return true;
+    }
+    return false;
+}
+
+int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id)
+{
+    struct process *process = newest(intake, pid);
+    if (time_ns > (uint64_t)intake->searched_ns || is_unread(intake, pid))
+        return -EAGAIN;
+    while (process && process->created_ns > (int64_t)time_ns)
+        process = process->older;
+    if (!process)
+        return -ENOENT;
+    if (name_id == 0) /* the table had no room for it */
+        return 0;
+    if (!process->drain)
+        return names_known(&process->names, name_id);
+    int64_t ordinal = names_by_id(&process->drain->decoder.names, name_id);
+    if (ordinal == -EFAULT)
+        process->drain->broken = true;
+    return ordinal > 0 || ordinal == -ENOMEM ? ordinal : -ENOENT;
+}

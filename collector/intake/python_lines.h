@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What Python interpreters said of themselves at the end of a session's file, as facts of the
+ * recording: which have no pyannot and what helps, which parts of it ran, and whether what they
+ * recorded arrived. docs/wire-format.md, "Lines of interpreters". Thread-safety: none. */
+#ifndef ANNOT_INTAKE_PYTHON_LINES_H
+#define ANNOT_INTAKE_PYTHON_LINES_H
+
+#include "trace.h"
+
+#include <stddef.h>
+
+enum {
+    PYTHON_LINES_BYTES = 1 << 20, /* what is behind is not read */
+    PYTHON_LINE_BYTES = 1024,
+    PYTHON_NOTES_MAX = 64, /* different ones */
+};
+
+/* When all events are in the trace. `fd`: the session file, or -1. 0 or -ENOMEM. */
+int python_lines_take(int fd, struct trace *trace);
+
+/* The same of lines that are there already; they are changed. */
+int python_lines_read(char *lines, size_t size, struct trace *trace);
+
+#endif

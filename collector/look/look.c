@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads by /proc, then a short while of sampling, then reading of those that were not seen.
+ * Thread-safety: one thread. */
+#include "look.h"
+
+#include "bpf_registers.h"
+#include "clock_now.h"
+#include "look_proc.h"
+#include "look_ranges.h"
+#include "look_stack.h"
+#include "proc_info.h"
+#include "sampler.h"
+#include "wait_class.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW_MS = 100, FREQUENCY_HZ = 999, STEP_MS = 10 };
+
+struct looking {
+    const struct look_options *options;
+    struct look *look;
+    struct look_ranges ranges;
+    struct roster *roster;
+    struct sampler *sampler;
+    struct bpf_registers registers; /* none unless sampling is by BPF */
+    struct sample *last; /* of each thread, in the order of look->threads; end_ns 0 = none */
+};
+
+/* ---- Sampling ---- */
+
+static struct look_thread *find_thread(struct looking *looking, uint32_t ordinal)
+{
+    const struct trace_thread *thread = trace_thread_get(looking->look->trace, ordinal);
+    const struct trace_process *process =
+        thread ? trace_process_get(looking->look->trace, thread->process) : NULL;
+    for (uint32_t i = 0; process && i < looking->look->thread_count; i++)
+        if (process->pid == looking->options->pid &&
+            looking->look->threads[i].ns_tid == thread->tid)
+            return &looking->look->threads[i];
+    return NULL; /* of a descendant, or a thread that came later */
+}
+
+static int64_t end_of(const struct sample *sample)
+{
+    return sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
+}
+
+static int on_samples(void *context, const struct sample *samples, size_t count)
+{
+    struct looking *looking = context;
+    for (size_t i = 0; i < count; i++) {
+        struct look_thread *thread = find_thread(looking, samples[i].thread);
+        if (!thread)
+            continue;
+        struct sample *last = &looking->last[thread - looking->look->threads];
+        if (last->kind == 0 || end_of(&samples[i]) >= end_of(last))
+            *last = samples[i];
+    }
+    return 0;
+}
+
+/* Of the program that ran when we began: ranges of another one, after an exec, are not looked at.
+ */
+static int64_t on_range_name(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id)
+{
+    struct looking *looking = context;
+    (void)time_ns;
+    return pid == looking->options->pid ? look_ranges_name(&looking->ranges, name_id) : -ENOENT;
+}
+
+static int watch(struct looking *looking)
+{
+    int window = looking->options->window_ms ? (int)looking->options->window_ms : WINDOW_MS;
+    int64_t end = clock_now_ns() + window * INT64_C(1000000);
+    int error = 0;
+    while (error == 0 && clock_now_ns() < end) {
+        struct pollfd fd = {.fd = sampler_fd(looking->sampler), .events = POLLIN};
+        poll(&fd, 1, STEP_MS);
+        error = sampler_step(looking->sampler);
+    }
+    int last = sampler_finish(looking->sampler);
+    return error ? error : last;
+}
+
+static bool is_sampling(const struct looking *looking)
+{
+    return trace_sampling_get(looking->look->trace)->rung >= SAMPLING_BPF;
+}
+
+static int sample(struct looking *looking)
+{
+    struct sampler_options options = {
+        .trace = looking->look->trace,
+        .roster = looking->roster,
+        .frequency_hz = FREQUENCY_HZ,
+        .off_cpu = true,
+        .rung_max = looking->options->rung_max,
+        .sink = on_samples,
+        .range_name = on_range_name,
+        .context = looking,
+    };
+    int error = sampler_create(&options, &looking->sampler);
+    if (error != 0 || !is_sampling(looking))
+        return error; /* the lower rungs do what we do ourselves */
+    error = sampler_track(looking->sampler, looking->options->pid, SAMPLER_TRACK_ATTACH);
+    if (error != 0)
+        return error;
+    if (looking->ranges.open)
+        sampler_set_live(looking->sampler, looking->options->pid,
+                         looking->ranges.segment.info.tls_offset);
+    return watch(looking);
+}
+
+static void apply_sample(const struct sample *sample, struct look_thread *thread)
+{
+    bool off = sample->kind == SAMPLE_OFF_CPU;
+    bool waits = off && (sample->flags & SAMPLE_UNFINISHED) && sample->reason != WAIT_PREEMPTED;
+    thread->source = LOOK_SAMPLED;
+    thread->stack = sample->stack;
+    thread->path = sample->path;
+    thread->native_end = sample->native_end;
+    thread->python_end = sample->python_end;
+    thread->running = !waits;
+    thread->runnable = off && (sample->flags & SAMPLE_UNFINISHED) && !waits;
+    thread->reason = waits ? sample->reason : WAIT_UNKNOWN;
+}
+
+/* ---- Reading ---- */
+
+static void classify(struct looking *looking, const struct look_stack *stack,
+                     const struct look_call *call, struct look_thread *thread)
+{
+    struct wait_facts facts = {
+        .syscall = call->number,
+        .state = thread->state == 'D' ? 2 : 1,
+        .file_mode =
+            call->number < 0 ? 0 : look_proc_file_mode(looking->options->pid, call->arguments[0]),
+    };
+    thread->syscall = call->number;
+    if (thread->running || !call->known)
+        return;
+    thread->reason = (uint8_t)wait_classify(&facts);
+    if (call->number < 0)
+        thread->reason = WAIT_PAGE_FAULT;
+    if (thread->reason == WAIT_LOCK && look_stack_is_gil(stack, call->arguments[0]))
+        thread->reason = WAIT_GIL;
+}
+
+/* If the thread still waits where it did when the registers were read. */
+static void add_frame(const struct bpf_registers *registers, int32_t tid, struct look_call *call)
+{
+    for (size_t i = 0; i < registers->count; i++) {
+        const struct thread_registers *found = &registers->threads[i];
+        if (found->tid != tid || found->rip != call->pc || found->rsp != call->sp)
+            continue;
+        call->frame_known = true;
+        call->rbp = found->rbp;
+        call->rbx = found->rbx;
+    }
+}
+
+static int read_threads(struct looking *looking, struct look_stack *stack)
+{
+    struct look *look = looking->look;
+    int error = 0;
+    for (uint32_t i = 0; i < look->thread_count && error == 0; i++) {
+        struct look_thread *thread = &look->threads[i];
+        struct look_call call;
+        if (strchr("ZX", thread->state))
+            continue; /* it ended: its registers are gone */
+        if (looking->last[i].kind != 0) {
+            apply_sample(&looking->last[i], thread);
+        } else {
+            look_proc_call(looking->options->pid, thread->tid, &call);
+            if (call.known)
+                add_frame(&looking->registers, thread->tid, &call);
+            classify(looking, stack, &call, thread);
+            error = look_stack_read(stack, &call, thread);
+        }
+        if (thread->path == 0)
+            thread->path = look_ranges_path(&looking->ranges, thread->ns_tid);
+    }
+    memcpy(look->python_reason, stack->reason, sizeof(look->python_reason));
+    return error;
+}
+
+static int read_rest(struct looking *looking)
+{
+    struct look_stack *stack = calloc(1, sizeof(*stack));
+    if (!stack)
+        return -ENOMEM;
+    int32_t pid = looking->options->pid;
+    if (is_sampling(looking))
+        bpf_registers_read(pid, &looking->registers);
+    int error = look_stack_open(stack, pid, looking->look->threads[0].ns_tid, looking->look->trace);
+    if (error == 0)
+        error = read_threads(looking, stack);
+    look_stack_close(stack);
+    free(stack);
+    return error;
+}
+
+/* ---- All of it ---- */
+
+static int describe(struct looking *looking)
+{
+    struct look *look = looking->look;
+    look->trace = trace_create();
+    look->lines = look->trace ? look_lines_create(look->trace, looking->options->pid) : NULL;
+    looking->roster = look->trace ? roster_create(look->trace) : NULL;
+    if (!look->lines || !looking->roster)
+        return -ENOMEM;
+    look->threads = look_proc_threads(looking->options->pid, &look->thread_count);
+    if (!look->threads || look->thread_count == 0)
+        return look->threads || errno == ENOENT ? -ESRCH : -errno;
+    memcpy(look->comm, look->threads[0].comm, sizeof(look->comm));
+    proc_command(looking->options->pid, look->command);
+    looking->last = calloc(look->thread_count, sizeof(*looking->last));
+    look_ranges_open(&looking->ranges, looking->options->pid, look->trace);
+    return looking->last ? 0 : -ENOMEM;
+}
+
+int look_at(const struct look_options *options, struct look **ret_look)
+{
+    struct looking looking = {.options = options, .look = calloc(1, sizeof(struct look))};
+    looking.ranges.directory.fd = -1;
+    int error = looking.look ? describe(&looking) : -ENOMEM;
+    if (error == 0)
+        error = sample(&looking);
+    if (error == 0)
+        error = read_rest(&looking);
+    sampler_destroy(looking.sampler);
+    roster_destroy(looking.roster);
+    look_ranges_close(&looking.ranges);
+    free(looking.last);
+    free(looking.registers.threads);
+    if (error == 0)
+        *ret_look = looking.look;
+    else
+        look_destroy(looking.look);
+    return error;
+}
+
+void look_destroy(struct look *look)
+{
+    if (!look)
+        return;
+    look_lines_destroy(look->lines);
+    trace_destroy(look->trace);
+    free(look->threads);
+    free(look);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks at one process once: what each of its threads does at present, pausing nothing.
+ *
+ * Threads that run or switch are sampled for a short while. Those that wait all the time are read:
+ * registers by /proc and a BPF iterator, stack memory and Python frames by process_vm_readv; while
+ * they wait nothing of that changes. A thread that wakes up meanwhile may be told wrongly in its
+ * inner frames, as any reading without a pause; its ends say so where that is seen. Thread-safety:
+ * one thread. */
+#ifndef ANNOT_LOOK_H
+#define ANNOT_LOOK_H
+
+#include "command_text.h"
+#include "look_lines.h"
+#include "sample.h"
+#include "trace.h"
+
+enum look_source {
+    LOOK_NOTHING = 0,   /* no stack could be had */
+    LOOK_SAMPLED = 1,   /* by the BPF program, in that instant */
+    LOOK_REGISTERS = 2, /* it waits: registers of its system call, then memory */
+    LOOK_PYTHON = 3,    /* Python frames only, read from memory */
+};
+
+struct look_thread {
+    int32_t tid, ns_tid;
+    char comm[16];
+    char state;                     /* as /proc tells it: 'R', 'S', 'D', 'T', ... */
+    bool running;                   /* on a CPU, or would be if there were one */
+    bool runnable;                  /* running, but without a CPU */
+    uint8_t reason;                 /* enum wait_reason, if it does not run */
+    uint8_t source;                 /* enum look_source */
+    uint8_t native_end, python_end; /* enum stack_end */
+    int32_t syscall;                /* it waits in; -1 = none or unknown */
+    uint32_t stack, path;           /* ordinals in the trace */
+};
+
+struct look {
+    struct trace *trace;      /* owns frames, stacks, paths and their strings */
+    struct look_lines *lines; /* of its native frames */
+    struct look_thread *threads;
+    uint32_t thread_count;
+    char comm[16];
+    char command[COMMAND_TEXT_SIZE];
+    char python_reason[200]; /* why there are no Python frames although there should be; "" */
+};
+
+struct look_options {
+    int32_t pid;
+    uint32_t window_ms;          /* 0 = 100 */
+    enum sampling_rung rung_max; /* 0 = the best */
+};
+
+/* 0, -ESRCH, -EPERM, -ENOMEM. */
+int look_at(const struct look_options *options, struct look **ret_look);
+void look_destroy(struct look *look); /* accepts NULL */
+
+#endif

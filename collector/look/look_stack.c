@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading, joining, naming. Thread-safety: one thread per object. */
+#include "look_stack.h"
+
+#include "python_stack.h"
+#include "sampler_abi.h"
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PYTHON_THREADS_MAX = 65536, PYTHON_TRIES = 20 };
+
+int look_stack_open(struct look_stack *stack, int32_t pid, int32_t ns_pid, struct trace *trace)
+{
+    *stack = (struct look_stack){.trace = trace};
+    int error = look_space_open(&stack->space, pid, ns_pid);
+    if (error != 0)
+        return error == -ENOENT ? -ESRCH : error;
+    int found = python_remote_open(pid, &stack->python, stack->reason);
+    if (found == -ENOENT)
+        stack->reason[0] = 0; /* a program without Python is nothing to explain */
+    if (found != 0) {
+        stack->python = NULL;
+        return found == -ENOMEM ? found : 0;
+    }
+    stack->threads = calloc(PYTHON_THREADS_MAX, sizeof(*stack->threads));
+    if (!stack->threads)
+        return -ENOMEM;
+    for (int i = 0; i < PYTHON_TRIES && stack->thread_count <= 0; i++)
+        stack->thread_count =
+            python_remote_threads(stack->python, stack->threads, PYTHON_THREADS_MAX);
+    return 0;
+}
+
+void look_stack_close(struct look_stack *stack)
+{
+    free(stack->threads);
+    python_remote_close(stack->python);
+    look_space_close(&stack->space);
+}
+
+bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex)
+{
+    if (!stack->python)
+        return false;
+    const struct python_runtime *runtime = python_remote_runtime(stack->python);
+    return futex >= runtime->runtime && futex < runtime->runtime_end;
+}
+
+/* ---- Frames of the trace ---- */
+
+static int64_t text(struct look_stack *stack, const char *bytes)
+{
+    return trace_string_add(stack->trace, bytes, strlen(bytes));
+}
+
+static int64_t push(struct look_stack *stack, int64_t parent, const struct frame *frame)
+{
+    struct stacks *stacks = trace_stacks(stack->trace);
+    int64_t ordinal = parent < 0 ? parent : stacks_frame(stacks, frame);
+    return ordinal < 0 ? ordinal : stacks_push(stacks, (uint32_t)parent, (uint32_t)ordinal);
+}
+
+static int64_t push_native(struct look_stack *stack, int64_t parent, uint64_t address, bool leaf)
+{
+    struct look_name name;
+    look_space_name(&stack->space, address, !leaf, &name);
+    int64_t function = text(stack, name.function), module = text(stack, name.module);
+    if (function < 0 || module < 0)
+        return -ENOMEM;
+    struct frame frame = {
+        .kind = name.jit ? FRAME_JIT : FRAME_NATIVE,
+        .function = (uint32_t)function,
+        .module = (uint32_t)module,
+        .address = name.address,
+    };
+    return push(stack, parent, &frame);
+}
+
+static int64_t push_python(struct look_stack *stack, int64_t parent,
+                           const struct python_remote_frame *python)
+{
+    int64_t function = text(stack, python->function), file = text(stack, python->file);
+    if (function < 0 || file < 0)
+        return -ENOMEM;
+    struct frame frame = {
+        .kind = FRAME_PYTHON,
+        .function = (uint32_t)function,
+        .file = (uint32_t)file,
+        .line = python->line,
+        .first_line = python->first_line,
+    };
+    return push(stack, parent, &frame);
+}
+
+/* ---- One thread ---- */
+
+struct reading {
+    struct look_walk walk;
+    struct python_remote_frame python[LOOK_DEPTH];
+    struct python_native natives[LOOK_DEPTH];
+    struct python_frame frames[LOOK_DEPTH];
+    struct python_joint joints[2 * LOOK_DEPTH];
+    uint32_t python_count;
+    enum stack_end python_end;
+    uint64_t sp;
+};
+
+static void read_python(struct look_stack *stack, int32_t tid, struct reading *reading)
+{
+    reading->python_end = stack->python ? STACK_NO_THREAD : STACK_NOT_WALKED;
+    for (int i = 0; i < stack->thread_count; i++) {
+        if (stack->threads[i].tid != tid)
+            continue;
+        for (int attempt = 0; attempt < PYTHON_TRIES; attempt++) {
+            reading->python_count =
+                python_remote_stack(stack->python, &stack->threads[i], reading->python, LOOK_DEPTH,
+                                    &reading->python_end);
+            if (reading->python_end != STACK_TORN)
+                return;
+        }
+        reading->python_count = 0; /* it runs: what was read is thrown away */
+        return;
+    }
+}
+
+static uint32_t join(struct look_stack *stack, struct reading *reading)
+{
+    uint32_t unplaced;
+    struct python_join join = {
+        .natives = reading->natives,
+        .native_count = reading->walk.count,
+        .native_begin = reading->sp,
+        .frames = reading->frames,
+        .frame_count = reading->python_count,
+    };
+    if (stack->python) {
+        const struct python_runtime *runtime = python_remote_runtime(stack->python);
+        join.offsets = &runtime->offsets;
+        join.eval = runtime->eval;
+        join.eval_end = runtime->eval_end;
+    }
+    for (uint32_t i = 0; i < reading->walk.count; i++)
+        reading->natives[i] =
+            (struct python_native){reading->walk.frames[i].address, reading->walk.frames[i].cfa};
+    for (uint32_t i = 0; i < reading->python_count; i++)
+        reading->frames[i] =
+            (struct python_frame){reading->python[i].anchor, reading->python[i].flags};
+    return python_stack_join(&join, reading->joints, &unplaced);
+}
+
+/* From the root, which is last, to the leaf. */
+static int64_t keep(struct look_stack *stack, const struct reading *reading, uint32_t count)
+{
+    int64_t ordinal = 0;
+    for (uint32_t i = count; i-- > 0 && ordinal >= 0;) {
+        const struct python_joint *joint = &reading->joints[i];
+        const struct python_remote_frame *python = &reading->python[joint->index];
+        if (!joint->python)
+            ordinal = push_native(stack, ordinal, reading->walk.frames[joint->index].address,
+                                  joint->index == 0);
+        else if (!(python->flags & SAMPLER_PYTHON_SHIM))
+            ordinal = push_python(stack, ordinal, python);
+    }
+    return ordinal;
+}
+
+static uint8_t source_of(const struct reading *reading)
+{
+    if (reading->walk.count > 0)
+        return LOOK_REGISTERS;
+    return reading->python_count > 0 ? LOOK_PYTHON : LOOK_NOTHING;
+}
+
+int look_stack_read(struct look_stack *stack, const struct look_call *call,
+                    struct look_thread *thread)
+{
+    struct reading *reading = calloc(1, sizeof(*reading));
+    if (!reading)
+        return -ENOMEM;
+    struct unwind_registers registers = {
+        .rip = call->pc,
+        .rsp = call->sp,
+        .rbp = call->rbp,
+        .rbx = call->rbx,
+        .rbp_lost = !call->frame_known,
+        .rbx_lost = !call->frame_known,
+    };
+    reading->sp = call->sp;
+    if (call->known)
+        look_space_unwind(&stack->space, &registers, &reading->walk);
+    read_python(stack, thread->tid, reading);
+    int64_t ordinal = keep(stack, reading, join(stack, reading));
+    if (ordinal >= 0) {
+        thread->stack = (uint32_t)ordinal;
+        thread->native_end = (uint8_t)reading->walk.end;
+        thread->python_end = (uint8_t)reading->python_end;
+        thread->source = source_of(reading);
+    }
+    free(reading);
+    return ordinal < 0 ? -ENOMEM : 0;
+}

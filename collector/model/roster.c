@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* Lives and their images, as the kernel tells them and as they are asked for.
+ *
+ * The kernel's word may come after an image was asked for (the intake found its segment first);
+ * then the image keeps its entry and learns when it began. Invariant: a life has at least one
+ * image, they are in order of time, and its pid's list has the youngest first. */
+#include "roster_parts.h"
+
+#include "clock_now.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct roster *roster_create(struct trace *trace)
+{
+    struct roster *roster = calloc(1, sizeof(*roster));
+    if (!roster)
+        return NULL;
+    roster->trace = trace;
+    roster->asleep_ns = clock_asleep_ns();
+    return roster;
+}
+
+static void free_life(struct life *life)
+{
+    for (size_t i = 0; i < life->images.count; i++) {
+        free(life->images.items[i].comm);
+        free(life->images.items[i].cmdline);
+    }
+    vec_free(&life->images);
+    free(life);
+}
+
+void roster_destroy(struct roster *roster)
+{
+    if (!roster)
+        return;
+    for (size_t i = 0; i < roster->by_pid.capacity; i++) {
+        struct life *next = NULL, *life = NULL;
+        if (roster->by_pid.entries[i].key != 0)
+            life = (struct life *)(uintptr_t)roster->by_pid.entries[i].value;
+        for (; life; life = next) {
+            next = life->older;
+            free_life(life);
+        }
+    }
+    roster_free_threads(roster);
+    map64_free(&roster->by_pid);
+    vec_free(&roster->fading);
+    free(roster);
+}
+
+/* ---- Lives ---- */
+
+static struct life *youngest(const struct roster *roster, int32_t pid)
+{
+    const uint64_t *found = pid > 0 ? map64_find(&roster->by_pid, (uint64_t)pid) : NULL;
+    return found ? (struct life *)(uintptr_t)*found : NULL;
+}
+
+struct life *roster_find_life(const struct roster *roster, int32_t pid, uint64_t start_ticks,
+                              int64_t time_ns)
+{
+    struct life *life = youngest(roster, pid);
+    for (; life; life = life->older) {
+        if (start_ticks != 0 && life->start_ticks != 0 && life->start_ticks != start_ticks)
+            continue;
+        if (start_ticks != 0 ||
+            (life->fork_ns <= time_ns && (life->end_ns == 0 || time_ns <= life->end_ns)))
+            return life;
+    }
+    return NULL;
+}
+
+struct image *life_image(const struct life *life, int64_t time_ns)
+{
+    size_t at = life->images.count - 1;
+    while (at > 0 && life->images.items[at].begin_ns > time_ns)
+        at--;
+    return &life->images.items[at];
+}
+
+static bool has_entry(const struct life *life)
+{
+    for (size_t i = 0; i < life->images.count; i++)
+        if (life->images.items[i].ordinal >= 0)
+            return true;
+    return false;
+}
+
+static void forget(struct roster *roster, struct life *life)
+{
+    roster->unseen += !has_entry(life);
+    struct life *at = youngest(roster, life->pid);
+    uint64_t ignored;
+    for (size_t i = 0; i < life->images.count; i++)
+        if (life->images.items[i].ordinal >= 0)
+            roster_forget_threads(roster, (uint32_t)life->images.items[i].ordinal);
+    if (at != life) {
+        while (at->older != life)
+            at = at->older;
+        at->older = life->older;
+    } else if (life->older) { /* replaces a value, so it needs no memory */
+        map64_put(&roster->by_pid, (uint64_t)life->pid, (uint64_t)(uintptr_t)life->older);
+    } else {
+        map64_take(&roster->by_pid, (uint64_t)life->pid, &ignored);
+    }
+    free_life(life);
+}
+
+/* Time goes on: those that ended long ago are forgotten. */
+static void advance(struct roster *roster, int64_t time_ns)
+{
+    if (time_ns > roster->now_ns)
+        roster->now_ns = time_ns;
+    while (roster->fading_begin < roster->fading.count) {
+        const struct fading *oldest = &roster->fading.items[roster->fading_begin];
+        if (roster->now_ns - oldest->time_ns < ROSTER_MEMORY_NS)
+            break;
+        forget(roster, oldest->life);
+        roster->fading_begin++;
+    }
+    if (roster->fading_begin * 2 <= roster->fading.count)
+        return;
+    roster->fading.count -= roster->fading_begin;
+    memmove(roster->fading.items, roster->fading.items + roster->fading_begin,
+            roster->fading.count * sizeof(*roster->fading.items));
+    roster->fading_begin = 0;
+}
+
+/* Without memory for the note it is kept until the end. */
+static void fade(struct roster *roster, struct life *life)
+{
+    struct fading note = {life, roster->now_ns};
+    if (!life->fading && vec_push(&roster->fading, note) == 0)
+        life->fading = true;
+}
+
+static struct life *add_life(struct roster *roster, const struct roster_task *task)
+{
+    struct life *life = calloc(1, sizeof(*life));
+    if (!life)
+        return NULL;
+    life->pid = task->pid;
+    life->ns_pid = task->ns_pid != 0 ? task->ns_pid : task->pid;
+    life->start_ticks = task->start_ticks;
+    life->older = youngest(roster, task->pid);
+    if (vec_push(&life->images, ((struct image){.ordinal = -1})) != 0 ||
+        map64_put(&roster->by_pid, (uint64_t)task->pid, (uint64_t)(uintptr_t)life) != 0) {
+        free_life(life);
+        return NULL;
+    }
+    if (life->older && life->older->start_ticks < life->start_ticks)
+        fade(roster, life->older); /* its pid is in use again, so it ended, told or not */
+    return life;
+}
+
+/* NULL: out of memory. */
+static struct life *get_life(struct roster *roster, const struct roster_task *task, int64_t time_ns)
+{
+    struct life *life = roster_find_life(roster, task->pid, task->start_ticks, time_ns);
+    if (!life)
+        return add_life(roster, task);
+    if (task->start_ticks != 0)
+        life->start_ticks = task->start_ticks;
+    if (task->ns_pid != 0)
+        life->ns_pid = task->ns_pid;
+    return life;
+}
+
+static struct image *insert_image(struct life *life, size_t place, struct image image)
+{
+    if (vec_reserve(&life->images, 1) != 0)
+        return NULL;
+    struct image *at = &life->images.items[place];
+    memmove(at + 1, at, (life->images.count - place) * sizeof(*at));
+    life->images.count++;
+    *at = image;
+    return at;
+}
+
+/* ---- What the kernel tells ---- */
+
+static int set_text(char **text, const char *now)
+{
+    if (!now || !now[0] || (*text && strcmp(*text, now) == 0))
+        return 0;
+    char *copy = strdup(now);
+    if (!copy)
+        return -ENOMEM;
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+int roster_fork(struct roster *roster, const struct roster_fork *fork)
+{
+    advance(roster, fork->time_ns);
+    struct life *life = get_life(roster, &fork->child, fork->time_ns);
+    if (!life)
+        return -ENOMEM;
+    struct image *first = &life->images.items[0];
+    life->fork_ns = fork->time_ns;
+    life->parent = fork->parent;
+    if (!first->execed && first->begin_ns == 0)
+        first->begin_ns = fork->time_ns;
+    if (!first->comm && set_text(&first->comm, fork->comm) != 0)
+        return -ENOMEM;
+    return roster_tell_fork(roster, life);
+}
+
+/* The image that an exec at that time began: one that was asked for before the kernel told of it,
+ * the first one if nobody saw it run before, or a new one. NULL: out of memory. */
+static struct image *begin_image(struct roster *roster, struct life *life, int64_t time_ns)
+{
+    size_t place = 0;
+    struct image *items = life->images.items;
+    while (place < life->images.count && (items[place].execed || items[place].used_ns < time_ns) &&
+           items[place].begin_ns <= time_ns)
+        place++;
+    if (place < life->images.count && !items[place].execed && items[place].used_ns >= time_ns) {
+        items[place].begin_ns = time_ns;
+    } else if (place == 1 && !items[0].execed && items[0].used_ns == 0) {
+        place = 0;
+        items[0].begin_ns = time_ns;
+    } else if (!insert_image(life, place, (struct image){.ordinal = -1, .begin_ns = time_ns})) {
+        return NULL;
+    }
+    if (place > 0)
+        roster_tell_image_end(roster, &life->images.items[place - 1], time_ns);
+    return &life->images.items[place];
+}
+
+int roster_exec(struct roster *roster, const struct roster_task *task, int64_t time_ns,
+                const char *comm, const char *cmdline)
+{
+    advance(roster, time_ns);
+    struct life *life = get_life(roster, task, time_ns);
+    struct image *image = life ? begin_image(roster, life, time_ns) : NULL;
+    if (!image)
+        return -ENOMEM;
+    image->execed = true;
+    roster_tell_exec(roster, life, image);
+    if (set_text(&image->comm, comm) != 0 || set_text(&image->cmdline, cmdline) != 0)
+        return -ENOMEM;
+    return roster_tell_texts(roster, image);
+}
+
+void roster_exit(struct roster *roster, const struct roster_task *task, int64_t time_ns,
+                 bool process, int wait_status)
+{
+    advance(roster, time_ns);
+    struct life *life = roster_find_life(roster, task->pid, task->start_ticks, time_ns);
+    if (!life)
+        return;
+    const struct image *image = life_image(life, time_ns);
+    if (image->ordinal >= 0 && task->tid != 0)
+        roster_end_thread(roster, (uint32_t)image->ordinal, task, time_ns);
+    if (!process || (wait_status == ROSTER_STATUS_UNKNOWN && life->end_ns != 0))
+        return;
+    life->end_ns = time_ns;
+    life->wait_status = wait_status;
+    roster_tell_end(roster, life);
+    fade(roster, life);
+}
+
+void roster_wait(struct roster *roster, int32_t pid, int64_t time_ns, int wait_status)
+{
+    struct life *life = youngest(roster, pid);
+    if (!life || (life->end_ns != 0 && life->wait_status != ROSTER_STATUS_UNKNOWN))
+        return;
+    if (life->end_ns == 0)
+        life->end_ns = time_ns;
+    life->wait_status = wait_status;
+    roster_tell_end(roster, life);
+    fade(roster, life);
+}
+
+/* ---- What is asked for ---- */
+
+uint64_t roster_unseen(const struct roster *roster)
+{
+    uint64_t count = roster->unseen;
+    for (size_t i = 0; i < roster->by_pid.capacity; i++) {
+        const struct map64_entry *entry = &roster->by_pid.entries[i];
+        const struct life *life = entry->key ? (const struct life *)(uintptr_t)entry->value : NULL;
+        for (; life; life = life->older)
+            count += !has_entry(life);
+    }
+    return count;
+}
+
+static void note_use(struct image *image, int64_t time_ns)
+{
+    if (image->used_ns == 0 || time_ns < image->used_ns)
+        image->used_ns = time_ns;
+}
+
+int64_t roster_process(struct roster *roster, const struct roster_task *task, int64_t time_ns)
+{
+    struct life *life = get_life(roster, task, time_ns);
+    if (!life)
+        return -ENOMEM;
+    struct image *image = life_image(life, time_ns);
+    note_use(image, time_ns);
+    int error = image->ordinal < 0 ? roster_enter(roster, life, image) : 0;
+    return error ? error : image->ordinal;
+}
+
+int64_t roster_claim_process(struct roster *roster, int32_t pid, uint64_t start_ticks,
+                             int64_t created_ns)
+{
+    if (pid <= 0)
+        return trace_process_add(roster->trace);
+    struct roster_task task = {.pid = pid, .start_ticks = start_ticks};
+    struct life *life = get_life(roster, &task, created_ns);
+    struct image *image = life ? life_image(life, created_ns) : NULL;
+    if (image && image->claimed) /* another one; its exec is not told yet */
+        image = insert_image(life, (size_t)(image - life->images.items) + 1,
+                             (struct image){.ordinal = -1, .begin_ns = created_ns});
+    if (!image)
+        return -ENOMEM;
+    note_use(image, created_ns);
+    image->claimed = true;
+    int error = image->ordinal < 0 ? roster_enter(roster, life, image) : 0;
+    return error ? error : image->ordinal;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by roster.c, roster_entry.c and roster_threads.c only: what the roster keeps of a process.
+ *
+ * A life is one process of the kernel from its fork to its exit; an image is what it runs between
+ * two execs. `used_ns` is the earliest time at which somebody saw the image run: what the kernel
+ * tells later about a time before it changes when the image began, not which entry it has.
+ * Thread-safety: as the roster. */
+#ifndef ANNOT_MODEL_ROSTER_PARTS_H
+#define ANNOT_MODEL_ROSTER_PARTS_H
+
+#include "map64.h"
+#include "roster.h"
+#include "vec.h"
+
+/* A task may be asked for until this long after its end. */
+#define ROSTER_MEMORY_NS INT64_C(30000000000)
+
+/* Times of two clocks are compared with this much of tolerance. */
+#define ROSTER_SLACK_NS INT64_C(10000000)
+
+struct thread_record {
+    struct thread_record *next;         /* with the same tid */
+    struct thread_record *next_sibling; /* of the same process */
+    int64_t start_ns;                   /* CLOCK_MONOTONIC, 0 = unknown */
+    uint64_t start_boot_ns;             /* the same as the kernel says it */
+    int64_t used_ns, end_ns;            /* 0 = not yet */
+    uint32_t ordinal;
+    int32_t ns_tid;
+    bool claimed;
+};
+
+struct image {
+    int64_t begin_ns; /* 0 = since ever */
+    int64_t used_ns;  /* 0 = never */
+    int64_t ordinal;  /* -1 = no entry */
+    bool execed;      /* begun by an exec that the kernel told */
+    bool claimed;
+    char *comm, *cmdline; /* or NULL */
+};
+
+struct life {
+    struct life *older; /* with the same pid */
+    uint64_t start_ticks;
+    int32_t pid, ns_pid;
+    struct roster_task parent; /* the thread that forked it; pid 0 = unknown */
+    int64_t fork_ns;           /* 0 = not told */
+    int64_t end_ns;            /* 0 = lives */
+    int wait_status;
+    bool fading; /* in the list of those that will be forgotten */
+    VEC(struct image) images;
+};
+
+struct fading {
+    struct life *life;
+    int64_t time_ns;
+};
+
+struct roster {
+    struct trace *trace;
+    struct map64 by_pid;  /* to the youngest struct life */
+    struct map64 threads; /* by process ordinal and tid (tid 0: all of the process), to the first
+                             struct thread_record */
+    VEC(struct fading) fading; /* from `fading_begin` on, by time */
+    size_t fading_begin;
+    uint64_t unseen;   /* forgotten ones without an entry */
+    int64_t now_ns;    /* the latest time that was told */
+    int64_t asleep_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+};
+
+/* NULL: not known. start_ticks 0: the youngest that lived at that time. */
+struct life *roster_find_life(const struct roster *roster, int32_t pid, uint64_t start_ticks,
+                              int64_t time_ns);
+
+/* The image that ran at that time. */
+struct image *life_image(const struct life *life, int64_t time_ns);
+
+/* Gives the image, and those its process descends from, entries of the trace. 0 or -ENOMEM. */
+int roster_enter(struct roster *roster, struct life *life, struct image *image);
+
+/* What the kernel told since, for images that have entries. 0 or -ENOMEM. */
+int roster_tell_fork(struct roster *roster, const struct life *life);
+void roster_tell_exec(struct roster *roster, const struct life *life, const struct image *image);
+void roster_tell_image_end(struct roster *roster, const struct image *image, int64_t time_ns);
+void roster_tell_end(struct roster *roster, const struct life *life);
+
+/* Comm and command line, as far as the entry lacks them. 0 or -ENOMEM. */
+int roster_tell_texts(struct roster *roster, const struct image *image);
+
+void roster_end_thread(struct roster *roster, uint32_t process, const struct roster_task *task,
+                       int64_t time_ns);
+void roster_forget_threads(struct roster *roster, uint32_t process);
+void roster_free_threads(struct roster *roster);
+#endif

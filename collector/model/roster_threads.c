@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of the entries of the roster. The sampler knows when a thread began, the intake when it
+ * emitted first: both mean the same thread if it began before that and no younger one of the same
+ * tid did. Records live as long as the process is remembered. */
+#include "roster_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t key_of(uint32_t process, int32_t ns_tid)
+{
+    return ((uint64_t)process + 1) << 31 | (uint32_t)(ns_tid & 0x7fffffff);
+}
+
+static struct thread_record *first_of(const struct roster *roster, uint64_t key)
+{
+    const uint64_t *found = map64_find(&roster->threads, key);
+    return found ? (struct thread_record *)(uintptr_t)*found : NULL;
+}
+
+static struct thread_record *add_record(struct roster *roster, uint32_t process, int32_t ns_tid)
+{
+    uint64_t key = key_of(process, ns_tid), all = key_of(process, 0);
+    struct thread_record *record = calloc(1, sizeof(*record));
+    if (!record)
+        return NULL;
+    record->ns_tid = ns_tid;
+    record->next = first_of(roster, key);
+    record->next_sibling = first_of(roster, all);
+    int64_t ordinal = trace_thread_add(roster->trace, process);
+    if (ordinal < 0 || map64_put(&roster->threads, all, (uint64_t)(uintptr_t)record) != 0) {
+        free(record);
+        return NULL;
+    }
+    if (ns_tid != 0 && map64_put(&roster->threads, key, (uint64_t)(uintptr_t)record) != 0)
+        return NULL;
+    record->ordinal = (uint32_t)ordinal;
+    trace_thread(roster->trace, record->ordinal)->tid = ns_tid;
+    return record;
+}
+
+/* Whether the record, made at an event of its thread, may be of one that began at that time. */
+static bool may_have_begun(const struct thread_record *record, int64_t start_ns)
+{
+    return record->start_boot_ns == 0 && record->used_ns + ROSTER_SLACK_NS >= start_ns &&
+           (record->end_ns == 0 || record->end_ns + ROSTER_SLACK_NS >= start_ns);
+}
+
+/* The record of the thread that began at that time: the one that says so, else the earliest whose
+ * beginning is not known. */
+static struct thread_record *find_by_start(struct thread_record *record, uint64_t start_boot_ns,
+                                           int64_t start_ns)
+{
+    struct thread_record *found = NULL;
+    for (; record; record = record->next) {
+        if (record->start_boot_ns == start_boot_ns)
+            return record;
+        if (may_have_begun(record, start_ns) && (!found || record->used_ns < found->used_ns))
+            found = record;
+    }
+    return found;
+}
+
+/* The latest that lived at that time. */
+static struct thread_record *find_by_time(struct thread_record *record, int64_t time_ns, bool claim)
+{
+    struct thread_record *found = NULL;
+    for (; record; record = record->next) {
+        if ((claim && record->claimed) || record->start_ns - ROSTER_SLACK_NS > time_ns ||
+            (record->end_ns != 0 && record->end_ns < time_ns))
+            continue;
+        if (!found || record->start_ns > found->start_ns)
+            found = record;
+    }
+    return found;
+}
+
+static void note_use(struct thread_record *record, int64_t time_ns)
+{
+    if (record->used_ns == 0 || time_ns < record->used_ns)
+        record->used_ns = time_ns;
+}
+
+/* The sampler's first look at a thread. */
+static void describe(struct roster *roster, struct thread_record *record, int64_t time_ns)
+{
+    struct trace_thread *entry = trace_thread(roster->trace, record->ordinal);
+    if (entry->first_ns == 0 && !record->claimed)
+        entry->first_ns = entry->last_ns = time_ns;
+}
+
+int64_t roster_thread(struct roster *roster, const struct roster_task *task, int64_t time_ns)
+{
+    int64_t process = roster_process(roster, task, time_ns);
+    if (process < 0)
+        return process;
+    int32_t ns_tid = task->ns_tid != 0 ? task->ns_tid : task->tid;
+    struct thread_record *record = first_of(roster, key_of((uint32_t)process, ns_tid));
+    int64_t start_ns = (int64_t)task->thread_start_ns - roster->asleep_ns;
+    if (record && task->thread_start_ns != 0)
+        record = find_by_start(record, task->thread_start_ns, start_ns);
+    else if (record)
+        record = find_by_time(record, time_ns, false);
+    if (!record)
+        record = add_record(roster, (uint32_t)process, ns_tid);
+    if (!record)
+        return -ENOMEM;
+    if (task->thread_start_ns != 0 && record->start_boot_ns == 0) {
+        record->start_boot_ns = task->thread_start_ns;
+        record->start_ns = start_ns;
+    }
+    note_use(record, time_ns);
+    describe(roster, record, time_ns);
+    return record->ordinal;
+}
+
+int64_t roster_claim_thread(struct roster *roster, uint32_t process, int32_t ns_tid,
+                            int64_t first_ns)
+{
+    struct thread_record *record = first_of(roster, key_of(process, ns_tid));
+    record = ns_tid > 0 ? find_by_time(record, first_ns, true) : NULL;
+    if (!record)
+        record = add_record(roster, process, ns_tid > 0 ? ns_tid : 0);
+    if (!record)
+        return -ENOMEM;
+    record->claimed = true;
+    note_use(record, first_ns);
+    return record->ordinal;
+}
+
+void roster_thread_comm(struct roster *roster, const struct roster_task *task, int64_t time_ns,
+                        const char *comm)
+{
+    const struct life *life = roster_find_life(roster, task->pid, task->start_ticks, time_ns);
+    int64_t process = life ? life_image(life, time_ns)->ordinal : -1;
+    int32_t ns_tid = task->ns_tid != 0 ? task->ns_tid : task->tid;
+    struct thread_record *record =
+        process >= 0 ? first_of(roster, key_of((uint32_t)process, ns_tid)) : NULL;
+    record = find_by_time(record, time_ns, false);
+    int64_t text = record ? trace_string_add(roster->trace, comm, strlen(comm)) : 0;
+    if (text <= 0)
+        return;
+    struct trace_thread *entry = trace_thread(roster->trace, record->ordinal);
+    entry->revision += entry->comm != (uint32_t)text;
+    entry->comm = (uint32_t)text;
+}
+
+void roster_end_thread(struct roster *roster, uint32_t process, const struct roster_task *task,
+                       int64_t time_ns)
+{
+    int32_t ns_tid = task->ns_tid != 0 ? task->ns_tid : task->tid;
+    struct thread_record *record = first_of(roster, key_of(process, ns_tid));
+    if (record && task->thread_start_ns != 0)
+        record = find_by_start(record, task->thread_start_ns,
+                               (int64_t)task->thread_start_ns - roster->asleep_ns);
+    else
+        record = find_by_time(record, time_ns, false);
+    if (!record || record->used_ns > time_ns)
+        return;
+    record->end_ns = time_ns;
+    struct trace_thread *entry = trace_thread(roster->trace, record->ordinal);
+    if (record->claimed || entry->serial != 0)
+        return;
+    entry->last_ns = time_ns;
+    entry->revision++;
+}
+
+static void free_list(struct thread_record *record)
+{
+    while (record) {
+        struct thread_record *next = record->next_sibling;
+        free(record);
+        record = next;
+    }
+}
+
+void roster_forget_threads(struct roster *roster, uint32_t process)
+{
+    uint64_t ignored, list;
+    if (!map64_take(&roster->threads, key_of(process, 0), &list))
+        return;
+    struct thread_record *first = (struct thread_record *)(uintptr_t)list;
+    for (const struct thread_record *at = first; at; at = at->next_sibling)
+        if (at->ns_tid != 0)
+            map64_take(&roster->threads, key_of(process, at->ns_tid), &ignored);
+    free_list(first);
+}
+
+void roster_free_threads(struct roster *roster)
+{
+    for (size_t i = 0; i < roster->threads.capacity; i++) {
+        const struct map64_entry *entry = &roster->threads.entries[i];
+        if (entry->key != 0 && (entry->key & 0x7fffffff) == 0)
+            free_list((struct thread_record *)(uintptr_t)entry->value);
+    }
+    map64_free(&roster->threads);
+}

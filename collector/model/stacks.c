@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Three tables behind stacks.h: entries in order of appearance, and an index by content.
+ *
+ * A stack costs its 8 bytes and about 6 of index. The index covers the entries up to `indexed` and
+ * is brought up to date by the first look-up, so that readers, which only append, have none. What
+ * is forgotten leaves the front of the table; ordinals go on. Invariant: an entry's parent has a
+ * smaller ordinal, so walks towards the root end. Thread-safety: none. */
+#include "stacks.h"
+
+#include "hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 256 };
+
+#define ORDINAL_MAX UINT32_C(0x7fffffff)
+
+struct interned {
+    uint8_t *items;
+    uint32_t item_size, capacity;
+    uint32_t base, count; /* ordinals that are there: [base, count) */
+    uint32_t *slots;      /* ordinal of an entry; 0 = free, as entry 0 needs no look-up */
+    uint32_t slot_count, indexed;
+};
+
+struct stacks {
+    struct interned frames, stacks, paths;
+};
+
+static void *item_at(const struct interned *table, uint32_t ordinal)
+{
+    return table->items + (size_t)(ordinal - table->base) * table->item_size;
+}
+
+static int64_t append(struct interned *table, const void *item)
+{
+    if (table->count >= ORDINAL_MAX)
+        return -ENOMEM;
+    if (table->count - table->base == table->capacity) {
+        uint32_t capacity = table->capacity ? table->capacity * 2 : FIRST_CAPACITY;
+        uint8_t *items = realloc(table->items, (size_t)capacity * table->item_size);
+        if (!items)
+            return -ENOMEM;
+        table->items = items;
+        table->capacity = capacity;
+    }
+    memcpy(item_at(table, table->count), item, table->item_size);
+    return table->count++;
+}
+
+/* Where `item` is, or the free slot for it. */
+static uint32_t *slot_of(const struct interned *table, const void *item)
+{
+    uint32_t at = (uint32_t)hash_bytes(item, table->item_size) & (table->slot_count - 1);
+    while (table->slots[at] != 0 &&
+           memcmp(item_at(table, table->slots[at]), item, table->item_size) != 0)
+        at = (at + 1) & (table->slot_count - 1);
+    return &table->slots[at];
+}
+
+/* Makes the index at most two thirds full with one entry more. */
+static int grow_index(struct interned *table)
+{
+    uint64_t need = ((uint64_t)table->count - table->base + 1) * 3 / 2, size = FIRST_CAPACITY;
+    while (size < need)
+        size *= 2;
+    if (size <= table->slot_count)
+        return 0;
+    uint32_t *slots = calloc(size, sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    free(table->slots);
+    table->slots = slots;
+    table->slot_count = (uint32_t)size;
+    table->indexed = table->base ? table->base : 1;
+    return 0;
+}
+
+static void index_all(struct interned *table)
+{
+    for (; table->indexed < table->count; table->indexed++) {
+        uint32_t *slot = slot_of(table, item_at(table, table->indexed));
+        if (*slot == 0)
+            *slot = table->indexed;
+    }
+}
+
+static int64_t intern(struct interned *table, const void *item)
+{
+    if (grow_index(table) != 0)
+        return -ENOMEM;
+    index_all(table);
+    uint32_t *slot = slot_of(table, item);
+    if (*slot != 0)
+        return *slot;
+    int64_t ordinal = append(table, item);
+    if (ordinal > 0) {
+        *slot = (uint32_t)ordinal;
+        table->indexed = table->count;
+    }
+    return ordinal;
+}
+
+static void forget(struct interned *table, uint32_t before)
+{
+    if (before > table->count)
+        before = table->count;
+    if (before <= table->base)
+        return;
+    size_t rest = (size_t)(table->count - before) * table->item_size;
+    if (rest > 0)
+        memmove(table->items, item_at(table, before), rest);
+    free(table->slots);
+    table->slots = NULL;
+    table->slot_count = 0;
+    table->base = before;
+}
+
+static int start_table(struct interned *table, uint32_t item_size)
+{
+    static const struct frame zeros;
+    table->item_size = item_size;
+    table->indexed = 1;
+    return append(table, &zeros) < 0 ? -ENOMEM : 0;
+}
+
+static void free_table(struct interned *table)
+{
+    free(table->items);
+    free(table->slots);
+}
+
+struct stacks *stacks_create(void)
+{
+    struct stacks *stacks = calloc(1, sizeof(*stacks));
+    if (!stacks)
+        return NULL;
+    if (start_table(&stacks->frames, sizeof(struct frame)) == 0 &&
+        start_table(&stacks->stacks, sizeof(struct stack)) == 0 &&
+        start_table(&stacks->paths, sizeof(struct range_path)) == 0)
+        return stacks;
+    stacks_destroy(stacks);
+    return NULL;
+}
+
+void stacks_destroy(struct stacks *stacks)
+{
+    if (!stacks)
+        return;
+    free_table(&stacks->frames);
+    free_table(&stacks->stacks);
+    free_table(&stacks->paths);
+    free(stacks);
+}
+
+static struct frame without_reserved(const struct frame *frame)
+{
+    struct frame clean = *frame;
+    memset(clean.reserved, 0, sizeof(clean.reserved));
+    return clean;
+}
+
+int64_t stacks_frame(struct stacks *stacks, const struct frame *frame)
+{
+    struct frame clean = without_reserved(frame);
+    return intern(&stacks->frames, &clean);
+}
+
+int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame)
+{
+    struct stack stack = {parent, frame};
+    return intern(&stacks->stacks, &stack);
+}
+
+int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name)
+{
+    struct range_path path = {parent, name};
+    return intern(&stacks->paths, &path);
+}
+
+int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame)
+{
+    struct frame clean = without_reserved(frame);
+    return append(&stacks->frames, &clean);
+}
+
+int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack)
+{
+    if (stack->parent >= stacks->stacks.count || stack->frame >= stacks->frames.count)
+        return -EBADMSG;
+    return append(&stacks->stacks, stack);
+}
+
+int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path)
+{
+    if (path->parent >= stacks->paths.count)
+        return -EBADMSG;
+    return append(&stacks->paths, path);
+}
+
+uint32_t stacks_frame_count(const struct stacks *stacks)
+{
+    return stacks->frames.count;
+}
+
+uint32_t stacks_stack_count(const struct stacks *stacks)
+{
+    return stacks->stacks.count;
+}
+
+uint32_t stacks_kept_count(const struct stacks *stacks)
+{
+    return stacks->stacks.count - stacks->stacks.base;
+}
+
+void stacks_forget(struct stacks *stacks, uint32_t before)
+{
+    forget(&stacks->stacks, before);
+}
+
+uint32_t stacks_path_count(const struct stacks *stacks)
+{
+    return stacks->paths.count;
+}
+
+static const void *get(const struct interned *table, uint32_t ordinal)
+{
+    static const struct frame nothing;
+    if (ordinal < table->base || ordinal >= table->count)
+        return &nothing;
+    return item_at(table, ordinal);
+}
+
+const struct frame *stacks_get_frame(const struct stacks *stacks, uint32_t ordinal)
+{
+    return get(&stacks->frames, ordinal);
+}
+
+const struct stack *stacks_get_stack(const struct stacks *stacks, uint32_t ordinal)
+{
+    return get(&stacks->stacks, ordinal);
+}
+
+const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t ordinal)
+{
+    return get(&stacks->paths, ordinal);
+}
+
+/* Both kinds of node are {parent, what}. */
+_Static_assert(sizeof(struct stack) == 8 && sizeof(struct range_path) == 8, "nodes are alike");
+
+static uint32_t walk(const struct interned *table, uint32_t leaf, uint32_t *whats, uint32_t size)
+{
+    uint32_t depth = 0;
+    struct stack node;
+    for (uint32_t at = leaf; at != 0 && at < table->count && depth < size; at = node.parent) {
+        memcpy(&node, get(table, at), sizeof(node));
+        whats[depth++] = node.frame;
+    }
+    for (uint32_t i = 0; i < depth / 2; i++) {
+        uint32_t swapped = whats[i];
+        whats[i] = whats[depth - 1 - i];
+        whats[depth - 1 - i] = swapped;
+    }
+    return depth;
+}
+
+uint32_t stacks_frames(const struct stacks *stacks, uint32_t stack, uint32_t *frames, uint32_t size)
+{
+    return walk(&stacks->stacks, stack, frames, size);
+}
+
+uint32_t stacks_names(const struct stacks *stacks, uint32_t path, uint32_t *names, uint32_t size)
+{
+    return walk(&stacks->paths, path, names, size);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames, stacks and range paths of a recording, each kept once.
+ *
+ * A stack is a tree node: a frame and the stack that called it; so is a range path: a name and the
+ * path around it. Ordinal 0 of each is "nothing" and the parent of every root. Entries never
+ * change; the store writes those that were added since its last look, and then they may be
+ * forgotten. Thread-safety: none. */
+#ifndef ANNOT_MODEL_STACKS_H
+#define ANNOT_MODEL_STACKS_H
+
+#include <stdint.h>
+
+/* Numbers are those of the recording format: explicit and append-only. */
+enum frame_kind {
+    FRAME_NATIVE = 1,
+    FRAME_PYTHON = 2,
+    FRAME_KERNEL = 3,
+    FRAME_JIT = 4,       /* named by /tmp/perf-PID.map, or anonymous code          */
+    FRAME_COLLECTOR = 5, /* an interpreter's garbage collector                      */
+    FRAME_NOTE = 6,      /* no frame: says what is missing, "[stack cut: no unwind table]" */
+};
+
+struct frame {
+    uint8_t kind; /* enum frame_kind */
+    uint8_t reserved[3];
+    uint32_t function;  /* string: demangled or qualified name; never 0 */
+    uint32_t file;      /* string: source file, 0 = unknown */
+    uint32_t module;    /* string: path of the ELF file, 0 = none */
+    int32_t line;       /* of the instruction, 0 = unknown */
+    int32_t first_line; /* of the function (Python) */
+    uint64_t address;   /* native: in the module's own address space; kernel: absolute; else 0 */
+};
+
+struct stack {
+    uint32_t parent; /* the caller's stack; 0 = this is the root */
+    uint32_t frame;
+};
+
+struct range_path {
+    uint32_t parent; /* the path around it; 0 = outermost */
+    uint32_t name;   /* string */
+};
+
+struct stacks; /* of one trace: trace_stacks() */
+
+struct stacks *stacks_create(void);
+void stacks_destroy(struct stacks *stacks);
+
+/* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
+int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
+int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
+int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name);
+
+/* For readers, whose ordinals are given: appended unseen. -EBADMSG: a parent or frame that does
+ * not exist before it. */
+int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
+int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);
+int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path);
+
+uint32_t stacks_frame_count(const struct stacks *stacks); /* with ordinal 0 */
+uint32_t stacks_stack_count(const struct stacks *stacks);
+uint32_t stacks_path_count(const struct stacks *stacks);
+
+/* For who writes them for days: stacks with smaller ordinals are in the file and asked for no more.
+ * They are not known any more; the same stack pushed again gets another ordinal. */
+void stacks_forget(struct stacks *stacks, uint32_t before);
+uint32_t stacks_kept_count(const struct stacks *stacks); /* not forgotten yet */
+
+/* Never NULL: an unknown ordinal gives entry 0 (all zero). Valid until the next add. */
+const struct frame *stacks_get_frame(const struct stacks *stacks, uint32_t ordinal);
+const struct stack *stacks_get_stack(const struct stacks *stacks, uint32_t ordinal);
+const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t ordinal);
+
+/* Frames from the root (index 0) to the leaf; at most `size`, the leaf's end if there are more.
+ * Returns how many were written. */
+uint32_t stacks_frames(const struct stacks *stacks, uint32_t stack, uint32_t *frames,
+                       uint32_t size);
+uint32_t stacks_names(const struct stacks *stacks, uint32_t path, uint32_t *names, uint32_t size);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What a trace holds. Shared by trace.c and trace_tracks.c only. */
+#ifndef ANNOT_TRACE_PRIVATE_H
+#define ANNOT_TRACE_PRIVATE_H
+
+#include "map64.h"
+#include "stacks.h"
+#include "strtab.h"
+#include "trace.h"
+#include "vec.h"
+
+struct trace {
+    struct strtab strings;
+    struct strtab *unknown; /* texts for ordinals that are not there, made on demand */
+    VEC(struct trace_process) processes;
+    VEC(struct trace_thread) threads;
+    VEC(struct trace_refusal) refusals;
+    VEC(struct trace_filter) filters;
+    VEC(struct trace_fact) facts;
+    VEC(struct trace_track) tracks;
+    struct map64 tracks_by_id; /* id -> ordinal */
+    VEC(struct trace_unit) units;
+    struct map64 units_by_counter; /* domain, counter -> index */
+    struct trace_session session;
+    struct trace_sampling sampling;
+    struct stacks *stacks;
+};
+
+#endif

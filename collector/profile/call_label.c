@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Labels of functions, and paths that are cut where a library begins. */
+#include "call_label.h"
+
+#include "hash.h"
+#include "text.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Behind "/lib/python3.11/" or "/lib64/python3.11/" in `path`, or NULL. */
+static const char *behind_stdlib(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "/python")); at++) {
+        const char *end = at + strlen("/python");
+        size_t digits = strspn(end, "0123456789.t");
+        bool library = (at - path >= 4 && strncmp(at - 4, "/lib", 4) == 0) ||
+                       (at - path >= 6 && strncmp(at - 6, "/lib64", 6) == 0);
+        if (library && digits > 0 && end[digits] == '/')
+            return end + digits + 1;
+    }
+    return NULL;
+}
+
+static const char *behind_libraries(const char *path)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        const char *at = strstr(path, folders[i]);
+        if (at)
+            return at + strlen(folders[i]);
+    }
+    const char *behind = behind_stdlib(path);
+    return behind ? behind : path;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    if (!base || !base[1])
+        return path;
+    if (strncmp(base, "/__", 3) != 0)
+        return base + 1;
+    const char *folder = memrchr(path, '/', (size_t)(base - path));
+    return folder ? folder + 1 : base + 1;
+}
+
+static bool is_word(const char *word, const char *prefix, size_t length)
+{
+    return length == strlen(word) && memcmp(prefix, word, length) == 0;
+}
+
+/* Behind one directory of the list, or `path` itself if it lies elsewhere. */
+static const char *behind_prefix(const char *path, const char *prefix, size_t length)
+{
+    if (is_word(CALL_STRIP_LIBRARIES, prefix, length))
+        return behind_libraries(path);
+    if (is_word(CALL_STRIP_FOLDERS, prefix, length))
+        return base_name(path);
+    while (length > 0 && prefix[length - 1] == '/')
+        length--;
+    if (length == 0 || strncmp(path, prefix, length) != 0 || path[length] != '/')
+        return path;
+    return path + length + 1;
+}
+
+const char *call_short_path(const char *path, const char *prefixes)
+{
+    const char *shortest = path;
+    while (prefixes && *prefixes) {
+        size_t length = strcspn(prefixes, ":");
+        const char *behind = behind_prefix(path, prefixes, length);
+        if (behind > shortest && *behind)
+            shortest = behind;
+        prefixes += length + (prefixes[length] == ':');
+    }
+    return shortest;
+}
+
+size_t call_frame_label(const struct trace *trace, const struct frame *frame, const char *prefixes,
+                        char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    const struct trace_string *function = trace_string(trace, frame->function);
+    text_add(&text, function->bytes, function->length);
+    if (frame->kind != FRAME_PYTHON || !frame->file)
+        return text.length;
+    text_format(&text, " (%s", call_short_path(trace_string(trace, frame->file)->bytes, prefixes));
+    int32_t line = frame->first_line > 0 ? frame->first_line : frame->line;
+    if (line > 0)
+        text_format(&text, ":%d", line);
+    text_format(&text, ")");
+    return text.length;
+}
+
+/* What tells functions of one name apart. */
+static uint64_t place_of(const struct frame *frame)
+{
+    if (frame->kind != FRAME_PYTHON)
+        return frame->module;
+    int32_t line = frame->first_line > 0 ? frame->first_line : frame->line;
+    return (uint64_t)frame->file << 32 | (uint32_t)line;
+}
+
+bool call_same_function(const struct frame *a, const struct frame *b)
+{
+    return a->kind == b->kind && a->function == b->function && place_of(a) == place_of(b);
+}
+
+uint64_t call_function_hash(const struct frame *frame)
+{
+    const uint64_t key[3] = {frame->kind, frame->function, place_of(frame)};
+    return hash_bytes(key, sizeof(key));
+}
+
+static bool is_native(const struct stacks *stacks, uint32_t frame)
+{
+    uint8_t kind = stacks_get_frame(stacks, frame)->kind;
+    return kind == FRAME_NATIVE || kind == FRAME_KERNEL || kind == FRAME_JIT;
+}
+
+uint32_t call_python_frames(const struct stacks *stacks, uint32_t *frames, uint32_t count)
+{
+    uint32_t kept = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < count && !any; i++)
+        any = stacks_get_frame(stacks, frames[i])->kind == FRAME_PYTHON;
+    for (uint32_t i = 0; i < count && any; i++)
+        if (!is_native(stacks, frames[i]))
+            frames[kept++] = frames[i];
+    return any ? kept : count;
+}

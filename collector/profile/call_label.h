@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What outputs call a function, a process, a wait: one text each, the same in every output.
+ *
+ * A Python function is "name (file:line)" with its first line, so that all lines of a function are
+ * one; everything else is its bare name. Thread-safety: pure functions. */
+#ifndef ANNOT_CALL_LABEL_H
+#define ANNOT_CALL_LABEL_H
+
+#include "stacks.h"
+#include "trace.h"
+
+enum { CALL_LABEL_SIZE = 2048 };
+
+/* The prefix list that stands for site-packages, dist-packages and the standard library. */
+#define CALL_STRIP_LIBRARIES "lib"
+
+/* The one that leaves the base name: "json.py"; "json/__init__.py" where that says too little. */
+#define CALL_STRIP_FOLDERS "base"
+
+/* `path` without the longest of the directories of `prefixes`, which are separated by ':' and may
+ * be one of the words above. A pointer into `path`. NULL: as it is. */
+const char *call_short_path(const char *path, const char *prefixes);
+
+/* At most size - 1 bytes and NUL; returns the length. */
+size_t call_frame_label(const struct trace *trace, const struct frame *frame, const char *prefixes,
+                        char *buffer, size_t size);
+
+/* Do two frames belong to the same function? Kind, name, and module or file with first line. */
+bool call_same_function(const struct frame *a, const struct frame *b);
+uint64_t call_function_hash(const struct frame *frame);
+
+/* Leaves native frames out of a stack that has Python functions; one without stays as it is.
+ * Returns how many are left. */
+uint32_t call_python_frames(const struct stacks *stacks, uint32_t *frames, uint32_t count);
+
+#endif

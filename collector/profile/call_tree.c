@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree of call_tree.h: children are found by a map of (parent, item), and the node of a stack
+ * that was met before by a map of (group, stack), so that most samples cost one look-up. */
+#include "call_tree.h"
+
+#include "call_label.h"
+#include "map64.h"
+#include "text.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NODES_MAX = 1000000,
+    DEPTH_MAX = 2048, /* frames of a stack; the root's end of longer ones is left out */
+    RANGES_MAX = 256,
+};
+
+struct call_tree {
+    const struct trace *trace;
+    struct call_tree_options options;
+    VEC(struct call_item) items;
+    VEC(uint32_t) next_items;  /* of item: the next with the same hash + 1 */
+    struct map64 items_by_key; /* item + 1, of functions the first of a chain */
+    uint32_t *item_of_frame;   /* + 1 */
+    uint32_t frame_count;
+    VEC(struct call_node) nodes;
+    struct map64 nodes_by_key;
+    struct map64 nodes_by_stack;
+    uint64_t cut_count;
+};
+
+struct call_tree *call_tree_create(const struct trace *trace,
+                                   const struct call_tree_options *options)
+{
+    struct call_tree *tree = calloc(1, sizeof(*tree));
+    if (!tree)
+        return NULL;
+    tree->trace = trace;
+    tree->options = *options;
+    if (!tree->options.node_limit)
+        tree->options.node_limit = NODES_MAX;
+    tree->frame_count = stacks_frame_count(trace_stacks_get(trace));
+    tree->item_of_frame = calloc(tree->frame_count + 1u, sizeof(*tree->item_of_frame));
+    const struct call_item all = {CALL_ALL, 0};
+    const struct call_node root = {0};
+    if (!tree->item_of_frame || vec_push(&tree->items, all) || vec_push(&tree->next_items, 0) ||
+        vec_push(&tree->nodes, root)) {
+        call_tree_destroy(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+void call_tree_destroy(struct call_tree *tree)
+{
+    if (!tree)
+        return;
+    vec_free(&tree->items);
+    vec_free(&tree->next_items);
+    vec_free(&tree->nodes);
+    map64_free(&tree->items_by_key);
+    map64_free(&tree->nodes_by_key);
+    map64_free(&tree->nodes_by_stack);
+    free(tree->item_of_frame);
+    free(tree);
+}
+
+uint64_t call_sample_weight_ns(const struct sample *sample)
+{
+    if (sample->kind == SAMPLE_CPU)
+        return sample->weight_ns;
+    return sample->end_ns > sample->time_ns ? (uint64_t)sample->end_ns - (uint64_t)sample->time_ns
+                                            : 0;
+}
+
+/* ---- Items ----------------------------------------------------------------------------------- */
+
+static int64_t append_item(struct call_tree *tree, struct call_item item, uint64_t key,
+                           uint32_t next)
+{
+    int64_t index = (int64_t)tree->items.count;
+    if (vec_push(&tree->items, item) || vec_push(&tree->next_items, next) ||
+        map64_put(&tree->items_by_key, key, (uint64_t)index + 1))
+        return -ENOMEM;
+    return index;
+}
+
+/* Keys of items that are no functions have a kind in their upper half; hashes that look so are
+ * harmless, as chains are compared. */
+static int64_t plain_item(struct call_tree *tree, enum call_kind kind, uint32_t id)
+{
+    uint64_t key = (uint64_t)kind << 32 | id;
+    const uint64_t *found = map64_find(&tree->items_by_key, key);
+    uint32_t first = found ? (uint32_t)*found : 0;
+    for (uint32_t at = first; at; at = tree->next_items.items[at - 1]) {
+        const struct call_item *item = &tree->items.items[at - 1];
+        if (item->kind == kind && item->id == id)
+            return at - 1;
+    }
+    return append_item(tree, (struct call_item){kind, id}, key, first);
+}
+
+static int64_t function_item(struct call_tree *tree, uint32_t frame)
+{
+    const struct stacks *stacks = trace_stacks_get(tree->trace);
+    const struct frame *entry = stacks_get_frame(stacks, frame);
+    if (frame < tree->frame_count && tree->item_of_frame[frame])
+        return tree->item_of_frame[frame] - 1;
+    uint64_t key = call_function_hash(entry) | 1;
+    const uint64_t *found = map64_find(&tree->items_by_key, key);
+    uint32_t first = found ? (uint32_t)*found : 0, at = first;
+    while (at &&
+           !(tree->items.items[at - 1].kind == CALL_FUNCTION &&
+             call_same_function(stacks_get_frame(stacks, tree->items.items[at - 1].id), entry)))
+        at = tree->next_items.items[at - 1];
+    int64_t item = at ? (int64_t)at - 1
+                      : append_item(tree, (struct call_item){CALL_FUNCTION, frame}, key, first);
+    if (item >= 0 && frame < tree->frame_count)
+        tree->item_of_frame[frame] = (uint32_t)item + 1;
+    return item;
+}
+
+/* ---- Nodes ----------------------------------------------------------------------------------- */
+
+/* The child of a node, or -ENOSPC: no more nodes. */
+static int64_t child_of(struct call_tree *tree, uint32_t parent, int64_t item)
+{
+    if (item < 0)
+        return item;
+    uint64_t key = (uint64_t)parent << 32 | (uint64_t)(item + 1);
+    const uint64_t *found = map64_find(&tree->nodes_by_key, key);
+    if (found)
+        return (int64_t)*found;
+    bool last_resort = tree->items.items[item].kind == CALL_NO_ROOM;
+    if (tree->nodes.count >= tree->options.node_limit && !last_resort)
+        return -ENOSPC;
+    const struct call_node node = {.item = (uint32_t)item, .parent = parent};
+    uint64_t index = tree->nodes.count;
+    if (vec_push(&tree->nodes, node) || map64_put(&tree->nodes_by_key, key, index))
+        return -ENOMEM;
+    return (int64_t)index;
+}
+
+static int64_t plain_child(struct call_tree *tree, uint32_t parent, enum call_kind kind,
+                           uint32_t id)
+{
+    return child_of(tree, parent, plain_item(tree, kind, id));
+}
+
+static int64_t range_node(struct call_tree *tree, int64_t node, uint32_t path)
+{
+    uint32_t names[RANGES_MAX];
+    uint32_t count = stacks_names(trace_stacks_get(tree->trace), path, names, RANGES_MAX);
+    if (count == 0)
+        return plain_child(tree, (uint32_t)node, CALL_NO_RANGE, 0);
+    for (uint32_t i = 0; i < count && node >= 0; i++)
+        node = plain_child(tree, (uint32_t)node, CALL_RANGE, names[i]);
+    return node;
+}
+
+static int64_t group_node(struct call_tree *tree, const struct sample *sample)
+{
+    const struct trace_thread *thread = trace_thread_get(tree->trace, sample->thread);
+    int64_t node = 0;
+    if (tree->options.groups & CALL_BY_PROCESS)
+        node = plain_child(tree, 0, CALL_PROCESS, thread ? thread->process : UINT32_MAX);
+    if (node >= 0 && tree->options.groups & CALL_BY_THREAD)
+        node = plain_child(tree, (uint32_t)node, CALL_THREAD, sample->thread);
+    if (node >= 0 && tree->options.groups & CALL_BY_RANGE)
+        node = range_node(tree, node, sample->path);
+    return node;
+}
+
+/* Down the stack from `node`; where there is no more room, the last node that there is and
+ * *ret_cut. */
+static int64_t walk_stack(struct call_tree *tree, uint32_t node, uint32_t stack, bool *ret_cut)
+{
+    uint32_t frames[DEPTH_MAX];
+    const struct stacks *stacks = trace_stacks_get(tree->trace);
+    uint32_t count = stacks_frames(stacks, stack, frames, DEPTH_MAX);
+    if (tree->options.python)
+        count = call_python_frames(stacks, frames, count);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t child = child_of(tree, node, function_item(tree, frames[i]));
+        if (child == -ENOSPC) {
+            *ret_cut = true;
+            break;
+        }
+        if (child < 0)
+            return child;
+        node = (uint32_t)child;
+    }
+    return node;
+}
+
+static int64_t stack_node(struct call_tree *tree, uint32_t group, uint32_t stack, bool *ret_cut)
+{
+    uint64_t key = ((uint64_t)group + 1) << 32 | stack;
+    const uint64_t *found = map64_find(&tree->nodes_by_stack, key);
+    if (found)
+        return (int64_t)*found;
+    if (!stack) {
+        int64_t none = plain_child(tree, group, CALL_NO_STACK, 0);
+        *ret_cut = none == -ENOSPC;
+        return none == -ENOSPC ? (int64_t)group : none;
+    }
+    int64_t node = walk_stack(tree, group, stack, ret_cut);
+    bool memorable = node >= 0 && !*ret_cut && tree->nodes_by_stack.count < NODES_MAX;
+    if (memorable && map64_put(&tree->nodes_by_stack, key, (uint64_t)node))
+        return -ENOMEM;
+    return node;
+}
+
+static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item, uint64_t time_ns)
+{
+    int64_t leaf = plain_child(tree, node, (enum call_kind)item.kind, item.id);
+    if (leaf < 0 && leaf != -ENOSPC)
+        return (int)leaf;
+    bool cut = leaf < 0;
+    tree->cut_count += cut;
+    tree->nodes.items[cut ? node : leaf].self_ns += time_ns;
+    tree->nodes.items[cut ? node : leaf].count += item.kind == CALL_REASON;
+    return 0;
+}
+
+/* The wait itself, then the time until it got a CPU. */
+static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
+{
+    uint64_t whole_ns = call_sample_weight_ns(sample);
+    int64_t ready_ns = sample_ready_ns(sample);
+    bool blocked = ready_ns > sample->time_ns;
+    uint64_t blocked_ns = blocked ? (uint64_t)ready_ns - (uint64_t)sample->time_ns : 0;
+    bool preempted = sample->reason == WAIT_PREEMPTED;
+    if (preempted || blocked_ns > whole_ns)
+        blocked_ns = whole_ns;
+    int error = add_leaf(tree, node, (struct call_item){CALL_REASON, sample->reason}, blocked_ns);
+    if (!error && whole_ns > blocked_ns)
+        error = add_leaf(tree, node, (struct call_item){CALL_RUNNABLE, 0}, whole_ns - blocked_ns);
+    return error;
+}
+
+int call_tree_add(struct call_tree *tree, const struct sample *sample)
+{
+    bool cut = false;
+    int64_t node = group_node(tree, sample);
+    if (node >= 0)
+        node = stack_node(tree, (uint32_t)node, sample->stack, &cut);
+    if (node == -ENOSPC || (cut && node == 0)) {
+        cut = true;
+        node = plain_child(tree, 0, CALL_NO_ROOM, 0);
+    }
+    if (node < 0)
+        return (int)node;
+    tree->cut_count += cut;
+    if (!cut && sample->kind == SAMPLE_OFF_CPU)
+        return add_wait(tree, (uint32_t)node, sample);
+    tree->nodes.items[node].self_ns += call_sample_weight_ns(sample);
+    tree->nodes.items[node].count++;
+    return 0;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+struct sorted_item {
+    char *label;
+    uint32_t item;
+};
+
+static int compare_labels(const void *a, const void *b)
+{
+    const struct sorted_item *left = a, *right = b;
+    int order = strcmp(left->label, right->label);
+    return order ? order : (left->item > right->item) - (left->item < right->item);
+}
+
+/* ranks[item] = its place in the order of labels. */
+static int rank_items(const struct call_tree *tree, uint32_t *ranks)
+{
+    size_t count = tree->items.count;
+    struct sorted_item *sorted = calloc(count, sizeof(*sorted));
+    int error = sorted ? 0 : -ENOMEM;
+    for (size_t i = 0; !error && i < count; i++) {
+        char label[CALL_LABEL_SIZE];
+        size_t length = call_item_label(tree, (uint32_t)i, label, sizeof(label));
+        sorted[i] = (struct sorted_item){strndup(label, length), (uint32_t)i};
+        error = sorted[i].label ? 0 : -ENOMEM;
+    }
+    if (!error) {
+        qsort(sorted, count, sizeof(*sorted), compare_labels);
+        for (size_t i = 0; i < count; i++)
+            ranks[sorted[i].item] = (uint32_t)i;
+    }
+    for (size_t i = 0; sorted && i < count; i++)
+        free(sorted[i].label);
+    free(sorted);
+    return error;
+}
+
+struct sorted_node {
+    uint32_t rank, node;
+};
+
+/* Descending, as each is put before the siblings that are there. */
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct sorted_node *left = a, *right = b;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? 1 : -1;
+    return (left->node < right->node) - (left->node > right->node);
+}
+
+static int link_children(struct call_tree *tree, const uint32_t *ranks)
+{
+    size_t count = tree->nodes.count;
+    struct sorted_node *sorted = calloc(count, sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (struct sorted_node){ranks[tree->nodes.items[i].item], (uint32_t)i};
+    qsort(sorted, count, sizeof(*sorted), compare_ranks);
+    for (size_t i = 0; i < count; i++) {
+        struct call_node *node = &tree->nodes.items[sorted[i].node];
+        struct call_node *parent = &tree->nodes.items[node->parent];
+        if (sorted[i].node == 0)
+            continue;
+        node->next_sibling = parent->first_child;
+        parent->first_child = sorted[i].node;
+    }
+    free(sorted);
+    return 0;
+}
+
+int call_tree_finish(struct call_tree *tree)
+{
+    uint32_t *ranks = calloc(tree->items.count, sizeof(*ranks));
+    int error = ranks ? rank_items(tree, ranks) : -ENOMEM;
+    if (!error)
+        error = link_children(tree, ranks);
+    free(ranks);
+    if (error)
+        return error;
+    for (size_t i = tree->nodes.count; i-- > 0;) {
+        struct call_node *node = &tree->nodes.items[i];
+        node->total_ns += node->self_ns;
+        if (i == 0)
+            break;
+        tree->nodes.items[node->parent].total_ns += node->total_ns;
+        tree->nodes.items[node->parent].count += node->count;
+    }
+    return 0;
+}
+
+uint32_t call_tree_node_count(const struct call_tree *tree)
+{
+    return (uint32_t)tree->nodes.count;
+}
+
+const struct call_node *call_tree_node(const struct call_tree *tree, uint32_t index)
+{
+    return &tree->nodes.items[index];
+}
+
+const struct call_item *call_tree_item(const struct call_tree *tree, uint32_t item)
+{
+    return &tree->items.items[item];
+}
+
+uint64_t call_tree_cut_count(const struct call_tree *tree)
+{
+    return tree->cut_count;
+}
+
+unsigned call_item_frame_kind(const struct call_tree *tree, uint32_t item)
+{
+    const struct call_item *entry = &tree->items.items[item];
+    if (entry->kind != CALL_FUNCTION)
+        return 0;
+    return stacks_get_frame(trace_stacks_get(tree->trace), entry->id)->kind;
+}
+
+static size_t thread_label(const struct trace *trace, uint32_t thread, char *buffer, size_t size)
+{
+    char label[CALL_LABEL_SIZE];
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    struct text text = text_init(buffer, size);
+    size_t length = trace_thread_label(trace, thread, label, sizeof(label));
+    text_add(&text, label, length);
+    text_format(&text, " (tid %d)", entry ? entry->tid : 0);
+    return text.length;
+}
+
+static size_t process_label(const struct trace *trace, uint32_t process, char *buffer, size_t size)
+{
+    char label[CALL_LABEL_SIZE];
+    const struct trace_process *entry = trace_process_get(trace, process);
+    struct text text = text_init(buffer, size);
+    if (!entry) {
+        text_format(&text, "unknown process");
+        return text.length;
+    }
+    size_t length = trace_process_label(trace, process, label, sizeof(label));
+    text_add(&text, label, length);
+    text_format(&text, " (pid %d)", entry->pid);
+    return text.length;
+}
+
+size_t call_item_label(const struct call_tree *tree, uint32_t item, char *buffer, size_t size)
+{
+    const struct call_item *entry = &tree->items.items[item];
+    const struct trace *trace = tree->trace;
+    struct text text = text_init(buffer, size);
+    switch ((enum call_kind)entry->kind) {
+    case CALL_FUNCTION:
+        return call_frame_label(trace, stacks_get_frame(trace_stacks_get(trace), entry->id),
+                                tree->options.prefixes, buffer, size);
+    case CALL_PROCESS:
+        return process_label(trace, entry->id, buffer, size);
+    case CALL_THREAD:
+        return thread_label(trace, entry->id, buffer, size);
+    case CALL_RANGE:
+        text_format(&text, "%s", entry->id ? trace_string(trace, entry->id)->bytes : "(unnamed)");
+        break;
+    case CALL_NO_RANGE:
+        text_format(&text, "(no range)");
+        break;
+    case CALL_REASON:
+        text_format(&text, "[%s]", wait_reason_name((enum wait_reason)entry->id));
+        break;
+    case CALL_RUNNABLE:
+        text_format(&text, "[runnable]");
+        break;
+    case CALL_NO_STACK:
+        text_format(&text, "[no stack]");
+        break;
+    case CALL_NO_ROOM:
+        text_format(&text, "[no room]");
+        break;
+    case CALL_ALL:
+        text_format(&text, "all");
+        break;
+    }
+    return text.length;
+}

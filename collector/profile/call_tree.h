@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples added up into one tree of calls: what flame graphs and collapsed stacks are made of.
+ *
+ * Nodes are functions (call_label.h: all lines of a function are one), below nodes for what the
+ * samples are grouped by: process, thread, path of ranges; a wait has its reason as the leaf, and
+ * from when it could run again on, that.
+ * Weights are nanoseconds. Memory is bounded by a limit of nodes; what is deeper then counts for
+ * the node above it and is told. Thread-safety: one thread per object. */
+#ifndef ANNOT_CALL_TREE_H
+#define ANNOT_CALL_TREE_H
+
+#include "sample.h"
+#include "trace.h"
+
+#include <stdbool.h>
+
+enum call_group { /* bits; from the root inwards in this order */
+                  CALL_BY_PROCESS = 1u << 0,
+                  CALL_BY_THREAD = 1u << 1,
+                  CALL_BY_RANGE = 1u << 2,
+};
+
+enum call_kind {
+    CALL_ALL = 0,      /* the root */
+    CALL_FUNCTION = 1, /* id: a frame of it */
+    CALL_PROCESS = 2,  /* id: ordinal */
+    CALL_THREAD = 3,
+    CALL_RANGE = 4,    /* id: string */
+    CALL_NO_RANGE = 5, /* outside all ranges */
+    CALL_REASON = 6,   /* id: enum wait_reason */
+    CALL_NO_STACK = 7, /* a sample without frames */
+    CALL_RUNNABLE = 9, /* it could run again and had no CPU */
+    CALL_NO_ROOM = 8,  /* a sample for which there was no node left */
+};
+
+struct call_item {
+    uint32_t kind; /* enum call_kind */
+    uint32_t id;
+};
+
+struct call_node {
+    uint32_t item; /* call_tree_item() */
+    uint32_t parent;
+    uint32_t first_child, next_sibling; /* 0 = none; after finish, sorted by label */
+    uint64_t self_ns, total_ns;         /* total after finish */
+    uint64_t count;                     /* samples that end here; after finish: at or below it */
+};
+
+struct call_tree_options {
+    unsigned groups;      /* enum call_group */
+    const char *prefixes; /* of file names, as in call_label.h */
+    uint32_t node_limit;  /* 0 = 1,000,000: about 110 MiB */
+    bool python;          /* of stacks with Python functions, these and no native ones: the time in
+                             those counts for the Python function that called them */
+};
+
+struct call_tree;
+
+/* `trace` and the options' texts outlive the tree. NULL: out of memory. destroy accepts NULL. */
+struct call_tree *call_tree_create(const struct trace *trace,
+                                   const struct call_tree_options *options);
+void call_tree_destroy(struct call_tree *tree);
+
+/* The time that a sample stands for: CPU time, or how long it was off the CPU. */
+uint64_t call_sample_weight_ns(const struct sample *sample);
+
+/* Samples in any order, then once finish. 0 or -ENOMEM. */
+int call_tree_add(struct call_tree *tree, const struct sample *sample);
+int call_tree_finish(struct call_tree *tree);
+
+/* Node 0 is the root; a parent has a smaller number than its children. */
+uint32_t call_tree_node_count(const struct call_tree *tree);
+const struct call_node *call_tree_node(const struct call_tree *tree, uint32_t index);
+const struct call_item *call_tree_item(const struct call_tree *tree, uint32_t item);
+
+/* Samples whose innermost frames were left out for want of room. */
+uint64_t call_tree_cut_count(const struct call_tree *tree);
+
+/* The frame kind of a function's item, else 0. */
+unsigned call_item_frame_kind(const struct call_tree *tree, uint32_t item);
+
+/* At most size - 1 bytes and NUL; returns the length. */
+size_t call_item_label(const struct call_tree *tree, uint32_t item, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by range_stats.c, range_tracks.c and range_samples.c only. */
+#ifndef ANNOT_RANGE_STATS_PARTS_H
+#define ANNOT_RANGE_STATS_PARTS_H
+
+#include "map64.h"
+#include "path_tree.h"
+#include "range_stats.h"
+#include "slices.h"
+#include "vec.h"
+
+/* The nodes of open ranges that nest, outermost first. */
+typedef VEC(uint32_t) range_nodes;
+
+/* A thread: its open pushed ranges. */
+struct thread_path {
+    range_nodes nodes;
+    int64_t first_ns, last_ns; /* what it spans: events and ends of ranges */
+    uint32_t process;
+    bool known;
+};
+
+/* A track on which ranges are open. */
+struct track_path {
+    range_nodes nodes;
+    uint32_t next_free; /* index + 1 */
+};
+
+/* CPU time of samples of one owner on one path. */
+struct path_weight {
+    uint32_t owner, path;
+    uint64_t cpu_ns, count;
+};
+
+struct range_stats {
+    const struct trace *trace;
+    enum range_grouping grouping;
+    const struct thread_times *times; /* or NULL */
+    int64_t from_ns, to_ns;
+    struct slices *slices;
+    struct path_tree tree;
+    struct histogram_pool *histograms;
+    VEC(struct range_row) rows;
+    VEC(struct thread_path) paths;
+    VEC(struct track_path) track_paths;
+    struct map64 path_of_track;                      /* ordinal + 1: index + 1 */
+    uint32_t free_track_path;                        /* index + 1 */
+    struct map64 threads_of_rows, processes_of_rows; /* keys (row, ordinal) + 1 */
+    VEC(struct path_weight) weights;
+    struct map64 weight_index;  /* by owner and path: index + 1 */
+    struct map64 nodes_by_name; /* by parent and name: node */
+    struct range_totals totals;
+    int64_t last_ns;
+};
+
+/* The row of a node; "(other)" of that kind for PATH_OTHER. */
+struct range_row *range_row_at(struct range_stats *stats, enum range_kind kind, uint32_t node);
+
+/* Rows for nodes that came to be; false without memory. */
+bool range_rows_follow(struct range_stats *stats, enum range_kind kind, uint32_t owner);
+
+/* NULL: out of memory. */
+struct thread_path *range_path_of(struct range_stats *stats, uint32_t thread);
+
+/* A range of a kind that nests began: its node goes on `nodes`. 0 or -ENOMEM. */
+int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
+                const struct event *begin, uint32_t depth);
+
+/* It ended: its node leaves `nodes`. Returns its row; *ret_nested: it is inside itself, by name.
+ * The thread that began it must be known (range_path_of). */
+struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
+                              const struct slice *slice, bool *ret_nested);
+
+/* The callbacks of slices.h for tracks. */
+int range_track_opened(void *context, const struct event *begin, const struct slice_values *values,
+                       uint32_t depth);
+int range_track_closed(void *context, const struct slice *slice);
+int range_track_mark(void *context, const struct event *event, const struct slice_values *values,
+                     uint32_t depth);
+void range_stats_free_tracks(struct range_stats *stats);
+
+/* A mark, on a thread or a track. 0 or -ENOMEM. */
+int range_count_mark(struct range_stats *stats, const struct event *event);
+
+/* What the thread of the range was kept waiting for inside it. */
+void range_stats_add_off(struct range_stats *stats, struct range_row *row,
+                         const struct slice *slice);
+/* The time of the recording: to its end, or to the last that was seen of it. */
+void range_stats_set_wall(struct range_stats *stats);
+void range_stats_free_samples(struct range_stats *stats);
+
+#endif

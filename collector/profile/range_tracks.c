@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges on tracks for range_stats.h: as pushed ranges, but the path is that of their track, and
+ * the threads that begin and end them have nothing to do with it. A track has a path while ranges
+ * are open on it. Thread-safety: none. */
+#include "range_stats_parts.h"
+
+#include <errno.h>
+
+static struct track_path *find(struct range_stats *stats, uint64_t track)
+{
+    const uint64_t *index = map64_find(&stats->path_of_track, track + 1);
+    return index ? &stats->track_paths.items[*index - 1] : NULL;
+}
+
+/* NULL: out of memory. */
+static struct track_path *add(struct range_stats *stats, uint64_t track)
+{
+    uint32_t index = stats->free_track_path;
+    if (index == 0) {
+        if (vec_reserve(&stats->track_paths, 1) != 0 || !stats->track_paths.items)
+            return NULL;
+        index = (uint32_t)++stats->track_paths.count;
+        stats->track_paths.items[index - 1] = (struct track_path){0};
+    }
+    if (map64_put(&stats->path_of_track, track + 1, index) != 0)
+        return NULL;
+    struct track_path *path = &stats->track_paths.items[index - 1];
+    if (index == stats->free_track_path)
+        stats->free_track_path = path->next_free;
+    return path;
+}
+
+static void leave(struct range_stats *stats, uint64_t track, struct track_path *path)
+{
+    uint64_t index;
+    if (!map64_take(&stats->path_of_track, track + 1, &index))
+        return;
+    path->nodes.count = 0;
+    path->next_free = stats->free_track_path;
+    stats->free_track_path = (uint32_t)index;
+}
+
+int range_track_opened(void *context, const struct event *begin, const struct slice_values *values,
+                       uint32_t depth)
+{
+    (void)values;
+    struct range_stats *stats = context;
+    struct track_path *path = find(stats, begin->id);
+    if (!path)
+        path = add(stats, begin->id);
+    if (!path || !range_path_of(stats, begin->thread))
+        return -ENOMEM;
+    return range_enter(stats, RANGE_TRACK, &path->nodes, begin, depth);
+}
+
+int range_track_closed(void *context, const struct slice *slice)
+{
+    struct range_stats *stats = context;
+    uint64_t track = slice->begin->id;
+    struct track_path *path = find(stats, track);
+    bool nested;
+    if (!path)
+        return 0; /* it did not open */
+    range_leave(stats, RANGE_TRACK, &path->nodes, slice, &nested);
+    if (slice->depth == 0)
+        leave(stats, track, path);
+    return 0;
+}
+
+int range_track_mark(void *context, const struct event *event, const struct slice_values *values,
+                     uint32_t depth)
+{
+    (void)values;
+    (void)depth;
+    return range_count_mark(context, event);
+}
+
+void range_stats_free_tracks(struct range_stats *stats)
+{
+    for (size_t i = 0; i < stats->track_paths.count; i++)
+        vec_free(&stats->track_paths.items[i].nodes);
+    vec_free(&stats->track_paths);
+    map64_free(&stats->path_of_track);
+}

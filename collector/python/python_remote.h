@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The Python stacks of another process, read through process_vm_readv: nothing is paused, nothing
+ * is loaded into it. For the sampling rung without BPF and for looking at a process once.
+ *
+ * The process runs on while it is read. A stack whose top changed meanwhile is told as torn; deeper
+ * frames can't tell, but change less. Needs the right to read the process (same user, and what
+ * Yama's ptrace_scope says). Thread-safety: one thread per object. */
+#ifndef ANNOT_PYTHON_REMOTE_H
+#define ANNOT_PYTHON_REMOTE_H
+
+#include "python_runtime.h"
+#include "stack_end.h"
+
+struct python_remote;
+
+enum { PYTHON_REMOTE_REASON_MAX = 200 };
+
+/* Finds the interpreter in a process. 0; -ENOENT: there is none in it; -EAGAIN: not initialised
+ * yet; -ENOTSUP: an interpreter that is not known; -EPERM; -ESRCH; -ENOMEM. A reason in words is in
+ * `reason`. Opens the files that the process has mapped as code: milliseconds. */
+int python_remote_open(int32_t pid, struct python_remote **ret_remote,
+                       char reason[PYTHON_REMOTE_REASON_MAX]);
+void python_remote_close(struct python_remote *remote); /* accepts NULL */
+
+const struct python_runtime *python_remote_runtime(const struct python_remote *remote);
+
+struct python_remote_thread {
+    uint64_t tstate;
+    int32_t tid; /* as /proc/PID/task has it; 0 = not to be known */
+};
+
+/* Threads with a Python thread state, at most `size`. Returns how many, or -errno: -ESRCH when the
+ * process is gone, -EAGAIN when its list changed under our eyes. */
+int python_remote_threads(struct python_remote *remote, struct python_remote_thread *threads,
+                          size_t size);
+
+/* Strings are owned by the remote and stay valid until it is closed. */
+struct python_remote_frame {
+    uint64_t code, key;
+    uint64_t anchor;
+    const char *function, *file; /* "?" and "" where they could not be read */
+    int32_t first_line, line;    /* 0 = unknown */
+    int32_t instruction;
+    uint8_t flags; /* SAMPLER_PYTHON_ENTRY, SAMPLER_PYTHON_SHIM */
+};
+
+/* The stack of a thread, leaf first, shims included. Returns how many frames were written; why it
+ * ended is in *ret_end: STACK_COMPLETE, STACK_DEPTH, STACK_FAULT, STACK_BAD_FRAME, or STACK_TORN
+ * when the top changed while it was read, which then is to be thrown away. 5-10 microseconds. */
+uint32_t python_remote_stack(struct python_remote *remote,
+                             const struct python_remote_thread *thread,
+                             struct python_remote_frame *frames, uint32_t size,
+                             enum stack_end *ret_end);
+
+#endif

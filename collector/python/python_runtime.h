@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the interpreter inside a process: is this module one, which, and where is what in it.
+ *
+ * Offsets come, in this order, from pyannot's own compile (symbol annot_python_offsets_v1 of its
+ * extension module), from _Py_DebugOffsets (3.13 on), or from a table of ours (3.9 - 3.12); else
+ * the interpreter is unknown and a reason is given. Foreign bytes: bounded.
+ * Thread-safety: none needed. */
+#ifndef ANNOT_PYTHON_RUNTIME_H
+#define ANNOT_PYTHON_RUNTIME_H
+
+#include "elf_file.h"
+#include "python_offsets.h"
+
+/* Reads memory of the process. Bytes read or -errno. */
+struct python_memory {
+    int64_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
+    void *context;
+};
+
+/* By process_vm_readv; `pid` must stay. */
+struct python_memory python_memory_of(const int32_t *pid);
+
+struct python_runtime {
+    uint64_t runtime, runtime_end; /* _PyRuntime, in the process */
+    uint64_t eval, eval_end;       /* _PyEval_EvalFrameDefault */
+    struct python_offsets offsets; /* version 0: unknown interpreter, see reason */
+    const char *source;            /* "pyannot", "_Py_DebugOffsets", "table": constant text */
+    char reason[160];              /* why its frames cannot be read; "" = they can */
+};
+
+/* What the file alone says: cheap, once per module. false: no interpreter in it. */
+struct python_image {
+    uint64_t runtime, runtime_size, eval, eval_size; /* the module's own addresses */
+    uint32_t version;                                /* PY_VERSION_HEX >> 16; 0 = not told */
+    uint32_t flags;                                  /* PYTHON_DEBUG_BUILD */
+    bool pypy;                                       /* no CPython: nothing else is set */
+};
+
+bool python_image_find(struct elf_file *file, struct python_image *ret_image);
+
+/* pyannot's own offsets, from its extension module's file. false: none, or not ours. */
+bool python_offsets_from_module(struct elf_file *file, struct python_offsets *ret_offsets);
+
+/* 0, or -EAGAIN: the interpreter is not initialised yet, ask again. Reads memory only for
+ * _Py_DebugOffsets and to check plausibility. `published` NULL = pyannot is not there. */
+int python_runtime_find(const struct python_image *image, uint64_t bias,
+                        const struct python_memory *memory, const struct python_offsets *published,
+                        struct python_runtime *ret_runtime);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Code objects into names and lines; Python and native frames into one stack.
+ *
+ * Input are the BPF program's records (sampler_abi.h has their layout in memory) or what the remote
+ * reader read. Foreign bytes: bounded. Thread-safety: none needed, no state. */
+#ifndef ANNOT_PYTHON_STACK_H
+#define ANNOT_PYTHON_STACK_H
+
+#include "python_offsets.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A unicode object's bytes as they lie in memory (header first), as UTF-8. Returns the length
+ * written (NUL not counted), at most size - 1; a text that was cut ends in U+2026. */
+size_t python_text(const struct python_offsets *offsets, const uint8_t *object, size_t object_size,
+                   char *text, size_t size);
+
+/* The line of a bytecode offset, from co_lnotab/co_linetable of that version (3.9: lnotab; 3.10:
+ * PEP 626; 3.11 on: PEP 657 locations); before the first instruction: the function's first line.
+ * 0: not known. */
+int python_line(uint32_t version, const uint8_t *lines, size_t size, int first_line,
+                int instruction);
+
+/* One frame of the joined stack. */
+struct python_joint {
+    bool python;    /* else native */
+    uint32_t index; /* in the array of its kind */
+};
+
+struct python_native {
+    uint64_t address, cfa; /* as struct sampler_native */
+};
+
+/* The numbers of enum sampler_python_flags. */
+enum python_frame_flags {
+    PYTHON_FRAME_ENTRY = 1u << 0, /* the outermost of its call of the eval function */
+    PYTHON_FRAME_SHIM = 1u << 1,  /* no frame: marks where such a call begins       */
+};
+
+struct python_frame {
+    uint64_t anchor; /* as struct sampler_python */
+    uint8_t flags;   /* enum python_frame_flags */
+};
+
+enum { PYTHON_JOIN_MAX = 1024 }; /* native frames, and Python frames, that are looked at */
+
+struct python_join {
+    const struct python_offsets *offsets;
+    uint64_t eval, eval_end;             /* of the eval function */
+    const struct python_native *natives; /* leaf first */
+    uint32_t native_count;
+    uint64_t native_begin;             /* stack pointer of the leaf, 0 = unknown */
+    const struct python_frame *frames; /* leaf first, shims included */
+    uint32_t frame_count;
+};
+
+/* Joins both, leaf first, by the addresses of shims and cframes on the C stack; each eval
+ * function's native frame is replaced by the Python frames it runs; one that runs none yet stays.
+ * 3.9 has no such addresses: there each frame is a call of its own, and order is exact as long as
+ * the counts agree. `ret` has room for native_count + frame_count. Returns the number written;
+ * *ret_unplaced = Python frames whose place had to be guessed by order (0 = exact). */
+uint32_t python_stack_join(const struct python_join *join, struct python_joint *ret,
+                           uint32_t *ret_unplaced);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* (MIT OR GPL-2.0) Records into the ring: parts of stacks once, wake-ups seldom.
+ *
+ * A wake-up of the collector costs more than a sample, so it is asked for only where waiting would
+ * lose something: a new program image, missing tables, a ring a quarter full; at most one a
+ * millisecond. */
+#ifndef ANNOT_EMIT_BPF_H
+#define ANNOT_EMIT_BPF_H
+
+#include "task.bpf.h"
+#include "walk.bpf.h"
+
+/* A part is sent again after this time, should its first record have met a loss on the way. */
+#define EMIT_AGAIN_NS      5000000000ull
+#define EMIT_WAKE_EVERY_NS 1000000ull
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 32768);
+    __type(key, uint64_t);
+    __type(value, uint64_t); /* when it was sent last */
+} seen SEC(".maps");
+
+uint64_t emit_woken_ns; /* races cost a wake-up at most */
+
+/* Flags for bpf_ringbuf_output() and _submit(). */
+static __always_inline uint64_t emit_flags(uint64_t now, bool urgent)
+{
+    if (!urgent && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.ring_bytes / 4)
+        return BPF_RB_NO_WAKEUP;
+    if (now - emit_woken_ns < EMIT_WAKE_EVERY_NS)
+        return BPF_RB_NO_WAKEUP;
+    emit_woken_ns = now;
+    return BPF_RB_FORCE_WAKEUP;
+}
+
+/* One step of a 64-bit hash. */
+static __always_inline uint64_t emit_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+    return hash ^ (hash >> 29);
+}
+
+/* Whether a part or code object must be sent now. */
+static __always_inline bool emit_is_new(uint64_t hash, uint64_t now)
+{
+    uint64_t *sent = bpf_map_lookup_elem(&seen, &hash);
+
+    return !sent || now - *sent >= EMIT_AGAIN_NS;
+}
+
+static __always_inline void emit_remember(uint64_t hash, uint64_t now)
+{
+    bpf_map_update_elem(&seen, &hash, &now, BPF_ANY);
+}
+
+/* The record's head from the walk's thread. */
+static __always_inline void emit_head(const struct walk *walk, struct sampler_head *head,
+                                      enum sampler_record_kind kind, uint32_t size)
+{
+    *head = walk->head;
+    head->kind = kind;
+    head->size = size;
+}
+
+/* 0, or the ring is full (counted as `loss`). `size` must be bounded for the verifier. */
+static __always_inline int emit_record(struct sampler_head *record, uint32_t size, uint64_t flags,
+                                       enum sampler_loss loss)
+{
+    record->size = size;
+    if (bpf_ringbuf_output(&ring, record, size, flags) == 0)
+        return 0;
+    count(loss);
+    return -1;
+}
+
+/* Fills in a part's head. Its hash becomes 0, "none", where it could not be sent. Returns true if
+ * the caller must send it now: emit_part_sent() tells how that went. */
+static __always_inline bool emit_part_begin(struct walk *walk, struct sampler_part *part,
+                                            enum sampler_record_kind kind, uint64_t hash)
+{
+    part->hash = hash ? hash : 1;
+    part->space = walk->process.space;
+    part->reserved = 0;
+    if (!emit_is_new(part->hash, walk->now))
+        return false;
+    emit_head(walk, &part->head, kind, 0);
+    return true;
+}
+
+static __always_inline void emit_part_sent(struct walk *walk, struct sampler_part *part, int rc)
+{
+    if (rc == 0)
+        emit_remember(part->hash, walk->now);
+    else
+        part->hash = 0;
+}
+
+#endif

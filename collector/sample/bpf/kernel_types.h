@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* (MIT OR GPL-2.0) What the BPF program reads of the kernel's own structures.
+ *
+ * Only the fields that are used, by their names: libbpf finds their offsets in the running kernel
+ * (CO-RE), so order and size here say nothing. Names behind ___ are dropped by libbpf. */
+#ifndef ANNOT_KERNEL_TYPES_H
+#define ANNOT_KERNEL_TYPES_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+    unsigned int inum;
+};
+
+struct pid_namespace {
+    struct ns_common ns;
+};
+
+struct upid {
+    int nr;
+    struct pid_namespace *ns;
+};
+
+struct pid {
+    unsigned int level;
+    struct upid numbers[1];
+};
+
+typedef struct {
+    unsigned int val;
+} kuid_t;
+
+struct cred {
+    kuid_t uid, euid;
+};
+
+struct thread_struct {
+    unsigned long fsbase, sp;
+};
+
+typedef struct {
+    int counter;
+} atomic_t;
+
+struct signal_struct {
+    atomic_t live;
+};
+
+struct mm_struct {
+    unsigned long arg_start, arg_end;
+};
+
+struct inode {
+    unsigned short i_mode;
+};
+
+struct file {
+    struct inode *f_inode;
+};
+
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+};
+
+struct files_struct {
+    struct fdtable *fdt;
+};
+
+struct sched_entity {
+    __u64 sum_exec_runtime;
+};
+
+struct task_struct {
+    unsigned int __state;
+    unsigned int flags;
+    struct sched_entity se;
+    struct mm_struct *mm;
+    int exit_code;
+    unsigned in_iowait : 1;
+    int pid, tgid;
+    struct task_struct *group_leader;
+    struct pid *thread_pid;
+    __u64 start_boottime;
+    const struct cred *cred;
+    char comm[16];
+    struct files_struct *files;
+    struct signal_struct *signal;
+    struct thread_struct thread;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+};
+
+struct pt_regs___kernel {
+    unsigned long ax, bx, bp, di, orig_ax, ip, cs, sp, r9, r10, r11;
+};
+
+#pragma clang attribute pop
+
+enum {
+    KERNEL_TASK_DEAD = 0x80, /* of __state */
+    KERNEL_USER_CS = 3,      /* privilege bits of cs */
+    KERNEL_COMPAT_CS = 0x23, /* a 32-bit task */
+    KERNEL_PID_LEVELS = 8,   /* of 32: namespaces nested deeper are not looked at */
+};
+
+#endif

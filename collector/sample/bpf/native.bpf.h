@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* (MIT OR GPL-2.0) Walks the native stack of the current task by unwind rows.
+ *
+ * The same rules in the same order as unwind/unwind_stack.c. Each round appends the frame that the
+ * registers stand in, then computes its CFA and the registers of its caller. All memory is the
+ * thread's own and may be anything: reads that fail end the walk, and every loop is bounded. */
+#ifndef ANNOT_NATIVE_BPF_H
+#define ANNOT_NATIVE_BPF_H
+
+#include "emit.bpf.h"
+#include "walk.bpf.h"
+
+enum native_lost {
+    NATIVE_LOST_RBP = 1u << 0,
+    NATIVE_LOST_RBX = 1u << 1,
+    NATIVE_LOST_SCRATCH = 1u << 2, /* behind a signal, or code that has no rows */
+};
+
+enum {
+    NATIVE_MAPPING_ROUNDS = 15, /* of a binary search: 32768 mappings of one process */
+    NATIVE_ROW_ROUNDS = 21,     /* SAMPLER_SEGMENT_ROWS rows */
+    NATIVE_BLOCK = 64,          /* bytes of code that share a slot of what is known */
+    NATIVE_SAVED = 64,          /* bytes below the CFA that hold most of what a frame saved */
+    NATIVE_RBP = 0x78,          /* in the ucontext of a signal frame */
+    NATIVE_RBX = 0x80,
+    NATIVE_RSP = 0xa0,
+    NATIVE_RIP = 0xa8,
+};
+
+static __always_inline struct sampler_mapping *native_mapping_at(const struct walk *walk,
+                                                                 uint32_t index, uint64_t address)
+{
+    struct sampler_mapping *mapping;
+
+    if (index - walk->process.mapping_first >= walk->process.mapping_count)
+        return 0;
+    mapping = bpf_map_lookup_elem(&mappings, &index);
+    if (!mapping || address < mapping->begin || address >= mapping->end)
+        return 0;
+    return mapping;
+}
+
+/* NULL: no mapping is known there. */
+static __always_inline struct sampler_mapping *native_mapping(struct walk *walk, uint64_t address)
+{
+    struct sampler_mapping *mapping = native_mapping_at(walk, walk->mapping_last, address);
+    uint32_t low = walk->process.mapping_first;
+    uint32_t high = low + walk->process.mapping_count; /* the last with begin <= address is below */
+
+    if (mapping)
+        return mapping;
+    for (int i = 0; i < NATIVE_MAPPING_ROUNDS && low < high; i++) {
+        uint32_t middle = low + (high - low) / 2;
+
+        mapping = bpf_map_lookup_elem(&mappings, &middle);
+        if (!mapping)
+            return 0;
+        if (mapping->begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    walk->mapping_last = low - 1;
+    return native_mapping_at(walk, low - 1, address);
+}
+
+/* The rule of the place, and in `known` how far it holds. NULL: no row covers it. */
+static __always_inline struct unwind_rule *native_rule(const struct sampler_mapping *mapping,
+                                                       uint64_t address, struct walk_known *known)
+{
+    uint32_t segment = mapping->segment, low = mapping->row_first;
+    uint32_t high = low + mapping->row_count, rule = 0;
+    uint64_t place = address - mapping->bias;
+    uint64_t begin = place, end = place + 1;
+    void *table = bpf_map_lookup_elem(&rows, &segment);
+
+    if (!table || place > 0xffffffff)
+        return 0;
+    for (int i = 0; i < NATIVE_ROW_ROUNDS && low < high; i++) {
+        uint32_t middle = low + (high - low) / 2;
+        struct unwind_row *row = bpf_map_lookup_elem(table, &middle);
+
+        if (!row)
+            return 0;
+        if (row->address <= place) {
+            rule = row->rule;
+            begin = row->address;
+            low = middle + 1;
+        } else {
+            end = row->address;
+            high = middle;
+        }
+    }
+    if (low == mapping->row_first)
+        return 0;
+    begin += mapping->bias;
+    end += mapping->bias;
+    known->begin = begin > mapping->begin ? begin : mapping->begin;
+    known->size = (end < mapping->end ? end : mapping->end) - known->begin;
+    return bpf_map_lookup_elem(&rules, &rule);
+}
+
+/* The slot of a place among those that are known. */
+static __always_inline struct walk_known *native_known(struct walk *walk, uint64_t place)
+{
+    uint64_t hash =
+        (place / NATIVE_BLOCK ^ (uint64_t)walk->process.space << 32) * 0x9e3779b97f4a7c15ull;
+
+    return &walk->known[(hash >> 40) & (WALK_KNOWN - 1)];
+}
+
+/* Why there is no rule for the place, or STACK_NOT_WALKED: `known` has it. */
+static __always_inline enum stack_end native_learn(struct walk *walk, struct walk_known *known,
+                                                   uint64_t place)
+{
+    struct sampler_mapping *mapping = native_mapping(walk, place);
+    struct unwind_rule *rule;
+
+    if (!mapping)
+        return STACK_NO_MAPPING;
+    if (mapping->kind == SAMPLER_MAPPING_FRAME_POINTER)
+        return STACK_FRAME_POINTER;
+    if (mapping->kind == SAMPLER_MAPPING_MISSING)
+        return STACK_NO_FILE;
+    if (mapping->kind != SAMPLER_MAPPING_TABLE) {
+        mapping->wanted = 1;
+        return STACK_NO_TABLE;
+    }
+    known->space = 0;
+    rule = native_rule(mapping, place, known);
+    if (!rule)
+        return STACK_NO_RULE;
+    known->space = walk->process.space;
+    known->rule = *rule;
+    return STACK_NOT_WALKED;
+}
+
+static __always_inline int native_read(uint64_t address, uint64_t *ret_value)
+{
+    return read_user(ret_value, sizeof(*ret_value), address);
+}
+
+/* A word of the stack, that may be at hand. */
+static __always_inline int native_word(struct walk *walk, uint64_t address, uint64_t *ret_value)
+{
+    if (!piece_has(&walk->stack, address, sizeof(*ret_value)))
+        return native_read(address, ret_value);
+    *ret_value = piece_word(&walk->stack, address);
+    return 0;
+}
+
+/* The CFA of the frame, or why there is none. */
+static __always_inline enum stack_end native_cfa(const struct walk *walk,
+                                                 const struct unwind_rule *rule, uint64_t *ret_cfa)
+{
+    const struct registers *at = &walk->at;
+    uint64_t base = at->rsp;
+
+    if (rule->cfa == UNWIND_CFA_PLT) {
+        *ret_cfa = base + 8 + ((at->rip & 15) >= (uint32_t)rule->cfa_offset ? 8 : 0);
+        return STACK_COMPLETE;
+    }
+    if (rule->cfa == UNWIND_CFA_RBP || rule->cfa == UNWIND_CFA_RBP_DEREF) {
+        if (walk->lost & NATIVE_LOST_RBP)
+            return STACK_NO_REGISTER;
+        base = at->rbp;
+    } else if (rule->cfa == UNWIND_CFA_RBX) {
+        if (walk->lost & NATIVE_LOST_RBX)
+            return STACK_NO_REGISTER;
+        base = at->rbx;
+    } else if (rule->cfa == UNWIND_CFA_SCRATCH) {
+        if (walk->lost & NATIVE_LOST_SCRATCH)
+            return STACK_NO_REGISTER;
+        base = walk->scratch[rule->scratch & (UNWIND_SCRATCH_COUNT - 1)];
+    } else if (rule->cfa != UNWIND_CFA_RSP && rule->cfa != UNWIND_CFA_RSP_DEREF) {
+        return STACK_NO_RULE;
+    }
+    base += (int64_t)rule->cfa_offset;
+    if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF) {
+        if (native_read(base, &base))
+            return STACK_FAULT;
+        base += (int64_t)rule->cfa_add;
+    }
+    *ret_cfa = base;
+    return STACK_COMPLETE;
+}
+
+/* One callee-saved register of the caller: 0, or a fault. */
+static __always_inline int native_restore(struct walk *walk, uint32_t save, uint64_t cfa,
+                                          int32_t offset, uint64_t *value)
+{
+    uint64_t base = cfa;
+
+    if (save == UNWIND_SAVE_RBP && !(walk->lost & NATIVE_LOST_RBP))
+        base = walk->at.rbp;
+    else if (save != UNWIND_SAVE_CFA)
+        return 0;
+    return native_word(walk, base + (int64_t)offset, value);
+}
+
+/* The return address. If it is not at hand, the next piece of the stack is read, from what the
+ * frame saved on: most of its callers are in there too. What lies below the return address may be
+ * memory that was never touched. */
+static __always_inline int native_return(struct walk *walk, uint64_t cfa, uint64_t *ret_address)
+{
+    if (!piece_has(&walk->stack, cfa - 8, 8))
+        piece_read_on(&walk->stack, cfa - NATIVE_SAVED, NATIVE_SAVED);
+    return native_word(walk, cfa - 8, ret_address);
+}
+
+static __always_inline uint32_t native_still_lost(uint32_t lost, uint32_t save, uint32_t which)
+{
+    if (save == UNWIND_SAVE_LOST || (save == UNWIND_SAVE_RBP && (lost & NATIVE_LOST_RBP)))
+        return which;
+    return save == UNWIND_SAVE_SAME ? lost & which : 0;
+}
+
+/* From the frame that `rule` describes to its caller; STACK_NOT_WALKED: go on. */
+static __always_inline enum stack_end
+native_caller(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_cfa)
+{
+    struct registers *at = &walk->at;
+    uint64_t cfa = 0, rip = 0, rbp = at->rbp, rbx = at->rbx;
+    enum stack_end end = native_cfa(walk, rule, &cfa);
+
+    if (end != STACK_COMPLETE)
+        return end;
+    if (cfa <= at->rsp)
+        return STACK_CYCLE;
+    *ret_cfa = cfa;
+    if (native_return(walk, cfa, &rip) ||
+        native_restore(walk, rule->rbp, cfa, rule->rbp_offset, &rbp) ||
+        native_restore(walk, rule->rbx, cfa, rule->rbx_offset, &rbx))
+        return STACK_FAULT;
+    walk->lost = native_still_lost(walk->lost, rule->rbp, NATIVE_LOST_RBP) |
+                 native_still_lost(walk->lost, rule->rbx, NATIVE_LOST_RBX) |
+                 (walk->lost & NATIVE_LOST_SCRATCH);
+    at->rip = rip;
+    at->rsp = cfa;
+    at->rbp = rbp;
+    at->rbx = rbx;
+    walk->exact = 0;
+    return STACK_NOT_WALKED;
+}
+
+/* Through a signal frame to what it interrupted. */
+static __always_inline enum stack_end native_interrupted(struct walk *walk)
+{
+    struct registers *at = &walk->at;
+    uint64_t frame = at->rsp;
+
+    if (native_read(frame + NATIVE_RBP, &at->rbp) || native_read(frame + NATIVE_RBX, &at->rbx) ||
+        native_read(frame + NATIVE_RSP, &at->rsp) || native_read(frame + NATIVE_RIP, &at->rip))
+        return STACK_FAULT;
+    walk->lost = NATIVE_LOST_SCRATCH;
+    walk->exact = 1;
+    return STACK_NOT_WALKED;
+}
+
+/* Code without a table: rbp points at the saved rbp, behind it the return address; 0 marks the
+ * outermost frame, where callers have led to it. */
+static __always_inline enum stack_end native_frame_pointer(struct walk *walk, uint64_t *ret_cfa)
+{
+    struct registers *at = &walk->at;
+    uint64_t rbp = at->rbp;
+
+    if (rbp == 0 && !(walk->lost & NATIVE_LOST_RBP) && !walk->exact)
+        return STACK_COMPLETE;
+    if ((walk->lost & NATIVE_LOST_RBP) || rbp < at->rsp || (rbp & 7))
+        return STACK_FRAME_POINTER;
+    if (native_read(rbp + 8, &at->rip) || native_read(rbp, &at->rbp))
+        return STACK_FRAME_POINTER;
+    *ret_cfa = rbp + 16;
+    at->rsp = rbp + 16;
+    walk->lost = NATIVE_LOST_RBX | NATIVE_LOST_SCRATCH;
+    walk->exact = 0;
+    return STACK_NOT_WALKED;
+}
+
+/* Of the mappings that forked processes share, memory without a file may hold other code in each:
+ * the stack is the process's own. */
+static __always_inline void native_hash_own(struct walk *walk)
+{
+    uint64_t process = walk->head.process_start_ns ^ (uint64_t)(uint32_t)walk->head.pid << 40;
+
+    walk->native_hash = emit_mix(walk->native_hash, process);
+}
+
+static __always_inline enum stack_end native_round(struct walk *walk, uint64_t *ret_cfa)
+{
+    uint64_t place = walk->at.rip - (walk->exact ? 0 : 1);
+    struct walk_known *known = native_known(walk, place);
+    enum stack_end end;
+
+    if (place - known->begin >= known->size || known->space != walk->process.space ||
+        known->space == 0) {
+        end = native_learn(walk, known, place);
+        if (end == STACK_FRAME_POINTER) {
+            native_hash_own(walk);
+            return native_frame_pointer(walk, ret_cfa);
+        }
+        if (end != STACK_NOT_WALKED)
+            return end;
+    }
+    if (known->rule.cfa == UNWIND_CFA_END)
+        return STACK_COMPLETE;
+    if (known->rule.cfa == UNWIND_CFA_SIGNAL)
+        return native_interrupted(walk);
+    return native_caller(walk, &known->rule, ret_cfa);
+}
+
+static long native_step(uint32_t index, void *context)
+{
+    struct walk *walk = *(struct walk **)context;
+    struct sampler_native *frame;
+    enum stack_end end;
+    uint64_t cfa = 0;
+
+    if (index >= SAMPLER_NATIVE_MAX)
+        return 1;
+    frame = &walk->native[index];
+    frame->address = walk->at.rip;
+    walk->native_hash = emit_mix(walk->native_hash, walk->at.rip);
+    end = native_round(walk, &cfa);
+    frame->cfa = cfa;
+    walk->native_count = index + 1;
+    walk->native_end = end;
+    return end != STACK_NOT_WALKED;
+}
+
+/* From walk->leaf: fills native, native_count, native_end, native_hash. */
+__noinline int native_walk(struct walk *walk)
+{
+    if (!walk)
+        return 0;
+    walk->at = walk->leaf;
+    walk->lost = 0;
+    walk->exact = 1;
+    walk->stack.size = 0;
+    walk->native_hash = walk->process.space;
+    bpf_loop(SAMPLER_NATIVE_MAX, native_step, &walk, 0);
+    if (walk->native_end == STACK_NOT_WALKED)
+        walk->native_end = STACK_DEPTH;
+    return 0;
+}
+
+#endif

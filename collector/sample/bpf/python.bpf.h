@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* (MIT OR GPL-2.0) Walks the frames of a CPython interpreter.
+ *
+ * From the frame that the thread state names, each leads to its caller. Calls from C leave marks on
+ * the C stack (shims from 3.12 on, CFrames in 3.10 to 3.12): their addresses tell later which
+ * native frame ran which Python frames. All memory is the process's own and may be anything. */
+#ifndef ANNOT_PYTHON_BPF_H
+#define ANNOT_PYTHON_BPF_H
+
+#include "python_code.bpf.h"
+#include "python_entry.bpf.h"
+#include "python_state.bpf.h"
+#include "python_thread.bpf.h"
+
+enum { PYTHON_INTERPRETERS_LOOKED_AT = 8 }; /* that one thread is in at a time */
+
+/* The bytecode of one thread, where each has a copy. */
+static __always_inline uint64_t python_bytecode(const struct python_cursor *c, uint64_t code)
+{
+    uint64_t array = 0, bytecode = 0;
+    int32_t index;
+
+    if (c->offsets.frame_tlbc == PYTHON_OFFSET_NONE)
+        return code + c->offsets.code_bytes;
+    index = (int32_t)python_field(c, c->offsets.frame_tlbc);
+    if (index <= 0 || read_user(&array, sizeof(array), code + c->offsets.code_tlbc) ||
+        read_user(&bytecode, sizeof(bytecode), array + 8 + 8 * (uint64_t)(uint32_t)index))
+        return code + c->offsets.code_bytes;
+    return bytecode;
+}
+
+/* A byte offset; -1: before the first instruction, or not within a plausible distance. */
+static __always_inline int32_t python_instruction(const struct python_cursor *c, uint64_t code)
+{
+    uint64_t value = python_field(c, c->offsets.frame_instruction);
+    int64_t distance;
+
+    if (c->offsets.layout == PYTHON_LAYOUT_FRAME_OBJECT) {
+        distance = (int32_t)value;
+        return distance > 0 && c->offsets.version >= 0x030a ? distance * 2 : distance;
+    }
+    distance = value - python_bytecode(c, code);
+    return distance < 0 || distance > PYTHON_BYTECODE_MAX ? -1 : distance;
+}
+
+/* Past a mark: on to the C frame of the next outer call of the eval function. Its frame must be the
+ * one that this call came from. STACK_NOT_WALKED: go on. */
+static __always_inline enum stack_end python_leave_call(struct python_cursor *c)
+{
+    uint64_t outer = c->cframe_previous;
+
+    if (c->offsets.layout != PYTHON_LAYOUT_CFRAME)
+        return c->frame ? STACK_NOT_WALKED : STACK_COMPLETE;
+    if (python_is_root(c, outer))
+        return c->frame ? STACK_TORN : STACK_COMPLETE;
+    if (python_take_cframe(c, outer))
+        return STACK_FAULT;
+    if (c->cframe_frame != c->frame)
+        return STACK_TORN;
+    c->calls++;
+    return STACK_NOT_WALKED;
+}
+
+/* In 3.10 every frame is a call of its own, and the chain of CFrames goes along. */
+static __always_inline void python_leave_object(struct python_cursor *c)
+{
+    if (c->offsets.cframe_previous == PYTHON_OFFSET_NONE || !c->cframe)
+        return;
+    if (python_is_root(c, c->cframe) ||
+        read_user(&c->cframe, sizeof(c->cframe), c->cframe + c->offsets.cframe_previous))
+        c->cframe = 0;
+}
+
+static __always_inline enum stack_end python_fill(struct walk *walk, struct python_cursor *c,
+                                                  struct sampler_python *frame)
+{
+    uint64_t code = python_field(c, c->offsets.frame_code);
+
+    if (c->offsets.flags & PYTHON_TAGGED_CODE)
+        code &= ~(uint64_t)PYTHON_TAG_BITS;
+    frame->code = code;
+    frame->anchor = c->offsets.layout == PYTHON_LAYOUT_CURRENT ? 0 : c->cframe;
+    if (c->cframe && python_is_root(c, c->cframe))
+        frame->anchor = 0;
+    if (python_code_key(walk, c, code))
+        return STACK_BAD_FRAME;
+    frame->key = c->key;
+    frame->instruction = python_instruction(c, code);
+    return STACK_NOT_WALKED;
+}
+
+/* From 3.15 on the outermost mark lies in the thread state itself: it is no call. */
+static __always_inline bool python_is_base(const struct python_cursor *c)
+{
+    return c->frame - c->tstate < PYTHON_BASE_BYTES && c->offsets.layout == PYTHON_LAYOUT_CURRENT;
+}
+
+static __always_inline enum stack_end python_frame(struct walk *walk, struct python_cursor *c,
+                                                   struct sampler_python *frame)
+{
+    enum stack_end end = STACK_NOT_WALKED;
+    uint64_t here = c->frame;
+    bool shim, entry;
+
+    if (python_is_base(c))
+        return STACK_COMPLETE;
+    if (python_read_frame(c))
+        return STACK_FAULT;
+    frame->owner = python_byte(c, c->offsets.frame_owner);
+    shim = c->offsets.shim_owner != PYTHON_OFFSET_NONE && frame->owner == c->offsets.shim_owner;
+    entry = c->offsets.frame_is_entry != PYTHON_OFFSET_NONE &&
+            python_byte(c, c->offsets.frame_is_entry);
+    frame->flags = shim ? SAMPLER_PYTHON_SHIM : entry ? SAMPLER_PYTHON_ENTRY : 0;
+    frame->reserved = 0;
+    if (shim) {
+        frame->code = frame->key = 0;
+        frame->anchor = here;
+        frame->instruction = -1;
+    } else {
+        end = python_fill(walk, c, frame);
+        if (end != STACK_NOT_WALKED)
+            return end;
+    }
+    c->hash = emit_mix(emit_mix(c->hash, frame->code),
+                       frame->key ^ ((uint64_t)(uint32_t)frame->instruction << 32));
+    c->taken++;
+    c->frame = python_field(c, c->offsets.frame_previous);
+    if (c->offsets.layout == PYTHON_LAYOUT_FRAME_OBJECT) {
+        frame->flags |= SAMPLER_PYTHON_ENTRY;
+        python_leave_object(c);
+        return c->frame ? STACK_NOT_WALKED : STACK_COMPLETE;
+    }
+    if (shim || entry)
+        return python_leave_call(c);
+    return c->frame ? STACK_NOT_WALKED : STACK_TORN;
+}
+
+static long python_step(uint32_t index, void *context)
+{
+    struct walk *walk = *(struct walk **)context;
+    struct python_cursor *c = python_cursor(walk);
+
+    index = c->taken;
+    if (index >= SAMPLER_PYTHON_MAX)
+        return 1;
+    c->end = python_frame(walk, c, &walk->python[index]);
+    return c->end != STACK_NOT_WALKED;
+}
+
+/* Behind those that were taken already. */
+static __always_inline void python_more_frames(struct walk *walk, struct python_cursor *c)
+{
+    c->calls = 0;
+    c->file = c->key_code = 0;
+    c->end = STACK_COMPLETE;
+    if (!c->frame)
+        return;
+    c->end = STACK_NOT_WALKED;
+    bpf_loop(SAMPLER_PYTHON_MAX, python_step, &walk, 0);
+    if (c->end == STACK_NOT_WALKED)
+        c->end = STACK_DEPTH;
+}
+
+static __always_inline void python_frames(struct walk *walk, struct python_cursor *c)
+{
+    c->taken = 0;
+    c->hash = walk->process.space;
+    c->frames.size = 0;
+    python_more_frames(walk, c);
+}
+
+/* 3.10: a call that is just being made has a CFrame already and no frame yet: each frame belongs to
+ * the next outer CFrame. In one that just ends it is the other way round. */
+static long python_shift_outwards(uint32_t index, void *context)
+{
+    struct walk *walk = *(struct walk **)context;
+    struct python_cursor *c = python_cursor(walk);
+
+    if (index >= SAMPLER_PYTHON_MAX - 1)
+        return 1;
+    walk->python[index].anchor = index + 1 < c->taken ? walk->python[index + 1].anchor : c->cframe;
+    return 0;
+}
+
+/* From the outermost frame on; the last round is that of the innermost one. */
+static long python_shift_inwards(uint32_t index, void *context)
+{
+    struct walk *walk = *(struct walk **)context;
+    struct python_cursor *c = python_cursor(walk);
+    uint32_t before = c->taken - 2 - index;
+
+    if (before < SAMPLER_PYTHON_MAX - 1)
+        walk->python[before + 1].anchor = walk->python[before].anchor;
+    else
+        walk->python[0].anchor = 0;
+    return 0;
+}
+
+static __always_inline void python_settle_objects(struct walk *walk, struct python_cursor *c)
+{
+    uint32_t last = c->taken - 1;
+
+    if (c->offsets.tstate_cframe == PYTHON_OFFSET_NONE || c->end != STACK_COMPLETE ||
+        last >= SAMPLER_PYTHON_MAX)
+        return;
+    if (c->cframe && !python_is_root(c, c->cframe))
+        bpf_loop(c->taken, python_shift_outwards, &walk, 0);
+    else if (walk->python[last & (SAMPLER_PYTHON_MAX - 1)].anchor == 0)
+        bpf_loop(c->taken, python_shift_inwards, &walk, 0);
+}
+
+/* From where the thread state points to. Not 0: not readable. */
+static __always_inline int python_begin(struct python_cursor *c)
+{
+    c->cframe = c->cframe_previous = 0;
+    if (c->offsets.layout == PYTHON_LAYOUT_CFRAME) {
+        if (python_take_top(c))
+            return -1;
+        c->frame = python_is_root(c, c->cframe) ? 0 : c->cframe_frame;
+        return 0;
+    }
+    if (c->offsets.tstate_cframe != PYTHON_OFFSET_NONE)
+        c->cframe = python_thread_field(c, c->offsets.tstate_cframe);
+    c->frame = python_thread_field(c, c->offsets.tstate_frame);
+    return 0;
+}
+
+/* 3.11 and 3.12 publish the C frame of a call before it is filled in. Such a call is left out; what
+ * called it is all there. */
+static __always_inline void python_walk_calls(struct walk *walk, struct python_cursor *c)
+{
+    bool guarded = python_entry_is_open(walk, c);
+
+    if (!guarded)
+        python_frames(walk, c);
+    if (guarded || (c->calls == 0 && c->end != STACK_COMPLETE && c->end != STACK_DEPTH)) {
+        if (python_entry_skip(walk, c)) {
+            c->end = STACK_TORN;
+            c->taken = 0;
+            return;
+        }
+        python_frames(walk, c);
+    } else if (c->end == STACK_COMPLETE) {
+        python_entry_learn(walk, c);
+    }
+}
+
+/* An interpreter that called another one: older ones come behind in the list. */
+static long python_outer_step(uint32_t index, void *context)
+{
+    struct walk *walk = *(struct walk **)context;
+    struct python_cursor *c = python_cursor(walk);
+
+    python_search(walk, c, python_next_interpreter(c, c->interp));
+    if (!c->tstate)
+        return 1;
+    if (python_read_thread(c, c->tstate)) {
+        c->end = STACK_FAULT;
+        return 1;
+    }
+    if (!python_has_frames(c, c->tstate))
+        return 1;
+    if (python_begin(c)) {
+        c->end = STACK_FAULT;
+        return 1;
+    }
+    python_more_frames(walk, c);
+    return c->end != STACK_COMPLETE;
+}
+
+/* After the native walk (walk->native, native_count, leaf, fsbase, process); fills walk->python,
+ * python_count, python_end. Called only if walk->process.python is not 0. Not 0: give up. */
+__noinline int python_walk(struct walk *walk)
+{
+    struct python_cursor *c;
+    struct python_offsets *offsets;
+    uint32_t index;
+
+    if (!walk)
+        return -1;
+    c = python_cursor(walk);
+    index = walk->process.python - 1;
+    offsets = bpf_map_lookup_elem(&pythons, &index);
+    walk->python_count = 0;
+    walk->python_end = STACK_NOT_WALKED;
+    if (!offsets || !offsets->version)
+        return -1;
+    c->offsets = *offsets;
+    c->image = emit_mix(emit_mix(walk->process.space, walk->head.pid), walk->head.process_start_ns);
+    if (python_find_thread(walk, c)) {
+        walk->python_end = STACK_NO_THREAD;
+        return 0;
+    }
+    python_look_around(walk, c);
+    if (python_begin(c)) {
+        walk->python_end = STACK_FAULT;
+        return 0;
+    }
+    if (c->offsets.layout == PYTHON_LAYOUT_CFRAME) {
+        python_walk_calls(walk, c);
+    } else {
+        python_frames(walk, c);
+        python_settle_objects(walk, c);
+    }
+    if (c->several && c->end == STACK_COMPLETE && c->offsets.layout != PYTHON_LAYOUT_FRAME_OBJECT)
+        bpf_loop(PYTHON_INTERPRETERS_LOOKED_AT, python_outer_step, &walk, 0);
+    walk->python_count = c->taken;
+    walk->python_end = c->end;
+    walk->python_hash = c->hash;
+    return 0;
+}
+
+#endif

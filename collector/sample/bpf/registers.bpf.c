@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/* Tells the user registers of each thread of one process, while it waits in the kernel.
+ *
+ * /proc tells two of them; code with frame pointers needs rbp, too. A program of bpf_iter/task:
+ * it runs in the system call that reads it, once for each thread of the machine. */
+#include "registers_abi.h"
+
+#include "pid.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+const volatile struct registers_config config SEC(".rodata.config");
+
+SEC("iter/task")
+
+int registers_tell(struct bpf_iter__task *context)
+{
+    struct task_struct *task = context->task;
+    struct thread_registers told = {};
+    const struct pt_regs___kernel *registers;
+
+    if (!task)
+        return 0;
+    if (pid_number(BPF_CORE_READ(task, group_leader, thread_pid), config.pid_namespace) !=
+        config.pid)
+        return 0;
+    told.tid = pid_number(BPF_CORE_READ(task, thread_pid), config.pid_namespace);
+    registers = (const void *)bpf_task_pt_regs(task);
+    told.rip = BPF_CORE_READ(registers, ip);
+    told.rsp = BPF_CORE_READ(registers, sp);
+    told.rbp = BPF_CORE_READ(registers, bp);
+    told.rbx = BPF_CORE_READ(registers, bx);
+    bpf_seq_write(context->meta->seq, &told, sizeof(told));
+    return 0;
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* (MIT OR GPL-2.0) Stretches off CPU: the stack when a thread leaves, told when it runs again.
+ *
+ * At the switch the outgoing thread is still the current one, so its memory can be read. What it
+ * waits for is noted as raw facts; user space classifies. One entry per thread, kept from its first
+ * switch to its death, so that a switch costs no allocation. */
+#ifndef ANNOT_SCHED_BPF_H
+#define ANNOT_SCHED_BPF_H
+
+#include "sleeper.bpf.h"
+
+enum {
+    SCHED_FUTEX = 202,
+    SCHED_RATE_WINDOWS = 100, /* windows of the rate cap in a second */
+};
+
+/* System calls below 64 whose first argument is the descriptor they wait for: read, write, ioctl,
+ * pread64, pwrite64, readv, writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg.
+ */
+#define SCHED_FD_CALLS                                                                             \
+    (1ull << 0 | 1ull << 1 | 1ull << 16 | 1ull << 17 | 1ull << 18 | 1ull << 19 | 1ull << 20 |      \
+     1ull << 40 | 1ull << 42 | 1ull << 43 | 1ull << 44 | 1ull << 45 | 1ull << 46 | 1ull << 47)
+
+/* head.kind: SAMPLER_SWITCH while the thread is off CPU, else 0. Key: the kernel's own number. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct sampler_switch);
+} switches SEC(".maps");
+
+/* Set by the collector at the end: what is off CPU then stays as it is, to be listed. */
+volatile uint32_t sched_stopped SEC(".bss.stop");
+
+uint64_t sched_window; /* races cost a record more or less */
+uint64_t sched_window_count;
+
+static __always_inline bool sched_takes_fd(int32_t syscall)
+{
+    if (syscall >= 0 && syscall < 64)
+        return SCHED_FD_CALLS >> syscall & 1;
+    switch (syscall) {
+    case 72:  /* fcntl      */
+    case 73:  /* flock      */
+    case 74:  /* fsync      */
+    case 75:  /* fdatasync  */
+    case 232: /* epoll_wait */
+    case 275: /* splice     */
+    case 281: /* epoll_pwait */
+    case 288: /* accept4    */
+    case 295: /* preadv     */
+    case 296: /* pwritev    */
+    case 299: /* recvmmsg   */
+    case 307: /* sendmmsg   */
+        return true;
+    }
+    return false;
+}
+
+static __always_inline uint32_t sched_file_mode(const struct task_struct *task, uint64_t fd)
+{
+    const struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+    struct file *file = 0;
+
+    if (fd >= BPF_CORE_READ(table, max_fds))
+        return 0;
+    bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+    return file ? BPF_CORE_READ(file, f_inode, i_mode) : 0;
+}
+
+/* What it waits for: `stretch->state` and its PREEMPTED flag are known. */
+static __always_inline void sched_facts(struct sampler_switch *stretch, struct task_struct *task,
+                                        const struct walk *walk)
+{
+    const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
+    int64_t call = regs->orig_ax;
+
+    stretch->syscall = call >= 0 && call < 4096 && regs->cs != KERNEL_COMPAT_CS ? call : -1;
+    stretch->argument = regs->di;
+    stretch->file_mode = 0;
+    if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+        stretch->flags |= SAMPLER_IO_WAIT;
+    if (stretch->flags & SAMPLER_PREEMPTED)
+        return;
+    if (call < 0)
+        stretch->flags |= SAMPLER_FAULTED;
+    else if (sched_takes_fd(stretch->syscall))
+        stretch->file_mode = sched_file_mode(task, stretch->argument);
+    else if (stretch->syscall == SCHED_FUTEX && stretch->argument >= walk->process.runtime &&
+             stretch->argument < walk->process.runtime_end)
+        stretch->flags |= SAMPLER_GIL_WAIT;
+}
+
+/* The thread's entry, made at need. NULL: more threads than fit, counted. */
+static __always_inline struct sampler_switch *sched_entry(uint32_t key, const struct walk *walk)
+{
+    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
+
+    if (entry)
+        return entry;
+    bpf_map_update_elem(&switches, &key, &walk->stretch, BPF_NOEXIST);
+    entry = bpf_map_lookup_elem(&switches, &key);
+    if (!entry)
+        count(SAMPLER_LOSS_SWITCH_TABLE);
+    return entry;
+}
+
+static __always_inline void sched_fill(struct sampler_switch *entry, struct walk *walk)
+{
+    uint32_t count;
+
+    entry->wake_ns = entry->end_ns = 0;
+    entry->reserved0 = entry->reserved1 = 0;
+    entry->space = walk->process.space;
+    entry->native_end = walk->native_end;
+    entry->python_end = walk->python_end;
+    entry->flags |= walk->flags;
+    entry->range_depth = walk->range_depth;
+    count = range_copy(walk->range_depth, walk->live, entry->ranges);
+    emit_head(walk, &entry->head, SAMPLER_SWITCH,
+              offsetof(struct sampler_switch, ranges) + count * sizeof(entry->ranges[0]));
+}
+
+static __always_inline bool sched_rate_allows(uint64_t now)
+{
+    uint64_t window = now / (1000000000 / SCHED_RATE_WINDOWS);
+
+    if (window != sched_window) {
+        sched_window = window;
+        sched_window_count = 0;
+    }
+    return __sync_fetch_and_add(&sched_window_count, 1) < config.rate_max / SCHED_RATE_WINDOWS + 1;
+}
+
+/* Since when the task that leaves has run: for as long as it used the CPU since it left before. */
+static __always_inline uint64_t sched_arrived(const struct sampler_switch *entry,
+                                              const struct task_struct *task, uint64_t now)
+{
+    return now - (task->se.sum_exec_runtime - entry->used_ns);
+}
+
+/* It leaves, and nobody told that it had come back: some kernels switch now and then without
+ * their tracepoint. */
+static __always_inline void sched_untold(struct sampler_switch *entry,
+                                         const struct task_struct *task, uint64_t now)
+{
+    uint64_t arrived = sched_arrived(entry, task, now);
+    uint32_t size = entry->head.size;
+
+    if (arrived < entry->wake_ns)
+        arrived = entry->wake_ns;
+    if (arrived < entry->head.time_ns || arrived > now || size > sizeof(*entry)) {
+        count(SAMPLER_COUNT_UNTOLD);
+        return;
+    }
+    count(SAMPLER_COUNT_SWITCHES);
+    count(SAMPLER_COUNT_REASONED);
+    entry->end_ns = arrived;
+    if (entry->end_ns - entry->head.time_ns < config.threshold_ns)
+        count(SAMPLER_COUNT_SHORT);
+    else if (!sched_rate_allows(entry->end_ns))
+        count(SAMPLER_LOSS_SWITCH_RATE);
+    else
+        emit_record(&entry->head, size, emit_flags(entry->end_ns, false),
+                    SAMPLER_LOSS_RING_FULL_SWITCH);
+}
+
+/* A thread's last switch. */
+static __always_inline void sched_ends(const struct task_struct *task, uint32_t key)
+{
+    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
+
+    if (!entry)
+        return;
+    if (entry->head.kind == SAMPLER_SWITCH)
+        sched_untold(entry, task, bpf_ktime_get_ns());
+    bpf_map_delete_elem(&switches, &key);
+}
+
+/* The task leaves the CPU. NULL: it is not recorded. */
+static __always_inline struct sampler_process *sched_leaves(const struct task_struct *task,
+                                                            uint32_t state)
+{
+    uint32_t key = task->pid;
+
+    if (state & KERNEL_TASK_DEAD)
+        sched_ends(task, key);
+    if ((state & KERNEL_TASK_DEAD) || !key || !task->mm)
+        return 0;
+    return task_process(task, SAMPLER_LOSS_UID_SWITCH);
+}
+
+/* As the entry has it from the thread's last switch, if it is the same thread: its numbers take a
+ * dozen reads of kernel memory in a container, four elsewhere, and never change. */
+static __always_inline void sched_identify(const struct task_struct *task,
+                                           const struct sampler_switch *entry,
+                                           struct sampler_head *head)
+{
+    if (entry->head.thread_start_ns != task->start_boottime) {
+        task_identify(task, head, true);
+        return;
+    }
+    *head = entry->head;
+    head->cpu = bpf_get_smp_processor_id();
+}
+
+static __always_inline void sched_leave(struct task_struct *task, uint32_t state, bool preempted,
+                                        const struct sampler_process *process, uint64_t now)
+{
+    struct sampler_switch *entry;
+    struct walk *walk;
+
+    walk = walk_begin(WALK_SWITCH);
+    if (!walk)
+        return;
+    entry = sched_entry(task->pid, walk);
+    if (!entry) {
+        walk_end(walk);
+        return;
+    }
+    if (entry->head.kind == SAMPLER_SWITCH)
+        sched_untold(entry, task, now);
+    sched_identify(task, entry, &walk->head);
+    walk->now = walk->head.time_ns = now;
+    walk->process = *process;
+    stack_registers(walk, task);
+    if (!config.user_is_unsafe)
+        stack_walk(walk, task);
+    entry->state = state;
+    entry->used_ns = task->se.sum_exec_runtime;
+    entry->flags = preempted || state == 0 ? SAMPLER_PREEMPTED : 0;
+    sched_facts(entry, task, walk);
+    entry->kernel = 0; /* when it is told: most are not */
+    entry->native = stack_send_native(walk);
+    entry->python = stack_send_python(walk);
+    sched_fill(entry, walk);
+    walk_end(walk);
+}
+
+/* Where in the kernel the thread had stopped, which it still does. */
+static __always_inline uint64_t sched_kernel(struct task_struct *task,
+                                             const struct sampler_switch *entry)
+{
+    struct walk *walk = walk_begin(WALK_SWITCH);
+    uint64_t hash;
+
+    if (!walk)
+        return 0;
+    walk->now = entry->end_ns;
+    walk->head = entry->head;
+    walk->process.space = entry->space;
+    hash = sleeper_kernel(walk, task, entry);
+    walk_end(walk);
+    return hash;
+}
+
+static __always_inline void sched_tell(struct task_struct *task, struct sampler_switch *entry)
+{
+    uint32_t size = entry->head.size;
+
+    if (size > sizeof(*entry))
+        return;
+    if (entry->end_ns - entry->head.time_ns >= SAMPLER_KERNEL_STRETCH_NS)
+        entry->kernel = sched_kernel(task, entry);
+    emit_record(&entry->head, size, emit_flags(entry->end_ns, false),
+                SAMPLER_LOSS_RING_FULL_SWITCH);
+}
+
+/* The task enters a CPU. NULL: it is not recorded. */
+static __always_inline struct sampler_switch *sched_enters(const struct task_struct *task)
+{
+    uint32_t key = task->pid;
+    struct sampler_switch *entry = key ? bpf_map_lookup_elem(&switches, &key) : 0;
+
+    return entry && entry->head.kind == SAMPLER_SWITCH ? entry : 0;
+}
+
+static __always_inline void sched_enter(struct task_struct *task, struct sampler_switch *entry,
+                                        uint64_t now)
+{
+    count(SAMPLER_COUNT_SWITCHES);
+    entry->end_ns = now;
+    if (now - entry->head.time_ns < config.threshold_ns)
+        count(SAMPLER_COUNT_SHORT);
+    else if (!sched_rate_allows(now))
+        count(SAMPLER_LOSS_SWITCH_RATE);
+    else
+        sched_tell(task, entry);
+    entry->head.kind = 0;
+}
+
+/* ctx: preempt, previous task, next task and, on newer kernels, the previous one's state. The clock
+ * costs more than what is done here for a task that is not recorded. */
+SEC("tp_btf/sched_switch")
+
+int sampler_switched(uint64_t *ctx)
+{
+    struct task_struct *previous = (struct task_struct *)ctx[1];
+    struct task_struct *next = (struct task_struct *)ctx[2];
+    uint32_t state = config.switch_has_state ? (uint32_t)ctx[3] : previous->__state;
+    struct sampler_process *process;
+    struct sampler_switch *entry;
+    uint64_t now;
+
+    if (sched_stopped)
+        return 0;
+    process = sched_leaves(previous, state);
+    entry = sched_enters(next);
+    if (!process && !entry)
+        return 0;
+    now = bpf_ktime_get_ns();
+    if (entry)
+        sched_enter(next, entry, now);
+    if (process)
+        sched_leave(previous, state, (uint8_t)ctx[0], process, now);
+    count_add(SAMPLER_COUNT_SWITCH_NS, bpf_ktime_get_ns() - now);
+    return 0;
+}
+
+static __always_inline void sched_wake(struct task_struct *task)
+{
+    uint32_t key = task->pid;
+    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
+
+    if (entry && entry->head.kind == SAMPLER_SWITCH && entry->wake_ns == 0 &&
+        !(entry->flags & SAMPLER_PREEMPTED))
+        entry->wake_ns = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/sched_wakeup")
+
+int BPF_PROG(sampler_woken, struct task_struct *task)
+{
+    sched_wake(task);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* (MIT OR GPL-2.0) All parts of the current task's stack, taken and sent: kernel, native, Python,
+ * open ranges; a raw copy where unwind tables are missing. */
+#ifndef ANNOT_STACK_BPF_H
+#define ANNOT_STACK_BPF_H
+
+#include "native.bpf.h"
+#include "python.bpf.h"
+#include "range.bpf.h"
+
+/* Copies of stacks are big: so many in STACK_COPY_WINDOW_NS, of all CPUs. */
+#define STACK_COPY_WINDOW_NS 10000000ull
+
+enum { STACK_COPY_WINDOW_MAX = 64, STACK_PAGE = 4096 };
+
+uint64_t stack_copy_window; /* races cost a copy more or less */
+uint64_t stack_copy_count;
+uint64_t stack_copy_serial;
+
+/* The thread's user registers, however it came into the kernel. */
+static __always_inline void stack_registers(struct walk *walk, struct task_struct *task)
+{
+    const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
+
+    walk->leaf.rip = regs->ip;
+    walk->leaf.rsp = regs->sp;
+    walk->leaf.rbp = regs->bp;
+    walk->leaf.rbx = regs->bx;
+    walk->scratch[UNWIND_SCRATCH_RAX] = regs->ax;
+    walk->scratch[UNWIND_SCRATCH_R9] = regs->r9;
+    walk->scratch[UNWIND_SCRATCH_R10] = regs->r10;
+    walk->scratch[UNWIND_SCRATCH_R11] = regs->r11;
+}
+
+/* Where the walk stopped at an address that is none of a program, the collector could do no better.
+ */
+static __always_inline bool stack_wants_copy(const struct walk *walk)
+{
+    uint32_t end = walk->native_end;
+
+    return (end == STACK_NO_TABLE || end == STACK_NO_MAPPING) && walk->at.rip >= STACK_PAGE &&
+           walk->at.rip >> 47 == 0;
+}
+
+static __always_inline bool stack_copy_allowed(uint64_t now)
+{
+    uint64_t window = now / STACK_COPY_WINDOW_NS;
+
+    if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > config.ring_bytes / 2)
+        return false; /* what is left is for samples */
+    if (window != stack_copy_window) {
+        stack_copy_window = window;
+        stack_copy_count = 0;
+    }
+    return __sync_fetch_and_add(&stack_copy_count, 1) < STACK_COPY_WINDOW_MAX;
+}
+
+/* Page by page, until one cannot be read. */
+static __always_inline uint32_t stack_copy_read(struct walk *walk)
+{
+    uint32_t size = STACK_PAGE - (walk->leaf.rsp & (STACK_PAGE - 1));
+
+    if (bpf_probe_read_user(walk->copy_bytes, size & (2 * STACK_PAGE - 1),
+                            (const void *)walk->leaf.rsp))
+        return 0;
+    for (int i = 0; i < SAMPLER_COPY_MAX / STACK_PAGE - 1; i++) {
+        if (size > SAMPLER_COPY_MAX - STACK_PAGE)
+            break;
+        if (bpf_probe_read_user(walk->copy_bytes + size, STACK_PAGE,
+                                (const void *)(walk->leaf.rsp + size)))
+            break;
+        size += STACK_PAGE;
+    }
+    return size;
+}
+
+/* The hash of a copy that went out; 0: none. */
+static __always_inline uint64_t stack_copy(struct walk *walk)
+{
+    struct sampler_copy *copy = &walk->copy;
+    uint32_t size;
+
+    if (!stack_copy_allowed(walk->now))
+        return 0;
+    size = stack_copy_read(walk);
+    if (size > SAMPLER_COPY_MAX)
+        return 0;
+    copy->hash = emit_mix(walk->now, __sync_fetch_and_add(&stack_copy_serial, 1)) | 1;
+    copy->space = walk->process.space;
+    copy->size = size;
+    copy->rip = walk->leaf.rip;
+    copy->rsp = walk->leaf.rsp;
+    copy->rbp = walk->leaf.rbp;
+    copy->rbx = walk->leaf.rbx;
+    emit_head(walk, &copy->head, SAMPLER_COPY, 0);
+    if (emit_record(&copy->head, sizeof(*copy) + size, emit_flags(walk->now, true),
+                    SAMPLER_LOSS_RING_FULL_STACK))
+        return 0;
+    walk->flags |= SAMPLER_COPIED;
+    return copy->hash;
+}
+
+__noinline uint64_t stack_send_native(struct walk *walk)
+{
+    struct sampler_part *part;
+    uint32_t count;
+    uint64_t copied;
+
+    if (!walk)
+        return 0;
+    part = &walk->native_part;
+    count = walk->native_count;
+    if (count == 0 || count > SAMPLER_NATIVE_MAX)
+        return 0;
+    if (stack_wants_copy(walk)) {
+        copied = stack_copy(walk);
+        if (copied)
+            return copied;
+    }
+    part->count = count;
+    part->end = walk->native_end;
+    if (emit_part_begin(walk, part, SAMPLER_NATIVE, emit_mix(walk->native_hash, part->end)))
+        emit_part_sent(walk, part,
+                       emit_record(&part->head, sizeof(*part) + count * sizeof(walk->native[0]),
+                                   emit_flags(walk->now, false), SAMPLER_LOSS_RING_FULL_STACK));
+    return part->hash;
+}
+
+__noinline uint64_t stack_send_python(struct walk *walk)
+{
+    struct sampler_part *part;
+    uint32_t count;
+
+    if (!walk)
+        return 0;
+    part = &walk->python_part;
+    count = walk->python_count;
+    if (count == 0 || count > SAMPLER_PYTHON_MAX)
+        return 0;
+    part->count = count;
+    part->end = walk->python_end;
+    if (emit_part_begin(walk, part, SAMPLER_PYTHON, emit_mix(walk->python_hash, part->end))) {
+        python_emit_codes(walk);
+        emit_part_sent(walk, part,
+                       emit_record(&part->head, sizeof(*part) + count * sizeof(walk->python[0]),
+                                   emit_flags(walk->now, false), SAMPLER_LOSS_RING_FULL_STACK));
+    }
+    return part->hash;
+}
+
+struct stack_hashing {
+    struct walk *walk;
+    uint64_t hash;
+};
+
+static long stack_hash_kernel(uint32_t index, void *context)
+{
+    struct stack_hashing *hashing = context;
+
+    if (index >= SAMPLER_KERNEL_MAX)
+        return 1;
+    hashing->hash = emit_mix(hashing->hash, hashing->walk->kernel[index]);
+    return 0;
+}
+
+/* walk->kernel holds kernel_count addresses. */
+__noinline uint64_t stack_send_kernel(struct walk *walk)
+{
+    struct stack_hashing hashing = {walk, 1};
+    struct sampler_part *part;
+    uint32_t count;
+
+    if (!walk)
+        return 0;
+    part = &walk->kernel_part;
+    count = walk->kernel_count;
+    if (count == 0 || count > SAMPLER_KERNEL_MAX)
+        return 0;
+    bpf_loop(count, stack_hash_kernel, &hashing, 0);
+    part->count = count;
+    part->end = count < SAMPLER_KERNEL_MAX ? STACK_COMPLETE : STACK_DEPTH;
+    if (emit_part_begin(walk, part, SAMPLER_KERNEL, hashing.hash))
+        emit_part_sent(walk, part,
+                       emit_record(&part->head, sizeof(*part) + count * sizeof(walk->kernel[0]),
+                                   emit_flags(walk->now, false), SAMPLER_LOSS_RING_FULL_STACK));
+    return part->hash;
+}
+
+/* The CFA of the outermost native frame that has one. */
+static __always_inline uint64_t stack_base(const struct walk *walk)
+{
+    uint32_t count = walk->native_count;
+    uint64_t cfa;
+
+    if (count == 0)
+        return 0;
+    cfa = walk->native[(count - 1) & (SAMPLER_NATIVE_MAX - 1)].cfa;
+    if (cfa || count == 1)
+        return cfa;
+    return walk->native[(count - 2) & (SAMPLER_NATIVE_MAX - 1)].cfa;
+}
+
+/* What a tick and a switch have in common: walk->leaf is set. */
+static __always_inline void stack_walk(struct walk *walk, struct task_struct *task)
+{
+    walk->fsbase = task->thread.fsbase;
+    native_walk(walk);
+    walk->native_part.base = walk->python_part.base = stack_base(walk);
+    if (walk->process.python)
+        python_walk(walk);
+    range_walk(walk);
+}
+
+#endif

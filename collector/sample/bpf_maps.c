@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* The maps of the BPF program, as its user sees them. */
+#include "bpf_private.h"
+
+#include "clock_now.h"
+#include "sampler_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static size_t round_up(size_t size, size_t unit)
+{
+    return (size + unit - 1) / unit * unit;
+}
+
+/* The kernel aligns the values of an array to 8 bytes. */
+static int area_open(struct bpf_area *area, int fd, size_t value_size, size_t count)
+{
+    size_t stride = round_up(value_size, 8);
+    size_t size = round_up(stride * count, (size_t)sysconf(_SC_PAGESIZE));
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (bytes == MAP_FAILED)
+        return -errno;
+    *area = (struct bpf_area){bytes, size, stride};
+    return 0;
+}
+
+static void area_close(struct bpf_area *area)
+{
+    if (area->bytes)
+        munmap(area->bytes, area->size);
+    area->bytes = NULL;
+}
+
+static int map_fd(const struct sampler_bpf *program, const char *name)
+{
+    return bpf_object__find_map_fd_by_name(program->object, name);
+}
+
+/* The kernel may be too old for it, then its program was not loaded. */
+static int find_namer(struct sampler_bpf *program)
+{
+    struct bpf_program *part = bpf_object__find_program_by_name(program->object, "sampler_named");
+
+    program->name_fd = part && bpf_program__autoload(part) ? bpf_program__fd(part) : -1;
+    return area_open(&program->name, map_fd(program, ".bss.name"), KERNEL_NAME_MAX, 1);
+}
+
+int bpf_maps_open(struct sampler_bpf *program)
+{
+    int rc;
+
+    program->processes_fd = map_fd(program, "processes");
+    program->counters_fd = map_fd(program, "failures");
+    program->switches_fd = map_fd(program, "switches");
+    program->ring_fd = map_fd(program, "ring");
+    program->seen_fd = map_fd(program, "seen");
+    rc = area_open(&program->mappings, map_fd(program, "mappings"), sizeof(struct sampler_mapping),
+                   SAMPLER_MAPPINGS_MAX);
+    if (rc == 0)
+        rc = area_open(&program->rules, map_fd(program, "rules"), sizeof(struct unwind_rule),
+                       SAMPLER_RULES_MAX);
+    if (rc == 0)
+        rc = area_open(&program->stop, map_fd(program, ".bss.stop"), sizeof(uint32_t), 1);
+    if (rc == 0)
+        rc = area_open(&program->pythons, map_fd(program, "pythons"), sizeof(struct python_offsets),
+                       SAMPLER_PYTHONS_MAX);
+    if (rc == 0)
+        rc = find_namer(program);
+    return rc;
+}
+
+void bpf_maps_close(struct sampler_bpf *program)
+{
+    area_close(&program->mappings);
+    area_close(&program->rules);
+    area_close(&program->pythons);
+    area_close(&program->stop);
+    area_close(&program->name);
+    if (program->rows_fd >= 0)
+        close(program->rows_fd);
+    for (size_t i = 0; i < SAMPLER_SEGMENTS_MAX; i++)
+        area_close(&program->segments[i]);
+}
+
+int bpf_program_set_process(struct sampler_bpf *program, int32_t pid,
+                            const struct sampler_process *process, bool exist)
+{
+    int rc = bpf_map_update_elem(program->processes_fd, &pid, process, exist ? BPF_EXIST : BPF_ANY);
+
+    return rc < 0 ? -errno : 0;
+}
+
+int bpf_program_get_process(struct sampler_bpf *program, int32_t pid,
+                            struct sampler_process *ret_process)
+{
+    return bpf_map_lookup_elem(program->processes_fd, &pid, ret_process) < 0 ? -errno : 0;
+}
+
+int bpf_program_remove_process(struct sampler_bpf *program, int32_t pid)
+{
+    return bpf_map_delete_elem(program->processes_fd, &pid) < 0 ? -errno : 0;
+}
+
+struct sampler_mapping *bpf_program_mappings(struct sampler_bpf *program)
+{
+    return (struct sampler_mapping *)(void *)program->mappings.bytes;
+}
+
+struct unwind_rule *bpf_program_rule(struct sampler_bpf *program, uint32_t index)
+{
+    if (index >= SAMPLER_RULES_MAX)
+        return NULL;
+    return (struct unwind_rule *)(void *)(program->rules.bytes + index * program->rules.stride);
+}
+
+struct python_offsets *bpf_program_python(struct sampler_bpf *program, uint32_t index)
+{
+    if (index >= SAMPLER_PYTHONS_MAX)
+        return NULL;
+    return (struct python_offsets *)(void *)(program->pythons.bytes +
+                                             index * program->pythons.stride);
+}
+
+/* Its descriptor; mapped. */
+static int make_segment(struct bpf_area *area)
+{
+    LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "annot_rows", sizeof(uint32_t),
+                            sizeof(struct unwind_row), SAMPLER_SEGMENT_ROWS, &options);
+    int rc;
+
+    if (fd < 0)
+        return -errno;
+    rc = area_open(area, fd, sizeof(struct unwind_row), SAMPLER_SEGMENT_ROWS);
+    if (rc < 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
+}
+
+static int publish_segment(struct sampler_bpf *program, uint32_t index, int fd)
+{
+    int rc = bpf_map_update_elem(program->rows_fd, &index, &fd, BPF_ANY) < 0 ? -errno : 0;
+
+    close(fd); /* held by the map of maps and by our mapping */
+    return rc;
+}
+
+static void *publish_first(void *context)
+{
+    struct sampler_bpf *program = context;
+
+    program->publish_error = publish_segment(program, 0, program->publish_fd);
+    return NULL;
+}
+
+int bpf_rows_begin(struct sampler_bpf *program)
+{
+    struct bpf_map *map = bpf_object__find_map_by_name(program->object, "rows");
+    int fd = map ? make_segment(&program->segments[0]) : -EBADMSG;
+    LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = (uint32_t)fd);
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    program->rows_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rows", sizeof(uint32_t),
+                                      sizeof(uint32_t), SAMPLER_SEGMENTS_MAX, &options);
+    rc = program->rows_fd < 0 ? -errno : bpf_map__reuse_fd(map, program->rows_fd);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    program->publish_fd = fd;
+    program->publishes = pthread_create(&program->publisher, NULL, publish_first, program) == 0;
+    if (!program->publishes)
+        publish_first(program);
+    return 0;
+}
+
+int bpf_rows_end(struct sampler_bpf *program)
+{
+    if (program->publishes)
+        pthread_join(program->publisher, NULL);
+    program->publishes = false;
+    return program->publish_error;
+}
+
+int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
+                            struct unwind_row **ret_rows)
+{
+    int rc = 0;
+
+    if (index >= SAMPLER_SEGMENTS_MAX)
+        return -ERANGE;
+    if (!program->segments[index].bytes) {
+        rc = make_segment(&program->segments[index]);
+        if (rc >= 0)
+            rc = publish_segment(program, index, rc);
+        if (rc < 0)
+            area_close(&program->segments[index]);
+    }
+    if (rc == 0)
+        *ret_rows = (struct unwind_row *)(void *)program->segments[index].bytes;
+    return rc;
+}
+
+/* Since Linux 7 a program at a tracepoint may be put aside for another thread, and the kernel does
+ * not run it a second time on that CPU meanwhile. */
+static uint64_t count_skipped(const struct sampler_bpf *program)
+{
+    static const char *const names[] = {"sampler_forked", "sampler_executed", "sampler_exited"};
+    uint64_t skipped = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct bpf_program *part =
+            bpf_object__find_program_by_name(program->object, names[i]);
+        struct bpf_prog_info info = {0};
+        uint32_t size = sizeof(info);
+
+        if (part && bpf_obj_get_info_by_fd(bpf_program__fd(part), &info, &size) == 0)
+            skipped += info.recursion_misses;
+    }
+    return skipped;
+}
+
+int bpf_program_counters(struct sampler_bpf *program, uint64_t ret_counters[SAMPLER_COUNTERS])
+{
+    size_t count = (size_t)program->cpu_count * SAMPLER_COUNTERS;
+    uint64_t *values = calloc(count, sizeof(*values));
+    uint32_t zero = 0;
+    int rc = values ? 0 : -ENOMEM;
+
+    memset(ret_counters, 0, SAMPLER_COUNTERS * sizeof(*ret_counters));
+    if (values && bpf_map_lookup_elem(program->counters_fd, &zero, values) < 0)
+        rc = -errno;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        ret_counters[i % SAMPLER_COUNTERS] += values[i];
+    ret_counters[SAMPLER_LOSS_SKIPPED] += count_skipped(program);
+    ret_counters[SAMPLER_LOSS_MALFORMED] += program->ring.damaged;
+    free(values);
+    return rc;
+}
+
+int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
+                            size_t size)
+{
+    LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &address, .ctx_size_in = sizeof(address));
+    const char *text = (const char *)program->name.bytes;
+    size_t length;
+
+    if (program->name_fd < 0)
+        return -EOPNOTSUPP;
+    if (bpf_prog_test_run_opts(program->name_fd, &run) < 0)
+        return -errno;
+    length = strcspn(text, " "); /* "name [module]", always ends */
+    if (length == 0 || length >= size || strncmp(text, "0x", 2) == 0)
+        return -ENOENT;
+    memcpy(ret_name, text, length);
+    ret_name[length] = '\0';
+    return 0;
+}
+
+void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash)
+{
+    (void)bpf_map_delete_elem(program->seen_fd, &hash); /* or it was gone */
+}
+
+int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context)
+{
+    struct sampler_switch stretch;
+    uint32_t key, *last = NULL;
+    int rc = 0;
+
+    while (rc == 0 && bpf_map_get_next_key(program->switches_fd, last, &key) == 0) {
+        last = &key;
+        if (bpf_map_lookup_elem(program->switches_fd, &key, &stretch) < 0 ||
+            stretch.head.kind != SAMPLER_SWITCH)
+            continue;
+        stretch.end_ns = (uint64_t)clock_now_ns();
+        stretch.flags |= SAMPLER_STILL_OFF;
+        rc = take(context, &stretch.head);
+    }
+    return rc;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's part of the sampler: loads it, attaches it, gives access to its maps and ring.
+ *
+ * Pids are those of the caller's pid namespace, also as keys of map `processes`: the program
+ * translates, and ignores tasks that this namespace does not show. Everything begins disabled but
+ * fork, exec and exit, which are told from creation on for processes in the map.
+ * Errors: 0 or -errno. Prints nothing. Thread-safety: one thread per object; creation also sets
+ * and restores libbpf's print function, which is global. */
+#ifndef ANNOT_BPF_PROGRAM_H
+#define ANNOT_BPF_PROGRAM_H
+
+#include "sampler_abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bpf_program_options {
+    uint32_t frequency_hz; /* 0 = no CPU samples */
+    bool off_cpu;
+    uint64_t off_cpu_threshold_ns; /* shorter stretches are only counted */
+    uint32_t off_cpu_rate_max;     /* stretches a second; 0 = 500,000 */
+    int64_t uid;                   /* only tasks of this real and effective uid; -1 = of all */
+    uint32_t ring_bytes;           /* rounded up to a power of two; 0 = 16 MiB */
+    uint32_t check_sleepers;       /* for tests: enum sampler_sleepers */
+};
+
+struct sampler_bpf;
+
+enum { BPF_PROGRAM_REASON_MAX = 4096 };
+
+/* -EPERM, -ENOSYS (built without eBPF), -errno; then `reason` says what failed, a sentence first,
+ * behind it the last lines of libbpf's log. About 30 ms. */
+int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
+                       char reason[BPF_PROGRAM_REASON_MAX]);
+/* Threads that are in the kernel, or leave a CPU, have no stacks of their program: kernel_flaw.h.
+ */
+bool bpf_program_user_is_unsafe(void);
+void bpf_program_destroy(struct sampler_bpf *program);
+
+/* CPU samples: on and off, and how many a second from now on. */
+int bpf_program_enable(struct sampler_bpf *program);
+int bpf_program_disable(struct sampler_bpf *program);
+/* For good: no more ticks and context switches; bpf_program_still_off() tells what was going on. */
+int bpf_program_stop(struct sampler_bpf *program);
+int bpf_program_set_frequency(struct sampler_bpf *program, uint32_t frequency_hz);
+
+/* ---- Maps -------------------------------------------------------------------------------------
+ */
+
+/* Map `processes`. set: -E2BIG when full; get, remove: -ENOENT. `exist` refuses to make a new entry
+ * (-ENOENT): for one that may have exited since. */
+int bpf_program_set_process(struct sampler_bpf *program, int32_t pid,
+                            const struct sampler_process *process, bool exist);
+int bpf_program_get_process(struct sampler_bpf *program, int32_t pid,
+                            struct sampler_process *ret_process);
+int bpf_program_remove_process(struct sampler_bpf *program, int32_t pid);
+
+/* Mapped memory that the program reads while it is written: write entries that no process refers
+ * to yet. NULL: the index is too high. */
+struct sampler_mapping *bpf_program_mappings(struct sampler_bpf *program); /* the whole array */
+struct unwind_rule *bpf_program_rule(struct sampler_bpf *program, uint32_t index);
+struct python_offsets *bpf_program_python(struct sampler_bpf *program, uint32_t index);
+
+/* SAMPLER_SEGMENT_ROWS rows, made at the first call (8 MiB of kernel memory, 5-15 ms). */
+int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
+                            struct unwind_row **ret_rows);
+
+/* Sums over all CPUs, by enum sampler_loss and what stands behind it. */
+int bpf_program_counters(struct sampler_bpf *program, uint64_t ret_counters[SAMPLER_COUNTERS]);
+
+/* The symbol of an address in the kernel, by asking it; without what stands behind a function's
+ * name. 0; -ENOENT: it has none; -EOPNOTSUPP: the kernel cannot be asked (before 5.13). A few us.
+ */
+int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
+                            size_t size);
+
+/* ---- Records ----------------------------------------------------------------------------------
+ */
+
+/* Readable when the program wants to be drained: an exec, a missing table, a ring a quarter full;
+ * also whenever anything is in the ring at the time of the poll(2). */
+int bpf_program_fd(const struct sampler_bpf *program);
+
+/* Where the kernel will put the next record: what bpf_program_drain() takes as its end. */
+uint64_t bpf_program_position(const struct sampler_bpf *program);
+
+/* `record`: aligned to 8 bytes, valid during the call; record->size bytes can be read, at least
+ * as many as the fixed part of its kind has. Not 0 ends the drain, the record counts as taken. */
+typedef int (*bpf_program_take)(void *context, const struct sampler_head *record);
+
+/* Takes records in order up to `position`; stops early before one that is still being written.
+ * 0 or what `take` returned. */
+int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_program_take take,
+                      void *context);
+
+/* The part of a stack with that hash is sent again when it is met. */
+void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash);
+
+/* Threads that are off CPU now, as SAMPLER_SWITCH with SAMPLER_STILL_OFF and end_ns = now. */
+int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context);
+
+/* What a program costs, for tests and benches: how many instructions the kernel's verifier walked
+ * through; how often it ran, and how long, while the kernel counted that (BPF_ENABLE_STATS).
+ * false: no more programs. */
+struct bpf_program_cost {
+    const char *name;
+    uint32_t verified;
+    uint64_t runs, run_ns;
+};
+
+bool bpf_program_cost(const struct sampler_bpf *program, size_t index,
+                      struct bpf_program_cost *ret_cost);
+
+#endif

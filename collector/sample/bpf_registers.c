@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads the iterator, reads it once, takes it down. */
+#include "bpf_registers.h"
+
+#include "proc_info.h"
+#include "vec.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <unistd.h>
+
+/* The compiled program: generated from bpf/registers.bpf.c. */
+extern const unsigned char registers_bpf_object[];
+extern const size_t registers_bpf_object_size;
+
+struct reading {
+    struct bpf_object *object;
+    struct bpf_link *link;
+    int fd;
+};
+
+static int be_silent(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+    (void)level, (void)format, (void)arguments;
+    return 0;
+}
+
+static int configure(struct bpf_object *object, int32_t pid)
+{
+    struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.config");
+    size_t size = 0;
+    struct registers_config *config = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
+    if (!config || size < sizeof(*config))
+        return -EBADMSG;
+    *config = (struct registers_config){.pid = pid,
+                                        .pid_namespace = (uint32_t)proc_pid_namespace(getpid())};
+    return 0;
+}
+
+static int load(struct reading *reading, int32_t pid)
+{
+    reading->object = bpf_object__open_mem(registers_bpf_object, registers_bpf_object_size, NULL);
+    if (!reading->object)
+        return -errno;
+    int error = configure(reading->object, pid);
+    if (error == 0)
+        error = bpf_object__load(reading->object);
+    if (error != 0)
+        return error;
+    struct bpf_program *program =
+        bpf_object__find_program_by_name(reading->object, "registers_tell");
+    reading->link = program ? bpf_program__attach_iter(program, NULL) : NULL;
+    if (!reading->link)
+        return program ? -errno : -EBADMSG;
+    reading->fd = bpf_iter_create(bpf_link__fd(reading->link));
+    return reading->fd < 0 ? -errno : 0;
+}
+
+/* A read yields whole threads, and not always as many as fit. */
+static int read_all(int fd, struct bpf_registers *registers)
+{
+    VEC(struct thread_registers) threads = {0};
+    struct thread_registers some[64];
+    ssize_t got;
+    int error = 0;
+    while (error == 0 && (got = read(fd, some, sizeof(some))) > 0)
+        for (size_t i = 0; i < (size_t)got / sizeof(some[0]) && error == 0; i++)
+            error = vec_push(&threads, some[i]);
+    if (error == 0 && got < 0)
+        error = -errno;
+    registers->threads = threads.items;
+    registers->count = threads.count;
+    return error;
+}
+
+int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers)
+{
+    struct reading reading = {.fd = -1};
+    libbpf_print_fn_t before = libbpf_set_print(be_silent);
+    *ret_registers = (struct bpf_registers){0};
+    int error = load(&reading, pid);
+    if (error == 0)
+        error = read_all(reading.fd, ret_registers);
+    if (reading.fd >= 0)
+        close(reading.fd);
+    bpf_link__destroy(reading.link);
+    bpf_object__close(reading.object);
+    libbpf_set_print(before);
+    return error;
+}

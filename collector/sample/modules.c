@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds, opens and keeps modules. Thread-safety: one thread per object. */
+#include "modules.h"
+
+#include "hash.h"
+#include "maps_text.h"
+#include "unwind_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* About 150,000 rows: what is larger waits until it is needed. */
+enum { LAZY_INDEX_BYTES = 160 << 10 };
+
+enum { VDSO_BYTES_MAX = 64 << 10 };
+
+static const char deleted_suffix[] = " (deleted)";
+
+static void module_destroy(struct module *module)
+{
+    symbol_module_destroy(module->symbols);
+    function_starts_destroy(module->starts);
+    elf_file_close(module->file);
+    map64_free(&module->frames);
+    free(module->parts);
+    free(module->path);
+    free(module);
+}
+
+static struct module *module_create(struct modules *modules, const char *path)
+{
+    size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;
+    struct module *module = calloc(1, sizeof(*module));
+    if (!module)
+        return NULL;
+    if (length > suffix && strcmp(path + length - suffix, deleted_suffix) == 0)
+        length -= suffix;
+    module->path = strndup(path, length);
+    if (!module->path || vec_push(&modules->all, module) != 0) {
+        free(module->path);
+        free(module);
+        return NULL;
+    }
+    return module;
+}
+
+/* What the file says, once it is open. */
+static int describe(struct modules *modules, struct module *module)
+{
+    struct elf_segment index;
+    module->interpreter = python_image_find(module->file, &module->image);
+    module->publishes = strstr(module->path, "_native") != NULL &&
+                        python_offsets_from_module(module->file, &module->offsets);
+    bool large = elf_file_header(module->file, PT_GNU_EH_FRAME, &index) &&
+                 index.file_size > LAZY_INDEX_BYTES;
+    module->rows = MODULE_ROWS_LAZY;
+    return large ? 0 : modules_load_rows(modules, module);
+}
+
+struct vdso {
+    const uint8_t *image;
+    size_t size;
+};
+
+static int measure(void *context, const struct maps_line *line)
+{
+    struct vdso *vdso = context;
+    if (line->begin == (uintptr_t)vdso->image)
+        vdso->size = line->end - line->begin;
+    return vdso->size > 0;
+}
+
+/* The kernel's own library, the same in every process: read from ours. */
+static int open_vdso(struct modules *modules)
+{
+    struct vdso vdso = {.image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR)};
+    if (!vdso.image || maps_each(0, measure, &vdso) != 1 || vdso.size > VDSO_BYTES_MAX)
+        return 0;
+    modules->vdso = module_create(modules, "[vdso]");
+    if (!modules->vdso)
+        return -ENOMEM;
+    int error = elf_file_open_image(vdso.image, vdso.size, &modules->vdso->file);
+    if (error)
+        return error == -ENOMEM ? error : 0;
+    return describe(modules, modules->vdso);
+}
+
+int modules_init(struct modules *modules, const struct row_source *source,
+                 const char *cache_directory)
+{
+    *modules = (struct modules){.cache_directory = cache_directory};
+    int error = row_memory_init(&modules->rows, source);
+    return error ? error : open_vdso(modules);
+}
+
+void modules_fini(struct modules *modules)
+{
+    for (size_t i = 0; i < modules->all.count; i++)
+        module_destroy(modules->all.items[i]);
+    vec_free(&modules->all);
+    map64_free(&modules->by_file);
+    row_memory_fini(&modules->rows);
+}
+
+static uint64_t file_key(uint32_t major, uint32_t minor, uint64_t inode)
+{
+    return hash_u64(inode ^ (uint64_t)major << 52 ^ (uint64_t)minor << 40) | 1;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static struct module *find_known(struct modules *modules, const struct module_place *place)
+{
+    const uint64_t *found =
+        map64_find(&modules->by_file, file_key(place->major, place->minor, place->inode));
+    struct module *module = found ? (struct module *)(uintptr_t)*found : NULL;
+    while (module && (module->inode != place->inode || module->major != place->major ||
+                      module->minor != place->minor))
+        module = module->next;
+    struct stat status;
+    if (!module || !module->file || module_file_look(place, &status) != 0)
+        return module;
+    return same_time(&status.st_ctim, &module->changed) ? module : NULL;
+}
+
+static bool is_shortage(int error)
+{
+    return error == -EMFILE || error == -ENFILE;
+}
+
+static void count_unread(struct modules *modules, int error)
+{
+    enum module_loss loss = is_shortage(error)                     ? MODULE_LOSS_FILES
+                            : error == -ENOENT || error == -ESTALE ? MODULE_LOSS_GONE
+                            : error == -EACCES || error == -EPERM  ? MODULE_LOSS_RIGHT
+                                                                   : MODULE_LOSS_DAMAGED;
+    modules->unread[loss]++;
+}
+
+/* Sets file, changed and not_elf. 0 or -errno. */
+static int open_file(const struct module_place *place, struct module *module)
+{
+    struct stat status;
+    int fd = module_file_open(place, &status);
+    if (fd < 0) {
+        module->not_elf = !is_shortage(fd) && module_file_is_memory(place);
+        return fd;
+    }
+    module->changed = status.st_ctim;
+    int error = elf_file_open(fd, &module->file);
+    module->not_elf = error == -EBADMSG && !module_file_is_elf(fd);
+    close(fd);
+    return error;
+}
+
+/* Tries to open it; may be tried again through another process. 0 or -ENOMEM. */
+static int open_module(struct modules *modules, const struct module_place *place,
+                       struct module *module)
+{
+    int error = open_file(place, module), before = module->error;
+    if (!error)
+        return describe(modules, module);
+    if (error == -ENOMEM)
+        return error;
+    module->error = error;
+    module->rows = module->not_elf ? MODULE_ROWS_NONE : MODULE_ROWS_MISSING;
+    if (!module->not_elf && before == 0)
+        count_unread(modules, error);
+    return 0;
+}
+
+int modules_retry(struct modules *modules, const struct module_place *place, struct module *module)
+{
+    if (module->file || !is_shortage(module->error))
+        return 0;
+    int error = open_module(modules, place, module);
+    return error || module->file || !is_shortage(module->error) ? error : 1;
+}
+
+static int add_module(struct modules *modules, const struct module_place *place,
+                      struct module **ret_module)
+{
+    struct module *module = module_create(modules, place->path);
+    if (!module)
+        return -ENOMEM;
+    uint64_t key = file_key(place->major, place->minor, place->inode);
+    const uint64_t *old = map64_find(&modules->by_file, key);
+    module->next = old ? (struct module *)(uintptr_t)*old : NULL;
+    module->major = place->major;
+    module->minor = place->minor;
+    module->inode = place->inode;
+    *ret_module = module;
+    return map64_put(&modules->by_file, key, (uintptr_t)module);
+}
+
+int modules_find(struct modules *modules, const struct module_place *place,
+                 struct module **ret_module)
+{
+    *ret_module = strcmp(place->path, "[vdso]") == 0 ? modules->vdso : NULL;
+    if (*ret_module || place->inode == 0 || place->path[0] != '/')
+        return 0;
+    *ret_module = find_known(modules, place);
+    int error = *ret_module ? 0 : add_module(modules, place, ret_module);
+    if (!error && !(*ret_module)->file && !(*ret_module)->not_elf)
+        error = open_module(modules, place, *ret_module);
+    return error;
+}
+
+/* Copies one part of the table; keeps a view of it. */
+static int load_part(struct modules *modules, const struct unwind_table *table, uint32_t first,
+                     struct module_part *part)
+{
+    uint32_t count = table->row_count - first;
+    bool last = count <= SAMPLER_SEGMENT_ROWS;
+    if (!last)
+        count = SAMPLER_SEGMENT_ROWS;
+    int error = row_memory_add(&modules->rows, table, first, count, &part->slice);
+    if (error)
+        return error;
+    part->begin = table->base + table->rows[first].address;
+    part->end = last ? table->end : table->base + table->rows[first + count].address;
+    part->table = (struct unwind_table){
+        .base = table->base,
+        .end = part->end,
+        .rows = modules->rows.segments[part->slice.segment].rows + part->slice.first,
+        .row_count = count,
+        .rules = modules->rows.rules,
+        .rule_count = SAMPLER_RULES_MAX,
+    };
+    return 0;
+}
+
+static void give_parts(struct modules *modules, struct module *module)
+{
+    for (uint32_t i = 0; i < module->part_count; i++)
+        row_memory_remove(&modules->rows, &module->parts[i].slice);
+    free(module->parts);
+    module->parts = NULL;
+    module->part_count = 0;
+}
+
+/* All of it or nothing. */
+static int load_table(struct modules *modules, struct module *module,
+                      const struct unwind_table *table)
+{
+    uint32_t count = (table->row_count + SAMPLER_SEGMENT_ROWS - 1) / SAMPLER_SEGMENT_ROWS;
+    module->parts = calloc(count ? count : 1, sizeof(*module->parts));
+    if (!module->parts)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        int error = load_part(modules, table, i * SAMPLER_SEGMENT_ROWS, &module->parts[i]);
+        if (error) {
+            give_parts(modules, module);
+            return error;
+        }
+        module->part_count = i + 1;
+    }
+    return 0;
+}
+
+int modules_load_rows(struct modules *modules, struct module *module)
+{
+    struct unwind_table *table = NULL;
+    if (module->rows != MODULE_ROWS_LAZY)
+        return 0;
+    module->rows = MODULE_ROWS_MISSING;
+    int error = unwind_cache_table(modules->cache_directory, module->file, &table);
+    if (error == -ENODATA)
+        module->rows = MODULE_ROWS_NONE;
+    else if (error)
+        modules->tables_damaged++;
+    if (error)
+        return error == -ENOMEM ? error : 0;
+    error = load_table(modules, module, table);
+    unwind_table_destroy(table);
+    if (!error)
+        module->rows = MODULE_ROWS_LOADED;
+    else
+        modules->tables_refused++;
+    return error == -ENOMEM ? error : 0;
+}
+
+/* Those of one hash: the first of them in the table, the others behind it. */
+static void unlink_module(struct modules *modules, const struct module *module)
+{
+    uint64_t key = file_key(module->major, module->minor, module->inode), gone;
+    uint64_t *found = map64_find(&modules->by_file, key);
+    struct module *first = found ? (struct module *)(uintptr_t)*found : NULL;
+    struct module **at = &first;
+    while (*at && *at != module)
+        at = &(*at)->next;
+    if (*at)
+        *at = module->next;
+    if (first)
+        *found = (uintptr_t)first;
+    else
+        map64_take(&modules->by_file, key, &gone);
+}
+
+void modules_forget(struct modules *modules, uint64_t since_ns,
+                    void (*forgets)(void *context, const struct module *module), void *context)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < modules->all.count; i++) {
+        struct module *module = modules->all.items[i];
+        if (module->needed_ns >= since_ns || module == modules->vdso) {
+            modules->all.items[kept++] = module;
+            continue;
+        }
+        forgets(context, module);
+        unlink_module(modules, module);
+        give_parts(modules, module);
+        module_destroy(module);
+    }
+    modules->all.count = kept;
+}
+
+const struct module_part *module_part_at(const struct module *module, uint64_t address)
+{
+    for (uint32_t i = 0; i < module->part_count; i++)
+        if (address >= module->parts[i].begin && address < module->parts[i].end)
+            return &module->parts[i];
+    return NULL;
+}
+
+uint64_t module_address(const struct module *module, uint64_t address, uint64_t begin,
+                        uint64_t offset)
+{
+    uint64_t own = offset;
+    if (module->file)
+        elf_file_address(module->file, offset, &own);
+    return own + (address - begin);
+}
+
+/* The begin of the function around it, so that one function has one name; else itself. */
+static uint64_t function_begin(struct module *module, uint64_t address)
+{
+    struct elf_file *file;
+    uint64_t begin;
+    if (!module->starts_tried && module->file) {
+        module->starts_tried = true;
+        if (elf_file_reopen(module->file, &file) == 0) {
+            if (function_starts_build(file, &module->starts) != 0)
+                module->starts = NULL;
+            elf_file_close(file);
+        }
+    }
+    return module->starts && function_starts_find(module->starts, address, &begin) ? begin
+                                                                                   : address;
+}
+
+const char *module_symbol(struct module *module, uint64_t address, char *buffer, size_t size)
+{
+    struct symbol symbol;
+    if (!module->symbols && module->file)
+        module->symbols = symbol_module_create(module->file, module->path);
+    if (module->symbols && symbol_module_find(module->symbols, address, &symbol) && !symbol.guessed)
+        return symbol.name;
+    symbol_path_text(module->path, function_begin(module, address), buffer, size);
+    return buffer;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The files that processes run: each opened once, held open, its unwind rows loaded once for all.
+ *
+ * A module is known by device, inode and the time of its last change, so a file that was replaced
+ * is another module, and one that was deleted keeps rows and names. Rows of small tables are
+ * loaded at first sight, of large ones when the BPF program met them. When all row memory is used
+ * up, further modules go without and that is counted. What no process maps is forgotten after a
+ * while: names that were given to its addresses are in the trace.
+ * Thread-safety: one thread per object. */
+#ifndef ANNOT_MODULES_H
+#define ANNOT_MODULES_H
+
+#include "elf_file.h"
+#include "function_starts.h"
+#include "map64.h"
+#include "module_file.h"
+#include "python_runtime.h"
+#include "row_memory.h"
+#include "symbol_module.h"
+#include "vec.h"
+
+enum module_rows {
+    MODULE_ROWS_NONE = 0, /* it has none: follow the frame pointer */
+    MODULE_ROWS_LAZY = 1,
+    MODULE_ROWS_LOADED = 2,
+    MODULE_ROWS_MISSING = 3, /* it may have some, but they cannot be had: walks end there */
+};
+
+/* Why a file could not be read. */
+enum module_loss {
+    MODULE_LOSS_FILES = 0, /* too many are open: tried again */
+    MODULE_LOSS_GONE = 1,
+    MODULE_LOSS_RIGHT = 2,
+    MODULE_LOSS_DAMAGED = 3,
+    MODULE_LOSS_COUNT = 4,
+};
+
+/* A stretch of a module whose rows lie in one segment. */
+struct module_part {
+    uint64_t begin, end; /* the module's own addresses */
+    struct row_slice slice;
+    struct unwind_table table; /* the rows where they lie, for walks of the collector's own */
+};
+
+struct module {
+    struct module *next; /* with the same hash */
+    uint32_t major, minor;
+    uint64_t inode;
+    struct timespec changed;
+    char *path;            /* without " (deleted)" */
+    struct elf_file *file; /* NULL: no ELF file, or not to be had */
+    bool not_elf;          /* there is a file or memory, and it is something else */
+    int error;             /* -errno of the last attempt to open it */
+    uint64_t needed_ns;    /* when somebody last had it mapped: set by who looks after that */
+    enum module_rows rows;
+    struct module_part *parts;
+    uint32_t part_count;
+    struct symbol_module *symbols;  /* made at the first question */
+    struct function_starts *starts; /* made when an address has no name; NULL: not there */
+    bool starts_tried;
+    struct map64 frames;  /* its own address + 1 -> ordinal of the frame */
+    uint32_t path_string; /* in the trace; 0 = not there yet */
+    bool interpreter;
+    struct python_image image;
+    int32_t cframe_offset; /* of struct sampler_process; 0 = not learned */
+    bool publishes;        /* it is pyannot's extension module and tells offsets */
+    struct python_offsets offsets;
+};
+
+struct modules {
+    struct row_memory rows;
+    const char *cache_directory;
+    struct map64 by_file; /* hash of device and inode -> struct module * */
+    VEC(struct module *) all;
+    struct module *vdso;
+    uint64_t tables_refused; /* no room for their rows */
+    uint64_t tables_damaged;
+    uint64_t unread[MODULE_LOSS_COUNT]; /* modules */
+};
+
+int modules_init(struct modules *modules, const struct row_source *source,
+                 const char *cache_directory);
+void modules_fini(struct modules *modules);
+
+/* The module that is mapped there; *ret_module NULL: memory without a file. 0 or -ENOMEM. */
+int modules_find(struct modules *modules, const struct module_place *place,
+                 struct module **ret_module);
+
+/* Tries again to open one that could not be for want of descriptors. 1: these are still missing; 0,
+ * -ENOMEM. */
+int modules_retry(struct modules *modules, const struct module_place *place, struct module *module);
+
+/* Loads the rows of a lazy module; afterwards it is not lazy any more. 0 or -ENOMEM. */
+int modules_load_rows(struct modules *modules, struct module *module);
+
+/* Forgets those that nobody has needed since that time; each is told before. Nothing may refer to
+ * them any more, nor to their rows. */
+void modules_forget(struct modules *modules, uint64_t since_ns,
+                    void (*forgets)(void *context, const struct module *module), void *context);
+
+/* The part that covers an address of its own. NULL: none is loaded there. */
+const struct module_part *module_part_at(const struct module *module, uint64_t address);
+
+/* Its own address of a place in a mapping that begins at `begin` with `offset` of the file. */
+uint64_t module_address(const struct module *module, uint64_t address, uint64_t begin,
+                        uint64_t offset);
+
+/* What people call an address in it; without a name, its function's begin. Valid until modules_fini
+ * or the next call. */
+const char *module_symbol(struct module *module, uint64_t address, char *buffer, size_t size);
+
+#endif

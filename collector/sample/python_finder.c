@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks python_runtime_find with the process's memory, and numbers the offsets for the BPF program.
+ * Thread-safety: one thread per object. */
+#include "python_finder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TRIES_MAX = 400 };
+
+#define TRY_NS_MIN UINT64_C(2000000)
+#define TRY_NS_MAX UINT64_C(200000000)
+
+void python_finder_fini(struct python_finder *finder)
+{
+    vec_free(&finder->known);
+    vec_free(&finder->found);
+    map64_free(&finder->by_module);
+}
+
+/* The number of these offsets, plus 1; 0: no room. */
+static int64_t number_offsets(struct python_finder *finder, const struct python_offsets *offsets)
+{
+    for (size_t i = 0; i < finder->known.count; i++)
+        if (memcmp(&finder->known.items[i], offsets, sizeof(*offsets)) == 0)
+            return (int64_t)i + 1;
+    uint32_t index = (uint32_t)finder->known.count;
+    struct python_offsets *place = finder->place(finder->context, index);
+    if (!place)
+        return 0;
+    if (vec_push(&finder->known, *offsets) != 0)
+        return -ENOMEM;
+    *place = *offsets;
+    return (int64_t)index + 1;
+}
+
+/* Moves what was found in another process of the same module. */
+static bool take_found(const struct python_finder *finder, struct interpreter *interpreter,
+                       uint64_t bias)
+{
+    const uint64_t *index = map64_find(&finder->by_module, (uintptr_t)interpreter->module);
+    if (!index)
+        return false;
+    uint64_t old = finder->found.items[*index - 1].bias;
+    *interpreter = finder->found.items[*index - 1];
+    struct python_runtime *runtime = &interpreter->runtime;
+    interpreter->bias = bias;
+    runtime->runtime += bias - old;
+    runtime->runtime_end += bias - old;
+    runtime->eval += bias - old;
+    runtime->eval_end += bias - old;
+    return true;
+}
+
+static int keep_found(struct python_finder *finder, const struct interpreter *interpreter)
+{
+    if (vec_push(&finder->found, *interpreter) != 0)
+        return -ENOMEM;
+    return map64_put(&finder->by_module, (uintptr_t)interpreter->module, finder->found.count);
+}
+
+void python_finder_forget(struct python_finder *finder, const struct module *module)
+{
+    uint64_t index;
+    if (!map64_take(&finder->by_module, (uintptr_t)module, &index))
+        return;
+    struct interpreter *last = &finder->found.items[--finder->found.count];
+    if (index - 1 == finder->found.count)
+        return;
+    finder->found.items[index - 1] = *last;
+    *map64_find(&finder->by_module, (uintptr_t)last->module) = index;
+}
+
+static const struct mapping *find_interpreter(const struct mapping_list *list,
+                                              const struct python_offsets **ret_published)
+{
+    const struct mapping *found = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct module *module = list->items[i].module;
+        if (module && module->interpreter && !found)
+            found = &list->items[i];
+        if (module && module->publishes)
+            *ret_published = &module->offsets;
+    }
+    return found;
+}
+
+static int ask(struct python_finder *finder, struct process *process,
+               const struct python_offsets *published, uint64_t now_ns)
+{
+    struct interpreter *it = &process->interpreter;
+    struct python_memory memory = python_memory_of(&process->pid);
+    int error = python_runtime_find(&it->module->image, it->bias, &memory, published, &it->runtime);
+    if (error == -EAGAIN && it->tries < TRIES_MAX) {
+        uint64_t wait = TRY_NS_MIN << (it->tries < 7 ? it->tries : 7);
+        it->state = INTERPRETER_WAIT;
+        it->tries++;
+        it->next_try_ns = now_ns + (wait < TRY_NS_MAX ? wait : TRY_NS_MAX);
+        return 0;
+    }
+    int64_t number = error == 0 && it->runtime.offsets.version != 0 && !it->runtime.reason[0]
+                         ? number_offsets(finder, &it->runtime.offsets)
+                         : 0;
+    if (number < 0)
+        return (int)number;
+    it->python = (uint32_t)number;
+    it->state = number ? INTERPRETER_FOUND : INTERPRETER_UNKNOWN;
+    process->changed = process->changed || number;
+    if (number)
+        return keep_found(finder, it);
+    finder->unknown++;
+    snprintf(finder->reason, sizeof(finder->reason), "%s",
+             it->runtime.reason[0] ? it->runtime.reason : "it never began to run");
+    return 0;
+}
+
+int python_finder_look(struct python_finder *finder, struct process *process, uint64_t now_ns)
+{
+    struct interpreter *it = &process->interpreter;
+    if (it->state == INTERPRETER_FOUND || process->exited ||
+        (it->state == INTERPRETER_WAIT && now_ns < it->next_try_ns))
+        return 0;
+    const struct python_offsets *published = NULL;
+    const struct mapping *mapping = find_interpreter(process->list, &published);
+    if (!mapping)
+        return 0;
+    bool same = it->state == INTERPRETER_UNKNOWN && it->module == mapping->module;
+    if (same && !published)
+        return 0;
+    it->module = mapping->module;
+    it->bias = mapping->begin -
+               module_address(mapping->module, mapping->begin, mapping->begin, mapping->offset);
+    if (take_found(finder, it, it->bias)) {
+        process->changed = true;
+        return 0;
+    }
+    return ask(finder, process, published, now_ns);
+}

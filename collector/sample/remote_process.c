@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads /proc of processes that are sampled by remote reads. What it says is taken with care: a
+ * process chooses its own name. Thread-safety: one thread per object. */
+#include "remote_process.h"
+
+#include "file_io.h"
+#include "proc_end.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TICK_NS          UINT64_C(10000000)
+#define PAUSE_FIRST_NS   INT64_C(5000000)
+#define PAUSE_LONGEST_NS INT64_C(2000000000)
+
+bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+    if (file_read_text(path, text, sizeof(text)) <= 0)
+        return false;
+    *ret_ns = strtoull(text, NULL, 10);
+    return true;
+}
+
+struct remote_process *remote_process_create(int32_t pid, const struct proc_stat *stat)
+{
+    struct remote_process *process = calloc(1, sizeof(*process));
+    if (!process)
+        return NULL;
+    process->pid = pid;
+    process->start_ticks = stat->start_ticks;
+    process->stack_begin = stat->stack_begin;
+    process->pause_ns = PAUSE_FIRST_NS;
+    process->end_fd = proc_end_open(pid);
+    return process;
+}
+
+void remote_process_destroy(struct remote_process *process)
+{
+    if (!process)
+        return;
+    python_remote_close(process->python);
+    map64_free(&process->by_tid);
+    vec_free(&process->threads);
+    if (process->end_fd >= 0)
+        close(process->end_fd);
+    free(process);
+}
+
+void remote_process_look(struct remote_process *process, int64_t now_ns)
+{
+    char reason[PYTHON_REMOTE_REASON_MAX];
+    if (process->python || process->waits_exec || now_ns < process->next_try_ns)
+        return;
+    int result = python_remote_open(process->pid, &process->python, reason);
+    if (result == -EAGAIN)
+        process->pause_ns = PAUSE_FIRST_NS;
+    process->next_try_ns = now_ns + process->pause_ns;
+    process->pause_ns =
+        process->pause_ns * 2 < PAUSE_LONGEST_NS ? process->pause_ns * 2 : PAUSE_LONGEST_NS;
+}
+
+void remote_process_exec(struct remote_process *process, const struct proc_stat *stat)
+{
+    python_remote_close(process->python);
+    process->python = NULL;
+    process->stack_begin = stat->stack_begin;
+    process->waits_exec = false;
+    process->next_try_ns = 0;
+    process->pause_ns = PAUSE_FIRST_NS;
+}
+
+/* ---- Threads ---- */
+
+struct remote_thread *remote_thread_find(const struct remote_process *process, int32_t tid)
+{
+    const uint64_t *place = map64_find(&process->by_tid, (uint64_t)tid);
+    return place ? &process->threads.items[*place - 1] : NULL;
+}
+
+struct remote_thread *remote_thread_add(struct remote_process *process, int32_t tid,
+                                        uint64_t start_ticks)
+{
+    struct remote_thread thread = {.tid = tid, .start_ticks = start_ticks, .ordinal = -1};
+    if (vec_reserve(&process->threads, 1) != 0 ||
+        map64_put(&process->by_tid, (uint64_t)tid, process->threads.count + 1) != 0)
+        return NULL;
+    process->threads.items[process->threads.count] = thread;
+    return &process->threads.items[process->threads.count++];
+}
+
+void remote_thread_remove(struct remote_process *process, struct remote_thread *thread)
+{
+    uint64_t place;
+    const struct remote_thread *last = &process->threads.items[process->threads.count - 1];
+    map64_take(&process->by_tid, (uint64_t)thread->tid, &place);
+    if (thread != last) /* replaces a value, so it needs no memory */
+        map64_put(&process->by_tid, (uint64_t)last->tid, place);
+    *thread = *last;
+    process->threads.count--;
+}
+
+struct roster_task remote_process_task(const struct remote_process *process)
+{
+    return (struct roster_task){
+        .pid = process->pid, .tid = process->pid, .start_ticks = process->start_ticks};
+}
+
+struct roster_task remote_thread_task(const struct remote_process *process,
+                                      const struct remote_thread *thread)
+{
+    return (struct roster_task){.pid = process->pid,
+                                .tid = thread->tid,
+                                .start_ticks = process->start_ticks,
+                                .thread_start_ns = thread->start_ticks * TICK_NS};
+}

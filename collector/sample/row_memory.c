@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Segments, slices and the common numbering of rules. Thread-safety: none. */
+#include "row_memory.h"
+
+#include "hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int row_memory_init(struct row_memory *memory, const struct row_source *source)
+{
+    *memory = (struct row_memory){.source = *source, .rule_count = 1};
+    memory->rules = calloc(SAMPLER_RULES_MAX, sizeof(*memory->rules));
+    return memory->rules ? 0 : -ENOMEM;
+}
+
+void row_memory_fini(struct row_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->segment_count; i++)
+        extents_fini(&memory->segments[i].extents);
+    map64_free(&memory->rule_index);
+    free(memory->rules);
+}
+
+/* The common number of a rule; 0 (unknown) if there is no room. */
+static int64_t find_rule(struct row_memory *memory, const struct unwind_rule *rule)
+{
+    uint64_t key = hash_bytes(rule, sizeof(*rule)) | 1;
+    for (;; key += 2) {
+        const uint64_t *found = map64_find(&memory->rule_index, key);
+        if (!found)
+            break;
+        if (memcmp(&memory->rules[*found], rule, sizeof(*rule)) == 0)
+            return (int64_t)*found;
+    }
+    struct unwind_rule *place =
+        memory->rule_count < SAMPLER_RULES_MAX
+            ? memory->source.rule(memory->source.context, memory->rule_count)
+            : NULL;
+    if (!place) {
+        memory->rules_refused++;
+        return 0;
+    }
+    if (map64_put(&memory->rule_index, key, memory->rule_count) != 0)
+        return -ENOMEM;
+    *place = memory->rules[memory->rule_count] = *rule;
+    return memory->rule_count++;
+}
+
+static int add_segment(struct row_memory *memory)
+{
+    if (memory->segment_count == SAMPLER_SEGMENTS_MAX)
+        return -ENOSPC;
+    struct row_segment *segment = &memory->segments[memory->segment_count];
+    int error = extents_init(&segment->extents, SAMPLER_SEGMENT_ROWS);
+    if (!error)
+        error = memory->source.add_segment(memory->source.context, memory->segment_count,
+                                           &segment->rows);
+    if (error)
+        extents_fini(&segment->extents);
+    else
+        memory->segment_count++;
+    return error;
+}
+
+static int take_slice(struct row_memory *memory, uint32_t count, struct row_slice *slice)
+{
+    for (uint32_t i = 0; i <= memory->segment_count; i++) {
+        int error = i == memory->segment_count ? add_segment(memory) : 0;
+        if (error)
+            return error;
+        int64_t first = extents_take(&memory->segments[i].extents, count);
+        if (first < 0)
+            continue;
+        *slice = (struct row_slice){i, (uint32_t)first, count};
+        return 0;
+    }
+    return -ENOSPC;
+}
+
+/* The table's numbers of rules into the common ones, those in use only. */
+static int number_rules(struct row_memory *memory, const struct unwind_table *table,
+                        uint32_t *numbers)
+{
+    for (uint32_t i = 0; i < table->rule_count; i++) {
+        int64_t number = find_rule(memory, &table->rules[i]);
+        if (number < 0)
+            return (int)number;
+        numbers[i] = (uint32_t)number;
+    }
+    return 0;
+}
+
+int row_memory_add(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
+                   uint32_t count, struct row_slice *ret_slice)
+{
+    uint32_t *numbers = malloc((table->rule_count + 1) * sizeof(*numbers));
+    int error = numbers ? number_rules(memory, table, numbers) : -ENOMEM;
+    if (!error)
+        error = take_slice(memory, count, ret_slice);
+    struct unwind_row *rows =
+        error ? NULL : memory->segments[ret_slice->segment].rows + ret_slice->first;
+    for (uint32_t i = 0; rows && i < count; i++) {
+        const struct unwind_row *row = &table->rows[first + i];
+        rows[i].address = row->address;
+        rows[i].rule = row->rule < table->rule_count ? numbers[row->rule] : 0;
+    }
+    if (!error)
+        memory->rows_used += count;
+    free(numbers);
+    return error;
+}
+
+void row_memory_remove(struct row_memory *memory, const struct row_slice *slice)
+{
+    struct row_segment *segment = &memory->segments[slice->segment];
+    if (extents_give(&segment->extents, slice->first, slice->count) == 0)
+        memory->rows_used -= slice->count;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples on their way out: in order, waiting for names of ranges that are not known yet.
+ *
+ * A sample whose range path lacks a name holds up those behind it, so that each thread's samples
+ * leave in order, for at most 200 ms or 16,384 samples; then it leaves without a path.
+ * Thread-safety: one thread per object. */
+#ifndef ANNOT_SAMPLE_QUEUE_H
+#define ANNOT_SAMPLE_QUEUE_H
+
+#include "range_paths.h"
+#include "vec.h"
+
+enum { SAMPLE_BATCH = 512 };
+
+/* Without a kind it is only a question for the names of its ranges: the answer is remembered. */
+struct queued_sample {
+    struct sample sample;
+    uint64_t arrived_ns;
+    bool has_ranges; /* `ranges` say its path */
+    struct range_request ranges;
+};
+
+struct sample_queue {
+    struct range_paths paths;
+    const struct sampler_options *options; /* sink */
+    VEC(struct queued_sample) waiting;
+    size_t first; /* of waiting */
+    struct sample batch[SAMPLE_BATCH];
+    size_t batch_count;
+    uint64_t unnamed; /* left without a path for want of a name */
+};
+
+void sample_queue_init(struct sample_queue *queue, const struct sampler_options *options);
+void sample_queue_fini(struct sample_queue *queue);
+
+/* Copies it. 0, -ENOMEM, -errno of the sink. */
+int sample_queue_add(struct sample_queue *queue, const struct queued_sample *sample,
+                     uint64_t now_ns);
+
+/* Hands on what can go; `all`: everything. 0, -ENOMEM, -errno of the sink. */
+int sample_queue_flush(struct sample_queue *queue, uint64_t now_ns, bool all);
+
+static inline size_t sample_queue_waiting(const struct sample_queue *queue)
+{
+    return queue->waiting.count - queue->first;
+}
+
+#endif

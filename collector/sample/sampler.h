@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples what threads do: the best way that this machine allows (the ladder), told with its
+ * reason.
+ *
+ *     sampler_create -> sampler_track -> { poll sampler_fd; sampler_step }* -> sampler_finish
+ *
+ * Descendants of tracked processes are followed. Samples come out with names and stacks resolved.
+ * Prints nothing. Thread-safety: one thread per object. */
+#ifndef ANNOT_SAMPLER_H
+#define ANNOT_SAMPLER_H
+
+#include "roster.h"
+#include "sample.h"
+
+struct sampler;
+
+/* Descriptors without which nothing is sampled: the rings, the maps, each file that programs run.
+ */
+enum { SAMPLER_FILES_LEAST = 256 };
+
+/* {0} is the default where that makes sense. */
+struct sampler_options {
+    struct trace *trace; /* these two outlive the sampler */
+    struct roster *roster;
+    uint32_t frequency_hz; /* 0 = no CPU samples */
+    bool off_cpu;
+    int64_t off_cpu_threshold_ns; /* shorter stretches are only counted */
+    uint32_t off_cpu_rate_max;    /* stretches a second; 0 = 500,000 */
+    enum sampling_rung rung_max;  /* 0 = the best; for tests and people who know */
+    const char *cache_directory;  /* NULL = the user's cache */
+    /* Takes samples; 0 or -errno, which ends a step. */
+    int (*sink)(void *context, const struct sample *samples, size_t count);
+    /* The string ordinal of a name id of the libannot that served in the process at that time
+     * (CLOCK_MONOTONIC): ids of another program, before or after an exec, mean other names.
+     * -EAGAIN: not known yet, the sample waits; -ENOENT: never. */
+    int64_t (*range_name)(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id);
+    void *context;
+};
+
+/* Never fails for want of rights: then the rung is SAMPLING_NONE and all calls do nothing. 0 or
+ * -ENOMEM. The rung, its reason and hint are in the trace (trace_sampling). */
+int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler);
+void sampler_destroy(struct sampler *sampler);
+
+/* Samples a process and all its descendants to come (and present ones, if `attach`). wait_exec:
+ * from its next exec on. 0, -ESRCH, -EPERM (another user's process; not being root). */
+enum sampler_track_flags { SAMPLER_TRACK_WAIT_EXEC = 1u << 0, SAMPLER_TRACK_ATTACH = 1u << 1 };
+
+int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags);
+
+/* A libannot began to serve in this process: its live words lie there
+ * (annot_segment_info.tls_offset). Once for each program that runs in it. */
+void sampler_set_live(struct sampler *sampler, int32_t pid, int64_t tls_offset);
+
+/* Readable when a step is due before the timeout; -1 = never. Milliseconds; -1 = no need. */
+int sampler_fd(const struct sampler *sampler);
+int sampler_timeout_ms(const struct sampler *sampler);
+
+/* Takes what has come: 0 or -errno of the sink or -ENOMEM. */
+int sampler_step(struct sampler *sampler);
+
+/* Stops, takes the rest, tells still open off-CPU stretches, writes counters into the trace. */
+int sampler_finish(struct sampler *sampler);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* What the BPF program and its loader share: ring records and map values.
+ *
+ * One ring for all CPUs, in the order of reservation. Every record begins with struct sampler_head.
+ * The parts of a stack (kernel, native, Python, raw copy) and code objects come before the first
+ * sample that names them, once per LRU lifetime; samples carry hashes only. Times are
+ * CLOCK_MONOTONIC nanoseconds unless said otherwise; pids are those of the collector's namespace.
+ * Fixed-width integers only. Thread-safety: plain data. */
+#ifndef ANNOT_SAMPLER_ABI_H
+#define ANNOT_SAMPLER_ABI_H
+
+#include "python_offsets.h"
+#include "unwind_rule.h"
+
+enum {
+    SAMPLER_NATIVE_MAX = 512,
+    SAMPLER_PYTHON_MAX = 512,
+    SAMPLER_KERNEL_MAX = 64,
+    SAMPLER_RANGES_MAX = 32,
+    SAMPLER_COPY_MAX = 32768,  /* bytes of stack sent when a table is missing      */
+    SAMPLER_TEXT_MAX = 512,    /* bytes of one string of a code object             */
+    SAMPLER_LINES_MAX = 4096,  /* bytes of a code object's line table              */
+    SAMPLER_COMMAND_MAX = 512, /* bytes of a command line                          */
+    SAMPLER_PROCESSES_MAX = 16384,
+    SAMPLER_MAPPINGS_MAX = 131072, /* of all processes                               */
+    SAMPLER_RULES_MAX = 65536,
+    SAMPLER_PYTHONS_MAX = 256,
+    SAMPLER_SEGMENT_ROWS = 1 << 20, /* rows in one segment of the row memory         */
+    SAMPLER_SEGMENTS_MAX = 32,
+};
+
+/* Shorter SWITCHes have no kernel part: it would add a tenth to what they cost, and far more where
+ * the kernel must be asked (bpf/sleeper.bpf.h). */
+enum { SAMPLER_KERNEL_STRETCH_NS = 20000 };
+
+/* Whether kernel stacks that are known by their words (sleeper.bpf.h) are held against what the
+ * kernel says, each time; BLIND: known without a look at the words, to see the check fail. */
+enum sampler_sleepers {
+    SAMPLER_SLEEPERS_TRUSTED = 0,
+    SAMPLER_SLEEPERS_CHECKED = 1,
+    SAMPLER_SLEEPERS_BLIND = 2
+};
+
+enum sampler_record_kind {
+    SAMPLER_SAMPLE = 1, /* struct sampler_sample                                     */
+    SAMPLER_SWITCH = 2, /* struct sampler_switch                                     */
+    SAMPLER_KERNEL = 3, /* struct sampler_part + uint64_t address[count], leaf first */
+    SAMPLER_NATIVE = 4, /* struct sampler_part + struct sampler_native[count]        */
+    SAMPLER_PYTHON = 5, /* struct sampler_part + struct sampler_python[count]        */
+    SAMPLER_COPY = 6,   /* struct sampler_copy + bytes                               */
+    SAMPLER_CODE = 7,   /* struct sampler_code + bytes                               */
+    SAMPLER_FORK = 8,   /* struct sampler_fork: a new process, not a new thread      */
+    SAMPLER_EXEC = 9,   /* struct sampler_exec + command line                        */
+    SAMPLER_EXIT = 10,  /* struct sampler_exit: of a thread                          */
+};
+
+struct sampler_head {
+    uint16_t kind; /* enum sampler_record_kind */
+    uint16_t cpu;
+    uint32_t size; /* of the whole record */
+    uint64_t time_ns;
+    int32_t pid, tid;
+    int32_t ns_pid, ns_tid;                     /* in the task's own pid namespace */
+    uint64_t process_start_ns, thread_start_ns; /* CLOCK_BOOTTIME of the task: with pid or tid an
+                                                   identity; 10 ms of it is field 22 of stat */
+};
+
+/* Open ranges of the thread, innermost first. */
+struct sampler_range {
+    uint32_t name, instance; /* of struct annot_open */
+};
+
+enum sampler_flags {
+    SAMPLER_RANGES_KNOWN = 1u << 0,     /* the live stack was read (depth may be 0)          */
+    SAMPLER_RANGES_INHERITED = 1u << 1, /* forked, no event of its own yet: see its FORK     */
+    SAMPLER_IN_KERNEL = 1u << 2,        /* sampled in kernel mode                            */
+    SAMPLER_GC = 1u << 3,               /* its interpreter collects garbage in this thread   */
+    SAMPLER_HOLDS_GIL = 1u << 4,
+    SAMPLER_COPIED = 1u << 5,     /* `native` names a SAMPLER_COPY                     */
+    SAMPLER_PREEMPTED = 1u << 6,  /* SWITCH: was still runnable                        */
+    SAMPLER_IO_WAIT = 1u << 7,    /* SWITCH: the kernel counts it as waiting for I/O   */
+    SAMPLER_FAULTED = 1u << 8,    /* SWITCH: not in a system call: a page fault        */
+    SAMPLER_GIL_WAIT = 1u << 9,   /* SWITCH: a futex inside the interpreter's runtime  */
+    SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again   */
+};
+
+struct sampler_sample {
+    struct sampler_head head;
+    uint64_t kernel, native, python; /* hashes of the parts; 0 = none */
+    uint32_t space;                  /* the mappings that were used (struct sampler_process) */
+    uint32_t flags;                  /* enum sampler_flags */
+    uint8_t native_end, python_end;  /* enum stack_end */
+    uint16_t reserved;
+    uint32_t range_depth; /* open ranges; the innermost SAMPLER_RANGES_MAX follow */
+    struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* record is cut behind the last used one */
+};
+
+/* Of the kind of file that a blocking system call waits for (st_mode & S_IFMT), or 0. */
+struct sampler_switch {
+    struct sampler_head head; /* time_ns: when it left the CPU */
+    uint64_t wake_ns;         /* when it became runnable; 0 = was so all the time, or unknown */
+    uint64_t end_ns;          /* when it ran again */
+    uint64_t used_ns;         /* of CPU time, by the thread until it left */
+    uint64_t argument;        /* first argument of the system call */
+    int32_t syscall;          /* -1 = none */
+    uint32_t file_mode;
+    uint32_t state; /* as the kernel's __state: 0 running, 1 interruptible, 2 uninterruptible */
+    uint32_t reserved0;
+    uint64_t kernel, native, python; /* kernel: see SAMPLER_KERNEL_STRETCH_NS */
+    uint32_t space, flags;
+    uint8_t native_end, python_end;
+    uint16_t reserved1;
+    uint32_t range_depth;
+    struct sampler_range ranges[SAMPLER_RANGES_MAX];
+};
+
+struct sampler_part {
+    struct sampler_head head;
+    uint64_t hash;
+    uint64_t base; /* CFA of the outermost native frame of the sample that brought it; 0 = none.
+                      Parts of one stack may come with different samples, of other threads even:
+                      their addresses on the C stack are compared relative to this */
+    uint32_t space;
+    uint16_t count;
+    uint8_t end; /* enum stack_end */
+    uint8_t reserved;
+};
+
+/* Leaf first. `cfa`: the frame's memory lies in [cfa of the frame before, cfa). */
+struct sampler_native {
+    uint64_t address; /* program counter; of callers: the return address */
+    uint64_t cfa;
+};
+
+enum sampler_python_flags {
+    SAMPLER_PYTHON_ENTRY = 1u << 0, /* the outermost Python frame of its eval function's call    */
+    SAMPLER_PYTHON_SHIM = 1u << 1,  /* no frame but the mark of a C call: `anchor` tells where   */
+};
+
+/* Leaf first. */
+struct sampler_python {
+    uint64_t code;   /* address of its code object; 0 for a shim */
+    uint64_t key;    /* of its name's and line table's addresses and first line: tells a reused
+                        address apart */
+    uint64_t anchor; /* an address on the C stack inside the frame of the eval function that runs
+                        it (shim or cframe); 0 = unknown */
+    int32_t instruction; /* byte offset into its bytecode, -1 = before the first */
+    uint8_t owner;       /* as the interpreter says: 0 thread, 1 generator, ... */
+    uint8_t flags;
+    uint16_t reserved;
+};
+
+/* The user's stack, because tables were missing: to be unwound by the collector. `size` bytes from
+ * rsp on follow. */
+struct sampler_copy {
+    struct sampler_head head;
+    uint64_t hash; /* unique */
+    uint32_t space;
+    uint32_t size;
+    uint64_t rip, rsp, rbp, rbx;
+};
+
+/* A code object, when first met. Bytes that follow: the qualified name's unicode object, the file
+ * name's, the line table's bytes, each `*_size` long as it lies in memory (header included for
+ * unicode objects, without it for the line table). 0 = not readable. */
+struct sampler_code {
+    struct sampler_head head;
+    uint64_t code, key;
+    uint32_t space;
+    int32_t first_line;
+    uint32_t name_size, file_size;
+    uint32_t lines_size;   /* bytes that follow */
+    uint32_t lines_length; /* of the whole table */
+};
+
+struct sampler_fork {
+    struct sampler_head head; /* the child; time_ns of the fork */
+    int32_t parent_pid, parent_tid;
+    uint64_t parent_start_ns;
+    uint32_t uid;
+    uint32_t space; /* inherited */
+    uint8_t comm[16];
+    uint32_t flags, range_depth; /* of the parent's thread */
+    struct sampler_range ranges[SAMPLER_RANGES_MAX];
+};
+
+struct sampler_exec {
+    struct sampler_head head;
+    uint32_t uid;
+    uint32_t command_size; /* bytes that follow, arguments end with NUL */
+    uint8_t comm[16];
+};
+
+struct sampler_exit {
+    struct sampler_head head;
+    int32_t code;  /* wait status */
+    uint32_t last; /* 1: the whole process ended */
+    uint8_t comm[16];
+};
+
+/* ---- Map values ------------------------------------------------------------------------------ */
+
+enum sampler_process_flags {
+    SAMPLER_WAIT_EXEC = 1u << 0, /* not sampled before its exec */
+};
+
+/* Map `processes`, by pid as the collector's namespace has it. A forked child inherits a copy in
+ * the kernel; after an exec all but `flags` is 0 until the collector has filled it. */
+struct sampler_process {
+    uint32_t space;                        /* number of the snapshot of mappings; 0 = none */
+    uint32_t mapping_first, mapping_count; /* in map `mappings` */
+    uint32_t flags;
+    int64_t tls_offset;    /* of libannot's live word from the thread pointer; 0 = unknown */
+    uint32_t python;       /* 1 + index in map `pythons`; 0 = no interpreter known */
+    int32_t cframe_offset; /* 3.11, 3.12: CFA of the eval function - its cframe; 0 = unknown, then
+                              the program learns it */
+    uint64_t runtime, runtime_end; /* _PyRuntime */
+    uint64_t eval, eval_end;       /* _PyEval_EvalFrameDefault */
+};
+
+enum sampler_mapping_kind {
+    SAMPLER_MAPPING_TABLE = 1, /* rows are loaded                                             */
+    SAMPLER_MAPPING_LAZY = 2,  /* rows are loaded at the first hit: the program sets `wanted`   */
+    SAMPLER_MAPPING_FRAME_POINTER = 3, /* anonymous or no .eh_frame: follow rbp                */
+    SAMPLER_MAPPING_MISSING = 4,       /* its file or its rows cannot be had: walks end there  */
+};
+
+/* Map `mappings`: slices sorted by `begin`. */
+struct sampler_mapping {
+    uint64_t begin, end;
+    uint64_t bias; /* address - bias = row address: the load bias + unwind_table.base */
+    uint32_t segment, row_first, row_count; /* in map `rows`[segment] */
+    uint16_t kind;
+    uint16_t wanted;
+};
+
+/* Map `failures`, per CPU: what did not get through. sampler_counts.c has their names. */
+enum sampler_loss {
+    SAMPLER_LOSS_RING_FULL_SAMPLE = 0,
+    SAMPLER_LOSS_RING_FULL_STACK = 1, /* then the sample names no stack */
+    SAMPLER_LOSS_RING_FULL_SWITCH = 2,
+    SAMPLER_LOSS_RING_FULL_LIFE = 3, /* fork, exec, exit */
+    SAMPLER_LOSS_RING_FULL_CODE = 4,
+    SAMPLER_LOSS_SWITCH_RATE = 5,  /* above the rate cap */
+    SAMPLER_LOSS_SWITCH_TABLE = 6, /* more threads off CPU than fit */
+    SAMPLER_LOSS_PROCESS_TABLE = 7,
+    SAMPLER_LOSS_BUSY = 8, /* the scratch memory was in use: a tick inside a tick */
+    SAMPLER_LOSS_OTHER_UID = 9,
+    SAMPLER_LOSS_SKIPPED = 10, /* fork, exec, exit: from what the kernel counts */
+    SAMPLER_LOSS_UID_SAMPLE = 11,
+    SAMPLER_LOSS_UID_SWITCH = 12,
+    SAMPLER_LOSS_MALFORMED = 13, /* records that none of ours can be: counted by who takes them */
+    SAMPLER_LOSS_COUNT = 14,
+};
+
+/* Also in map `failures`, behind the losses: not losses. */
+enum {
+    SAMPLER_COUNT_TICKS = 14,
+    SAMPLER_COUNT_SAMPLES = 15,
+    SAMPLER_COUNT_SWITCHES = 16,
+    SAMPLER_COUNT_SHORT = 17,             /* switches below the threshold */
+    SAMPLER_COUNT_NS = 18,                /* spent in the sampling program */
+    SAMPLER_COUNT_SWITCH_NS = 19,         /* the same when threads leave and enter CPUs */
+    SAMPLER_COUNT_UNTOLD = 20,            /* returns to a CPU: not told, nor found by CPU time */
+    SAMPLER_COUNT_SLEEPERS_KNOWN = 21,    /* kernel stacks that were known by their words */
+    SAMPLER_COUNT_SLEEPERS_ASKED = 22,    /* those that the kernel was asked for */
+    SAMPLER_COUNT_SLEEPERS_MISTAKEN = 23, /* those known that the kernel then told otherwise */
+    SAMPLER_COUNT_REASONED = 24,          /* returns to a CPU: not told, found by CPU time */
+    SAMPLER_COUNTERS = 25
+};
+
+#endif

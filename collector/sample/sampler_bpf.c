@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* The rung of the BPF sampler: sets its parts up, follows processes, runs the steps.
+ *
+ * A step notes where the kernel's ring ends, empties the perf rings, then takes the ring up to that
+ * place, with each mapping applied before the first record that is later than it: whatever a
+ * record needs to be understood was told before. Thread-safety: one thread per object. */
+#include "clock_now.h"
+#include "proc_info.h"
+#include "process_past.h"
+#include "sampler_rung.h"
+#include "sampler_state.h"
+#include "thread_names.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { IDLE_MS = 1000, STEP_MS = 50, SOON_MS = 5 };
+
+/* Programs that replace libraries are likely to go on: they are followed closely for so long. */
+#define REPLACED_NS UINT64_C(1000000000)
+#define FACTS_NS    UINT64_C(1000000000)
+
+/* All of it counts as our memory, twice (the ring is mapped twice). */
+enum { RING_BYTES = 8 << 20, RING_BYTES_SWITCHES = 16 << 20 };
+
+static int add_segment(void *context, uint32_t index, struct unwind_row **ret_rows)
+{
+    return bpf_program_row_segment(context, index, ret_rows);
+}
+
+static struct unwind_rule *rule_place(void *context, uint32_t index)
+{
+    return bpf_program_rule(context, index);
+}
+
+static struct python_offsets *python_place(void *context, uint32_t index)
+{
+    return bpf_program_python(context, index);
+}
+
+static int kernel_name(void *context, uint64_t address, char *ret_name, size_t size)
+{
+    return bpf_program_kernel_name(context, address, ret_name, size);
+}
+
+static void bpf_destroy(void *state)
+{
+    struct bpf_sampler *sampler = state;
+    if (!sampler)
+        return;
+    sample_queue_fini(&sampler->queue);
+    stack_join_fini(&sampler->join);
+    stack_parts_fini(&sampler->parts);
+    code_names_fini(&sampler->codes);
+    address_frames_fini(&sampler->names);
+    python_finder_fini(&sampler->finder);
+    processes_fini(&sampler->processes);
+    spaces_fini(&sampler->spaces);
+    modules_fini(&sampler->modules);
+    perf_rings_destroy(sampler->rings);
+    bpf_program_destroy(sampler->program);
+    if (sampler->epoll_fd >= 0)
+        close(sampler->epoll_fd);
+    free(sampler);
+}
+
+/* Only of its own user, unless it is root's. */
+static int64_t watched_uid(void)
+{
+    return geteuid() == 0 ? -1 : (int64_t)geteuid();
+}
+
+static int open_program(struct bpf_sampler *sampler, char *reason, size_t reason_size)
+{
+    const struct sampler_options *options = &sampler->options;
+    struct bpf_program_options wanted = {
+        .frequency_hz = options->frequency_hz,
+        .off_cpu = options->off_cpu,
+        .off_cpu_threshold_ns = (uint64_t)options->off_cpu_threshold_ns,
+        .off_cpu_rate_max = options->off_cpu_rate_max,
+        .uid = watched_uid(),
+        .ring_bytes = options->off_cpu ? RING_BYTES_SWITCHES : RING_BYTES,
+    };
+    char text[BPF_PROGRAM_REASON_MAX] = "";
+    int error = bpf_program_create(&wanted, &sampler->program, text);
+    if (error) {
+        text[strcspn(text, "\n")] = 0;
+        snprintf(reason, reason_size, "%s", text);
+        return error;
+    }
+    error = perf_rings_create(&sampler->rings);
+    if (error)
+        snprintf(reason, reason_size, "perf events that tell mappings cannot be opened: %s",
+                 strerror(-error));
+    return error;
+}
+
+static int watch(struct bpf_sampler *sampler)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    sampler->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (sampler->epoll_fd < 0 ||
+        epoll_ctl(sampler->epoll_fd, EPOLL_CTL_ADD, bpf_program_fd(sampler->program), &event) != 0)
+        return -errno;
+    return perf_rings_watch(sampler->rings, sampler->epoll_fd);
+}
+
+static void forget_part(void *context, uint64_t hash)
+{
+    bpf_program_forget_part(context, hash);
+}
+
+static int open_parts(struct bpf_sampler *sampler)
+{
+    struct row_source source = {add_segment, rule_place, sampler->program};
+    int error = modules_init(&sampler->modules, &source, sampler->options.cache_directory);
+    if (!error)
+        error = spaces_init(&sampler->spaces, bpf_program_mappings(sampler->program));
+    sampler->finder.place = python_place;
+    sampler->finder.context = sampler->program;
+    sampler->names.trace = sampler->options.trace;
+    sampler->parts.forget = forget_part;
+    sampler->parts.context = sampler->program;
+    sampler->names.ask_kernel = kernel_name;
+    sampler->names.ask_context = sampler->program;
+    sample_queue_init(&sampler->queue, &sampler->options);
+    return error;
+}
+
+static int bpf_create(const struct sampler_options *options, void **ret_state, char *reason,
+                      size_t reason_size)
+{
+    struct bpf_sampler *sampler = calloc(1, sizeof(*sampler));
+    if (!sampler)
+        return -ENOMEM;
+    sampler->options = *options;
+    sampler->epoll_fd = -1;
+    sampler->now_ns = (uint64_t)clock_now_ns();
+    int error = open_program(sampler, reason, reason_size);
+    if (!error)
+        error = open_parts(sampler);
+    if (!error)
+        error = watch(sampler);
+    if (!error && options->frequency_hz)
+        error = bpf_program_enable(sampler->program);
+    if (error) {
+        bpf_destroy(sampler);
+        return error;
+    }
+    *ret_state = sampler;
+    return 0;
+}
+
+/* ---- Tracking ---------------------------------------------------------------------------------
+ */
+
+/* `parent`: its pid if that is tracked, else 0. */
+static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, int32_t parent)
+{
+    struct sampler_process value = {.flags =
+                                        flags & SAMPLER_TRACK_WAIT_EXEC ? SAMPLER_WAIT_EXEC : 0};
+    if (processes_find(&sampler->processes, pid) && !(flags & SAMPLER_TRACK_WAIT_EXEC))
+        return 0;
+    /* First the kernel, so that no mapping made from now on is missed. */
+    int error = bpf_program_set_process(sampler->program, pid, &value, false);
+    if (error)
+        return error;
+    struct process *process = processes_add(&sampler->processes, pid);
+    if (!process)
+        return -ENOMEM;
+    process->waits_exec = value.flags & SAMPLER_WAIT_EXEC;
+    process->changed = true;
+    if (process->waits_exec)
+        return 0; /* what it has mapped now is of no interest */
+    error = process_read_maps(process, &sampler->modules);
+    if (error != -ENOMEM && flags & SAMPLER_TRACK_ATTACH)
+        error = process_past_tell(sampler->options.roster, pid, parent);
+    return error == -ENOMEM ? error : 0;
+}
+
+/* Adds children of tracked processes. 1: some were added; 0; -errno. */
+static int track_children(struct bpf_sampler *sampler, DIR *proc)
+{
+    int added = 0;
+    rewinddir(proc);
+    for (const struct dirent *entry; added >= 0 && (entry = readdir(proc));) {
+        int32_t pid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (!isdigit((unsigned char)entry->d_name[0]) || processes_find(&sampler->processes, pid))
+            continue;
+        struct proc_stat status;
+        if (proc_stat(pid, &status) != 0 || !processes_find(&sampler->processes, status.ppid) ||
+            proc_check_owner(pid) != 0)
+            continue;
+        int error = track_one(sampler, pid, SAMPLER_TRACK_ATTACH, status.ppid);
+        added = error ? error : 1;
+    }
+    return added;
+}
+
+static int track_descendants(struct bpf_sampler *sampler)
+{
+    DIR *proc = opendir("/proc");
+    int added = 1;
+    for (int round = 0; proc && added > 0 && round < 100; round++)
+        added = track_children(sampler, proc);
+    if (proc)
+        closedir(proc);
+    return added < 0 ? added : 0;
+}
+
+static int bpf_track(void *state, int32_t pid, unsigned flags)
+{
+    struct bpf_sampler *sampler = state;
+    int error = proc_check_owner(pid);
+    sampler->now_ns = (uint64_t)clock_now_ns();
+    if (!error)
+        error = track_one(sampler, pid, flags, 0);
+    if (!error && (flags & SAMPLER_TRACK_ATTACH))
+        error = track_descendants(sampler);
+    return error ? error : sampler_publish(sampler);
+}
+
+static void bpf_set_live(void *state, int32_t pid, int64_t tls_offset)
+{
+    struct bpf_sampler *sampler = state;
+    struct process *process = processes_find(&sampler->processes, pid);
+    if (!process)
+        return;
+    process->image = ++sampler->processes.last_image; /* it is another one if an exec was lost */
+    if (process->tls_offset == tls_offset)
+        return;
+    process->tls_offset = tls_offset;
+    process->changed = true;
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------
+ */
+
+static int bpf_fd(const void *state)
+{
+    return ((const struct bpf_sampler *)state)->epoll_fd;
+}
+
+static int bpf_timeout_ms(const void *state)
+{
+    const struct bpf_sampler *sampler = state;
+    if (sampler->finished)
+        return -1;
+    if (sampler->waits_interpreter || sample_queue_waiting(&sampler->queue) > 0 ||
+        (sampler->replaced_ns && sampler->now_ns - sampler->replaced_ns < REPLACED_NS))
+        return SOON_MS;
+    return sampler->processes.all.count > 0 ? STEP_MS : IDLE_MS;
+}
+
+/* What the kernel could not tell is read from /proc, of those that still run. */
+static int read_lost(struct bpf_sampler *sampler)
+{
+    uint64_t lost = perf_rings_take_lost(sampler->rings);
+    if (lost == 0)
+        return 0;
+    sampler->counts.notes_lost += lost;
+    for (size_t i = 0; i < sampler->processes.all.count; i++) {
+        struct process *process = sampler->processes.all.items[i];
+        int error = process->exited ? 0 : process_read_maps(process, &sampler->modules);
+        if (error == -ENOMEM)
+            return error;
+        sampler->counts.maps_unread += error != 0;
+    }
+    return 0;
+}
+
+/* Now and then, for the collector may be killed: then they tell what was lost until the last time.
+ */
+static int write_facts(struct bpf_sampler *sampler)
+{
+    if (sampler->now_ns - sampler->facts_ns < FACTS_NS)
+        return 0;
+    sampler->facts_ns = sampler->now_ns;
+    return sampler_write_facts(sampler);
+}
+
+static int bpf_step(void *state)
+{
+    struct bpf_sampler *sampler = state;
+    uint64_t position = bpf_program_position(sampler->program);
+    sampler->now_ns = (uint64_t)clock_now_ns();
+    sampler->step++;
+    int error = perf_rings_drain(sampler->rings);
+    if (!error)
+        error = read_lost(sampler);
+    if (!error)
+        error = bpf_program_drain(sampler->program, position, sampler_take_record, sampler);
+    if (!error)
+        error = sampler_apply_notes(sampler, sampler->now_ns);
+    if (!error)
+        error = sampler_upkeep(sampler);
+    if (!error)
+        error = sampler_publish(sampler);
+    sampler_sweep(sampler);
+    if (!error)
+        error = write_facts(sampler);
+    int sent = sample_queue_flush(&sampler->queue, sampler->now_ns, false);
+    return error ? error : sent;
+}
+
+/* Of threads that outlive the recording. */
+static void tell_names(struct bpf_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->processes.all.count; i++) {
+        const struct process *process = sampler->processes.all.items[i];
+        struct roster_task task = {.pid = process->pid,
+                                   .ns_pid = process->ns_pid,
+                                   .start_ticks = process->start_ns / 10000000};
+        if (!process->exited)
+            thread_names_tell(sampler->options.roster, &task, (int64_t)sampler->now_ns);
+    }
+}
+
+static int bpf_finish(void *state)
+{
+    struct bpf_sampler *sampler = state;
+    if (sampler->finished)
+        return 0;
+    sampler->finished = true;
+    int error = bpf_program_stop(sampler->program);
+    int stepped = bpf_step(sampler);
+    if (!error)
+        error = stepped;
+    if (!error && sampler->options.off_cpu)
+        error = bpf_program_still_off(sampler->program, sampler_take_record, sampler);
+    int sent = sample_queue_flush(&sampler->queue, (uint64_t)clock_now_ns(), true);
+    if (!error)
+        error = sent;
+    tell_names(sampler);
+    int told = sampler_write_facts(sampler);
+    return error ? error : told;
+}
+
+const struct sampler_rung sampler_rung_bpf = {
+    .rung = SAMPLING_BPF,
+    .create = bpf_create,
+    .destroy = bpf_destroy,
+    .track = bpf_track,
+    .set_live = bpf_set_live,
+    .fd = bpf_fd,
+    .timeout_ms = bpf_timeout_ms,
+    .step = bpf_step,
+    .finish = bpf_finish,
+};

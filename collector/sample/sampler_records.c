@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes records in the order of the ring: lives of processes, stacks, samples, switches.
+ * Thread-safety: one thread per object. */
+#include "clock_now.h"
+#include "command_text.h"
+#include "hash.h"
+#include "sampler_state.h"
+#include "wait_class.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PUBLISH_NS UINT64_C(1000000)
+
+static struct roster_task head_task(const struct sampler_head *head)
+{
+    return (struct roster_task){.pid = head->pid,
+                                .tid = head->tid,
+                                .ns_pid = head->ns_pid,
+                                .ns_tid = head->ns_tid,
+                                .start_ticks = head->process_start_ns / 10000000,
+                                .thread_start_ns = head->thread_start_ns};
+}
+
+int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns)
+{
+    const struct perf_note *note;
+    while ((note = perf_rings_next(sampler->rings, until_ns))) {
+        struct process *process = processes_find(&sampler->processes, note->pid);
+        if (!process || process->exited)
+            continue;
+        int error = process_apply_note(process, &sampler->modules, note);
+        sampler->unpublished = true;
+        if (process->replaced)
+            sampler->replaced_ns = sampler->now_ns;
+        process->replaced = false;
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* A process that nobody told us of: its record was lost. */
+static struct process *adopt(struct bpf_sampler *sampler, const struct sampler_head *head)
+{
+    struct process *process = processes_add(&sampler->processes, head->pid);
+    if (!process)
+        return NULL;
+    sampler->counts.adopted++;
+    if (process_read_maps(process, &sampler->modules) == -ENOMEM)
+        return NULL;
+    process->changed = true;
+    return process;
+}
+
+int sampler_pass_damaged(struct bpf_sampler *sampler)
+{
+    sampler->counts.damaged++;
+    return 0;
+}
+
+/* The one that is known by the record's pid. NULL: none; one that had its number before has ended.
+ */
+static struct process *known_process(struct bpf_sampler *sampler, const struct sampler_head *head)
+{
+    struct process *process = processes_find(&sampler->processes, head->pid);
+    if (!process || !process->start_ns || process->start_ns == head->process_start_ns)
+        return process;
+    if (!process->exited)
+        sampler_end_untold(sampler, process, head->time_ns);
+    return NULL;
+}
+
+struct process *sampler_process_of(struct bpf_sampler *sampler, const struct sampler_head *head)
+{
+    struct process *process = known_process(sampler, head);
+    if (!process)
+        process = adopt(sampler, head);
+    if (process) {
+        process->start_ns = head->process_start_ns;
+        process->ns_pid = head->ns_pid;
+    }
+    return process;
+}
+
+/* ---- Lives ------------------------------------------------------------------------------------
+ */
+
+static void copy_comm(char text[17], const uint8_t comm[16])
+{
+    memcpy(text, comm, 16);
+    text[16] = 0;
+}
+
+static uint32_t range_count(uint32_t depth, uint32_t record_size, size_t fixed)
+{
+    size_t fits = record_size > fixed ? (record_size - fixed) / sizeof(struct sampler_range) : 0;
+    if (depth > SAMPLER_RANGES_MAX)
+        depth = SAMPLER_RANGES_MAX;
+    return depth < fits ? depth : (uint32_t)fits;
+}
+
+/* Open ranges that a record brings. Of what a thread did before an exec the names are not those of
+ * the image that the process has now. */
+static struct process_ranges told_ranges(const struct process *process,
+                                         const struct sampler_head *head, uint32_t flags)
+{
+    bool known = (flags & SAMPLER_RANGES_KNOWN) && head->time_ns >= process->exec_ns;
+    return (struct process_ranges){
+        .known = known, .pid = process->pid, .image = process->image, .time_ns = head->time_ns};
+}
+
+/* What a forked child has open: as its parent's thread at the fork. */
+static void inherit_ranges(struct process *child, const struct process *parent,
+                           const struct sampler_fork *fork)
+{
+    struct process_ranges *ranges = &child->inherited;
+    if (fork->flags & SAMPLER_RANGES_INHERITED) {
+        *ranges = parent->inherited;
+        return;
+    }
+    *ranges = told_ranges(parent, &fork->head, fork->flags);
+    ranges->depth = fork->range_depth;
+    ranges->count =
+        range_count(fork->range_depth, fork->head.size, offsetof(struct sampler_fork, ranges));
+    memcpy(ranges->ranges, fork->ranges, ranges->count * sizeof(ranges->ranges[0]));
+}
+
+static void set_request(struct queued_sample *out, const struct process_ranges *ranges)
+{
+    out->has_ranges = ranges->known;
+    out->ranges.pid = ranges->pid;
+    out->ranges.image = ranges->image;
+    out->ranges.time_ns = ranges->time_ns;
+    out->ranges.count = ranges->count;
+    memcpy(out->ranges.ranges, ranges->ranges, ranges->count * sizeof(ranges->ranges[0]));
+}
+
+/* Asked for now: when the child is sampled, its parent may be gone for long. */
+static int ask_inherited(struct bpf_sampler *sampler, const struct process_ranges *ranges)
+{
+    struct queued_sample question = {0};
+    set_request(&question, ranges);
+    return ranges->count ? sample_queue_add(&sampler->queue, &question, sampler->now_ns) : 0;
+}
+
+static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *fork)
+{
+    struct sampler_head head = fork->head;
+    head.pid = head.ns_pid = fork->parent_pid;
+    head.tid = fork->parent_tid;
+    head.process_start_ns = fork->parent_start_ns;
+    struct process *parent = processes_find(&sampler->processes, fork->parent_pid);
+    if (parent)
+        head.ns_pid = parent->ns_pid;
+    parent = sampler_process_of(sampler, &head);
+    (void)known_process(sampler, &fork->head);
+    struct process *child =
+        parent ? processes_fork(&sampler->processes, fork->head.pid, parent) : NULL;
+    if (!child)
+        return -ENOMEM;
+    /* The kernel's copy may be older than what we think the parent had. */
+    if (parent->published_ns >= fork->head.time_ns ||
+        fork->space != (parent->space ? parent->space->number : 0))
+        child->changed = true;
+    child->start_ns = fork->head.process_start_ns;
+    child->ns_pid = fork->head.ns_pid;
+    sampler->unpublished = true;
+    inherit_ranges(child, parent, fork);
+    char comm[17];
+    copy_comm(comm, fork->comm);
+    struct roster_fork told = {
+        .child = head_task(&fork->head),
+        .parent = {.pid = fork->parent_pid, .start_ticks = fork->parent_start_ns / 10000000},
+        .time_ns = (int64_t)fork->head.time_ns,
+        .comm = comm};
+    int error = roster_fork(sampler->options.roster, &told);
+    return error ? error : ask_inherited(sampler, &child->inherited);
+}
+
+int sampler_begin_image(struct bpf_sampler *sampler, struct process *process,
+                        const struct told_image *image)
+{
+    bool told = process->fresh_list;
+    sampler->unpublished = true;
+    process_exec(&sampler->processes, process, sampler->now_ns, sampler->step);
+    process->exec_ns = image->time_ns;
+    /* The list may have been published before its exec was told. */
+    const struct space *space = told ? process->list->space : NULL;
+    process->space_floor = space ? space->number - 1 : sampler->spaces.last_number;
+    int error = told ? 0 : process_read_maps(process, &sampler->modules);
+    if (error == -ENOMEM)
+        return error;
+    sampler->counts.maps_unread += error != 0;
+    return roster_exec(sampler->options.roster, &image->task, (int64_t)image->time_ns, image->comm,
+                       image->command);
+}
+
+static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exec)
+{
+    char comm[17], command[COMMAND_TEXT_SIZE];
+    if (exec->head.size < sizeof(*exec) || exec->command_size > exec->head.size - sizeof(*exec))
+        return sampler_pass_damaged(sampler);
+    struct process *process = sampler_process_of(sampler, &exec->head);
+    if (!process)
+        return -ENOMEM;
+    copy_comm(comm, exec->comm);
+    command_text((const char *)(exec + 1), exec->command_size, command);
+    struct told_image image = {head_task(&exec->head), exec->head.time_ns, comm, command};
+    return sampler_begin_image(sampler, process, &image);
+}
+
+static uint64_t thread_key(const struct sampler_head *head)
+{
+    return hash_u64((uint64_t)(uint32_t)head->tid ^ hash_u64(head->thread_start_ns)) | 1;
+}
+
+static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exit)
+{
+    struct process *process = processes_find(&sampler->processes, exit->head.pid);
+    struct roster_task task = head_task(&exit->head);
+    char comm[17];
+    uint64_t gone;
+    copy_comm(comm, exit->comm);
+    roster_thread_comm(sampler->options.roster, &task, (int64_t)exit->head.time_ns, comm);
+    roster_exit(sampler->options.roster, &task, (int64_t)exit->head.time_ns, exit->last != 0,
+                exit->code);
+    if (!process)
+        return 0;
+    map64_take(&process->threads, thread_key(&exit->head), &gone);
+    if (exit->last && !process->exited) {
+        process->exited = true;
+        process->exit_step = sampler->step;
+    }
+    return 0;
+}
+
+/* ---- Samples ----------------------------------------------------------------------------------
+ */
+
+static int64_t find_thread(struct bpf_sampler *sampler, struct process *process,
+                           const struct sampler_head *head)
+{
+    uint64_t key = thread_key(head);
+    const uint64_t *found = map64_find(&process->threads, key);
+    if (found)
+        return (int64_t)*found - 1;
+    struct roster_task task = head_task(head);
+    int64_t thread = roster_thread(sampler->options.roster, &task, (int64_t)head->time_ns);
+    if (thread >= 0 && map64_put(&process->threads, key, (uint64_t)thread + 1) != 0)
+        return -ENOMEM;
+    return thread;
+}
+
+/* What the ranges of a record say of its path. */
+static void set_ranges(struct queued_sample *out, const struct process *process, uint32_t flags,
+                       const struct process_ranges *own)
+{
+    const struct process_ranges *ranges = own;
+    if (flags & SAMPLER_RANGES_INHERITED)
+        ranges = &process->inherited;
+    set_request(out, ranges);
+    if (ranges->known && ranges->depth > ranges->count)
+        out->sample.flags |= SAMPLE_PATH_CUT;
+}
+
+/* What sample and switch have in common. `record`: the first word of its ranges' fields. */
+struct common {
+    const struct sampler_head *head;
+    struct sampler_stack stack;
+    uint32_t range_depth;
+    const struct sampler_range *ranges;
+    size_t fixed; /* size of the record without ranges */
+};
+
+static int take_common(struct bpf_sampler *sampler, struct common *common,
+                       struct queued_sample *out)
+{
+    const struct sampler_head *head = common->head;
+    struct process *process = sampler_process_of(sampler, head);
+    int64_t thread = process ? find_thread(sampler, process, head) : -ENOMEM;
+    if (thread < 0)
+        return (int)thread;
+    int64_t stack = sampler_find_stack(sampler, process, &common->stack);
+    if (stack < 0)
+        return (int)stack;
+    struct sample *sample = &out->sample;
+    uint32_t flags = common->stack.flags;
+    sample->time_ns = (int64_t)head->time_ns;
+    sample->thread = (uint32_t)thread;
+    sample->stack = (uint32_t)stack;
+    sample->cpu = head->cpu;
+    sample->native_end = common->stack.native_end;
+    sample->python_end = common->stack.python_end;
+    sample->flags |= flags & SAMPLER_IN_KERNEL ? SAMPLE_IN_KERNEL : 0;
+    sample->flags |= flags & SAMPLER_GC ? SAMPLE_GC : 0;
+    sample->flags |= flags & SAMPLER_HOLDS_GIL ? SAMPLE_HOLDS_GIL : 0;
+    struct process_ranges own = told_ranges(process, head, flags);
+    own.depth = common->range_depth;
+    own.count = range_count(common->range_depth, head->size, common->fixed);
+    memcpy(own.ranges, common->ranges, own.count * sizeof(own.ranges[0]));
+    set_ranges(out, process, flags, &own);
+    if (sample->native_end < STACK_END_COUNT)
+        sampler->counts.native_end[sample->native_end]++;
+    if (sample->python_end < STACK_END_COUNT)
+        sampler->counts.python_end[sample->python_end]++;
+    return 0;
+}
+
+static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample *record)
+{
+    struct common common = {
+        .head = &record->head,
+        .stack = {record->kernel, record->native, record->python, record->space, record->flags,
+                  record->native_end, record->python_end},
+        .range_depth = record->range_depth,
+        .ranges = record->ranges,
+        .fixed = offsetof(struct sampler_sample, ranges),
+    };
+    struct queued_sample out = {.sample = {.kind = SAMPLE_CPU}};
+    out.sample.weight_ns = 1000000000u / sampler->options.frequency_hz;
+    int error = take_common(sampler, &common, &out);
+    sampler->counts.samples++;
+    return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
+}
+
+static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch *record)
+{
+    struct common common = {
+        .head = &record->head,
+        .stack = {record->kernel, record->native, record->python, record->space, record->flags,
+                  record->native_end, record->python_end},
+        .range_depth = record->range_depth,
+        .ranges = record->ranges,
+        .fixed = offsetof(struct sampler_switch, ranges),
+    };
+    struct wait_facts facts = {record->syscall, record->file_mode, record->state, record->flags};
+    struct queued_sample out = {.sample = {.kind = SAMPLE_OFF_CPU,
+                                           .reason = (uint8_t)wait_classify(&facts),
+                                           .wake_ns = (int64_t)record->wake_ns,
+                                           .end_ns = (int64_t)record->end_ns}};
+    if (record->flags & SAMPLER_STILL_OFF)
+        out.sample.flags |= SAMPLE_UNFINISHED;
+    int error = take_common(sampler, &common, &out);
+    sampler->counts.switches++;
+    return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
+}
+
+static int take_code(struct bpf_sampler *sampler, const struct sampler_code *code)
+{
+    const struct process *process = sampler_process_of(sampler, &code->head);
+    if (!process)
+        return -ENOMEM;
+    int error = code_names_add(&sampler->codes, sampler->options.trace, process, code);
+    return error == -EBADMSG ? sampler_pass_damaged(sampler) : error;
+}
+
+/* Naming functions can take long on a busy machine, and all the while new processes would be
+ * walked without tables: the kernel is told first. */
+static int publish_first(struct bpf_sampler *sampler, const struct sampler_head *record)
+{
+    bool names = record->kind != SAMPLER_FORK && record->kind != SAMPLER_EXEC &&
+                 record->kind != SAMPLER_EXIT;
+    if (!names || !sampler->unpublished || sampler->finished ||
+        (uint64_t)clock_now_ns() - sampler->published_ns < PUBLISH_NS)
+        return 0;
+    return sampler_publish(sampler);
+}
+
+int sampler_take_record(void *context, const struct sampler_head *record)
+{
+    struct bpf_sampler *sampler = context;
+    int error = sampler_apply_notes(sampler, record->time_ns);
+    if (!error)
+        error = publish_first(sampler, record);
+    if (error)
+        return error;
+    switch (record->kind) {
+    case SAMPLER_SAMPLE:
+        return take_sample(sampler, (const struct sampler_sample *)record);
+    case SAMPLER_SWITCH:
+        return take_switch(sampler, (const struct sampler_switch *)record);
+    case SAMPLER_KERNEL:
+    case SAMPLER_NATIVE:
+    case SAMPLER_PYTHON:
+        return sampler_take_part(sampler, record);
+    case SAMPLER_COPY:
+        return sampler_take_copy(sampler, (const struct sampler_copy *)record);
+    case SAMPLER_CODE:
+        return take_code(sampler, (const struct sampler_code *)record);
+    case SAMPLER_FORK:
+        return take_fork(sampler, (const struct sampler_fork *)record);
+    case SAMPLER_EXEC:
+        return take_exec(sampler, (const struct sampler_exec *)record);
+    case SAMPLER_EXIT:
+        return take_exit(sampler, (const struct sampler_exit *)record);
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT */
+/* The rung of remote reads: Python stacks of processes of the same user, without BPF and without
+ * pausing anybody.
+ *
+ * At each tick every thread that is running is read; its sample stands for the CPU time that the
+ * kernel says it used since its last one, so that sums are right even where ticks are missed. A
+ * stack that moved while it was read is thrown away and counted; its time goes to the next one.
+ * Native frames, kernel frames, threads without Python and time off CPU are not seen. Forks, execs
+ * and ends are seen at looks, up to LIFE_EVERY_NS late.
+ * Thread-safety: one thread per object. */
+#include "clock_now.h"
+#include "command_text.h"
+#include "proc_end.h"
+#include "proc_info.h"
+#include "process_past.h"
+#include "remote_process.h"
+#include "sampler_rung.h"
+#include "stacks.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define LIFE_EVERY_NS INT64_C(50000000) /* looks for children and ends */
+
+enum { TRIES = 3, FREQUENCY_DEFAULT = 99 };
+
+struct remote_sampler {
+    struct sampler_options options;
+    int timer_fd;
+    int64_t now_ns, life_ns;
+    uint64_t begin_ticks; /* what starts later is ours */
+
+    VEC(struct remote_process *) processes;
+
+    struct python_remote_thread threads[REMOTE_THREADS_MAX];
+    struct python_remote_frame frames[REMOTE_FRAMES_MAX];
+    uint64_t samples, torn, ends[STACK_END_COUNT];
+};
+
+/* As field 22 of /proc/PID/stat counts. */
+static uint64_t boot_ticks(void)
+{
+    return (uint64_t)clock_boot_ns() / 10000000;
+}
+
+/* ---- Rung -------------------------------------------------------------------------------------
+ */
+
+static void remote_destroy(void *state)
+{
+    struct remote_sampler *sampler = state;
+    if (!sampler)
+        return;
+    for (size_t i = 0; i < sampler->processes.count; i++)
+        remote_process_destroy(sampler->processes.items[i]);
+    vec_free(&sampler->processes);
+    if (sampler->timer_fd >= 0)
+        close(sampler->timer_fd);
+    free(sampler);
+}
+
+static int start_timer(struct remote_sampler *sampler)
+{
+    uint32_t hertz = sampler->options.frequency_hz;
+    long period = 1000000000L / (hertz ? hertz : FREQUENCY_DEFAULT);
+    struct itimerspec every = {{period / 1000000000L, period % 1000000000L}, {0, 1}};
+    sampler->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (sampler->timer_fd < 0 || timerfd_settime(sampler->timer_fd, 0, &every, NULL) != 0)
+        return -errno;
+    return 0;
+}
+
+/* Whether the call is there at all: containers may deny it. Whose memory it reads is found out per
+ * process. */
+static int try_read(void)
+{
+    char from = 1, to = 0;
+    int64_t got = proc_read_memory(getpid(), (uintptr_t)&from, &to, 1);
+    return got < 0 ? (int)got : 0;
+}
+
+static int remote_create(const struct sampler_options *options, void **ret_state, char *reason,
+                         size_t reason_size)
+{
+    struct remote_sampler *sampler = calloc(1, sizeof(*sampler));
+    if (!sampler)
+        return -ENOMEM;
+    sampler->options = *options;
+    sampler->begin_ticks = boot_ticks();
+    int error = try_read();
+    if (error)
+        snprintf(reason, reason_size, "memory of processes cannot be read: %s", strerror(-error));
+    else if ((error = start_timer(sampler)) != 0)
+        snprintf(reason, reason_size, "no timer: %s", strerror(-error));
+    if (error) {
+        remote_destroy(sampler);
+        return error;
+    }
+    *ret_state = sampler;
+    return 0;
+}
+
+static void remote_set_live(void *state, int32_t pid, int64_t tls_offset)
+{
+    (void)state, (void)pid, (void)tls_offset; /* the path follows from the thread's events */
+}
+
+static int remote_fd(const void *state)
+{
+    return ((const struct remote_sampler *)state)->timer_fd;
+}
+
+static int remote_timeout_ms(const void *state)
+{
+    (void)state;
+    return -1;
+}
+
+/* ---- Processes --------------------------------------------------------------------------------
+ */
+
+/* The youngest; start_ticks 0: whenever it started. */
+static struct remote_process *find_process(const struct remote_sampler *sampler, int32_t pid,
+                                           uint64_t start_ticks)
+{
+    for (size_t i = sampler->processes.count; i-- > 0;) {
+        struct remote_process *process = sampler->processes.items[i];
+        if (process->pid == pid && (start_ticks == 0 || process->start_ticks == start_ticks))
+            return process;
+    }
+    return NULL;
+}
+
+static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_exec)
+{
+    struct proc_stat status;
+    if (proc_stat(pid, &status) != 0)
+        return -ESRCH;
+    if (find_process(sampler, pid, status.start_ticks))
+        return 0;
+    struct remote_process *process = remote_process_create(pid, &status);
+    if (!process)
+        return -ENOMEM;
+    process->waits_exec = waits_exec;
+    process->ours = waits_exec || process->start_ticks > sampler->begin_ticks;
+    if (vec_push(&sampler->processes, process) == 0)
+        return 0;
+    remote_process_destroy(process);
+    return -ENOMEM;
+}
+
+static int tell_exec(struct remote_sampler *sampler, const struct roster_task *task,
+                     const char *comm)
+{
+    char command[COMMAND_TEXT_SIZE];
+    proc_command(task->pid, command);
+    return roster_exec(sampler->options.roster, task, sampler->now_ns, comm, command);
+}
+
+/* Those that are known were seen to be alive just now. */
+static int add_child(struct remote_sampler *sampler, const struct remote_process *parent,
+                     int32_t pid)
+{
+    struct proc_stat status;
+    struct roster_fork fork = {.parent = remote_process_task(parent), .time_ns = sampler->now_ns};
+    if (find_process(sampler, pid, 0) || proc_stat(pid, &status) != 0)
+        return 0;
+    int error = add_process(sampler, pid, false);
+    if (error)
+        return error == -ENOMEM ? error : 0;
+    fork.child = (struct roster_task){.pid = pid, .tid = pid, .start_ticks = status.start_ticks};
+    fork.comm = status.comm;
+    error = roster_fork(sampler->options.roster, &fork);
+    /* A fork has its parent's stack: with another one there was an exec already. */
+    if (!error && status.stack_begin && status.stack_begin != parent->stack_begin)
+        error = tell_exec(sampler, &fork.child, status.comm);
+    return error;
+}
+
+/* As the kernel lists them, of its first thread: others seldom have any. */
+static int add_children(struct remote_sampler *sampler, const struct remote_process *parent)
+{
+    char path[64];
+    int child, error = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent->pid, (int)parent->pid);
+    FILE *children = fopen(path, "re");
+    while (children && !error && fscanf(children, "%d", &child) == 1)
+        error = add_child(sampler, parent, child);
+    if (children)
+        fclose(children);
+    return error;
+}
+
+static int remote_track(void *state, int32_t pid, unsigned flags)
+{
+    struct remote_sampler *sampler = state;
+    int error = proc_check_owner(pid);
+    if (!error)
+        error = add_process(sampler, pid, flags & SAMPLER_TRACK_WAIT_EXEC);
+    if (!error && !(flags & SAMPLER_TRACK_WAIT_EXEC))
+        error = process_past_tell(sampler->options.roster, pid, 0);
+    return error;
+}
+
+/* ---- Lives ------------------------------------------------------------------------------------
+ */
+
+/* Its entry in the trace ends. */
+static void tell_thread_end(struct remote_sampler *sampler, const struct remote_process *process,
+                            struct remote_thread *thread)
+{
+    struct roster_task task = remote_thread_task(process, thread);
+    if (thread->ordinal >= 0)
+        roster_exit(sampler->options.roster, &task, sampler->now_ns, false, 0);
+    thread->ordinal = -1;
+}
+
+static void end_thread(struct remote_sampler *sampler, struct remote_process *process,
+                       struct remote_thread *thread)
+{
+    tell_thread_end(sampler, process, thread);
+    remote_thread_remove(process, thread);
+}
+
+/* Those that the interpreter has no more may live on without it. */
+static void end_gone_threads(struct remote_sampler *sampler, struct remote_process *process)
+{
+    struct proc_stat status;
+    for (size_t i = process->threads.count; i-- > 0;) {
+        struct remote_thread *thread = &process->threads.items[i];
+        if (thread->pass == process->pass)
+            continue;
+        int error = proc_thread_stat(process->pid, thread->tid, &status);
+        if (error == -ESRCH || (error == 0 && status.start_ticks != thread->start_ticks))
+            end_thread(sampler, process, thread);
+    }
+}
+
+static void end_process(struct remote_sampler *sampler, struct remote_process *process)
+{
+    struct roster_task task = remote_process_task(process);
+    int status = ROSTER_STATUS_UNKNOWN;
+    task.tid = 0;
+    while (process->threads.count > 0)
+        end_thread(sampler, process, &process->threads.items[process->threads.count - 1]);
+    (void)proc_end_status(process->end_fd, process->pid, &status);
+    roster_exit(sampler->options.roster, &task, sampler->now_ns, true, status);
+    remote_process_destroy(process);
+}
+
+/* An exec ends all threads but the first, which is another one of the trace from then on. */
+static int begin_image(struct remote_sampler *sampler, struct remote_process *process,
+                       const struct proc_stat *status)
+{
+    struct roster_task task = remote_process_task(process);
+    for (size_t i = process->threads.count; i-- > 0;) {
+        struct remote_thread *thread = &process->threads.items[i];
+        tell_thread_end(sampler, process, thread);
+        if (thread->tid != process->pid)
+            remote_thread_remove(process, thread);
+    }
+    remote_process_exec(process, status);
+    return tell_exec(sampler, &task, status->comm);
+}
+
+/* 1: it lives, or that cannot be found out now; 0: gone; -ENOMEM. */
+static int update_process(struct remote_sampler *sampler, struct remote_process *process)
+{
+    struct proc_stat status;
+    int error = proc_stat(process->pid, &status);
+    if (error != 0)
+        return error != -ESRCH;
+    bool ended = status.state == 'X' || (status.state == 'Z' && status.thread_count <= 1);
+    if (ended || status.start_ticks != process->start_ticks)
+        return 0;
+    if (status.stack_begin != process->stack_begin && status.stack_begin)
+        error = begin_image(sampler, process, &status);
+    remote_process_look(process, sampler->now_ns);
+    return error ? error : 1;
+}
+
+/* Ends those that are gone. */
+static int update_all(struct remote_sampler *sampler)
+{
+    size_t kept = 0, known = sampler->processes.count;
+    int error = 0;
+    for (size_t i = 0; i < known; i++) {
+        struct remote_process *process = sampler->processes.items[i];
+        int alive = error ? 1 : update_process(sampler, process);
+        if (alive < 0)
+            error = alive;
+        if (alive == 0) {
+            end_process(sampler, process);
+            continue;
+        }
+        sampler->processes.items[kept++] = process;
+        end_gone_threads(sampler, process);
+    }
+    sampler->processes.count = kept;
+    return error;
+}
+
+static int update_lives(struct remote_sampler *sampler)
+{
+    int error = update_all(sampler);
+    for (size_t i = 0; i < sampler->processes.count && !error; i++)
+        if (!sampler->processes.items[i]->waits_exec)
+            error = add_children(sampler, sampler->processes.items[i]);
+    return error;
+}
+
+/* ---- Samples ----------------------------------------------------------------------------------
+ */
+
+/* Interned, root first; the ordinal or -ENOMEM. */
+static int64_t intern_stack(struct remote_sampler *sampler, uint32_t count)
+{
+    struct trace *trace = sampler->options.trace;
+    struct stacks *stacks = trace_stacks(trace);
+    int64_t stack = 0;
+    for (uint32_t i = count; i > 0 && stack >= 0; i--) {
+        const struct python_remote_frame *from = &sampler->frames[i - 1];
+        if (!from->code)
+            continue; /* the mark of a call from C */
+        int64_t function = trace_string_add(trace, from->function, strlen(from->function));
+        int64_t file = trace_string_add(trace, from->file, strlen(from->file));
+        if (function < 0 || file < 0)
+            return -ENOMEM;
+        struct frame frame = {.kind = FRAME_PYTHON,
+                              .function = (uint32_t)function,
+                              .file = (uint32_t)file,
+                              .line = from->line,
+                              .first_line = from->first_line};
+        int64_t ordinal = stacks_frame(stacks, &frame);
+        stack = ordinal < 0 ? ordinal : stacks_push(stacks, (uint32_t)stack, (uint32_t)ordinal);
+    }
+    return stack;
+}
+
+/* What a tick sees of a thread. */
+struct glance {
+    const struct python_remote_thread *place; /* in the interpreter */
+    struct remote_thread *thread;
+    struct proc_stat stat;
+    uint64_t used_ns; /* CPU time, ever */
+};
+
+/* The thread of that tid as it is known; another one if the tid was given to a new thread. 1; 0: it
+ * is of a process that has the pid now; -ENOMEM. */
+static int find_thread(struct remote_sampler *sampler, struct remote_process *process,
+                       struct glance *glance)
+{
+    struct proc_stat status;
+    uint64_t start_ticks = glance->stat.start_ticks;
+    if (glance->thread && glance->thread->start_ticks == start_ticks)
+        return 1;
+    if (proc_stat(process->pid, &status) != 0 || status.start_ticks != process->start_ticks)
+        return 0;
+    if (glance->thread)
+        end_thread(sampler, process, glance->thread);
+    glance->thread = remote_thread_add(process, glance->place->tid, start_ticks);
+    if (!glance->thread)
+        return -ENOMEM;
+    glance->thread->pass = process->pass;
+    glance->thread->cpu_ns = process->ours ? 0 : glance->used_ns;
+    return 1;
+}
+
+/* 1: it runs and used CPU time since its last sample; 0; -ENOMEM. */
+static int glance_at(struct remote_sampler *sampler, struct remote_process *process,
+                     struct glance *glance)
+{
+    int32_t tid = glance->place->tid;
+    if (tid <= 0 || !remote_cpu_ns(process->pid, tid, &glance->used_ns))
+        return 0;
+    glance->thread = remote_thread_find(process, tid);
+    if (glance->thread)
+        glance->thread->pass = process->pass;
+    if (glance->thread && glance->thread->cpu_ns == glance->used_ns)
+        return 0;
+    if (proc_thread_stat(process->pid, tid, &glance->stat) != 0)
+        return 0;
+    int found = find_thread(sampler, process, glance);
+    if (found <= 0)
+        return found;
+    return glance->used_ns > glance->thread->cpu_ns && glance->stat.state == 'R';
+}
+
+/* A stack that held still, within a few tries. */
+static uint32_t read_stack(struct remote_sampler *sampler, struct remote_process *process,
+                           const struct python_remote_thread *thread, enum stack_end *ret_end)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < TRIES; i++) {
+        count = python_remote_stack(process->python, thread, sampler->frames, REMOTE_FRAMES_MAX,
+                                    ret_end);
+        if (*ret_end == STACK_COMPLETE || *ret_end == STACK_DEPTH)
+            return count;
+    }
+    return 0;
+}
+
+static int emit(struct remote_sampler *sampler, const struct remote_process *process,
+                const struct glance *glance, struct sample *sample)
+{
+    struct remote_thread *thread = glance->thread;
+    struct roster_task task = remote_thread_task(process, thread);
+    if (thread->ordinal < 0)
+        thread->ordinal = roster_thread(sampler->options.roster, &task, sampler->now_ns);
+    if (thread->ordinal < 0)
+        return -ENOMEM;
+    roster_thread_comm(sampler->options.roster, &task, sampler->now_ns, glance->stat.comm);
+    sample->thread = (uint32_t)thread->ordinal;
+    sample->kind = SAMPLE_CPU;
+    sampler->samples++;
+    sampler->ends[sample->python_end]++;
+    return sampler->options.sink(sampler->options.context, sample, 1);
+}
+
+static int sample_thread(struct remote_sampler *sampler, struct remote_process *process,
+                         const struct python_remote_thread *place)
+{
+    struct glance glance = {.place = place};
+    enum stack_end end;
+    int runs = glance_at(sampler, process, &glance);
+    if (runs <= 0)
+        return runs;
+    struct sample sample = {.time_ns = clock_now_ns(),
+                            .cpu = glance.stat.cpu,
+                            .weight_ns = glance.used_ns - glance.thread->cpu_ns};
+    uint32_t count = read_stack(sampler, process, place, &end);
+    if (count == 0) {
+        sampler->torn += end != STACK_COMPLETE;
+        return 0;
+    }
+    int64_t stack = intern_stack(sampler, count);
+    if (stack < 0)
+        return (int)stack;
+    sample.stack = (uint32_t)stack;
+    sample.python_end = (uint8_t)end;
+    glance.thread->cpu_ns = glance.used_ns;
+    return emit(sampler, process, &glance, &sample);
+}
+
+static int sample_process(struct remote_sampler *sampler, struct remote_process *process)
+{
+    if (!process->python)
+        return 0;
+    int count = python_remote_threads(process->python, sampler->threads, REMOTE_THREADS_MAX);
+    int error = 0;
+    process->pass++;
+    for (int i = 0; i < count && !error; i++)
+        error = sample_thread(sampler, process, &sampler->threads[i]);
+    process->ours |= count > 0; /* threads that begin from now on */
+    return error;
+}
+
+static int remote_step(void *state)
+{
+    struct remote_sampler *sampler = state;
+    uint64_t ticks;
+    int error = 0;
+    if (read(sampler->timer_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
+        return 0;
+    sampler->now_ns = clock_now_ns();
+    if (sampler->now_ns - sampler->life_ns >= LIFE_EVERY_NS) {
+        sampler->life_ns = sampler->now_ns;
+        error = update_lives(sampler);
+    }
+    for (size_t i = 0; i < sampler->processes.count && !error; i++) {
+        struct remote_process *process = sampler->processes.items[i];
+        if (!process->python)
+            error = update_process(sampler, process) < 0 ? -ENOMEM : 0;
+        if (!error && sampler->options.frequency_hz)
+            error = sample_process(sampler, process);
+    }
+    return error;
+}
+
+static int remote_finish(void *state)
+{
+    struct remote_sampler *sampler = state;
+    struct trace *trace = sampler->options.trace;
+    char name[96];
+    sampler->now_ns = clock_now_ns();
+    int error = update_lives(sampler); /* since the last look */
+    if (!error)
+        error = trace_fact_set(trace, FACT_COUNT, "samples", sampler->samples);
+    if (!error)
+        error = trace_fact_set(trace, FACT_COUNT, TRACE_FACT_UNSEEN,
+                               roster_unseen(sampler->options.roster));
+    if (!error)
+        error = trace_fact_set(trace, FACT_COUNT, "stacks thrown away: moved while they were read",
+                               sampler->torn);
+    for (unsigned end = STACK_COMPLETE; end < STACK_END_COUNT && !error; end++) {
+        if (sampler->ends[end] == 0)
+            continue;
+        snprintf(name, sizeof(name), "Python stacks: %s", stack_end_name(end));
+        error = trace_fact_set(trace, FACT_COUNT, name, sampler->ends[end]);
+    }
+    return error;
+}
+
+const struct sampler_rung sampler_rung_remote = {
+    .rung = SAMPLING_REMOTE,
+    .create = remote_create,
+    .destroy = remote_destroy,
+    .track = remote_track,
+    .set_live = remote_set_live,
+    .fd = remote_fd,
+    .timeout_ms = remote_timeout_ms,
+    .step = remote_step,
+    .finish = remote_finish,
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of stacks from the kernel: addresses and code objects become frames when a part arrives,
+ * because then the process's mappings are those of that time. Records are the kernel's, what they
+ * say of a program's memory is the program's: bounded. Thread-safety: one thread per object. */
+#include "sampler_state.h"
+
+#include "hash.h"
+#include "unwind_stack.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The mappings for an address of a part: the process's present ones, which are newer than the space
+ * it was walked by; the space's where these do not know it any more. But while the process becomes
+ * another image the present ones are the new one's already, and a part may be shared with processes
+ * that are not. */
+static const struct mapping_list *address_list(const struct process *process,
+                                               const struct space *space, uint64_t address)
+{
+    bool older = process->fresh_list || !mapping_list_find(process->list, address);
+    return space && older ? space->list : process->list;
+}
+
+/* Frames of native addresses, leaf first, into a part that has room. */
+static int name_natives(struct bpf_sampler *sampler, struct process *process,
+                        struct stack_part *part)
+{
+    const struct space *space = spaces_find(&sampler->spaces, part->space);
+    for (uint32_t i = 0; i < part->count; i++) {
+        struct part_item *item = &part->items[i];
+        uint64_t address = item->address - (i > 0 && item->address > 0);
+        const struct mapping_list *list = address_list(process, space, address);
+        int64_t frame = frame_native(&sampler->names, process, list, address);
+        if (frame < 0)
+            return (int)frame;
+        item->frame = (uint32_t)frame;
+    }
+    return 0;
+}
+
+static int take_native(struct bpf_sampler *sampler, struct process *process,
+                       const struct sampler_part *record)
+{
+    const struct sampler_native *natives = (const struct sampler_native *)(record + 1);
+    struct stack_part *part =
+        stack_parts_add(&sampler->parts, PART_NATIVE, record->hash, record->count);
+    if (!part)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < record->count; i++)
+        part->items[i] = (struct part_item){natives[i].address, natives[i].cfa, 0, 0};
+    part->base = record->base;
+    part->space = record->space;
+    part->end = record->end;
+    part->used_ns = sampler->now_ns;
+    return name_natives(sampler, process, part);
+}
+
+static int take_kernel(struct bpf_sampler *sampler, const struct sampler_part *record)
+{
+    const uint64_t *addresses = (const uint64_t *)(record + 1);
+    struct stack_part *part =
+        stack_parts_add(&sampler->parts, PART_KERNEL, record->hash, record->count);
+    uint32_t last = 0, kept = 0;
+    if (!part)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < record->count; i++) {
+        int64_t frame = frame_kernel(&sampler->names, addresses[i]);
+        if (frame < 0)
+            return (int)frame;
+        /* Where names are hidden, one "[kernel]" is enough. */
+        if (kept > 0 && last == frame && last == sampler->names.kernel_unnamed)
+            continue;
+        last = (uint32_t)frame;
+        part->items[kept++] = (struct part_item){addresses[i], 0, last, 0};
+    }
+    for (uint32_t i = kept; i < part->count; i++)
+        part->items[i] = (struct part_item){0};
+    part->used_ns = sampler->now_ns;
+    return 0;
+}
+
+static int take_python(struct bpf_sampler *sampler, const struct process *process,
+                       const struct sampler_part *record)
+{
+    const struct sampler_python *frames = (const struct sampler_python *)(record + 1);
+    struct stack_part *part =
+        stack_parts_add(&sampler->parts, PART_PYTHON, record->hash, record->count);
+    if (!part)
+        return -ENOMEM;
+    part->base = record->base;
+    part->space = record->space;
+    part->end = record->end;
+    part->used_ns = sampler->now_ns;
+    for (uint32_t i = 0; i < record->count; i++) {
+        int64_t frame = 0;
+        if (frames[i].code)
+            frame = code_names_frame(&sampler->codes, sampler->options.trace, process, &frames[i]);
+        if (frames[i].code && frame == 0) {
+            sampler->counts.code_unread++;
+            frame = frame_code_unread(&sampler->names);
+        }
+        part->items[i] = (struct part_item){frames[i].code, frames[i].anchor,
+                                            frame > 0 ? (uint32_t)frame : 0, frames[i].flags};
+        if (frame < 0)
+            return (int)frame;
+    }
+    return 0;
+}
+
+int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *record)
+{
+    const struct sampler_part *part = (const struct sampler_part *)record;
+    size_t item = record->kind == SAMPLER_KERNEL   ? sizeof(uint64_t)
+                  : record->kind == SAMPLER_NATIVE ? sizeof(struct sampler_native)
+                                                   : sizeof(struct sampler_python);
+    if (record->size < sizeof(*part) || (record->size - sizeof(*part)) / item < part->count)
+        return sampler_pass_damaged(sampler);
+    if (record->kind == SAMPLER_KERNEL)
+        return take_kernel(sampler, part);
+    struct process *process = sampler_process_of(sampler, record);
+    if (!process)
+        return -ENOMEM;
+    return record->kind == SAMPLER_NATIVE ? take_native(sampler, process, part)
+                                          : take_python(sampler, process, part);
+}
+
+/* ---- Copies -----------------------------------------------------------------------------------
+ */
+
+struct copy_walk {
+    struct bpf_sampler *sampler;
+    const struct mapping_list *list;
+    const struct sampler_copy *copy;
+};
+
+static bool copy_find(void *context, uint64_t address, struct unwind_place *ret_place)
+{
+    const struct copy_walk *walk = context;
+    const struct mapping *mapping = mapping_list_find(walk->list, address);
+    if (!mapping)
+        return false;
+    *ret_place = (struct unwind_place){0};
+    struct module *module = mapping->module;
+    if (!module)
+        return true;
+    ret_place->missing = modules_load_rows(&walk->sampler->modules, module) != 0 ||
+                         module->rows == MODULE_ROWS_MISSING;
+    uint64_t own = module_address(module, address, mapping->begin, mapping->offset);
+    const struct module_part *part = module_part_at(module, own);
+    ret_place->table = part ? &part->table : NULL;
+    ret_place->bias = address - own;
+    return true;
+}
+
+static bool copy_read(void *context, uint64_t address, uint64_t *ret_value)
+{
+    const struct sampler_copy *copy = ((const struct copy_walk *)context)->copy;
+    uint64_t offset = address - copy->rsp;
+    if (offset > copy->size || copy->size - offset < sizeof(*ret_value))
+        return false;
+    memcpy(ret_value, (const uint8_t *)(copy + 1) + offset, sizeof(*ret_value));
+    return true;
+}
+
+int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *copy)
+{
+    static _Thread_local struct unwind_frame frames[SAMPLER_NATIVE_MAX];
+    struct process *process = sampler_process_of(sampler, &copy->head);
+    if (copy->head.size < sizeof(*copy) || copy->size > copy->head.size - sizeof(*copy))
+        return sampler_pass_damaged(sampler);
+    if (!process)
+        return -ENOMEM;
+    struct copy_walk walk = {sampler, process->list, copy};
+    struct unwind_request request = {
+        .registers = {.rip = copy->rip, .rsp = copy->rsp, .rbp = copy->rbp, .rbx = copy->rbx},
+        .find = copy_find,
+        .read = copy_read,
+        .context = &walk};
+    enum stack_end end = STACK_NOT_WALKED;
+    uint32_t count = unwind_stack(&request, frames, SAMPLER_NATIVE_MAX, &end);
+    struct stack_part *part = stack_parts_add(&sampler->parts, PART_NATIVE, copy->hash, count);
+    if (!part)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        part->items[i] = (struct part_item){frames[i].address, frames[i].cfa, 0, 0};
+        part->base = frames[i].cfa ? frames[i].cfa : part->base;
+    }
+    part->end = (uint8_t)end;
+    part->space = copy->space;
+    part->used_ns = sampler->now_ns;
+    sampler->counts.copies++;
+    return name_natives(sampler, process, part);
+}
+
+/* ---- Stacks -----------------------------------------------------------------------------------
+ */
+
+/* Longer than the kernel takes from the end of an image to the start of the next; not for ever,
+ * should the exec's own record be lost. */
+#define EXEC_NS UINT64_C(1000000000)
+
+/* Drops copies that were used: they come once. */
+static void forget_copy(struct bpf_sampler *sampler, const struct sampler_stack *stack)
+{
+    if (stack->flags & SAMPLER_COPIED)
+        stack_parts_drop(&sampler->parts, PART_NATIVE, stack->native);
+}
+
+static int64_t stale_stack(struct bpf_sampler *sampler, struct sampler_stack *stack)
+{
+    sampler->counts.stacks_stale++;
+    stack->native_end = STACK_NO_MAPPING;
+    stack->python_end = STACK_NOT_WALKED;
+    return 0;
+}
+
+/* The index of the first frame that lies where something else is mapped now than when the walk's
+ * space was made; count: none. Its own address is right, whoever called it was found by rows that
+ * are not its own. */
+static uint32_t first_replaced(const struct stack_part *part, const struct mapping_list *then,
+                               const struct mapping_list *now)
+{
+    for (uint32_t i = 0; i < part->count; i++) {
+        uint64_t address = part->items[i].address - (i > 0 && part->items[i].address > 0);
+        const struct mapping *old = mapping_list_find(then, address);
+        const struct mapping *new = old ? mapping_list_find(now, address) : NULL;
+        if (new &&
+            (new->module != old->module || new->offset - new->begin != old->offset - old->begin))
+            return i;
+    }
+    return part->count;
+}
+
+/* Of a native part, what can be relied on: a library may have taken the place of another one before
+ * the program was told. NULL: out of memory. A part that was made for this must be dropped. */
+static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct process *process,
+                                       struct sampler_stack *stack, struct stack_part *part,
+                                       uint64_t *ret_made)
+{
+    const struct space *space = spaces_find(&sampler->spaces, stack->space);
+    *ret_made = 0;
+    if (!part || !space || space->list == process->list || process->fresh_list ||
+        (stack->flags & SAMPLER_COPIED))
+        return part;
+    uint32_t at = first_replaced(part, space->list, process->list);
+    if (at == part->count)
+        return part;
+    int64_t frame =
+        frame_native(&sampler->names, process, process->list, part->items[at].address - (at > 0));
+    uint64_t hash = hash_u64(stack->native ^ hash_u64((uint64_t)frame << 32 | at));
+    struct stack_part *cut =
+        frame > 0 ? stack_parts_add(&sampler->parts, PART_NATIVE, hash, at + 1) : NULL;
+    if (!cut)
+        return NULL;
+    memcpy(cut->items, part->items, (at + 1) * sizeof(cut->items[0]));
+    cut->items[at].frame = (uint32_t)frame;
+    cut->base = part->base;
+    cut->space = part->space;
+    cut->used_ns = sampler->now_ns;
+    cut->end = stack->native_end = STACK_NO_TABLE;
+    sampler->counts.stacks_replaced++;
+    *ret_made = hash;
+    return cut;
+}
+
+int64_t sampler_find_stack(struct bpf_sampler *sampler, struct process *process,
+                           struct sampler_stack *stack)
+{
+    if (stack->space && stack->space <= process->space_floor)
+        return stale_stack(sampler, stack);
+    struct stack_parts *parts = &sampler->parts;
+    struct stack_part *native =
+        stack_parts_find(parts, PART_NATIVE, stack->native, sampler->now_ns);
+    uint64_t made = 0;
+    struct join_request request = {
+        .kernel = stack_parts_find(parts, PART_KERNEL, stack->kernel, sampler->now_ns),
+        .native = cut_replaced(sampler, process, stack, native, &made),
+        .python = stack_parts_find(parts, PART_PYTHON, stack->python, sampler->now_ns),
+        .process = process,
+        .collects = stack->flags & SAMPLER_GC,
+    };
+    if (native && !request.native)
+        return -ENOMEM;
+    if ((stack->kernel && !request.kernel) || (stack->native && !request.native) ||
+        (stack->python && !request.python))
+        sampler->counts.stacks_missing++;
+    if ((stack->flags & SAMPLER_COPIED) && request.native)
+        stack->native_end = request.native->end;
+    if (process->fresh_list && sampler->now_ns - process->fresh_ns < EXEC_NS) {
+        /* The old image's stack is gone, the new one has none yet: it is all the kernel's time. */
+        request.native = request.python = NULL;
+        stack->native_end = stack->python_end = STACK_NOT_WALKED;
+    }
+    request.native_end = stack->native_end;
+    request.python_end = stack->python_end;
+    int64_t ordinal = stack_join_parts(&sampler->join, &sampler->names, &request);
+    forget_copy(sampler, stack);
+    if (made)
+        stack_parts_drop(parts, PART_NATIVE, made);
+    return ordinal;
+}

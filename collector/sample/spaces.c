@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes slices and counts users. A slice is written before any process refers to it, so the
+ * program never sees half of one. Thread-safety: one thread per object. */
+#include "spaces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { IDLE_NS = 1000000000, IDLE_STEPS = 2 };
+
+int spaces_init(struct spaces *spaces, struct sampler_mapping *memory)
+{
+    *spaces = (struct spaces){.memory = memory};
+    return extents_init(&spaces->extents, SAMPLER_MAPPINGS_MAX);
+}
+
+static void destroy_space(struct space *space)
+{
+    if (space->list->space == space)
+        space->list->space = NULL;
+    mapping_list_unref(space->list);
+    free(space);
+}
+
+void spaces_fini(struct spaces *spaces)
+{
+    for (size_t i = 0; i < spaces->all.count; i++)
+        destroy_space(spaces->all.items[i]);
+    vec_free(&spaces->all);
+    map64_free(&spaces->by_number);
+    extents_fini(&spaces->extents);
+}
+
+static uint16_t kind_of(const struct module *module)
+{
+    static const uint16_t kinds[] = {
+        [MODULE_ROWS_NONE] = SAMPLER_MAPPING_FRAME_POINTER,
+        [MODULE_ROWS_LAZY] = SAMPLER_MAPPING_LAZY,
+        [MODULE_ROWS_LOADED] = SAMPLER_MAPPING_TABLE,
+        [MODULE_ROWS_MISSING] = SAMPLER_MAPPING_MISSING,
+    };
+    return kinds[module ? module->rows : MODULE_ROWS_NONE];
+}
+
+/* Entries of one mapping: one for each part of its module that lies in it. Writes if `to`. */
+static uint32_t write_mapping(const struct mapping *mapping, struct sampler_mapping *to)
+{
+    const struct module *module = mapping->module;
+    struct sampler_mapping entry = {
+        .begin = mapping->begin, .end = mapping->end, .kind = kind_of(module)};
+    if (entry.kind != SAMPLER_MAPPING_TABLE) {
+        if (to)
+            *to = entry;
+        return 1;
+    }
+    uint32_t count = 0;
+    uint64_t own = module_address(module, mapping->begin, mapping->begin, mapping->offset);
+    uint64_t bias = mapping->begin - own;
+    for (uint32_t i = 0; i < module->part_count; i++) {
+        const struct module_part *part = &module->parts[i];
+        uint64_t begin = i == 0 ? mapping->begin : part->begin + bias;
+        uint64_t end = i + 1 == module->part_count ? mapping->end : part->end + bias;
+        entry.begin = begin > mapping->begin ? begin : mapping->begin;
+        entry.end = end < mapping->end ? end : mapping->end;
+        entry.bias = bias + part->table.base;
+        entry.segment = part->slice.segment;
+        entry.row_first = part->slice.first;
+        entry.row_count = part->slice.count;
+        if (entry.begin >= entry.end)
+            continue;
+        if (to)
+            to[count] = entry;
+        count++;
+    }
+    return count;
+}
+
+static uint32_t write_list(const struct mapping_list *list, struct sampler_mapping *to)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += write_mapping(&list->items[i], to ? to + count : NULL);
+    return count;
+}
+
+/* How many of its mappings are of that kind. */
+static uint32_t count_kind(const struct mapping_list *list, uint16_t kind)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += kind_of(list->items[i].module) == kind;
+    return count;
+}
+
+int spaces_add(struct spaces *spaces, struct mapping_list *list, struct space **ret_space)
+{
+    uint32_t count = write_list(list, NULL);
+    struct space *space = calloc(1, sizeof(*space));
+    if (!space || vec_reserve(&spaces->all, 1) != 0 ||
+        map64_put(&spaces->by_number, spaces->last_number + 1, (uintptr_t)space) != 0) {
+        free(space);
+        return -ENOMEM;
+    }
+    int64_t first = count ? extents_take(&spaces->extents, count) : 0;
+    if (first < 0) {
+        uint64_t gone;
+        map64_take(&spaces->by_number, spaces->last_number + 1, &gone);
+        free(space);
+        spaces->refused++;
+        return -ENOSPC;
+    }
+    *space = (struct space){.number = ++spaces->last_number,
+                            .first = (uint32_t)first,
+                            .count = count,
+                            .users = 1,
+                            .lazy = count_kind(list, SAMPLER_MAPPING_LAZY) > 0,
+                            .missing = count_kind(list, SAMPLER_MAPPING_MISSING),
+                            .list = mapping_list_ref(list)};
+    spaces->all.items[spaces->all.count++] = space;
+    write_list(list, spaces->memory + first);
+    *ret_space = space;
+    return 0;
+}
+
+struct space *spaces_find(const struct spaces *spaces, uint32_t number)
+{
+    const uint64_t *found = number ? map64_find(&spaces->by_number, number) : NULL;
+    return found ? (struct space *)(uintptr_t)*found : NULL;
+}
+
+bool space_is_behind(const struct space *space)
+{
+    return space->missing > 0 && count_kind(space->list, SAMPLER_MAPPING_MISSING) != space->missing;
+}
+
+struct space *space_use(struct space *space)
+{
+    if (space)
+        space->users++;
+    return space;
+}
+
+void space_leave(struct space *space, uint64_t now_ns, uint64_t step)
+{
+    if (!space || --space->users > 0)
+        return;
+    space->idle_since_ns = now_ns;
+    space->idle_step = step;
+}
+
+void spaces_sweep(struct spaces *spaces, uint64_t now_ns, uint64_t step)
+{
+    for (size_t i = 0; i < spaces->all.count;) {
+        struct space *space = spaces->all.items[i];
+        if (space->users > 0 || step - space->idle_step < IDLE_STEPS ||
+            now_ns - space->idle_since_ns < IDLE_NS ||
+            extents_give(&spaces->extents, space->first, space->count) != 0) {
+            i++;
+            continue;
+        }
+        uint64_t gone;
+        map64_take(&spaces->by_number, space->number, &gone);
+        destroy_space(space);
+        spaces->all.items[i] = spaces->all.items[--spaces->all.count];
+    }
+}
+
+/* The mapping of the list that an entry of the slice belongs to. */
+static int load_entry(const struct space *space, const struct sampler_mapping *entry,
+                      struct modules *modules)
+{
+    const struct mapping *mapping = mapping_list_find(space->list, entry->begin);
+    if (!mapping || !mapping->module || mapping->module->rows != MODULE_ROWS_LAZY)
+        return 1; /* loaded meanwhile, for another space */
+    int error = modules_load_rows(modules, mapping->module);
+    return error ? error : 1;
+}
+
+int space_load_wanted(struct spaces *spaces, const struct space *space, struct modules *modules)
+{
+    int loaded = 0;
+    for (uint32_t i = 0; space->lazy && i < space->count; i++) {
+        const struct sampler_mapping *entry = &spaces->memory[space->first + i];
+        if (entry->kind != SAMPLER_MAPPING_LAZY ||
+            !__atomic_load_n(&entry->wanted, __ATOMIC_RELAXED))
+            continue;
+        loaded = load_entry(space, entry, modules);
+        if (loaded < 0)
+            return loaded;
+    }
+    return loaded;
+}

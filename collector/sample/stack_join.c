@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Joins by address through python_stack_join. Parts that came with different samples are made
+ * comparable by their bases. A stack that was joined before costs one look-up.
+ * Thread-safety: one thread per object. */
+#include "stack_join.h"
+
+#include "hash.h"
+#include "python_stack.h"
+#include "sample.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+    KNOWN_MAX = 1 << 18,
+    USER_MAX = SAMPLER_NATIVE_MAX + SAMPLER_PYTHON_MAX,
+    FRAMES_MAX = USER_MAX + SAMPLER_KERNEL_MAX + 2,
+};
+
+/* Places relative to a base are moved here, so that they stay positive. */
+#define PLACE_ORIGIN (UINT64_C(1) << 48)
+
+/* A stack being put together, leaf first. */
+struct pile {
+    uint32_t frames[FRAMES_MAX];
+    uint8_t python[FRAMES_MAX];
+    uint32_t count;
+};
+
+void stack_join_fini(struct stack_join *join)
+{
+    map64_free(&join->known);
+}
+
+static void pile_add(struct pile *pile, uint32_t frame, bool python)
+{
+    if (frame == 0 || pile->count == FRAMES_MAX)
+        return;
+    pile->frames[pile->count] = frame;
+    pile->python[pile->count++] = python;
+}
+
+static uint64_t rebase(uint64_t place, uint64_t base)
+{
+    return place && base ? place - base + PLACE_ORIGIN : place;
+}
+
+/* Python and native frames in one order. Returns how many Python frames had to be guessed. */
+static uint32_t pile_user(struct pile *pile, const struct join_request *request)
+{
+    static _Thread_local struct python_native natives[SAMPLER_NATIVE_MAX];
+    static _Thread_local struct python_frame frames[SAMPLER_PYTHON_MAX];
+    static _Thread_local struct python_joint joints[USER_MAX];
+    const struct stack_part *native = request->native, *python = request->python;
+    const struct python_runtime *runtime = &request->process->interpreter.runtime;
+    bool rebased = native && python && native->base && python->base;
+    struct python_join join = {.offsets = &runtime->offsets,
+                               .eval = runtime->eval,
+                               .eval_end = runtime->eval_end,
+                               .natives = natives,
+                               .frames = frames};
+    for (uint32_t i = 0; native && i < native->count && i < SAMPLER_NATIVE_MAX; i++)
+        natives[join.native_count++] = (struct python_native){
+            native->items[i].address, rebase(native->items[i].place, rebased ? native->base : 0)};
+    for (uint32_t i = 0; python && i < python->count && i < SAMPLER_PYTHON_MAX; i++)
+        frames[join.frame_count++] =
+            (struct python_frame){rebase(python->items[i].place, rebased ? python->base : 0),
+                                  (uint8_t)python->items[i].flags};
+    uint32_t unplaced = 0, count = python_stack_join(&join, joints, &unplaced);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct stack_part *part = joints[i].python ? python : native;
+        pile_add(pile, part->items[joints[i].index].frame, joints[i].python);
+    }
+    return unplaced;
+}
+
+static void pile_part(struct pile *pile, const struct stack_part *part, bool python)
+{
+    for (uint32_t i = 0; part && i < part->count; i++)
+        pile_add(pile, part->items[i].frame, python);
+}
+
+/* Where the collector's own frame goes: outside its outermost function, else, if we were told that
+ * it runs, directly above the innermost Python frame. `first`: where the user's frames begin.
+ * Returns count if nowhere. */
+static uint32_t collector_place(const struct pile *pile, const struct address_frames *names,
+                                uint32_t first, bool told)
+{
+    for (uint32_t i = pile->count; i > first; i--)
+        if (!pile->python[i - 1] && frame_is_collector(names, pile->frames[i - 1]))
+            return i;
+    for (uint32_t i = first; told && i < pile->count; i++)
+        if (pile->python[i])
+            return i;
+    return pile->count;
+}
+
+static int pile_collector(struct pile *pile, struct address_frames *names, uint32_t first,
+                          bool told)
+{
+    uint32_t at = collector_place(pile, names, first, told);
+    if (at == pile->count || pile->count == FRAMES_MAX)
+        return 0;
+    int64_t frame = frame_collector(names);
+    if (frame < 0)
+        return (int)frame;
+    for (uint32_t i = pile->count; i > at; i--) {
+        pile->frames[i] = pile->frames[i - 1];
+        pile->python[i] = pile->python[i - 1];
+    }
+    pile->frames[at] = (uint32_t)frame;
+    pile->python[at] = 0;
+    pile->count++;
+    return 0;
+}
+
+static bool is_cut(uint8_t end)
+{
+    return end != STACK_NOT_WALKED && end != STACK_COMPLETE && end != STACK_NO_THREAD;
+}
+
+/* What is missing stands at the root. */
+static int pile_note(struct pile *pile, struct address_frames *names,
+                     const struct join_request *request)
+{
+    char text[96];
+    if (is_cut(request->native_end))
+        snprintf(text, sizeof(text), "[stack cut: %s]", stack_end_name(request->native_end));
+    else if (is_cut(request->python_end))
+        snprintf(text, sizeof(text), "[Python stack cut: %s]", stack_end_name(request->python_end));
+    else
+        return 0;
+    int64_t frame = frame_note(names, text);
+    if (frame > 0)
+        pile_add(pile, (uint32_t)frame, false);
+    return frame < 0 ? (int)frame : 0;
+}
+
+static int64_t intern_pile(const struct pile *pile, struct stacks *stacks)
+{
+    int64_t stack = 0;
+    for (uint32_t i = pile->count; i > 0 && stack >= 0; i--)
+        stack = stacks_push(stacks, (uint32_t)stack, pile->frames[i - 1]);
+    return stack;
+}
+
+static uint64_t request_key(const struct join_request *request)
+{
+    const struct stack_part *parts[] = {request->kernel, request->native, request->python};
+    uint64_t key = (uint64_t)request->native_end << 16 | (uint64_t)request->python_end << 8 |
+                   (uint64_t)request->collects;
+    for (size_t i = 0; i < 3; i++)
+        key = hash_u64(key + (parts[i] ? parts[i]->key : i));
+    return key | 1;
+}
+
+int64_t stack_join_parts(struct stack_join *join, struct address_frames *names,
+                         const struct join_request *request)
+{
+    uint64_t key = request_key(request);
+    const uint64_t *found = map64_find(&join->known, key);
+    if (found)
+        return (int64_t)*found - 1;
+    static _Thread_local struct pile pile;
+    pile.count = 0;
+    pile_part(&pile, request->kernel, false);
+    uint32_t first = pile.count;
+    bool python = request->python && request->process->interpreter.state == INTERPRETER_FOUND;
+    if (python)
+        join->unplaced += pile_user(&pile, request);
+    else
+        pile_part(&pile, request->native, false);
+    int error = pile_collector(&pile, names, first, request->collects);
+    if (!error)
+        error = pile_note(&pile, names, request);
+    int64_t stack = error ? error : intern_pile(&pile, trace_stacks(names->trace));
+    if (stack < 0)
+        return stack;
+    join->joined++;
+    if (join->known.count >= KNOWN_MAX)
+        map64_free(&join->known);
+    return map64_put(&join->known, key, (uint64_t)stack + 1) != 0 ? -ENOMEM : stack;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of stacks as they came from the kernel, resolved to frames, by hash.
+ *
+ * The BPF program sends a part once and again every few seconds while it is in use. When memory is
+ * short, parts that were not used for a moment go: the program is told to send such a one again,
+ * and it goes only two steps later, when no record under way can name it any more.
+ * Thread-safety: one thread per object. */
+#ifndef ANNOT_STACK_PARTS_H
+#define ANNOT_STACK_PARTS_H
+
+#include "map64.h"
+#include "vec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct part_item {
+    uint64_t address; /* native: program counter in the process */
+    uint64_t place;   /* native: CFA, Python: anchor */
+    uint32_t frame;   /* ordinal in the trace; 0 = none (a shim) */
+    uint32_t flags;   /* Python: enum sampler_python_flags */
+};
+
+struct stack_part {
+    uint64_t key, hash;
+    uint64_t base; /* of `place`, see struct sampler_part */
+    uint64_t used_ns;
+    uint64_t leaves_step; /* 0 = it stays; else when the program was told to send it again */
+    uint32_t space, count;
+    uint8_t end;              /* enum stack_end */
+    struct part_item items[]; /* leaf first */
+};
+
+struct stack_parts {
+    struct map64 by_key; /* -> index in `all`, plus 1 */
+    VEC(struct stack_part *) all;
+    size_t bytes;
+    uint64_t swept_ns;
+    /* Tells the program to send a part again when it meets it. */
+    void (*forget)(void *context, uint64_t hash);
+    void *context;
+};
+
+enum part_kind { PART_KERNEL = 1, PART_NATIVE = 2, PART_PYTHON = 3 };
+
+void stack_parts_fini(struct stack_parts *parts);
+
+/* Room for `count` items; takes the place of one of that hash. NULL: out of memory. The caller
+ * fills it before the next call. */
+struct stack_part *stack_parts_add(struct stack_parts *parts, enum part_kind kind, uint64_t hash,
+                                   uint32_t count);
+
+/* NULL: not known (any more). */
+struct stack_part *stack_parts_find(struct stack_parts *parts, enum part_kind kind, uint64_t hash,
+                                    uint64_t now_ns);
+void stack_parts_drop(struct stack_parts *parts, enum part_kind kind, uint64_t hash);
+
+/* Drops what was not used lately, if there is too much. `step`: counts calls. */
+void stack_parts_sweep(struct stack_parts *parts, uint64_t now_ns, uint64_t step);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads /proc/PID/task. A process chooses the names of its threads: they are text, no more. */
+#include "thread_names.h"
+
+#include "file_io.h"
+#include "proc_info.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_SIZE = 32 };
+
+static bool read_file(int32_t pid, int32_t tid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    return file_read_text(path, text, size) > 0;
+}
+
+static bool read_name(int32_t pid, int32_t tid, char name[NAME_SIZE])
+{
+    if (!read_file(pid, tid, "comm", name, NAME_SIZE))
+        return false;
+    name[strcspn(name, "\n")] = '\0';
+    return name[0] != '\0';
+}
+
+/* Its number in the innermost of its namespaces; 0: gone. */
+static int32_t read_inner_tid(int32_t pid, int32_t tid)
+{
+    char text[4096];
+    return read_file(pid, tid, "status", text, sizeof(text)) ? proc_innermost(text) : 0;
+}
+
+void thread_names_tell(struct roster *roster, const struct roster_task *process, int64_t time_ns)
+{
+    char path[64], name[NAME_SIZE];
+    const struct dirent *entry;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+    DIR *folder = opendir(path);
+    while (folder && (entry = readdir(folder))) {
+        struct roster_task task = *process;
+        task.tid = task.ns_tid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (task.tid <= 0 || !read_name(task.pid, task.tid, name))
+            continue;
+        if (task.ns_pid != 0 && task.ns_pid != task.pid)
+            task.ns_tid = read_inner_tid(task.pid, task.tid);
+        roster_thread_comm(roster, &task, time_ns, name);
+    }
+    if (folder)
+        closedir(folder);
+}

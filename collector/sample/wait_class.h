@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread that left the CPU waited for, by its system call and the kind of file it named.
+ * Needs neither kernel symbols nor tracefs. x86-64 system call numbers.
+ * Thread-safety: pure functions. */
+#ifndef ANNOT_WAIT_CLASS_H
+#define ANNOT_WAIT_CLASS_H
+
+#include "sample.h"
+
+#include <stdbool.h>
+
+struct wait_facts {
+    int32_t syscall;    /* -1 = none */
+    uint32_t file_mode; /* st_mode of the file that its first argument names; 0 = none or unknown */
+    uint32_t state;     /* 0 running, 1 interruptible, 2 uninterruptible */
+    uint32_t flags;     /* enum sampler_flags */
+};
+
+enum wait_reason wait_classify(const struct wait_facts *facts);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples in file order. A chunk that is damaged is left where it becomes unreadable; what came
+ * before that was handed out. Thread-safety: none. */
+#include "sample_stream.h"
+
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int sample_stream_init(struct sample_stream *stream)
+{
+    stream->decoder = sample_decoder_create();
+    stream->samples = calloc(SAMPLE_STREAM_MAX, sizeof(*stream->samples));
+    return stream->decoder && stream->samples ? 0 : -ENOMEM;
+}
+
+void sample_stream_fini(struct sample_stream *stream)
+{
+    chunk_buffer_free(&stream->buffer);
+    sample_decoder_destroy(stream->decoder);
+    free(stream->samples);
+    vec_free(&stream->chunks);
+}
+
+int sample_stream_add(struct sample_stream *stream, const struct chunk_place *chunk)
+{
+    return vec_push(&stream->chunks, ((struct samples_chunk){.chunk = *chunk}));
+}
+
+static int load(struct sample_stream *stream, int fd, const struct chunk_place *chunk,
+                const char **ret_reason)
+{
+    const uint8_t *payload;
+    int error = chunk_load(&stream->buffer, fd, chunk, &payload, ret_reason);
+    if (error)
+        return error;
+    *ret_reason = "malformed samples";
+    return sample_decoder_start(stream->decoder, payload, chunk->header.raw_size);
+}
+
+int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t *highest)
+{
+    const char *reason;
+    struct sample sample;
+    for (size_t i = 0; i < stream->chunks.count; i++) {
+        int status = load(stream, fd, &stream->chunks.items[i].chunk, &reason);
+        while (status >= 0 && (status = sample_decoder_next(stream->decoder, &sample)) == 1)
+            *highest = sample.thread > *highest ? sample.thread : *highest;
+        if (status && status != -EBADMSG)
+            return status;
+    }
+    return 0;
+}
+
+/* Notes the damage of the chunk at hand, once. */
+static int note_damage(struct sample_stream *stream, struct scan *scan, const char *reason)
+{
+    struct samples_chunk *at = &stream->chunks.items[stream->next_chunk - 1];
+    if (at->damage_noted)
+        return 0;
+    at->damage_noted = true;
+    return scan_add_damage(scan, at->chunk.offset,
+                           sizeof(at->chunk.header) + at->chunk.header.stored_size, reason);
+}
+
+/* Loads the next chunk: 1, 0 at the end, -errno. */
+static int open_chunk(struct sample_stream *stream, struct scan *scan)
+{
+    if (stream->next_chunk == stream->chunks.count)
+        return 0;
+    const char *reason = NULL;
+    int error = load(stream, scan->fd, &stream->chunks.items[stream->next_chunk++].chunk, &reason);
+    stream->in_chunk = !error;
+    if (error == -EBADMSG)
+        error = note_damage(stream, scan, reason);
+    return error ? error : 1;
+}
+
+/* What damage took of the definitions is nothing. */
+static bool fit(struct sample *sample, const struct trace *trace)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    if (sample->stack >= stacks_stack_count(stacks))
+        sample->stack = 0;
+    if (sample->path >= stacks_path_count(stacks))
+        sample->path = 0;
+    return sample->thread < trace_thread_count(trace);
+}
+
+/* Some of the chunk at hand; 0: it is at its end. */
+static int take_some(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
+                     uint32_t *ret_count)
+{
+    uint32_t count = 0;
+    int status = 1, error = 0;
+    while (count < SAMPLE_STREAM_MAX && !error) {
+        status = sample_decoder_next(stream->decoder, &stream->samples[count]);
+        if (status != 1)
+            break;
+        if (fit(&stream->samples[count], trace))
+            count++;
+        else
+            error = note_damage(stream, scan, "samples of an unknown thread");
+    }
+    *ret_count = count;
+    stream->in_chunk = status == 1;
+    if (status == -EBADMSG)
+        error = note_damage(stream, scan, "malformed samples");
+    return status == -ENOMEM ? -ENOMEM : error;
+}
+
+int sample_stream_next(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
+                       const struct sample **ret_samples, uint32_t *ret_count)
+{
+    *ret_samples = stream->samples;
+    for (*ret_count = 0; *ret_count == 0;) {
+        int status = stream->in_chunk ? 1 : open_chunk(stream, scan);
+        if (status == 1 && stream->in_chunk) {
+            int error = take_some(stream, scan, trace, ret_count);
+            status = error ? error : 1;
+        }
+        if (status != 1)
+            return status;
+    }
+    return 1;
+}
+
+void sample_stream_forget(struct sample_stream *stream)
+{
+    if (stream->next_chunk == stream->chunks.count && !stream->in_chunk)
+        stream->chunks.count = stream->next_chunk = 0;
+}
+
+void sample_stream_rewind(struct sample_stream *stream)
+{
+    stream->next_chunk = 0;
+    stream->in_chunk = false;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The samples of a recording, chunk by chunk; part of a store_reader. Thread-safety: none. */
+#ifndef ANNOT_STORE_SAMPLE_STREAM_H
+#define ANNOT_STORE_SAMPLE_STREAM_H
+
+#include "chunk.h"
+#include "sample_code.h"
+#include "scan.h"
+#include "trace.h"
+
+enum { SAMPLE_STREAM_MAX = 1024 }; /* samples handed out at once */
+
+struct samples_chunk {
+    struct chunk_place chunk;
+    bool damage_noted;
+};
+
+struct sample_stream {
+    struct chunk_buffer buffer;
+    struct sample_decoder *decoder;
+    struct sample *samples;
+    VEC(struct samples_chunk) chunks;
+    size_t next_chunk;
+    bool in_chunk;
+};
+
+/* 0 or -ENOMEM. fini accepts a stream of zeros or half initialised. */
+int sample_stream_init(struct sample_stream *stream);
+void sample_stream_fini(struct sample_stream *stream);
+
+/* A chunk more. 0 or -ENOMEM. */
+int sample_stream_add(struct sample_stream *stream, const struct chunk_place *chunk);
+
+/* Raises *highest to the largest thread ordinal of all samples. 0, -ENOMEM, -EIO. To be called
+ * before the first sample_stream_next; damage is left to that. */
+int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t *highest);
+
+/* As store_reader_next_samples: stacks, paths and threads are in the trace. Damage goes into the
+ * scan, whose file is read. */
+int sample_stream_next(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
+                       const struct sample **ret_samples, uint32_t *ret_count);
+/* Drops the chunks that were read: nobody will rewind. */
+void sample_stream_forget(struct sample_stream *stream);
+void sample_stream_rewind(struct sample_stream *stream);
+
+#endif

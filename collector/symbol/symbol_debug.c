@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Debug files. The path of a module is foreign: what lies there may be a pipe, or another file. */
+#include "symbol_debug.h"
+
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const char *debug_root = "/usr/lib/debug";
+
+void symbol_debug_set_root(const char *directory)
+{
+    debug_root = directory ? directory : "/usr/lib/debug";
+}
+
+static int open_regular(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        return fd;
+    close(fd);
+    return -EINVAL;
+}
+
+/* Both have a build-id, and it is the same one. */
+static bool same_build(const struct elf_file *a, const struct elf_file *b)
+{
+    uint8_t id_a[ELF_BUILD_ID_MAX], id_b[ELF_BUILD_ID_MAX];
+    size_t size = elf_file_build_id(a, id_a);
+    return size > 0 && elf_file_build_id(b, id_b) == size && memcmp(id_a, id_b, size) == 0;
+}
+
+static bool has_build_id(const struct elf_file *file)
+{
+    uint8_t id[ELF_BUILD_ID_MAX];
+    return elf_file_build_id(file, id) > 0;
+}
+
+int symbol_debug_open_same(const struct elf_file *file, const char *path)
+{
+    int fd = open_regular(path);
+    struct elf_file *other;
+    if (fd < 0 || !has_build_id(file))
+        return fd;
+    bool same = false;
+    if (elf_file_open(fd, &other) == 0) {
+        same = same_build(file, other);
+        elf_file_close(other);
+    }
+    if (same)
+        return fd;
+    close(fd);
+    return -ENOENT;
+}
+
+static bool checksum_is(int fd, uint32_t wanted)
+{
+    static const size_t part = 256 << 10;
+    uint8_t *bytes = malloc(part);
+    uLong sum = crc32(0, NULL, 0);
+    ssize_t size = -1;
+    for (off_t at = 0; bytes && (size = pread(fd, bytes, part, at)) > 0; at += size)
+        sum = crc32(sum, bytes, (uInt)size);
+    free(bytes);
+    return size == 0 && sum == wanted;
+}
+
+/* `crc` NULL: the build-id alone decides. Where both files have one it is better than the sum,
+ * which costs reading all of a file that may have gigabytes. */
+static bool try_path(const struct elf_file *file, const char *path, const uint32_t *crc,
+                     struct elf_file **ret_file)
+{
+    struct elf_file *found;
+    int fd = open_regular(path);
+    if (fd < 0)
+        return false;
+    bool good = elf_file_open(fd, &found) == 0;
+    if (good) {
+        good = same_build(file, found);
+        if (!good && crc && !(has_build_id(file) && has_build_id(found)))
+            good = checksum_is(fd, *crc);
+        if (good)
+            *ret_file = found;
+        else
+            elf_file_close(found);
+    }
+    close(fd);
+    return good;
+}
+
+static bool open_by_build_id(const struct elf_file *file, struct elf_file **ret_file,
+                             char **ret_path)
+{
+    uint8_t id[ELF_BUILD_ID_MAX];
+    char hex[2 * ELF_BUILD_ID_MAX + 1], *path;
+    size_t size = elf_file_build_id(file, id);
+    text_hex(hex, id, size);
+    if (size < 2 || asprintf(&path, "%s/.build-id/%.2s/%s.debug", debug_root, hex, hex + 2) < 0)
+        return false;
+    if (try_path(file, path, NULL, ret_file)) {
+        *ret_path = path;
+        return true;
+    }
+    free(path);
+    return false;
+}
+
+static bool open_by_link(struct elf_file *file, const char *path, struct elf_file **ret_file,
+                         char **ret_path)
+{
+    uint32_t crc;
+    const char *name = elf_file_debug_link(file, &crc);
+    char *real = name ? realpath(path, NULL) : NULL;
+    char *slash = real ? strrchr(real, '/') : NULL;
+    bool found = false;
+    if (slash && !strchr(name, '/')) {
+        *slash = '\0';
+        for (int i = 0; i < 3 && !found; i++) {
+            char *candidate;
+            if (asprintf(&candidate, "%s%s%s/%s", i == 2 ? debug_root : "", real,
+                         i == 1 ? "/.debug" : "", name) < 0)
+                break;
+            found = try_path(file, candidate, &crc, ret_file);
+            if (found)
+                *ret_path = candidate;
+            else
+                free(candidate);
+        }
+    }
+    free(real);
+    return found;
+}
+
+bool symbol_debug_open(struct elf_file *file, const char *path, struct elf_file **ret_file,
+                       char **ret_path)
+{
+    return open_by_build_id(file, ret_file, ret_path) ||
+           open_by_link(file, path, ret_file, ret_path);
+}

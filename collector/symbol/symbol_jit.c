@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* perf-PID.map: "START SIZE NAME" a line, numbers in hexadecimal. The directory is opened while the
+ * process lives, so that its file is found afterwards too. The file is foreign in every way: it
+ * counts only if it belongs to the uid of the process and was written since the program began (its
+ * number is used again and again, and files stay), and its last line may still be growing. */
+#include "clock_now.h"
+#include "code_runs.h"
+#include "file_io.h"
+#include "proc_info.h"
+#include "strtab.h"
+#include "symbol_demangle.h"
+#include "symbol_other.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    FILE_MAX = 64 << 20,
+    READ_MAX = 256 << 20, /* of all files of that name, one after the other */
+    STRETCHES_MAX = 1 << 20,
+    BATCH_MAX = 1 << 16, /* stretches that are added together */
+    BUFFER_SIZE = 256 << 10,
+    LINE_MAX_BYTES = 4096,
+};
+
+static const int64_t PAUSE_NS = INT64_C(100000000);
+
+/* Clocks of files and of processes are coarse. */
+static const int64_t COARSE_NS = INT64_C(50000000);
+
+struct symbol_jit {
+    int32_t pid, ns_pid;
+    int64_t uid;      /* -1 = not known yet */
+    int64_t begin_ns; /* of the program, CLOCK_MONOTONIC; 0 = not known yet */
+    int directory, file;
+    uint64_t offset;     /* of what was not read yet: begin of a line */
+    uint64_t read_bytes; /* ever */
+    bool skip_line;      /* the one at `offset` is too long */
+    int64_t read_ns;
+    struct code_runs runs;
+    struct strtab names;
+    VEC(struct code_stretch) batch;
+};
+
+/* -1: gone, or not told. */
+static int64_t effective_uid(int32_t pid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    const char *line =
+        file_read_text(path, text, sizeof(text)) > 0 ? strstr(text, "\nUid:\t") : NULL;
+    long long uid;
+    return line && sscanf(line, "\nUid:\t%*u\t%lld", &uid) == 1 ? uid : -1;
+}
+
+static void open_directory(struct symbol_jit *jit)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/root/tmp", (int)jit->pid);
+    if (jit->directory < 0)
+        jit->directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (jit->uid < 0)
+        jit->uid = effective_uid(jit->pid);
+    struct proc_stat process;
+    if (jit->begin_ns == 0 && proc_stat(jit->pid, &process) == 0)
+        jit->begin_ns = clock_ticks_ns(process.start_ticks, clock_asleep_ns());
+}
+
+struct symbol_jit *symbol_jit_create(int32_t pid, int32_t ns_pid, int64_t begin_ns)
+{
+    struct symbol_jit *jit = calloc(1, sizeof(*jit));
+    if (!jit)
+        return NULL;
+    *jit = (struct symbol_jit){
+        .pid = pid, .ns_pid = ns_pid, .uid = -1, .begin_ns = begin_ns, .directory = -1, .file = -1};
+    open_directory(jit);
+    return jit;
+}
+
+static void forget(struct symbol_jit *jit)
+{
+    if (jit->file >= 0)
+        close(jit->file);
+    jit->file = -1;
+    jit->offset = 0;
+    jit->skip_line = false;
+    code_runs_free(&jit->runs);
+    vec_free(&jit->batch);
+}
+
+void symbol_jit_destroy(struct symbol_jit *jit)
+{
+    if (!jit)
+        return;
+    forget(jit);
+    if (jit->directory >= 0)
+        close(jit->directory);
+    strtab_free(&jit->names);
+    free(jit);
+}
+
+/* 0, or -1: no memory, or enough of it is used. */
+static int flush_batch(struct symbol_jit *jit)
+{
+    int error = code_runs_count(&jit->runs) + jit->batch.count > STRETCHES_MAX
+                    ? -1
+                    : code_runs_add(&jit->runs, jit->batch.items, jit->batch.count);
+    jit->batch.count = 0;
+    return error ? -1 : 0;
+}
+
+/* Of `line`, which ends with NUL; what is no entry is passed over. */
+static int take_line(struct symbol_jit *jit, const char *line)
+{
+    char *at, *name, clean[SYMBOL_NAME_SIZE];
+    uint64_t begin = strtoull(line, &at, 16);
+    uint64_t size = *at == ' ' ? strtoull(at, &name, 16) : 0;
+    if (size == 0 || *name != ' ' || size > UINT64_MAX - begin)
+        return 0;
+    name += strspn(name, " ");
+    size_t length = strcspn(name, "\r");
+    if (length == 0)
+        return 0;
+    int64_t ordinal = strtab_add(&jit->names, clean, symbol_clean(name, length, clean));
+    struct code_stretch stretch = {begin, begin + size, (uint32_t)ordinal};
+    if (ordinal < 0 || vec_push(&jit->batch, stretch) != 0)
+        return -1;
+    return jit->batch.count == BATCH_MAX ? flush_batch(jit) : 0;
+}
+
+/* The whole lines of the buffer. Bytes taken, or -1: no more can be kept. */
+static ssize_t take_lines(struct symbol_jit *jit, char *buffer, size_t size)
+{
+    char *line = buffer, *end;
+    while ((end = memchr(line, '\n', size - (size_t)(line - buffer))) != NULL) {
+        *end = '\0';
+        bool good = !jit->skip_line && end - line < LINE_MAX_BYTES;
+        jit->skip_line = false;
+        if (good && take_line(jit, line) != 0)
+            return -1;
+        line = end + 1;
+    }
+    if (line == buffer && size == BUFFER_SIZE) { /* one line without an end */
+        jit->skip_line = true;
+        return (ssize_t)size;
+    }
+    return line - buffer;
+}
+
+static void read_on(struct symbol_jit *jit)
+{
+    char *buffer = malloc(BUFFER_SIZE);
+    bool room = buffer != NULL;
+    while (room && jit->offset < FILE_MAX && jit->read_bytes < READ_MAX) {
+        ssize_t size = file_read_at(jit->file, buffer, BUFFER_SIZE, jit->offset);
+        ssize_t taken = size > 0 ? take_lines(jit, buffer, (size_t)size) : 0;
+        room = taken >= 0;
+        if (taken <= 0)
+            break;
+        jit->offset += (uint64_t)taken;
+        jit->read_bytes += (uint64_t)taken;
+    }
+    if (flush_batch(jit) != 0 || !room)
+        jit->offset = FILE_MAX;
+    free(buffer);
+}
+
+/* Whether the open file is still the one of that name, and no shorter than what was read. */
+static bool still_there(const struct symbol_jit *jit, const struct stat *now)
+{
+    struct stat open_one;
+    return jit->file >= 0 && fstat(jit->file, &open_one) == 0 && open_one.st_ino == now->st_ino &&
+           open_one.st_dev == now->st_dev &&
+           (jit->offset >= FILE_MAX || (uint64_t)now->st_size >= jit->offset);
+}
+
+static bool is_its_own(const struct symbol_jit *jit, const struct stat *file)
+{
+    int64_t written_ns = file->st_mtim.tv_sec * INT64_C(1000000000) + file->st_mtim.tv_nsec;
+    int64_t age_ns = jit->begin_ns ? clock_now_ns() - jit->begin_ns : clock_now_ns();
+    return S_ISREG(file->st_mode) && file->st_uid == jit->uid &&
+           written_ns >= clock_real_ns() - age_ns - COARSE_NS;
+}
+
+static void look(struct symbol_jit *jit)
+{
+    char name[64];
+    struct stat now;
+    open_directory(jit);
+    snprintf(name, sizeof(name), "perf-%d.map", (int)jit->ns_pid);
+    if (jit->directory < 0 || jit->uid < 0 ||
+        fstatat(jit->directory, name, &now, AT_SYMLINK_NOFOLLOW) != 0)
+        return; /* a file that was removed keeps its names */
+    if (!still_there(jit, &now)) {
+        forget(jit);
+        jit->file =
+            openat(jit->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        if (jit->file < 0)
+            return;
+        if (fstat(jit->file, &now) != 0 || !is_its_own(jit, &now)) {
+            forget(jit);
+            return;
+        }
+    }
+    if ((uint64_t)now.st_size > jit->offset)
+        read_on(jit);
+}
+
+const char *symbol_jit_find(struct symbol_jit *jit, uint64_t address)
+{
+    uint32_t name;
+    int64_t now_ns = clock_now_ns();
+    if (jit->read_ns == 0 || now_ns - jit->read_ns >= PAUSE_NS) {
+        look(jit);
+        jit->read_ns = now_ns;
+    }
+    return code_runs_find(&jit->runs, address, &name) ? strtab_get(&jit->names, name)->bytes : NULL;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables on disk. A file is struct cache_head, the rules, the rows, as they lie in memory; what is
+ * read is checked as foreign bytes are, also row by row, so that a damaged file can be wrong but
+ * not dangerous. Writers make a file of their own and rename it. */
+#include "cache_folder.h"
+#include "checksum.h"
+#include "file_io.h"
+#include "text.h"
+#include "unwind_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t CACHE_MAGIC = UINT64_C(0x31776e75746e6e61); /* "anntunw1" */
+static const uint64_t CACHE_SIZE_MAX = 256 << 20;
+
+/* CACHE_VERSION: raise it whenever the same file would give another table.
+ * CACHE_ROWS_MIN: smaller tables are built about as fast as they are read. */
+enum {
+    CACHE_VERSION = 4,
+    CACHE_ROWS_MIN = 8192,
+    CACHE_ROWS_MAX = 1 << 27,
+    CACHE_RULES_MAX = 1 << 16
+};
+
+struct cache_head {
+    uint64_t magic;
+    uint32_t version, build_id_size;
+    uint8_t build_id[ELF_BUILD_ID_MAX];
+    uint64_t base, end;
+    uint32_t row_count, rule_count, skipped_count;
+    uint32_t body_checksum; /* of rules and rows */
+    uint32_t reserved;
+    uint32_t head_checksum; /* of all above */
+};
+
+_Static_assert(sizeof(struct cache_head) == 88, "written to disk: no holes, no surprises");
+
+static uint32_t sum_head(const struct cache_head *head)
+{
+    return checksum_crc32c(0, head, offsetof(struct cache_head, head_checksum));
+}
+
+static uint32_t sum_body(const struct unwind_table *table)
+{
+    uint32_t sum = checksum_crc32c(0, table->rules, table->rule_count * sizeof(*table->rules));
+    return checksum_crc32c(sum, table->rows, table->row_count * sizeof(*table->rows));
+}
+
+static bool head_valid(const struct cache_head *head, const struct cache_head *expected,
+                       uint64_t file_size)
+{
+    uint64_t size = sizeof(*head) + (uint64_t)head->rule_count * sizeof(struct unwind_rule) +
+                    (uint64_t)head->row_count * sizeof(struct unwind_row);
+    return head->magic == CACHE_MAGIC && head->version == CACHE_VERSION &&
+           head->build_id_size == expected->build_id_size &&
+           memcmp(head->build_id, expected->build_id, sizeof(head->build_id)) == 0 &&
+           head->head_checksum == sum_head(head) && head->row_count > 0 &&
+           head->row_count <= CACHE_ROWS_MAX && head->rule_count > 0 &&
+           head->rule_count <= CACHE_RULES_MAX && head->base < head->end &&
+           head->end - head->base <= UINT32_MAX && size == file_size;
+}
+
+static bool rows_valid(const struct unwind_table *table)
+{
+    for (uint32_t i = 0; i < table->rule_count; i++) {
+        const struct unwind_rule *rule = &table->rules[i];
+        if (rule->cfa > UNWIND_CFA_SCRATCH || rule->rbp > UNWIND_SAVE_LOST ||
+            rule->rbx > UNWIND_SAVE_LOST || rule->scratch >= UNWIND_SCRATCH_COUNT)
+            return false;
+    }
+    uint32_t bad = table->rows[0].rule >= table->rule_count;
+    for (uint32_t i = 1; i < table->row_count; i++)
+        bad |= (uint32_t)(table->rows[i].rule >= table->rule_count) |
+               (uint32_t)(table->rows[i - 1].address >= table->rows[i].address);
+    return !bad;
+}
+
+/* NULL: damaged, or no memory. */
+static struct unwind_table *read_table(int fd, const struct cache_head *head)
+{
+    struct unwind_table *table = calloc(1, sizeof(*table));
+    if (!table)
+        return NULL;
+    size_t rules_size = head->rule_count * sizeof(*table->rules);
+    size_t rows_size = head->row_count * sizeof(*table->rows);
+    table->base = head->base;
+    table->end = head->end;
+    table->row_count = head->row_count;
+    table->rule_count = head->rule_count;
+    table->skipped_count = head->skipped_count;
+    table->rules = malloc(rules_size);
+    table->rows = malloc(rows_size);
+    if (table->rules && table->rows &&
+        file_read_at(fd, table->rules, rules_size, sizeof(*head)) == (ssize_t)rules_size &&
+        file_read_at(fd, table->rows, rows_size, sizeof(*head) + rules_size) ==
+            (ssize_t)rows_size &&
+        sum_body(table) == head->body_checksum && rows_valid(table))
+        return table;
+    unwind_table_destroy(table);
+    return NULL;
+}
+
+/* NULL: not there, or wrong and deleted. */
+static struct unwind_table *load(int folder, const char *name, const struct cache_head *expected)
+{
+    struct cache_head head;
+    struct stat status;
+    struct unwind_table *table = NULL;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+        head_valid(&head, expected, (uint64_t)status.st_size))
+        table = read_table(fd, &head);
+    if (table)
+        futimens(fd, NULL); /* used now */
+    else
+        unlinkat(folder, name, 0);
+    close(fd);
+    return table;
+}
+
+static int write_table(int fd, const struct cache_head *head, const struct unwind_table *table)
+{
+    int error = file_write_all(fd, head, sizeof(*head));
+    if (!error)
+        error = file_write_all(fd, table->rules, table->rule_count * sizeof(*table->rules));
+    if (!error)
+        error = file_write_all(fd, table->rows, table->row_count * sizeof(*table->rows));
+    return error;
+}
+
+/* Failing to is no failure: the table will be built again. */
+static void store(int folder, const char *name, const struct cache_head *id,
+                  const struct unwind_table *table)
+{
+    char draft[NAME_MAX];
+    struct cache_head head = *id;
+    head.base = table->base;
+    head.end = table->end;
+    head.row_count = table->row_count;
+    head.rule_count = table->rule_count;
+    head.skipped_count = table->skipped_count;
+    head.body_checksum = sum_body(table);
+    head.head_checksum = sum_head(&head);
+    snprintf(draft, sizeof(draft), ".%s.%d", name, (int)getpid());
+    int fd = openat(folder, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    int error = write_table(fd, &head, table);
+    close(fd);
+    if (error || renameat(folder, draft, folder, name) < 0)
+        unlinkat(folder, draft, 0);
+    else
+        cache_folder_trim(folder, CACHE_SIZE_MAX);
+}
+
+static void name_of(const struct cache_head *id, char name[2 * ELF_BUILD_ID_MAX + 8])
+{
+    memcpy(text_hex(name, id->build_id, id->build_id_size), ".rows", sizeof(".rows"));
+}
+
+static int table_of(int folder, const struct cache_head *id, struct elf_file *file,
+                    struct unwind_table **ret_table)
+{
+    char name[2 * ELF_BUILD_ID_MAX + 8];
+    name_of(id, name);
+    *ret_table = load(folder, name, id);
+    if (*ret_table)
+        return 0;
+    int error = unwind_table_build(file, ret_table);
+    if (!error && (*ret_table)->row_count >= CACHE_ROWS_MIN)
+        store(folder, name, id, *ret_table);
+    return error;
+}
+
+int unwind_cache_table(const char *directory, struct elf_file *file,
+                       struct unwind_table **ret_table)
+{
+    struct cache_head id = {.magic = CACHE_MAGIC, .version = CACHE_VERSION};
+    id.build_id_size = (uint32_t)elf_file_build_id(file, id.build_id);
+    int folder = id.build_id_size ? cache_folder_open(directory) : -ENODATA;
+    if (folder < 0)
+        return unwind_table_build(file, ret_table);
+    int error = table_of(folder, &id, file, ret_table);
+    close(folder);
+    return error;
+}

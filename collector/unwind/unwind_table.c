@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* Building the rows of a module: descriptions in the order of their code, each clipped at the next
+ * one's begin (as the C++ runtime's search sees overlaps), the gaps between them unknown, equal
+ * neighbours merged, equal rules shared. Rule 0 of every table is the unknown one, and so is the
+ * last row, behind all code. */
+#include "unwind_table.h"
+#include "bare_code.h"
+#include "cfi_index.h"
+#include "cfi_rule.h"
+#include "hash.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* ENTRY_MAX: how much code at a program's entry may be without description, in bytes.
+ * BARE_*: how much elsewhere, to be followed. FOREIGN_*: to be recognised by frame pointers, which
+ * one function in so many bytes must keep. */
+enum {
+    RULES_MAX = 1 << 16,
+    SLOTS_MIN = 256,
+    ENTRY_MAX = 128,
+    BARE_SIZE_MIN = 16,
+    BARE_SIZE_MAX = 8192,
+    BARE_COUNT_MAX = 4096,
+    FOREIGN_SIZE_MAX = 64 << 20,
+    FOREIGN_FRAME_BYTES = 2048,
+};
+
+struct builder {
+    uint64_t base;
+    const struct elf_file *file;
+    unsigned bare_count; /* gaps that were read */
+    VEC(struct unwind_row) rows;
+    VEC(struct unwind_rule) rules;
+    uint32_t *slots; /* hash table of 1 + index of a rule */
+    size_t slot_count;
+    uint32_t skipped_count;
+    int error;
+    bool signal;        /* of the description being run */
+    uint64_t clip;      /* where it ends */
+    uint32_t last_rule; /* of the last row */
+};
+
+static void insert_rule(struct builder *builder, uint32_t index)
+{
+    size_t mask = builder->slot_count - 1;
+    size_t slot = hash_bytes(&builder->rules.items[index], sizeof(struct unwind_rule)) & mask;
+    while (builder->slots[slot])
+        slot = (slot + 1) & mask;
+    builder->slots[slot] = index + 1;
+}
+
+static int grow_slots(struct builder *builder)
+{
+    size_t count = builder->slot_count ? builder->slot_count * 2 : SLOTS_MIN;
+    uint32_t *slots = calloc(count, sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    free(builder->slots);
+    builder->slots = slots;
+    builder->slot_count = count;
+    for (uint32_t i = 0; i < builder->rules.count; i++)
+        insert_rule(builder, i);
+    return 0;
+}
+
+/* Its index; 0 if there are too many or there is no memory. */
+static uint32_t intern_rule(struct builder *builder, const struct unwind_rule *rule)
+{
+    size_t mask = builder->slot_count - 1;
+    for (size_t slot = hash_bytes(rule, sizeof(*rule)) & mask; builder->slots[slot];
+         slot = (slot + 1) & mask) {
+        uint32_t index = builder->slots[slot] - 1;
+        if (memcmp(&builder->rules.items[index], rule, sizeof(*rule)) == 0)
+            return index;
+    }
+    if (builder->rules.count == RULES_MAX) {
+        builder->skipped_count++;
+        return 0;
+    }
+    builder->error = vec_push(&builder->rules, *rule);
+    if (builder->error)
+        return 0;
+    uint32_t index = (uint32_t)builder->rules.count - 1;
+    if (builder->rules.count * 2 > builder->slot_count)
+        builder->error = grow_slots(builder);
+    else
+        insert_rule(builder, index);
+    return index;
+}
+
+static void add_row(struct builder *builder, uint64_t address, uint32_t rule)
+{
+    uint32_t place = (uint32_t)(address - builder->base);
+    struct unwind_row *last =
+        builder->rows.count ? &builder->rows.items[builder->rows.count - 1] : NULL;
+    if (last && last->rule == rule)
+        return;
+    if (last && last->address == place) {
+        last->rule = rule;
+        return;
+    }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): capacity implies items */
+    if (vec_push(&builder->rows, ((struct unwind_row){place, rule})) < 0)
+        builder->error = -ENOMEM;
+}
+
+static void on_row(void *context, uint64_t address, const struct cfi_state *state)
+{
+    struct builder *builder = context;
+    if (address >= builder->clip)
+        return;
+    struct unwind_rule rule = cfi_rule_of(state, builder->signal);
+    builder->skipped_count += rule.cfa == UNWIND_CFA_UNKNOWN;
+    bool same = memcmp(&rule, &builder->rules.items[builder->last_rule], sizeof(rule)) == 0;
+    if (!same)
+        builder->last_rule = intern_rule(builder, &rule);
+    add_row(builder, address, builder->last_rule);
+}
+
+static void add_function(struct builder *builder, const struct cfi_index *index,
+                         const struct cfi_function *function)
+{
+    const struct cfi_common *common = &index->common.items[function->entry];
+    const uint8_t *program = index->section.bytes + function->program;
+    struct cfi_state state = common->initial;
+    struct cfi_run run = {.program = {program, program + function->program_size, false},
+                          .program_address = index->section.address + function->program,
+                          .begin = function->begin,
+                          .end = function->end,
+                          .code_align = common->code_align,
+                          .data_align = common->data_align,
+                          .encoding = common->encoding,
+                          .initial = &common->initial,
+                          .row = on_row,
+                          .context = builder};
+    uint64_t stopped;
+    builder->signal = common->signal;
+    if (cfi_run(&run, &state, &stopped))
+        return;
+    builder->skipped_count++;
+    if (stopped < builder->clip)
+        add_row(builder, stopped, 0);
+}
+
+/* What can be told of code that nothing describes. Most gaps are padding and too small. */
+static void add_bare_code(struct builder *builder, uint64_t begin, uint64_t end)
+{
+    struct bare_row rows[BARE_ROWS_MAX];
+    uint8_t bytes[BARE_SIZE_MAX];
+    size_t size = end - begin;
+    if (size < BARE_SIZE_MIN || size > BARE_SIZE_MAX || builder->bare_count == BARE_COUNT_MAX ||
+        !elf_file_copy_at(builder->file, begin, bytes, size))
+        return;
+    builder->bare_count++;
+    size_t count = bare_code_rows(bytes, size, begin, rows);
+    for (size_t i = 0; i < count; i++)
+        add_row(builder, begin + rows[i].offset, intern_rule(builder, &rows[i].rule));
+}
+
+/* Large stretches come from other compilers (V8's builtins inside of node are 1.6 MB). Where
+ * functions keep a frame pointer, it leads on; their first and last instructions, and those few
+ * that keep none, miss their caller. */
+static void add_foreign_code(struct builder *builder, uint64_t begin, uint64_t end)
+{
+    static const struct unwind_rule framed = {.cfa = UNWIND_CFA_RBP,
+                                              .rbp = UNWIND_SAVE_CFA,
+                                              .rbx = UNWIND_SAVE_LOST,
+                                              .cfa_offset = 16,
+                                              .rbp_offset = -16};
+    uint8_t bytes[BARE_SIZE_MAX];
+    uint64_t frames = 0, size = end - begin;
+    if (size <= BARE_SIZE_MAX || size > FOREIGN_SIZE_MAX)
+        return;
+    for (uint64_t at = begin; at < end; at += sizeof(bytes)) {
+        size_t piece = end - at < sizeof(bytes) ? end - at : sizeof(bytes);
+        if (!elf_file_copy_at(builder->file, at, bytes, piece))
+            return;
+        frames += bare_code_frames(bytes, piece);
+    }
+    if (frames * FOREIGN_FRAME_BYTES >= size)
+        add_row(builder, begin, intern_rule(builder, &framed));
+}
+
+/* Nothing describes [begin, end). Assembly at a program's entry (that of ld.so for one) often has
+ * no description, but nothing can have called it. */
+static void add_gap(struct builder *builder, uint64_t begin, uint64_t end)
+{
+    static const struct unwind_rule outermost = {.cfa = UNWIND_CFA_END};
+    uint64_t entry = elf_file_entry(builder->file);
+    add_row(builder, begin, 0);
+    if (entry < begin || entry >= end) {
+        add_foreign_code(builder, begin, end);
+        add_bare_code(builder, begin, end);
+        return;
+    }
+    add_bare_code(builder, begin, entry);
+    add_row(builder, entry, intern_rule(builder, &outermost));
+    if (end - entry > ENTRY_MAX)
+        add_row(builder, entry + ENTRY_MAX, 0);
+}
+
+static int add_functions(struct builder *builder, const struct cfi_index *index, uint64_t end)
+{
+    const struct cfi_function *items = index->functions.items;
+    size_t count = index->functions.count;
+    if (builder->base < items[0].begin)
+        add_gap(builder, builder->base, items[0].begin);
+    for (size_t i = 0; i < count && !builder->error; i++) {
+        uint64_t next = i + 1 < count ? items[i + 1].begin : end;
+        builder->clip = items[i].end < next ? items[i].end : next;
+        builder->skipped_count += items[i].end > next;
+        if (items[i].begin < builder->clip)
+            add_function(builder, index, &items[i]);
+        if (builder->clip < next)
+            add_gap(builder, builder->clip, next);
+    }
+    add_row(builder, end, 0);
+    return builder->error;
+}
+
+/* The code that is described, and what little there is before and behind it in its segment. */
+static void find_bounds(const struct cfi_index *index, const struct elf_file *file,
+                        struct unwind_table *table)
+{
+    const struct cfi_function *items = index->functions.items;
+    uint64_t base = items[0].begin, end = 0;
+    for (size_t i = 0; i < index->functions.count; i++)
+        end = items[i].end > end ? items[i].end : end;
+    table->base = base;
+    table->end = end;
+    for (size_t i = 0; i < elf_file_segment_count(file); i++) {
+        struct elf_segment segment = elf_file_segment(file, i);
+        uint64_t behind = segment.address + segment.file_size;
+        if (!(segment.flags & PF_X))
+            continue;
+        if (base > segment.address && base < behind && base - segment.address <= BARE_SIZE_MAX)
+            table->base = segment.address;
+        if (end > segment.address && end < behind && behind - end <= BARE_SIZE_MAX)
+            table->end = behind;
+    }
+}
+
+static int build_from(const struct cfi_index *index, const struct elf_file *file,
+                      struct unwind_table *table)
+{
+    struct unwind_rule unknown = {.cfa = UNWIND_CFA_UNKNOWN};
+    struct builder builder = {.file = file, .skipped_count = index->skipped_count};
+    find_bounds(index, file, table);
+    if (table->end - table->base > UINT32_MAX)
+        return -EFBIG;
+    builder.base = table->base;
+    int error = vec_reserve(&builder.rows, index->section.size / 16 + 1);
+    if (!error)
+        error = vec_push(&builder.rules, unknown);
+    if (!error)
+        error = grow_slots(&builder);
+    if (!error)
+        error = add_functions(&builder, index, table->end);
+    free(builder.slots);
+    if (error) {
+        vec_free(&builder.rows);
+        vec_free(&builder.rules);
+        return error;
+    }
+    void *fitting = realloc(builder.rows.items, builder.rows.count * sizeof(struct unwind_row));
+    table->rows = fitting ? fitting : builder.rows.items;
+    table->row_count = (uint32_t)builder.rows.count;
+    table->rules = builder.rules.items;
+    table->rule_count = (uint32_t)builder.rules.count;
+    table->skipped_count = builder.skipped_count;
+    return 0;
+}
+
+static int build_section(struct elf_file *file, const struct cfi_section *section,
+                         struct unwind_table **ret_table)
+{
+    struct cfi_index index;
+    int error = cfi_index_build(section, file, &index);
+    if (error)
+        return error;
+    struct unwind_table *table = NULL;
+    error = index.functions.count == 0 ? -ENODATA : 0;
+    if (!error && !(table = calloc(1, sizeof(*table))))
+        error = -ENOMEM;
+    if (!error)
+        error = build_from(&index, file, table);
+    cfi_index_fini(&index);
+    if (error)
+        unwind_table_destroy(table);
+    else
+        *ret_table = table;
+    return error;
+}
+
+int unwind_table_build(struct elf_file *file, struct unwind_table **ret_table)
+{
+    struct cfi_section section;
+    int error = cfi_section_open(file, &section);
+    if (error)
+        return error;
+    error = build_section(file, &section, ret_table);
+    cfi_section_close(&section);
+    return error;
+}
+
+void unwind_table_destroy(struct unwind_table *table)
+{
+    if (!table)
+        return;
+    free(table->rows);
+    free(table->rules);
+    free(table);
+}
+
+const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t address)
+{
+    if (address < table->base || address >= table->end)
+        return NULL;
+    uint32_t place = (uint32_t)(address - table->base), begin = 0, end = table->row_count;
+    while (begin < end) {
+        uint32_t middle = begin + (end - begin) / 2;
+        if (table->rows[middle].address <= place)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    uint32_t rule = begin ? table->rows[begin - 1].rule : table->rule_count;
+    return rule < table->rule_count ? &table->rules[rule] : NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The unwind rows of one ELF file, built from .eh_frame, and their cache on disk.
+ *
+ * Source: DWARF 5 section 6.4, LSB core 5.0 chapter 10.6. Foreign bytes: bounded, never trusted.
+ * Thread-safety: immutable once built. */
+#ifndef ANNOT_UNWIND_TABLE_H
+#define ANNOT_UNWIND_TABLE_H
+
+#include "elf_file.h"
+#include "unwind_rule.h"
+
+struct unwind_table {
+    uint64_t base; /* of row addresses */
+    uint64_t end;  /* behind the last described code */
+    struct unwind_row *rows;
+    uint32_t row_count;
+    struct unwind_rule *rules;
+    uint32_t rule_count;
+    uint32_t skipped_count; /* descriptions that could not be followed */
+};
+
+/* 0, -ENODATA (no .eh_frame), -EBADMSG, -ENOMEM, -EFBIG (code spans more than 4 GiB). */
+int unwind_table_build(struct elf_file *file, struct unwind_table **ret_table);
+void unwind_table_destroy(struct unwind_table *table);
+
+/* The same through a cache: `directory` NULL = $XDG_CACHE_HOME/annot/unwind or ~/.cache/...; files
+ * are named by build-id, checked by version, size and checksum, written atomically, and dropped
+ * when wrong. Small tables, files without a build-id, and a directory that is not the caller's own
+ * or cannot be written are built each time. Beyond 256 MiB the files unused for longest go. */
+int unwind_cache_table(const char *directory, struct elf_file *file,
+                       struct unwind_table **ret_table);
+
+/* The rule for an address of the module's own. NULL: none. */
+const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t address);
+
+#endif

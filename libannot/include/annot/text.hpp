@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* How functions of annot.hpp take texts: any kind of string, or one made by std::format. Part of
+ * annot.hpp, which says what holds for all of it. */
+#ifndef ANNOT_TEXT_HPP
+#define ANNOT_TEXT_HPP
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#if defined(__has_include)
+#if __has_include(<version>)
+#include <version>
+#endif
+#endif
+#if defined(__cpp_lib_format)
+#include <format>
+#endif
+
+namespace annot
+{
+#ifdef ANNOT_DISABLE
+/* Other names for the linker, so that files compiled with and without it go together. */
+inline namespace disabled
+{
+#endif
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* A text as functions here take it: made where it is used, never kept. */
+class text
+{
+  public:
+    /* Writes at most `room` bytes; returns how many. */
+    using writer = std::size_t (*)(const void *source, std::size_t size, char *bytes,
+                                   std::size_t room) noexcept;
+
+    ANNOT_UNTRACED constexpr text(const char *terminated) noexcept : source_(terminated)
+    {
+    }
+
+    template <typename View,
+              typename = std::enable_if_t<std::is_convertible_v<const View &, std::string_view> &&
+                                          !std::is_convertible_v<const View &, const char *>>>
+    ANNOT_UNTRACED text(const View &source) noexcept
+    {
+        const std::string_view view = source;
+        source_ = view.data();
+        size_ = view.size();
+        write_ = &copy;
+    }
+
+    /* A text that is written only while somebody records. */
+    ANNOT_UNTRACED constexpr text(const void *source, writer writes) noexcept
+        : source_(source), write_(writes), is_made_(true)
+    {
+    }
+
+    /* Seldom the same twice: libannot should not keep it in its table of names. */
+    ANNOT_UNTRACED bool is_made() const noexcept
+    {
+        return is_made_;
+    }
+
+    /* Calls use(const char *); the text lives that long. */
+    template <typename Use> ANNOT_UNTRACED auto with(const Use &use) const noexcept
+    {
+#ifdef ANNOT_DISABLE
+        return use("");
+#else
+        return write_ ? with_copy(use) : use(static_cast<const char *>(source_));
+#endif
+    }
+
+    /* One byte more than a name may have, so that libannot sees what it cuts. */
+    static constexpr std::size_t capacity = 1025;
+
+    ANNOT_UNTRACED std::size_t write(char *bytes) const noexcept
+    {
+        const std::size_t size = write_(source_, size_, bytes, capacity);
+        bytes[size] = '\0';
+        return size;
+    }
+
+  private:
+    template <typename Use> ANNOT_UNTRACED auto with_copy(const Use &use) const noexcept
+    {
+        char bytes[capacity + 1];
+        write(bytes);
+        return use(static_cast<const char *>(bytes));
+    }
+
+    ANNOT_UNTRACED static std::size_t copy(const void *source, std::size_t size, char *bytes,
+                                           std::size_t room) noexcept
+    {
+        const std::size_t count = size < room ? size : room;
+        if (count != 0)
+            std::memcpy(bytes, source, count);
+        return count;
+    }
+
+    const void *source_ = nullptr;
+    std::size_t size_ = 0;
+    writer write_ = nullptr;
+    bool is_made_ = false;
+};
+
+#if defined(__cpp_lib_format)
+
+/* What formatted() returns: refers to its arguments, so use it in the same expression. */
+template <typename... Arguments> class formatted_text
+{
+  public:
+    formatted_text(std::format_string<Arguments...> format, Arguments &&...arguments) noexcept
+        : format_(format), arguments_(std::forward<Arguments>(arguments)...)
+    {
+    }
+
+    ANNOT_UNTRACED operator text() const noexcept
+    {
+        return text(this, &write);
+    }
+
+  private:
+    ANNOT_UNTRACED static std::size_t write(const void *source, std::size_t, char *bytes,
+                                            std::size_t room) noexcept
+    {
+        const auto &self = *static_cast<const formatted_text *>(source);
+        const auto format = [&](auto &...arguments) {
+            return std::format_to_n(bytes, static_cast<std::ptrdiff_t>(room), self.format_,
+                                    static_cast<Arguments &&>(arguments)...)
+                .out;
+        };
+#if defined(__cpp_exceptions)
+        /* A formatter of the program may throw: what it wrote so far is not known, so nothing. */
+        try {
+            return static_cast<std::size_t>(std::apply(format, self.arguments_) - bytes);
+        } catch (...) {
+            return 0;
+        }
+#else
+        return static_cast<std::size_t>(std::apply(format, self.arguments_) - bytes);
+#endif
+    }
+
+    std::format_string<Arguments...> format_;
+    std::tuple<Arguments &&...> arguments_;
+};
+
+/* A name made by std::format, but only while somebody records; cut at 1,024 bytes. */
+template <typename... Arguments>
+formatted_text<Arguments...>
+formatted(std::format_string<std::type_identity_t<Arguments>...> format,
+          Arguments &&...arguments) noexcept
+{
+    return {format, std::forward<Arguments>(arguments)...};
+}
+
+#endif
+
+#ifdef ANNOT_DISABLE
+} // namespace disabled
+#endif
+} // namespace annot
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Flows (arrows between ranges) and tracks (ranges that belong to no thread). Part of annot.h,
+ * which says what holds for all of annot. */
+#ifndef ANNOT_TRACKS_H
+#define ANNOT_TRACKS_H
+
+#include <annot/annot.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An arrow between ranges, told by a number: begin, any steps, end, wherever they happen. */
+typedef uint64_t annot_flow; /* 0: no flow */
+
+enum annot_flow_point { ANNOT_FLOW_BEGIN = 0, ANNOT_FLOW_STEP = 1, ANNOT_FLOW_END = 2 };
+
+/* A line of its own in the viewer: a task, a request, a connection. A plain value: copy it, keep it
+ * anywhere, send its id to another process. Nothing is to be freed. */
+struct annot_track {
+    uint64_t id;     /* unique on this machine; 0: no track */
+    uint64_t parent; /* id of the track that it is shown below, or 0: the process */
+    annot_name name;
+    annot_name parent_name;
+};
+
+ANNOT_API void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *text);
+ANNOT_API void annot_emit_track_begin(const struct annot_track *track, const char *text);
+ANNOT_API void annot_emit_track_begin_event(const struct annot_track *track,
+                                            const struct annot_event *event);
+ANNOT_API void annot_emit_track_end(const struct annot_track *track);
+ANNOT_API void annot_emit_track_end_values(const struct annot_track *track,
+                                           const struct annot_value *values, size_t count);
+ANNOT_API void annot_emit_track_mark_event(const struct annot_track *track,
+                                           const struct annot_event *event);
+
+/* ---- Flows: arrows between ranges --------------------------------------------------------------
+ */
+
+/* A flow that no other process of this machine has; 0 where annot is off by design (a set-uid
+ * program). Cost: 0.2 P. */
+ANNOT_API annot_flow annot_flow_new(void);
+
+/* The flow of a number that both sides know (of a request, a message): the same scope and number
+ * give the same flow in every process. */
+ANNOT_API annot_flow annot_flow_id(const char *scope, uint64_t number);
+
+/* An arrow leaves the calling thread's innermost range here, passes, or arrives. Cost: 0.7 P. */
+ANNOT_UNTRACED static inline void annot_flow_begin(annot_flow flow, const char *text)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_flow(ANNOT_FLOW_BEGIN, flow, text);
+}
+
+ANNOT_UNTRACED static inline void annot_flow_step(annot_flow flow)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_flow(ANNOT_FLOW_STEP, flow, (const char *)0);
+}
+
+ANNOT_UNTRACED static inline void annot_flow_end(annot_flow flow)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_flow(ANNOT_FLOW_END, flow, (const char *)0);
+}
+
+/* ---- Tracks: ranges that belong to no thread ---------------------------------------------------
+ */
+
+/* A new track, below another one or (NULL) below the process. Any thread may emit on it, also in
+ * children forked later. Costs nothing until used. */
+ANNOT_API struct annot_track annot_track_create(const char *name, const struct annot_track *parent);
+
+/* A range on a track; ranges of one track nest, annot_track_end closes the innermost, whoever began
+ * it. Cost of the two: 1.2 P; a range that the filter holds back costs the same, for its end must
+ * find it. */
+ANNOT_UNTRACED static inline void annot_track_begin(const struct annot_track *track,
+                                                    const char *text)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_track_begin(track, text);
+}
+
+/* The payload must be in `values`: the single one is ignored here. */
+ANNOT_UNTRACED static inline void annot_track_begin_event(const struct annot_track *track,
+                                                          const struct annot_event *event)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_track_begin_event(track, event);
+}
+
+ANNOT_UNTRACED static inline void annot_track_end(const struct annot_track *track)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_track_end(track);
+}
+
+/* The same, with key-values that are known only now: see annot_pop_values. */
+ANNOT_UNTRACED static inline void annot_track_end_values(const struct annot_track *track,
+                                                         const struct annot_value *values,
+                                                         size_t count)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_track_end_values(track, values, count);
+}
+
+ANNOT_UNTRACED static inline void annot_track_mark_event(const struct annot_track *track,
+                                                         const struct annot_event *event)
+{
+    if (ANNOT_UNLIKELY(annot_enabled()))
+        annot_emit_track_mark_event(track, event);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

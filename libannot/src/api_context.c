@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions of logs.h that tie a recording to logs and other services. */
+#include "api.h"
+#include "mix.h"
+#include "trace_context.h"
+
+#include <annot_barrier.h>
+
+/* The innermost recorded range; 0: none. In a signal handler, what the interrupted event has done
+ * so far: an entry of the live stack is whole before the depth counts it. */
+static uint32_t innermost(const struct annot_thread *thread)
+{
+    uint32_t depth = annot_load_relaxed(&thread->depth);
+    for (uint32_t level = depth; level > 0 && depth - level < ANNOT_LIVE_DEPTH; level--) {
+        uint32_t instance = thread->live[(level - 1) % ANNOT_LIVE_DEPTH].instance;
+        if (instance)
+            return instance;
+    }
+    return 0;
+}
+
+static uint64_t current(const struct control *control)
+{
+    uint32_t instance = control->thread && !control->shadow ? innermost(control->thread) : 0;
+    if (instance == 0)
+        return 0;
+    uint64_t number = mix(control->current ^ instance * MIX_INSTANCE);
+    return number ? number : 1;
+}
+
+/* The calling thread's control block if it records, else NULL. */
+static struct control *recording(void)
+{
+    struct control *control = annot_control;
+    if (!is_ready(control)) { /* it may have to follow to another session first */
+        struct emission none = {.kind = ANNOT_REC_NONE};
+        emit_general(&none);
+        control = annot_control;
+    }
+    return annot_enabled() && control->segment && !control->shadow ? control : NULL;
+}
+
+uint64_t annot_current(void)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(is_ready(control), 1))
+        return current(control);
+    FORWARD_VALUE(current, 0);
+    control = annot_enabled() ? recording() : NULL;
+    return control ? current(control) : 0;
+}
+
+/* ---- W3C trace context ----------------------------------------------------------------------- */
+
+int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
+{
+    FORWARD_VALUE(trace_context, 0, text);
+    struct control *control = annot_enabled() ? recording() : NULL;
+    if (!control)
+        return 0;
+    struct trace_context context = {{control->keep->trace[0], control->keep->trace[1]},
+                                    current(control)};
+    if ((context.trace[0] | context.trace[1]) == 0) {
+        context.trace[0] = control->segment->session_id;
+        context.trace[1] = control->segment->header->info.identity;
+    }
+    if (context.span == 0)
+        context.span = emit_take_id();
+    trace_context_write(&context, text);
+    struct emission emission = {.kind = ANNOT_REC_FLOW_BEGIN, .id = context.span};
+    emit_general(&emission);
+    return 1;
+}
+
+int annot_trace_context_adopt(const char *traceparent)
+{
+    struct trace_context context = {0};
+    FORWARD_VALUE(trace_context_adopt, 0, traceparent);
+    if (traceparent && !trace_context_read(traceparent, &context))
+        return 0;
+    struct control *control = annot_enabled() ? recording() : NULL;
+    if (!control)
+        return 0;
+    control->keep->trace[0] = context.trace[0];
+    control->keep->trace[1] = context.trace[1];
+    struct emission emission = {.kind = ANNOT_REC_FLOW_END, .id = context.span};
+    if (traceparent)
+        emit_general(&emission);
+    return 1;
+}
+
+OWN(annot_current);
+OWN(annot_trace_context);
+OWN(annot_trace_context_adopt);

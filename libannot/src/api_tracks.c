@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions of tracks.h. */
+#include "api.h"
+#include "fast.h"
+#include "fast_event.h"
+#include "mix.h"
+#include "spell.h"
+#include "strings.h"
+
+/* ---- Flows ----------------------------------------------------------------------------------- */
+
+annot_flow annot_flow_new(void)
+{
+    FORWARD_VALUE(flow_new, 0);
+    return emit_take_id();
+}
+
+/* The same in every process and version, so no other copy is asked. */
+annot_flow annot_flow_id(const char *scope, uint64_t number)
+{
+    struct string_key key;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a 64 */
+    string_key_init(&key, scope, ANNOT_STRING_NAME);
+    for (uint32_t i = 0; i < key.length; i++)
+        hash = (hash ^ (unsigned char)key.bytes[i]) * UINT64_C(0x100000001b3);
+    hash = mix(mix(hash) + number);
+    return hash ? hash : 1;
+}
+
+void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *text)
+{
+    static const uint8_t kinds[] = {ANNOT_REC_FLOW_BEGIN, ANNOT_REC_FLOW_STEP, ANNOT_REC_FLOW_END};
+    struct control *control = annot_control;
+    if (flow == 0 || (unsigned)point >= sizeof(kinds))
+        return;
+    if (__builtin_expect(is_ready(control), 1)) {
+        annot_name name = text ? spell_cached(control, text) : 0;
+        if (__builtin_expect((name || !text) && fast_flow(control, kinds[point], flow, name), 1))
+            return;
+    }
+    FORWARD(flow, point, flow, text);
+    struct emission emission = {.kind = kinds[point], .id = flow, .text = text};
+    emit_general(&emission);
+}
+
+/* ---- Tracks ---------------------------------------------------------------------------------- */
+
+struct annot_track annot_track_create(const char *name, const struct annot_track *parent)
+{
+    const struct annot_track none = {0};
+    FORWARD_VALUE(track_create, none, name, parent);
+    return (struct annot_track){
+        .id = emit_take_id(),
+        .parent = parent ? parent->id : 0,
+        .name = annot_name_intern(name),
+        .parent_name = parent ? parent->name : 0,
+    };
+}
+
+static int is_track(const struct annot_track *track)
+{
+    return track && track->id != 0;
+}
+
+static int track_emission(struct emission *emission, const struct annot_track *track, uint8_t kind)
+{
+    if (!is_track(track))
+        return 0;
+    emission->kind = kind;
+    emission->value_kind = ANNOT_VALUE_NONE;
+    emission->value = (uint64_t)track->parent_name << 32 | track->name;
+    emission->id = track->id;
+    emission->parent = track->parent;
+    return 1;
+}
+
+void annot_emit_track_begin(const struct annot_track *track, const char *text)
+{
+    struct control *control = annot_control;
+    if (__builtin_expect(is_ready(control) && is_track(track), 1)) {
+        annot_name name = spell_cached(control, text);
+        if (__builtin_expect(name && fast_track_begin(control, track, name), 1))
+            return;
+    }
+    FORWARD(track_begin, track, text);
+    struct emission emission = {.text = text};
+    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
+        emit_general(&emission);
+}
+
+void annot_emit_track_begin_event(const struct annot_track *track, const struct annot_event *event)
+{
+    struct emission emission;
+    if (is_track(track) && fast_event(annot_control, ANNOT_REC_TRACK_BEGIN, event, track))
+        return;
+    FORWARD(track_begin_event, track, event);
+    emission_from(&emission, event, ANNOT_REC_TRACK_BEGIN);
+    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
+        emit_general(&emission);
+}
+
+void annot_emit_track_end(const struct annot_track *track)
+{
+    if (!is_track(track))
+        return;
+    if (__builtin_expect(fast_track_end(annot_control, track), 1))
+        return;
+    FORWARD(track_end, track);
+    struct emission emission = {
+        .kind = ANNOT_REC_TRACK_END, .id = track->id, .parent = track->parent};
+    emit_general(&emission);
+}
+
+/* A copy that does not know of this still closes the range. */
+void annot_emit_track_end_values(const struct annot_track *track, const struct annot_value *values,
+                                 size_t count)
+{
+    if (!is_track(track))
+        return;
+    if (runtime_other && !RUNTIME_HAS(track_end_values)) {
+        FORWARD(track_end, track);
+        return;
+    }
+    FORWARD(track_end_values, track, values, count);
+    struct emission emission = {.kind = ANNOT_REC_TRACK_END,
+                                .id = track->id,
+                                .parent = track->parent,
+                                .values = values,
+                                .value_count = count};
+    emit_general(&emission);
+}
+
+void annot_emit_track_mark_event(const struct annot_track *track, const struct annot_event *event)
+{
+    struct emission emission;
+    if (is_track(track) && fast_event(annot_control, ANNOT_REC_TRACK_MARK, event, track))
+        return;
+    FORWARD(track_mark_event, track, event);
+    emission_from(&emission, event, ANNOT_REC_TRACK_MARK);
+    if (track_emission(&emission, track, ANNOT_REC_TRACK_MARK))
+        emit_general(&emission);
+}
+
+OWN(annot_flow_new);
+OWN(annot_emit_flow);
+OWN(annot_track_create);
+OWN(annot_emit_track_begin);
+OWN(annot_emit_track_begin_event);
+OWN(annot_emit_track_end);
+OWN(annot_emit_track_end_values);
+OWN(annot_emit_track_mark_event);

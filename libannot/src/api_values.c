@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions of values.h. */
+#include "api.h"
+#include "fast_event.h"
+#include "proc.h"
+#include "process.h"
+#include "spell.h"
+#include "strings.h"
+
+#include <errno.h>
+
+enum { SCHEMA_TEXT_MAX = 1000 };
+
+/* ---- Schemas --------------------------------------------------------------------------------- */
+
+static const uint8_t field_sizes[] = {
+    [ANNOT_FIELD_INT8] = 1,
+    [ANNOT_FIELD_INT16] = 2,
+    [ANNOT_FIELD_INT32] = 4,
+    [ANNOT_FIELD_INT64] = 8,
+    [ANNOT_FIELD_UINT8] = 1,
+    [ANNOT_FIELD_UINT16] = 2,
+    [ANNOT_FIELD_UINT32] = 4,
+    [ANNOT_FIELD_UINT64] = 8,
+    [ANNOT_FIELD_FLOAT] = 4,
+    [ANNOT_FIELD_DOUBLE] = 8,
+    [ANNOT_FIELD_BOOL] = 1,
+    [ANNOT_FIELD_CHARS] = 1,
+    [ANNOT_FIELD_POINTER] = sizeof(void *),
+};
+
+static uint32_t field_count(const struct annot_field *field)
+{
+    return field->count ? field->count : 1;
+}
+
+static int field_is_inside(const struct annot_field *field, uint32_t size)
+{
+    if (field->kind < ANNOT_FIELD_INT8 || field->kind > ANNOT_FIELD_POINTER)
+        return 0;
+    return field->offset + (uint32_t)field_sizes[field->kind] * field_count(field) <= size;
+}
+
+/* A name without the characters that separate. */
+static char *append_name(char *at, const char *end, const char *name)
+{
+    char *from = at;
+    at = text_append(at, end, name ? name : "(null)");
+    for (; from < at; from++)
+        if (*from == '\x1e' || *from == '\x1f')
+            *from = ' ';
+    return at;
+}
+
+static char *append_field(char *at, const char *end, const struct annot_field *field)
+{
+    at = text_append(at, end, "\x1e");
+    at = append_name(at, end, field->name);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, field->kind);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, field->offset);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, field_count(field));
+    at = text_append(at, end, "\x1f");
+    return field->unit ? append_name(at, end, field->unit) : at;
+}
+
+annot_schema annot_schema_create(const char *name, uint32_t size, const struct annot_field *fields,
+                                 size_t count)
+{
+    char text[SCHEMA_TEXT_MAX + 2];
+    const char *end = text + sizeof(text);
+    struct string_key key;
+    FORWARD_VALUE(schema_create, 0, name, size, fields, count);
+    char *at = append_name(text, end, name);
+    at = text_append(at, end, "\x1f");
+    at = text_append_decimal(at, end, size);
+    for (size_t i = 0; fields && i < count && at < end - 1; i++) {
+        if (!field_is_inside(&fields[i], size))
+            return 0;
+        at = append_field(at, end, &fields[i]);
+    }
+    if (at - text > SCHEMA_TEXT_MAX)
+        return 0;
+    string_key_init(&key, text, ANNOT_STRING_SCHEMA);
+    return strings_number(strings_intern(&key));
+}
+
+/* ---- Counters -------------------------------------------------------------------------------- */
+
+/* Without a unit if the two are too long for a string. */
+void annot_counter_unit(annot_domain domain, const char *counter, const char *unit)
+{
+    char text[ANNOT_STRING_MAX + 2];
+    const char *end = text + sizeof(text);
+    struct string_key key;
+    FORWARD(counter_unit, domain, counter, unit);
+    char *at = text_append(text, end, counter ? counter : "(null)");
+    at = text_append(at, end, "\x1f");
+    at = append_name(at, end, unit ? unit : "");
+    if (at - text > ANNOT_STRING_MAX)
+        return;
+    string_key_init(&key, text, ANNOT_STRING_COUNTER_UNIT);
+    key.number = domain;
+    int error = errno;
+    process_tell_string(strings_intern(&key));
+    errno = error;
+}
+
+void annot_emit_counters(const char *text, const struct annot_value *values, size_t count)
+{
+    struct control *control = annot_control;
+    if (!values || !count)
+        return;
+    if (__builtin_expect(is_ready(control), 1)) {
+        annot_name name = spell_cached(control, text);
+        if (__builtin_expect(name && fast_counters(control, name, values, count), 1))
+            return;
+    }
+    FORWARD(counters, text, values, count);
+    struct emission emission = {
+        .kind = ANNOT_REC_COUNTER_GROUP, .text = text, .values = values, .value_count = count};
+    emit_general(&emission);
+}
+
+/* ---- The end of a range -----------------------------------------------------------------------
+ */
+
+/* A copy that does not know of these still closes the range. */
+void annot_emit_pop_values(const struct annot_value *values, size_t count)
+{
+    if (runtime_other && !RUNTIME_HAS(pop_values)) {
+        runtime_other->pop();
+        return;
+    }
+    FORWARD(pop_values, values, count);
+    struct emission emission = {.kind = ANNOT_REC_POP, .values = values, .value_count = count};
+    emit_general(&emission);
+}
+
+void annot_emit_end_values(annot_range range, const struct annot_value *values, size_t count)
+{
+    if (runtime_other && !RUNTIME_HAS(end_values)) {
+        runtime_other->end(range);
+        return;
+    }
+    FORWARD(end_values, range, values, count);
+    struct emission emission = {
+        .kind = ANNOT_REC_RANGE_END, .id = range, .values = values, .value_count = count};
+    if (range)
+        emit_general(&emission);
+}
+
+OWN(annot_emit_pop_values);
+OWN(annot_emit_end_values);
+OWN(annot_schema_create);
+OWN(annot_counter_unit);
+OWN(annot_emit_counters);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of instrumented functions that a thread is in: see calls.h. */
+#include "calls.h"
+
+#include "levels.h"
+#include "stream.h"
+#include "strings.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+/* Two places of one stack are hardly further apart; those of two stacks mostly are. */
+enum { STACK_REACH = 8 << 20 };
+
+uint16_t calls_domain;
+
+void calls_begin(struct control *control, int is_forked)
+{
+    struct calls *calls = control->keep->calls;
+    if (calls && !is_forked)
+        calls->count = calls->beyond = 0;
+    annot_signal_fence();
+    control->calls = calls;
+}
+
+static struct calls *take_calls(struct control *control)
+{
+    if (control->calls)
+        return control->calls;
+    void *memory = mmap(NULL, sizeof(struct calls), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    return control->calls = control->keep->calls = memory;
+}
+
+/* Whether `stack` may be of another stack than the call. */
+static int is_elsewhere(const struct call *call, uintptr_t stack)
+{
+    stack_t other;
+    if (stack > call->stack && stack - call->stack > STACK_REACH)
+        return 1;
+    return sigaltstack(NULL, &other) != 0 || (other.ss_flags & SS_ONSTACK);
+}
+
+/* Ends the calls from `count` on, and what was opened in them. */
+static void close_calls(struct control *control, uint32_t count)
+{
+    const struct emission pop = {.kind = ANNOT_REC_POP};
+    struct calls *calls = control->calls;
+    calls->beyond = 0;
+    while (calls->count > count) {
+        const struct call *call = &calls->at[calls->count - 1];
+        while (call->is_shown && control->depth > call->depth)
+            emit_close(control, &pop);
+        calls->count--;
+    }
+}
+
+/* Ends what an exception or longjmp left. */
+static void close_gone(struct control *control, const struct annot_call *made)
+{
+    struct calls *calls = control->calls;
+    uintptr_t stack = (uintptr_t)made->stack;
+    uint32_t count = calls->count;
+    while (count > 0 && !calls_is_open(&calls->at[count - 1], made)) {
+        if (calls->at[count - 1].stack < stack && is_elsewhere(&calls->at[count - 1], stack))
+            break;
+        count--;
+    }
+    if (count < calls->count)
+        close_calls(control, count);
+}
+
+void calls_enter(struct control *control, struct emission *emission)
+{
+    const struct annot_call *made = emission->call;
+    struct calls *calls = take_calls(control);
+    if (!calls) {
+        stream_lose(control, ANNOT_LOSS_NO_MEMORY);
+        return;
+    }
+    close_gone(control, made);
+    if (calls->count == CALLS_KEPT) {
+        calls->beyond++;
+        stream_lose(control, ANNOT_LOSS_TOO_LARGE);
+        return;
+    }
+    int is_ready = strings_sync_one(control->segment, emission->name);
+    emission->domain = 0; /* that of the filter; a record without attributes is shorter */
+    calls->at[calls->count] = (struct call){
+        .function = (uintptr_t)made->function,
+        .site = (uintptr_t)made->site,
+        .stack = (uintptr_t)made->stack,
+        .depth = control->depth,
+        .is_shown = !is_ready || calls_are_wanted(control, emission->name),
+    };
+    annot_signal_fence();
+    if (calls->at[calls->count++].is_shown)
+        emit_open(control, emission);
+}
+
+/* The call that returns: the innermost one of the function on this side of its stack pointer, or,
+ * if its frame is down already, the outermost one below that. CALLS_KEPT: it was not told. */
+static uint32_t find_call(const struct calls *calls, const struct annot_call *made, int is_down)
+{
+    uintptr_t stack = (uintptr_t)made->stack;
+    uint32_t found = CALLS_KEPT;
+    for (uint32_t i = calls->count; i-- > 0;) {
+        const struct call *call = &calls->at[i];
+        int is_same =
+            call->function == (uintptr_t)made->function && call->site == (uintptr_t)made->site;
+        if (is_down && (call->stack >= stack || stack - call->stack > STACK_REACH))
+            break;
+        if (is_same && is_down)
+            found = i;
+        else if (is_same && call->stack >= stack)
+            return i;
+    }
+    return found;
+}
+
+void calls_leave(struct control *control, const struct emission *emission)
+{
+    struct calls *calls = control->calls;
+    if (!calls)
+        return;
+    if (calls->beyond && (uintptr_t)emission->call->stack <= calls->at[CALLS_KEPT - 1].stack) {
+        calls->beyond--;
+        stream_lose(control, ANNOT_LOSS_TOO_LARGE);
+        return;
+    }
+    uint32_t found = find_call(calls, emission->call, emission->is_down);
+    if (found < CALLS_KEPT)
+        close_calls(control, found);
+}

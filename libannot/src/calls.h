@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of instrumented functions that a thread is in, and which of them are gone.
+ *
+ * Threads: all for the control block's own thread, with its BUSY mark set. The list lies in private
+ * memory of its own that is made at the first call, and outlives fork; entries deeper than
+ * CALLS_KEPT are counted only, and lost.
+ * Stacks grow down. A call whose stack pointer is lower than that of a later one is gone, unless
+ * the later one is on another stack. Whether the innermost call is still there when another begins
+ * is seen by where that one's return address stands: its frame lies below. */
+#ifndef ANNOT_CALLS_H
+#define ANNOT_CALLS_H
+
+#include "emit.h"
+
+#include <annot/function_calls.h>
+#include <annot_barrier.h>
+
+enum { CALLS_KEPT = 16384 };
+
+struct call {
+    uintptr_t function, site, stack;
+    uint32_t depth;    /* open ranges before it */
+    uint32_t is_shown; /* it has a range */
+};
+
+struct calls {
+    uint32_t count;
+    uint32_t beyond; /* calls deeper than CALLS_KEPT */
+    struct call at[CALLS_KEPT];
+};
+
+/* The number of ANNOT_FUNCTIONS_DOMAIN; 0 until the first function has a name. */
+extern uint16_t calls_domain;
+
+/* At a new stream. `is_forked`: the range stack is the parent's. */
+void calls_begin(struct control *control, int is_forked);
+
+/* What emission->call says. */
+void calls_enter(struct control *control, struct emission *emission);
+void calls_leave(struct control *control, const struct emission *emission);
+
+/* Within this many bytes of stack the return address is looked for. */
+enum { CALLS_SEARCH = 512 };
+
+/* Whether the return address stands in the stack below `end`, or may. Reads what lies between two
+ * stack pointers of one stack. */
+__attribute__((no_sanitize("address"))) static inline int
+calls_is_site_below(const struct annot_call *made, uintptr_t end)
+{
+#if defined(__x86_64__)
+    uintptr_t at = (uintptr_t)made->stack;
+    uintptr_t limit = end - at > CALLS_SEARCH ? at + CALLS_SEARCH : end;
+    for (; at < limit; at += sizeof(uintptr_t))
+        if (*(const volatile uintptr_t *)at == (uintptr_t)made->site)
+            return 1;
+    return limit != end;
+#else
+    (void)made;
+    (void)end;
+    return 1; /* found out when the frame around it is left */
+#endif
+}
+
+/* Whether `call` is still there when another one is made. Functions that were put into one another
+ * by the compiler have one frame, hence one return address. */
+static inline int calls_is_open(const struct call *call, const struct annot_call *made)
+{
+    uintptr_t stack = (uintptr_t)made->stack;
+    if (call->stack <= stack)
+        return call->stack == stack;
+    return call->site == (uintptr_t)made->site || calls_is_site_below(made, call->stack);
+}
+
+/* Whether a function's calls are wanted. Partner of both loads: the collector's stores; any order
+ * will do. */
+static inline int calls_are_wanted(const struct control *control, annot_name name)
+{
+    uint64_t mask = annot_load_relaxed(&control->mask[ANNOT_CALL_LEVEL]);
+    const struct annot_string *string =
+        (const void *)(control->segment->strings + (uint64_t)name * ANNOT_STRING_UNIT);
+    return (mask >> (calls_domain & 63) & 1) &&
+           !(annot_load_relaxed(&string->flags) & ANNOT_STRING_MASKED);
+}
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Coming into an event: see entry.h. */
+#include "entry.h"
+
+#include "clock.h"
+#include "levels.h"
+#include "proc.h"
+#include "process.h"
+#include "stream.h"
+
+#include <annot_barrier.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+/* Events are marked near the entry of a public function. An event whose own frame stands lower than
+ * the mark by more than the frames of two public functions differ is a handler's; else the marked
+ * event was left by siglongjmp. */
+enum { STALE_MARGIN = 192, STALE_LIMIT = 8 << 20 };
+
+enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc keeps so many values in the thread itself */
+
+/* Stack address of the thread's join in progress, or 0: guards what has no BUSY mark yet. */
+static __thread uintptr_t joining __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t exit_key;
+static int exit_key_made;
+
+/* For a later key the C library allocates memory at the thread's first event, which may be in a
+ * signal handler. Without a key, dead threads are found when blocks or records run out. */
+void emit_setup(void)
+{
+    if (pthread_key_create(&exit_key, emit_thread_exit) != 0)
+        return;
+    exit_key_made = exit_key < KEYS_WITHOUT_MEMORY;
+    if (!exit_key_made)
+        pthread_key_delete(exit_key);
+}
+
+static int is_stale(uintptr_t marked, uintptr_t frame)
+{
+    stack_t stack;
+    uintptr_t now = frame + STALE_MARGIN;
+    if (now < marked || now - marked > STALE_LIMIT)
+        return 0;
+    return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
+}
+
+/* Unknown beginnings of ranges on a track are written, too, for their ends would close others. */
+static int always_passes(uint8_t kind)
+{
+    return kind == ANNOT_REC_POP || kind == ANNOT_REC_RANGE_END || kind == ANNOT_REC_TRACK_BEGIN ||
+           kind == ANNOT_REC_TRACK_END;
+}
+
+int entry_passes(const struct control *control, const struct emission *emission)
+{
+    uint32_t number = emission->category ? emission->category : emission->domain;
+    if (!control->mask)
+        return 1;
+    /* Partner: the collector's stores; any order will do. */
+    uint64_t mask = annot_load_relaxed(&control->mask[emission->level & (ANNOT_LEVELS - 1)]);
+    return (mask >> (number & 63) & 1) != 0;
+}
+
+/* ---- Signal handlers that met a commit of their own thread ----------------------------------- */
+
+static void nested_lose(struct control *control, const struct emission *emission)
+{
+    if (emission->kind == ANNOT_REC_RANGE_END && emission->id == 0)
+        return;
+    if (control->segment && !control->shadow) {
+        stream_lose(control, ANNOT_LOSS_INTERRUPTED);
+        return;
+    }
+    process_lose(ANNOT_LOSS_INTERRUPTED);
+    if (control->shadow) /* a child may live and end in the handler that made it */
+        process_tell_losses(annot_gate_v1.generation);
+}
+
+/* Nothing can be recorded; the stack is put right by the next event that isn't interrupted. */
+static void nested(struct control *control, struct emission *emission)
+{
+    int counts = always_passes(emission->kind) || entry_passes(control, emission);
+    if (emission->kind == ANNOT_REC_NONE)
+        return;
+    if (emission->kind == ANNOT_REC_PUSH) {
+        control->nested_bits = control->nested_bits << 1 | (uint64_t)counts;
+        control->nested_depth++;
+    } else if (emission->kind == ANNOT_REC_POP && control->nested_depth > 0) {
+        counts = (control->nested_bits & 1) != 0;
+        control->nested_bits >>= 1;
+        control->nested_depth--;
+    } else if (emission->kind == ANNOT_REC_POP) {
+        control->nested_pops++;
+    } else if (emission->kind == ANNOT_REC_RANGE_START && counts) {
+        emission->id = process_nonce() | RANGE_DROPPED;
+    }
+    if (control->nested_depth || control->nested_pops)
+        control->end = NULL; /* sends the next event here */
+    if (counts)
+        nested_lose(control, emission);
+}
+
+void entry_apply_nested(struct control *control)
+{
+    int counted;
+    for (; control->nested_pops > 0 && control->depth > 0; control->nested_pops--)
+        if (levels_pop(control, &counted) == LEVEL_RECORDED)
+            control->gap_pending = 1;
+    control->nested_pops = 0;
+    if (control->block && !control->gap_pending) /* else the next record opens a block */
+        control->end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
+    control->last_cause = ANNOT_LOSS_INTERRUPTED;
+    for (; control->nested_depth > 0; control->nested_depth--) {
+        uint32_t shift = control->nested_depth - 1;
+        int counts = shift > 63 || (control->nested_bits >> shift & 1);
+        levels_push(control, counts ? LEVEL_DROPPED : LEVEL_MASKED, 0, clock_now(), counts);
+    }
+}
+
+static uint32_t next_instance(uint32_t instance)
+{
+    return instance == UINT32_MAX ? 1 : instance + 1;
+}
+
+/* The number after that of the block's last begin. */
+static uint32_t count_instances(const struct annot_block *block)
+{
+    const uint8_t *at = (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
+    const uint8_t *end = at + block->committed;
+    uint32_t instance = block->first_instance;
+    while (at < end) {
+        const struct annot_record *record = (const void *)at;
+        if (record->kind == ANNOT_REC_PUSH)
+            instance = next_instance(instance);
+        at += record->granules ? record->granules * ANNOT_GRANULE : ANNOT_BLOCK_DATA_SIZE;
+    }
+    return instance;
+}
+
+/* The marked event was left by siglongjmp: takes back what it had begun. A begin may be in the
+ * block already; then its number is used up. */
+static void repair(struct control *control)
+{
+    struct annot_block *block = control->block;
+    control->generation = 0;
+    if (!block)
+        return;
+    control->position = (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE + block->committed;
+    control->instance = count_instances(block);
+    control->gap_pending = 1; /* a new block states what is open */
+    control->end = NULL;
+    stream_lose(control, ANNOT_LOSS_INTERRUPTED);
+}
+
+/* ---- Joining --------------------------------------------------------------------------------- */
+
+struct control *entry_take_control(void)
+{
+    struct control *control = control_take();
+    if (control && exit_key_made && pthread_getspecific(exit_key) != control)
+        pthread_setspecific(exit_key, control);
+    return control;
+}
+
+static void leave(void)
+{
+    struct control *control = annot_control;
+    if (control != &control_dummy && control->segment)
+        stream_detach(control);
+}
+
+static struct control *join(uint64_t generation)
+{
+    struct segment *segment = process_join(generation);
+    if (!segment) {
+        leave();
+        if (!process_takes_no_part(generation)) /* whoever makes the segment has not finished */
+            process_lose(process_is_put_off() ? ANNOT_LOSS_NO_MEMORY : ANNOT_LOSS_INTERRUPTED);
+        return NULL;
+    }
+    struct control *control = entry_take_control();
+    if (!control) {
+        annot_fetch_add_relaxed(&segment->header->shared.lost[ANNOT_LOSS_THREAD_LIMIT],
+                                UINT64_C(1));
+        segment_put(segment);
+        return NULL;
+    }
+    if (control->segment == segment) {
+        segment_put(segment);
+    } else {
+        stream_detach(control);
+        stream_attach(control, segment);
+    }
+    process_flush(segment);
+    control->attached_generation = generation;
+    annot_signal_fence();
+    control->generation = generation;
+    return control;
+}
+
+/* A handler that jumped out of a join would leave descriptors open: signals wait for the join. */
+static struct control *join_undisturbed(uint64_t generation)
+{
+    sigset_t before;
+    if (process_takes_no_part(generation)) {
+        leave();
+        return NULL;
+    }
+    if (process_is_put_off()) {
+        process_lose(ANNOT_LOSS_NO_MEMORY);
+        return NULL;
+    }
+    proc_block_signals(&before);
+    struct control *control = join(generation);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return control;
+}
+
+/* The event that the fork interrupted has ended: from here on all is as after any fork. */
+static void leave_shadow(struct control *control)
+{
+    sigset_t before;
+    proc_block_signals(&before);
+    entry_apply_nested(control);
+    control_save_stack(control);
+    stream_detach(control);
+    control_wipe(control);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Whether the event may go on: then the thread is joined and its control block not busy. */
+static struct control *enter(struct emission *emission, uintptr_t frame)
+{
+    struct control *control = annot_control;
+    uint64_t gate = annot_gate_v1.generation;
+    if (gate == 0)
+        return NULL;
+    if (control != &control_dummy && IS_BUSY(control->generation)) {
+        if (!is_stale(BUSY_STACK(control->generation), frame)) {
+            nested(control, emission);
+            return NULL;
+        }
+        repair(control);
+    }
+    if (control->shadow)
+        leave_shadow(control);
+    if (control->generation == gate && control->segment)
+        return control;
+    if (joining && !is_stale(joining, frame)) {
+        process_lose(ANNOT_LOSS_INTERRUPTED);
+        return NULL;
+    }
+    joining = frame;
+    annot_signal_fence();
+    control = join_undisturbed(gate);
+    annot_signal_fence();
+    joining = 0;
+    return control;
+}
+
+/* Unless a handler forked between enter and the mark: the child's control block is a new one. */
+struct control *entry_busy(struct emission *emission, uintptr_t frame, uint64_t *ret_generation)
+{
+    struct control *control;
+    while ((control = enter(emission, frame))) {
+        *ret_generation = control->generation;
+        control->generation = BUSY(frame);
+        annot_signal_fence();
+        if (control->segment && !control->shadow)
+            return control;
+        control->generation = 0;
+        annot_signal_fence();
+    }
+    return NULL;
+}
+
+void emit_thread_exit(void *pointer)
+{
+    struct control *control = pointer;
+    int error = errno;
+    sigset_t before;
+    proc_block_signals(&before);
+    /* Partner: swaps in find_free, some of which come late and fail. */
+    if (annot_control == control && annot_load_relaxed(&control->owner) != 0) {
+        control->generation = BUSY(stack_pointer());
+        annot_signal_fence();
+        stream_detach(control);
+        annot_control = &control_dummy;
+        annot_signal_fence();
+        control_give(control);
+        process_let_go();
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+}

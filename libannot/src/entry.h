@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Coming into an event the general way: joining a session, registering the thread, noticing that
+ * the event is a signal handler's and meets another one of its thread.
+ *
+ * Threads: any, also signal handlers. */
+#ifndef ANNOT_ENTRY_H
+#define ANNOT_ENTRY_H
+
+#include "control.h"
+#include "emit.h"
+
+/* Whether the event is wanted. What closes a range always is: its begin was decided on. */
+int entry_passes(const struct control *control, const struct emission *emission);
+
+/* The thread's control block, joined and marked BUSY with `frame`, or NULL: the event is over and
+ * counted. ret_generation is to be stored again when the event is done. */
+struct control *entry_busy(struct emission *emission, uintptr_t frame, uint64_t *ret_generation);
+
+/* Puts the range stack right after signal handlers that met BUSY. */
+void entry_apply_nested(struct control *control);
+
+/* The calling thread's control block, made if there is none. NULL: no memory. */
+struct control *entry_take_control(void);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* This copy's table of functions, for later copies: see runtime.h. */
+#include "api.h"
+
+#define OWNED(name) extern __typeof__(name) own_##name __attribute__((visibility("hidden")))
+
+OWNED(annot_status);
+OWNED(annot_name_intern);
+OWNED(annot_domain_create);
+OWNED(annot_category_create);
+OWNED(annot_name_process);
+OWNED(annot_name_thread);
+OWNED(annot_emit_push);
+OWNED(annot_emit_push_name);
+OWNED(annot_emit_push_event);
+OWNED(annot_emit_pop);
+OWNED(annot_emit_start);
+OWNED(annot_emit_start_event);
+OWNED(annot_emit_end);
+OWNED(annot_emit_mark);
+OWNED(annot_emit_mark_name);
+OWNED(annot_emit_mark_event);
+OWNED(annot_emit_counter);
+OWNED(annot_emit_counter_name);
+OWNED(annot_emit_counter_int);
+OWNED(annot_emit_counter_event);
+OWNED(annot_schema_create);
+OWNED(annot_counter_unit);
+OWNED(annot_emit_counters);
+OWNED(annot_emit_flow);
+OWNED(annot_flow_new);
+OWNED(annot_emit_track_begin);
+OWNED(annot_emit_track_begin_event);
+OWNED(annot_emit_track_end);
+OWNED(annot_emit_track_mark_event);
+OWNED(annot_track_create);
+OWNED(push_formatted);
+OWNED(mark_formatted);
+OWNED(annot_emit_log);
+OWNED(annot_abort_note);
+OWNED(annot_current);
+OWNED(annot_trace_context);
+OWNED(annot_trace_context_adopt);
+OWNED(annot_function_name);
+OWNED(annot_emit_call);
+OWNED(annot_emit_return);
+OWNED(annot_emit_pop_values);
+OWNED(annot_emit_end_values);
+OWNED(annot_emit_track_end_values);
+
+const struct runtime_table runtime_own = {
+    .size = sizeof(struct runtime_table),
+    .version = ANNOT_VERSION_MAJOR << 16 | ANNOT_VERSION_MINOR << 8 | ANNOT_VERSION_PATCH,
+    .status = own_annot_status,
+    .name_intern = own_annot_name_intern,
+    .domain_create = own_annot_domain_create,
+    .category_create = own_annot_category_create,
+    .name_process = own_annot_name_process,
+    .name_thread = own_annot_name_thread,
+    .push = own_annot_emit_push,
+    .push_name = own_annot_emit_push_name,
+    .push_event = own_annot_emit_push_event,
+    .pop = own_annot_emit_pop,
+    .start = own_annot_emit_start,
+    .start_event = own_annot_emit_start_event,
+    .end = own_annot_emit_end,
+    .mark = own_annot_emit_mark,
+    .mark_name = own_annot_emit_mark_name,
+    .mark_event = own_annot_emit_mark_event,
+    .counter = own_annot_emit_counter,
+    .counter_name = own_annot_emit_counter_name,
+    .counter_int = own_annot_emit_counter_int,
+    .counter_event = own_annot_emit_counter_event,
+    .schema_create = own_annot_schema_create,
+    .counter_unit = own_annot_counter_unit,
+    .counters = own_annot_emit_counters,
+    .flow = own_annot_emit_flow,
+    .flow_new = own_annot_flow_new,
+    .track_begin = own_annot_emit_track_begin,
+    .track_begin_event = own_annot_emit_track_begin_event,
+    .track_end = own_annot_emit_track_end,
+    .track_mark_event = own_annot_emit_track_mark_event,
+    .track_create = own_annot_track_create,
+    .push_formatted = own_push_formatted,
+    .mark_formatted = own_mark_formatted,
+    .log = own_annot_emit_log,
+    .abort_note = own_annot_abort_note,
+    .current = own_annot_current,
+    .trace_context = own_annot_trace_context,
+    .trace_context_adopt = own_annot_trace_context_adopt,
+    .function_name = own_annot_function_name,
+    .call = own_annot_emit_call,
+    .return_ = own_annot_emit_return,
+    .pop_values = own_annot_emit_pop_values,
+    .end_values = own_annot_emit_end_values,
+    .track_end_values = own_annot_emit_track_end_values,
+};

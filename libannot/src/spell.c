@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of records: see spell.h. */
+#include "spell.h"
+
+#include "process.h"
+#include "strings.h"
+
+#include <annot_barrier.h>
+#include <string.h>
+
+/* A hash of length, beginning and end: good enough for a cache that compares the whole text. */
+static uint32_t cache_slot(const char *text, size_t length)
+{
+    uint64_t first = 0, last = 0;
+    if (length >= 8) {
+        memcpy(&first, text, 8);
+        memcpy(&last, text + length - 8, 8);
+    } else if (length >= 4) {
+        memcpy(&first, text, 4);
+        memcpy(&last, text + length - 4, 4);
+    } else if (length > 0) {
+        first = (unsigned char)text[0];
+        last = (uint64_t)(unsigned char)text[length / 2] << 8 | (unsigned char)text[length - 1];
+    }
+    uint64_t hash = (first ^ (last << 7 | last >> 57) ^ length) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 56);
+}
+
+_Static_assert(NAME_CACHE_SIZE == 1 << 8, "cache_slot gives eight bits");
+
+uint32_t spell_by_text(struct control *control, const char *text)
+{
+    if (!text)
+        return 0;
+    size_t length = strlen(text);
+    uint32_t id = control->keep->cache[cache_slot(text, length)];
+    if (id == 0)
+        return 0;
+    const struct annot_string *string = strings_known(id);
+    if (annot_load_relaxed(&string->length) != length ||
+        memcmp(string_bytes(string), text, length) != 0)
+        return 0;
+    control->keep->by_address[spell_slot(text)] = id;
+    return id;
+}
+
+static void spell_inline(struct control *control, const struct string_key *key,
+                         enum spell_manner manner, struct spelled *spelled)
+{
+    spelled->id = 0;
+    spelled->bytes = key->bytes;
+    spelled->length = key->length;
+    spelled->flags =
+        ANNOT_FLAG_NAME_INLINE | (key->flags & ANNOT_STRING_CUT ? ANNOT_FLAG_NAME_CUT : 0);
+    if (manner == SPELL_INTERNED)
+        process_misuse(control->segment, ANNOT_MISUSE_NAME_INLINE);
+}
+
+/* The id in the mirror; 0: the text must go into the record. */
+static uint32_t intern(struct control *control, const char *text, enum spell_manner manner,
+                       struct string_key *key)
+{
+    string_key_init(key, text, ANNOT_STRING_NAME);
+    if (key->flags & ANNOT_STRING_CUT)
+        process_misuse(control->segment, ANNOT_MISUSE_NAME_CUT);
+    if (manner == SPELL_INLINE)
+        return 0;
+    key->sparing = manner == SPELL_SPARING;
+    uint32_t id = strings_intern(key);
+    if (id && text && key->bytes == text && !key->flags && manner == SPELL_INTERNED)
+        control->keep->cache[cache_slot(key->bytes, key->length)] = id;
+    return id;
+}
+
+uint32_t spell_ready(struct control *control, uint32_t name)
+{
+    if (name >= control->name_limit)
+        control->name_limit = strings_sync(control->segment);
+    if (name && (name < control->name_limit || strings_sync_one(control->segment, name)))
+        return name;
+    return 0;
+}
+
+void spell_name(struct control *control, uint32_t name, const char *text, enum spell_manner manner,
+                struct spelled *spelled)
+{
+    struct string_key key = {.length = 0};
+    uint32_t id = name;
+    *spelled = (struct spelled){0};
+    if (id == 0 && manner != SPELL_INLINE)
+        id = spell_cached(control, text);
+    if (id == 0)
+        id = intern(control, text, manner, &key);
+    spelled->id = spell_ready(control, id);
+    if (spelled->id)
+        return;
+    if (id) { /* in the mirror, but not in this segment */
+        const struct annot_string *string = strings_get(id);
+        key.bytes = string ? string_bytes(string) : "";
+        key.length = string ? string->length : 0;
+        key.flags = string ? string->flags : 0;
+    }
+    spell_inline(control, &key, manner, spelled);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What a record says about a name: the id of a string that is ready in the segment, or the text.
+ *
+ * Threads: all for the control block's own thread, with its BUSY mark set. */
+#ifndef ANNOT_SPELL_H
+#define ANNOT_SPELL_H
+
+#include "control.h"
+#include "strings.h"
+
+#include <annot_barrier.h>
+#include <string.h>
+
+struct spelled {
+    uint32_t id;       /* or 0: */
+    const char *bytes; /* inline, */
+    uint16_t length;
+    uint8_t flags; /* enum annot_record_flags */
+};
+
+enum spell_manner {
+    SPELL_INTERNED = 0,
+    SPELL_SPARING = 1, /* leaves half of the table to names that come again */
+    SPELL_INLINE = 2,  /* a text that hardly comes twice */
+};
+
+/* `name` wins over `text`; NULL is "(null)". */
+void spell_name(struct control *control, uint32_t name, const char *text, enum spell_manner manner,
+                struct spelled *ret_spelled);
+
+/* The slot of a text's address in keep->by_address. */
+static inline uint32_t spell_slot(const char *text)
+{
+    return (uint32_t)((uintptr_t)text * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
+
+_Static_assert(NAME_CACHE_SIZE == 1 << 8, "spell_slot gives eight bits");
+
+uint32_t spell_by_text(struct control *control, const char *text);
+
+/* The id of a text in the calling thread's caches, or 0. A text mostly stands where it stood the
+ * last time; the whole of it is compared all the same. */
+static inline uint32_t spell_cached(struct control *control, const char *text)
+{
+    uint32_t id = control->keep->by_address[spell_slot(text)];
+    if (__builtin_expect(id != 0 && text != NULL, 1)) {
+        const struct annot_string *string = strings_known(id);
+        uint32_t length = annot_load_relaxed(&string->length);
+        if (__builtin_expect(strncmp(text, string_bytes(string), length) == 0 && !text[length], 1))
+            return id;
+    }
+    return spell_by_text(control, text);
+}
+
+/* An id that is ready in the segment, or 0. */
+uint32_t spell_ready(struct control *control, uint32_t name);
+
+#endif

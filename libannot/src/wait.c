@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for a free block: see wait.h. */
+#include "wait.h"
+
+#include "block.h"
+#include "clock.h"
+
+#include <annot/annot.h>
+#include <annot_barrier.h>
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The collector comes by each millisecond while data flow. */
+enum { PAUSE_NS = 100 * 1000, PAUSE_MAX_NS = 2000 * 1000 };
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* By the system call itself: nanosleep is a cancellation point, an event is none. A signal ends it
+ * early, which does no harm. */
+static void pause_ns(long ns)
+{
+    const struct timespec pause = {0, ns};
+    syscall(SYS_nanosleep, &pause, NULL);
+}
+
+/* Whether the session that the thread joined goes on. */
+static int is_recording(const struct control *control)
+{
+    return annot_gate_v1.generation == control->attached_generation;
+}
+
+static uint64_t heartbeat(const struct segment *segment)
+{
+    return annot_load_relaxed(&segment->header->control.heartbeat);
+}
+
+/* Somebody waited in vain and threads hold all blocks: there is none that a collector could free.
+ */
+#define WITHOUT_HOPE (UINT64_MAX - 1)
+
+static int is_any_released(const struct segment *segment)
+{
+    for (uint32_t index = 0; index < segment->block_count; index++)
+        if ((annot_load_relaxed(&segment->block_states[index]) & ANNOT_BLOCK_STATE_MASK) ==
+            ANNOT_BLOCK_RELEASED)
+            return 1;
+    return 0;
+}
+
+void wait_hope(struct segment *segment)
+{
+    if (annot_load_relaxed(&segment->vain_heartbeat) == WITHOUT_HOPE)
+        annot_store_relaxed(&segment->vain_heartbeat, UINT64_MAX);
+}
+
+int wait_claim(const struct control *control, uint32_t *ret_index)
+{
+    struct segment *segment = control->segment;
+    uint64_t vain = annot_load_relaxed(&segment->vain_heartbeat);
+    if (vain == heartbeat(segment) || vain == WITHOUT_HOPE)
+        return -ENOBUFS;
+    uint64_t end = monotonic_ns() + ANNOT_WAIT_MAX_NS;
+    for (long ns = PAUSE_NS; is_recording(control) && monotonic_ns() < end;) {
+        pause_ns(ns);
+        int error = block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
+        if (error != -ENOBUFS)
+            return error;
+        ns = ns < PAUSE_MAX_NS / 2 ? 2 * ns : PAUSE_MAX_NS;
+    }
+    int any = is_any_released(segment) || block_available(segment);
+    annot_store_relaxed(&segment->vain_heartbeat, any ? heartbeat(segment) : WITHOUT_HOPE);
+    return -ENOBUFS;
+}

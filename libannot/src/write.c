@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Records: see write.h. */
+#include "write.h"
+
+#include "process.h"
+#include "record.h"
+#include "spell.h"
+#include "stream.h"
+#include "strings.h"
+
+#include <string.h>
+
+/* Base, ATTR, ID, name and string of an event, and its key-values: they always fit a block. */
+_Static_assert(3 * ANNOT_GRANULE + 2 * ANNOT_STRING_MAX + ANNOT_PAYLOAD_BYTES <=
+                   ANNOT_BLOCK_DATA_SIZE,
+               "no event is larger than a block");
+
+struct parts {
+    struct spelled name;
+    struct string_key string; /* payload */
+    uint32_t granules;
+    uint8_t flags;
+};
+
+static uint32_t granules_of(uint32_t bytes)
+{
+    return (bytes + ANNOT_GRANULE - 1) / ANNOT_GRANULE;
+}
+
+static uint8_t *put_bytes(uint8_t *at, const char *bytes, uint32_t length)
+{
+    uint32_t padded = granules_of(length) * ANNOT_GRANULE;
+    if (length == 0)
+        return at;
+    memset(at + padded - ANNOT_GRANULE, 0, ANNOT_GRANULE);
+    memcpy(at, bytes, length);
+    return at + padded;
+}
+
+/* ---- The record ------------------------------------------------------------------------------ */
+
+static int is_flow(uint8_t kind)
+{
+    return kind >= ANNOT_REC_FLOW_BEGIN && kind <= ANNOT_REC_FLOW_END;
+}
+
+/* A range on a track that is held back has ID alone. */
+static int has_name(const struct emission *emission)
+{
+    if (is_flow(emission->kind))
+        return emission->name != 0 || emission->text != NULL;
+    return emission->kind != ANNOT_REC_RANGE_END && emission->kind != ANNOT_REC_TRACK_END &&
+           !emission->hidden;
+}
+
+static int has_attr(const struct emission *emission)
+{
+    if (emission->kind == ANNOT_REC_TRACK_BEGIN || emission->kind == ANNOT_REC_TRACK_MARK)
+        return !emission->hidden;
+    return emission->value_kind || emission->domain || emission->category || emission->color;
+}
+
+static void plan(struct control *control, const struct emission *emission, struct parts *parts)
+{
+    *parts = (struct parts){.granules = 1};
+    if (emission->kind == ANNOT_REC_POP)
+        parts->name.id = control->recorded - 1;
+    else if (has_name(emission))
+        spell_name(control, emission->name, emission->text, emission->manner, &parts->name);
+    parts->flags = parts->name.flags;
+    if (has_attr(emission)) {
+        parts->flags |= ANNOT_FLAG_ATTR;
+        parts->granules++;
+        control->name_limit = strings_sync(control->segment); /* domains are told there */
+    }
+    if (emission->id) {
+        parts->flags |= ANNOT_FLAG_ID;
+        parts->granules++;
+    }
+    parts->granules += granules_of(parts->name.length);
+    if (emission->value_kind == ANNOT_VALUE_STRING) {
+        string_key_init(&parts->string, emission->string, ANNOT_STRING_NAME);
+        parts->flags |= ANNOT_FLAG_VALUE_STRING;
+        if (parts->string.flags & ANNOT_STRING_CUT)
+            parts->flags |= ANNOT_FLAG_VALUE_CUT;
+        parts->granules += granules_of(parts->string.length);
+    }
+}
+
+static void put_record(struct control *control, const struct emission *emission,
+                       const struct parts *parts, uint64_t time)
+{
+    uint8_t *at = control->position;
+    uint32_t level = emission->level | (uint32_t)emission->value_kind << 3 |
+                     (emission->color ? ANNOT_RECORD_HAS_COLOR : 0);
+    uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? parts->name.length : parts->name.id;
+    record_base(at, time, record_head(emission->kind, parts->granules, parts->flags, level), name);
+    at += sizeof(struct annot_record);
+    if (parts->flags & ANNOT_FLAG_ATTR) {
+        const struct annot_attr attr = {
+            .value =
+                parts->flags & ANNOT_FLAG_VALUE_STRING ? parts->string.length : emission->value,
+            .color = emission->color,
+            .domain = emission->domain,
+            .category = emission->category,
+        };
+        memcpy(at, &attr, sizeof(attr));
+        at += sizeof(attr);
+    }
+    if (parts->flags & ANNOT_FLAG_ID) {
+        const struct annot_id id = {.id = emission->id, .reserved = emission->parent};
+        memcpy(at, &id, sizeof(id));
+        at += sizeof(id);
+    }
+    at = put_bytes(at, parts->name.bytes, parts->name.length);
+    put_bytes(at, parts->string.bytes, parts->string.length);
+}
+
+/* ---- Key-values ------------------------------------------------------------------------------ */
+
+/* One key-value as it is written. */
+struct pair {
+    struct spelled key;
+    uint64_t bits;     /* or, with VALUE_STRING, the size of: */
+    const char *bytes; /* NULL: no bytes */
+    uint8_t kind;      /* enum annot_value_kind */
+    uint8_t flags;     /* enum annot_record_flags */
+};
+
+static int plan_struct(struct control *control, const struct annot_value *value, struct pair *pair)
+{
+    uint32_t size = value->value.bytes ? value->size : 0;
+    int is_cut = size > ANNOT_STRUCT_BYTES;
+    control->name_limit = strings_sync(control->segment); /* schemas are told there */
+    pair->key = (struct spelled){.id = value->schema};
+    pair->bytes = value->value.bytes;
+    pair->bits = is_cut ? ANNOT_STRUCT_BYTES : size;
+    pair->flags = ANNOT_FLAG_VALUE_STRING | (is_cut ? ANNOT_FLAG_VALUE_CUT : 0);
+    return !is_cut;
+}
+
+static void plan_string(const struct annot_value *value, struct pair *pair)
+{
+    struct string_key string;
+    string_key_init(&string, value->value.string, ANNOT_STRING_NAME);
+    pair->bytes = string.bytes;
+    pair->bits = string.length;
+    pair->flags |= ANNOT_FLAG_VALUE_STRING;
+    if (string.flags & ANNOT_STRING_CUT)
+        pair->flags |= ANNOT_FLAG_VALUE_CUT;
+}
+
+/* Returns 0 if something of it is cut that should have fit. */
+static int plan_value(struct control *control, const struct annot_value *value, struct pair *pair)
+{
+    *pair = (struct pair){.kind = value->kind};
+    if (value->kind == ANNOT_PAYLOAD_STRUCT)
+        return plan_struct(control, value, pair);
+    spell_name(control, value->key_name, value->key, SPELL_INTERNED, &pair->key);
+    pair->flags = pair->key.flags;
+    if (value->kind == ANNOT_PAYLOAD_STRING)
+        plan_string(value, pair);
+    else if (value->kind == ANNOT_PAYLOAD_BOOL)
+        pair->bits = value->value.boolean != 0;
+    else if (value->kind >= ANNOT_PAYLOAD_INT64 && value->kind <= ANNOT_PAYLOAD_DOUBLE)
+        pair->bits = value->value.uint64;
+    else
+        pair->kind = ANNOT_VALUE_NONE;
+    return 1;
+}
+
+/* Of a counter group, where a value is a number: what is none counts as 0. */
+static struct annot_value as_number(const struct annot_value *value)
+{
+    struct annot_value number = *value;
+    if (value->kind >= ANNOT_PAYLOAD_INT64 && value->kind <= ANNOT_PAYLOAD_DOUBLE)
+        return number;
+    number.kind = ANNOT_PAYLOAD_INT64;
+    number.value.int64 = value->kind == ANNOT_PAYLOAD_BOOL && value->value.boolean;
+    return number;
+}
+
+static uint32_t pair_granules(const struct pair *pair)
+{
+    uint32_t bytes = pair->flags & ANNOT_FLAG_VALUE_STRING ? (uint32_t)pair->bits : 0;
+    return 1 + granules_of(pair->key.length) + granules_of(bytes);
+}
+
+static void put_pair(uint8_t *at, const struct pair *pair)
+{
+    uint32_t name = pair->flags & ANNOT_FLAG_NAME_INLINE ? pair->key.length : pair->key.id;
+    record_base(
+        at, pair->bits,
+        record_head(ANNOT_REC_PAYLOAD, pair_granules(pair), pair->flags, (uint32_t)pair->kind << 3),
+        name);
+    at = put_bytes(at + sizeof(struct annot_record), pair->key.bytes, pair->key.length);
+    if (pair->flags & ANNOT_FLAG_VALUE_STRING)
+        put_bytes(at, pair->bytes, (uint32_t)pair->bits);
+}
+
+enum { NO_ROOM = -1 };
+
+/* Writes an event's key-values to `at`. Returns their bytes, or NO_ROOM in this block. */
+static int64_t put_values(struct control *control, const struct emission *emission, uint8_t *at)
+{
+    const uint8_t *begin = at;
+    const uint8_t *end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
+    int is_whole = 1;
+    for (uint64_t i = 0; i < emission->value_count; i++) {
+        struct annot_value value = emission->values[i];
+        struct pair pair;
+        if (emission->kind == ANNOT_REC_COUNTER_GROUP)
+            value = as_number(&value);
+        is_whole &= plan_value(control, &value, &pair);
+        uint32_t size = pair_granules(&pair) * ANNOT_GRANULE;
+        if ((size_t)(at - begin) + size > ANNOT_PAYLOAD_BYTES) {
+            is_whole = 0;
+            break;
+        }
+        if (size > (size_t)(end - at))
+            return NO_ROOM;
+        put_pair(at, &pair);
+        at += size;
+    }
+    if (!is_whole)
+        process_misuse(control->segment, ANNOT_MISUSE_PAYLOAD_CUT);
+    return at - begin;
+}
+
+/* ---- Both ------------------------------------------------------------------------------------ */
+
+static int has_room(struct control *control, uint32_t size)
+{
+    if (control->block && !control->gap_pending &&
+        (uint8_t *)control->block + ANNOT_BLOCK_SIZE - control->position >= (ptrdiff_t)size)
+        return 1;
+    stream_close(control);
+    return stream_open(control);
+}
+
+/* Nothing of it is visible before the commit, so a block that is too short is just closed. */
+static int64_t put_values_somewhere(struct control *control, const struct emission *emission,
+                                    uint32_t record_size)
+{
+    int64_t size = put_values(control, emission, control->position + record_size);
+    if (size != NO_ROOM)
+        return size;
+    stream_close(control);
+    if (!stream_open(control))
+        return NO_ROOM;
+    return put_values(control, emission, control->position + record_size);
+}
+
+uint64_t write_event(struct control *control, const struct emission *emission, uint32_t *ret_name)
+{
+    struct parts parts;
+    plan(control, emission, &parts);
+    if (ret_name)
+        *ret_name = parts.name.id;
+    uint32_t record_size = parts.granules * ANNOT_GRANULE;
+    int64_t values_size = 0;
+    int fits = control->thread && has_room(control, record_size);
+    if (fits && emission->value_count)
+        values_size = put_values_somewhere(control, emission, record_size);
+    if (!fits || values_size == NO_ROOM) {
+        stream_lose(control, (enum annot_loss)control->last_cause);
+        return 0;
+    }
+    uint64_t time = clock_now();
+    put_record(control, emission, &parts, time);
+    record_commit(control, record_size + (uint32_t)values_size);
+    return time;
+}

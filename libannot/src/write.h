@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing the record of an event with its key-values: one commit, so never half of it.
+ *
+ * Threads: all for the control block's own thread, with its BUSY mark set. */
+#ifndef ANNOT_WRITE_H
+#define ANNOT_WRITE_H
+
+#include "control.h"
+#include "emit.h"
+
+/* Returns the time of the record, or 0: it is lost and counted. `ret_name` (or NULL) gets the
+ * string id of its name, 0 if that is in the record. */
+uint64_t write_event(struct control *control, const struct emission *emission, uint32_t *ret_name);
+
+#endif

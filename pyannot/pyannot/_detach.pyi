@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+from typing import Tuple
+
+def start(
+    path: bytes,
+    arguments: Tuple[bytes, ...],
+    environment: Tuple[bytes, ...],
+    descriptors: Tuple[int, int, int],
+    /,
+) -> int: ...

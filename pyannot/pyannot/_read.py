@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: MIT
+"""Recordings, read: pyannot.read.
+
+    recording = pyannot.read("out.annot")
+    for range in recording.ranges:               # streams: memory does not grow
+        print(range.name, range.duration_ns)
+    columns = recording.ranges.columns()         # all of them, as columns of numbers
+
+Times are integers, nanoseconds since the recording began; None where they are not known. Every
+iteration is a pass of its own over the file, so passes may be nested and run in several threads.
+What a file cannot tell, because it is cut or damaged, is left out; `complete` and `damage` say so.
+"""
+
+import errno
+import functools
+import os
+import stat
+import threading
+from typing import (Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type,
+                    TypeVar, Union, cast)
+
+from pyannot import _reader
+from pyannot._errors import RecordingError
+from pyannot._reader import Column
+
+_growing = threading.Lock()  # held where the lists of a Recording get longer
+
+Value = Union[None, bool, int, float, str]
+"""What a payload or a key's value can be."""
+
+
+class Process:
+    """One image of a process: an exec begins another."""
+
+    __slots__ = ("index", "pid", "parent_pid", "parent", "name", "command", "start_ns", "end_ns",
+                 "end", "last_word", "forked", "event_count", "lost", "comm", "threads")
+
+    def __init__(self, facts: Tuple[Any, ...]) -> None:
+        self.index: int
+        self.pid: int
+        self.parent_pid: int  # 0: not known
+        self.parent: Optional[Process] = None  # if it is recorded too
+        self.name: str  # as all outputs call it
+        self.command: str
+        self.start_ns: Optional[int]
+        self.end_ns: Optional[int]
+        self.end: str  # "exit 0", "SIGKILL", "still running", ...
+        self.last_word: Optional[str]
+        self.forked: bool  # without an exec
+        self.event_count: int
+        self.lost: Dict[str, int]  # records, by cause
+        self.comm: str  # the kernel's name
+        self.threads: List[Thread] = []
+        (self.index, self.pid, self.parent_pid, _, self.name, self.command, self.start_ns,
+         self.end_ns, self.end, self.last_word, self.forked, self.event_count, self.lost,
+         self.comm) = facts
+
+    def __repr__(self) -> str:
+        return f"<Process {self.pid} {self.name!r}>"
+
+
+class Thread:
+    __slots__ = ("index", "name", "tid", "process", "first_ns", "last_ns", "event_count", "lost")
+
+    def __init__(self, facts: Tuple[Any, ...], process: Process) -> None:
+        self.index: int
+        self.name: str
+        self.tid: int
+        self.process = process
+        self.first_ns: Optional[int]  # its first and last event
+        self.last_ns: Optional[int]
+        self.event_count: int
+        self.lost: Dict[str, int]
+        (self.index, self.name, self.tid, _, self.first_ns, self.last_ns, self.event_count,
+         self.lost) = facts
+
+    def __repr__(self) -> str:
+        return f"<Thread {self.tid} {self.name!r} of {self.process.pid}>"
+
+
+class Track:
+    """A line of ranges that belong to no thread: a task, a request."""
+
+    __slots__ = ("index", "name", "path", "id", "process", "parent")
+
+    def __init__(self, facts: Tuple[Any, ...], process: Optional[Process]) -> None:
+        self.index: int
+        self.name: str
+        self.path: str  # with the names of those above it
+        self.id: int
+        self.process = process  # the first that used it
+        self.parent: Optional[Track] = None
+        self.index, self.name, self.path, self.id, _, _ = facts
+
+    def __repr__(self) -> str:
+        return f"<Track {self.path!r}>"
+
+
+class Range(NamedTuple):
+    """A range that has ended, by itself or with what it was in.
+
+    kind: "pushed" on its thread, "overlapping" (start and end), "track". path: what reports call
+    the ranges around it, outermost first, and itself ("domain:name"). self_ns: without the ranges
+    directly inside of it. id: of a pushed range what current() was in it, of an overlapping one its
+    token; 0 is unknown. unfinished: nobody ended it; end_lost: its end fell into a gap.
+    """
+
+    name: str
+    start_ns: int
+    end_ns: int
+    thread: Thread
+    path: Tuple[str, ...]
+    depth: int
+    self_ns: int
+    kind: str
+    track: Optional[Track]
+    category: Optional[str]
+    domain: Optional[str]
+    level: int
+    color: Optional[int]
+    payload: Value
+    values: Mapping[str, Value]
+    id: int
+    end_thread: Thread
+    unfinished: bool
+    end_lost: bool
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+    @property
+    def process(self) -> Process:
+        return self.thread.process
+
+
+class Mark(NamedTuple):
+    """An instant, of a thread or on a track."""
+
+    name: str
+    time_ns: int
+    thread: Thread
+    track: Optional[Track]
+    category: Optional[str]
+    domain: Optional[str]
+    level: int
+    color: Optional[int]
+    payload: Value
+    values: Mapping[str, Value]
+
+    @property
+    def process(self) -> Process:
+        return self.thread.process
+
+
+class Counter(NamedTuple):
+    """A value of a counter, from then on."""
+
+    name: str
+    time_ns: int
+    value: Union[int, float]
+    thread: Thread
+    domain: Optional[str]
+    unit: Optional[str]
+
+    @property
+    def process(self) -> Process:
+        return self.thread.process
+
+
+class Flow(NamedTuple):
+    """A point of an arrow: "begin", "step" or "end". Those of one id belong together."""
+
+    kind: str
+    time_ns: int
+    id: int
+    name: Optional[str]
+    thread: Thread
+    domain: Optional[str]
+
+    @property
+    def process(self) -> Process:
+        return self.thread.process
+
+
+class Loss(NamedTuple):
+    """Records that a thread could not hand over, and why."""
+
+    start_ns: int
+    end_ns: int
+    records: int
+    cause: str
+    thread: Thread
+
+    @property
+    def process(self) -> Process:
+        return self.thread.process
+
+
+class Sample(NamedTuple):
+    """What a thread did at an instant on a CPU ("cpu"), or in a stretch off it ("off_cpu").
+
+    ranges: the names of those that were open, outermost first. stack: functions, outermost first,
+    as all outputs call them. weight_ns: the CPU time that an instant stands for. reason: what a
+    stretch waited for; in runnable_ns at its end it waited for a CPU only. unfinished: it lasted
+    longer than the recording or the thread.
+    """
+
+    kind: str
+    time_ns: int
+    end_ns: int
+    thread: Thread
+    ranges: Tuple[str, ...]
+    stack: Tuple[str, ...]
+    cpu: int
+    weight_ns: int
+    reason: Optional[str]
+    runnable_ns: int
+    in_kernel: bool
+    collecting: bool
+    holds_gil: bool
+    unfinished: bool
+
+    @property
+    def process(self) -> Process:
+        return self.thread.process
+
+
+class RangeColumns(NamedTuple):
+    """Ranges in the order in which they began.
+
+    name, category and domain are numbers of `strings`, -1 for none; process, thread, end_thread and
+    track are indices of the recording's lists; parent is a row of this table, -1 for none. kind: 0
+    pushed, 1 overlapping, 2 track. payload: as a float, NaN if there is none or a text.
+    """
+
+    start_ns: Column
+    end_ns: Column
+    self_ns: Column
+    name: Column
+    category: Column
+    domain: Column
+    process: Column
+    thread: Column
+    end_thread: Column
+    track: Column
+    parent: Column
+    depth: Column
+    kind: Column
+    level: Column
+    unfinished: Column
+    end_lost: Column
+    id: Column
+    payload: Column
+    strings: Tuple[str, ...]
+
+
+class MarkColumns(NamedTuple):
+    """Marks in order of time. See RangeColumns."""
+
+    time_ns: Column
+    name: Column
+    category: Column
+    domain: Column
+    process: Column
+    thread: Column
+    track: Column
+    level: Column
+    payload: Column
+    strings: Tuple[str, ...]
+
+
+class CounterColumns(NamedTuple):
+    """Values of counters in order of time, as floats."""
+
+    time_ns: Column
+    name: Column
+    domain: Column
+    process: Column
+    thread: Column
+    value: Column
+    strings: Tuple[str, ...]
+
+
+class FlowColumns(NamedTuple):
+    """Points of arrows in order of time. kind: 0 begin, 1 step, 2 end."""
+
+    time_ns: Column
+    kind: Column
+    id: Column
+    name: Column
+    domain: Column
+    process: Column
+    thread: Column
+    strings: Tuple[str, ...]
+
+
+class LossColumns(NamedTuple):
+    """Gaps. cause is a number of `strings`."""
+
+    start_ns: Column
+    end_ns: Column
+    records: Column
+    cause: Column
+    process: Column
+    thread: Column
+    strings: Tuple[str, ...]
+
+
+_Row = TypeVar("_Row")
+_Columns = TypeVar("_Columns")
+
+
+class Table(Generic[_Row, _Columns]):
+    """All things of one kind in a recording: iterate, or take them as columns."""
+
+    def __init__(self, recording: "Recording", kind: int, row: Type[_Row],
+                 columns: Type[_Columns]) -> None:
+        self._recording = recording
+        self._kind = kind
+        self._row = row
+        self._columns = columns
+
+    def __iter__(self) -> Iterator[_Row]:
+        """One after the other; ranges when they end, all else as it happened."""
+        reader = self._recording._open()
+        rows = reader.rows(self._kind, self._recording.threads, self._recording.tracks)
+        make = functools.partial(tuple.__new__, cast(Any, self._row))
+        try:
+            yield from map(make, rows)
+        finally:
+            self._recording._note_damage(reader)
+
+    def columns(self) -> _Columns:
+        """All of them. The columns lend their memory: memoryview(column), numpy.asarray(column)."""
+        reader = self._recording._open()
+        columns = reader.columns(self._kind)
+        self._recording._note_damage(reader)
+        fields = self._columns._fields  # type: ignore[attr-defined]
+        return self._columns(**{field: columns[field] for field in fields})
+
+
+class Damage(NamedTuple):
+    """A part of the file that cannot be read, in bytes."""
+
+    offset: int
+    length: int
+    reason: str
+
+
+class Recording:
+    """A recording, as pyannot.read() returns it. Holds no file open."""
+
+    def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self._identity: Optional[Tuple[int, int]] = None
+        self._damage: Dict[Tuple[int, int], Damage] = {}
+        self.processes: List[Process] = []
+        self.threads: List[Thread] = []
+        self.tracks: List[Track] = []
+        self._open()
+
+    # What is in it: each a pass over the file.
+
+    @property
+    def ranges(self) -> Table[Range, RangeColumns]:
+        return Table(self, 0, Range, RangeColumns)
+
+    @property
+    def marks(self) -> Table[Mark, MarkColumns]:
+        return Table(self, 1, Mark, MarkColumns)
+
+    @property
+    def counters(self) -> Table[Counter, CounterColumns]:
+        return Table(self, 2, Counter, CounterColumns)
+
+    @property
+    def flows(self) -> Table[Flow, FlowColumns]:
+        return Table(self, 3, Flow, FlowColumns)
+
+    @property
+    def losses(self) -> Table[Loss, LossColumns]:
+        return Table(self, 4, Loss, LossColumns)
+
+    @property
+    def samples(self) -> Iterator[Sample]:
+        """A new pass over the samples, nearly in order of time."""
+        reader = self._open()
+        rows = reader.samples(self.threads)
+        try:
+            yield from map(functools.partial(tuple.__new__, cast(Any, Sample)), rows)
+        finally:
+            self._note_damage(reader)
+
+    @property
+    def lost(self) -> Dict[str, int]:
+        """Records that are missing, by cause; {}: none. What damage took is not among them."""
+        sums: Dict[str, int] = {}
+        for process in self.processes:
+            for cause, count in process.lost.items():
+                sums[cause] = sums.get(cause, 0) + count
+        return sums
+
+    @property
+    def complete(self) -> bool:
+        """It was ended in order, and no damage was met so far."""
+        return self._ended and not self._damage
+
+    @property
+    def damage(self) -> List[Damage]:
+        """What cannot be read, as far as it was met: all of it after a pass."""
+        return list(self._damage.values())
+
+    def __repr__(self) -> str:
+        return f"<Recording {self.path!r}: {len(self.processes)} processes>"
+
+    # Of one that is still being written, each pass may find more.
+
+    def _open(self) -> _reader.Reader:
+        status = os.stat(self.path)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.path)
+        if not stat.S_ISREG(status.st_mode):  # a pipe would have us wait
+            raise RecordingError(f"cannot read {self.path}: it is no file but a device or a pipe",
+                                 "a recording is read in several places at once: make it a file")
+        try:
+            reader = _reader.Reader(self.path)
+        except OSError as error:
+            raise _why(error, self.path) from None
+        identity = (status.st_dev, status.st_ino)
+        if self._identity not in (None, identity):
+            raise RecordingError(f"{self.path} is another file than when it was opened",
+                                 "call pyannot.read() again")
+        self._identity = identity
+        self._note_damage(reader)
+        self._take_session(reader)
+        self._take_lists(reader)
+        return reader
+
+    def _take_session(self, reader: _reader.Reader) -> None:
+        (self.command, self.hostname, self.kernel, self.annot_version, self.begin_monotonic_ns,
+         self.begin_time_ns, self.end_ns, status, self.recovered, self.facts, self.refusals
+         ) = cast("Tuple[str, str, str, str, int, int, Optional[int], int, bool, "
+                  "List[Tuple[int, str, int]], List[Tuple[int, str, str]]]", reader.session())
+        self.command_status: Optional[int] = None if status < 0 else status
+
+    def _take_lists(self, reader: _reader.Reader) -> None:
+        processes, threads, tracks = reader.processes(), reader.threads(), reader.tracks()
+        with _growing:
+            _extend_processes(self.processes, processes)
+            _extend_threads(self.threads, threads, self.processes)
+            _extend_tracks(self.tracks, tracks, self.processes)
+
+    def _note_damage(self, reader: _reader.Reader) -> None:
+        self._ended, self.file_bytes, self.event_count, self.sample_count, damage = reader.file()
+        for offset, length, reason in damage:
+            self._damage[offset, length] = Damage(offset, length, reason)
+
+
+def _extend_processes(processes: List[Process], facts: List[Tuple[Any, ...]]) -> None:
+    known = len(processes)
+    processes.extend(Process(fact) for fact in facts[known:])
+    for process, fact in zip(processes[known:], facts[known:]):
+        process.parent = processes[fact[3]] if fact[3] is not None else None
+
+
+def _extend_threads(threads: List[Thread], facts: List[Tuple[Any, ...]],
+                    processes: List[Process]) -> None:
+    for fact in facts[len(threads):]:
+        thread = Thread(fact, processes[fact[3]])
+        threads.append(thread)
+        thread.process.threads.append(thread)
+
+
+def _extend_tracks(tracks: List[Track], facts: List[Tuple[Any, ...]],
+                   processes: List[Process]) -> None:
+    known = len(tracks)
+    for fact in facts[known:]:
+        process = processes[fact[4]] if fact[4] < len(processes) else None
+        tracks.append(Track(fact, process))
+    for track, fact in zip(tracks[known:], facts[known:]):
+        track.parent = tracks[fact[5]] if fact[5] is not None else None
+
+
+def _why(error: OSError, path: str) -> Exception:
+    """What is wrong with a file that is there but no recording; else the error itself."""
+    made = '"annot record -o FILE -- COMMAND" or pyannot.record makes a recording'
+    if error.errno == errno.EBADMSG:
+        return RecordingError(f"cannot read {path}: it is not a recording", made)
+    if error.errno == errno.ENODATA:
+        return RecordingError(f"cannot read {path}: it ends within its header",
+                              "it was cut before its first event")
+    if error.errno == errno.EPROTONOSUPPORT:
+        return RecordingError(f"cannot read {path}: a newer annot wrote it", "update pyannot")
+    return error
+
+
+def read(path: "Union[str, os.PathLike[str]]") -> Recording:
+    """Opens a recording, also one that is being written, or was cut or damaged.
+
+    Raises OSError if the file cannot be opened, RecordingError if it is no recording.
+    """
+    return Recording(path)

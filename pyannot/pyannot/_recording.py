@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: MIT
+"""Recordings that a program makes of itself and its children: record, start_recording,
+stop_recording.
+
+The recording is made by the `annot` program (`annot attach --asked` for this process), which runs
+as nobody's child, in a session of its own: wait() and SIGCHLD do not know it, and if this process
+is killed, it completes the recording. Two pipes lead to it, docs/api.md says what goes through. One
+recording at a time in a process. Threads: any.
+"""
+
+import atexit
+import os
+import select
+import sys
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
+
+from pyannot import _native, _program
+from pyannot._errors import RecordingError
+
+__all__ = ["RecordingError", "record", "start_recording", "stop_recording"]
+
+_Names = Union[str, Sequence[str]]
+
+# Until annot says that it records: it has to start, and to load its sampler.
+START_SECONDS = 120.0
+# At the interpreter's exit, for the recording to be complete; annot goes on alone.
+EXIT_SECONDS = 60.0
+
+
+class _Collector:
+    """The annot that records us."""
+
+    def __init__(self, path: str, arguments: List[str]) -> None:
+        self.path = path
+        self.pid = os.getpid()
+        self.session = ""
+        self._rest = b""
+        program = _program.find()
+        if program is None:
+            text, _, hint = _program.MISSING.partition("\nhint: ")
+            raise RecordingError(f"cannot record into {path}: {text}", hint)
+        self._start(program, arguments)
+
+    def _start(self, program: str, arguments: List[str]) -> None:
+        from pyannot import _detach
+
+        self._messages = os.memfd_create("annot-messages")
+        theirs_in, self._input = os.pipe()
+        self._output, theirs_out = os.pipe()
+        words = tuple(os.fsencode(word) for word in ("annot", "attach", "--asked", *arguments))
+        variables = tuple(name + b"=" + value for name, value in os.environb.items())
+        try:
+            self._annot = _detach.start(os.fsencode(program), words, variables,
+                                        (theirs_in, theirs_out, self._messages))
+        except OSError as error:
+            self.close()
+            raise RecordingError(
+                f"cannot record into {self.path}: cannot run {program}: {error.strerror}",
+                "let the environment variable ANNOT name the annot program") from None
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+
+    def _line(self, seconds: Optional[float]) -> Optional[str]:
+        """The next line that annot says. "": it has ended; None: not in that time."""
+        until = None if seconds is None else time.monotonic() + seconds
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        while b"\n" not in self._rest:
+            rest = None if until is None else max(0.0, until - time.monotonic()) * 1000
+            if not poll.poll(rest):
+                return None
+            part = os.read(self._output, 4096)
+            if not part:
+                return ""
+            self._rest += part
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode()
+
+    def messages(self) -> str:
+        """What annot said for humans."""
+        size = os.fstat(self._messages).st_size
+        return os.pread(self._messages, min(size, 1 << 16), 0).decode(errors="replace").strip()
+
+    def _failed(self, what: str) -> RecordingError:
+        """annot's own words, without those that say who speaks."""
+        said: List[str] = []
+        hints: List[str] = []
+        for line in self.messages().splitlines():
+            kind, _, rest = line.partition(": ")
+            (hints if kind == "hint" else said).append(rest or line)
+        reason = "; ".join(said) or "annot ended without a word"
+        return RecordingError(f"{what} {self.path}: {reason}", "; ".join(hints))
+
+    def wait_until_it_records(self) -> None:
+        line = self._line(START_SECONDS)
+        kind, _, self.session = (line or "").partition(" ")
+        if kind == "recording":
+            return
+        if line is None:
+            os.kill(self._annot, 9)
+            raise RecordingError(f"cannot record into {self.path}: annot does not begin",
+                                 "annot doctor says what is wrong")
+        raise self._failed("cannot record into")
+
+    def stop(self, seconds: Optional[float]) -> None:
+        """Ends the recording and waits until the file is complete."""
+        try:
+            os.write(self._input, b"\n")
+        except BrokenPipeError:
+            pass  # it has ended: its last words are still there
+        line = self._line(seconds)
+        if line == "complete":
+            self._reap()
+        elif line is None:
+            raise RecordingError(f"{self.path} is not complete after {seconds:.0f} s",
+                                 "annot goes on with it alone")
+        else:
+            error = self._failed("cannot complete")
+            raise RecordingError(str(error), error.hint or "annot recover completes it")
+
+    def _reap(self) -> None:
+        """Where we are the reaper of orphans (the first process of a container) it is our child."""
+        try:
+            with open(f"/proc/{self._annot}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            if parent == os.getpid():
+                os.waitpid(self._annot, 0)
+        except (OSError, IndexError, ValueError):
+            pass
+
+    def abandon(self) -> None:
+        """It ends when it comes to it; nobody waits."""
+        try:
+            os.write(self._input, b"\n")
+        except OSError:
+            pass
+        self.close()
+
+    def close(self) -> None:
+        os.close(self._input)
+        self.leave_to_parent()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: what stays open tells annot that somebody is left."""
+        os.close(self._messages)
+        os.close(self._output)
+
+
+class _State:
+    """What this process records. `lock` is held for moments only."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.path: Optional[str] = None  # of the recording that runs, or is about to
+        self.collector: Optional[_Collector] = None  # of the one that runs
+        self.observes = False  # pyannot.observe was started by us
+        self.environment: List[Tuple[str, str, Optional[str]]] = []  # name, ours, before
+
+
+_state = _State()
+
+
+def _after_fork_in_child() -> None:
+    """The recording is the parent's: we are in it, but do not end it."""
+    global _state
+    collector = _state.collector
+    _state = _State()
+    if collector is not None:
+        collector.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def _rules(option: str, names: _Names) -> List[str]:
+    words = [names] if isinstance(names, str) else list(names)
+    return [word for name in words for word in (f"--{option}", name)]
+
+
+def _arguments(
+    path: str,
+    *,
+    force: bool,
+    sample: Optional[int],
+    off_cpu: bool,
+    enable: _Names,
+    disable: _Names,
+    duration: Optional[float],
+    pool_size: Union[int, str, None],
+    policy: Optional[str],
+) -> List[str]:
+    words = ["-p", str(os.getpid()), "-o", path]
+    words += ["--sample", str(sample)] if sample else ["--no-sample"]
+    if force:
+        words.append("--force")
+    if off_cpu:
+        words.append("--off-cpu")
+    if duration is not None:
+        words += ["--duration", f"{duration * 1e9:.0f}ns"]
+    if pool_size is not None:
+        words += ["--pool-size", str(pool_size)]
+    if policy is not None:
+        words += ["--policy", policy]
+    return words + _rules("enable", enable) + _rules("disable", disable)
+
+
+def _observer() -> Any:
+    from pyannot import observe
+
+    return observe
+
+
+def _arrival() -> Any:
+    from pyannot.observe import arrival
+
+    return arrival
+
+
+def _parts(observe: Union[str, bool]) -> Optional[str]:
+    """What pyannot.observe is to be asked for. None: nothing. Raises ValueError for nonsense."""
+    if observe is False or observe == "none":
+        return None
+    parts = "default" if observe is True else str(observe)
+    _observer().parse(parts)
+    return parts
+
+
+def _observe(parts: Optional[str]) -> bool:
+    """Starts what is seen without touching the code, unless somebody has already."""
+    if parts is None:
+        return False
+    observe = _observer()
+    if any(state != "off" for state in observe.status().values()):
+        return False
+    observe.start(parts)
+    _arrival().begin(observe.status())
+    return True
+
+
+def _for_children(session: str, parts: Optional[str], preload: bool) -> Dict[str, str]:
+    """What children that run another program find in their environment, as `annot record` has it.
+
+    The session: they may outlive those between us and them. The rest brings pyannot into them.
+    """
+    variables = {"ANNOT_SESSION": session}
+    if parts is None:
+        return variables
+    package = os.path.dirname(os.path.abspath(__file__))
+    variables["ANNOT_PYTHON"] = parts
+    variables["ANNOT_PYTHON_PATH"] = os.path.dirname(package)
+    library = os.path.join(package, "preload", "libasan.so", "..", "annot-preload.so")
+    before = os.environ.get("LD_PRELOAD", "")
+    if preload and os.path.exists(library) and not set(library) & set(" $:") and (
+            library not in before):
+        variables["LD_PRELOAD"] = f"{before}:{library}" if before else library
+    return variables
+
+
+def _set_environment(state: _State, variables: Dict[str, str]) -> None:
+    state.environment = [(name, value, os.environ.get(name)) for name, value in variables.items()]
+    os.environ.update(variables)
+
+
+def _restore_environment(state: _State) -> None:
+    """As it was, but for what the program has changed since."""
+    for name, value, before in state.environment:
+        if os.environ.get(name) != value:
+            continue
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+    state.environment = []
+
+
+def start_recording(
+    path: "Union[str, os.PathLike[str]]",
+    *,
+    force: bool = False,
+    sample: Optional[int] = 99,
+    off_cpu: bool = False,
+    enable: _Names = (),
+    disable: _Names = (),
+    duration: Optional[float] = None,
+    pool_size: Union[int, str, None] = None,
+    policy: Optional[str] = None,
+    observe: Union[str, bool] = True,
+    preload: bool = True,
+) -> None:
+    """Records this process and its children into a file, until stop_recording() or its end.
+
+    What the options of `annot attach` of these names mean: force replaces a file that is there;
+    sample is how often a second busy threads are looked at, 0 not at all; off_cpu records waiting;
+    enable and disable choose domains and categories; duration is in seconds. observe: what is seen
+    without touching the code, here and in children (True: the default of `annot record --python`;
+    False: nothing; or a list). preload: load a small library into children, which brings pyannot
+    into Python; else only those in which it is installed are observed.
+
+    Returns when events are recorded. Raises RecordingError where that cannot be: a recording runs
+    already, here or by `annot record`; the file is there; annot is not found.
+    """
+    name = os.path.abspath(os.fspath(path))
+    parts = _parts(observe)
+    arguments = _arguments(name, force=force, sample=sample, off_cpu=off_cpu, enable=enable,
+                           disable=disable, duration=duration, pool_size=pool_size, policy=policy)
+    state = _state
+    with state.lock:
+        if state.path is not None:
+            raise RecordingError(
+                f"cannot record into {name}: this program records into {state.path} already",
+                "one recording at a time: pyannot.stop_recording() ends that one")
+        state.path = name
+    try:
+        collector = _Collector(name, arguments)
+        _begin(state, collector, parts, preload)
+    except BaseException:
+        state.path = None
+        raise
+
+
+def _begin(state: _State, collector: _Collector, parts: Optional[str], preload: bool) -> None:
+    try:
+        collector.wait_until_it_records()
+        _native.current()  # joins, so that a child forked before our first event knows of it
+        _set_environment(state, _for_children(collector.session, parts, preload))
+        state.observes = _observe(parts)
+    except BaseException:
+        _restore_environment(state)
+        collector.abandon()
+        raise
+    state.collector = collector
+    atexit.register(_at_exit)
+
+
+def stop_recording() -> Optional[str]:
+    """Ends the recording that start_recording() began, and returns its path when it is complete.
+
+    None if there is none: it has been stopped already, or this is a forked child, whose parent
+    records. Raises RecordingError if the recording could not be completed (a full disk; annot was
+    killed).
+    """
+    return _stop(None)
+
+
+def _stop(seconds: Optional[float]) -> Optional[str]:
+    state = _state
+    with state.lock:
+        collector, state.collector = state.collector, None
+    if collector is None:
+        return None
+    try:
+        _leave(state)
+        collector.stop(seconds)
+        _native.current()  # unmaps what we had for it
+    finally:
+        collector.close()
+        state.path = None
+    return collector.path
+
+
+def _leave(state: _State) -> None:
+    atexit.unregister(_at_exit)
+    _restore_environment(state)
+    if state.observes:
+        state.observes = False
+        _arrival().end()
+        _observer().stop()
+
+
+def _at_exit() -> None:
+    """Stops last: multiprocessing waits for its children in a handler that may come after ours."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and not util.is_exiting():
+        util.Finalize(None, _stop_at_exit, exitpriority=-1000000)
+    else:
+        _stop_at_exit()
+
+
+def _stop_at_exit() -> None:
+    try:
+        _stop(EXIT_SECONDS)
+    except RecordingError as error:
+        sys.stderr.write(f"pyannot: {error}\n")
+
+
+class record:
+    """start_recording() and stop_recording() around a block.
+
+        with pyannot.record("out.annot"):
+            work()
+
+    Takes the arguments of start_recording(). If the block raises, that is what is raised, whatever
+    becomes of the recording (a RuntimeWarning then tells). In a child that the block forks, leaving
+    it does nothing.
+    """
+
+    def __init__(
+        self,
+        path: "Union[str, os.PathLike[str]]",
+        *,
+        force: bool = False,
+        sample: Optional[int] = 99,
+        off_cpu: bool = False,
+        enable: _Names = (),
+        disable: _Names = (),
+        duration: Optional[float] = None,
+        pool_size: Union[int, str, None] = None,
+        policy: Optional[str] = None,
+        observe: Union[str, bool] = True,
+        preload: bool = True,
+    ) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self._options = {
+            "force": force, "sample": sample, "off_cpu": off_cpu, "enable": enable,
+            "disable": disable, "duration": duration, "pool_size": pool_size, "policy": policy,
+            "observe": observe, "preload": preload,
+        }
+        self._collector: Optional[_Collector] = None
+
+    def __enter__(self) -> "record":
+        start_recording(self.path, **self._options)  # type: ignore[arg-type]
+        self._collector = _state.collector
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        collector, self._collector = self._collector, None
+        if collector is None or collector is not _state.collector:
+            return  # stopped inside of the block, or a child of it
+        try:
+            stop_recording()
+        except RecordingError as failure:
+            if error is None:
+                raise
+            warnings.warn(str(failure), RuntimeWarning, stacklevel=2)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Commands that subprocess runs: "start ls" on the thread that starts one, for as long as it takes;
+then "run ls", with the command line and the process id, until the exit status is fetched; there a
+mark "end of ls" has the status.
+
+subprocess.Popen is the way of run(), call(), check_output() and os.popen(), and of asyncio, which
+fetches the status by itself. Three functions are wrapped; what stands in their place is C and adds
+no frame to a traceback. Not seen: os.system, os.exec*, os.posix_spawn, multiprocessing.
+
+Threads: any.
+"""
+import os
+import subprocess
+
+from pyannot import end, mark, pop, push, start
+from pyannot._native import observed
+from pyannot.observe.when_imported import forget, when_imported
+
+COMMAND_CHARS_MAX = 1000
+_KEY = "_annot_range"  # among a Popen's attributes while the command runs
+_SAYS = {"domain": "python", "category": "process"}
+
+_placed = []  # (class, name, what stands there, what stood there)
+_left_alone = []
+
+
+def install():
+    """Sees each command from now on."""
+    if _placed:
+        return
+    _place(subprocess.Popen, "__init__", ("self", "args"), _starts, _started)
+    _place(subprocess.Popen, "_handle_exitstatus", ("self", "sts"), _same, _ended)
+    when_imported("asyncio.base_subprocess", _place_asyncio)
+
+
+def remove():
+    """Sees no more."""
+    forget("asyncio.base_subprocess", _place_asyncio)
+    for owner, name, replacement, function in _placed:
+        if owner.__dict__.get(name) is replacement:
+            setattr(owner, name, function)
+    _placed.clear()
+    _left_alone.clear()
+
+
+def status():
+    """What is left out, if anything."""
+    return f"left alone, for it is not the one that is known: {', '.join(_left_alone)}" \
+        if _left_alone else ""
+
+
+def _place_asyncio(module):
+    _place(module.BaseSubprocessTransport, "_process_exited", ("self", "returncode"),
+           _ended_in_asyncio, _same)
+
+
+def _place(owner, name, parameters, before, after):
+    function = owner.__dict__.get(name)
+    code = getattr(function, "__code__", None)
+    if getattr(code, "co_varnames", ())[:len(parameters)] != parameters:
+        _left_alone.append(f"{owner.__qualname__}.{name}")
+        return
+    replacement = observed("call", function, before, after)
+    vars(replacement).update(__name__=function.__name__, __qualname__=function.__qualname__,
+                             __module__=function.__module__, __doc__=function.__doc__)
+    setattr(owner, name, replacement)
+    _placed.append((owner, name, replacement, function))
+
+
+def _starts(self, args=(), *positional, shell=False, executable=None, **_keywords):
+    shell = positional[6] if len(positional) > 6 else shell
+    words = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
+    words = [os.fsdecode(word) for word in words]
+    first = words[0].split(None, 1)[0] if shell else words[0]
+    program = os.path.basename(first) or first
+    push(f"start {program}", **_SAYS)
+    command = " ".join(words)
+    return program, command[:COMMAND_CHARS_MAX]
+
+
+def _started(what, self, _result, error):
+    pop()
+    if error is None:
+        program, command = what
+        running = start(f"run {program}", pid=self.pid, command=command, **_SAYS)
+        vars(self)[_KEY] = running, program
+
+
+def _same(*_arguments):
+    return True
+
+
+def _ended(_token, self, _result, _error):
+    _end(self)
+
+
+def _ended_in_asyncio(transport, returncode):
+    _end(transport._proc, returncode)
+
+
+def _end(popen, returncode=None):
+    running, program = vars(popen).pop(_KEY, (0, ""))
+    if running:
+        returncode = popen.returncode if returncode is None else returncode
+        mark(f"end of {program}", payload=returncode, **_SAYS)
+        end(running)

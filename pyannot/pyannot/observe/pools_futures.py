@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""ProcessPoolExecutor, loky's, and ThreadPoolExecutor: see pools.py."""
+import contextlib
+
+from pyannot.observe import pools_lane
+
+
+def patch_processes(patches, module):
+    patches.wrap(module, "_process_worker", _process_worker, ("call_queue", "result_queue"))
+    patches.wrap(module.ProcessPoolExecutor, "__init__", _executor, ("self", "max_workers"))
+
+
+def patch_threads(patches, module):
+    lane = pools_lane.make("", "thread executors", local=True)
+    item = module._WorkItem
+    patches.wrap(item, "__init__", lambda original: _offered(original, lane), ("self", "future"))
+    patches.wrap(item, "run", lambda original: _taken(original, lane), ("self",))
+
+
+# ---- Processes
+
+
+def _process_worker(original):
+    def _process_worker(call_queue, result_queue, initializer, *args, **kwargs):
+        with contextlib.suppress(Exception):
+            lane = pools_lane.make(pools_lane.scope(call_queue._reader))
+            pools_lane.hook_worker(lane, call_queue, result_queue)
+            lane.initializing(initializer)
+        return original(call_queue, result_queue, initializer, *args, **kwargs)
+
+    return _process_worker
+
+
+def _executor(original):
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        with contextlib.suppress(Exception):
+            _watch_executor(self)
+
+    return __init__
+
+
+def _watch_executor(executor):
+    scope = pools_lane.scope(executor._call_queue._reader)
+    name = pools_lane.label(executor)
+    lane = pools_lane.make(scope, name, workers=executor._max_workers)
+    reader = executor._result_queue._reader
+    pools_lane.hook(lane, "receive", reader, "_recv_bytes")
+    pools_lane.hook(lane, "result", reader, "recv")
+    pools_lane.hook(lane, "submit", executor._work_ids, "put")
+
+
+# ---- Threads
+
+
+def _offered(original, lane):
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        self._annot_flow = lane.offer()
+
+    return __init__
+
+
+def _taken(original, lane):
+    def run(self, *args):
+        flow = self.__dict__.pop("_annot_flow", None)
+        if flow is None:  # from before this was here
+            return original(self, *args)
+        future = self.future  # keeps its exception until the range has ended
+        opened = lane.take(flow, self.task if hasattr(self, "task") else self.fn)
+        try:
+            return original(self, *args)
+        finally:
+            lane.done(opened, getattr(future, "_exception", None))
+
+    return run

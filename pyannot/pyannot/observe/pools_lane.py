@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The two ends of a pool: which pipe they share, and where hooks go.
+
+A pipe has the same number at both of its ends, whichever way the worker came by it.
+"""
+import itertools
+import os
+import sys
+
+from pyannot._native import pool_lane
+
+_numbers = itertools.count(1)
+
+
+def scope(connection):
+    """What both ends of a pipe call it."""
+    return f"pipe {os.fstat(connection.fileno()).st_ino:x}"
+
+
+def local_scope(queue):
+    """What the threads of this process call a queue."""
+    return f"queue {os.getpid():x} {id(queue):x}"
+
+
+def label(pool):
+    """A name for the counters of a pool: its class, and which it is."""
+    return f"{type(pool).__name__} {next(_numbers)}"
+
+
+def make(scope, name="", *, local=False, workers=0):
+    """A lane that knows the functions which call the user's."""
+    stars = _functions("multiprocessing.pool", "mapstar", "starmapstar")
+    chunkers = [
+        function
+        for module in _executors
+        for function in _functions(module, "_process_chunk")
+    ]
+    return pool_lane(scope, name, tuple(stars), tuple(chunkers), local, workers)
+
+
+_executors = [
+    "concurrent.futures.process",
+    "joblib.externals.loky.process_executor",
+    "loky.process_executor",
+]
+
+
+def _functions(module, *names):
+    found = (getattr(sys.modules.get(module), name, None) for name in names)
+    return [function for function in found if function is not None]
+
+
+def hook(lane, kind, target, name):
+    """Puts a hook before a method of this one object, which it does not keep alive. (Its __dict__
+    is not asked for: once there, it makes all attributes of the object slower.)"""
+    function = getattr(target, name)
+    if getattr(function, "__self__", None) is target:
+        setattr(target, name, lane.hook(kind, function.__func__, target))
+    else:
+        setattr(target, name, lane.hook(kind, function))
+
+
+def hook_worker(lane, tasks, results):
+    """A worker's ends of two queues over pipes."""
+    hook(lane, "receive", tasks._reader, "_recv_bytes")
+    hook(lane, "task", tasks, "get")
+    hook(lane, "answer", results, "put")

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Functions of the standard library put behind others, and back.
+
+Threads: as observe, one at a time.
+"""
+import functools
+
+
+class Patches:
+    """What was replaced, and what was not because it looked different."""
+
+    def __init__(self):
+        self.refused = []
+        self._done = []  # (where, name, what was there or None, what is there now)
+
+    def wrap(self, where, name, make, parameters):
+        """Replaces where.name by make(it), if its first parameters have these names."""
+        function = vars(where).get(name)
+        code = getattr(function, "__code__", None)
+        if code is None or code.co_varnames[:code.co_argcount][:len(parameters)] != parameters:
+            self.refused.append(f"{where.__name__}.{name}")
+            return
+        wrapper = functools.wraps(function)(make(function))
+        setattr(where, name, wrapper)
+        self._done.append((where, name, function, wrapper))
+
+    def undo(self):
+        """Puts everything back that is still there."""
+        while self._done:
+            where, name, function, wrapper = self._done.pop()
+            if vars(where).get(name) is wrapper:
+                setattr(where, name, function)
+        self.refused.clear()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""asyncio: each task is a track, with a range for its whole life.
+
+Ranges inside of a task go to its track by themselves (pyannot/src/task.h). That a task begins and
+ends is seen where the loop calls its callbacks, asyncio.events.Handle._run; loops that have handles
+of their own (uvloop) show a task from its first range until its object is freed.
+
+Options: "asyncio-steps" makes each step of a task a range of the loop's thread;
+"asyncio-slow=100ms" makes a mark, with the stack, of a callback that keeps the loop from others for
+longer.
+
+Threads: install and remove by one at a time.
+"""
+import asyncio.events
+import asyncio.tasks
+import sys
+
+from pyannot import _native
+from pyannot.observe import options
+
+_state = ["off"]
+_placed = []  # what stands in the place of Handle._run, and what stood there
+
+
+def install():
+    """Watches tasks from now on, of all loops."""
+    if _placed or _state[0] == "on":
+        _options()
+        return
+    _native.tasks_watch(asyncio.events._get_running_loop, _current_task())
+    _state[0] = "on"
+    _options()
+    run = asyncio.events.Handle.__dict__.get("_run")
+    if getattr(getattr(run, "__code__", None), "co_varnames", ("",))[:1] != ("self",):
+        _state[0] = "on; asyncio.events.Handle._run is not the one that is known: " \
+            "the lives and steps of tasks are not seen"
+        return
+    observed = _native.observed("step", run)
+    vars(observed).update(__name__=run.__name__, __qualname__=run.__qualname__,
+                          __module__=run.__module__, __doc__=run.__doc__)
+    asyncio.events.Handle._run = observed
+    _placed[:] = [observed, run]
+
+
+def remove():
+    """Watches no more. Open ranges are closed by what opened them."""
+    if _placed and asyncio.events.Handle.__dict__.get("_run") is _placed[0]:
+        asyncio.events.Handle._run = _placed[1]
+    _placed.clear()
+    _native.tasks_unwatch()
+    _native.tasks_types((), False)
+    _state[0] = "off"
+    slow = sys.modules.get("pyannot.observe.slow_turns")
+    if slow:
+        slow.stop()
+
+
+def status():
+    """What is left out, if anything."""
+    return _state[0].partition("; ")[2]
+
+
+def _current_task():
+    """What tells the running task of a loop: a function in C, or (before 3.12) a dict."""
+    if sys.version_info < (3, 12):
+        return asyncio.tasks._current_tasks
+    return asyncio.tasks.current_task
+
+
+def _options():
+    types = {asyncio.tasks.Task, getattr(asyncio.tasks, "_PyTask", asyncio.tasks.Task)}
+    _native.tasks_types(tuple(types), "asyncio-steps" in options)
+    if "asyncio-slow" in options:
+        from pyannot.observe import slow_turns
+
+        slow_turns.start(options["asyncio-slow"])

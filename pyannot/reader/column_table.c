@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* See column_table.h. Thread-safety: none. */
+#include "column_table.h"
+
+#include "hash.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS_MAX = 1 << 18, ROWS_FIRST = 1024 };
+
+/* What each kind has; the first ones are the same for all. */
+enum { OF_TIME = 0, OF_NAME, OF_DOMAIN, OF_PROCESS, OF_THREAD, OF_FIRST };
+
+enum {
+    RANGE_CATEGORY = OF_FIRST,
+    RANGE_END,
+    RANGE_SELF,
+    RANGE_ID,
+    RANGE_PAYLOAD,
+    RANGE_END_THREAD,
+    RANGE_TRACK_OF,
+    RANGE_PARENT,
+    RANGE_DEPTH,
+    RANGE_KIND,
+    RANGE_LEVEL,
+    RANGE_UNFINISHED,
+    RANGE_END_LOST,
+};
+
+enum { MARK_CATEGORY = OF_FIRST, MARK_PAYLOAD, MARK_TRACK, MARK_LEVEL };
+
+enum { COUNTER_VALUE = OF_FIRST };
+
+enum { FLOW_ID = OF_FIRST, FLOW_KIND };
+
+enum { LOSS_END = OF_FIRST, LOSS_RECORDS };
+
+#define COMMON(time, name)                                                                         \
+    {time, 'q', NULL}, {name, 'i', NULL}, {"domain", 'i', NULL}, {"process", 'i', NULL},           \
+    {                                                                                              \
+        "thread", 'i', NULL                                                                        \
+    }
+
+static const struct table_column columns_of[ROW_KIND_COUNT][TABLE_COLUMNS_MAX] = {
+    [ROW_RANGE] = {COMMON("start_ns", "name"),
+                   {"category", 'i', NULL},
+                   {"end_ns", 'q', NULL},
+                   {"self_ns", 'q', NULL},
+                   {"id", 'Q', NULL},
+                   {"payload", 'd', NULL},
+                   {"end_thread", 'i', NULL},
+                   {"track", 'i', NULL},
+                   {"parent", 'i', NULL},
+                   {"depth", 'i', NULL},
+                   {"kind", 'B', NULL},
+                   {"level", 'B', NULL},
+                   {"unfinished", '?', NULL},
+                   {"end_lost", '?', NULL}},
+    [ROW_MARK] = {COMMON("time_ns", "name"),
+                  {"category", 'i', NULL},
+                  {"payload", 'd', NULL},
+                  {"track", 'i', NULL},
+                  {"level", 'B', NULL}},
+    [ROW_COUNTER] = {COMMON("time_ns", "name"), {"value", 'd', NULL}},
+    [ROW_FLOW] = {COMMON("time_ns", "name"), {"id", 'Q', NULL}, {"kind", 'B', NULL}},
+    [ROW_LOSS] = {COMMON("start_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
+};
+
+size_t table_item_size(char format)
+{
+    return format == 'i' ? sizeof(int32_t) : format == 'B' || format == '?' ? 1 : sizeof(int64_t);
+}
+
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+static void put_time(struct table *table, unsigned column, size_t row, int64_t time_ns)
+{
+    uint64_t after = (uint64_t)time_ns - (uint64_t)table->begin_ns; /* foreign: may wrap */
+    ((uint64_t *)table->columns[column].items)[row] = after;
+}
+
+static void put64(struct table *table, unsigned column, size_t row, uint64_t value)
+{
+    ((uint64_t *)table->columns[column].items)[row] = value;
+}
+
+static void put32(struct table *table, unsigned column, size_t row, int32_t value)
+{
+    ((int32_t *)table->columns[column].items)[row] = value;
+}
+
+static void put8(struct table *table, unsigned column, size_t row, uint8_t value)
+{
+    ((uint8_t *)table->columns[column].items)[row] = value;
+}
+
+static void put_number(struct table *table, unsigned column, size_t row, const struct event *event)
+{
+    double value = NAN;
+    if (event->value_kind == VALUE_INT64)
+        value = (double)event->value.int64;
+    else if (event->value_kind == VALUE_UINT64 || event->value_kind == VALUE_BOOL)
+        value = (double)event->value.uint64;
+    else if (event->value_kind == VALUE_DOUBLE)
+        value = event->value.float64;
+    ((double *)table->columns[column].items)[row] = value;
+}
+
+/* 0, -ENOMEM or -EOVERFLOW. */
+static int put_text(struct table *table, unsigned column, size_t row, const char *bytes,
+                    size_t length)
+{
+    int64_t number = strtab_add(&table->strings, bytes, length);
+    if (number > INT32_MAX)
+        return -EOVERFLOW;
+    put32(table, column, row, (int32_t)number);
+    return number < 0 ? (int)number : 0;
+}
+
+static int put_string(struct table *table, unsigned column, size_t row, uint32_t ordinal)
+{
+    if (ordinal == 0) {
+        put32(table, column, row, -1);
+        return 0;
+    }
+    const uint64_t *known = map64_find(&table->string_of, (uint64_t)ordinal + 1);
+    if (known) {
+        put32(table, column, row, (int32_t)*known);
+        return 0;
+    }
+    const struct trace_string *string = trace_string(table->trace, ordinal);
+    int error = put_text(table, column, row, string->bytes, string->length);
+    int32_t number = ((int32_t *)table->columns[column].items)[row];
+    return error ? error : map64_put(&table->string_of, (uint64_t)ordinal + 1, (uint64_t)number);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static int grow(struct table *table)
+{
+    size_t capacity = table->capacity ? table->capacity + table->capacity / 2 : ROWS_FIRST;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        struct table_column *column = &table->columns[i];
+        void *items = realloc(column->items, capacity * table_item_size(column->format));
+        if (!items)
+            return -ENOMEM;
+        column->items = items;
+    }
+    table->capacity = capacity;
+    return 0;
+}
+
+/* A row with what all have. Its number, -ENOMEM or -EOVERFLOW. */
+static int64_t add_row(struct table *table, const struct event *event)
+{
+    if (table->count >= INT32_MAX)
+        return -EOVERFLOW;
+    if (table->count == table->capacity && grow(table) != 0)
+        return -ENOMEM;
+    size_t row = table->count;
+    const struct trace_thread *thread = trace_thread_get(table->trace, event->thread);
+    put_time(table, OF_TIME, row, event->time_ns);
+    put32(table, OF_PROCESS, row, thread ? (int32_t)thread->process : -1);
+    put32(table, OF_THREAD, row, (int32_t)event->thread);
+    int error = put_string(table, OF_NAME, row, event->name);
+    if (!error)
+        error = put_string(table, OF_DOMAIN, row, event->domain);
+    if (error)
+        return error;
+    table->count++;
+    return (int64_t)row;
+}
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+static struct table_lane *find_lane(struct table *table, uint64_t key)
+{
+    const uint64_t *found = map64_find(&table->lane_of, key);
+    if (found)
+        return &table->lanes.items[*found - 1];
+    if (vec_push(&table->lanes, ((struct table_lane){0})) != 0 ||
+        map64_put(&table->lane_of, key, table->lanes.count) != 0)
+        return NULL;
+    return &table->lanes.items[table->lanes.count - 1];
+}
+
+static uint64_t lane_key(const struct event *event, enum row_range range)
+{
+    return range == ROW_TRACK ? hash_u64(event->id) | 1 : ((uint64_t)event->thread + 1) << 1;
+}
+
+/* A row that nobody has ended yet. */
+static int64_t begin_range(struct table *table, const struct event *event, enum row_range range)
+{
+    int64_t row = add_row(table, event);
+    if (row < 0)
+        return row;
+    size_t at = (size_t)row;
+    bool track = range == ROW_TRACK && event->id <= INT32_MAX;
+    int error = put_string(table, RANGE_CATEGORY, at, event->category);
+    put_time(table, RANGE_END, at, event->time_ns);
+    put64(table, RANGE_SELF, at, 0);
+    put64(table, RANGE_ID, at, range == ROW_TRACK ? 0 : event->id);
+    put_number(table, RANGE_PAYLOAD, at, event);
+    put32(table, RANGE_END_THREAD, at, (int32_t)event->thread);
+    put32(table, RANGE_TRACK_OF, at, track ? (int32_t)event->id : -1);
+    put32(table, RANGE_PARENT, at, -1);
+    put32(table, RANGE_DEPTH, at, 0);
+    put8(table, RANGE_KIND, at, (uint8_t)range);
+    put8(table, RANGE_LEVEL, at, event->level);
+    put8(table, RANGE_UNFINISHED, at, 1);
+    put8(table, RANGE_END_LOST, at, 0);
+    return error ? error : row;
+}
+
+static void end_range(struct table *table, size_t row, const struct slice *slice)
+{
+    put_time(table, RANGE_END, row, slice->end_ns);
+    put64(table, RANGE_SELF, row, (uint64_t)row_self_ns(slice));
+    put8(table, RANGE_UNFINISHED, row, (slice->flags & SLICE_UNFINISHED) != 0);
+    put8(table, RANGE_END_LOST, row, (slice->flags & SLICE_END_LOST) != 0);
+}
+
+static int open_nested(struct table *table, const struct event *begin, enum row_range range,
+                       uint32_t depth)
+{
+    int64_t row = begin_range(table, begin, range);
+    struct table_lane *lane = find_lane(table, lane_key(begin, range));
+    if (row < 0 || !lane)
+        return row < 0 ? (int)row : -ENOMEM;
+    if (lane->rows.count > depth)
+        lane->rows.count = depth;
+    if (depth > 0 && lane->rows.count == depth)
+        put32(table, RANGE_PARENT, (size_t)row, (int32_t)lane->rows.items[depth - 1]);
+    put32(table, RANGE_DEPTH, (size_t)row, (int32_t)depth);
+    return vec_push(&lane->rows, (uint32_t)row);
+}
+
+static int close_nested(struct table *table, const struct slice *slice, enum row_range range)
+{
+    struct table_lane *lane = find_lane(table, lane_key(slice->begin, range));
+    if (!lane)
+        return -ENOMEM;
+    if (slice->depth >= lane->rows.count)
+        return 0;
+    size_t row = lane->rows.items[slice->depth];
+    end_range(table, row, slice);
+    if (range == ROW_TRACK)
+        put32(table, RANGE_END_THREAD, row, (int32_t)slice->end_thread);
+    lane->rows.count = slice->depth;
+    return 0;
+}
+
+static int on_opened(void *context, const struct event *begin, const struct slice_values *values,
+                     uint32_t depth)
+{
+    (void)values;
+    return open_nested(context, begin, ROW_PUSHED, depth);
+}
+
+static int on_pushed(void *context, const struct slice *slice)
+{
+    return close_nested(context, slice, ROW_PUSHED);
+}
+
+static int on_track_opened(void *context, const struct event *begin,
+                           const struct slice_values *values, uint32_t depth)
+{
+    (void)values;
+    return open_nested(context, begin, ROW_TRACK, depth);
+}
+
+static int on_track_closed(void *context, const struct slice *slice)
+{
+    return close_nested(context, slice, ROW_TRACK);
+}
+
+/* Ids come again in other processes, and in hostile files at any time. */
+static uint64_t start_key(const struct event *event)
+{
+    uint64_t place = hash_u64((uint64_t)event->time_ns) ^ event->thread;
+    uint64_t key = hash_u64(event->id ^ hash_u64(place));
+    return key ? key : 1;
+}
+
+static int on_event(void *context, const struct event *event)
+{
+    struct table *table = context;
+    if (event->kind != EVENT_START)
+        return 0;
+    int64_t row = begin_range(table, event, ROW_OVERLAPPING);
+    return row < 0 ? (int)row : map64_put(&table->started, start_key(event), (uint64_t)row + 1);
+}
+
+static int on_started(void *context, const struct slice *slice)
+{
+    struct table *table = context;
+    uint64_t row;
+    if (!map64_take(&table->started, start_key(slice->begin), &row))
+        return 0;
+    end_range(table, (size_t)row - 1, slice);
+    put32(table, RANGE_END_THREAD, (size_t)row - 1, (int32_t)slice->end_thread);
+    return 0;
+}
+
+/* ---- All others ------------------------------------------------------------------------------ */
+
+static int add_mark(struct table *table, const struct event *event, int32_t track)
+{
+    int64_t row = add_row(table, event);
+    if (row < 0)
+        return (int)row;
+    put_number(table, MARK_PAYLOAD, (size_t)row, event);
+    put32(table, MARK_TRACK, (size_t)row, track);
+    put8(table, MARK_LEVEL, (size_t)row, event->level);
+    return put_string(table, MARK_CATEGORY, (size_t)row, event->category);
+}
+
+static int on_mark(void *context, const struct event *event, const struct slice_values *values)
+{
+    (void)values;
+    return add_mark(context, event, -1);
+}
+
+static int on_track_mark(void *context, const struct event *event,
+                         const struct slice_values *values, uint32_t depth)
+{
+    (void)values, (void)depth;
+    return add_mark(context, event, event->id <= INT32_MAX ? (int32_t)event->id : -1);
+}
+
+static int on_counter(void *context, const struct event *event)
+{
+    struct table *table = context;
+    int64_t row = add_row(table, event);
+    if (row >= 0)
+        put_number(table, COUNTER_VALUE, (size_t)row, event);
+    return row < 0 ? (int)row : 0;
+}
+
+static int on_flow(void *context, const struct event *event)
+{
+    struct table *table = context;
+    int64_t row = add_row(table, event);
+    if (row < 0)
+        return (int)row;
+    put64(table, FLOW_ID, (size_t)row, event->id);
+    put8(table, FLOW_KIND, (size_t)row, (uint8_t)(event->kind - EVENT_FLOW_BEGIN));
+    return 0;
+}
+
+static int on_lost(void *context, const struct event *event)
+{
+    struct table *table = context;
+    const char *cause = loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT);
+    int64_t row = add_row(table, event);
+    if (row < 0)
+        return (int)row;
+    put_time(table, LOSS_END, (size_t)row, event_told_ns(event));
+    put64(table, LOSS_RECORDS, (size_t)row, event->value.uint64);
+    return put_text(table, OF_NAME, (size_t)row, cause, strlen(cause));
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+static struct slice_sink sink_of(struct table *table, enum row_kind wanted)
+{
+    switch (wanted) {
+    case ROW_RANGE:
+        return (struct slice_sink){.opened = on_opened,
+                                   .pushed = on_pushed,
+                                   .started = on_started,
+                                   .track_opened = on_track_opened,
+                                   .track_closed = on_track_closed,
+                                   .context = table};
+    case ROW_MARK:
+        return (struct slice_sink){.mark = on_mark, .track_mark = on_track_mark, .context = table};
+    case ROW_COUNTER:
+        return (struct slice_sink){.counter = on_counter, .context = table};
+    case ROW_FLOW:
+        return (struct slice_sink){.flow = on_flow, .context = table};
+    default:
+        return (struct slice_sink){.lost = on_lost, .context = table};
+    }
+}
+
+int table_init(struct table *table, struct store_reader *reader, enum row_kind wanted)
+{
+    *table = (struct table){.trace = store_reader_trace(reader)};
+    const struct slice_sink sink = sink_of(table, wanted);
+    table->begin_ns = trace_begin_ns(table->trace);
+    while (table->column_count < TABLE_COLUMNS_MAX && columns_of[wanted][table->column_count].name)
+        table->column_count++;
+    memcpy(table->columns, columns_of[wanted], sizeof(table->columns));
+    table->watch = (struct source_watch){.event = on_event, .context = table};
+    table->source = source_create(reader, &sink, wanted == ROW_RANGE ? &table->watch : NULL);
+    return table->source ? 0 : -ENOMEM;
+}
+
+void table_fini(struct table *table)
+{
+    source_destroy(table->source);
+    for (unsigned i = 0; i < table->column_count; i++)
+        free(table->columns[i].items);
+    for (size_t i = 0; i < table->lanes.count; i++)
+        vec_free(&table->lanes.items[i].rows);
+    vec_free(&table->lanes);
+    map64_free(&table->string_of);
+    map64_free(&table->lane_of);
+    map64_free(&table->started);
+    strtab_free(&table->strings);
+    *table = (struct table){0};
+}
+
+int table_fill(struct table *table)
+{
+    int status = 1;
+    for (uint32_t i = 0; status == 1 && i < STEPS_MAX; i++)
+        status = source_step(table->source);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* All things of one kind in a recording, as columns of numbers.
+ *
+ * Ranges are in the order in which they began, everything else as it happened. Texts are numbers of
+ * `strings`, each text once; -1 is none. Memory: all of it, 83 bytes a range. Nothing here knows
+ * Python. Thread-safety: one thread per object. */
+#ifndef PYANNOT_READER_COLUMN_TABLE_H
+#define PYANNOT_READER_COLUMN_TABLE_H
+
+#include "map64.h"
+#include "rows.h"
+#include "strtab.h"
+
+enum { TABLE_COLUMNS_MAX = 20 };
+
+struct table_column {
+    const char *name;
+    char format; /* of Python's struct module: q Q i d B ? */
+    void *items; /* `count` of the table; owned */
+};
+
+/* Rows of the ranges that are open on a thread or track. */
+struct table_lane {
+    VEC(uint32_t) rows;
+};
+
+struct table {
+    struct table_column columns[TABLE_COLUMNS_MAX];
+    unsigned column_count;
+    size_t count, capacity; /* rows */
+    struct strtab strings;
+
+    const struct trace *trace;
+    struct source *source;
+    struct source_watch watch;
+    int64_t begin_ns;       /* what is called 0 */
+    struct map64 string_of; /* string ordinal + 1 -> number of `strings` */
+    struct map64 lane_of;   /* thread or track -> index + 1 */
+    VEC(struct table_lane) lanes;
+    struct map64 started; /* overlapping ranges that are open -> row + 1 */
+};
+
+/* As rows_init. */
+int table_init(struct table *table, struct store_reader *reader, enum row_kind wanted);
+void table_fini(struct table *table);
+
+/* Reads a part: 1; 0: that was all; -EOVERFLOW: more rows than can be numbered; -errno. */
+int table_fill(struct table *table);
+
+/* Bytes of an item. */
+size_t table_item_size(char format);
+
+#endif

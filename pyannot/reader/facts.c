@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes, threads, tracks, the session and the file, as tuples of Python objects. The order of
+ * fields is that of pyannot/_read.py. Thread-safety: the caller's. */
+#include "reader_types.h"
+
+enum { LABEL_SIZE = 4096 };
+
+/* 0 is "not known". */
+static PyObject *time_object(const struct trace *trace, int64_t time_ns)
+{
+    if (time_ns == 0)
+        return Py_NewRef(Py_None);
+    return PyLong_FromLongLong((int64_t)((uint64_t)time_ns - (uint64_t)trace_begin_ns(trace)));
+}
+
+static PyObject *label_object(const struct trace *trace, uint32_t ordinal,
+                              size_t (*label)(const struct trace *, uint32_t, char *, size_t))
+{
+    char text[LABEL_SIZE];
+    size_t length = label(trace, ordinal, text, sizeof(text));
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
+}
+
+/* Cause to number, without those that did not happen. */
+static PyObject *losses_object(const uint64_t lost[LOSS_COUNT])
+{
+    PyObject *losses = PyDict_New();
+    for (int i = 0; losses && i < LOSS_COUNT; i++) {
+        PyObject *count = lost[i] ? PyLong_FromUnsignedLongLong(lost[i]) : NULL;
+        if (lost[i] && (!count || PyDict_SetItemString(losses, loss_name((enum loss)i), count) < 0))
+            Py_CLEAR(losses);
+        Py_XDECREF(count);
+    }
+    return losses;
+}
+
+/* A list of what `make` makes of each ordinal. */
+static PyObject *list_of(struct text_cache *texts, uint32_t count,
+                         PyObject *(*make)(struct text_cache *texts, uint32_t ordinal))
+{
+    PyObject *list = PyList_New(count);
+    for (uint32_t i = 0; list && i < count; i++) {
+        PyObject *item = make(texts, i);
+        if (item == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+static PyObject *make_process(struct text_cache *texts, uint32_t ordinal)
+{
+    const struct trace *trace = texts->trace;
+    const struct trace_process *process = trace_process_get(trace, ordinal);
+    uint32_t count = trace_process_count(trace);
+    bool has_parent = process->parent >= 0 && (uint32_t)process->parent < count;
+    PyObject *parent = has_parent ? PyLong_FromLong(process->parent) : Py_NewRef(Py_None);
+    return Py_BuildValue(
+        "(iiiNNNNNNNOKNN)", (int)ordinal, (int)process->pid, (int)process->ppid, parent,
+        label_object(trace, ordinal, trace_process_label), text_get(texts, process->cmdline),
+        time_object(trace, process->start_ns), time_object(trace, process->end_ns),
+        label_object(trace, ordinal, trace_process_end_label), text_or_none(texts, process->note),
+        process->forked ? Py_True : Py_False, (unsigned long long)process->event_count,
+        losses_object(process->lost), text_get(texts, process->comm));
+}
+
+static PyObject *make_thread(struct text_cache *texts, uint32_t ordinal)
+{
+    const struct trace *trace = texts->trace;
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    return Py_BuildValue("(iNiINNKN)", (int)ordinal,
+                         label_object(trace, ordinal, trace_thread_label), (int)thread->tid,
+                         thread->process, time_object(trace, thread->first_ns),
+                         time_object(trace, thread->last_ns),
+                         (unsigned long long)thread->event_count, losses_object(thread->lost));
+}
+
+static PyObject *make_track(struct text_cache *texts, uint32_t ordinal)
+{
+    const struct trace *trace = texts->trace;
+    const struct trace_track *track = trace_track_get(trace, ordinal);
+    uint32_t count = trace_track_count(trace);
+    bool has_parent = track->parent > 0 && track->parent <= count;
+    PyObject *parent = has_parent ? PyLong_FromUnsignedLong(track->parent - 1) : Py_NewRef(Py_None);
+    return Py_BuildValue("(iNNKIN)", (int)ordinal, label_object(trace, ordinal, trace_track_label),
+                         label_object(trace, ordinal, trace_track_path),
+                         (unsigned long long)track->id, track->process, parent);
+}
+
+PyObject *facts_processes(struct text_cache *texts)
+{
+    return list_of(texts, trace_process_count(texts->trace), make_process);
+}
+
+PyObject *facts_threads(struct text_cache *texts)
+{
+    return list_of(texts, trace_thread_count(texts->trace), make_thread);
+}
+
+PyObject *facts_tracks(struct text_cache *texts)
+{
+    return list_of(texts, trace_track_count(texts->trace), make_track);
+}
+
+static PyObject *make_fact(struct text_cache *texts, uint32_t index)
+{
+    const struct trace_fact *fact = trace_fact_get(texts->trace, index);
+    return Py_BuildValue("(iNK)", (int)fact->kind, text_get(texts, fact->name),
+                         (unsigned long long)fact->value);
+}
+
+static PyObject *make_refusal(struct text_cache *texts, uint32_t index)
+{
+    const struct trace_refusal *refusal = trace_refusal_get(texts->trace, index);
+    return Py_BuildValue("(iNN)", (int)refusal->pid, text_get(texts, refusal->comm),
+                         text_get(texts, refusal->reason));
+}
+
+PyObject *facts_session(struct text_cache *texts)
+{
+    const struct trace *trace = texts->trace;
+    const struct trace_session *session = trace_session_get(trace);
+    return Py_BuildValue("(NNNNLLNiONN)", text_get(texts, session->command),
+                         text_get(texts, session->hostname), text_get(texts, session->kernel),
+                         text_get(texts, session->annot_version), (long long)trace_begin_ns(trace),
+                         (long long)session->begin_realtime_ns, time_object(trace, session->end_ns),
+                         (int)session->command_status, session->recovered ? Py_True : Py_False,
+                         list_of(texts, trace_fact_count(trace), make_fact),
+                         list_of(texts, trace_refusal_count(trace), make_refusal));
+}
+
+PyObject *facts_file(const struct store_reader *reader)
+{
+    struct store_info info;
+    store_reader_info(reader, &info);
+    uint32_t count = store_reader_damage_count(reader);
+    PyObject *list = PyList_New(count);
+    for (uint32_t i = 0; list && i < count; i++) {
+        const struct store_damage *damage = store_reader_damage(reader, i);
+        PyObject *item = Py_BuildValue("(KKs)", (unsigned long long)damage->offset,
+                                       (unsigned long long)damage->length, damage->reason);
+        if (item == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return Py_BuildValue("(OKKKN)", info.complete ? Py_True : Py_False,
+                         (unsigned long long)info.file_bytes, (unsigned long long)info.event_count,
+                         (unsigned long long)info.sample_count, list);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* pyannot._reader.Reader: one pass over a recording.
+ *
+ * Opened, asked for facts, then it hands out either rows or columns, once. Reading goes on without
+ * the interpreter's lock; `busy` keeps a second thread out. */
+#include "reader_types.h"
+
+#include "column_table.h"
+#include "sample_walk.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+struct reader {
+    PyObject_HEAD struct store_reader *store;
+    PyObject *path;
+    struct text_cache texts;
+    PyObject *threads, *tracks; /* lists; NULL: no rows were asked for */
+    struct rows rows;
+    size_t next;              /* row */
+    struct sample_walk *walk; /* of a pass over samples */
+    PyObject *frames;         /* its labels, a dict */
+    atomic_flag busy;
+    bool ended;
+};
+
+PyObject *raise_code(int code, PyObject *path)
+{
+    if (code == -ENOMEM)
+        return PyErr_NoMemory();
+    errno = -code;
+    return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+}
+
+static struct reader *enter(PyObject *self)
+{
+    struct reader *reader = (struct reader *)self;
+    if (!atomic_flag_test_and_set_explicit(&reader->busy, memory_order_acquire))
+        return reader;
+    PyErr_SetString(PyExc_RuntimeError, "another thread reads here; give each its own iterator");
+    return NULL;
+}
+
+static void leave(struct reader *reader)
+{
+    atomic_flag_clear_explicit(&reader->busy, memory_order_release);
+}
+
+static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *path, *bytes = NULL;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Reader takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "U:Reader", &path) || !PyUnicode_FSConverter(path, &bytes))
+        return NULL;
+    struct reader *reader = (struct reader *)type->tp_alloc(type, 0);
+    if (reader != NULL) {
+        int code;
+        reader->path = Py_NewRef(path);
+        atomic_flag_clear(&reader->busy);
+        Py_BEGIN_ALLOW_THREADS code = store_reader_open(PyBytes_AS_STRING(bytes), &reader->store);
+        Py_END_ALLOW_THREADS if (code == 0) reader->texts.trace = store_reader_trace(reader->store);
+        else raise_code(code, path);
+        if (code != 0)
+            Py_CLEAR(reader);
+    }
+    Py_DECREF(bytes);
+    return (PyObject *)reader;
+}
+
+static int reader_clear(PyObject *self)
+{
+    struct reader *reader = (struct reader *)self;
+    Py_CLEAR(reader->path);
+    Py_CLEAR(reader->threads);
+    Py_CLEAR(reader->tracks);
+    Py_CLEAR(reader->frames);
+    return 0;
+}
+
+static int reader_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct reader *reader = (struct reader *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(reader->path);
+    Py_VISIT(reader->threads);
+    Py_VISIT(reader->tracks);
+    Py_VISIT(reader->frames);
+    return 0;
+}
+
+static void reader_dealloc(PyObject *self)
+{
+    struct reader *reader = (struct reader *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    reader_clear(self);
+    rows_fini(&reader->rows);
+    sample_walk_destroy(reader->walk);
+    text_cache_fini(&reader->texts);
+    store_reader_close(reader->store);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+static PyObject *with_texts(PyObject *self, PyObject *(*make)(struct text_cache *texts))
+{
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    PyObject *result = make(&reader->texts);
+    leave(reader);
+    return result;
+}
+
+static PyObject *reader_processes(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return with_texts(self, facts_processes);
+}
+
+static PyObject *reader_threads(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return with_texts(self, facts_threads);
+}
+
+static PyObject *reader_tracks(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return with_texts(self, facts_tracks);
+}
+
+static PyObject *reader_session(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return with_texts(self, facts_session);
+}
+
+static PyObject *reader_file(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    PyObject *result = facts_file(reader->store);
+    leave(reader);
+    return result;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static int check_unused(const struct reader *reader, int kind)
+{
+    if (kind < 0 || kind >= ROW_KIND_COUNT) {
+        PyErr_Format(PyExc_ValueError, "kind must be 0 to %d", ROW_KIND_COUNT - 1);
+        return -1;
+    }
+    if (reader->threads != NULL || reader->ended) {
+        PyErr_SetString(PyExc_RuntimeError, "a Reader is for one pass");
+        return -1;
+    }
+    return 0;
+}
+
+static int start_rows(struct reader *reader, int kind, PyObject *threads, PyObject *tracks)
+{
+    if (check_unused(reader, kind) < 0)
+        return -1;
+    if (rows_init(&reader->rows, reader->store, (enum row_kind)kind) != 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    reader->threads = Py_NewRef(threads);
+    reader->tracks = Py_NewRef(tracks);
+    return 0;
+}
+
+static PyObject *reader_rows(PyObject *self, PyObject *args)
+{
+    int kind;
+    PyObject *threads, *tracks;
+    if (!PyArg_ParseTuple(args, "iO!O!:rows", &kind, &PyList_Type, &threads, &PyList_Type, &tracks))
+        return NULL;
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    int status = start_rows(reader, kind, threads, tracks);
+    leave(reader);
+    return status < 0 ? NULL : Py_NewRef(self);
+}
+
+static int next_batch(void *store, struct event_batch *ret_batch)
+{
+    return store_reader_next(store, ret_batch);
+}
+
+static int next_samples(void *store, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    return store_reader_next_samples(store, ret_samples, ret_count);
+}
+
+static int rewind_store(void *store)
+{
+    return store_reader_rewind(store);
+}
+
+static int start_samples(struct reader *reader, PyObject *threads)
+{
+    const struct sample_filter all = {0};
+    const struct sample_source source = {store_reader_trace(reader->store), next_batch,
+                                         next_samples, rewind_store, reader->store};
+    int code;
+    if (check_unused(reader, 0) < 0)
+        return -1;
+    reader->frames = PyDict_New();
+    if (reader->frames == NULL)
+        return -1;
+    Py_BEGIN_ALLOW_THREADS code = sample_walk_create(&source, &all, &reader->walk);
+    Py_END_ALLOW_THREADS if (code != 0)
+    {
+        reader->ended = true;
+        raise_code(code, reader->path);
+        return -1;
+    }
+    reader->threads = Py_NewRef(threads);
+    return 0;
+}
+
+static PyObject *reader_samples(PyObject *self, PyObject *args)
+{
+    PyObject *threads;
+    if (!PyArg_ParseTuple(args, "O!:samples", &PyList_Type, &threads))
+        return NULL;
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    int status = start_samples(reader, threads);
+    leave(reader);
+    return status < 0 ? NULL : Py_NewRef(self);
+}
+
+static int fill(struct reader *reader)
+{
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = rows_fill(&reader->rows);
+    Py_END_ALLOW_THREADS reader->next = 0;
+    if (status < 0)
+        raise_code(status, reader->path);
+    else if (PyErr_CheckSignals() < 0)
+        status = -1;
+    reader->ended = status <= 0;
+    return status;
+}
+
+static struct row_context context_of(struct reader *reader)
+{
+    return (struct row_context){
+        .texts = &reader->texts,
+        .threads = reader->threads,
+        .tracks = reader->tracks,
+        .begin_ns = trace_begin_ns(reader->texts.trace),
+    };
+}
+
+static PyObject *next_row(struct reader *reader)
+{
+    while (reader->next >= reader->rows.items.count) {
+        if (reader->ended || fill(reader) <= 0)
+            return NULL;
+    }
+    const struct row_context context = context_of(reader);
+    return row_object(&context, &reader->rows, &reader->rows.items.items[reader->next++]);
+}
+
+static PyObject *next_sample(struct reader *reader)
+{
+    const struct row_context context = context_of(reader);
+    const struct sample *sample;
+    int status = reader->ended ? 0 : sample_walk_next(reader->walk, &sample);
+    reader->ended = status <= 0;
+    if (status < 0)
+        return raise_code(status, reader->path);
+    return status == 0 ? NULL : sample_object(&context, sample, reader->frames);
+}
+
+static PyObject *next_of_pass(struct reader *reader)
+{
+    if (reader->threads == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "rows() or samples() begins a pass");
+        return NULL;
+    }
+    return reader->walk ? next_sample(reader) : next_row(reader);
+}
+
+static PyObject *reader_next(PyObject *self)
+{
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    PyObject *row = next_of_pass(reader);
+    leave(reader);
+    return row;
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+static PyObject *strings_object(const struct strtab *strings)
+{
+    PyObject *texts = PyTuple_New((Py_ssize_t)strings->count);
+    for (size_t i = 0; texts && i < strings->count; i++) {
+        const struct strtab_entry *entry = strtab_get(strings, i);
+        PyObject *text = PyUnicode_DecodeUTF8(entry->bytes, entry->length, "replace");
+        if (text == NULL)
+            Py_CLEAR(texts);
+        else
+            PyTuple_SET_ITEM(texts, (Py_ssize_t)i, text);
+    }
+    return texts;
+}
+
+/* The columns leave the table, by name; then the texts. */
+static PyObject *columns_object(struct module_state *state, struct table *table)
+{
+    PyObject *columns = PyDict_New();
+    for (unsigned i = 0; columns && i < table->column_count; i++) {
+        struct table_column *from = &table->columns[i];
+        PyObject *column = column_create(state, from->format, from->items, table->count);
+        from->items = NULL;
+        if (column == NULL || PyDict_SetItemString(columns, from->name, column) < 0)
+            Py_CLEAR(columns);
+        Py_XDECREF(column);
+    }
+    PyObject *texts = columns ? strings_object(&table->strings) : NULL;
+    if (texts == NULL || PyDict_SetItemString(columns, "strings", texts) < 0)
+        Py_CLEAR(columns);
+    Py_XDECREF(texts);
+    return columns;
+}
+
+static int fill_table(struct table *table, PyObject *path)
+{
+    int status = 1;
+    while (status == 1) {
+        Py_BEGIN_ALLOW_THREADS status = table_fill(table);
+        Py_END_ALLOW_THREADS if (status < 0) raise_code(status, path);
+        else if (PyErr_CheckSignals() < 0) status = -1;
+    }
+    return status;
+}
+
+static PyObject *make_columns(struct reader *reader, int kind)
+{
+    struct table table;
+    PyObject *columns = NULL;
+    if (check_unused(reader, kind) < 0)
+        return NULL;
+    reader->ended = true;
+    if (table_init(&table, reader->store, (enum row_kind)kind) != 0)
+        PyErr_NoMemory();
+    else if (fill_table(&table, reader->path) == 0)
+        columns = columns_object(module_state_of((PyObject *)reader), &table);
+    table_fini(&table);
+    return columns;
+}
+
+static PyObject *reader_columns(PyObject *self, PyObject *args)
+{
+    int kind;
+    if (!PyArg_ParseTuple(args, "i:columns", &kind))
+        return NULL;
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    PyObject *columns = make_columns(reader, kind);
+    leave(reader);
+    return columns;
+}
+
+static PyMethodDef methods[] = {
+    {"processes", reader_processes, METH_NOARGS, "A tuple of facts for each process."},
+    {"threads", reader_threads, METH_NOARGS, "A tuple of facts for each thread."},
+    {"tracks", reader_tracks, METH_NOARGS, "A tuple of facts for each track."},
+    {"session", reader_session, METH_NOARGS, "Facts about the recording."},
+    {"file", reader_file, METH_NOARGS, "(ends in order, bytes, events, samples, damage so far)."},
+    {"rows", reader_rows, METH_VARARGS, "Begins the pass: an iterator of tuples of that kind."},
+    {"samples", reader_samples, METH_VARARGS, "Begins the pass: an iterator of samples."},
+    {"columns", reader_columns, METH_VARARGS, "The pass: a dict of Columns, and the strings."},
+    {NULL, NULL, 0, NULL},
+};
+
+static char doc[] = "One pass over the recording of that name.";
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, reader_new},
+    {Py_tp_dealloc, reader_dealloc},
+    {Py_tp_traverse, reader_traverse},
+    {Py_tp_clear, reader_clear},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, reader_next},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, doc},
+    {0, NULL},
+};
+
+PyType_Spec reader_spec = {
+    .name = "pyannot._reader.Reader",
+    .basicsize = sizeof(struct reader),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Domain, category, colour and level of an event, from Python's values. Threads: any. */
+#ifndef PYANNOT_ATTRIBUTES_H
+#define PYANNOT_ATTRIBUTES_H
+
+#include <annot/annot.h>
+
+#include "arguments.h"
+
+/* 0, or -1 with a TypeError or ValueError. */
+int attributes_set(struct annot_event *event, const struct arguments *arguments);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Decorators: which wrapper a function needs is decided in Python (_decorators.py). Threads: any.
+ */
+#ifndef PYANNOT_DECORATE_H
+#define PYANNOT_DECORATE_H
+
+#include <stdbool.h>
+
+#include "compat.h"
+
+/* Whether @annotate stands right above it: a function, or what becomes a method. */
+bool decorate_takes(PyObject *object);
+
+/* The annotated form of a function. New reference, or NULL with an exception. */
+PyObject *decorate(PyObject *annotation, PyObject *function);
+
+/* annotation(function): tp_call of annotations. */
+PyObject *decorate_call(PyObject *annotation, PyObject *args, PyObject *keywords);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* See functions_observe.h. */
+#include "functions_observe.h"
+
+#include "observed.h"
+#include "state.h"
+#include "task.h"
+
+static PyMethodDef table[] = {
+    {"tasks_watch", tasks_watch, METH_VARARGS,
+     PyDoc_STR("tasks_watch(get_running_loop, current_task, /)\n--\n\n"
+               "Ranges inside of tasks go to tracks of theirs.")},
+    {"tasks_unwatch", tasks_unwatch, METH_NOARGS, PyDoc_STR("tasks_unwatch()\n--\n\n")},
+    {"tasks_types", tasks_types, METH_VARARGS,
+     PyDoc_STR("tasks_types(types, steps, /)\n--\n\nThe types of tasks; whether steps are shown.")},
+    {"tasks_slow_threshold", tasks_slow_threshold, METH_O,
+     PyDoc_STR("tasks_slow_threshold(nanoseconds, /)\n--\n\n0: no turn of a loop is too long.")},
+    {"tasks_slow_turns", tasks_slow_turns, METH_NOARGS,
+     PyDoc_STR("tasks_slow_turns()\n--\n\n[(place, number, thread, milliseconds, None)]")},
+    {"tasks_slow_endless", tasks_slow_endless, METH_O,
+     PyDoc_STR("tasks_slow_endless(nanoseconds, /)\n--\n\nThe same, with their stacks.")},
+    {"tasks_slow_stack", tasks_slow_stack, METH_VARARGS,
+     PyDoc_STR("tasks_slow_stack(place, number, text, /)\n--\n\nTells where a turn is.")},
+    {"collected", (PyCFunction)(void (*)(void))observe_collected, METH_FASTCALL,
+     PyDoc_STR("collected(phase, info, /)\n--\n\nFor gc.callbacks.")},
+    {NULL, NULL, 0, NULL},
+};
+
+int observe_functions_add(PyObject *module)
+{
+    PyTypeObject *observed = observed_type_create(module);
+    if (observed == NULL)
+        return -1;
+    int result = PyModule_AddType(module, observed);
+    Py_DECREF(observed);
+    if (result < 0 || task_install(module) < 0)
+        return -1;
+    return PyModule_AddFunctions(module, table);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* pool_lane: what a pool emits beside its hooks, and the making of these. */
+#include "lane.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "exception.h"
+#include "lane_hook.h"
+
+annot_name lane_name(enum lane_name name)
+{
+    static const char *const texts[LANE_NAME_COUNT] = {
+        [LANE_UNPICKLE] = "unpickle", [LANE_SEND] = "send",
+        [LANE_SUBMIT] = "submit",     [LANE_INITIALIZER] = "initializer",
+        [LANE_BYTES] = "bytes",       [LANE_CHUNK] = "chunk",
+        [LANE_TASKS] = "tasks",       [LANE_SINCE] = "submitted_ns_ago",
+    };
+    static annot_name ids[LANE_NAME_COUNT];
+    return annot_site_name(&ids[name], texts[name]);
+}
+
+static annot_domain lane_domain(void)
+{
+    static annot_domain domain;
+    /* Relaxed: the number is the same whichever thread stores it. */
+    annot_domain known = __atomic_load_n(&domain, __ATOMIC_RELAXED);
+    if (known == 0) {
+        known = annot_domain_create("python");
+        __atomic_store_n(&domain, known, __ATOMIC_RELAXED);
+    }
+    return known;
+}
+
+struct annot_event lane_event(annot_name name)
+{
+    static annot_category category;
+    /* Relaxed: as in lane_domain. */
+    annot_category known = __atomic_load_n(&category, __ATOMIC_RELAXED);
+    if (known == 0) {
+        known = annot_category_create(lane_domain(), "pool");
+        __atomic_store_n(&category, known, __ATOMIC_RELAXED);
+    }
+    return (struct annot_event){.name = name, .domain = lane_domain(), .category = known};
+}
+
+static struct annot_value number_value(enum lane_name key, int64_t number)
+{
+    struct annot_value value = annot_value_int64(NULL, number);
+    value.key_name = lane_name(key);
+    return value;
+}
+
+void lane_push(enum lane_name name, enum lane_name key, int64_t number)
+{
+    struct annot_value value = number_value(key, number);
+    struct annot_event event = lane_event(lane_name(name));
+    event.values = &value;
+    event.value_count = 1;
+    annot_push_event(&event);
+}
+
+void lane_push_function(PyObject *function, Py_ssize_t chunk)
+{
+    struct annot_value value = number_value(LANE_CHUNK, chunk);
+    struct annot_event event = lane_event(0);
+    PyObject *name = lane_function_name(function);
+    event.text = name ? PyUnicode_AsUTF8(name) : NULL;
+    if (event.text == NULL) {
+        PyErr_Clear();
+        event.text = "?";
+    }
+    event.values = chunk > 0 ? &value : NULL;
+    event.value_count = chunk > 0;
+    annot_push_event(&event);
+    Py_XDECREF(name);
+}
+
+static void count_tell(annot_name name, int64_t value)
+{
+    struct annot_event event = lane_event(name);
+    event.payload_kind = ANNOT_PAYLOAD_INT64;
+    event.payload.int64 = value;
+    annot_counter_event(&event);
+}
+
+void lane_count(struct lane *lane, int64_t change)
+{
+    /* Relaxed: a number by itself; who submits and who takes results both change it. */
+    int64_t count = __atomic_add_fetch(&lane->task_count, change, __ATOMIC_RELAXED);
+    if (!annot_enabled())
+        return;
+    int64_t workers = __atomic_load_n(&lane->worker_count, __ATOMIC_RELAXED);
+    int64_t busy = count < workers ? count : workers;
+    if (workers == 0)
+        busy = __atomic_load_n(&lane->running_count, __ATOMIC_RELAXED);
+    count_tell(lane->queued_name, count - busy);
+    count_tell(lane->busy_name, busy);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+int64_t lane_job_age_ns(const struct lane *lane)
+{
+    return lane->job_ns ? now_ns() - lane->job_ns : 0;
+}
+
+/* ---- Methods ----------------------------------------------------------------------------------
+ */
+
+/* submitted(job, tasks, chunk, workers): a job was made, and will be handed over soon. tasks 0:
+ * nobody knows how many, they come one by one. */
+static PyObject *lane_submitted(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct lane *lane = (struct lane *)self;
+    int64_t numbers[4];
+    if (count != 4) {
+        PyErr_SetString(PyExc_TypeError, "submitted() takes 4 arguments");
+        return NULL;
+    }
+    for (int i = 0; i < 4; i++) {
+        numbers[i] = PyLong_AsLongLong(args[i]);
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    int64_t job = numbers[0], tasks = numbers[1];
+    __atomic_store_n(&lane->worker_count, numbers[3], __ATOMIC_RELAXED);
+    PyObject *time = PyLong_FromLongLong(tasks > 0 ? now_ns() : 0);
+    if (time == NULL || PyDict_SetItem(lane->jobs, args[0], time) < 0)
+        PyErr_Clear();
+    Py_XDECREF(time);
+    if (annot_enabled()) {
+        struct annot_value values[2] = {number_value(LANE_TASKS, tasks),
+                                        number_value(LANE_CHUNK, numbers[2])};
+        struct annot_event event = lane_event(lane_name(LANE_SUBMIT));
+        event.values = values;
+        event.value_count = tasks > 0 ? 2 : 0;
+        annot_push_event(&event);
+        annot_flow_begin(annot_flow_id(lane->job_scope, (uint64_t)job), "job");
+        annot_pop();
+    }
+    if (tasks > 0)
+        lane_count(lane, tasks);
+    Py_RETURN_NONE;
+}
+
+/* initializing(function): the worker's initializer is called next; the first wait for a task ends
+ * its range. */
+static PyObject *lane_initializing(PyObject *self, PyObject *function)
+{
+    struct lane *lane = (struct lane *)self;
+    if (annot_enabled() && function != Py_None) {
+        lane_push_function(function, 0);
+        lane->in_initializer = true;
+    }
+    Py_RETURN_NONE;
+}
+
+/* offer(): a task for a thread of this process; the number of its flow. */
+static PyObject *lane_offer(PyObject *self, PyObject *ignored)
+{
+    struct lane *lane = (struct lane *)self;
+    (void)ignored;
+    annot_flow flow = 0;
+    if (annot_enabled()) {
+        struct annot_event event = lane_event(lane_name(LANE_SUBMIT));
+        flow = annot_flow_new();
+        annot_push_event(&event);
+        annot_flow_begin(flow, "task");
+        annot_pop();
+    }
+    lane_count(lane, 1);
+    return PyLong_FromUnsignedLongLong(flow);
+}
+
+/* take(flow, function): a thread begins with it. Whether a range was opened. */
+static PyObject *lane_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct lane *lane = (struct lane *)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "take() takes 2 arguments");
+        return NULL;
+    }
+    annot_flow flow = PyLong_AsUnsignedLongLong(args[0]);
+    if (PyErr_Occurred())
+        return NULL;
+    __atomic_add_fetch(&lane->running_count, 1, __ATOMIC_RELAXED);
+    lane_count(lane, 0);
+    if (!annot_enabled())
+        Py_RETURN_FALSE;
+    PyObject *function = args[1];
+    if (PyTuple_CheckExact(function) && PyTuple_GET_SIZE(function) > 0)
+        function = PyTuple_GET_ITEM(function, 0); /* with its arguments */
+    struct lane_task task = {.function = function};
+    struct lane_function found = lane_function_find(lane, &task);
+    lane_push_function(found.function, found.chunk);
+    annot_flow_end(flow);
+    Py_DECREF(found.function);
+    Py_RETURN_TRUE;
+}
+
+/* done(opened, error): and is through with it. `error` is what it raised, or None. */
+static PyObject *lane_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct lane *lane = (struct lane *)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "done() takes 2 arguments");
+        return NULL;
+    }
+    if (args[0] == Py_True)
+        exception_pop(args[1] == Py_None ? NULL : (PyObject *)Py_TYPE(args[1]));
+    __atomic_add_fetch(&lane->running_count, -1, __ATOMIC_RELAXED);
+    lane_count(lane, -1);
+    Py_RETURN_NONE;
+}
+
+/* hook(kind, function, owner=None): stands in for a function, or for a method of `owner`, which it
+ * does not keep alive. */
+static PyObject *lane_hook(PyObject *self, PyObject *args)
+{
+    struct lane_hook_options options = {.lane = (struct lane *)self};
+    const char *kind;
+    if (!PyArg_ParseTuple(args, "sO|O:hook", &kind, &options.function, &options.owner))
+        return NULL;
+    if (options.owner == Py_None)
+        options.owner = NULL;
+    return lane_hook_create(options.lane->hook_type, kind, &options);
+}
+
+/* ---- The type ---------------------------------------------------------------------------------
+ */
+
+static int texts_set(struct lane *lane, const char *scope, const char *label)
+{
+    char name[128];
+    snprintf(lane->scope, sizeof(lane->scope), "%s", scope);
+    snprintf(lane->job_scope, sizeof(lane->job_scope), "%s job", lane->scope);
+    if (label[0] == '\0')
+        return 0;
+    snprintf(name, sizeof(name), "%s: queued tasks", label);
+    lane->queued_name = annot_name_intern(name);
+    snprintf(name, sizeof(name), "%s: busy workers", label);
+    lane->busy_name = annot_name_intern(name);
+    lane->jobs = PyDict_New();
+    return lane->jobs ? 0 : -1;
+}
+
+/* pool_lane(scope, label, stars, chunkers, local=False, workers=0): a worker's has no label. */
+static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const char *scope, *label;
+    PyObject *stars, *chunkers;
+    int is_local = 0;
+    long long workers = 0;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "pool_lane() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "ssO!O!|pL:pool_lane", &scope, &label, &PyTuple_Type, &stars,
+                          &PyTuple_Type, &chunkers, &is_local, &workers))
+        return NULL;
+    struct lane *lane = (struct lane *)type->tp_alloc(type, 0);
+    if (lane == NULL)
+        return NULL;
+    lane->hook_type = (PyTypeObject *)PyObject_GetAttrString((PyObject *)type, "hook_type");
+    lane->stars = Py_NewRef(stars);
+    lane->chunkers = Py_NewRef(chunkers);
+    lane->is_local = is_local;
+    lane->worker_count = workers;
+    lane->tell = PyUnicode_InternFromString("tell");
+    if (lane->hook_type == NULL || lane->tell == NULL || texts_set(lane, scope, label) < 0) {
+        Py_DECREF(lane);
+        return NULL;
+    }
+    return (PyObject *)lane;
+}
+
+static int lane_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct lane *lane = (struct lane *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(lane->hook_type);
+    Py_VISIT(lane->stars);
+    Py_VISIT(lane->chunkers);
+    Py_VISIT(lane->jobs);
+    return 0;
+}
+
+static void lane_dealloc(PyObject *self)
+{
+    struct lane *lane = (struct lane *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(lane->hook_type);
+    Py_XDECREF(lane->stars);
+    Py_XDECREF(lane->chunkers);
+    Py_XDECREF(lane->jobs);
+    Py_XDECREF(lane->tell);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"submitted", (PyCFunction)(void (*)(void))lane_submitted, METH_FASTCALL, NULL},
+    {"initializing", lane_initializing, METH_O, NULL},
+    {"offer", lane_offer, METH_NOARGS, NULL},
+    {"take", (PyCFunction)(void (*)(void))lane_take, METH_FASTCALL, NULL},
+    {"done", (PyCFunction)(void (*)(void))lane_done, METH_FASTCALL, NULL},
+    {"hook", lane_hook, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, lane_new},
+    {Py_tp_traverse, lane_traverse},
+    {Py_tp_dealloc, lane_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pyannot._native.pool_lane",
+    .basicsize = sizeof(struct lane),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};
+
+int lane_add_to_module(PyObject *module)
+{
+    PyObject *lane = PyType_FromModuleAndSpec(module, &spec, NULL);
+    PyObject *hook = lane ? (PyObject *)lane_hook_type_create(module) : NULL;
+    int error = -1;
+    if (hook != NULL && PyObject_SetAttrString(lane, "hook_type", hook) == 0)
+        error = PyModule_AddType(module, (PyTypeObject *)lane);
+    Py_XDECREF(lane);
+    Py_XDECREF(hook);
+    return error;
+}

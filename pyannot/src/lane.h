@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* One side of a pool of workers: what the hooks on its queues and pipes share.
+ *
+ * A pool is seen at the places where its tasks go by: the parent hands them over and takes the
+ * results, a worker takes a task and gives a result. At each such place a hook calls what stood
+ * there before, with the same arguments, and emits around it. Both sides name a task by the same
+ * number (job and chunk, or work id) in the same scope (the pool's pipe), so the arrows need
+ * nothing in what is sent.
+ *
+ * Threads: a worker's lane belongs to the worker's thread. A parent's is shared by those who
+ * submit, the one that hands over, and the one that takes results: each writes fields of its own.
+ */
+#ifndef PYANNOT_LANE_H
+#define PYANNOT_LANE_H
+
+#include "compat.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <annot/annot.h>
+
+enum { LANE_SCOPE_SIZE = 64 };
+
+/* What users see. */
+enum lane_name {
+    LANE_UNPICKLE = 0,
+    LANE_SEND,
+    LANE_SUBMIT,
+    LANE_INITIALIZER,
+    LANE_BYTES,
+    LANE_CHUNK,
+    LANE_TASKS,
+    LANE_SINCE,
+    LANE_NAME_COUNT,
+};
+
+struct lane {
+    PyObject_HEAD PyTypeObject *hook_type;
+    PyObject *stars;    /* tuple: functions called with ((function, items),) */
+    PyObject *chunkers; /* tuple: functions called with (function, items) */
+    PyObject *tell;     /* interned */
+    char scope[LANE_SCOPE_SIZE];
+    char job_scope[LANE_SCOPE_SIZE + 4];
+    bool is_local; /* workers are threads: nothing is pickled */
+
+    /* Of a worker: which of its ranges are open. */
+    bool in_initializer, in_unpickle, in_run;
+
+    /* Of a parent. */
+    bool in_result;        /* of the thread that takes results: "unpickle" is open */
+    PyObject *jobs;        /* dict: job -> when it was submitted; until its first task goes */
+    uint64_t job;          /* 1 + the one whose tasks go now */
+    int64_t job_ns;        /* when that was submitted; 0: its tasks are made one by one */
+    int64_t task_count;    /* handed in, without a result yet; atomic */
+    int64_t worker_count;  /* 0: running_count tells how many are busy; atomic */
+    int64_t running_count; /* of threads: tasks begun and not done; atomic */
+    annot_name queued_name, busy_name;
+};
+
+/* A task or a result, as far as it could be read; borrowed references. */
+struct lane_task {
+    uint64_t number;
+    PyObject *function, *args; /* NULL: a result */
+};
+
+/* What is run: the user's function below what the library put around it. */
+struct lane_function {
+    PyObject *function; /* new reference */
+    Py_ssize_t chunk;   /* tasks at once; 0: it is not a chunk */
+};
+
+/* The id of a name, interned at its first use. */
+annot_name lane_name(enum lane_name name);
+
+/* An event of domain "python", category "pool". */
+struct annot_event lane_event(annot_name name);
+
+/* Opens a range with a number. */
+void lane_push(enum lane_name name, enum lane_name key, int64_t number);
+
+/* Opens the range of a task's function, or of an initializer. `chunk` 0: none is told. */
+void lane_push_function(PyObject *function, Py_ssize_t chunk);
+
+/* Adds to the tasks without a result, and tells both counters. */
+void lane_count(struct lane *lane, int64_t change);
+
+/* The flow of a task. */
+static inline annot_flow lane_flow(const struct lane *lane, uint64_t number)
+{
+    return annot_flow_id(lane->scope, number);
+}
+
+/* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, if it
+ * is neither. lane_task.c. */
+bool lane_task_read(PyObject *object, struct lane_task *ret_task);
+
+/* The exception that a worker's answer carries: new reference, or NULL without an exception. */
+PyObject *lane_answer_error(PyObject *answer);
+
+/* Finds the user's function. Never fails: what cannot be unwrapped is taken as it is. */
+struct lane_function lane_function_find(const struct lane *lane, const struct lane_task *task);
+
+/* The name of a function, its class, or "?"; a new reference that is a str, or NULL without an
+ * exception. */
+PyObject *lane_function_name(PyObject *function);
+
+/* How long ago the present job was submitted; 0 if nobody knows. */
+int64_t lane_job_age_ns(const struct lane *lane);
+
+/* The module gets the class pool_lane: 0, or -1 with an exception. */
+int lane_add_to_module(PyObject *module);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* See leave.h. Leaving needs nothing of the annotation, so this is one object for all statements,
+ * which Python does not bind: a builtin function, whose calls later interpreters specialize. Before
+ * 3.12 it is an object of our own: these Pythons do not call a builtin function at the limit of
+ * recursion, so that a range that ends by a RecursionError would stay open. */
+#include "leave.h"
+
+#include "entered.h"
+#include "exception.h"
+
+/* Whatever is passed: by `with` the exception, by contextlib.ExitStack also the object. */
+static inline PyObject *leave(PyObject *const *args, Py_ssize_t count)
+{
+    if (entered_pop())
+        exception_pop(exception_of_exit(args, count));
+    Py_RETURN_NONE;
+}
+
+/* Takes over `exit`. */
+static int install(PyTypeObject *annotate_type, PyObject *exit)
+{
+    int result = exit ? PyObject_SetAttrString((PyObject *)annotate_type, "__exit__", exit) : -1;
+    Py_XDECREF(exit);
+    return result;
+}
+
+#if PY_VERSION_HEX >= 0x030C0000
+
+static PyObject *leave_function(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return leave(args, count);
+}
+
+static PyMethodDef definition = {
+    "__exit__", (PyCFunction)(void (*)(void))leave_function, METH_FASTCALL,
+    PyDoc_STR("__exit__(*exception)\n--\n\nClose the range that __enter__ opened.")};
+
+int leave_install(PyObject *module, PyTypeObject *annotate_type)
+{
+    (void)module;
+    return install(annotate_type, PyCFunction_NewEx(&definition, NULL, NULL));
+}
+
+#else
+
+struct leave {
+    PyObject_HEAD vectorcallfunc vectorcall;
+};
+
+static PyObject *leave_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
+                                  PyObject *names)
+{
+    (void)self;
+    (void)names;
+    return leave(args, PyVectorcall_NARGS(flags));
+}
+
+static void leave_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct leave, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, leave_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, members},
+    {Py_tp_doc, (void *)PyDoc_STR("Closes the range that __enter__ opened.")},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pyannot._native.leave",
+    .basicsize = sizeof(struct leave),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = slots,
+};
+
+int leave_install(PyObject *module, PyTypeObject *annotate_type)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    struct leave *exit = type ? PyObject_New(struct leave, type) : NULL;
+    Py_XDECREF(type);
+    if (exit != NULL)
+        exit->vectorcall = leave_vectorcall;
+    return install(annotate_type, (PyObject *)exit);
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* See observed.h. */
+#include "observed.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <annot/annot.h>
+
+/* What a callback raises is nobody's business: neither the program's nor the function's. */
+static PyObject *call_quietly(PyObject *function, PyObject *const *args, Py_ssize_t count,
+                              PyObject *names)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyObject *result = PyObject_Vectorcall(function, args, (size_t)count, names);
+    if (result == NULL)
+        PyErr_Clear();
+    PyErr_Restore(kind, value, traceback);
+    return result;
+}
+
+/* after(token, arguments of the call..., result or the exception) */
+static void tell_after(struct observed *observed, PyObject *token, PyObject *first,
+                       PyObject *result)
+{
+    PyObject *error = NULL;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (result == NULL) {
+        error = PyErr_GetRaisedException();
+        if (error != NULL)
+            PyErr_SetRaisedException(Py_NewRef(error));
+    }
+#else
+    if (result == NULL) {
+        PyObject *kind, *traceback;
+        PyErr_Fetch(&kind, &error, &traceback);
+        PyErr_NormalizeException(&kind, &error, &traceback);
+        Py_XINCREF(error);
+        PyErr_Restore(kind, error, traceback);
+    }
+#endif
+    PyObject *args[] = {token, first, result ? result : Py_None, error ? error : Py_None};
+    Py_XDECREF(call_quietly(observed->after, args, 4, NULL));
+    Py_XDECREF(error);
+}
+
+/* before(the call's arguments) gives a token, or None: then there is no after(token, the first
+ * argument, result, exception). */
+static PyObject *observed_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    struct observed *observed = (struct observed *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (!annot_enabled())
+        return PyObject_Vectorcall(observed->wrapped, args, flags, names);
+    PyObject *token = call_quietly(observed->before, args, count, names);
+    PyObject *first = count > 0 ? args[0] : Py_None;
+    Py_INCREF(first);
+    PyObject *result = PyObject_Vectorcall(observed->wrapped, args, flags, names);
+    if (token != NULL && token != Py_None)
+        tell_after(observed, token, first, result);
+    Py_DECREF(first);
+    Py_XDECREF(token);
+    return result;
+}
+
+/* ---- The type -------------------------------------------------------------------------------- */
+
+static vectorcallfunc call_of_kind(const char *kind)
+{
+    static const struct {
+        const char *kind;
+        vectorcallfunc call;
+    } kinds[] = {{"call", observed_call}, {"import", observed_import}, {"step", observed_step}};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kind, kinds[i].kind) == 0)
+            return kinds[i].call;
+    }
+    return NULL;
+}
+
+static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const char *kind;
+    PyObject *wrapped, *before = Py_None, *after = Py_None;
+    (void)keywords;
+    if (!PyArg_ParseTuple(args, "sO|OO:observed", &kind, &wrapped, &before, &after))
+        return NULL;
+    vectorcallfunc call = call_of_kind(kind);
+    bool called_back = call == observed_call;
+    if (call == NULL || !PyCallable_Check(wrapped) ||
+        (called_back && (!PyCallable_Check(before) || !PyCallable_Check(after)))) {
+        PyErr_SetString(PyExc_TypeError,
+                        "observed() takes a kind and a function, \"call\" two more");
+        return NULL;
+    }
+    struct observed *observed = (struct observed *)type->tp_alloc(type, 0);
+    if (observed == NULL)
+        return NULL;
+    observed->vectorcall = call;
+    observed->wrapped = Py_NewRef(wrapped);
+    observed->before = called_back ? Py_NewRef(before) : NULL;
+    observed->after = called_back ? Py_NewRef(after) : NULL;
+    return (PyObject *)observed;
+}
+
+static int observed_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct observed *observed = (struct observed *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(observed->wrapped);
+    Py_VISIT(observed->before);
+    Py_VISIT(observed->after);
+    Py_VISIT(observed->dict);
+    return 0;
+}
+
+static int observed_clear(PyObject *self)
+{
+    struct observed *observed = (struct observed *)self;
+    Py_CLEAR(observed->dict);
+    return 0;
+}
+
+static void observed_dealloc(PyObject *self)
+{
+    struct observed *observed = (struct observed *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (observed->weak_references != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_XDECREF(observed->wrapped);
+    Py_XDECREF(observed->before);
+    Py_XDECREF(observed->after);
+    Py_XDECREF(observed->dict);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *observed_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    if (object == NULL || object == Py_None)
+        return Py_NewRef(self);
+    return PyMethod_New(self, object);
+}
+
+static PyObject *observed_repr(PyObject *self)
+{
+    return PyObject_Repr(((struct observed *)self)->wrapped);
+}
+
+static PyObject *observed_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+/* __code__, __defaults__ and whatever else the function has. */
+static PyObject *observed_getattro(PyObject *self, PyObject *name)
+{
+    PyObject *value = PyObject_GenericGetAttr(self, name);
+    if (value != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return value;
+    PyErr_Clear();
+    return PyObject_GetAttr(((struct observed *)self)->wrapped, name);
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", observed_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(struct observed, wrapped), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(struct observed, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct observed, weak_references), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct observed, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, observed_new},
+    {Py_tp_traverse, observed_traverse},
+    {Py_tp_clear, observed_clear},
+    {Py_tp_dealloc, observed_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, observed_get},
+    {Py_tp_getattro, observed_getattro},
+    {Py_tp_repr, observed_repr},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pyannot._native.observed",
+    .basicsize = sizeof(struct observed),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = slots,
+};
+
+PyTypeObject *observed_type_create(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks of asyncio: each has a track, and ranges that are opened while it runs go there.
+ *
+ * Which task runs: each step of a task runs in a context of contextvars, and a thread counts the
+ * changes of its context. As long as that number is the same, so is the task; only at the first
+ * range of a step is asyncio asked. The track is kept in the task's own dictionary.
+ *
+ * Threads: any. A task runs on one thread at a time; a range may be left on another one. */
+#ifndef PYANNOT_TASK_H
+#define PYANNOT_TASK_H
+
+#include "annotation.h"
+#include "state.h"
+
+/* How far the range of the task's whole life has come. */
+enum task_life { TASK_LIFE_NONE = 0, TASK_LIFE_OPEN, TASK_LIFE_ENDED };
+
+struct task_track {
+    PyObject_HEAD struct annot_track track;
+    uint64_t generation; /* of the gate, when the range of its life was begun */
+    uint32_t process;    /* task_process of the process that the track belongs to */
+    uint32_t open;       /* ranges of `with` on it */
+    uint32_t pushed;     /* ranges of push() on it */
+    uint8_t life;        /* enum task_life */
+    bool done;           /* the task is over, ranges may still be open */
+    annot_name name;     /* of the coroutine */
+    PyObject *text;      /* of the coroutine, owner of the UTF-8 */
+    PyObject *task_name;
+};
+
+/* The thread's last answer: valid while all three numbers are the same. */
+struct task_cache {
+    const PyThreadState *thread;
+    uint64_t thread_id;
+    uint64_t context_version;
+    struct task_track *track; /* borrowed from the task, which runs; NULL: none runs */
+};
+
+extern int task_watching;     /* interpreters that have asyncio */
+extern uint32_t task_process; /* raised in each forked child */
+extern int task_steps;        /* steps of tasks are ranges of their thread */
+extern _Thread_local struct task_cache task_cache __attribute__((tls_model("initial-exec")));
+
+/* The task whose step the thread runs by way of task_step.c, innermost; NULL: by another way, or
+ * none. Borrowed from the step. */
+extern _Thread_local struct task_track *task_stepped __attribute__((tls_model("initial-exec")));
+
+/* Asks asyncio. NULL: no task runs, or it cannot have a track. */
+struct task_track *task_find(struct state *state, PyThreadState *thread);
+
+/* The track of the task that the calling thread runs, or NULL. Never raises. */
+static inline struct task_track *task_running(struct state *state)
+{
+    /* Relaxed: who watches has imported asyncio before. */
+    if (__builtin_expect(__atomic_load_n(&task_watching, __ATOMIC_RELAXED) == 0, 1))
+        return NULL;
+    PyThreadState *thread = PyThreadState_Get();
+    const struct task_cache *cache = &task_cache;
+    if (cache->thread == thread && cache->context_version == thread->context_ver &&
+        cache->thread_id == thread->id)
+        return cache->track;
+    return task_find(state, thread);
+}
+
+static inline bool task_is_watched(void)
+{
+    return __builtin_expect(__atomic_load_n(&task_watching, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* The track of a task, made if it has none. New reference; NULL without an exception. */
+struct task_track *task_track_of(struct state *state, PyObject *task);
+
+/* The range of the task's life: begun if it is not, ended when nothing else is open. */
+void task_life_begin(struct task_track *track);
+void task_life_end(struct task_track *track);
+
+/* A range on the track. Only while annot_enabled(). `exception`: its type, or NULL. */
+void task_range_begin(struct task_track *track, struct annotation *annotation);
+void task_range_end(struct task_track *track, PyObject *exception);
+
+/* push() and pop(), if a task runs. False: the thread's own. */
+bool task_push(struct state *state, struct annotation *annotation);
+bool task_pop(struct state *state);
+
+/* An event of domain "python", category "asyncio". */
+struct annot_event task_event(void);
+
+/* In a forked child. */
+void task_forked(void);
+
+PyTypeObject *task_track_type_create(PyObject *module);
+
+/* Types and functions of the module; 0, or -1 with an exception. */
+int task_install(PyObject *module);
+void task_clear(struct state *state);
+int task_traverse(struct state *state, visitproc visit, void *arg);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What one import of the module knows of asyncio (task.h). Threads: as struct state. */
+#ifndef PYANNOT_TASK_STATE_H
+#define PYANNOT_TASK_STATE_H
+
+#include <stdbool.h>
+
+#include "compat.h"
+
+struct task_exit;
+
+enum { TASK_EXITS = 2 };
+
+struct task_state {
+    PyTypeObject *track_type;
+    PyTypeObject *exit_type;
+    PyObject *exits[TASK_EXITS]; /* annotate.__exit__ and __aexit__ while tasks are watched */
+    PyObject *key;               /* of the track in the task's dictionary */
+    PyObject *callback_name;     /* attributes of handles, callbacks and tasks */
+    PyObject *self_name;
+    PyObject *done_name;
+    PyObject *types;            /* tuple of the types of tasks, or NULL */
+    PyObject *get_running_loop; /* asyncio's own functions; NULL: not watching */
+    PyObject *current_task;     /* a function, or (up to 3.11) the dict by loop */
+    struct task_exit *spare;    /* memory of one freed object */
+};
+
+/* A missing attribute is no exception: 1 found, 0 not, -1 with an exception. */
+static inline int attribute_find(PyObject *object, PyObject *name, PyObject **ret_value)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyObject_GetOptionalAttr(object, name, ret_value);
+#else
+    return _PyObject_LookupAttr(object, name, ret_value);
+#endif
+}
+
+#endif

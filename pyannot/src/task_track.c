@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* The tracks of tasks and what is recorded on them: see task.h. */
+#include "task.h"
+
+#include <string.h>
+
+#include "annotation_emit.h"
+#include "exception.h"
+#include "str_text.h"
+
+/* Names of tracks that tell the task, beside the coroutine: each takes a place in the table of
+ * names, which has an end. */
+enum { TASK_NAMES_MAX = 16384, TASK_NAME_BYTES = 1024 };
+
+static uint32_t task_names_made;
+
+/* The line that the tasks of this process stand below. */
+static struct annot_track tasks_parent;
+static uint32_t tasks_parent_process;
+
+/* Guarded by the GIL where there is one. Held for nanoseconds; a child that is forked meanwhile by
+ * another thread would wait for ever, so it begins with a new one (task_forked). */
+#if PYANNOT_FREE_THREADED
+static PyMutex parent_mutex;
+#endif
+
+static void parent_lock(void)
+{
+#if PYANNOT_FREE_THREADED
+    PyMutex_Lock(&parent_mutex);
+#endif
+}
+
+static void parent_unlock(void)
+{
+#if PYANNOT_FREE_THREADED
+    PyMutex_Unlock(&parent_mutex);
+#endif
+}
+
+/* Free-threaded, a range may be left on another thread than the one that steps the task. */
+static inline uint32_t count_add(uint32_t *count, int number)
+{
+#if PYANNOT_FREE_THREADED
+    return __atomic_add_fetch(count, (uint32_t)number, __ATOMIC_RELAXED);
+#else
+    return *count += (uint32_t)number;
+#endif
+}
+
+struct annot_event task_event(void)
+{
+    static annot_domain domain;
+    static annot_category category;
+    if (__atomic_load_n(&category, __ATOMIC_RELAXED) == 0) { /* the same whoever stores it */
+        __atomic_store_n(&domain, annot_domain_create("python"), __ATOMIC_RELAXED);
+        __atomic_store_n(&category, annot_category_create(domain, "asyncio"), __ATOMIC_RELAXED);
+    }
+    return (struct annot_event){.domain = __atomic_load_n(&domain, __ATOMIC_RELAXED),
+                                .category = __atomic_load_n(&category, __ATOMIC_RELAXED)};
+}
+
+void task_forked(void)
+{
+#if PYANNOT_FREE_THREADED
+    parent_mutex = (PyMutex){0};
+#endif
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+/* "fetch (Task-7)", while there is room for so many names; else "fetch". */
+static const char *label(char *buffer, const char *coroutine, const char *task)
+{
+    if (__atomic_load_n(&task_names_made, __ATOMIC_RELAXED) >= TASK_NAMES_MAX)
+        return coroutine;
+    __atomic_add_fetch(&task_names_made, 1, __ATOMIC_RELAXED);
+    snprintf(buffer, TASK_NAME_BYTES, "%.900s (%.100s)", coroutine, task);
+    return buffer;
+}
+
+static struct annot_track parent_of_tasks(uint32_t process)
+{
+    parent_lock();
+    if (tasks_parent_process != process || tasks_parent.id == 0) {
+        tasks_parent = annot_track_create("asyncio tasks", NULL);
+        tasks_parent_process = process;
+    }
+    struct annot_track parent = tasks_parent;
+    parent_unlock();
+    return parent;
+}
+
+static void track_open(struct task_track *track)
+{
+    char buffer[TASK_NAME_BYTES];
+    uint32_t process = __atomic_load_n(&task_process, __ATOMIC_RELAXED);
+    const struct annot_track parent = parent_of_tasks(process);
+    const char *coroutine = PyUnicode_AsUTF8(track->text);
+    const char *task = PyUnicode_AsUTF8(track->task_name);
+    track->track = annot_track_create(label(buffer, coroutine, task), &parent);
+    track->name = annot_name_intern(coroutine);
+    track->process = process;
+    track->open = 0;
+    track->pushed = 0;
+    track->life = TASK_LIFE_NONE;
+}
+
+/* A str with a UTF-8 form, whatever the object says of itself. */
+static PyObject *text_from(PyObject *object, const char *otherwise)
+{
+    PyObject *owner = NULL;
+    const char *text = object && PyUnicode_Check(object) ? text_of(object, &owner) : NULL;
+    PyObject *result = PyUnicode_FromString(text ? text : otherwise);
+    Py_XDECREF(owner);
+    return result;
+}
+
+static PyObject *call_method(PyObject *object, const char *name)
+{
+    return object ? PyObject_CallMethod(object, name, NULL) : NULL;
+}
+
+static PyObject *coroutine_name(PyObject *task)
+{
+    PyObject *coroutine = call_method(task, "get_coro");
+    PyObject *name = coroutine ? PyObject_GetAttrString(coroutine, "__qualname__") : NULL;
+    const char *type = coroutine ? Py_TYPE(coroutine)->tp_name : "task";
+    PyErr_Clear();
+    PyObject *text = text_from(name, type);
+    Py_XDECREF(name);
+    Py_XDECREF(coroutine);
+    return text;
+}
+
+static PyObject *name_of_task(PyObject *task)
+{
+    PyObject *name = call_method(task, "get_name");
+    PyErr_Clear();
+    PyObject *text = text_from(name, "?");
+    Py_XDECREF(name);
+    return text;
+}
+
+static struct task_track *track_create(struct state *state, PyObject *task)
+{
+    struct task_track *track = PyObject_New(struct task_track, state->tasks.track_type);
+    if (track == NULL)
+        return NULL;
+    memset((char *)track + sizeof(PyObject), 0, sizeof(*track) - sizeof(PyObject));
+    track->text = coroutine_name(task);
+    track->task_name = name_of_task(task);
+    if (track->text == NULL || track->task_name == NULL ||
+        PyObject_GenericSetAttr(task, state->tasks.key, (PyObject *)track) < 0) {
+        Py_DECREF(track);
+        return NULL;
+    }
+    track_open(track);
+    return track;
+}
+
+struct task_track *task_track_of(struct state *state, PyObject *task)
+{
+    PyObject *found = NULL;
+    if (attribute_find(task, state->tasks.key, &found) < 0)
+        PyErr_Clear();
+    if (found != NULL && !Py_IS_TYPE(found, state->tasks.track_type))
+        Py_CLEAR(found);
+    struct task_track *track = (struct task_track *)found;
+    if (track == NULL)
+        track = track_create(state, task);
+    else if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
+        track_open(track); /* a forked child: the parent goes on with the other one */
+    PyErr_Clear();
+    return track;
+}
+
+/* ---- The range of its life ------------------------------------------------------------------- */
+
+void task_life_begin(struct task_track *track)
+{
+    uint64_t generation = annot_gate_v1.generation;
+    if (track->life == TASK_LIFE_OPEN && track->generation != generation && track->open == 0 &&
+        track->pushed == 0) {
+        annot_track_end(&track->track); /* nothing, in a new recording */
+        track->life = TASK_LIFE_NONE;
+    }
+    if (track->life != TASK_LIFE_NONE)
+        return;
+    const struct annot_value values[] = {
+        annot_value_string("task", PyUnicode_AsUTF8(track->task_name)),
+    };
+    struct annot_event event = task_event();
+    event.name = track->name;
+    event.text = PyUnicode_AsUTF8(track->text);
+    event.values = values;
+    event.value_count = 1;
+    annot_track_begin_event(&track->track, &event);
+    track->generation = generation;
+    track->life = TASK_LIFE_OPEN;
+}
+
+void task_life_end(struct task_track *track)
+{
+    track->done = true;
+    if (track->life != TASK_LIFE_OPEN || track->open != 0)
+        return;
+    track->life = TASK_LIFE_ENDED;
+    if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
+        return;
+    for (; track->pushed > 0; track->pushed--)
+        annot_track_end(&track->track);
+    annot_track_end(&track->track);
+}
+
+/* A task that is thrown away before its end. */
+static void track_dealloc(PyObject *self)
+{
+    struct task_track *track = (struct task_track *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    if (task_cache.track == track)
+        task_cache = (struct task_cache){0};
+    task_life_end(track);
+    Py_XDECREF(track->text);
+    Py_XDECREF(track->task_name);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+/* A track takes its payload among the key-values only. */
+static void begin_with_payload(struct task_track *track, const struct annotation *annotation)
+{
+    struct annot_event event = annotation->event;
+    struct annot_value value = annot_value_make("value", event.payload_kind);
+    if (event.payload_kind == ANNOT_PAYLOAD_BOOL)
+        value.value.boolean = event.payload.boolean;
+    else
+        value.value.uint64 = event.payload.uint64;
+    event.payload_kind = ANNOT_PAYLOAD_NONE;
+    event.values = &value;
+    event.value_count = 1;
+    annot_emit_track_begin_event(&track->track, &event);
+}
+
+void task_range_begin(struct task_track *track, struct annotation *annotation)
+{
+    const struct annot_event *event = &annotation->event;
+    if (event->payload_kind == ANNOT_PAYLOAD_NONE || event->value_count != 0)
+        emit_track_begin(&track->track, annotation);
+    else
+        begin_with_payload(track, annotation);
+    count_add(&track->open, 1);
+}
+
+void task_range_end(struct task_track *track, PyObject *exception)
+{
+    if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
+        return; /* opened before a fork: the parent's to close */
+    exception_track_end(&track->track, exception);
+    if (track->open != 0 && count_add(&track->open, -1) == 0 && track->done)
+        task_life_end(track);
+}
+
+bool task_push(struct state *state, struct annotation *annotation)
+{
+    struct task_track *track = task_running(state);
+    if (track == NULL)
+        return false;
+    task_range_begin(track, annotation);
+    count_add(&track->open, -1);
+    count_add(&track->pushed, 1);
+    return true;
+}
+
+bool task_pop(struct state *state)
+{
+    struct task_track *track = task_running(state);
+    if (track == NULL || track->pushed == 0)
+        return false;
+    count_add(&track->pushed, -1);
+    annot_track_end(&track->track);
+    return true;
+}
+
+static PyType_Slot slots[] = {{Py_tp_dealloc, track_dealloc}, {0, NULL}};
+
+static PyType_Spec spec = {
+    .name = "pyannot._native.task_track",
+    .basicsize = sizeof(struct task_track),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
+
+PyTypeObject *task_track_type_create(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* The class `track`: a line of its own for ranges that belong to no thread (a task, a request).
+ * Plain data that pickles: any thread, and any process that has it, may tell of it. */
+#include "track.h"
+#include "annotation_emit.h"
+#include "arguments.h"
+#include "numbers.h"
+#include "str_text.h"
+#include "types.h"
+
+static const struct signature begin_signature = {"begin", {ARGUMENT_NAME}, 1, 1, false, NULL};
+static const struct signature mark_signature = {"mark", {ARGUMENT_NAME}, 1, 1, false, NULL};
+static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, 1, false, NULL};
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* Names it, with an id of its own or the one given. 0, or -1 with an exception. */
+static int track_set(struct track *track, PyObject *id)
+{
+    const struct annot_track *parent =
+        track->parent ? &((const struct track *)track->parent)->track : NULL;
+    uint64_t number = 0;
+    PyObject *owner;
+    if (id != Py_None && number_uint64("id", id, &number) < 0)
+        return -1;
+    const char *text = text_of(track->name, &owner);
+    if (text == NULL)
+        return -1;
+    if (id == Py_None) {
+        track->track = annot_track_create(text, parent);
+    } else {
+        track->track = (struct annot_track){.id = number, .name = annot_name_intern(text)};
+        track->track.parent = parent ? parent->id : 0;
+        track->track.parent_name = parent ? parent->name : 0;
+    }
+    Py_DECREF(owner);
+    return 0;
+}
+
+PyObject *track_create(PyTypeObject *type, PyObject *domain, PyObject *args, PyObject *keywords)
+{
+    static const char *const names[] = {"name", "parent", "id", NULL};
+    PyObject *name, *parent = Py_None, *id = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$O:track", ARGUMENT_NAMES(names), &name,
+                                     &parent, &id))
+        return NULL;
+    if (!PyUnicode_Check(name)) {
+        text_type_error("name", "str", name);
+        return NULL;
+    }
+    if (parent != Py_None && !Py_IS_TYPE(parent, type)) {
+        text_type_error("parent", "a track or None", parent);
+        return NULL;
+    }
+    struct track *track = (struct track *)type->tp_alloc(type, 0);
+    if (track == NULL)
+        return NULL;
+    track->name = Py_NewRef(name);
+    track->parent = parent != Py_None ? Py_NewRef(parent) : NULL;
+    track->domain = domain ? Py_NewRef(domain) : NULL;
+    if (track_set(track, id) < 0)
+        Py_CLEAR(track);
+    return (PyObject *)track;
+}
+
+static PyObject *track_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    return track_create(type, NULL, args, keywords);
+}
+
+/* A chain of parents may be of any length, so it is not freed by recursion. */
+static void chain_release(PyObject *track)
+{
+    while (track != NULL && Py_REFCNT(track) == 1) {
+        PyObject *parent = ((struct track *)track)->parent;
+        ((struct track *)track)->parent = NULL;
+        Py_DECREF(track);
+        track = parent;
+    }
+    Py_XDECREF(track);
+}
+
+static void track_dealloc(PyObject *self)
+{
+    struct track *track = (struct track *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    chain_release(track->parent);
+    Py_XDECREF(track->name);
+    Py_XDECREF(track->domain);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *track_repr(PyObject *self)
+{
+    const struct track *track = (const struct track *)self;
+    return PyUnicode_FromFormat("track(%R, id=%llu)", track->name,
+                                (unsigned long long)track->track.id);
+}
+
+static PyObject *track_reduce(PyObject *self, PyObject *ignored)
+{
+    const struct track *track = (const struct track *)self;
+    (void)ignored;
+    return number_reduce(Py_BuildValue("(O()N)", Py_TYPE(self),
+                                       Py_BuildValue("{sOsOsK}", "name", track->name, "parent",
+                                                     track->parent ? track->parent : Py_None, "id",
+                                                     (unsigned long long)track->track.id)));
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static struct annotation *annotation_of_call(struct track *track, const struct signature *signature,
+                                             const struct call *call)
+{
+    struct state *state = state_of_type(Py_TYPE(track));
+    struct arguments arguments;
+    if (state != NULL && track->domain == NULL && call_is_short(call, 1))
+        return annotation_of_name(state, call->args[0]);
+    if (arguments_parse(&arguments, state, signature, call, track->domain) < 0)
+        return NULL;
+    struct annotation *annotation = annotation_create(state, &arguments);
+    if (annotation != NULL &&
+        (annotation_payload_to_items(annotation) < 0 || !annotation_has_name(annotation)))
+        Py_CLEAR(annotation);
+    return annotation;
+}
+
+static PyObject *track_begin(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                             PyObject *names)
+{
+    struct track *track = (struct track *)self;
+    const struct call call = {args, count, names};
+    struct annotation *annotation = annotation_of_call(track, &begin_signature, &call);
+    if (annotation == NULL)
+        return NULL;
+    if (annot_enabled())
+        emit_track_begin(&track->track, annotation);
+    Py_DECREF(annotation);
+    Py_RETURN_NONE;
+}
+
+static PyObject *track_end(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    annot_track_end(&((struct track *)self)->track);
+    Py_RETURN_NONE;
+}
+
+static PyObject *track_mark(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                            PyObject *names)
+{
+    struct track *track = (struct track *)self;
+    const struct call call = {args, count, names};
+    struct annotation *annotation = annotation_of_call(track, &mark_signature, &call);
+    if (annotation == NULL)
+        return NULL;
+    if (annot_enabled())
+        emit_track_mark(&track->track, annotation);
+    Py_DECREF(annotation);
+    Py_RETURN_NONE;
+}
+
+static PyObject *track_annotate(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                                PyObject *names)
+{
+    struct track *track = (struct track *)self;
+    const struct call call = {args, count, names};
+    struct annotation *annotation = annotation_of_call(track, &annotate_signature, &call);
+    if (annotation == NULL)
+        return NULL;
+    return track_range_create(state_of_type(Py_TYPE(self)), track, annotation);
+}
+
+#define METHOD(function) ((PyCFunction)(void (*)(void))(function))
+
+enum { KEYWORDS = METH_FASTCALL | METH_KEYWORDS };
+
+static PyMethodDef methods[] = {
+    {"begin", METHOD(track_begin), KEYWORDS,
+     PyDoc_STR("begin($self, name, *, domain=None, category=None, color=None, payload=None, "
+               "level=0, **items)\n--\n\nOpen a range on the track; ranges of one track nest.")},
+    {"end", track_end, METH_NOARGS,
+     PyDoc_STR("end($self)\n--\n\nClose the track's innermost range, whoever opened it.")},
+    {"mark", METHOD(track_mark), KEYWORDS,
+     PyDoc_STR("mark($self, name, *, domain=None, category=None, color=None, payload=None, "
+               "level=0, **items)\n--\n\nRecord one instant on the track.")},
+    {"annotate", METHOD(track_annotate), KEYWORDS,
+     PyDoc_STR("annotate($self, name, *, domain=None, category=None, color=None, payload=None, "
+               "level=0, **items)\n--\n\nA range of the track, for `with`, `async with` and as a "
+               "decorator.")},
+    {"__reduce__", track_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"id", T_ULONGLONG, offsetof(struct track, track.id), READONLY,
+     PyDoc_STR("The track's number: track(name, id=number) is the same track in any process.")},
+    {"name", T_OBJECT, offsetof(struct track, name), READONLY, PyDoc_STR("The name given.")},
+    {"parent", T_OBJECT, offsetof(struct track, parent), READONLY,
+     PyDoc_STR("The track that it is shown below, or None: the process.")},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyDoc_STRVAR(track_doc,
+             "track(name, parent=None, *, id=None)\n--\n\n"
+             "A line of its own in the viewer, for ranges that belong to no thread: a task, a\n"
+             "request, a connection. Any thread may tell of it, and (it pickles) any process.\n\n"
+             "  parent  the track that it is shown below; None: the process\n"
+             "  id      the number of one that exists already, instead of a new one");
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, track_new},
+    {Py_tp_dealloc, track_dealloc},
+    {Py_tp_repr, track_repr},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_doc, (void *)track_doc},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pyannot.track",
+    .basicsize = sizeof(struct track),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
+
+PyTypeObject *track_type_create(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}

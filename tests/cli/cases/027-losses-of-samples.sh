@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# What is missing is told as a part of the whole, with what it means; little of it without alarm.
+make_recording untold little.annot
+annot report --functions 0 little.annot | sed -n '/^wall/p; /^lost/p; /Missing/,$p'
+annot info little.annot | sed -n '/^lost/,/^process/p'
+make_recording lossy much.annot
+annot report --functions 0 much.annot | sed -n '/^lost/p; /Missing/,$p'
+annot flame little.annot -o - | grep -o "the kernel did not tell[^<]*"

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# Samples in each format: collapsed stacks by thread, flame charts, and what wrong use is told.
+make_recording sampled run.annot
+annot export -f folded run.annot -o - --by thread --strip-prefix lib:/home/me/app | cut -c 1-160
+annot export run.annot -o run.folded && wc -l <run.folded
+annot export --flame-chart -f chrome run.annot -o - | grep -c '"ph":"B"'
+annot export -f chrome run.annot -o - | grep -c '"ph":"B"'
+annot export -f folded --by range run.annot
+annot export run.annot -o run.svg

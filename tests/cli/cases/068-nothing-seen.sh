@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# A recording in which nothing was seen: each command says why, and what would show more.
+make_recording blind none.annot
+make_recording deadlock waits.annot
+for command in report flame "export -f folded -o -" "export -o none.json"; do
+    annot $command none.annot
+    echo "status $?"
+done
+annot flame waits.annot
+annot export -f folded waits.annot -o waits.folded
+annot flame --off-cpu waits.annot -o waits.svg && ls

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# What it finds depends on the machine; what it looks for does not.
+annot doctor --help
+annot doctor --jason
+annot doctor extra
+annot=$(command -v annot)
+env PATH=/nonexistent HOME=/nonexistent PYENV_ROOT=/nonexistent "$annot" doctor --json >json
+grep -o '"group": "[^"]*", "name": "[^"]*"' json
+grep -o '^ *"[a-z]*":' json
+annot doctor | sed -n '/^[a-zA-Z][a-zA-Z]*$/p'

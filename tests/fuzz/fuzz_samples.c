@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Any samples into every output that takes them: each is whole, begins and ends match, and the
+ * weights of collapsed stacks and of a flame graph are those of the samples.
+ *
+ * 8 bytes are a sample: kind, thread, stack, CPU, time step, duration, reason and flags, and one
+ * that asks for an extreme now and then. Threads, stacks and reasons may be unknown ones. */
+#include "call_tree.h"
+#include "export.h"
+#include "flame_svg.h"
+#include "perfetto_text.h"
+#include "stacks.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 4, FRAMES = 12, STACKS = 24, SAMPLE_BYTES = 8, SAMPLES_MAX = 300 };
+
+struct input {
+    const uint8_t *at, *end;
+    int64_t now;
+    bool tame; /* no extremes so far */
+    uint64_t cpu_ns, off_ns;
+    struct sample sample;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static struct trace *make_trace(void)
+{
+    struct trace *trace = trace_create();
+    assert(trace && trace_string_add(trace, "f;\"<&\n", 6) == 1);
+    struct stacks *stacks = trace_stacks(trace);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        if (i % 2 == 0)
+            trace_process(trace, (uint32_t)trace_process_add(trace))->pid = 70 + (int32_t)i;
+        trace_thread(trace, (uint32_t)trace_thread_add(trace, i / 2))->tid = 70 + (int32_t)i;
+    }
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        const struct frame frame = {.kind = (uint8_t)(i % 8),
+                                    .function = 1 + i % 3, /* some unknown */
+                                    .file = i % 2,
+                                    .module = i % 5,
+                                    .line = (int32_t)i,
+                                    .address = i};
+        assert(stacks_append_frame(stacks, &frame) > 0);
+    }
+    for (uint32_t i = 0; i < STACKS; i++) {
+        const struct stack stack = {.parent = i ? i * 7 % i : 0, .frame = 1 + i % FRAMES};
+        assert(stacks_append_stack(stacks, &stack) > 0);
+    }
+    trace_session(trace)->begin_ns = 1000000;
+    trace_sampling(trace)->off_cpu = true;
+    trace_sampling(trace)->rung = SAMPLING_BPF;
+    return trace;
+}
+
+static void make_extreme(struct sample *sample, uint8_t which)
+{
+    static const int64_t times[] = {INT64_MIN, INT64_MAX, 0, -1};
+    sample->time_ns = times[which & 3];
+    sample->wake_ns = times[which >> 2 & 3];
+    sample->end_ns = times[which >> 4 & 3];
+    sample->weight_ns = UINT64_MAX >> (which & 7);
+}
+
+static int next_sample(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    struct input *in = context;
+    const uint8_t *bytes = in->at;
+    if (in->end - bytes < SAMPLE_BYTES)
+        return 0;
+    in->now += (int8_t)bytes[4] < -100 ? -50 : bytes[4];
+    struct sample *sample = &in->sample;
+    *sample = (struct sample){.kind = SAMPLE_CPU + bytes[0] % 2,
+                              .thread = bytes[1] % (THREADS + 1),
+                              .stack = bytes[2] % (STACKS + 3),
+                              .path = bytes[2] % 3,
+                              .cpu = bytes[3] % 3,
+                              .time_ns = in->now,
+                              .weight_ns = bytes[5],
+                              .reason = bytes[6] % 16,
+                              .flags = bytes[6] >> 2};
+    sample->end_ns = in->now + bytes[5];
+    sample->wake_ns = bytes[7] & 1 ? in->now + bytes[5] / 2 : 0;
+    if (bytes[7] == 255) {
+        make_extreme(sample, bytes[3]);
+        in->tame = false;
+    }
+    if (sample->kind == SAMPLE_CPU)
+        in->cpu_ns += sample->weight_ns;
+    else
+        in->off_ns += call_sample_weight_ns(sample);
+    in->at += SAMPLE_BYTES;
+    *ret_samples = sample;
+    *ret_count = 1;
+    return 1;
+}
+
+static struct input input_of(const uint8_t *bytes, size_t size)
+{
+    size_t most = (size_t)SAMPLE_BYTES * SAMPLES_MAX;
+    return (struct input){
+        .at = bytes, .end = bytes + (size < most ? size : most), .now = 2000000, .tame = true};
+}
+
+static uint64_t count_of(const char *text, const char *part)
+{
+    uint64_t count = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+static int no_events(void *context, struct event_batch *ret_batch)
+{
+    (void)context;
+    (void)ret_batch;
+    return 0;
+}
+
+/* The export as text, malloc'd; the input as it was read. */
+static char *export_text(const char *format, const struct trace *trace, struct input *in)
+{
+    struct out_stream *out = out_stream_memory();
+    const struct export_options options = {.flame_chart = true, .group = EXPORT_BY_THREAD};
+    struct export_source source = {
+        .trace = trace, .events = {no_events, NULL}, .samples = {next_sample, in}};
+    size_t size;
+    assert(out && export_run(exporter_by_name(format), &source, &options, out) == 0);
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = strcmp(format, "perfetto") == 0 ? perfetto_text(bytes, size)
+                                                 : strndup((const char *)bytes, size);
+    assert(text);
+    out_stream_abandon(out);
+    return text;
+}
+
+static void check_traces(const struct trace *trace, struct input in)
+{
+    struct input again = in;
+    char *text = export_text("perfetto", trace, &in);
+    assert(!strchr(text, '!'));
+    assert(count_of(text, "track_event {type 1") == count_of(text, "track_event {type 2"));
+    free(text);
+    text = export_text("chrome", trace, &again);
+    assert(count_of(text, "\"ph\":\"B\"") == count_of(text, "\"ph\":\"E\""));
+    free(text);
+}
+
+static void check_folded(const struct trace *trace, struct input in)
+{
+    char *text = export_text("folded", trace, &in);
+    uint64_t sum_us = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        const char *newline = strchr(line, '\n');
+        assert(newline);
+        const char *blank = newline ? memrchr(line, ' ', (size_t)(newline - line)) : NULL;
+        assert(blank && blank > line);
+        sum_us += strtoull(blank + 1, NULL, 10);
+    }
+    assert(!in.tame || sum_us == (in.cpu_ns + 500) / 1000);
+    free(text);
+}
+
+static void check_flame(const struct trace *trace, struct input in)
+{
+    const struct call_tree_options tree_options = {.groups = in.at < in.end ? *in.at & 7 : 0,
+                                                   .node_limit = 20};
+    struct call_tree *tree = call_tree_create(trace, &tree_options);
+    const struct flame_options options = {.measure = "time", .piece = "sample"};
+    struct flame_counts counts;
+    struct out_stream *out = out_stream_memory();
+    const struct sample *sample;
+    uint32_t count;
+    size_t size;
+    assert(tree && out);
+    while (next_sample(&in, &sample, &count) > 0)
+        assert(call_tree_add(tree, sample) == 0);
+    assert(call_tree_finish(tree) == 0);
+    assert(call_tree_node(tree, 0)->total_ns == in.cpu_ns + in.off_ns);
+    assert(flame_svg_write(trace, tree, &options, out, &counts) == 0);
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    char *text = strndup((const char *)bytes, size);
+    assert(text && count_of(text, "<g ") == count_of(text, "</g>"));
+    assert(strcmp(text + strlen(text) - 7, "</svg>\n") == 0);
+    free(text);
+    out_stream_abandon(out);
+    call_tree_destroy(tree);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct trace *trace = make_trace();
+    check_traces(trace, input_of(bytes, size));
+    check_folded(trace, input_of(bytes, size));
+    check_flame(trace, input_of(bytes, size));
+    trace_destroy(trace);
+    return 0;
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""More cases of leak_cases.py: what pyannot.observe.pools puts before the queues of pools."""
+
+import contextlib
+import functools
+import multiprocessing
+import pickle
+import types
+from multiprocessing.pool import mapstar
+
+from leak_cases import case
+from pyannot.observe import pools_lane
+
+SCOPE = "pipe 1"
+
+
+def task(number):
+    if number == 3:
+        raise ValueError(number)
+    return number
+
+
+@functools.lru_cache(maxsize=None)
+def queues():
+    context = multiprocessing.get_context("fork")
+    return context.SimpleQueue(), context.SimpleQueue()
+
+
+@case
+def pool_over_pipes():
+    """Often enough for the interpreter to have specialized it in the first calls."""
+    for _ in range(10):
+        one_way()
+
+
+def one_way():
+    """Parent and worker in one thread."""
+    tasks, results = queues()
+    scope = pools_lane.scope(tasks._reader)
+    parent, worker = pools_lane.make(scope, "Pool"), pools_lane.make(scope)
+    assign = parent.hook("assign", tasks._writer.send)
+    result = parent.hook("result", results._reader.recv)
+    pools_lane.hook(parent, "receive", results._reader, "_recv_bytes")
+    pools_lane.hook_worker(worker, tasks, results)
+    worker.initializing(task)
+    parent.submitted(1, 2, 1, 4)
+    for number, function in enumerate([functools.partial(task, 2), functools.partial(task), task]):
+        args = (3,) if number else ()
+        assign((1, number, function, args, {}))
+        job, index, function, args, keywords = tasks.get()
+        try:
+            answer = (True, function(*args, **keywords))
+        except ValueError as error:
+            answer = (False, error)
+        results.put((job, index, answer))
+        result()
+    assign((2, 0, mapstar, ((task, (1, 2)),), {}))
+    tasks.get()
+    with contextlib.suppress(TypeError, AttributeError, pickle.PicklingError):
+        results.put(lambda: 0)  # cannot be pickled
+    del results._reader._recv_bytes, tasks._reader._recv_bytes, tasks.get, results.put
+
+
+@case
+def executor_items():
+    """Tasks of threads, and what a queue of work ids tells."""
+    lane = pools_lane.make("", "threads", local=True)
+    for function, error in ((task, None), ((task, (1,), {}), ValueError("x")), (3, None)):
+        lane.done(lane.take(lane.offer(), function), error)
+    parent = pools_lane.make(SCOPE, "Executor", workers=2)
+    item = types.SimpleNamespace(work_id=1 << 70, exception=types.SimpleNamespace(exc=KeyError()))
+    for value in (item, 5, None, "text", (1, "x", 2), types.SimpleNamespace(work_id=1)):
+        parent.hook("submit", str)(value)
+        parent.hook("result", lambda value=value: value)()
+        worker = pools_lane.make(SCOPE)
+        worker.hook("task", lambda value=value: value)()
+        worker.hook("answer", str)(value)
+
+
+@case
+def hooks_used_wrongly():
+    lane = pools_lane.make(SCOPE)
+    for wrong in (lambda: lane.hook("nothing", str), lambda: lane.hook("task", str, 5),
+                  lambda: lane.hook("task"), lambda: lane.submitted(1), lambda: lane.take(1),
+                  lambda: lane.done(True), lambda: lane.take("x", task),
+                  lambda: type(lane)("x", "y", [], ()), lambda: type(lane)(scope="x")):
+        with contextlib.suppress(TypeError, ValueError):
+            wrong()
+            raise AssertionError("nothing was raised")
+    owner = types.SimpleNamespace()
+    owner.call = lane.hook("task", print, multiprocessing.current_process())
+
+    class Owner:
+        def call(self, *values, **names):
+            return values, names
+
+    owner = Owner()
+    hooked = lane.hook("task", Owner.call, owner)
+    assert hooked(*range(10), word=1) == (tuple(range(10)), {"word": 1})
+    del owner
+    with contextlib.suppress(ReferenceError):
+        hooked()
+        raise AssertionError("the owner is gone")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""The package as it would be for another interpreter, or with other flags of the compiler.
+
+The build in which the tests run says how each module is compiled and linked; these commands run
+again with the other interpreter's headers, into a folder of their own. The libraries that go into
+them are taken as they are; but where flags are given, libannot is compiled with them, too.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import sysconfig
+
+import harness
+import pyannot
+
+PACKAGE = pathlib.Path(pyannot.__file__).parent
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+# Not of every interpreter are the internal headers that these need (pyannot/pyannot/meson.build).
+OPTIONAL = {"python_layout.c"}
+
+
+def build_folder():
+    """The build that PACKAGE is part of."""
+    return next(folder for folder in PACKAGE.parents if (folder / "build.ninja").exists())
+
+
+def build(interpreter, folder, flags=()):
+    """Makes folder/pyannot, whose parent is for PYTHONPATH."""
+    folder = pathlib.Path(folder)
+    (folder / "pyannot").mkdir(parents=True)
+    link_package(PACKAGE, folder / "pyannot")
+    for path in PACKAGE.glob(f"*{SUFFIX}"):
+        name = path.name[: -len(SUFFIX)]
+        result = Module(path, interpreter, folder / "objects", flags).build()
+        os.rename(result, folder / "pyannot" / (name + interpreter.suffix))
+
+
+def link_package(source, target):
+    """Everything but the modules is the same for all interpreters."""
+    for path in source.iterdir():
+        if path.is_dir() and path.name not in ("__pycache__",) and path.suffix != ".p":
+            (target / path.name).mkdir()
+            link_package(path, target / path.name)
+        elif path.is_file() and not path.name.endswith(SUFFIX):
+            (target / path.name).symlink_to(path)
+
+
+class Module:
+    """One extension module and the commands that make it."""
+
+    def __init__(self, path, interpreter, folder, flags):
+        self.root = build_folder()
+        self.target = str(path.relative_to(self.root))
+        self.folder = folder
+        self.interpreter = interpreter
+        self.flags = list(flags)
+        text = harness.run(["ninja", "-C", str(self.root), "-t", "commands", self.target]).stdout
+        commands = [shlex.split(line) for line in text.splitlines()]
+        self.compilations = [c for c in commands if "-c" in c and self.is_ours(output_of(c))]
+        self.others = [c for c in commands if "-c" not in c and self.is_ours(output_of(c))]
+        self.dropped = set()
+
+    def is_ours(self, output):
+        """Whether this output is made anew."""
+        if output is None or output.endswith(".h"):
+            return False
+        if self.flags and output.startswith("libannot/"):
+            return True
+        return output == self.target or output.startswith(self.target + ".p/")
+
+    def build(self):
+        outputs = [output_of(command) for command in self.compilations + self.others]
+        for output in outputs:
+            (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
+        self.outputs = set(outputs)
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(self.compile, self.compilations))
+        for command in self.others:
+            self.run(command, self.flags if "-shared" in command else [])
+        return self.folder / self.target
+
+    def compile(self, command):
+        try:
+            self.run(command, self.flags)
+        except AssertionError:
+            if os.path.basename(command[-1]) not in OPTIONAL:
+                raise
+            self.dropped.add(output_of(command))
+
+    def run(self, command, flags):
+        left_out = {"-Werror", *self.dropped}  # headers of newer releases may warn
+        words = [self.translate(word) for word in command if word not in left_out]
+        line = " ".join(word if word == "&&" else shlex.quote(word) for word in words + flags)
+        result = subprocess.run(
+            line, shell=True, cwd=self.root, capture_output=True, text=True, check=False
+        )
+        if result.returncode != 0:
+            raise AssertionError(f"{line}\n{result.stdout}{result.stderr}")
+
+    def translate(self, word):
+        for option in ("-isystem", "-I"):
+            if word.startswith(option) and same_folder(word[len(option) :]):
+                return option + self.interpreter.include
+        if word in self.outputs or word.endswith(".d") and word[:-2] in self.outputs:
+            return str(self.folder / word)
+        return word
+
+
+def output_of(command):
+    """What a command writes; None if it can't be told."""
+    if "-o" in command:
+        return command[command.index("-o") + 1]
+    return next((word for word in command if word.endswith(".a")), None)
+
+
+def same_folder(path):
+    return os.path.realpath(path) == os.path.realpath(sysconfig.get_path("include"))
+
+
+if __name__ == "__main__":  # by hand: module_build.py INTERPRETER FOLDER [FLAG...]
+    import interpreters
+
+    build(interpreters.ask(sys.argv[1]), sys.argv[2], sys.argv[3:])

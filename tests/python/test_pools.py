@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: MIT
+"""Pools and executors, seen without touching the program: every task is a range with its
+function's name, arrows lead to it and on to its result, and the program sees no difference."""
+
+import importlib.util
+import json
+import operator
+import os
+import sys
+import textwrap
+import unittest
+
+import harness
+from harness import ANNOT, RecordingTest
+
+START = textwrap.dedent("""
+    import functools, json, multiprocessing, multiprocessing.pool, operator, os, sys
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+    if "--unseen" not in sys.argv:
+        from pyannot import observe
+        observe.start("pools")
+        assert observe.status()["pools"] == "on", observe.status()
+    context = multiprocessing.get_context(sys.argv[1])
+
+    def square(number):
+        return number * number
+
+    def add(left, right):
+        return left + right
+
+    def fail(number):
+        raise ValueError(f"no {number}")
+
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+        def by(self, number):
+            return self.factor * number
+        def __call__(self, number):
+            return self.factor + number
+    """)
+METHODS = ("fork", "spawn", "forkserver")
+
+
+class PoolTest(RecordingTest):
+    def run_pool(self, body, method="fork", *args, options=(), start=START):
+        source = start + "\nif __name__ == '__main__':\n" + textwrap.indent(
+            textwrap.dedent(body), "    ")
+        recording = self.record(source, method, *args, options=["--no-sample", *options])
+        self.assertEqual(recording.lost(), 0)
+        return recording
+
+    def run_unseen(self):
+        """What the last program prints without all of this."""
+        command = [sys.executable, self.folder / "program.py", "fork", "--unseen"]
+        return harness.run(command, env=self.environment).stdout
+
+    def tasks(self):
+        """{(function, kind of workers): row} of the report."""
+        path = str(self.folder / "out.annot")
+        report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)
+        return {(row["function"], row["workers"]): row for row in report["tasks"]}
+
+    def check_tasks(self, counts, workers="processes"):
+        """{function: (tasks, calls)}"""
+        rows = self.tasks()
+        self.assertEqual(
+            {name: (row["count"], row["call_count"])
+             for (name, kind), row in rows.items() if kind == workers}, counts)
+        for row in rows.values():
+            self.assertEqual(row["unfinished_count"], 0)
+            parts = ["queued", "unpickle", "run", "send", "waiting", "fetch"]
+            self.assertEqual(sum(row[part]["total_ns"] for part in parts),
+                             row["whole"]["total_ns"])
+
+    def check_error(self, recording, name, error):
+        told = {event["name"]: event["args"]["exception"] for event in recording.ranges
+                if "exception" in event["args"]}
+        self.assertEqual(told, {name: error})
+
+    def check_arrows(self, recording, count):
+        """Each begins on one thread, in a range, and goes on to another."""
+        begins = {event["id"]: event for event in recording.events if event["ph"] == "s"}
+        ends = {event["id"]: event for event in recording.events if event["ph"] == "f"}
+        self.assertEqual(begins.keys(), ends.keys())
+        self.assertEqual(len(begins), count)
+        for number, begin in begins.items():
+            self.assertNotEqual((begin["pid"], begin["tid"]),
+                                (ends[number]["pid"], ends[number]["tid"]))
+            self.assertLessEqual(begin["ts"], ends[number]["ts"])
+
+
+class Pools(PoolTest):
+    BODY = """
+        with context.Pool(3) as pool:
+            assert pool.map(square, range(20), chunksize=6) == [n * n for n in range(20)]
+            assert list(pool.imap(Scale(2).by, range(5))) == [0, 2, 4, 6, 8]
+            assert sorted(pool.imap_unordered(Scale(2), range(9), chunksize=4))[-1] == 10
+            assert pool.starmap(add, [(1, 2), (3, 4), (5, 6)], chunksize=2) == [3, 7, 11]
+            assert pool.apply(functools.partial(add, 1), (2,)) == 3
+            results = [pool.apply_async(operator.neg, (n,)) for n in range(4)]
+            assert [result.get() for result in results] == [0, -1, -2, -3]
+            pool.close()
+            pool.join()
+    """
+    TASKS = {"square": (4, 20), "Scale.by": (5, 5), "Scale": (3, 9), "add": (3, 4), "neg": (4, 4)}
+
+    def check_pool(self, method):
+        recording = self.run_pool(self.BODY, method)
+        self.check_tasks(self.TASKS)
+        counts = recording.count("ranges")
+        self.assertEqual({name: counts[name] for name in self.TASKS},
+                         {name: tasks for name, (tasks, _) in self.TASKS.items()})
+        self.assertEqual(counts["start process"], 3)
+        self.assertEqual(counts["start-up"], 3)
+        tasks = sum(tasks for tasks, _ in self.TASKS.values())
+        jobs = 4 + 1 + 4
+        self.check_arrows(recording, 2 * tasks + jobs)
+        chunks = [event["args"]["chunk"] for event in recording.ranges if event["name"] == "square"]
+        self.assertEqual(sorted(chunks), [2, 6, 6, 6])
+
+    def test_fork(self):
+        self.check_pool("fork")
+
+    def test_spawn(self):
+        self.check_pool("spawn")
+
+    def test_forkserver(self):
+        self.check_pool("forkserver")
+
+    def test_parts_nest_on_the_worker(self):
+        recording = self.run_pool(self.BODY)
+        around = {(name, parent) for name, parent in recording.parents()}
+        self.assertIn(("send", None), around)
+        self.assertIn(("square", None), around)
+        self.assertIn(("unpickle", None), around)
+        self.assertNotIn(("unpickle", "square"), around)
+
+    def test_counters(self):
+        recording = self.run_pool(self.BODY)
+        values = {}
+        for event in sorted(recording.counters, key=operator.itemgetter("ts")):
+            values.setdefault(event["name"], []).append(*event["args"].values())
+        busy, queued = (values[f"python: Pool 1: {what}"]
+                        for what in ("busy workers", "queued tasks"))
+        self.assertEqual((max(busy), busy[-1], queued[-1]), (3, 0, 0))
+        self.assertEqual(min(busy + queued), 0)
+
+    def test_initializer_and_replaced_workers(self):
+        recording = self.run_pool("""
+            with context.Pool(2, square, (1,), maxtasksperchild=3) as pool:
+                pool.map(add, zip(range(0)), chunksize=1)
+                assert pool.starmap(add, [(n, n) for n in range(12)], chunksize=1)[-1] == 22
+                pool.close()
+                pool.join()
+        """)
+        self.check_tasks({"add": (12, 12)})
+        self.assertGreaterEqual(recording.count("ranges")["square"], 4)  # of the initializer
+        self.assertEqual(recording.count("ranges")["start-up"],
+                         recording.count("ranges")["start process"])
+
+    def test_errors_keep_the_ranges_in_order(self):
+        """A task that raises, one whose result cannot be pickled, one that cannot be sent."""
+        recording = self.run_pool("""
+            with context.Pool(2) as pool:
+                outcomes = []
+                for function, value in [(fail, 1), (threading_lock, 1), (square, lambda: 0)]:
+                    try:
+                        pool.apply(function, (value,))
+                    except Exception as error:
+                        outcomes.append(type(error).__name__)
+                assert pool.map(square, range(3), 1) == [0, 1, 4]
+                print(outcomes)
+                pool.close()
+                pool.join()
+        """, start=START + "import threading\ndef threading_lock(_): return threading.Lock()\n")
+        self.assertIn("['ValueError', 'MaybeEncodingError', ", self.output)
+        self.check_tasks({"square": (3, 3), "fail": (1, 1), "threading_lock": (1, 1)})
+        self.check_error(recording, "fail", "ValueError")
+        self.assertLessEqual({parent for _, parent in recording.parents()},
+                             {None, "start process", "start-up"})
+
+    def test_a_killed_worker_keeps_what_it_told(self):
+        recording = self.run_pool("""
+            with ProcessPoolExecutor(1, mp_context=context) as executor:
+                assert executor.submit(square, 3).result() == 9
+                try:
+                    executor.submit(os._exit, 1).result()
+                except Exception as error:
+                    print(type(error).__name__)
+        """)
+        self.assertIn("BrokenProcessPool", self.output)
+        self.assertEqual(recording.count("ranges")["_exit"], 1)
+        self.assertEqual(self.tasks()["_exit", "processes"]["unfinished_count"], 1)
+        self.assertEqual(self.tasks()["square", "processes"]["count"], 1)
+
+
+class Executors(PoolTest):
+    def check_processes(self, method):
+        recording = self.run_pool("""
+            with ProcessPoolExecutor(2, mp_context=context) as executor:
+                assert list(executor.map(square, range(10), chunksize=4)) == [
+                    n * n for n in range(10)]
+                futures = [executor.submit(add, n, right=1) for n in range(5)]
+                assert sorted(future.result() for future in as_completed(futures)) == [
+                    1, 2, 3, 4, 5]
+                assert isinstance(executor.submit(fail, 1).exception(), ValueError)
+        """, method)
+        self.check_tasks({"square": (3, 10), "add": (5, 5), "fail": (1, 1)})
+        self.check_error(recording, "fail", "ValueError")
+        self.check_arrows(recording, 2 * 9)
+        self.assertEqual(recording.count("ranges")["submit"], 9)
+
+    def test_processes_fork(self):
+        self.check_processes("fork")
+
+    def test_processes_spawn(self):
+        self.check_processes("spawn")
+
+    def test_processes_forkserver(self):
+        self.check_processes("forkserver")
+
+    def test_threads(self):
+        recording = self.run_pool("""
+            with ThreadPoolExecutor(2) as executor:
+                assert list(executor.map(square, range(10))) == [n * n for n in range(10)]
+                assert isinstance(executor.submit(fail, 1).exception(), ValueError)
+            with multiprocessing.pool.ThreadPool(2) as pool:
+                assert pool.map(functools.partial(add, 1), range(10), chunksize=3)[-1] == 10
+                pool.close()
+                pool.join()
+        """)
+        self.check_tasks({"square": (10, 10), "fail": (1, 1), "add": (4, 10)}, "threads")
+        self.check_error(recording, "fail", "ValueError")
+        self.check_arrows(recording, 10 + 1 + 4 + 1)
+        busy = [event["args"] for event in recording.counters
+                if event["name"] == "python: thread executors: busy workers"]
+        self.assertEqual([*busy[-1].values()], [0])
+
+    @unittest.skipUnless(importlib.util.find_spec("joblib"), "joblib is not installed")
+    def test_joblib(self):
+        """How many calls a task has is joblib's choice."""
+        (self.folder / "sitecustomize.py").write_text(  # its workers do not import the program
+            "from pyannot import observe\nobserve.start('pools')\n")
+        path = f"{self.folder}:{os.environ['PYTHONPATH']}"
+        self.environment["PYTHONPATH"] = path
+        for backend, workers in (("loky", "processes"), ("multiprocessing", "processes"),
+                                 ("threading", "threads")):
+            with self.subTest(backend=backend):
+                self.run_pool("""
+                    import joblib
+                    calls = [joblib.delayed(square)(n) for n in range(12)]
+                    parallel = joblib.Parallel(2, backend=sys.argv[2], batch_size=3)
+                    assert parallel(calls) == [n * n for n in range(12)]
+                """, "fork", backend)
+                row = self.tasks()["square", workers]
+                self.assertEqual((row["call_count"], row["unfinished_count"]), (12, 0))
+                self.assertLess(row["count"], 12)
+
+
+class Nothing(PoolTest):
+    """What the program sees is as without."""
+
+    def test_the_program_prints_the_same(self):
+        """Results, errors with the traceback of the worker, and what goes through the pipes."""
+        body = """
+            import inspect, pickle, traceback
+            from multiprocessing.connection import Connection
+            from multiprocessing.reduction import ForkingPickler
+            sent = []
+            dumps = ForkingPickler.dumps
+            def counted(cls, value, protocol=None):
+                data = dumps(value, protocol)
+                sent.append(bytes(data))
+                return data
+            ForkingPickler.dumps = classmethod(counted)
+            def show(error):
+                print(type(error), error, "".join(traceback.format_exception(
+                    type(error), error.__cause__, None)))
+            with context.Pool(2) as pool:
+                print(pool.map(square, range(10), chunksize=3))
+                try:
+                    pool.map(fail, [1])
+                except ValueError as error:
+                    show(error)
+            with ProcessPoolExecutor(2, mp_context=context) as executor:
+                print(list(executor.map(square, range(9), chunksize=2)))
+                show(executor.submit(fail, 1).exception())
+            with ThreadPoolExecutor(2) as executor:
+                error = executor.submit(fail, 1).exception()
+                print(traceback.extract_tb(error.__traceback__))
+            print(sorted(sent))
+            module = multiprocessing.pool
+            for function in (module.worker, module.Pool, module.MapResult, ProcessPoolExecutor,
+                             multiprocessing.Process.start, ThreadPoolExecutor.submit):
+                print(function.__qualname__, function.__module__, inspect.signature(function))
+            assert pickle.loads(pickle.dumps(module.worker)) is module.worker
+        """
+        self.run_pool(body)
+        seen = self.output
+        self.assertEqual(seen, self.run_unseen())
+
+    def test_remove_puts_everything_back(self):
+        self.run_pool("""
+            import concurrent.futures.process, concurrent.futures.thread, multiprocessing.spawn
+            places = [multiprocessing.pool, multiprocessing.pool.Pool,
+                      multiprocessing.pool.ThreadPool, multiprocessing.pool.ApplyResult,
+                      multiprocessing.pool.MapResult, multiprocessing.pool.IMapIterator,
+                      multiprocessing.process.BaseProcess, multiprocessing.spawn,
+                      concurrent.futures.process, concurrent.futures.thread._WorkItem,
+                      ProcessPoolExecutor, ThreadPoolExecutor]
+            observe.stop()
+            before = [dict(vars(place)) for place in places]
+            for _ in range(2):
+                observe.start("pools")
+                during = [dict(vars(place)) for place in places]
+                assert sum(one != other for one, other in zip(before, during)) == 11
+                with context.Pool(2) as pool:
+                    observe.stop()
+                    for place, names in zip(places, before):
+                        changed = [name for name, value in vars(place).items()
+                                   if callable(value) and names.get(name) is not value]
+                        assert not changed, (place, changed)
+                    assert pool.map(square, range(3)) == [0, 1, 4]
+                with ProcessPoolExecutor(2, mp_context=context) as executor:
+                    assert executor.submit(square, 3).result() == 9
+        """, "spawn")
+
+    def test_a_function_that_looks_different_is_left_alone(self):
+        self.run_pool("""
+            observe.stop()
+            def worker(other, queues):
+                pass
+            original, multiprocessing.pool.worker = multiprocessing.pool.worker, worker
+            observe.start("pools")
+            assert multiprocessing.pool.worker is worker
+            assert observe.status()["pools"] == (
+                "on; left alone: multiprocessing.pool.worker"), observe.status()
+            observe.stop()
+            multiprocessing.pool.worker = original
+            observe.start("pools")
+            with context.Pool(1) as pool:
+                assert pool.map(square, range(3)) == [0, 1, 4]
+        """)
+
+    def test_without_a_recorder(self):
+        path = self.script(START + "\nif __name__ == '__main__':\n" + textwrap.indent(
+            textwrap.dedent(Pools.BODY), "    "))
+        for method in METHODS:
+            harness.run([sys.executable, path, method], env=self.environment)
+
+    def test_pipes_are_closed_with_the_pool(self):
+        """A hook keeps no connection alive: no descriptor is left, without a collection."""
+        self.run_pool("""
+            import gc, time
+            def count():
+                return len(os.listdir("/proc/self/fd"))
+            def use():
+                with context.Pool(2) as pool:
+                    pool.map(square, range(3))
+                    pool.close()
+                    pool.join()
+                with ProcessPoolExecutor(2, mp_context=context) as executor:
+                    executor.submit(square, 3).result()
+            gc.disable()
+            use()
+            before = count()
+            for _ in range(3):
+                use()
+            print(count() - before)
+        """)
+        seen = int(self.output)
+        self.assertLessEqual(seen, int(self.run_unseen()))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""The parts of a task's way against clocks that the tasks read themselves.
+
+Each task stamps CLOCK_MONOTONIC where its argument is unpickled, where it begins and ends, and
+where its result is pickled; the parent stamps submission, and where the result is unpickled. The
+stamps lie inside of the parts, or outside, so that sums are bounded from both sides whatever the
+machine does meanwhile; the distance between both bounds is what 1 % is asked of, in the best of
+several runs.
+"""
+
+import json
+
+import harness
+from harness import ANNOT, RecordingTest
+
+PROGRAM = """
+    import json, multiprocessing, sys, time
+    from concurrent.futures import ProcessPoolExecutor
+    from time import monotonic_ns as now
+    from pyannot import observe
+    observe.start("pools")
+
+    class Argument:
+        "Tells when it was unpickled."
+        def __init__(self, number):
+            self.number = number
+        def __getstate__(self):
+            return {"number": self.number, "text": "x" * 100_000}
+        def __setstate__(self, state):
+            self.__dict__.update(state)
+            time.sleep(0.001)
+            self.unpickled = now()
+
+    class Result:
+        "Tells when it was pickled, and unpickled."
+        def __init__(self, stamps):
+            self.stamps = stamps
+        def __getstate__(self):
+            self.stamps["pickling"] = now()
+            time.sleep(0.001)
+            return {"stamps": dict(self.stamps, pickled=now())}
+        def __setstate__(self, state):
+            self.stamps = dict(state["stamps"], fetching=now())
+            time.sleep(0.001)
+            self.stamps["fetched"] = now()
+
+    def task(argument):
+        begun = now()
+        time.sleep(0.004)
+        return Result({"unpickled": argument.unpickled, "begun": begun, "ended": now()})
+
+    def run(kind, context, tasks):
+        arguments = [Argument(number) for number in range(tasks)]
+        if kind == "executor":
+            with ProcessPoolExecutor(2, mp_context=context) as executor:
+                executor.submit(abs, 1).result()
+                before = now()
+                futures = [executor.submit(task, argument) for argument in arguments]
+                after = now()
+                results = [future.result() for future in futures]
+        else:
+            with context.Pool(2) as pool:
+                pool.apply(abs, (1,))
+                before = now()
+                if kind == "map":
+                    result = pool.map_async(task, arguments, chunksize=1)
+                else:
+                    result = [pool.apply_async(task, (argument,)) for argument in arguments]
+                after = now()
+                results = result.get() if kind == "map" else [one.get() for one in result]
+                pool.close()
+                pool.join()
+        wall = now() - before
+        stamps = [dict(result.stamps, before=before, after=after) for result in results]
+        print(json.dumps({"stamps": stamps, "wall": wall}))
+
+    if __name__ == "__main__":
+        run(sys.argv[1], multiprocessing.get_context(sys.argv[2]), int(sys.argv[3]))
+"""
+TASKS, WORKERS, TRIES = 50, 2, 6
+CLOCK_NS = 2_000  # what a conversion of clocks may be off, a task
+
+
+class Truth(RecordingTest):
+    def measure(self, kind, method):
+        """(what the report tells of the function, the stamps, the wall time)"""
+        recording = self.record(PROGRAM, kind, method, TASKS, options=["--no-sample"])
+        self.assertEqual(recording.lost(), 0)
+        told = json.loads(self.output)
+        path = str(self.folder / "out.annot")
+        report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)
+        rows = [row for row in report["tasks"] if row["function"] == "task"]
+        self.assertEqual(len(rows), 1)
+        self.assertEqual(rows[0]["count"], TASKS)
+        return rows[0], told["stamps"], told["wall"]
+
+    def bounds(self, stamps):
+        """{part: (least, most)} of the sums. "queued" and "waiting" have one neighbour each that
+        no stamp can divide: the library's own reading of the pipe."""
+        def total(begin, end):
+            return sum(stamp[end] - stamp[begin] for stamp in stamps)
+
+        least = {
+            "queued": 0, "unpickle": TASKS * 1_000_000, "run": total("begun", "ended"),
+            "send": total("pickling", "pickled"), "waiting": 0,
+            "fetch": total("fetching", "fetched"), "whole": total("after", "fetched"),
+        }
+        most = {
+            "queued": total("before", "unpickled") - TASKS * 1_000_000,
+            "unpickle": total("before", "begun"), "run": total("unpickled", "pickling"),
+            "send": total("ended", "fetching"), "waiting": total("pickled", "fetching"),
+            "fetch": total("pickled", "fetched") + TASKS * 1_000_000,
+            "whole": float("inf"),
+        }
+        return {part: (least[part], most[part]) for part in least}
+
+    def check_bounds(self, row, stamps, wall):
+        for part, (least, most) in self.bounds(stamps).items():
+            got = row[part]["total_ns"]
+            self.assertGreaterEqual(got, least - TASKS * CLOCK_NS, part)
+            self.assertLessEqual(got, most + TASKS * CLOCK_NS, part)
+        work = sum(row[part]["total_ns"] for part in ("unpickle", "run", "send"))
+        self.assertLessEqual(work, WORKERS * wall)
+        self.assertLessEqual(row["whole"]["max_ns"], wall)
+
+    def error(self, row, stamps):
+        """The largest distance of a part from the stamps, as a part of that."""
+        def total(begin, end):
+            return sum(stamp[end] - stamp[begin] for stamp in stamps)
+
+        middle = sum((stamp["before"] + stamp["after"]) / 2 for stamp in stamps)
+        unpickled = sum(stamp["unpickled"] for stamp in stamps)
+        pairs = [
+            (row["run"]["total_ns"], total("begun", "ended")),
+            (row["send"]["total_ns"] + row["waiting"]["total_ns"] + row["fetch"]["total_ns"],
+             total("ended", "fetched")),
+            (row["queued"]["total_ns"] + row["unpickle"]["total_ns"], unpickled - middle),
+        ]
+        return max(abs(got - true) / true for got, true in pairs)
+
+    def check(self, kind, method):
+        errors = []
+        for _ in range(TRIES):
+            row, stamps, wall = self.measure(kind, method)
+            self.check_bounds(row, stamps, wall)
+            errors.append(self.error(row, stamps))
+            if errors[-1] < 0.01:
+                break
+        print(f"{kind}, {method}: off by {100 * min(errors):.2f} %, of {len(errors)}", flush=True)
+        self.assertLess(min(errors), 0.01)
+
+    def test_map_fork(self):
+        self.check("map", "fork")
+
+    def test_apply_spawn(self):
+        self.check("apply", "spawn")
+
+    def test_executor_fork(self):
+        self.check("executor", "fork")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Programs that were never touched do under `annot record`, with all that Python tells, what they
+do alone: output, errors with their tracebacks, exit status. Addresses are not compared."""
+
+import os
+import re
+import subprocess
+import sys
+
+import harness
+from harness import ANNOT, TIMEOUT_SECONDS, RecordingTest
+
+POOLS = """
+    import multiprocessing, sys, time
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+    class Unpicklable:
+        def __reduce__(self):
+            raise RuntimeError("no pickle")
+
+    class Unloadable:
+        def __reduce__(self):
+            return fail, ("no load",)
+
+    def fail(text):
+        raise RuntimeError(text)
+
+    def task(number):
+        if number == 1:
+            raise ValueError(number)
+        if number == 5:
+            sys.exit(3)
+        return {2: Unpicklable, 3: lambda: task, 4: Unloadable}.get(number, lambda: number)()
+
+    def told(function, *arguments):
+        try:
+            print(function(*arguments))
+        except BaseException as error:
+            print(type(error), error, error.__cause__, error.args)
+
+    if __name__ == "__main__":
+        with ProcessPoolExecutor(2) as pool:
+            for number in (0, 1, 2, 5):
+                told(pool.submit(task, number).result)
+            told(pool.submit(task, Unpicklable()).result)
+            print(list(pool.map(task, [0, 6, 7], chunksize=2)))
+        for wrong in ({"initializer": fail, "initargs": ("init",)}, {}):
+            with ProcessPoolExecutor(1, **wrong) as pool:
+                told(pool.submit(task, 4).result)
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            told(pool.map, task, range(3))
+            told(pool.apply, task, (2,))
+            print(pool.starmap(pow, [(1, 2), (2, 3)]), list(pool.imap(abs, [-1, -2], chunksize=2)))
+            told(pool.map, lambda: None, [1])
+            told(pool.apply, time.sleep, ("x",))
+        with ThreadPoolExecutor(2) as pool:
+            told(pool.submit(task, 1).result)
+        fail("at last")
+"""
+
+TASKS = """
+    import asyncio, contextvars, sys, traceback
+
+    number = contextvars.ContextVar("number", default=0)
+
+    async def work(n):
+        number.set(n)
+        await asyncio.sleep(0.001)
+        if n == 2:
+            raise KeyError(n)
+        await asyncio.sleep(100 if n == 3 else 0)
+        return number.get(), asyncio.current_task().get_name()
+
+    async def count():
+        try:
+            for n in range(9):
+                yield n
+        finally:
+            print("closed")
+
+    async def main():
+        tasks = [asyncio.create_task(work(n), name=f"w{n}") for n in range(4)]
+        await asyncio.wait(tasks[:3])
+        tasks[3].cancel()
+        print(await asyncio.gather(*tasks, return_exceptions=True))
+        try:
+            tasks[2].result()
+        except KeyError:
+            traceback.print_exc()
+        async for n in count():
+            if n == 2:
+                break
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", "print(42)", stdout=-1)
+        print(await child.communicate(), child.returncode, len(asyncio.all_tasks()))
+        print(asyncio.get_running_loop().get_task_factory(), type(asyncio.current_task()))
+        forgotten = asyncio.create_task(work(2))
+        await asyncio.wait([forgotten])
+
+    asyncio.run(main())
+    print(number.get())
+"""
+
+PROCESSES = """
+    import multiprocessing, os, subprocess, sys, threading
+
+    class Own(multiprocessing.Process):
+        def run(self):
+            parent = multiprocessing.parent_process()
+            print("run", self.name, parent.pid == os.getppid(), flush=True)
+            sys.exit(6)
+
+    def fail():
+        raise KeyError("in a thread")
+
+    if __name__ == "__main__":
+        for command in (["/no/such"], ["/etc/passwd"], "exit 3"):
+            try:
+                print(subprocess.run(command, shell=isinstance(command, str), capture_output=True))
+            except OSError as error:
+                print(type(error), error)
+        print(subprocess.run([sys.executable, "-c", "import os; print(len(os.environ))"], env={},
+                             capture_output=True).returncode)
+        shown = "import sys; print(sys.path, sys.flags, sys.argv); 1/0"
+        print(subprocess.run([sys.executable, "-I", "-S", "-E", "-c", shown, "a"],
+                             capture_output=True))
+        own = Own(name="mine")
+        own.start()
+        own.join()
+        print(own.exitcode)
+        thread = threading.Thread(target=fail, name="bad")
+        thread.start()
+        thread.join()
+        print(sorted(os.listdir("/proc/self/fd")), threading.active_count(), flush=True)
+        if os.fork() == 0:
+            raise SystemExit(5)
+        print(os.wait()[1], flush=True)
+        os.execv(sys.executable, [sys.executable, "-c", "import sys; sys.exit(9)"])
+"""
+
+ENDS = """
+    import os, signal, sys, threading, time
+
+    def depth(n=0):
+        try:
+            return depth(n + 1)
+        except RecursionError:
+            return n
+
+    print(depth(), [signal.getsignal(n) for n in (2, 15, 17)], sys.excepthook, flush=True)
+    threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+    {
+        "term": lambda: os.kill(os.getpid(), signal.SIGTERM),
+        "int": lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(100),
+        "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+        "abort": os.abort,
+        "exit": lambda: sys.exit("message"),
+        "_exit": lambda: os._exit(7),
+        "close": lambda: os.closerange(0, 1000) or os._exit(3),
+    }[sys.argv[1]]()
+"""
+
+
+def comparable(text):
+    lines = re.sub(r"0x[0-9a-f]+", "0x", text).splitlines()
+    return [line for line in lines if not line.startswith("annot: ")]
+
+
+class Unchanged(RecordingTest):
+    def run_one(self, command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
+                              check=False, cwd=self.folder, env=self.environment)
+        return done.returncode, comparable(done.stdout), comparable(done.stderr)
+
+    def check(self, source, *arguments):
+        """The same alone and recorded; the recording is whole and has the interpreter in it."""
+        self.environment["PYTHONHASHSEED"] = "0"
+        command = [sys.executable, str(self.script(source)), *arguments]
+        path = str(self.folder / "out.annot")
+        record = [ANNOT, "record", "--force", "--python=default", "-o", path, "--"]
+        self.assertEqual(self.run_one([*record, *command]), self.run_one(command))
+        told = harness.run([ANNOT, "info", path]).stdout
+        self.assertRegex(told, r"lost +nothing")
+        self.assertRegex(told, r"Python processes with pyannot +[1-9]")
+
+    def test_pools(self):
+        self.check(POOLS)
+
+    def test_tasks_of_asyncio(self):
+        self.check(TASKS)
+
+    def test_processes(self):
+        self.check(PROCESSES)
+
+    def test_ends(self):
+        for way in ("term", "int", "kill", "abort", "exit", "_exit", "close"):
+            with self.subTest(way):
+                self.check(ENDS, way)
+
+    def test_text_of_a_program_on_its_input(self):
+        source = b"import sys; print(sys.argv, __name__, sys.path[0]); sys.exit(3)\n"
+        path = str(self.folder / "out.annot")
+        command = [sys.executable, "-", "a"]
+        both = [subprocess.run(words, input=source, capture_output=True, check=False,
+                               env=self.environment)
+                for words in (command, [ANNOT, "record", "-o", path, "--", *command])]
+        self.assertEqual(both[0].returncode, 3)
+        self.assertEqual(both[0].returncode, both[1].returncode)
+        self.assertEqual(both[0].stdout, both[1].stdout)
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONWARNINGS", None)
+    harness.main()

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* See model_read.h. */
+#include "model_read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(entries *list, struct model_entry entry)
+{
+    if (vec_push(list, entry) != 0)
+        abort();
+}
+
+static const char *text(const struct recorded *recorded, uint32_t ordinal)
+{
+    return trace_string(recorded->trace, ordinal)->bytes;
+}
+
+static uint64_t digest_of(const struct recorded *recorded, const struct event *event,
+                          uint64_t before)
+{
+    struct model_event told = {.kind = event->kind,
+                               .level = event->level,
+                               .value_kind = event->value_kind,
+                               .has_color = event->has_color,
+                               .color = event->color,
+                               .name = text(recorded, event->name),
+                               .domain = text(recorded, event->domain),
+                               .category = text(recorded, event->category)};
+    if (event->value_kind == VALUE_STRING)
+        told.string = text(recorded, event->value.string);
+    else if (event->value_kind != VALUE_NONE)
+        told.value = event->value.uint64;
+    if (event_is_of_track(event->kind))
+        told.id = trace_track_get(recorded->trace, (uint32_t)event->id)->id;
+    else if (event->kind != EVENT_POP)
+        told.id = event->id;
+    return model_digest(before, &told);
+}
+
+/* 0: its thread is none of the log's. */
+static uint32_t number_of(const struct recorded *recorded, uint32_t thread)
+{
+    const char *name = text(recorded, trace_thread_get(recorded->trace, thread)->name);
+    uint32_t number = name[0] == 't' ? (uint32_t)strtoul(name + 1, NULL, 10) : 0;
+    return number < recorded->thread_limit ? number : 0;
+}
+
+static int take_batch(struct recorded *recorded, const struct event_batch *batch)
+{
+    uint32_t number = number_of(recorded, batch->thread);
+    entries *list = &recorded->threads[number];
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct event *event = &batch->events[i];
+        if (event->kind == EVENT_LOST)
+            continue;
+        if (event->kind == EVENT_PAYLOAD) {
+            struct model_entry *owner = &list->items[list->count - 1];
+            owner->digest = digest_of(recorded, event, owner->digest);
+            continue;
+        }
+        add(list,
+            (struct model_entry){.digest = digest_of(recorded, event, MODEL_DIGEST),
+                                 .kind = event->kind,
+                                 .depth = event->kind == EVENT_POP ? (uint32_t)event->depth : 0});
+    }
+    if (number == 0 && batch->count > 0) {
+        printf("a thread that is none of the program's: \"%s\"\n",
+               text(recorded, trace_thread_get(recorded->trace, batch->thread)->name));
+        return 1;
+    }
+    return 0;
+}
+
+static int read_recording(struct recorded *recorded)
+{
+    struct event_batch batch;
+    int got, failed = 0;
+    while ((got = store_reader_next(recorded->reader, &batch)) == 1)
+        failed |= take_batch(recorded, &batch);
+    if (got < 0 || store_reader_damage_count(recorded->reader) != 0) {
+        printf("the recording is damaged: %d\n", got);
+        failed = 1;
+    }
+    for (uint32_t i = 0; i < trace_process_count(recorded->trace); i++) {
+        const struct trace_process *process = trace_process_get(recorded->trace, i);
+        for (int cause = 0; cause < LOSS_COUNT; cause++)
+            recorded->lost += process->lost[cause];
+        recorded->misuse_pops += process->misuse[0];
+        recorded->misuse_ends += process->misuse[1];
+    }
+    return failed;
+}
+
+entries *model_read_log(const struct model_log *log)
+{
+    entries *threads = calloc(log->thread_count + 1, sizeof(*threads));
+    for (uint32_t i = 0; threads && i < log->chunk_count; i++)
+        for (uint32_t j = 0; j < log->chunks[i].count; j++)
+            add(&threads[log->chunks[i].thread], log->chunks[i].entries[j]);
+    return threads;
+}
+
+int model_read_recording(const char *path, const struct model_log *log, struct recorded *recorded)
+{
+    *recorded = (struct recorded){.thread_limit = log->thread_count + 1};
+    if (store_reader_open(path, &recorded->reader) != 0)
+        return 2;
+    recorded->trace = store_reader_trace(recorded->reader);
+    recorded->threads = calloc(recorded->thread_limit, sizeof(*recorded->threads));
+    return recorded->threads ? read_recording(recorded) : 2;
+}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Programs of version 0.1 run with the present libannot.so, and programs of today that use nothing
+newer run with that of 0.1; the present collector reads both.
+
+The library of 0.1 is built from the repository's history; without that, those cases are skipped.
+Besides the harness's environment: ANNOT_SOURCE, ANNOT_LIBRARIES (the folder of libannot.so).
+"""
+
+import io
+import os
+import pathlib
+import re
+import subprocess
+import tarfile
+
+from harness import Failed, Skip, case, check, equal, main
+
+SOURCE = pathlib.Path(os.environ["ANNOT_SOURCE"])
+PRESENT = pathlib.Path(os.environ["ANNOT_LIBRARIES"])
+ABI = SOURCE / "tests" / "abi"
+OLD_COMMIT = "c5ec48a"  # the last one of 0.1
+LISTED = [line.split() for line in (ABI / "symbols_0_1.txt").read_text().splitlines()
+          if not line.startswith("#")]
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, check=False)
+    if done.returncode:
+        raise Failed(f"{command}: {done.stderr.decode(errors='replace')}")
+    return done.stdout
+
+
+def old_library(home):
+    """Builds libannot.so as it was."""
+    done = subprocess.run(["git", "-C", str(SOURCE), "archive", OLD_COMMIT, "libannot"],
+                          capture_output=True, check=False)
+    if done.returncode:
+        raise Skip(f"no commit {OLD_COMMIT} in a repository here")
+    folder = home.work / "old"
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(folder)  # our own commit
+    root = folder / "libannot"
+    run("cc", "-shared", "-fPIC", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-fvisibility=hidden",
+        f"-I{root}/include", f"-I{root}/wire", f"-I{root}/src", *root.glob("src/*.c"),
+        f"-Wl,--version-script={root}/src/libannot.map", "-Wl,-soname,libannot.so.0",
+        "-Wl,-z,nodelete", "-pthread", "-ldl", "-o", folder / "libannot.so.0")
+    (folder / "libannot.so").symlink_to("libannot.so.0")
+    return folder
+
+
+def program(home, name, header, libraries):
+    path = home.work / name
+    run("cc", "-std=gnu17", f"-DANNOT_HEADER=<{header}>", f"-I{ABI}",
+        f"-I{SOURCE}/libannot/include", ABI / "program_0_1.c", "-o", path, f"-L{libraries}",
+        "-lannot")
+    return path
+
+
+def story(home, path, libraries):
+    home.environment["LD_LIBRARY_PATH"] = str(libraries)
+    try:
+        result = home.record("env", f"LD_LIBRARY_PATH={libraries}", path)
+    finally:
+        del home.environment["LD_LIBRARY_PATH"]
+    dump = home.dump(result.ok().path).whole()
+    equal({process["name"] for process in dump.processes} - {""}, {"program of 0.1"},
+          "names of processes")
+    keys = ("kind", "name", "domain", "category", "level", "color", "value_kind", "value")
+    in_order = sorted(dump.events, key=lambda event: event["time"])
+    return [tuple(event.get(key) for key in keys) for event in in_order]
+
+
+EXPECTED = [
+    ("push", "scope"), ("push", "text"), ("push", "interned"), ("pop", ""), ("push", "macro"),
+    ("pop", ""), ("pop", ""), ("pop", ""), ("push", "again"), ("pop", ""), ("push", "event"),
+    ("mark", "event"), ("pop", ""), ("start", "event"), ("end", ""), ("start", "started"),
+    ("end", ""), ("mark", "mark"), ("mark", "macro mark"), ("counter", "counter"),
+    ("counter", "macro counter"), ("counter", "event"), ("mark", "in the child")]
+
+
+@case
+def what_was_exported_is_still(home):
+    del home
+    names = run("nm", "-D", "--defined-only", "--with-symbol-versions",
+                PRESENT / "libannot.so").decode()
+    present = {tuple(re.split("@@?", line.split()[-1])) for line in names.splitlines()}
+    missing = [(name, version) for kind, version, name in LISTED
+               if kind == "symbol" and (name, version) not in present]
+    equal(missing, [], "symbols that are gone")
+
+
+@case
+def a_program_of_then_runs_with_the_library_of_today(home):
+    """Compiled against the frozen header; sizes are asserted in it."""
+    old = program(home, "old-program", "annot_0_1.h", PRESENT)
+    events = story(home, old, PRESENT)
+    equal([event[:2] for event in events], EXPECTED, "events")
+    pushed = events[10]
+    equal(pushed[2:6], ("io", "reads", 3, 0xff102030), "what an event carries")
+
+
+@case
+def both_ways_with_the_library_of_then(home):
+    libraries = old_library(home)
+    old = program(home, "old-program", "annot_0_1.h", libraries)
+    new = program(home, "new-program", "annot/annot.h", PRESENT)
+    today = story(home, old, PRESENT)
+    equal([event[:2] for event in today], EXPECTED, "events")
+    equal(story(home, old, libraries), today, "events of a program and library of then")
+    equal(story(home, new, libraries), today, "events of a new program with the old library")
+    needed = run("readelf", "-V", new).decode()
+    check("ANNOT_0.2" not in needed, "a program of old calls needs a newer library")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`annot dump`: what threads of known states are told to do, with their stacks and ranges."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from harness import ANNOT, Failed, case, check, equal, main, program
+from samples import TARGET_PYTHON, need_bpf
+
+WAITS = {"sleeper": "sleep", "reader": "pipe", "locker": "lock"}
+FUNCTIONS = {"sleeper": "<lambda>", "reader": "<lambda>", "burner": "burn_one"}
+
+
+def blocked(home, python=sys.executable):
+    target = home.start(python, TARGET_PYTHON, "blocked", stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE)
+    equal(target.stdout.readline(), b"ready\n", "the first line of the program")
+    time.sleep(0.3)
+    return target
+
+
+def end(target):
+    target.stdin.close()
+    equal(target.wait(20), 0, "how the program ended")
+
+
+def dump(home, pid, *options):
+    done = home.annot("dump", "-p", pid, "--json", *options).ok()
+    return json.loads(done.out)
+
+
+def by_function(threads):
+    """The threads of target_python.py blocked, by what they run: their names are Python's own."""
+    found = {}
+    for thread in threads:
+        functions = [frame["function"].split(".")[-1] for frame in thread["frames"]]
+        if "burn_one" in functions or "forever_quietly" in functions:
+            found["burner"] = thread
+        elif thread["waits_for"] in WAITS.values() and "_bootstrap" in functions:
+            found.setdefault({v: k for k, v in WAITS.items()}[thread["waits_for"]], thread)
+        elif "blocked" in functions:
+            found["main"] = thread
+    return found
+
+
+@case
+def native_frames_have_their_lines(home):
+    source = home.work / "lines.c"
+    source.write_text("#include <unistd.h>\n"
+                      "__attribute__((noinline)) static void inner(const char *text)\n{\n"
+                      "    write(1, text, 6);\n    pause();\n    write(1, text, 6);\n}\n"
+                      "int main(int argc, char **argv)\n{\n    inner(\"ready\\n\");\n"
+                      "    return argv[argc] != 0;\n}\n")
+    subprocess.run(["cc", "-g", "-O1", source, "-o", home.work / "lines"], check=True)
+    target = home.start(home.work / "lines", stdout=subprocess.PIPE)
+    try:
+        equal(target.stdout.readline(), b"ready\n", "the first line of the program")
+        time.sleep(0.1)
+        frames = dump(home, target.pid)["threads"][0]["frames"]
+        lines = {frame["function"]: (os.path.basename(frame.get("file", "")), frame.get("line"))
+                 for frame in frames}
+        equal(lines["inner"], ("lines.c", 5), "where inner is")
+        equal(lines["main"], ("lines.c", 10), "where main called it")
+        text = home.annot("dump", "-p", target.pid).ok().out
+        check(b"lines.c:10)" in text, f"the text tells no line: {text!r}")
+    finally:
+        target.kill()
+        target.wait()
+
+
+@case
+def states_of_python_threads(home):
+    target = blocked(home)
+    try:
+        looked = dump(home, target.pid)
+        equal(len(looked["threads"]), 5, "threads")
+        threads = by_function(looked["threads"])
+        equal(sorted(threads), ["burner", "locker", "main", "reader", "sleeper"],
+              f"who was found in {json.dumps(looked)[:3000]}: the threads")
+        for name, reason in WAITS.items():
+            equal(threads[name]["waits_for"], reason, f"what {name} waits for")
+            check(threads[name]["complete"], f"the stack of {name} is cut: {threads[name]}")
+        equal(threads["main"]["waits_for"], "pipe", "what the main thread waits for")
+        check(threads["burner"]["waits_for"] in ("", "the GIL"), threads["burner"])
+        text = home.annot("dump", "-p", target.pid).ok().out.decode()
+        for line in ("sleeps", "waits for a lock", "waits for a pipe", "_bootstrap ("):
+            check(line in text, f"{line!r} is not in\n{text}")
+    finally:
+        end(target)
+
+
+@case
+def python_stacks_without_ebpf(home):
+    target = blocked(home)
+    try:
+        threads = by_function(dump(home, target.pid, "--rung", "remote")["threads"])
+        for name, reason in WAITS.items():
+            equal(threads[name]["waits_for"], reason, f"what {name} waits for")
+        check("main" in threads, f"the main thread is missing: {sorted(threads)}")
+    finally:
+        end(target)
+
+
+@case
+def the_program_goes_on_meanwhile(home):
+    """A hundred looks at a program that counts: it loses next to nothing."""
+    target = home.start(sys.executable, TARGET_PYTHON, "forever", stdout=subprocess.PIPE)
+    try:
+        target.stdout.readline()
+        for _ in range(5):
+            dump(home, target.pid)
+            equal(target.poll(), None, "the status of the program")
+    finally:
+        target.kill()
+        target.communicate()
+
+
+def child_called(parent, name):
+    for _ in range(100):
+        time.sleep(0.05)
+        children = subprocess.run(["pgrep", "-P", str(parent), name], capture_output=True,
+                                  text=True, check=False).stdout.split()
+        if children:
+            return int(children[0])
+    raise Failed(f"{name} did not start")
+
+
+@case
+def ranges_that_are_open(home):
+    path = home.work / "r.annot"
+    recorder = home.start(ANNOT, "record", "-o", path, "--", program("target_shares"),
+                          "4000", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        pid = child_called(recorder.pid, "target_shares")
+        time.sleep(0.3)
+        threads = dump(home, pid)["threads"]
+        for thread in threads:
+            check(thread["ranges"][:1] == ["round"] and len(thread["ranges"]) <= 2, thread)
+        equal(len(threads), 2, "threads")
+    finally:
+        recorder.wait(60)
+
+
+@case
+def ranges_of_a_program_that_was_replaced_are_not_open(home):
+    """Its segment lies there until the recorder, which is stopped, sees the exec."""
+    recorder = home.start(ANNOT, "record", "-o", home.work / "r.annot", "--",
+                          program("target_images"), "leave", "01", stderr=subprocess.DEVNULL)
+    try:
+        pid = child_called(recorder.pid, "sleep")
+        threads = dump(home, pid)["threads"]
+        equal([thread["ranges"] for thread in threads], [[]], "the open ranges of sleep")
+        os.kill(pid, signal.SIGTERM)
+    finally:
+        recorder.send_signal(signal.SIGCONT)
+        recorder.wait(60)
+
+
+@case
+def frame_pointers_of_a_thread_that_waits(home):
+    """Code without optimization tells its caller by rbp; nobody but the kernel knows it."""
+    need_bpf(home)
+    source = home.work / "deep.c"
+    source.write_text("#include <unistd.h>\n"
+                      "static int deep(int n)\n{\n    return n ? deep(n - 1) + 1 : pause();\n}\n"
+                      "int main(void)\n{\n    write(1, \"ready\\n\", 6);\n"
+                      "    return deep(9);\n}\n")
+    subprocess.run(["cc", "-O0", source, "-o", home.work / "deep"], check=True)
+    target = home.start(home.work / "deep", stdout=subprocess.PIPE)
+    try:
+        equal(target.stdout.readline(), b"ready\n", "the first line of the program")
+        time.sleep(0.2)
+        thread, = dump(home, target.pid)["threads"]
+        functions = [frame["function"] for frame in thread["frames"]]
+        equal(functions.count("deep"), 10, f"calls of deep in {functions}")
+        equal(functions[-1], "_start", "the root")
+        check(thread["complete"], f"not complete, with {functions}")
+        thread, = dump(home, target.pid, "--rung", "remote")["threads"]
+        check(not thread["complete"], "complete without rbp")
+    finally:
+        target.kill()
+        target.wait()
+
+
+@case
+def what_is_not_known_of_a_stack_is_not_taken_for_its_root(home):
+    """The caller of code without a table is told by a register that /proc does not show."""
+    target = home.start(program("wait_in_made_code"), stdout=subprocess.PIPE)
+    try:
+        equal(target.stdout.readline(), b"ready\n", "the first line of the program")
+        time.sleep(0.2)
+        thread, = dump(home, target.pid)["threads"]
+        functions = [frame["function"] for frame in thread["frames"]]
+        check("wait_here" in functions and "main" not in functions, functions)
+        check(not thread["complete"], f"complete, with {functions}")
+    finally:
+        target.kill()
+        target.communicate()
+
+
+@case
+def a_program_that_ended_has_no_stack(home):
+    """Nobody has waited for it yet: it is there, and does nothing any more."""
+    target = home.start("true")
+    time.sleep(0.2)
+    thread = dump(home, target.pid)["threads"][0]
+    equal((thread["state"], thread["frames"]), ("ended", []), "state and frames")
+    equal(target.wait(10), 0, "its end")
+
+
+@case
+def what_cannot_be_looked_at(home):
+    home.annot("dump").complains(2, "-p")
+    home.annot("dump", "-p", "999999999").complains(1, "999999999")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""annot recover: every recording of a directory that was cut short is completed, with each record
+once, and told; those that are being made are not touched."""
+
+import json
+import os
+import pathlib
+import random
+import shlex
+import signal
+import subprocess
+import time
+
+from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
+
+PATIENCE_S = 60
+
+
+def until(condition, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        check(time.monotonic() < deadline, f"{what} did not happen")
+        time.sleep(0.02)
+
+
+class Run:
+    """A recording of a program that accounts for what it emits until it is told to end."""
+
+    def __init__(self, home, name):
+        self.path, self.account = home.work / f"{name}.annot", home.work / f"{name}.account"
+        with self.account.open("w") as out:
+            self.annot = home.start(ANNOT, "record", "--no-sample", "-o", self.path, "--",
+                                    program("emit_ticks"), "120000", stdout=out, stderr=out)
+        until(lambda: self.path.exists() and os.path.getsize(self.account) > 0, "the first tick")
+        children = pathlib.Path(f"/proc/{self.annot.pid}/task/{self.annot.pid}/children")
+        self.program, = map(int, children.read_text().split())
+
+    def lines(self):
+        text = self.account.read_text().splitlines()
+        return [json.loads(line) for line in text if line.startswith("{") and line.endswith("}")]
+
+    def end(self):
+        os.kill(self.program, signal.SIGINT)
+        until(lambda: any("closed" in line for line in self.lines()), "the program's end")
+
+    def kill(self):
+        """The collector dies; the program goes on."""
+        os.kill(self.annot.pid, signal.SIGKILL)
+        self.annot.wait()
+
+    def check_whole(self, home, path=None):
+        """Every range of the account is in the recording once."""
+        dump = home.dump(path or self.path)
+        equal(dump.damage, [], "damage")
+        equal(dump.lost(), 0, "losses")
+        found = sorted(event["name"] for event in dump.kind("push"))
+        told = sorted(line["name"] for line in self.lines() if line.get("enabled", 1))
+        equal(found, told, f"the ranges of {path or self.path}")
+        return dump
+
+
+def cut_short(home, *names):
+    runs = [Run(home, name) for name in names]
+    for run in runs:
+        run.kill()
+    for run in runs:
+        run.end()
+    home.left = {"wake"}  # the one who made it is dead
+    return runs
+
+
+def recovered(home, *arguments, status=0, **options):
+    """By recording: what --json tells."""
+    done = home.annot("recover", "--json", *arguments, **options).ok(status)
+    rows = [json.loads(line) for line in done.out.decode().splitlines()]
+    return {row["recording"]: row for row in rows}
+
+
+@case
+def no_second_recording_goes_into_a_file_that_is_being_written(home):
+    run = Run(home, "living")
+    second = home.annot("record", "--no-sample", "--force", "-o", run.path, "--", "true")
+    check(second.status > 0, f"the second records, too: {second.err_text}")
+    check("another annot records into it" in second.err_text, second.err_text)
+    run.end()
+    equal(run.annot.wait(PATIENCE_S), 0, "the status of the first")
+    run.check_whole(home)
+
+
+@case
+def all_that_were_cut_short_are_completed_and_told(home):
+    runs = cut_short(home, "one", "two", "three")
+    before = {run.path: len(home.dump(run.path).events) for run in runs}
+    done = home.annot("recover").ok()
+    for run in runs:
+        dump = run.check_whole(home)
+        check(dump.session["recovered"], f"{run.path} does not say that it was recovered")
+        added = len(dump.events) - before[run.path]
+        check(f"completed {run.path}, which was cut short: {added} event" in done.err_text,
+              done.err_text)
+    check("nothing to recover" in home.annot("recover").ok().err_text, "a second time")
+
+
+@case
+def numbers_come_as_json(home):
+    runs = cut_short(home, "one", "two")
+    before = {str(run.path): len(home.dump(run.path).events) for run in runs}
+    rows = recovered(home)
+    equal(set(rows), set(before), "the recordings")
+    for run in runs:
+        row = rows[str(run.path)]
+        dump = run.check_whole(home)
+        equal((row["state"], row["processes"], row["lost"]), ("completed", 1, 0), "the recording")
+        equal(row["events"], len(dump.events) - before[str(run.path)], "events that were added")
+    equal(recovered(home), {}, "a second time")
+
+
+@case
+def a_recording_that_was_deleted_is_made_anew(home):
+    run, = cut_short(home, "gone")
+    run.path.unlink()
+    (path, row), = recovered(home).items()
+    equal(row["state"], "made", "the state")
+    check(path.startswith("recovered-"), path)
+    dump = home.dump(home.work / path)
+    equal(row["events"], len(dump.events), "events")
+    names = {event["name"] for event in dump.kind("push")}
+    told = {line["name"] for line in run.lines()}
+    check(names and names <= told, f"{names - told} was never emitted")
+    check(f"tick {len(told) - 2}" in names, "the last tick, which nobody had fetched, is missing")
+
+
+@case
+def another_recording_makes_no_file_of_one_that_was_deleted(home):
+    run, = cut_short(home, "gone")
+    run.path.unlink()
+    done = home.annot("record", "--no-sample", "-o", home.work / "next.annot", "--", "true").ok()
+    check(f"{run.path} was cut short and is gone" in done.err_text, done.err_text)
+    equal(list(home.work.glob("recovered-*")), [], "files that nobody asked for")
+    (_, row), = recovered(home).items()
+    equal(row["state"], "made", "the state, when asked for")
+    check(row["events"] > 0, "what was left is empty")
+
+
+@case
+def a_living_recording_is_left_alone(home):
+    living = Run(home, "living")
+    dead, = cut_short(home, "dead")
+    for _ in range(3):
+        rows = recovered(home)
+        equal(rows[str(living.path)]["state"], "living", "the one that is being made")
+    check(f"left alone, as it is being made: {living.path}" in home.annot("recover").ok().err_text,
+          "the living one is not told")
+    dead.check_whole(home)
+    living.end()
+    until(lambda: living.annot.poll() is not None, "the end of the living recording")
+    equal(living.annot.returncode, 0, "its status")
+    dump = living.check_whole(home)
+    check(not dump.session["recovered"], "the living one was recovered")
+
+
+@case
+def recovery_may_die_and_be_repeated(home):
+    run, = cut_short(home, "often")
+    for moment in ("AT_UNLINKAT", "AT_NANOSLEEP"):
+        environment = dict(home.environment, LD_PRELOAD=program("libat_the_end.so"),
+                           **{moment: "die"})
+        equal(home.annot("recover", env=environment).status, -signal.SIGKILL, f"{moment}: the end")
+    home.annot("recover").ok()
+    run.check_whole(home)
+    for name in ("a", "b", "c", "d"):
+        run, = cut_short(home, name)
+        for _ in range(5):
+            process = home.start(ANNOT, "recover", stderr=subprocess.DEVNULL)
+            time.sleep(random.uniform(0, 0.01))
+            process.kill()
+            process.wait()
+        home.annot("recover").ok()
+        run.check_whole(home)
+
+
+@case
+def another_directory_is_named(home):
+    run, = cut_short(home, "named")
+    environment = dict(home.environment, ANNOT_DIR=str(home.shm / "empty"))
+    check("nothing to recover" in home.annot("recover", env=environment).ok().err_text, "none")
+    equal(list(recovered(home, str(home.directory), env=environment)), [str(run.path)], "named")
+    run.check_whole(home)
+    check(not (home.shm / "empty").exists(), "a directory was made")
+
+
+@case
+def a_wrong_directory_is_told(home):
+    home.annot("recover", home.work / "missing").complains(1, "missing", "No such file")
+    home.directory.mkdir(mode=0o755)
+    home.directory.chmod(0o755)
+    home.annot("recover").complains(1, "0700")
+    home.directory.rmdir()
+    home.annot("recover", ANNOT).complains(1, "0700")
+
+
+@case
+def one_that_cannot_be_written_keeps_its_data(home):
+    run, = cut_short(home, "small")
+    before = set(os.listdir(home.directory))
+    script = f"ulimit -f 1; exec {shlex.quote(ANNOT)} recover --json"
+    done = home.run("sh", "-c", script).ok(1)
+    row, = [json.loads(line) for line in done.out.decode().splitlines()]
+    equal((row["state"], row["recording"]), ("failed", str(run.path)), "the recording")
+    check("cannot recover" in done.err_text and "hint: the data stay" in done.err_text,
+          done.err_text)
+    check(before <= set(os.listdir(home.directory)), "data went although nothing was written")
+    home.annot("recover").ok()
+    run.check_whole(home)
+
+
+@case
+@needs_root
+def the_second_default_directory_is_looked_into(home):
+    """Where /dev/shm cannot be written to, programs and annot meet in XDG_RUNTIME_DIR."""
+    runtime = home.work / "runtime"
+    runtime.mkdir(mode=0o700)
+    path = home.work / "second.annot"
+    annot, ticks = shlex.quote(ANNOT), shlex.quote(program("emit_ticks"))
+    script = f"""
+mount -t tmpfs -o ro none /dev/shm || exit 77
+mount -t tmpfs none {runtime}
+{annot} record --no-sample -o {path} -- {ticks} 120000 > account &
+while [ ! -s account ]; do sleep 0.02; done
+read program < /proc/$!/task/$!/children
+kill -KILL $!
+kill -INT $program
+while ! grep -q closed account; do sleep 0.02; done
+ls {runtime}/annot
+{annot} recover --json && {annot} recover && test ! -e {runtime}/annot/session-*
+"""
+    environment = {**home.environment, "XDG_RUNTIME_DIR": str(runtime)}
+    del environment["ANNOT_DIR"]
+    done = home.run("unshare", "-m", "sh", "-c", script, env=environment)
+    if done.status == 77 or b"unshare" in done.err:
+        raise Skip(f"no mounts of its own: {done.err_text}")
+    done.ok()
+    check(f'"state": "completed", "recording": "{path}"' in done.out.decode(), done.out)
+    check("nothing to recover" in done.err_text, done.err_text)
+    ticks = [json.loads(line)["name"] for line in (home.work / "account").read_text().splitlines()]
+    found = [event["name"] for event in home.dump(path).kind("push")]
+    equal(sorted(found), sorted(ticks), "the ranges")
+
+
+if __name__ == "__main__":
+    main()

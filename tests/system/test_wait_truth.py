@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Time off the CPU against the clock on the wall: each cause is told, and as long as it was.
+
+The programs measure each wait from outside: wall time less CPU time. What the sampler tells of the
+same stretch, by stack and reason, must be the same within 2 % (and what the host took of the CPUs);
+and no other reason may appear where only one is possible.
+"""
+
+import os
+import sys
+
+from harness import case, check, main, program
+from samples import TARGET_PYTHON, close, need_bpf, python_truths, record, truths
+
+OPTIONS = ["--sample", "99", "--off-cpu", "--off-cpu-threshold", "0"]
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # in which the machine tells what it took
+SLACK = 1_000_000  # of some hundred ms: switches, and the calls around
+
+CAUSES = {"wait_pipe": "pipe", "wait_socket": "socket", "wait_lock": "lock", "wait_sleep": "sleep",
+          "wait_poll": "poll", "wait_child": "child"}
+
+
+def reasons_of(samples, function):
+    """Of the main process: its children have copies of the function's frame."""
+    found, pid = {}, samples.main_pid()
+    for sample in samples.off:
+        if function in samples.stack(sample) and samples.pid_of[sample["thread"]] == pid:
+            reason, ns = sample["reason"], sample["end"] - sample["time"]
+            found[reason] = found.get(reason, 0) + ns
+    return found
+
+
+def as_long(actual, function, truth, what):
+    """What was taken from the CPUs is in the truth, but no time off the CPU."""
+    expected, taken = truth[function], truth[f"{function} taken"] + TICK_NS
+    least, most = expected * 0.98 - SLACK - taken, expected * 1.02 + SLACK
+    check(least <= actual <= most, f"{function}, {what}: {actual / 1e6:.2f} ms, not "
+          f"{least / 1e6:.2f} to {most / 1e6:.2f} ms")
+
+
+def the_reason(samples, function, word, truth):
+    """Only the reasons whose name has the word, or preemptions; their sum is what it took."""
+    found = reasons_of(samples, function)
+    wanted = {name: ns for name, ns in found.items() if word in name}
+    check(wanted, f"{function}: no stretch off the CPU for {word!r}, but {found}")
+    as_long(sum(found.values()), function, truth, f"all of {found}")
+    preempted = found.get("preempted", 0)
+    as_long(sum(wanted.values()) + preempted, function, truth, f"{word} of {found}")
+
+
+def record_waits(home):
+    """The folder of the test is no tmpfs, where pages could not be dropped."""
+    file = home.work / "pages"
+    file.write_bytes(os.urandom(2 << 20))
+    os.sync()
+    done = record(home, program("target_waits"), file, options=OPTIONS)
+    need_bpf(home, done)
+    return done, truths(done.out.decode())
+
+
+@case
+def causes_of_a_c_program(home):
+    done, truth = record_waits(home)
+    for function, word in CAUSES.items():
+        the_reason(done.samples, function, word, truth)
+    done.samples.nothing_lost()
+
+
+@case
+def page_faults_and_reads_from_a_disk(home):
+    done, truth = record_waits(home)
+    for function, word in {"wait_fault": "page fault", "wait_disk": "disk"}.items():
+        found = reasons_of(done.samples, function)
+        took = truth.get(function, 0)
+        if took < 5_000_000:
+            print(f"  {function}: took {took / 1e6:.1f} ms: no disk behind it")
+            continue
+        wanted = sum(ns for name, ns in found.items() if word in name)
+        # Hundreds of short stretches: what the switches themselves take belongs to none of them.
+        close(sum(found.values()), truth[function], 0.25, 5 * SLACK, f"{function}, all of {found}")
+        check(wanted >= 0.9 * sum(found.values()), f"{function}: of {found} too little is {word}")
+
+
+@case
+def woken_and_not_yet_running_is_told_apart(home):
+    """Four workers on fewer CPUs: what they wait for is a CPU, nothing else."""
+    cpus = sorted(os.sched_getaffinity(0))[:1]
+    done = record(home, "taskset", "-c", str(cpus[0]), sys.executable, TARGET_PYTHON, "workers",
+                  400, options=OPTIONS)
+    need_bpf(home, done)
+    samples = done.samples
+    parent = samples.main_pid()
+    waits = {}
+    for sample in samples.off:
+        if samples.pid_of[sample["thread"]] != parent and "shares" in samples.stack(sample):
+            waits[sample["reason"]] = waits.get(sample["reason"], 0) + sample["end"] - \
+                sample["time"]
+    total = sum(waits.values())
+    runnable = sum(ns for name, ns in waits.items() if "preempt" in name or "CPU" in name)
+    check(total > 400e6, f"only {total / 1e6} ms off the CPU for four workers on one CPU: {waits}")
+    check(runnable > 0.97 * total, f"workers that only compute wait for {waits}")
+
+
+@case
+def the_gil(home):
+    done = record(home, sys.executable, TARGET_PYTHON, "gil", options=OPTIONS)
+    need_bpf(home, done)
+    samples, truth = done.samples, python_truths(done)["wait_for_gil"]
+    found = reasons_of(samples, "wait_for_gil")
+    gil = sum(ns for name, ns in found.items() if "GIL" in name)
+    sleep = sum(ns for name, ns in found.items() if "sleep" in name)
+    close(sum(found.values()), truth, 0.02, SLACK, f"wait_for_gil, all of {found}")
+    asleep = sum((s["wake"] or s["end"]) - s["time"] for s in samples.off
+                 if "wait_for_gil" in samples.stack(s) and s["reason"] == "sleep")
+    check(asleep >= 49e6, f"ten sleeps of 5 ms are {asleep / 1e6} ms")
+    close(asleep, 50e6, 0.02, 10 * SLACK, "the sleeps in wait_for_gil, until the wake-up")
+    close(gil, truth - sleep, 0.02, SLACK, f"the GIL in wait_for_gil, of {found}")
+
+
+@case
+def wall_time_is_running_and_waiting(home):
+    """Of each thread: CPU time by samples and time off the CPU make up its life."""
+    done = record(home, program("target_shares"), 600, options=["--sample", "999", *OPTIONS[2:]])
+    need_bpf(home, done)
+    samples = done.samples
+    for thread in {s["thread"] for s in samples.cpu}:
+        own = [s for s in samples.dump.samples if s["thread"] == thread]
+        begin = min(s["time"] for s in own)
+        end = max(s.get("end", s["time"]) for s in own)
+        off = sum(s["end"] - s["time"] for s in own if s["off"])
+        cpu = sum(s["weight"] for s in own if not s["off"])
+        close(off + cpu, end - begin, 0.03, 5e6, f"running {cpu / 1e6} and waiting {off / 1e6} ms")
+
+
+@case
+def threshold_and_rate_are_kept(home):
+    done = record(home, program("target_waits"), "", options=[
+        "--off-cpu", "--off-cpu-threshold", "10ms"])
+    need_bpf(home, done)
+    short = [s for s in done.samples.off if s["end"] - s["time"] < 10_000_000]
+    check(not short, f"{len(short)} stretches are shorter than the threshold")
+    check(done.samples.off, "no stretch is longer than the threshold")
+    done = record(home, program("target_life"), "threads", 4000, 300,
+                  options=["--off-cpu", "--off-cpu-threshold", "0", "--off-cpu-rate", "100"])
+    seconds = max(1, (done.samples.dump.session["end"] - done.samples.dump.session["begin"]) / 1e9)
+    check(len(done.samples.off) <= 250 * seconds,
+          f"{len(done.samples.off)} stretches in {seconds:.1f} s, and 100 a second allowed")
+    check(any("rate" in name for name in done.samples.losses()),
+          f"what was above the rate is not told: {done.samples.losses()}")
+
+
+if __name__ == "__main__":
+    main()

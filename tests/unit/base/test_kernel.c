@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel is asked for: clocks, small files, facts of processes. */
+#include "clock_now.h"
+#include "command_text.h"
+#include "file_io.h"
+#include "maps_text.h"
+#include "proc_info.h"
+#include "proc_mapped.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+TEST(time_in_ticks_is_told_without_the_time_asleep)
+{
+    uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
+    CHECK_INT(clock_ticks_ns(7 * second, INT64_C(2000000000)), INT64_C(5000000000));
+    CHECK_INT(clock_ticks_ns(7 * second, INT64_C(8000000000)), 0);
+    CHECK_INT(clock_ticks_ns(0, -1), 0);
+    CHECK_INT(clock_ticks_ns(UINT64_MAX, 0), 0);
+}
+
+TEST(small_file_is_cut_where_the_room_ends)
+{
+    char text[5] = "abcd";
+    CHECK_INT(file_read_text("/proc/self/comm", text, sizeof(text)), 4);
+    CHECK(memcmp(text, "test", sizeof(text)) == 0);
+    CHECK_INT(file_read_text("/proc/self/nothing", text, sizeof(text)), -ENOENT);
+    CHECK_INT(text[0], 0);
+    CHECK_INT(file_read_text("/proc/self", text, sizeof(text)), -EISDIR);
+    CHECK_INT(text[0], 0);
+}
+
+/* It looks as if the line went on behind it. */
+#define HOSTILE_NAME "a) Z 1 2 (b"
+
+static void *wait_named(void *argument)
+{
+    prctl(PR_SET_NAME, HOSTILE_NAME);
+    *(volatile pid_t *)argument = gettid();
+    pause();
+    return NULL;
+}
+
+TEST(name_of_a_process_cannot_forge_its_other_facts)
+{
+    struct proc_stat stat, thread_stat, own;
+    volatile pid_t tid = 0;
+    pthread_t thread;
+    CHECK_INT(proc_stat(getpid(), &own), 0);
+    CHECK_INT(pthread_create(&thread, NULL, wait_named, (void *)&tid), 0);
+    while (tid == 0)
+        sched_yield();
+    CHECK_INT(proc_thread_stat(getpid(), tid, &thread_stat), 0);
+    CHECK_STR(thread_stat.comm, HOSTILE_NAME);
+    CHECK(thread_stat.state != 'Z');
+    CHECK_INT(thread_stat.ppid, getppid());
+    CHECK(thread_stat.start_ticks >= own.start_ticks);
+    CHECK_INT(thread_stat.stack_begin, own.stack_begin);
+    CHECK_INT(proc_stat(getpid(), &stat), 0);
+    CHECK(stat.thread_count >= 2);
+    CHECK_INT(proc_thread_stat(getpid(), 1 << 30, &stat), -ESRCH);
+}
+
+TEST(innermost_number_is_the_last_of_its_line)
+{
+    CHECK_INT(proc_innermost("Name:\ta\nNSpid:\t77\t12\t3\nNSpgid:\t77\t12\t4\n"), 3);
+    CHECK_INT(proc_innermost("Name:\ta\nNSpid:\t77"), 77);
+    CHECK_INT(proc_innermost("Name:\ta\nNSpid:\t\n"), 0);
+    CHECK_INT(proc_innermost("Name:\ta\nPid:\t77\n"), 0);
+    CHECK_INT(proc_pid_inside(getpid()), getpid());
+    CHECK_INT(proc_pid_inside(1 << 30), 0);
+}
+
+TEST(command_is_told_as_a_shell_takes_it)
+{
+    char command[COMMAND_TEXT_SIZE];
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(execlp("sh", "sh", "-c", "kill -STOP $$", (char *)NULL));
+    CHECK_INT(waitpid(pid, &status, WUNTRACED), pid);
+    CHECK(WIFSTOPPED(status));
+    proc_command(pid, command);
+    CHECK_STR(command, "sh -c 'kill -STOP $$'");
+    kill(pid, SIGKILL);
+    CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+    proc_command(pid, command); /* of a zombie */
+    CHECK_STR(command, "");
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
+}
+
+struct wanted {
+    uint64_t address;
+    int lines, found_at;
+    bool executable;
+};
+
+static int find_address(void *context, const struct maps_line *line)
+{
+    struct wanted *wanted = context;
+    wanted->lines++;
+    if (wanted->address < line->begin || wanted->address >= line->end)
+        return 0;
+    wanted->executable = line->executable;
+    wanted->found_at = wanted->lines;
+    return 7;
+}
+
+TEST(mappings_are_told_until_one_is_enough)
+{
+    char stack_byte;
+    struct wanted code = {.address = (uintptr_t)find_address};
+    struct wanted stack = {.address = (uintptr_t)&stack_byte}, nothing = {.address = 0};
+    CHECK_INT(maps_each(0, find_address, &code), 7);
+    CHECK(code.executable);
+    CHECK_INT(code.lines, code.found_at);
+    CHECK_INT(maps_each(getpid(), find_address, &stack), 7);
+    CHECK(!stack.executable);
+    CHECK_INT(maps_each(getpid(), find_address, &nothing), 0);
+    CHECK(nothing.lines > code.lines && nothing.lines >= stack.lines);
+    CHECK_INT(maps_each(1 << 30, find_address, &nothing), -ESRCH);
+}
+
+static void check_mapped(pid_t pid, const struct stat *file, int expected)
+{
+    CHECK_INT(proc_has_mapped(pid, file->st_dev, file->st_ino), expected);
+    CHECK_INT(proc_has_mapped_by_text(pid, file->st_dev, file->st_ino), expected);
+}
+
+/* By the kernel's answer, where it gives one, as by its text; also one that only reads, of a
+ * process that stands still, ended, or was never there. */
+TEST(a_process_is_found_by_the_file_that_it_shares)
+{
+    struct stat file, other;
+    int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), status;
+    CHECK(fd >= 0);
+    CHECK_INT(ftruncate(fd, 4096), 0);
+    CHECK_INT(fstat(fd, &file), 0);
+    CHECK_INT(stat("/proc/self/exe", &other), 0);
+    check_mapped(getpid(), &file, 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool mapped = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED;
+        close(fd);
+        raise(SIGSTOP);
+        _exit(!mapped);
+    }
+    CHECK_INT(waitpid(pid, &status, WUNTRACED), pid);
+    check_mapped(pid, &file, 1);
+    check_mapped(getpid(), &file, 0);
+    other.st_ino++;
+    check_mapped(pid, &other, 0);
+    kill(pid, SIGCONT);
+    CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+    check_mapped(pid, &file, 0);
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+    check_mapped(pid, &file, -ENOENT);
+    close(fd);
+}
+
+TEST(processes_of_others_are_told_apart)
+{
+    struct stat first;
+    CHECK_INT(proc_check_owner(getpid()), 0);
+    CHECK_INT(proc_check_owner(1 << 30), -ESRCH);
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+        test_skip("cannot be another user");
+    if (stat("/proc/1", &first) != 0 || first.st_uid == geteuid())
+        test_skip("no process of another user is seen");
+    CHECK_INT(proc_check_owner(1), -EPERM);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Flame graphs: escaped, bounded, the same each time; every bit of time is somewhere. */
+#include "export.h"
+#include "flame_svg.h"
+#include "sampled_trace.h"
+#include "test.h"
+#include "xml_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct drawn {
+    char *text;
+    struct flame_counts counts;
+};
+
+static struct drawn draw(struct maker *maker, double min_width)
+{
+    struct call_tree_options tree_options = {.groups = CALL_BY_PROCESS | CALL_BY_RANGE};
+    struct call_tree *tree = call_tree_create(maker_trace(maker), &tree_options);
+    struct out_stream *out = out_stream_memory();
+    struct flame_options options = {
+        .measure = "CPU time", .piece = "sample", .min_width = min_width};
+    struct drawn drawn;
+    const struct sample *samples;
+    uint32_t count;
+    size_t size;
+    CHECK(tree && out);
+    while (maker_next_samples(maker, &samples, &count) > 0) {
+        for (uint32_t i = 0; i < count; i++)
+            CHECK_INT(call_tree_add(tree, &samples[i]), 0);
+    }
+    CHECK_INT(call_tree_finish(tree), 0);
+    CHECK_INT(flame_svg_write(maker_trace(maker), tree, &options, out, &drawn.counts), 0);
+    const uint8_t *bytes = out_stream_memory_bytes(out, &size);
+    drawn.text = strndup((const char *)bytes, size);
+    CHECK_INT(strlen(drawn.text), size);
+    out_stream_abandon(out);
+    call_tree_destroy(tree);
+    return drawn;
+}
+
+/* The sum over all boxes of their own time, and the number of boxes. */
+static uint64_t self_sum(const char *text, uint32_t *ret_boxes)
+{
+    uint64_t sum = 0;
+    *ret_boxes = 0;
+    for (const char *at = text; (at = strstr(at, "\" data-d=\"")); at++) {
+        unsigned long long start, total, self;
+        CHECK_INT(sscanf(at, "\" data-d=\"%llu %llu %llu", &start, &total, &self), 3);
+        bool other = strncmp(strstr(at, "<title>"), "<title>(other)", 14) == 0;
+        sum += other ? total : self;
+        ++*ret_boxes;
+    }
+    return sum;
+}
+
+TEST(all_time_is_in_the_boxes)
+{
+    struct maker *maker = sampled_trace_create();
+    const double widths[] = {0, 5, 50, 200, 2000};
+    for (size_t i = 0; i < sizeof(widths) / sizeof(*widths); i++) {
+        uint32_t boxes;
+        struct drawn drawn = draw(maker, widths[i]);
+        uint64_t sum = self_sum(drawn.text, &boxes);
+        CHECK_INT(sum + drawn.counts.unseen_ns, 41000000 + 31900000);
+        CHECK_INT(boxes, drawn.counts.drawn);
+        CHECK(widths[i] < 50 || drawn.counts.folded > 0);
+        free(drawn.text);
+    }
+    maker_destroy(maker);
+}
+
+TEST(the_same_recording_gives_the_same_file)
+{
+    struct maker *maker = sampled_trace_create();
+    struct drawn first = draw(maker, 0), second = draw(maker, 0);
+    CHECK_STR(first.text, second.text);
+    free(first.text);
+    free(second.text);
+    maker_destroy(maker);
+}
+
+TEST(names_cannot_break_out)
+{
+    struct maker *maker = maker_create();
+    maker_thread(maker, maker_process(maker, 50, -1, "a", 0), 50, "");
+    const char *names[] = {"</title><script>alert(1)</script>",
+                           "]]>",
+                           "a\"b'c&d;",
+                           "\x01\x1f\x7f",
+                           "\xef\xbf\xbe",
+                           "--><!--",
+                           "two\nlines"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        uint32_t stack = maker_stack(
+            maker, 0,
+            &(struct maker_frame){
+                .kind = FRAME_PYTHON, .function = names[i], .file = names[i], .first_line = 1});
+        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+                                             .stack = stack,
+                                             .path = maker_path(maker, 0, names[i]),
+                                             .weight_ns = 1000});
+    }
+    maker_finish(maker, 100);
+    struct drawn drawn = draw(maker, 0);
+    const char *boxes = strstr(drawn.text, "<g id=\"frames\">");
+    CHECK(!strstr(drawn.text, "<script>alert") && !strstr(boxes, "<!--"));
+    CHECK(strstr(boxes, "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt; ("));
+    CHECK(strstr(boxes, "a&quot;b&#39;c&amp;d;"));
+    CHECK(strstr(boxes, "two lines (two lines:1)"));
+    for (const char *at = drawn.text; *at; at++)
+        CHECK((unsigned char)*at >= 0x20 || *at == '\n');
+    free(drawn.text);
+    maker_destroy(maker);
+}
+
+/* 400,000 functions of very different weights, ten levels deep. */
+TEST(a_huge_tree_makes_a_bounded_file)
+{
+    struct maker *maker = maker_create();
+    maker_thread(maker, maker_process(maker, 50, -1, "a", 0), 50, "");
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < 40000; i++) {
+        uint32_t stack = 0;
+        for (uint32_t level = 0; level < 10; level++) {
+            char name[32];
+            snprintf(name, sizeof(name), "f%u", level == 0 ? i % 100 : i);
+            stack = maker_stack(maker, stack,
+                                &(struct maker_frame){.kind = FRAME_NATIVE, .function = name});
+        }
+        uint64_t weight = 1000000 / (i + 1) + 50;
+        maker_sample(maker,
+                     &(struct sample){.kind = SAMPLE_CPU, .stack = stack, .weight_ns = weight});
+        total += weight;
+    }
+    maker_finish(maker, 100);
+    uint32_t boxes;
+    struct drawn drawn = draw(maker, 0);
+    CHECK_INT(self_sum(drawn.text, &boxes) + drawn.counts.unseen_ns, total);
+    CHECK(boxes <= FLAME_FRAMES_MAX && drawn.counts.folded > 300000);
+    CHECK(strlen(drawn.text) < 16 << 20);
+    free(drawn.text);
+    maker_destroy(maker);
+}
+
+TEST(nothing_is_a_picture_too)
+{
+    struct maker *maker = maker_create();
+    maker_finish(maker, 100);
+    uint32_t boxes;
+    struct drawn drawn = draw(maker, 0);
+    CHECK_INT(self_sum(drawn.text, &boxes), 0);
+    CHECK_INT(boxes, 1);
+    CHECK(!strstr(drawn.text, "nan") && !strstr(drawn.text, "inf\""));
+    free(drawn.text);
+    maker_destroy(maker);
+}

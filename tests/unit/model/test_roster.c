@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* The intake and the sampler, in whatever order they and the kernel speak, mean the same entry. */
+#include "clock_now.h"
+#include "roster.h"
+#include "test.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#define SECOND INT64_C(1000000000)
+
+static struct trace *trace;
+static struct roster *roster;
+
+static void start(void)
+{
+    trace = trace_create();
+    roster = roster_create(trace);
+    CHECK(trace && roster);
+}
+
+static void finish(void)
+{
+    roster_destroy(roster);
+    trace_destroy(trace);
+}
+
+static struct roster_task task(int32_t pid, uint64_t start_ticks)
+{
+    return (struct roster_task){.pid = pid, .tid = pid, .start_ticks = start_ticks};
+}
+
+/* A thread that began at start_ns of CLOCK_MONOTONIC. */
+static struct roster_task thread_task(int32_t pid, int32_t tid, int64_t start_ns)
+{
+    struct roster_task made = task(pid, 5);
+    made.tid = tid;
+    made.thread_start_ns = (uint64_t)(start_ns + clock_asleep_ns());
+    return made;
+}
+
+static void tell_fork(int32_t parent, int32_t child, uint64_t ticks, int64_t time_ns)
+{
+    struct roster_fork fork = {task(child, ticks), task(parent, 5), time_ns, "child"};
+    CHECK_INT(roster_fork(roster, &fork), 0);
+}
+
+static int64_t sampled(int32_t pid, uint64_t ticks, int64_t time_ns)
+{
+    struct roster_task who = task(pid, ticks);
+    int64_t ordinal = roster_process(roster, &who, time_ns);
+    CHECK(ordinal >= 0);
+    return ordinal;
+}
+
+static void tell_exec(int32_t pid, uint64_t ticks, int64_t time_ns, const char *comm)
+{
+    struct roster_task who = task(pid, ticks);
+    CHECK_INT(roster_exec(roster, &who, time_ns, comm, "prog arg"), 0);
+}
+
+static const struct trace_process *entry_of(int64_t ordinal)
+{
+    const struct trace_process *entry = trace_process_get(trace, (uint32_t)ordinal);
+    CHECK(entry != NULL);
+    return entry;
+}
+
+static const char *text_of(uint32_t ordinal)
+{
+    return trace_string(trace, ordinal)->bytes;
+}
+
+TEST(a_sampled_process_has_all_that_labels_need)
+{
+    start();
+    tell_exec(10, 5, 1000, "python3");
+    tell_fork(10, 20, 6, 2000);
+    CHECK_INT(trace_process_count(trace), 0);
+    int64_t child = sampled(20, 6, 3000), parent = sampled(10, 5, 3000);
+    CHECK_INT(trace_process_count(trace), 2);
+    CHECK_INT(entry_of(child)->parent, parent);
+    CHECK_INT(entry_of(child)->ppid, 10);
+    CHECK_INT(entry_of(child)->pid, 20);
+    CHECK(entry_of(child)->forked && entry_of(child)->fork_ns == 2000);
+    CHECK_STR(text_of(entry_of(child)->comm), "child");
+    CHECK_STR(text_of(entry_of(child)->cmdline), "prog arg");
+    CHECK_STR(text_of(entry_of(parent)->comm), "python3");
+    CHECK(!entry_of(parent)->forked);
+    struct roster_task who = task(20, 6);
+    roster_exit(roster, &who, 9000, true, 9);
+    CHECK_INT(entry_of(child)->end, PROCESS_SIGNALED);
+    CHECK_INT(entry_of(child)->end_value, 9);
+    CHECK_INT(entry_of(child)->end_ns, 9000);
+    char label[64];
+    trace_process_label(trace, (uint32_t)child, label, sizeof(label));
+    CHECK_STR(label, "prog (worker 1)");
+    finish();
+}
+
+TEST(what_is_not_asked_for_leaves_no_entry)
+{
+    start();
+    tell_exec(10, 5, 1000, "sh");
+    for (int32_t i = 0; i < 100; i++)
+        tell_fork(10, 100 + i, (uint64_t)i + 6, 2000 + i);
+    CHECK_INT(trace_process_count(trace), 0);
+    sampled(150, 56, 3000);
+    CHECK_INT(trace_process_count(trace), 2);
+    finish();
+}
+
+TEST(an_exec_begins_another_entry_and_ends_the_older)
+{
+    start();
+    tell_fork(10, 20, 6, 1000);
+    int64_t before = sampled(20, 6, 1500);
+    tell_exec(20, 6, 2000, "ls");
+    int64_t after = sampled(20, 6, 2500);
+    CHECK(before != after);
+    CHECK_INT(sampled(20, 6, 1700), before); /* late from another CPU */
+    CHECK_INT(entry_of(before)->end, PROCESS_EXEC);
+    CHECK_INT(entry_of(before)->end_ns, 2000);
+    CHECK(entry_of(before)->forked && !entry_of(after)->forked);
+    CHECK_STR(text_of(entry_of(after)->comm), "ls");
+    CHECK_INT(entry_of(after)->start_ns, 2000);
+    CHECK_INT(entry_of(after)->end, PROCESS_RUNNING);
+    finish();
+}
+
+TEST(a_child_that_execs_at_once_has_one_entry)
+{
+    start();
+    tell_fork(10, 20, 6, 1000);
+    tell_exec(20, 6, 1100, "ls");
+    int64_t image = sampled(20, 6, 1200);
+    CHECK_INT(trace_process_count(trace), 1);
+    CHECK(!entry_of(image)->forked);
+    CHECK_INT(entry_of(image)->ppid, 10);
+    CHECK_INT(entry_of(image)->start_ns, 1000);
+    finish();
+}
+
+TEST(the_intake_may_claim_before_the_kernel_tells)
+{
+    start();
+    int64_t claimed = roster_claim_process(roster, 20, 6, 5000);
+    tell_exec(10, 5, 500, "sh");
+    tell_fork(10, 20, 6, 1000);
+    CHECK(entry_of(claimed)->forked);
+    tell_exec(20, 6, 2000, "python3");
+    CHECK(!entry_of(claimed)->forked && entry_of(claimed)->fork_ns == 0);
+    CHECK_INT(sampled(20, 6, 6000), claimed);
+    CHECK_INT(sampled(20, 6, 3000), claimed);
+    CHECK_INT(entry_of(claimed)->parent, sampled(10, 5, 7000));
+    CHECK_INT(trace_process_count(trace), 2);
+    finish();
+}
+
+TEST(the_intake_may_claim_after_the_sampler_made_the_entry)
+{
+    start();
+    tell_exec(20, 6, 2000, "python3");
+    int64_t made = sampled(20, 6, 3000);
+    CHECK_INT(roster_claim_process(roster, 20, 6, 2500), made);
+    CHECK(roster_claim_process(roster, 20, 6, 2600) != made); /* at most once */
+    finish();
+}
+
+TEST(two_claimed_images_of_one_process_stay_two_when_the_exec_is_told_late)
+{
+    start();
+    int64_t first = roster_claim_process(roster, 20, 6, 1000);
+    int64_t second = roster_claim_process(roster, 20, 6, 5000);
+    CHECK(first != second);
+    tell_exec(20, 6, 4000, "next");
+    CHECK_INT(sampled(20, 6, 2000), first);
+    CHECK_INT(sampled(20, 6, 4500), second);
+    CHECK_INT(sampled(20, 6, 6000), second);
+    CHECK_INT(entry_of(first)->end, PROCESS_EXEC);
+    CHECK_INT(entry_of(first)->end_ns, 4000);
+    CHECK_INT(trace_process_count(trace), 2);
+    finish();
+}
+
+TEST(a_pid_in_use_again_is_another_process)
+{
+    start();
+    tell_fork(10, 20, 6, 1000);
+    int64_t older = sampled(20, 6, 1500);
+    struct roster_task who = task(20, 6);
+    roster_exit(roster, &who, 2000, true, 0);
+    tell_fork(10, 20, 9, 3000);
+    int64_t newer = sampled(20, 9, 3500);
+    CHECK(older != newer);
+    CHECK_INT(sampled(20, 6, 1900), older);
+    CHECK_INT(roster_claim_process(roster, 20, 9, 3600), newer);
+    CHECK_INT(roster_claim_process(roster, 20, 0, 1600), older); /* by time alone */
+    CHECK_INT(entry_of(older)->end, PROCESS_EXITED);
+    CHECK_INT(entry_of(newer)->end, PROCESS_RUNNING);
+    finish();
+}
+
+TEST(a_wait_tells_how_a_process_ended_that_only_vanished)
+{
+    start();
+    tell_fork(10, 20, 6, 1000);
+    tell_fork(10, 21, 7, 1000);
+    int64_t vanished = sampled(20, 6, 1500), ended = sampled(21, 7, 1500);
+    struct roster_task who = task(20, 6), other = task(21, 7);
+    roster_exit(roster, &who, 2000, true, ROSTER_STATUS_UNKNOWN);
+    CHECK_INT(entry_of(vanished)->end, PROCESS_VANISHED);
+    CHECK_INT(entry_of(vanished)->end_ns, 2000);
+    roster_wait(roster, 20, 2500, 3 << 8);
+    CHECK_INT(entry_of(vanished)->end, PROCESS_EXITED);
+    CHECK_INT(entry_of(vanished)->end_value, 3);
+    CHECK_INT(entry_of(vanished)->end_ns, 2000);
+    roster_exit(roster, &other, 2000, true, 9);
+    roster_wait(roster, 21, 2500, 0); /* the kernel knew it better */
+    CHECK_INT(entry_of(ended)->end, PROCESS_SIGNALED);
+    roster_wait(roster, 77, 2500, 0); /* nobody's */
+    finish();
+}
+
+TEST(an_end_that_is_seen_late_adds_the_status_only)
+{
+    start();
+    struct roster_task who = task(20, 6);
+    struct trace_process *entry = trace_process(trace, (uint32_t)sampled(20, 6, 1500));
+    entry->end = PROCESS_EXITED_ORDERLY; /* the intake saw it */
+    entry->end_ns = 1800;
+    roster_exit(roster, &who, 2000, true, 3 << 8);
+    CHECK_INT(entry->end, PROCESS_EXITED);
+    CHECK_INT(entry->end_value, 3);
+    CHECK_INT(entry->end_ns, 1800);
+    finish();
+}
+
+TEST(what_a_wait_told_is_not_forgotten_when_the_end_is_seen)
+{
+    start();
+    struct roster_task who = task(20, 6);
+    tell_fork(10, 20, 6, 1000);
+    roster_wait(roster, 20, 2000, 3 << 8);
+    roster_exit(roster, &who, 2500, true, ROSTER_STATUS_UNKNOWN);
+    int64_t late = sampled(20, 6, 1500);
+    CHECK_INT(entry_of(late)->end, PROCESS_EXITED);
+    CHECK_INT(entry_of(late)->end_value, 3);
+    CHECK_INT(entry_of(late)->end_ns, 2000);
+    finish();
+}
+
+TEST(what_left_no_entry_is_counted)
+{
+    start();
+    tell_exec(10, 5, SECOND, "sh");
+    CHECK_INT(roster_unseen(roster), 1);
+    sampled(10, 5, SECOND);
+    CHECK_INT(roster_unseen(roster), 0);
+    for (int32_t i = 0; i < 100; i++) {
+        int64_t time_ns = (2 + i) * SECOND;
+        struct roster_task who = task(100 + i, 6);
+        tell_fork(10, 100 + i, 6, time_ns);
+        tell_exec(100 + i, 6, time_ns + 1000, "true");
+        if (i % 10 == 0)
+            sampled(100 + i, 6, time_ns + 2000);
+        roster_exit(roster, &who, time_ns + 900000, true, 0);
+    }
+    CHECK_INT(roster_unseen(roster), 90); /* many of them are forgotten by now */
+    finish();
+}
+
+TEST(an_entry_made_after_the_end_knows_the_end)
+{
+    start();
+    tell_fork(10, 20, 6, 1000);
+    struct roster_task who = task(20, 6);
+    roster_exit(roster, &who, 2000, true, 3 << 8);
+    int64_t claimed = roster_claim_process(roster, 20, 6, 1500);
+    CHECK_INT(entry_of(claimed)->end, PROCESS_EXITED);
+    CHECK_INT(entry_of(claimed)->end_value, 3);
+    CHECK_INT(entry_of(claimed)->end_ns, 2000);
+    finish();
+}
+
+TEST(an_end_that_nobody_saw_has_no_status_and_replaces_none)
+{
+    start();
+    struct roster_task who = task(700, 70000), other = task(701, 70001);
+    int64_t vanished = roster_process(roster, &who, 1000);
+    int64_t known = roster_process(roster, &other, 1000);
+    trace_process(trace, (uint32_t)known)->end = PROCESS_EXITED; /* the intake saw it */
+    trace_process(trace, (uint32_t)known)->end_value = 3;
+    roster_exit(roster, &who, 2000, true, -1);
+    roster_exit(roster, &other, 2000, true, -1);
+    CHECK_INT(entry_of(vanished)->end, PROCESS_VANISHED);
+    CHECK_INT(entry_of(vanished)->end_value, 0);
+    CHECK_INT(entry_of(vanished)->end_ns, 2000);
+    CHECK_INT(entry_of(known)->end, PROCESS_EXITED);
+    CHECK_INT(entry_of(known)->end_value, 3);
+    finish();
+}
+
+TEST(a_forked_child_knows_which_annotated_thread_forked_it)
+{
+    start();
+    int64_t parent = roster_claim_process(roster, 10, 5, SECOND);
+    struct roster_fork fork = {task(20, 6), thread_task(10, 12, SECOND), 2 * SECOND, "child"};
+    CHECK_INT(roster_fork(roster, &fork), 0);
+    int64_t child = sampled(20, 6, 3 * SECOND);
+    int64_t forker = roster_claim_thread(roster, (uint32_t)parent, 12, SECOND + 5);
+    CHECK_INT(entry_of(child)->fork_thread, forker + 1);
+    CHECK_INT(trace_thread_count(trace), 1);
+    finish();
+}
+
+TEST(sampled_and_annotated_threads_meet)
+{
+    start();
+    struct roster_task first = thread_task(20, 21, 100 * SECOND);
+    int64_t process = sampled(20, 5, 99 * SECOND);
+    int64_t thread = roster_thread(roster, &first, 101 * SECOND);
+    CHECK_INT(trace_thread_get(trace, (uint32_t)thread)->process, process);
+    CHECK_INT(trace_thread_get(trace, (uint32_t)thread)->tid, 21);
+    CHECK_INT(trace_thread_get(trace, (uint32_t)thread)->serial, 0);
+    CHECK_INT(roster_claim_thread(roster, (uint32_t)process, 21, 100 * SECOND + 5), thread);
+    CHECK(roster_claim_thread(roster, (uint32_t)process, 21, 100 * SECOND + 9) != thread);
+    CHECK_INT(roster_thread(roster, &first, 102 * SECOND), thread);
+    int64_t other = roster_claim_thread(roster, (uint32_t)process, 22, 103 * SECOND);
+    struct roster_task second = thread_task(20, 22, 102 * SECOND);
+    CHECK_INT(roster_thread(roster, &second, 104 * SECOND), other);
+    finish();
+}
+
+TEST(a_tid_in_use_again_is_another_thread)
+{
+    start();
+    struct roster_task old = thread_task(20, 21, 100 * SECOND);
+    struct roster_task young = thread_task(20, 21, 110 * SECOND);
+    int64_t process = sampled(20, 5, 99 * SECOND);
+    int64_t a = roster_thread(roster, &old, 101 * SECOND);
+    roster_exit(roster, &old, 105 * SECOND, false, 0);
+    CHECK_INT(trace_thread_get(trace, (uint32_t)a)->last_ns, 105 * SECOND);
+    int64_t b = roster_thread(roster, &young, 111 * SECOND);
+    CHECK(a != b);
+    CHECK_INT(roster_claim_thread(roster, (uint32_t)process, 21, 112 * SECOND), b);
+    CHECK_INT(roster_claim_thread(roster, (uint32_t)process, 21, 104 * SECOND), a);
+    /* Claimed first, then sampled. */
+    int64_t c = roster_claim_thread(roster, (uint32_t)process, 30, 120 * SECOND);
+    int64_t d = roster_claim_thread(roster, (uint32_t)process, 30, 130 * SECOND);
+    struct roster_task late = thread_task(20, 30, 125 * SECOND);
+    struct roster_task early = thread_task(20, 30, 115 * SECOND);
+    CHECK_INT(roster_thread(roster, &late, 131 * SECOND), d);
+    CHECK_INT(roster_thread(roster, &early, 121 * SECOND), c);
+    finish();
+}
+
+TEST(threads_of_another_image_are_others)
+{
+    start();
+    tell_fork(10, 20, 5, SECOND);
+    struct roster_task main_thread = thread_task(20, 20, SECOND);
+    int64_t before = roster_thread(roster, &main_thread, 2 * SECOND);
+    tell_exec(20, 5, 3 * SECOND, "next");
+    CHECK(roster_thread(roster, &main_thread, 4 * SECOND) != before);
+    CHECK_INT(roster_thread(roster, &main_thread, 2 * SECOND + 1), before);
+    finish();
+}
+
+TEST(a_name_of_the_kernel_reaches_the_thread)
+{
+    start();
+    struct roster_task worker = thread_task(20, 21, SECOND);
+    roster_thread_comm(roster, &worker, 2 * SECOND, "early"); /* no entry yet: nothing happens */
+    CHECK_INT(trace_thread_count(trace), 0);
+    int64_t thread = roster_thread(roster, &worker, 2 * SECOND);
+    roster_thread_comm(roster, &worker, 3 * SECOND, "worker");
+    CHECK_STR(text_of(trace_thread_get(trace, (uint32_t)thread)->comm), "worker");
+    finish();
+}
+
+TEST(an_unknown_pid_is_always_a_new_entry)
+{
+    start();
+    CHECK(roster_claim_process(roster, 0, 6, 5) != roster_claim_process(roster, 0, 6, 5));
+    CHECK(roster_claim_process(roster, -1, 0, 5) >= 0);
+    int64_t process = roster_claim_process(roster, 7, 7, 7);
+    int64_t thread = roster_claim_thread(roster, (uint32_t)process, 0, 5);
+    CHECK(roster_claim_thread(roster, (uint32_t)process, 0, 5) != thread);
+    finish();
+}
+
+static long peak_kilobytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+TEST(short_processes_are_forgotten_after_a_while)
+{
+    start();
+    tell_exec(10, 5, SECOND, "sh");
+    long before = 0;
+    for (int i = 0; i < 400000; i++) { /* a thousand a second */
+        int32_t pid = 100 + i % 30000;
+        int64_t time_ns = 2 * SECOND + i * INT64_C(1000000);
+        tell_fork(10, pid, (uint64_t)i + 6, time_ns);
+        tell_exec(pid, (uint64_t)i + 6, time_ns + 1000, "true");
+        struct roster_task who = task(pid, (uint64_t)i + 6);
+        roster_exit(roster, &who, time_ns + 900000, true, 0);
+        if (i == 100000)
+            before = peak_kilobytes();
+    }
+    long grown = peak_kilobytes() - before;
+#if defined(__SANITIZE_ADDRESS__) /* keeps what is freed */
+    grown = 0;
+#endif
+    CHECK(grown < 4096);
+    CHECK_INT(trace_process_count(trace), 0);
+    finish();
+}

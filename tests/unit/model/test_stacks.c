@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames, stacks and paths are kept once, read back as they were given, and foreign ones are
+ * refused when they point at what is not there; facts and sampling of a trace. */
+#include "sample.h"
+#include "stacks.h"
+#include "test.h"
+#include "trace.h"
+
+#include <errno.h>
+
+enum { MANY = 300000 };
+
+TEST(equal_entries_have_one_ordinal)
+{
+    struct stacks *stacks = stacks_create();
+    struct frame frame = {.kind = FRAME_NATIVE, .function = 3, .address = 0x1234};
+    int64_t first = stacks_frame(stacks, &frame);
+    frame.reserved[1] = 7;
+    CHECK_INT(stacks_frame(stacks, &frame), first);
+    frame.line = 9;
+    int64_t second = stacks_frame(stacks, &frame);
+    CHECK(second != first);
+    CHECK_INT(stacks_frame_count(stacks), 3);
+    int64_t root = stacks_push(stacks, 0, (uint32_t)first);
+    int64_t leaf = stacks_push(stacks, (uint32_t)root, (uint32_t)second);
+    CHECK_INT(stacks_push(stacks, 0, (uint32_t)first), root);
+    CHECK_INT(stacks_push(stacks, (uint32_t)root, (uint32_t)second), leaf);
+    CHECK_INT(stacks_path(stacks, 0, 5), stacks_path(stacks, 0, 5));
+    CHECK_INT(stacks_stack_count(stacks), 3);
+    CHECK_INT(stacks_path_count(stacks), 2);
+    stacks_destroy(stacks);
+}
+
+TEST(a_stack_is_written_from_the_root_and_a_cut_keeps_the_leaf)
+{
+    struct stacks *stacks = stacks_create();
+    uint32_t leaf = 0, frames[10];
+    for (uint32_t i = 1; i <= 5; i++) {
+        struct frame frame = {.kind = FRAME_PYTHON, .function = i};
+        leaf = (uint32_t)stacks_push(stacks, leaf, (uint32_t)stacks_frame(stacks, &frame));
+    }
+    CHECK_INT(stacks_frames(stacks, leaf, frames, 10), 5);
+    for (uint32_t i = 0; i < 5; i++)
+        CHECK_INT(stacks_get_frame(stacks, frames[i])->function, i + 1);
+    CHECK_INT(stacks_frames(stacks, leaf, frames, 2), 2);
+    CHECK_INT(stacks_get_frame(stacks, frames[0])->function, 4);
+    CHECK_INT(stacks_get_frame(stacks, frames[1])->function, 5);
+    CHECK_INT(stacks_frames(stacks, 0, frames, 10), 0);
+    CHECK_INT(stacks_frames(stacks, 77, frames, 10), 0);
+    CHECK_INT(stacks_frames(stacks, leaf, frames, 0), 0);
+    uint32_t path = (uint32_t)stacks_path(stacks, (uint32_t)stacks_path(stacks, 0, 8), 9);
+    CHECK_INT(stacks_names(stacks, path, frames, 10), 2);
+    CHECK_INT(frames[0], 8);
+    CHECK_INT(frames[1], 9);
+    stacks_destroy(stacks);
+}
+
+TEST(many_stacks_are_found_again_after_growing)
+{
+    struct stacks *stacks = stacks_create();
+    for (uint32_t i = 1; i < MANY; i++)
+        CHECK_INT(stacks_push(stacks, i / 2, i), i);
+    for (uint32_t i = 1; i < MANY; i += 7)
+        CHECK_INT(stacks_push(stacks, i / 2, i), i);
+    CHECK_INT(stacks_stack_count(stacks), MANY);
+    stacks_destroy(stacks);
+}
+
+/* As a collector does for days: each time all but the last hundred are written. */
+TEST(what_was_forgotten_gets_another_ordinal_and_the_rest_stays)
+{
+    struct stacks *stacks = stacks_create();
+    uint32_t ordinals[MANY / 100], next = 1;
+    for (int round = 0; round < 10; round++) {
+        for (uint32_t i = 0; i < MANY / 100; i++) {
+            int64_t ordinal = stacks_push(stacks, i ? ordinals[i / 2] : 0, i);
+            ordinals[i] = (uint32_t)ordinal;
+            CHECK(ordinal == next || (round > 0 && ordinal >= next - 100 && ordinal < next));
+            next += ordinal == next;
+        }
+        for (uint32_t i = 0; i < MANY / 100; i++) {
+            CHECK_INT(stacks_get_stack(stacks, ordinals[i])->frame, i);
+            CHECK_INT(stacks_get_stack(stacks, ordinals[i])->parent, i ? ordinals[i / 2] : 0);
+        }
+        stacks_forget(stacks, next - 100);
+        CHECK_INT(stacks_kept_count(stacks), 100);
+        CHECK_INT(stacks_get_stack(stacks, next - 101)->frame, 0);
+        CHECK_INT(stacks_get_stack(stacks, next - 1)->frame, MANY / 100 - 1);
+        stacks_forget(stacks, 5); /* are gone already */
+        CHECK_INT(stacks_stack_count(stacks), next);
+    }
+    stacks_forget(stacks, UINT32_MAX);
+    CHECK_INT(stacks_kept_count(stacks), 0);
+    CHECK_INT(stacks_push(stacks, 0, 1), next);
+    stacks_destroy(stacks);
+}
+
+TEST(what_a_reader_appended_is_found_by_look_ups)
+{
+    struct stacks *stacks = stacks_create();
+    struct frame frame = {.kind = FRAME_KERNEL, .function = 2};
+    CHECK_INT(stacks_append_frame(stacks, &frame), 1);
+    CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 1);
+    CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 2); /* unseen */
+    CHECK_INT(stacks_append_path(stacks, &(struct range_path){0, 4}), 1);
+    CHECK_INT(stacks_frame(stacks, &frame), 1);
+    CHECK_INT(stacks_push(stacks, 0, 1), 1);
+    CHECK_INT(stacks_push(stacks, 2, 1), 3);
+    CHECK_INT(stacks_path(stacks, 0, 4), 1);
+    stacks_destroy(stacks);
+}
+
+TEST(foreign_entries_name_only_what_stands_before_them)
+{
+    struct stacks *stacks = stacks_create();
+    CHECK_INT(stacks_append_stack(stacks, &(struct stack){1, 0}), -EBADMSG);
+    CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), -EBADMSG);
+    CHECK_INT(stacks_append_path(stacks, &(struct range_path){1, 0}), -EBADMSG);
+    CHECK_INT(stacks_get_stack(stacks, 4000000000)->frame, 0);
+    CHECK_INT(stacks_get_frame(stacks, 4000000000)->function, 0);
+    CHECK_INT(stacks_get_path(stacks, 4000000000)->name, 0);
+    stacks_destroy(stacks);
+}
+
+TEST(a_fact_is_kept_once_and_its_revision_tells_changes)
+{
+    struct trace *trace = trace_create();
+    CHECK_INT(trace_fact_set(trace, FACT_COUNT, "samples", 0), 0);
+    CHECK_INT(trace_fact_set(trace, FACT_LOSS, "ring full", 3), 0);
+    CHECK_INT(trace_fact_count(trace), 2);
+    uint32_t revision = trace_fact_get(trace, 0)->revision;
+    CHECK_INT(trace_fact_set(trace, FACT_COUNT, "samples", 0), 0);
+    CHECK_INT(trace_fact_get(trace, 0)->revision, revision);
+    CHECK_INT(trace_fact_set(trace, FACT_COUNT, "samples", 8), 0);
+    CHECK(trace_fact_get(trace, 0)->revision != revision);
+    CHECK_INT(trace_fact_get(trace, 0)->value, 8);
+    CHECK_STR(trace_string(trace, trace_fact_get(trace, 1)->name)->bytes, "ring full");
+    CHECK(!trace_fact_get(trace, 2));
+    trace_destroy(trace);
+}
+
+TEST(numbers_of_later_versions_have_a_name)
+{
+    for (int i = 0; i < 256; i++) {
+        CHECK(wait_reason_name((enum wait_reason)i)[0] != 0);
+        CHECK(stack_end_name((unsigned)i)[0] != 0);
+    }
+    CHECK_STR(wait_reason_name(WAIT_GIL), "the GIL");
+    CHECK_STR(stack_end_name(STACK_NO_TABLE), "no unwind table");
+    CHECK_STR(stack_end_name(200), "unknown");
+}

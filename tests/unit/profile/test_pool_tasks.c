@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks of pools: joined from what both sides tell, whichever is read first. */
+#include "pool_tasks.h"
+#include "test.h"
+#include "trace_maker.h"
+
+static struct maker *maker;
+static uint32_t parent, taker, worker, thread;
+
+static void make(void)
+{
+    maker = maker_create();
+    uint32_t process = maker_process(maker, 10, 0, "python3 a.py", 0);
+    uint32_t child = maker_process(maker, 11, 10, "python3 a.py", 0);
+    parent = maker_thread(maker, process, 10, "main");
+    taker = maker_thread(maker, process, 12, "results");
+    worker = maker_thread(maker, child, 11, "main");
+    thread = maker_thread(maker, process, 13, "thread");
+}
+
+static void push(uint32_t where, int64_t time, const char *name)
+{
+    const struct event event = {.kind = EVENT_PUSH,
+                                .thread = where,
+                                .time_ns = time,
+                                .name = maker_string(maker, name),
+                                .domain = maker_string(maker, "python"),
+                                .category = maker_string(maker, "pool")};
+    maker_event(maker, &event);
+}
+
+static void point(uint32_t where, int64_t time, enum event_kind kind, uint64_t id)
+{
+    const struct maker_point made = {
+        .kind = kind, .id = id, .name = kind == EVENT_FLOW_BEGIN ? "task" : NULL};
+    maker_point(maker, where, time, &made);
+}
+
+/* Handed over at 100; submitted `since` before. */
+static void submit(uint64_t id, int64_t since)
+{
+    push(parent, 100, "send");
+    if (since)
+        maker_value_int(maker, "submitted_ns_ago", since);
+    point(parent, 100, EVENT_FLOW_BEGIN, id);
+    maker_pop(maker, parent, 110);
+}
+
+static void work(uint64_t id, int64_t begin, int64_t length)
+{
+    push(worker, begin - 20, "unpickle");
+    maker_value_int(maker, "bytes", 70);
+    maker_pop(maker, worker, begin - 5);
+    push(worker, begin, "square");
+    maker_value_int(maker, "chunk", 3);
+    point(worker, begin + 1, EVENT_FLOW_STEP, id);
+    maker_pop(maker, worker, begin + length);
+    push(worker, begin + length + 2, "send");
+    maker_pop(maker, worker, begin + length + 10);
+}
+
+static void fetch(uint64_t id, int64_t time)
+{
+    push(taker, time, "unpickle");
+    maker_value_int(maker, "bytes", 30);
+    point(taker, time + 4, EVENT_FLOW_END, id);
+    maker_pop(maker, taker, time + 5);
+}
+
+static struct pool_tasks *read_all(void)
+{
+    struct event_batch batch;
+    maker_finish(maker, 100000);
+    struct pool_tasks *tasks = pool_tasks_create(maker_trace(maker));
+    while (maker_next(maker, &batch))
+        CHECK_INT(pool_tasks_add(tasks, &batch), 0);
+    CHECK_INT(pool_tasks_finish(tasks), 0);
+    return tasks;
+}
+
+static void check_parts(const struct pool_function *function, const uint64_t *sums)
+{
+    uint64_t all = 0;
+    for (int part = 0; part < POOL_WHOLE; part++) {
+        CHECK_INT(function->parts[part].sum_ns, sums[part]);
+        all += sums[part];
+    }
+    CHECK_INT(function->parts[POOL_WHOLE].sum_ns, all);
+}
+
+TEST(the_parts_of_a_task_follow_each_other)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 60);
+    work(7, 1000, 500);
+    fetch(7, 2000);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_STR(trace_string(maker_trace(maker), found->name)->bytes, "square");
+    CHECK_INT(found->count, 1);
+    CHECK_INT(found->item_count, 3);
+    CHECK_INT(found->bytes_in, 70);
+    CHECK_INT(found->bytes_out, 30);
+    /* Queued from 40 to 980. */
+    check_parts(found, (const uint64_t[]){940, 20, 500, 10, 490, 4});
+    CHECK_INT(found->parts[POOL_RUN].p50_ns, 500);
+    CHECK_INT(found->parts[POOL_RUN].max_ns, 500);
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(it_does_not_matter_which_thread_is_read_first)
+{
+    const struct pool_function *found;
+    make();
+    fetch(7, 2000);
+    work(7, 1000, 500);
+    submit(7, 60);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    check_parts(found, (const uint64_t[]){940, 20, 500, 10, 490, 4});
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(a_result_that_is_read_while_it_is_written_was_sent_then)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 0);
+    work(7, 1000, 500); /* "send" ends at 1510 */
+    fetch(7, 1506);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    check_parts(found, (const uint64_t[]){880, 20, 500, 6, 0, 4});
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(threads_queue_and_run_and_have_a_row_of_their_own)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 0);
+    work(7, 1000, 500);
+    fetch(7, 2000);
+    push(parent, 3000, "submit");
+    point(parent, 3001, EVENT_FLOW_BEGIN, 8);
+    maker_pop(maker, parent, 3002);
+    push(thread, 3100, "square");
+    point(thread, 3101, EVENT_FLOW_END, 8);
+    maker_pop(maker, thread, 3400);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 2);
+    CHECK(!found[0].is_local && found[1].is_local);
+    check_parts(&found[1], (const uint64_t[]){99, 0, 300, 0, 0, 0});
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(what_is_not_whole_is_told_apart)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 0); /* never begun */
+    submit(8, 0); /* killed inside */
+    push(worker, 1000, "square");
+    point(worker, 1001, EVENT_FLOW_STEP, 8);
+    submit(9, 0);
+    fetch(9, 5000); /* nothing of its worker */
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_INT(found->count, 0);
+    CHECK_INT(found->unfinished_count, 1);
+    CHECK_INT(pool_tasks_unseen(tasks), 2);
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(flows_of_others_are_no_tasks)
+{
+    const struct pool_function *found;
+    make();
+    maker_push(maker, worker, 100, "request");
+    point(worker, 101, EVENT_FLOW_BEGIN, 5);
+    point(worker, 102, EVENT_FLOW_STEP, 6);
+    maker_pop(maker, worker, 103);
+    push(parent, 200, "submit"); /* of a job, which ends at its first task */
+    const struct maker_point job = {.kind = EVENT_FLOW_BEGIN, .id = 70, .name = "job"};
+    maker_point(maker, parent, 201, &job);
+    maker_pop(maker, parent, 202);
+    push(taker, 300, "send");
+    point(taker, 301, EVENT_FLOW_END, 70);
+    maker_pop(maker, taker, 302);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 0);
+    CHECK_INT(pool_tasks_unseen(tasks), 0);
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples in the rows of ranges: CPU time by path, and exact running, runnable and blocked time. */
+#include "range_stats.h"
+#include "sample_walk.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#include <stdlib.h>
+
+static struct maker *maker;
+
+static uint32_t begin(void)
+{
+    maker = maker_create();
+    return maker_thread(maker, maker_process(maker, 100, -1, "python a.py", 0), 100, "main");
+}
+
+static void cpu(uint32_t thread, int64_t time, uint64_t weight)
+{
+    maker_sample(maker,
+                 &(struct sample){
+                     .kind = SAMPLE_CPU, .thread = thread, .time_ns = time, .weight_ns = weight});
+}
+
+static void off(uint32_t thread, int64_t from, int64_t wake, int64_t to)
+{
+    maker_sample(maker, &(struct sample){.kind = SAMPLE_OFF_CPU,
+                                         .thread = thread,
+                                         .time_ns = from,
+                                         .wake_ns = wake,
+                                         .reason = wake ? WAIT_LOCK : WAIT_PREEMPTED,
+                                         .end_ns = to});
+}
+
+/* All passes of a report. */
+static struct range_stats *collect(enum range_grouping grouping, struct thread_times **ret_times)
+{
+    struct sample_source source = {maker_trace(maker), maker_next, maker_next_samples, maker_rewind,
+                                   maker};
+    const struct sample *sample;
+    struct event_batch batch;
+    struct sample_walk *walk;
+    struct thread_times *times = thread_times_create(source.trace);
+    CHECK_INT(sample_walk_create(&source, &(struct sample_filter){0}, &walk), 0);
+    while (sample_walk_next(walk, &sample) == 1)
+        CHECK_INT(thread_times_add(times, sample), 0);
+    sample_walk_destroy(walk);
+    thread_times_finish(times);
+    struct range_stats *stats = range_stats_create(
+        source.trace, &(struct range_stats_options){.grouping = grouping, .times = times});
+    maker_rewind(maker);
+    while (maker_next(maker, &batch) == 1)
+        CHECK_INT(range_stats_add(stats, &batch), 0);
+    CHECK_INT(range_stats_finish(stats), 0);
+    CHECK_INT(sample_walk_create(&source, &(struct sample_filter){0}, &walk), 0);
+    while (sample_walk_next(walk, &sample) == 1)
+        CHECK_INT(range_stats_add_sample(stats, sample), 0);
+    sample_walk_destroy(walk);
+    CHECK_INT(range_stats_finish_samples(stats), 0);
+    *ret_times = times;
+    return stats;
+}
+
+static void release(struct range_stats *stats, struct thread_times *times)
+{
+    range_stats_destroy(stats);
+    thread_times_destroy(times);
+    maker_destroy(maker);
+}
+
+/* The row of that label; its number of a column. */
+static uint32_t row_of(const struct range_stats *stats, const char *label)
+{
+    char text[256];
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        range_stats_label(stats, i, text, sizeof(text));
+        if (row->kind == RANGE_PUSHED && (row->count || row->cpu_ns) && strcmp(text, label) == 0)
+            return i;
+    }
+    test_fail(__FILE__, __LINE__, "no row %s", label);
+}
+
+static uint64_t value(const struct range_stats *stats, const char *label, enum range_column column)
+{
+    return range_stats_value(stats, row_of(stats, label), column);
+}
+
+static void check_adds_up(const struct range_stats *stats)
+{
+    uint64_t self = 0;
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        if (row->kind != RANGE_PUSHED)
+            continue;
+        self += row->cpu_self_ns;
+        if (row->count)
+            CHECK_INT(range_stats_value(stats, i, RANGE_COLUMN_RUNNING) + row->runnable_ns +
+                          row->blocked_ns,
+                      range_stats_value(stats, i, RANGE_COLUMN_TOTAL));
+    }
+    const struct range_totals *totals = range_stats_totals(stats);
+    CHECK_INT(self + totals->cpu_outside_ns, totals->cpu_ns);
+}
+
+TEST(stretches_are_split_where_ranges_begin_and_end)
+{
+    uint32_t thread = begin();
+    struct thread_times *times;
+    maker_push(maker, thread, 100, "load");
+    maker_push(maker, thread, 200, "parse");
+    maker_pop(maker, thread, 300);
+    maker_pop(maker, thread, 400);
+    off(thread, 50, 150, 250);  /* blocked to 150, then runnable to 250 */
+    off(thread, 280, 320, 320); /* across the end of parse */
+    off(thread, 390, 0, 500);   /* preempted across the end of load */
+    maker_finish(maker, 600);
+    struct range_stats *stats = collect(RANGE_BY_PATH, &times);
+    CHECK_INT(value(stats, "load", RANGE_COLUMN_BLOCKED), 50 + 40);
+    CHECK_INT(value(stats, "load", RANGE_COLUMN_RUNNABLE), 100 + 10);
+    CHECK_INT(value(stats, "load", RANGE_COLUMN_RUNNING), 100);
+    CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_BLOCKED), 20);
+    CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_RUNNABLE), 50);
+    CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_RUNNING), 30);
+    check_adds_up(stats);
+    release(stats, times);
+}
+
+TEST(cpu_time_goes_to_each_range_around_a_sample)
+{
+    uint32_t thread = begin();
+    struct thread_times *times;
+    maker_push(maker, thread, 100, "load");
+    maker_push(maker, thread, 200, "parse");
+    maker_pop(maker, thread, 300);
+    maker_pop(maker, thread, 400);
+    cpu(thread, 50, 1);
+    cpu(thread, 150, 2);
+    cpu(thread, 250, 4);
+    cpu(thread, 350, 8);
+    cpu(thread, 450, 16);
+    maker_finish(maker, 600);
+    struct range_stats *stats = collect(RANGE_BY_PATH, &times);
+    CHECK_INT(value(stats, "load", RANGE_COLUMN_CPU), 14);
+    CHECK_INT(value(stats, "load", RANGE_COLUMN_CPU_SELF), 10);
+    CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_CPU), 4);
+    CHECK_INT(range_stats_totals(stats)->cpu_outside_ns, 17);
+    check_adds_up(stats);
+    release(stats, times);
+}
+
+TEST(by_name_a_range_inside_itself_counts_once)
+{
+    uint32_t thread = begin();
+    struct thread_times *times;
+    maker_push(maker, thread, 100, "walk");
+    maker_push(maker, thread, 200, "walk");
+    maker_push(maker, thread, 250, "read");
+    maker_pop(maker, thread, 280);
+    maker_pop(maker, thread, 300);
+    maker_pop(maker, thread, 400);
+    off(thread, 210, 220, 230);
+    cpu(thread, 240, 5);
+    cpu(thread, 260, 7);
+    maker_finish(maker, 600);
+    struct range_stats *stats = collect(RANGE_BY_NAME, &times);
+    CHECK_INT(value(stats, "walk", RANGE_COLUMN_CPU), 12);
+    CHECK_INT(value(stats, "walk", RANGE_COLUMN_CPU_SELF), 5);
+    CHECK_INT(value(stats, "read", RANGE_COLUMN_CPU_SELF), 7);
+    CHECK_INT(value(stats, "walk", RANGE_COLUMN_TOTAL), 300);
+    CHECK_INT(value(stats, "walk", RANGE_COLUMN_BLOCKED), 10);
+    CHECK_INT(value(stats, "walk", RANGE_COLUMN_RUNNABLE), 10);
+    check_adds_up(stats);
+    release(stats, times);
+}
+
+TEST(owners_and_paths_without_events_get_rows)
+{
+    uint32_t thread = begin();
+    uint32_t child =
+        maker_thread(maker, maker_process(maker, 200, 0, "python a.py", 0), 200, "main");
+    struct thread_times *times;
+    maker_push(maker, thread, 100, "load");
+    cpu(thread, 150, 2);
+    maker_sample(maker,
+                 &(struct sample){.kind = SAMPLE_CPU,
+                                  .thread = child,
+                                  .time_ns = 160,
+                                  .path = maker_path(maker, maker_path(maker, 0, "load"), "x"),
+                                  .flags = SAMPLE_PATH_KNOWN,
+                                  .weight_ns = 30});
+    maker_finish(maker, 600);
+    struct range_stats *stats = collect(RANGE_BY_PROCESS, &times);
+    uint64_t of_parent = 0, of_child = 0;
+    for (uint32_t i = RANGE_KIND_COUNT; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        of_parent += row->owner == 0 ? row->cpu_self_ns : 0;
+        of_child += row->owner == 1 ? row->cpu_self_ns : 0;
+    }
+    CHECK_INT(range_stats_totals(stats)->cpu_inherited_ns, 30); /* the child's, not the parent's */
+    CHECK_INT(of_parent, 2);
+    CHECK_INT(of_child, 30);
+    uint32_t *rows;
+    CHECK_INT(range_stats_sort(stats, RANGE_PUSHED, RANGE_COLUMN_CPU, &rows), 3);
+    CHECK_INT(range_stats_value(stats, rows[0], RANGE_COLUMN_CPU), 30);
+    free(rows);
+    check_adds_up(stats);
+    release(stats, times);
+}
+
+TEST(names_of_domains_are_found_by_their_names)
+{
+    uint32_t thread = begin();
+    struct thread_times *times;
+    maker_event(maker, &(struct event){.kind = EVENT_PUSH,
+                                       .thread = thread,
+                                       .time_ns = 100,
+                                       .name = maker_string(maker, "step"),
+                                       .domain = maker_string(maker, "nvtx")});
+    cpu(thread, 150, 2);
+    maker_finish(maker, 600);
+    struct range_stats *stats = collect(RANGE_BY_PATH, &times);
+    CHECK_INT(value(stats, "nvtx:step", RANGE_COLUMN_CPU), 2);
+    check_adds_up(stats);
+    release(stats, times);
+}

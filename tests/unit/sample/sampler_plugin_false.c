@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* A library whose rbp is a trap: it points at what looks like the end of a stack whose caller is
+ * plugin_false(), which nobody calls. Its unwind table knows better. */
+#include <stdint.h>
+
+__attribute__((visibility("default"))) void plugin_spin(int64_t rounds);
+
+__asm__(".text\n"
+        ".globl plugin_spin\n"
+        ".type plugin_spin, @function\n"
+        "plugin_spin:\n"
+        ".cfi_startproc\n"
+        "push %rbp\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset %rbp, -16\n"
+        "sub $32, %rsp\n"
+        ".cfi_def_cfa_offset 48\n"
+        "movq $0, 16(%rsp)\n"
+        "lea 1+plugin_false(%rip), %rax\n"
+        "mov %rax, 24(%rsp)\n"
+        "lea 16(%rsp), %rbp\n"
+        "1: dec %rdi\n"
+        "jnz 1b\n"
+        "add $32, %rsp\n"
+        ".cfi_def_cfa_offset 16\n"
+        "pop %rbp\n"
+        ".cfi_def_cfa_offset 8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size plugin_spin, . - plugin_spin\n"
+        ".type plugin_false, @function\n"
+        "plugin_false:\n"
+        ".cfi_startproc\n"
+        "nop\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size plugin_false, . - plugin_false\n");

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, causes of
+ * waiting. */
+#include "code_names.h"
+#include "extents.h"
+#include "kernel_flaw.h"
+#include "mapping_list.h"
+#include "maps_text.h"
+#include "row_memory.h"
+#include "sampler_abi.h"
+#include "stack_parts.h"
+#include "test.h"
+#include "wait_class.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* Every page of a small address space, set one by one: what a list must agree with. */
+struct pages {
+    uint64_t tag[64]; /* file offset of the page + 1; 0 = not mapped */
+};
+
+static void check_equal(const struct mapping_list *list, const struct pages *pages)
+{
+    for (size_t i = 0; i < 64; i++) {
+        const struct mapping *found = mapping_list_find(list, i * 4096 + 100);
+        uint64_t tag = found ? found->offset + (i * 4096 - found->begin) + 1 : 0;
+        CHECK_INT(tag, pages->tag[i]);
+    }
+    for (size_t i = 1; i < list->count; i++)
+        CHECK(list->items[i - 1].end <= list->items[i].begin);
+}
+
+TEST(mappings_replace_what_they_overlap)
+{
+    struct mapping_list *list = mapping_list_create();
+    struct pages pages = {0};
+    srand(7);
+    for (int round = 0; round < 20000; round++) {
+        unsigned first = (unsigned)rand() % 64, count = 1 + (unsigned)rand() % 12;
+        uint64_t offset = ((uint64_t)rand() % 1000) << 20;
+        for (unsigned i = first; i < first + count && i < 64; i++)
+            pages.tag[i] = offset + (i - first) * 4096 + 1;
+        struct mapping mapping = {first * 4096, (first + count) * 4096, offset, NULL};
+        CHECK_INT(mapping_list_put(&list, &mapping), 0);
+        if (round % 50 == 0)
+            check_equal(list, &pages);
+    }
+    check_equal(list, &pages);
+    mapping_list_unref(list);
+}
+
+TEST(a_shared_list_stays_as_it_is)
+{
+    struct mapping_list *list = mapping_list_create();
+    struct mapping mapping = {0x1000, 0x5000, 0, NULL};
+    CHECK_INT(mapping_list_put(&list, &mapping), 0);
+    struct mapping_list *snapshot = mapping_list_ref(list);
+    mapping = (struct mapping){0x2000, 0x3000, 0x100000, NULL};
+    CHECK_INT(mapping_list_put(&list, &mapping), 0);
+    CHECK(list != snapshot);
+    CHECK_INT(snapshot->count, 1);
+    CHECK_INT(list->count, 3);
+    CHECK_INT(snapshot->owners, 1);
+    CHECK_INT(list->items[2].offset, 0x2000);
+    mapping_list_unref(list);
+    mapping_list_unref(snapshot);
+}
+
+TEST(lines_of_maps_are_read)
+{
+    struct maps_line got;
+    char line[] = "7f0-8f0 r-xp 00026000 fe:00 1234     /usr/lib/with blank.so (deleted)\n";
+    CHECK(maps_line_parse(line, &got));
+    CHECK(got.begin == 0x7f0 && got.end == 0x8f0 && got.offset == 0x26000 && got.executable);
+    CHECK(got.major == 0xfe && got.minor == 0 && got.inode == 1234);
+    CHECK_STR(got.path, "/usr/lib/with blank.so (deleted)");
+    char none[] = "1000-2000 rw-p 00000000 00:00 0 ";
+    CHECK(maps_line_parse(none, &got));
+    CHECK(!got.executable);
+    CHECK_STR(got.path, "");
+}
+
+TEST(broken_lines_of_maps_are_refused)
+{
+    const char *const bad[] = {"",
+                               "x",
+                               "1000-",
+                               "1000-2000",
+                               "1000-2000 r",
+                               "1-2 r-xp",
+                               "1-2 r-xp ",
+                               "1-2 r-xp 0 fe 1",
+                               "2-1 r-xp 0 0:0 0",
+                               "1-2 r-xp 0 0:0 ",
+                               "1-2 r-xp 0 0:0 x",
+                               "-5-2 r-xp 0 0:0 0"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char *line = strdup(bad[i]); /* malloc'd, so that a sanitizer sees a read behind it */
+        struct maps_line got;
+        CHECK(!maps_line_parse(line, &got));
+        free(line);
+    }
+}
+
+TEST(extents_never_overlap_and_join_again)
+{
+    struct extents extents;
+    CHECK_INT(extents_init(&extents, 1000), 0);
+    struct extent held[100] = {0};
+    uint8_t used[1000] = {0};
+    srand(3);
+    for (int round = 0; round < 50000; round++) {
+        struct extent *one = &held[rand() % 100];
+        if (one->count == 0) {
+            uint32_t count = 1 + (uint32_t)rand() % 30;
+            int64_t first = extents_take(&extents, count);
+            *one = (struct extent){(uint32_t)first, first < 0 ? 0 : count};
+        } else {
+            CHECK_INT(extents_give(&extents, one->first, one->count), 0);
+            memset(used + one->first, 0, one->count);
+            one->count = 0;
+            continue;
+        }
+        for (uint32_t i = one->first; i < one->first + one->count; i++)
+            CHECK(i < 1000 && used[i]++ == 0);
+    }
+    for (int i = 0; i < 100; i++)
+        CHECK_INT(extents_give(&extents, held[i].first, held[i].count), 0);
+    CHECK_INT(extents.free.count, 1);
+    CHECK_INT(extents_take(&extents, 1000), 0);
+    CHECK_INT(extents_take(&extents, 1), -ENOSPC);
+    extents_fini(&extents);
+}
+
+struct heap_rows {
+    struct unwind_row *segments[SAMPLER_SEGMENTS_MAX];
+    struct unwind_rule rules[SAMPLER_RULES_MAX];
+    uint32_t segment_count;
+};
+
+static int heap_segment(void *context, uint32_t index, struct unwind_row **ret_rows)
+{
+    struct heap_rows *heap = context;
+    CHECK_INT(index, heap->segment_count);
+    heap->segment_count++;
+    *ret_rows = heap->segments[index] = calloc(SAMPLER_SEGMENT_ROWS, sizeof(**ret_rows));
+    return *ret_rows ? 0 : -ENOMEM;
+}
+
+static struct unwind_rule *heap_rule(void *context, uint32_t index)
+{
+    return &((struct heap_rows *)context)->rules[index];
+}
+
+TEST(rows_of_modules_share_rules_and_segments)
+{
+    struct heap_rows *heap = calloc(1, sizeof(*heap));
+    struct row_source source = {heap_segment, heap_rule, heap};
+    struct row_memory memory;
+    CHECK_INT(row_memory_init(&memory, &source), 0);
+
+    enum { ROWS = 400000 };
+    struct unwind_row *rows = calloc(ROWS, sizeof(*rows));
+    struct unwind_rule rules[2] = {{.cfa = UNWIND_CFA_RSP, .cfa_offset = 8},
+                                   {.cfa = UNWIND_CFA_RBP, .cfa_offset = 16}};
+    for (uint32_t i = 0; i < ROWS; i++)
+        rows[i] = (struct unwind_row){i * 4, i % 2};
+    rows[5].rule = 77; /* no such rule: unknown */
+    struct unwind_table table = {0, ROWS * 4, rows, ROWS, rules, 2, 0};
+    struct row_slice slices[3];
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(row_memory_add(&memory, &table, 0, ROWS, &slices[i]), 0);
+    CHECK_INT(memory.rule_count, 3);
+    CHECK_INT(heap->segment_count, 2);
+    for (int i = 0; i < 3; i++) {
+        const struct unwind_row *got = heap->segments[slices[i].segment] + slices[i].first;
+        CHECK_INT(got[ROWS - 1].address, (ROWS - 1) * 4);
+        CHECK_INT(heap->rules[got[6].rule].cfa, UNWIND_CFA_RSP);
+        CHECK_INT(heap->rules[got[7].rule].cfa, UNWIND_CFA_RBP);
+        CHECK_INT(got[5].rule, 0);
+    }
+    row_memory_remove(&memory, &slices[0]);
+    CHECK_INT(row_memory_add(&memory, &table, 0, ROWS, &slices[0]), 0);
+    CHECK_INT(heap->segment_count, 2);
+    row_memory_fini(&memory);
+    for (uint32_t i = 0; i < heap->segment_count; i++)
+        free(heap->segments[i]);
+    free(rows);
+    free(heap);
+}
+
+TEST(kernels_that_reading_freezes_are_known_by_their_version)
+{
+    const char *plain = "#1 SMP PREEMPT_DYNAMIC @0";
+
+    CHECK(!kernel_flaw_freezes("5.17.0-1035-oem", plain));
+    CHECK(kernel_flaw_freezes("5.18.0", plain));
+    CHECK(kernel_flaw_freezes("5.19.0-50-generic", "#50-Ubuntu SMP PREEMPT_DYNAMIC"));
+    CHECK(kernel_flaw_freezes("6.1.0-10-amd64", "#1 SMP Debian 6.1.37-1 (2023-07-03)"));
+    CHECK(!kernel_flaw_freezes("6.1.0-50-amd64", "#1 SMP Debian 6.1.176-1 (2026-07-02)"));
+    CHECK(kernel_flaw_freezes("6.1.25", plain));
+    CHECK(!kernel_flaw_freezes("6.1.176", plain));
+    CHECK(kernel_flaw_freezes("6.3.13", plain));
+    CHECK(!kernel_flaw_freezes("6.4.0", plain));
+    CHECK(!kernel_flaw_freezes("6.18.44", plain));
+    CHECK(!kernel_flaw_freezes("", ""));
+}
+
+TEST(causes_of_waiting_follow_the_system_call)
+{
+    const struct {
+        struct wait_facts facts;
+        enum wait_reason reason;
+    } cases[] = {
+        {{SYS_futex, 0, 1, 0}, WAIT_LOCK},
+        {{SYS_futex, 0, 1, SAMPLER_GIL_WAIT}, WAIT_GIL},
+        {{SYS_futex, 0, 0, SAMPLER_PREEMPTED}, WAIT_PREEMPTED},
+        {{SYS_read, S_IFIFO | 0600, 1, 0}, WAIT_PIPE},
+        {{SYS_read, S_IFSOCK | 0777, 1, 0}, WAIT_SOCKET},
+        {{SYS_read, S_IFREG | 0644, 2, SAMPLER_IO_WAIT}, WAIT_DISK},
+        {{SYS_read, S_IFCHR | 0620, 1, 0}, WAIT_TERMINAL},
+        {{SYS_read, 0, 1, 0}, WAIT_OTHER_FILE},
+        {{SYS_recvmsg, 0, 1, 0}, WAIT_SOCKET},
+        {{SYS_clock_nanosleep, 0, 1, 0}, WAIT_SLEEP},
+        {{SYS_epoll_wait, 0, 1, 0}, WAIT_POLL},
+        {{SYS_ppoll, 0, 1, 0}, WAIT_POLL},
+        {{SYS_wait4, 0, 1, 0}, WAIT_CHILD},
+        {{SYS_vfork, 0, 2, 0}, WAIT_CHILD},
+        {{SYS_rt_sigsuspend, 0, 1, 0}, WAIT_SIGNAL},
+        {{SYS_fsync, S_IFREG, 2, SAMPLER_IO_WAIT}, WAIT_DISK},
+        {{SYS_brk, 0, 2, SAMPLER_IO_WAIT}, WAIT_DISK},
+        {{SYS_brk, 0, 2, 0}, WAIT_LOCK},
+        {{SYS_madvise, 0, 2, 0}, WAIT_LOCK},
+        {{SYS_exit, 0, 2, 0}, WAIT_LOCK},
+        {{SYS_getpid, 0, 2, SAMPLER_IO_WAIT}, WAIT_DISK},
+        {{SYS_getpid, 0, 2, 0}, WAIT_UNKNOWN},
+        {{-1, 0, 2, SAMPLER_FAULTED}, WAIT_PAGE_FAULT},
+        {{-1, 0, 1, 0}, WAIT_UNKNOWN},
+        {{100000, 0, 1, 0}, WAIT_UNKNOWN},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        CHECK_INT(wait_classify(&cases[i].facts), cases[i].reason);
+}
+
+/* ---- Code objects ---- */
+
+enum { CODE_LINES = 1000, CODE_HEADER = 48 };
+
+struct told_code {
+    struct sampler_code record;
+    uint8_t bytes[CODE_HEADER + 4 + CODE_LINES];
+};
+
+static void tell_code(struct code_names *codes, struct trace *trace, const struct process *process,
+                      uint64_t code, uint64_t time_ns)
+{
+    struct told_code told = {0};
+    const uint64_t length = 4;
+    const uint32_t state = 1 << 2 | 1 << 5 | 1 << 6; /* one byte a character, compact, ASCII */
+    memcpy(told.bytes + 16, &length, sizeof(length));
+    memcpy(told.bytes + 32, &state, sizeof(state));
+    memcpy(told.bytes + CODE_HEADER, "spin", 4);
+    told.record.head = (struct sampler_head){
+        .kind = SAMPLER_CODE, .size = sizeof(told), .time_ns = time_ns, .pid = process->pid};
+    told.record.code = code;
+    told.record.key = 7;
+    told.record.name_size = CODE_HEADER + 4;
+    told.record.lines_size = CODE_LINES;
+    CHECK_INT(code_names_add(codes, trace, process, &told.record), 0);
+}
+
+static bool is_named(struct code_names *codes, struct trace *trace, const struct process *process,
+                     uint64_t code)
+{
+    struct sampler_python place = {.code = code, .key = 7};
+    return code_names_frame(codes, trace, process, &place) > 0;
+}
+
+/* An hour of a program that makes a function every 10 ms, beside some that it uses all the time. */
+TEST(functions_in_use_keep_their_names_and_memory_is_bounded)
+{
+    struct code_names codes = {0};
+    struct trace *trace = trace_create();
+    struct process process = {.pid = 5, .family = 1, .interpreter.state = INTERPRETER_FOUND};
+    struct python_offsets *offsets = &process.interpreter.runtime.offsets;
+    *offsets = (struct python_offsets){.version = 0x030b,
+                                       .unicode_length = 16,
+                                       .unicode_state = 32,
+                                       .unicode_ascii_data = CODE_HEADER,
+                                       .unicode_compact_data = 72};
+    const uint64_t second = 1000000000, begin = 100 * second;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < 360000; i++) {
+        uint64_t now_ns = begin + i * second / 100;
+        if (i % 1200 == 0) /* the program tells those in use again every 12 s */
+            for (uint64_t code = 1; code <= 50; code++)
+                tell_code(&codes, trace, &process, code, now_ns);
+        tell_code(&codes, trace, &process, 1000 + i, now_ns);
+        for (uint64_t code = 1; code <= 50 && i % 1000 == 0; code++)
+            CHECK(is_named(&codes, trace, &process, code));
+        CHECK(is_named(&codes, trace, &process, 1000 + i));
+        most = codes.bytes > most ? codes.bytes : most;
+    }
+    CHECK(most < 32 << 20);
+    CHECK(!is_named(&codes, trace, &process, 1000));
+    code_names_fini(&codes);
+    trace_destroy(trace);
+}
+
+/* ---- Parts of stacks ---- */
+
+enum { PART_ITEMS = 400 };
+
+struct teller {
+    struct map64 told; /* hash -> 1: the program believes that we have it */
+};
+
+static void untell(void *context, uint64_t hash)
+{
+    uint64_t gone;
+    CHECK(map64_take(&((struct teller *)context)->told, hash, &gone));
+}
+
+/* What the program does with a stack that it meets: a new one it sends. */
+static void meet_part(struct stack_parts *parts, struct teller *teller, uint64_t hash,
+                      uint64_t now_ns)
+{
+    if (!map64_find(&teller->told, hash)) {
+        struct stack_part *part = stack_parts_add(parts, PART_NATIVE, hash, PART_ITEMS);
+        CHECK(part);
+        part->used_ns = now_ns;
+        map64_put(&teller->told, hash, 1);
+    }
+    CHECK(stack_parts_find(parts, PART_NATIVE, hash, now_ns));
+}
+
+/* A minute of deep recursion, 2,000 different stacks a second beside one that comes again after
+ * every 200 ms and one after every 2 s. */
+TEST(parts_of_many_stacks_take_little_memory_and_none_is_missing)
+{
+    struct teller teller = {0};
+    struct stack_parts parts = {.forget = untell, .context = &teller};
+    const uint64_t millisecond = 1000000;
+    size_t most = 0;
+    for (uint64_t i = 1; i <= 60 * 1000; i++) {
+        uint64_t now_ns = (1000 + i) * millisecond;
+        meet_part(&parts, &teller, 1000 + 2 * i, now_ns);
+        meet_part(&parts, &teller, 1001 + 2 * i, now_ns);
+        if (i % 200 == 0)
+            meet_part(&parts, &teller, 1, now_ns);
+        if (i % 2000 == 0)
+            meet_part(&parts, &teller, 2, now_ns);
+        if (i % 50 == 0)
+            stack_parts_sweep(&parts, now_ns, i / 50);
+        most = parts.bytes > most ? parts.bytes : most;
+    }
+    CHECK(most < 24 << 20);
+    stack_parts_fini(&parts);
+    map64_free(&teller.told);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples know the open ranges of their thread, from a live record laid out as libannot's: deep
+ * ones, ones whose names come late or never, those that a forked child has from its parent. */
+#include "annot_wire.h"
+#include "sampler_scene.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SPIN_MS = 300, PAUSE_MS = 250 };
+
+static _Thread_local struct annot_thread *volatile live_word;
+static struct annot_thread live_record;
+static volatile uint64_t sink_word;
+
+static int64_t tls_offset(void)
+{
+    uint64_t thread_pointer;
+    __asm__("mov %%fs:0, %0" : "=r"(thread_pointer));
+    return (int64_t)((uint64_t)(uintptr_t)&live_word - thread_pointer);
+}
+
+static int64_t now_ms(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void spin(void)
+{
+    for (int64_t end = now_ms(CLOCK_THREAD_CPUTIME_ID) + SPIN_MS;
+         now_ms(CLOCK_THREAD_CPUTIME_ID) < end;)
+        for (int i = 0; i < 20000; i++)
+            sink_word++;
+}
+
+/* Ranges 1 .. depth are open, 1 the outermost. */
+static void open_ranges(uint32_t depth)
+{
+    live_record.pid = getpid();
+    live_record.tid = (int32_t)syscall(SYS_gettid);
+    for (uint32_t i = 0; i < depth; i++)
+        live_record.live[i % ANNOT_LIVE_DEPTH] = (struct annot_open){.name = 1 + i, .instance = 1};
+    live_record.depth = depth;
+    live_word = &live_record;
+}
+
+static int spin_in_ranges(void *context)
+{
+    open_ranges(*(uint32_t *)context);
+    spin();
+    return 0;
+}
+
+/* The child and its child have no events of their own; the parent goes on to another range. */
+static int fork_in_ranges(void *context)
+{
+    open_ranges(*(uint32_t *)context);
+    pid_t child = fork();
+    if (child == 0) {
+        pid_t grandchild = fork();
+        spin();
+        if (grandchild > 0)
+            waitpid(grandchild, NULL, 0);
+        _exit(0);
+    }
+    live_record.depth = 1;
+    spin();
+    waitpid(child, NULL, 0);
+    return 0;
+}
+
+/* A child that works long after its fork. */
+static int fork_and_sleep(void *context)
+{
+    open_ranges(*(uint32_t *)context);
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(2 * PAUSE_MS * 1000);
+        spin();
+        _exit(0);
+    }
+    live_record.depth = 0;
+    waitpid(child, NULL, 0);
+    return 0;
+}
+
+/* ---- Names ------------------------------------------------------------------------------------
+ */
+
+static int64_t known_from_ms;              /* before that, names are not known yet */
+static int64_t known_until_ms = INT64_MAX; /* from then on, never */
+static int32_t asked_pid;
+static char letter = 'r'; /* that names begin with */
+
+static struct asked {
+    int32_t pid;
+    int64_t time_ms;
+} first_asked;
+
+static int64_t range_name(void *context, int32_t pid, uint64_t time_ns, uint32_t name)
+{
+    struct session *session = context;
+    char text[32];
+    if (first_asked.pid == 0)
+        first_asked = (struct asked){pid, (int64_t)(time_ns / 1000000)};
+    asked_pid = pid;
+    CHECK(time_ns / 1000000 <= (uint64_t)now_ms(CLOCK_MONOTONIC));
+    if (now_ms(CLOCK_MONOTONIC) < known_from_ms)
+        return -EAGAIN;
+    if (name > 100 || now_ms(CLOCK_MONOTONIC) >= known_until_ms)
+        return -ENOENT;
+    snprintf(text, sizeof(text), "%c%u", letter, name);
+    return trace_string_add(session->trace, text, strlen(text));
+}
+
+static struct session *run(int (*work)(void *), uint32_t depth)
+{
+    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct session *session = session_open(&options);
+    struct session_child child = session_fork(session, work, &depth);
+    sampler_set_live(session->sampler, child.pid, tls_offset());
+    CHECK_INT(sampler_step(session->sampler), 0);
+    session_go(&child);
+    CHECK_INT(session_wait(session, child.pid), 0);
+    CHECK_INT(asked_pid == child.pid || depth == 0, 1);
+    session_finish(session);
+    return session;
+}
+
+/* CPU samples with exactly that path, known or not. */
+static size_t count_path(const struct session *session, const char *path, bool known)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        count += !!(sample->flags & SAMPLE_PATH_KNOWN) == known &&
+                 strcmp(session_path(session, sample), path) == 0;
+    }
+    return count;
+}
+
+TEST(samples_have_the_path_outermost_first)
+{
+    known_from_ms = 0;
+    struct session *session = run(spin_in_ranges, 3);
+    CHECK(count_path(session, "r1/r2/r3", true) > SPIN_MS * 8 / 10);
+    CHECK_INT(count_path(session, "r1/r2/r3", false), 0);
+    session_close(session);
+}
+
+TEST(deep_paths_say_that_they_are_cut)
+{
+    known_from_ms = 0;
+    struct session *session = run(spin_in_ranges, 40);
+    size_t cut = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        const char *path = session_path(session, sample);
+        if (!path[0])
+            continue;
+        CHECK(strncmp(path, "r9/r10/", 7) == 0);
+        CHECK_STR(strrchr(path, '/'), "/r40");
+        CHECK(sample->flags & SAMPLE_PATH_CUT);
+        cut++;
+    }
+    CHECK(cut > SPIN_MS * 8 / 10);
+    session_close(session);
+}
+
+TEST(names_that_come_late_are_waited_for)
+{
+    known_from_ms = now_ms(CLOCK_MONOTONIC) + 1000000;
+    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct session *session = session_open(&options);
+    uint32_t depth = 2;
+    struct session_child child = session_fork(session, spin_in_ranges, &depth);
+    sampler_set_live(session->sampler, child.pid, tls_offset());
+    CHECK_INT(sampler_step(session->sampler), 0);
+    session_go(&child);
+    session_steps(session, 120);
+    size_t early = session->samples.count;
+    known_from_ms = 0;
+    CHECK_INT(session_wait(session, child.pid), 0);
+    session_finish(session);
+    CHECK(early < 30); /* those before the first range was open */
+    CHECK(count_path(session, "r1/r2", true) > SPIN_MS * 8 / 10);
+    int64_t last = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        CHECK(session->samples.items[i].time_ns >= last);
+        last = session->samples.items[i].time_ns;
+    }
+    session_close(session);
+}
+
+TEST(names_that_never_come_cost_the_path_only)
+{
+    known_from_ms = INT64_MAX;
+    struct session *session = run(spin_in_ranges, 2);
+    CHECK(session->samples.count > SPIN_MS * 8 / 10);
+    size_t before = count_path(session, "", true); /* the first range was not open yet */
+    CHECK(before < 30);
+    CHECK_INT(count_path(session, "", false), session->samples.count - before);
+    CHECK(session_fact(session, "ranges of samples: the name did not arrive") > SPIN_MS * 8 / 10);
+    session_close(session);
+}
+
+TEST(forked_children_have_the_ranges_of_their_fork)
+{
+    known_from_ms = 0;
+    struct session *session = run(fork_in_ranges, 4);
+    /* Child and grandchild spin in r1 .. r4; the parent has left all but the outermost. */
+    CHECK(count_path(session, "r1/r2/r3/r4", true) > 2 * SPIN_MS * 8 / 10);
+    CHECK(count_path(session, "r1", true) > SPIN_MS * 8 / 10);
+    session_close(session);
+}
+
+/* Of a parent that ran another program or was gone since, nobody would know them later. */
+TEST(names_of_inherited_ranges_are_asked_for_at_the_fork)
+{
+    int64_t begin_ms = now_ms(CLOCK_MONOTONIC);
+    known_from_ms = 0;
+    known_until_ms = begin_ms + PAUSE_MS;
+    struct session *session = run(fork_and_sleep, 4);
+    CHECK(count_path(session, "r1/r2/r3/r4", true) > SPIN_MS * 8 / 10);
+    CHECK_INT(session_fact(session, "ranges of samples: the name did not arrive"), 0);
+    CHECK_INT(first_asked.pid, asked_pid);
+    CHECK(first_asked.time_ms >= begin_ms && first_asked.time_ms < known_until_ms);
+    session_close(session);
+}
+
+/* Also if the kernel's word of its exec was lost. */
+TEST(another_program_of_a_process_has_names_of_its_own)
+{
+    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct session *session = session_open(&options);
+    uint32_t depth = 1;
+    struct session_child child = session_fork(session, spin_in_ranges, &depth);
+    sampler_set_live(session->sampler, child.pid, tls_offset());
+    CHECK_INT(sampler_step(session->sampler), 0);
+    session_go(&child);
+    session_steps(session, SPIN_MS / 2);
+    int64_t since_ms = now_ms(CLOCK_MONOTONIC);
+    letter = 's';
+    sampler_set_live(session->sampler, child.pid, tls_offset());
+    CHECK_INT(session_wait(session, child.pid), 0);
+    session_finish(session);
+    CHECK(count_path(session, "r1", true) > SPIN_MS / 30); /* other programs run beside it */
+    CHECK(count_path(session, "s1", true) > SPIN_MS / 30);
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        if (sample->time_ns / 1000000 > since_ms && (sample->flags & SAMPLE_PATH_KNOWN))
+            CHECK_STR(session_path(session, sample), "s1");
+    }
+    session_close(session);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Time off the CPU of a program that waits for known things for known times: causes, lengths and
+ * stacks. */
+#include "sampler_scene.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 200, WAIT_US = WAIT_MS * 1000 };
+
+/* Writes a byte after the time, from another thread. */
+static void *write_later(void *context)
+{
+    usleep(WAIT_US);
+    return (void *)(intptr_t)(write(*(int *)context, "", 1) == 1);
+}
+
+static int read_later(int read_fd, int write_fd)
+{
+    pthread_t writer;
+    char byte;
+    if (pthread_create(&writer, NULL, write_later, &write_fd) != 0 || read(read_fd, &byte, 1) != 1)
+        return 1;
+    pthread_join(writer, NULL);
+    return 0;
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hold_mutex(void *context)
+{
+    pthread_mutex_lock(&mutex);
+    usleep(WAIT_US + 50000);
+    pthread_mutex_unlock(&mutex);
+    return context;
+}
+
+static int wait_for_mutex(void)
+{
+    pthread_t holder;
+    if (pthread_create(&holder, NULL, hold_mutex, NULL) != 0)
+        return 1;
+    usleep(50000);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    return pthread_join(holder, NULL);
+}
+
+static int wait_for_child(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(WAIT_US);
+        _exit(0);
+    }
+    return waitpid(child, NULL, 0) == child ? 0 : 1;
+}
+
+/* Everything in the main thread. */
+static int wait_for_all(void *context)
+{
+    int fds[2], sockets[2];
+    struct timespec nap = {0, WAIT_US * 1000L};
+    struct pollfd none = {.fd = -1};
+    (void)context;
+    if (pipe(fds) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0)
+        return 1;
+    nanosleep(&nap, NULL);
+    poll(&none, 1, WAIT_MS);
+    return read_later(fds[0], fds[1]) || read_later(sockets[0], sockets[1]) || wait_for_mutex() ||
+           wait_for_child();
+}
+
+/* Milliseconds that the main thread waited for that reason, until it was runnable. */
+static double waited_ms(const struct session *session, pid_t pid, enum wait_reason reason)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        if (sample->kind == SAMPLE_OFF_CPU && sample->reason == reason &&
+            trace_thread_get(session->trace, sample->thread)->tid == pid)
+            ns += (sample->wake_ns ? sample->wake_ns : sample->end_ns) - sample->time_ns;
+    }
+    return (double)ns / 1e6;
+}
+
+static void check_waited(const struct session *session, pid_t pid, enum wait_reason reason,
+                         double expected)
+{
+    double actual = waited_ms(session, pid, reason);
+    fprintf(stderr, "  %s: %.1f ms\n", wait_reason_name(reason), actual);
+    /* Sleeps only get longer: by the wake-up latencies of a busy machine. */
+    if (actual < expected * 0.97 || actual > expected * 1.02 + 15)
+        test_fail(__FILE__, __LINE__, "%s: %.1f ms, not %.1f", wait_reason_name(reason), actual,
+                  expected);
+}
+
+TEST(causes_of_waiting_have_their_times)
+{
+    struct sampler_options options = {.off_cpu = true};
+    struct session *session = session_open(&options);
+    struct session_child child = session_fork(session, wait_for_all, NULL);
+    session_go(&child);
+    CHECK_INT(session_wait(session, child.pid), 0);
+    session_finish(session);
+    check_waited(session, child.pid, WAIT_POLL, WAIT_MS);
+    check_waited(session, child.pid, WAIT_SOCKET, WAIT_MS);
+    check_waited(session, child.pid, WAIT_CHILD, WAIT_MS);
+    check_waited(session, child.pid, WAIT_SLEEP, WAIT_MS + 50);
+    CHECK(waited_ms(session, child.pid, WAIT_LOCK) >= WAIT_MS * 0.9);
+    CHECK(session_complete(session) >= 990);
+    session_close(session);
+}
+
+static int sleep_long(void *context)
+{
+    (void)context;
+    sleep(30);
+    return 0;
+}
+
+TEST(stretches_that_do_not_end_are_told_at_the_end)
+{
+    struct sampler_options options = {.off_cpu = true};
+    struct session *session = session_open(&options);
+    struct session_child child = session_fork(session, sleep_long, NULL);
+    session_go(&child);
+    session_steps(session, 300);
+    session_finish(session);
+    size_t unfinished = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        if (!(sample->flags & SAMPLE_UNFINISHED))
+            continue;
+        unfinished++;
+        CHECK_INT(sample->reason, WAIT_SLEEP);
+        CHECK(sample->end_ns - sample->time_ns > 150 * 1000000);
+        CHECK(session_has(session, sample, "sleep_long"));
+    }
+    CHECK_INT(unfinished, 1);
+    kill(child.pid, SIGKILL);
+    CHECK_INT(waitpid(child.pid, NULL, 0), child.pid);
+    session_close(session);
+}
+
+enum { NAPPERS = 60, NAP_NS = 2000000 };
+
+static void *nap_for_ever(void *context)
+{
+    const struct timespec nap = {0, NAP_NS};
+    for (;;)
+        nanosleep(&nap, NULL);
+    return context;
+}
+
+static int nap_together(void *context)
+{
+    pthread_t id;
+    for (int i = 0; i < NAPPERS - 1; i++)
+        if (pthread_create(&id, NULL, nap_for_ever, NULL) != 0)
+            return 1;
+    return nap_for_ever(context) != NULL;
+}
+
+/* Naps that are missing between the last one and the one before, of all threads. */
+static size_t missing_naps(const struct session *session)
+{
+    int64_t ends[4096] = {0};
+    size_t missing = 0;
+    for (size_t i = 0; i < session->samples.count; i++) {
+        const struct sample *sample = &session->samples.items[i];
+        CHECK(sample->thread < 4096);
+        if (ends[sample->thread] && sample->flags & SAMPLE_UNFINISHED &&
+            sample->time_ns - ends[sample->thread] >= NAP_NS)
+            missing++;
+        ends[sample->thread] = sample->end_ns;
+    }
+    return missing;
+}
+
+TEST(no_stretch_is_lost_when_the_recording_ends)
+{
+    size_t missing = 0, untold = 0; /* the kernel does not tell every switch */
+    for (int round = 0; round < 5; round++) {
+        struct sampler_options options = {.off_cpu = true};
+        struct session *session = session_open(&options);
+        struct session_child child = session_fork(session, nap_together, NULL);
+        session_go(&child);
+        session_steps(session, 300);
+        session_finish(session);
+        CHECK(session->samples.count > NAPPERS * 20);
+        missing += missing_naps(session);
+        untold += session_fact(session, "context switches: the return was not told");
+        CHECK_INT(session_fact(session, "context switches: the ring was full"), 0);
+        kill(child.pid, SIGKILL);
+        CHECK_INT(waitpid(child.pid, NULL, 0), child.pid);
+        session_close(session);
+    }
+    fprintf(stderr, "  %zu missing, %zu not told\n", missing, untold);
+    CHECK(missing <= untold);
+}

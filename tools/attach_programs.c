@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking before attaching. Names of programs and directories are foreign: cmd_note escapes them.
+ */
+#include "attach_programs.h"
+
+#include "clock_now.h"
+#include "cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int attach_programs_fail(int32_t pid, int error)
+{
+    if (error == ESRCH)
+        return cmd_fail(CMD_FAILED,
+                        "process %d: there is none\n\"pgrep -a NAME\" finds the one "
+                        "you mean",
+                        (int)pid);
+    if (error == EPERM || error == EACCES)
+        return cmd_fail(CMD_FAILED,
+                        "process %d: it runs under another user\nsudo annot attach -p %d", (int)pid,
+                        (int)pid);
+    return cmd_fail(CMD_FAILED, "process %d: %s", (int)pid, strerror(error));
+}
+
+static int look(struct attach_program *program, int32_t pid)
+{
+    program->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (program->pidfd < 0)
+        return attach_programs_fail(pid, errno == EINVAL ? ESRCH : errno);
+    int error = target_look(pid, &program->target);
+    struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
+    if (error == 0 && poll(&ended, 1, 0) == 1) /* so what was looked at may be another one */
+        error = -ESRCH;
+    if (error == 0 && geteuid() != 0 && program->target.uid != geteuid())
+        error = -EPERM;
+    return error == 0 ? 0 : attach_programs_fail(pid, -error);
+}
+
+int attach_programs_init(struct attach_programs *programs, const struct pid_list *pids,
+                         enum attach_rest rest)
+{
+    int status = 0;
+    *programs = (struct attach_programs){.begin_ns = clock_now_ns(), .rest = rest};
+    programs->items = calloc(pids->count, sizeof(programs->items[0]));
+    if (!programs->items)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    for (; status == 0 && programs->count < pids->count; programs->count++)
+        status = look(&programs->items[programs->count], pids->items[programs->count]);
+    return status;
+}
+
+void attach_programs_fini(struct attach_programs *programs)
+{
+    for (uint32_t i = 0; i < programs->count; i++)
+        if (programs->items[i].pidfd >= 0)
+            close(programs->items[i].pidfd);
+    free(programs->items);
+    programs->items = NULL;
+    programs->count = 0;
+}
+
+const struct target *attach_programs_leader(const struct attach_programs *programs)
+{
+    for (uint32_t i = 0; i < programs->count; i++)
+        if (programs->items[i].target.state == TARGET_READY)
+            return &programs->items[i].target;
+    return NULL;
+}
+
+/* "process 12 (python3) is sampled only: WHY" */
+static void note(const struct attach_programs *programs, const struct target *target,
+                 const char *why, const char *what)
+{
+    static const char *const rests[] = {
+        [ATTACH_SAMPLED] = "is sampled only",
+        [ATTACH_LEFT_OUT] = "is left out",
+        [ATTACH_NOTHING] = "cannot be recorded",
+    };
+    cmd_note("process %d (%s) %s: %s%s", (int)target->pid, target->comm, rests[programs->rest], why,
+             what);
+}
+
+static void note_state(const struct attach_programs *programs, const struct target *target,
+                       bool may_come)
+{
+    switch (target->state) {
+    case TARGET_PLAIN:
+        note(programs, target, "libannot is not in it",
+             may_come ? "; if it loads it, its annotations come as well" : "");
+        break;
+    case TARGET_SHUT:
+        note(programs, target, "its libannot found no directory that it could use", "");
+        break;
+    case TARGET_STRAY:
+        note(programs, target,
+             "this is not or no more the directory that its libannot watches: ", target->path);
+        break;
+    case TARGET_HIDDEN:
+        note(programs, target, "its mappings may not be read", "");
+        break;
+    case TARGET_READY:
+        break;
+    }
+}
+
+static void note_error(const struct attach_programs *programs, const struct target *target,
+                       int error, const char *other)
+{
+    if (error == -EBUSY && other[0])
+        note(programs, target, "its annotations go to another recording already: ", other);
+    else if (error == -EBUSY)
+        note(programs, target, "its annotations go to another recording already", "");
+    else if (error == -EXDEV)
+        note(
+            programs, target,
+            "its libannot watches another directory than the first one's; attach to it by itself: ",
+            target->path);
+    else
+        note(programs, target, "it cannot be told to emit: ", strerror(-error));
+}
+
+uint32_t attach_programs_annotate(struct attach_programs *programs, struct collector *collector)
+{
+    char other[PATH_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < programs->count; i++) {
+        struct attach_program *program = &programs->items[i];
+        bool may_come = program->target.state == TARGET_PLAIN;
+        bool ready = program->target.state == TARGET_READY;
+        int error =
+            ready || may_come ? collector_annotate(collector, &program->target, other) : -ENOENT;
+        if (!ready) {
+            note_state(programs, &program->target, error == 0);
+            continue;
+        }
+        if (error != 0)
+            note_error(programs, &program->target, error, other);
+        program->annotated = error == 0;
+        count += program->annotated;
+    }
+    return count;
+}
+
+/* Only a process with a segment has a runtime in the trace. */
+static bool has_joined(const struct trace *trace, int32_t pid)
+{
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (process->pid == pid && process->runtime_version != 0)
+            return true;
+    }
+    return false;
+}
+
+void attach_programs_note_silent(struct attach_programs *programs,
+                                 const struct collector *collector, bool last)
+{
+    const struct trace *trace = collector_trace(collector);
+    for (uint32_t i = 0; i < programs->count; i++) {
+        struct attach_program *program = &programs->items[i];
+        if (!program->annotated || has_joined(trace, program->target.pid))
+            continue;
+        cmd_note(last ? "process %d (%s) emitted no event"
+                      : "process %d (%s): its annotations are on; waiting for its first event",
+                 (int)program->target.pid, program->target.comm);
+    }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The programs of `annot attach`: which of them have annotations, and what is said about them.
+ * Thread-safety: main thread only. */
+#ifndef ANNOT_ATTACH_PROGRAMS_H
+#define ANNOT_ATTACH_PROGRAMS_H
+
+#include "collector.h"
+#include "pid_list.h"
+
+struct attach_program {
+    struct target target;
+    int pidfd;      /* the caller's */
+    bool annotated; /* told to join */
+};
+
+/* What becomes of a program whose annotations cannot be had. */
+enum attach_rest {
+    ATTACH_SAMPLED,
+    ATTACH_LEFT_OUT, /* others are recorded */
+    ATTACH_NOTHING,  /* then nothing is */
+};
+
+struct attach_programs {
+    struct attach_program *items;
+    uint32_t count;
+    int64_t begin_ns;
+    enum attach_rest rest;
+};
+
+/* Looks at each while its pidfd is held. 0, or a message was printed: the exit status. fini accepts
+ * a zeroed object. */
+int attach_programs_init(struct attach_programs *programs, const struct pid_list *pids,
+                         enum attach_rest rest);
+void attach_programs_fini(struct attach_programs *programs);
+
+/* One whose directory is to be used; NULL: no annotations can be had. */
+const struct target *attach_programs_leader(const struct attach_programs *programs);
+
+/* Switches on what can be, and says what cannot. How many there are. */
+uint32_t attach_programs_annotate(struct attach_programs *programs, struct collector *collector);
+
+/* Says which have not emitted an event yet; `last`: which never did. */
+void attach_programs_note_silent(struct attach_programs *programs,
+                                 const struct collector *collector, bool last);
+
+/* Says why a process cannot be had, and returns the exit status. `error` is positive. */
+int attach_programs_fail(int32_t pid, int error);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot attach`: records processes that run already, and leaves them as they were.
+ *
+ * One thread: it waits for the collector's descriptor, for signals, and for the end of the
+ * processes. Nothing is done to them: they are only looked at, and libannot, where it is in them,
+ * finds at its next event that somebody records. */
+#include "attach_asker.h"
+#include "attach_programs.h"
+#include "clock_now.h"
+#include "cmd.h"
+#include "collector.h"
+#include "command_text.h"
+#include "filter_options.h"
+#include "output_name.h"
+#include "pid_list.h"
+#include "policy_option.h"
+#include "proc_info.h"
+#include "recover_note.h"
+#include "sampling_options.h"
+#include "status_line.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct attach_values {
+    const char *pids, *output;
+    bool force;
+    bool asked;
+    int64_t duration_ns;
+    uint64_t pool_bytes;
+    const char *policy;
+    struct option_list filter;
+    struct sampling_values sampling;
+};
+
+#define PATIENCE_NS INT64_C(1000000000)
+
+enum { FD_COLLECTOR = 0, FD_SIGNALS = 1, FD_ASKER = 2, FD_FIRST = 3 };
+
+struct attach {
+    const struct attach_values *values;
+    struct pid_list pids;
+    struct attach_programs programs;
+    struct pollfd fds[FD_FIRST + PID_LIST_MAX]; /* behind the first three: one pidfd per process */
+    struct collector *collector;
+    struct status_line line;
+    char output[PATH_MAX];
+    char command[4096];
+    char filter[FILTER_TEXT_SIZE];
+    int64_t end_ns; /* 0: none */
+    bool over;      /* a signal said so */
+    bool noted;     /* who is waited for */
+};
+
+static void on_recovered(void *context, const struct collector_recovered *what)
+{
+    (void)context;
+    recover_note(what);
+}
+
+/* Ctrl-C and a polite kill end the recording, not us. */
+static int watch_signals(struct attach *attach)
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+    signal(SIGTTOU, SIG_IGN);
+    int fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    attach->fds[FD_SIGNALS] = (struct pollfd){.fd = fd, .events = POLLIN};
+    return fd < 0 ? cmd_fail(CMD_FAILED, "cannot watch for signals") : 0;
+}
+
+static void watch_processes(struct attach *attach)
+{
+    for (uint32_t i = 0; i < attach->programs.count; i++)
+        attach->fds[FD_FIRST + i] =
+            (struct pollfd){.fd = attach->programs.items[i].pidfd, .events = POLLIN};
+}
+
+/* A recording of nothing would be an empty one: here it is a failure. */
+static int check_rung(const struct attach *attach)
+{
+    const struct trace *trace = collector_trace(attach->collector);
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    const char *hint = trace_string(trace, sampling->hint)->bytes;
+    if (sampling->rung > SAMPLING_NONE)
+        return 0;
+    if (sampling->rung == SAMPLING_OFF)
+        return cmd_fail(CMD_FAILED, "there are no annotations to record, and --no-sample leaves "
+                                    "nothing else\nannot ls lists programs that have annotations");
+    return cmd_fail(CMD_FAILED,
+                    *hint ? "threads cannot be sampled here: %s\n%s"
+                          : "threads cannot be sampled here: %s%s",
+                    trace_string(trace, sampling->reason)->bytes, hint);
+}
+
+/* What dead collectors left where this one will be; of another user's, nothing is touched. */
+static void recover(const struct target *target)
+{
+    bool foreign = target && (target->elsewhere || target->uid != geteuid());
+    if (!foreign)
+        collector_recover(target ? target->path : NULL, false, on_recovered, NULL);
+}
+
+/* Samples of the processes, and their annotations where they have some. */
+static int begin_programs(struct attach *attach)
+{
+    uint32_t count = attach_programs_annotate(&attach->programs, attach->collector);
+    if (attach->values->asked && count < attach->programs.count)
+        return CMD_FAILED; /* the reason is told */
+    int status = count > 0 ? 0 : check_rung(attach);
+    int code = status == 0 ? collector_open_gate(attach->collector) : 0;
+    if (code != 0)
+        return cmd_fail(CMD_FAILED, "cannot begin: %s", strerror(-code));
+    for (uint32_t i = 0; i < attach->programs.count && status == 0; i++) {
+        int32_t pid = attach->programs.items[i].target.pid;
+        code = collector_track(attach->collector, pid, SAMPLER_TRACK_ATTACH);
+        if (code != 0)
+            status = attach_programs_fail(pid, -code);
+    }
+    return status;
+}
+
+static int begin(struct attach *attach)
+{
+    struct collector_error error;
+    const struct target *target = attach_programs_leader(&attach->programs);
+    struct collector_options options = {
+        .target = target,
+        .output = attach->output,
+        .overwrite = attach->values->force,
+        .command = attach->command,
+        .version = ANNOT_VERSION,
+        .pool_bytes = attach->values->pool_bytes,
+        .filter = attach->filter,
+        .policy = policy_of(attach->values->policy),
+        .attach = true,
+        .paused = true, /* until they are told to join */
+    };
+    sampling_apply(&attach->values->sampling, &options);
+    recover(target);
+    if (collector_create(&options, &attach->collector, &error) != 0)
+        return cmd_fail(CMD_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
+    int status = begin_programs(attach);
+    if (status != 0)
+        collector_remove_output(attach->collector);
+    return status;
+}
+
+/* Descendants may outlive the processes that were named. */
+static bool any_descendant(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (process->end == PROCESS_RUNNING && process->pid > 0 &&
+            (kill(process->pid, 0) == 0 || errno == EPERM))
+            return true;
+    }
+    return false;
+}
+
+/* Closes what ended; whether something is left to sample. */
+static bool any_left(struct attach *attach)
+{
+    bool left = attach->fds[FD_ASKER].fd >= 0; /* its forked children hold the other end as well */
+    for (uint32_t i = FD_FIRST; i < FD_FIRST + attach->programs.count; i++) {
+        if (attach->fds[i].fd >= 0 && attach->fds[i].revents)
+            attach->fds[i].fd = -1; /* its number is the program's */
+        left |= attach->fds[i].fd >= 0;
+    }
+    return left || any_descendant(collector_trace(attach->collector));
+}
+
+static int timeout_ms(const struct attach *attach, int64_t now)
+{
+    int timeout = collector_timeout_ms(attach->collector);
+    int64_t rest = (attach->end_ns - now + 999999) / 1000000;
+    if (attach->end_ns != 0 && rest < timeout)
+        return rest > 0 ? (int)rest : 0;
+    return timeout;
+}
+
+/* A message in the place of the live line. */
+static void note_silent(struct attach *attach)
+{
+    if (attach->noted || clock_now_ns() - attach->programs.begin_ns < PATIENCE_NS)
+        return;
+    attach->noted = true;
+    status_line_clear(&attach->line);
+    attach_programs_note_silent(&attach->programs, attach->collector, false);
+}
+
+static int run(struct attach *attach)
+{
+    int error = 0;
+    int64_t now = clock_now_ns();
+    attach->end_ns = attach->values->duration_ns > 0 ? now + attach->values->duration_ns : 0;
+    status_line_begin(&attach->line);
+    attach->fds[FD_COLLECTOR] =
+        (struct pollfd){.fd = collector_fd(attach->collector), .events = POLLIN};
+    if (attach->values->asked) {
+        attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
+        attach_asker_tell("recording", collector_session_text(attach->collector));
+    }
+    while (error == 0 && !attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
+        struct signalfd_siginfo info;
+        poll(attach->fds, FD_FIRST + attach->programs.count, timeout_ms(attach, now));
+        error = collector_step(attach->collector);
+        note_silent(attach);
+        status_line_update(&attach->line, attach->collector);
+        while (read(attach->fds[FD_SIGNALS].fd, &info, sizeof(info)) == sizeof(info))
+            attach->over = true;
+        if (attach_asker_wants_end(&attach->fds[FD_ASKER]))
+            attach->over = true;
+        if (!any_left(attach))
+            break;
+        now = clock_now_ns();
+    }
+    status_line_clear(&attach->line);
+    if (error != 0)
+        cmd_note("cannot write %s: %s\nthe recording ends here", attach->output, strerror(-error));
+    return error;
+}
+
+/* Where nothing was seen. NULL: as for a command. */
+static const char *nothing_hint(const struct attach *attach)
+{
+    if (trace_sampling_get(collector_trace(attach->collector))->rung != SAMPLING_BPF)
+        return NULL;
+    return attach->values->sampling.off_cpu
+               ? "they used hardly any CPU time, and no wait began or ended; annot dump -p PID "
+                 "shows what they wait for"
+               : "they used hardly any CPU time; --off-cpu shows what they wait for";
+}
+
+static int finish(struct attach *attach)
+{
+    if (collector_complete(attach->collector) == 0 && attach->values->asked)
+        attach_asker_tell("complete", NULL);
+    int error = collector_finish(attach->collector);
+    if (error != 0)
+        cmd_note("cannot complete %s: %s\nit is readable up to its last whole part", attach->output,
+                 strerror(-error));
+    attach_programs_note_silent(&attach->programs, attach->collector, true);
+    status_line_summary(attach->collector, attach->output, nothing_hint(attach));
+    return error;
+}
+
+static int attach_and_record(struct attach *attach)
+{
+    enum attach_rest rest = attach->values->asked           ? ATTACH_NOTHING
+                            : attach->values->sampling.none ? ATTACH_LEFT_OUT
+                                                            : ATTACH_SAMPLED;
+    int status = attach_programs_init(&attach->programs, &attach->pids, rest);
+    watch_processes(attach);
+    if (attach->values->asked)
+        attach_asker_begin();
+    if (status == 0)
+        status = watch_signals(attach);
+    if (status == 0)
+        status = begin(attach);
+    if (status == 0) {
+        int error = run(attach), last = finish(attach);
+        status = error != 0 || last != 0 ? CMD_FAILED : CMD_OK;
+    }
+    return status;
+}
+
+static void describe(struct attach *attach)
+{
+    const char *comm = pid_list_comm(attach->pids.items[0], attach->command);
+    char stem[64], asker[COMMAND_TEXT_SIZE];
+    snprintf(stem, sizeof(stem), "%s-%d", comm, (int)attach->pids.items[0]);
+    if (attach->values->output)
+        snprintf(attach->output, sizeof(attach->output), "%s", attach->values->output);
+    else
+        output_name(stem, attach->output, sizeof(attach->output));
+    snprintf(attach->command, sizeof(attach->command), "annot attach -p %s", attach->values->pids);
+    proc_command(attach->pids.items[0], asker);
+    if (attach->values->asked && asker[0]) /* it records itself */
+        snprintf(attach->command, sizeof(attach->command), "%.4095s", asker);
+}
+
+static int run_attach(const struct cmd_call *call)
+{
+    struct attach *attach = calloc(1, sizeof(*attach));
+    struct rlimit files;
+    if (!attach)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    attach->values = call->values;
+    for (uint32_t i = 0; i < FD_FIRST + PID_LIST_MAX; i++)
+        attach->fds[i].fd = -1;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
+    setrlimit(RLIMIT_NOFILE, &files);
+    int status = sampling_check(&attach->values->sampling, CMD_MISUSE);
+    if (status == 0)
+        status = filter_options_add(&attach->values->filter, CMD_MISUSE, attach->filter);
+    if (status == 0)
+        status = pid_list_parse(attach->values->pids, &attach->pids);
+    if (status == 0) {
+        describe(attach);
+        status = attach_and_record(attach);
+    }
+    collector_destroy(attach->collector);
+    attach_programs_fini(&attach->programs);
+    free(attach);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {"pid", 'p', OPTION_TEXT, offsetof(struct attach_values, pids), "PID[,PID...]",
+     "the processes; their descendants come with them", NULL},
+    {"output", 'o', OPTION_TEXT, offsetof(struct attach_values, output), "FILE",
+     "the recording; default NAME-PID-YYYYmmdd-HHMMSS.annot here", NULL},
+    {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,
+     "overwrite FILE if it exists", NULL},
+    {"duration", 0, OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",
+     "record for so long; default: until Ctrl-C, or all have ended", NULL},
+    FILTER_OPTIONS(offsetof(struct attach_values, filter)),
+    SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
+    {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
+     "record annotations only", NULL},
+    {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
+     "buffer of each process (default 16M)", NULL},
+    POLICY_OPTION(offsetof(struct attach_values, policy)),
+    {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
+     "for programs: tell on standard output when the recording begins and when it is complete; a "
+     "line on standard input ends it",
+     NULL},
+    {0},
+};
+
+const struct cmd cmd_attach = {
+    .name = "attach",
+    .summary = "record processes that run already",
+    .usage = "-p PID[,PID...] [OPTIONS]",
+    .details = "The processes go on as if nobody looked. Annotations are recorded from a process's "
+               "next\nevent on; annot ls lists the processes that have some.\n",
+    .options = options,
+    .values_size = sizeof(struct attach_values),
+    .operands_min = 0,
+    .operands_max = 0,
+    .run = run_attach,
+};

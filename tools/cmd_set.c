@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot set`: changes what a running recording records. Without a change, tells what that is. */
+#include "cmd.h"
+#include "collector_set.h"
+#include "filter_options.h"
+#include "pid_list.h"
+#include "term.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct set_values {
+    struct option_list filter;
+    bool reset;
+    const char *pid;
+};
+
+enum { ID_DIGITS = 16 };
+
+/* ---- Which one ---- */
+
+struct search {
+    const char *wanted;               /* id or path, as typed; NULL: any */
+    char path[PATH_MAX];              /* of the recording */
+    int32_t pid;                      /* whose recording it is, or 0 */
+    uint64_t id;                      /* 0: it is not known by that */
+    uint32_t found, running;          /* sessions */
+    struct collector_session session; /* the last one found */
+};
+
+static uint64_t parse_id(const char *text)
+{
+    char *end;
+    if (strlen(text) != ID_DIGITS || strspn(text, "0123456789abcdefABCDEF") != ID_DIGITS)
+        return 0;
+    return strtoull(text, &end, 16);
+}
+
+static int consider(void *context, const struct collector_session *session)
+{
+    struct search *search = context;
+    bool is_it = search->id ? session->id == search->id
+                            : !search->wanted || strcmp(session->recording, search->path) == 0;
+    search->running++;
+    search->found += is_it;
+    if (is_it)
+        search->session = *session;
+    return 0;
+}
+
+static int fail_sessions(int error)
+{
+    if (error == -EACCES)
+        return cmd_fail(CMD_FAILED, "the directory that programs and annot meet in cannot be used\n"
+                                    "annot doctor says why; ANNOT_DIR names another one");
+    return cmd_fail(CMD_FAILED, "cannot look for recordings: %s", strerror(-error));
+}
+
+static int fail_none(const struct search *search)
+{
+    if (search->running == 0)
+        return cmd_fail(CMD_FAILED, "nobody records\n\"annot record -- PROGRAM\" does, or \"annot "
+                                    "attach -p PID\"");
+    if (search->found == 0)
+        return cmd_fail(CMD_FAILED,
+                        "%s is not being recorded at present\n\"annot set\" alone lists "
+                        "what is",
+                        search->wanted);
+    return cmd_fail(CMD_FAILED, "%u recordings are being made\nname the one you mean: annot set %s",
+                    search->found, search->session.recording);
+}
+
+static int find_pid(const char *text, struct search *search)
+{
+    struct pid_list pids;
+    int status = pid_list_parse(text, &pids);
+    if (status != 0)
+        return status;
+    if (pids.count != 1)
+        return cmd_fail(CMD_MISUSE,
+                        "option --pid: one process, not %u\nall processes of a recording "
+                        "have one filter",
+                        pids.count);
+    search->pid = pids.items[0];
+    int error = collector_session_of(search->pid, &search->session);
+    search->found = search->running = 1;
+    if (error == -ESRCH)
+        return cmd_fail(CMD_FAILED,
+                        "process %d takes part in no recording\nannot attach -p %d records "
+                        "it",
+                        (int)pids.items[0], (int)pids.items[0]);
+    return error == 0 ? 0 : fail_sessions(error);
+}
+
+/* Fills `search` from the command line. */
+static int search_begin(const struct cmd_call *call, struct search *search)
+{
+    const struct set_values *values = call->values;
+    if (values->pid && call->operand_count > 0)
+        return cmd_fail(CMD_MISUSE, "\"%s\" and option --pid: one of them\nboth name a recording",
+                        call->operands[0]);
+    if (values->pid) {
+        search->wanted = values->pid;
+        return find_pid(values->pid, search);
+    }
+    if (call->operand_count > 0) {
+        search->wanted = call->operands[0];
+        search->id = parse_id(search->wanted);
+        if (!realpath(search->wanted, search->path))
+            snprintf(search->path, sizeof(search->path), "%s", search->wanted);
+    }
+    return 0;
+}
+
+/* ---- Telling and changing ---- */
+
+static void print_session(const struct collector_session *session, const char *filter)
+{
+    printf("session    %016" PRIx64 "\n", session->id);
+    if (session->recording[0]) {
+        printf("recording  ");
+        term_print(session->recording);
+        putchar('\n');
+    }
+    printf("filter     ");
+    term_print(filter[0] ? filter : "none: everything is recorded");
+    putchar('\n');
+}
+
+struct listing {
+    const struct search *search;
+    uint32_t count;
+};
+
+static int print_one(void *context, const struct collector_session *session)
+{
+    struct listing *listing = context;
+    struct search again = *listing->search;
+    again.found = 0;
+    consider(&again, session);
+    if (again.found == 0)
+        return 0;
+    if (listing->count++ > 0)
+        putchar('\n');
+    print_session(session, session->filter);
+    return 0;
+}
+
+struct change {
+    const struct set_values *values;
+    char text[FILTER_TEXT_SIZE];
+    int status;
+};
+
+_Static_assert((int)FILTER_TEXT_SIZE == (int)COLLECTOR_FILTER_SIZE, "texts fit");
+
+static int edit(void *context, char text[COLLECTOR_FILTER_SIZE])
+{
+    struct change *change = context;
+    if (change->values->reset)
+        text[0] = '\0';
+    change->status = filter_options_add(&change->values->filter, CMD_MISUSE, text);
+    memcpy(change->text, text, sizeof(change->text));
+    return change->status == 0 ? 0 : -ECANCELED;
+}
+
+static int set_filter(const struct set_values *values, const struct search *search)
+{
+    struct change change = {.values = values};
+    int error = collector_set_filter(search->pid, search->session.id, edit, &change);
+    if (change.status != 0)
+        return change.status;
+    if (error == -ENOENT)
+        return cmd_fail(CMD_FAILED, "the recording has just ended");
+    if (error == -EINPROGRESS)
+        return cmd_fail(CMD_FAILED,
+                        "the programs have not been told yet\nis the annot that records "
+                        "stopped? It tells them as soon as it runs");
+    if (error != 0)
+        return cmd_fail(CMD_FAILED, "cannot change session %016" PRIx64 ": %s", search->session.id,
+                        strerror(-error));
+    print_session(&search->session, change.text);
+    return CMD_OK;
+}
+
+static int run_set(const struct cmd_call *call)
+{
+    const struct set_values *values = call->values;
+    static struct search search;
+    bool changes = values->reset || values->filter.count > 0;
+    int status = search_begin(call, &search);
+    if (status != 0)
+        return status;
+    int error = values->pid ? 0 : collector_sessions(NULL, consider, &search);
+    if (error != 0)
+        return fail_sessions(error);
+    if (search.found == 0 || (changes && search.found > 1))
+        return fail_none(&search);
+    if (changes)
+        return set_filter(values, &search);
+    struct listing listing = {.search = &search};
+    if (values->pid)
+        print_session(&search.session, search.session.filter);
+    else
+        error = collector_sessions(NULL, print_one, &listing);
+    return error == 0 ? CMD_OK : fail_sessions(error);
+}
+
+static const struct option_spec options[] = {
+    FILTER_OPTIONS(offsetof(struct set_values, filter)),
+    {"reset", 0, OPTION_FLAG, offsetof(struct set_values, reset), NULL,
+     "forget all rules first: everything is recorded", NULL},
+    {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
+     "the recording that this process takes part in", NULL},
+    {0},
+};
+
+const struct cmd cmd_set = {
+    .name = "set",
+    .summary = "change which events a running recording takes",
+    .usage = "[OPTIONS] [RECORDING|SESSION]",
+    .details = "Without a name, the only recording that is being made is meant. Without --enable,\n"
+               "--disable and --reset the rules in force are shown.\n",
+    .options = options,
+    .values_size = sizeof(struct set_values),
+    .operands_min = 0,
+    .operands_max = 1,
+    .run = run_set,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* annot tail: the events of a recording as they come, a line each, until it ends.
+ *
+ * Reads the file that the collector writes; the program and the collector notice nothing. The
+ * collector writes each half second what threads have done by then, so an event waits HOLD_NS
+ * before it is printed: whatever was before it has arrived by then, and lines are in order of time.
+ * Of what was recorded before, the last lines are kept and printed first. Main thread only. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock_now.h"
+#include "cmd.h"
+#include "line_options.h"
+#include "line_source.h"
+#include "live_recording.h"
+#include "recording.h"
+#include "selection.h"
+
+#define HOLD_NS INT64_C(750000000)
+#define LIFE_NS INT64_C(1000000000) /* so often it is looked whether anybody still writes */
+
+enum { POLL_MS = 100 };
+
+struct tail_values {
+    struct line_values lines;
+    struct selection_values selection;
+    uint64_t count;
+};
+
+struct kept {
+    uint8_t *bytes; /* owned */
+    size_t size;
+};
+
+struct tail {
+    const struct tail_values *values;
+    char path[PATH_MAX];
+    struct store_reader *reader;
+    struct selection selection;
+    struct line_source *source;
+    struct line_printer printer;
+    struct out_stream *line; /* one, in memory */
+    struct out_stream *out;
+    /* The last lines of what there was. */
+    VEC(struct kept) ring;
+    size_t ring_next;
+    bool past; /* they are still being read */
+    bool over; /* nobody writes any more */
+    int64_t next_life_ns;
+};
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static int keep_line(struct tail *tail, const uint8_t *bytes, size_t size)
+{
+    if (tail->values->count == 0)
+        return 0;
+    uint8_t *copy = malloc(size);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, bytes, size);
+    const struct kept kept = {copy, size};
+    if (tail->ring.count < tail->values->count) {
+        int error = vec_push(&tail->ring, kept);
+        if (error)
+            free(copy);
+        return error;
+    }
+    free(tail->ring.items[tail->ring_next].bytes);
+    tail->ring.items[tail->ring_next] = kept;
+    tail->ring_next = (tail->ring_next + 1) % tail->ring.count;
+    return 0;
+}
+
+static int put_line(void *context, const struct line *line)
+{
+    struct tail *tail = context;
+    size_t size;
+    if (!line_printer_takes(&tail->printer, line))
+        return 0;
+    out_stream_memory_reset(tail->line);
+    tail->printer.format(&tail->printer.writer, line);
+    const uint8_t *bytes = out_stream_memory_bytes(tail->line, &size);
+    int error = out_error(tail->line);
+    if (!error && tail->past)
+        return keep_line(tail, bytes, size);
+    out_write(tail->out, bytes, size);
+    return error ? error : out_error(tail->out);
+}
+
+/* From now on lines are printed. */
+static void print_kept(struct tail *tail)
+{
+    tail->past = false;
+    for (size_t i = 0; i < tail->ring.count; i++) {
+        struct kept *kept = &tail->ring.items[(tail->ring_next + i) % tail->ring.count];
+        out_write(tail->out, kept->bytes, kept->size);
+        free(kept->bytes);
+    }
+    vec_free(&tail->ring);
+    out_flush(tail->out);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int next_batch(void *context, struct event_batch *ret_batch)
+{
+    const struct tail *tail = context;
+    return store_reader_next(tail->reader, ret_batch);
+}
+
+static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+{
+    const struct tail *tail = context;
+    return store_reader_next_samples(tail->reader, ret_samples, ret_count);
+}
+
+/* What stands in the file by now, as far as nothing earlier is on its way. */
+static int read_on(struct tail *tail)
+{
+    int64_t now_ns = clock_now_ns();
+    int more = store_reader_more(tail->reader);
+    if (more < 0)
+        return more;
+    tail->over = store_reader_ended(tail->reader);
+    if (!tail->over && more == 0 && now_ns >= tail->next_life_ns) {
+        tail->next_life_ns = now_ns + LIFE_NS;
+        /* It may have ended between the two looks. */
+        if (!live_recording_is(tail->path)) {
+            more = store_reader_more(tail->reader);
+            tail->over = more == 0 || store_reader_ended(tail->reader);
+        }
+    }
+    if (more < 0)
+        return more;
+    if (tail->over)
+        return line_source_finish(tail->source);
+    line_source_settle(tail->source, now_ns - HOLD_NS);
+    return line_source_run(tail->source);
+}
+
+/* Waits; false: nobody reads what is printed. */
+static bool wait_a_little(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    poll(&out, 1, POLL_MS);
+    return !(out.revents & (POLLERR | POLLNVAL));
+}
+
+static int follow(struct tail *tail)
+{
+    int error = read_on(tail);
+    if (!error)
+        print_kept(tail);
+    while (!error && !tail->over && !out_error(tail->out)) {
+        if (!wait_a_little())
+            return -EPIPE;
+        error = read_on(tail);
+        out_flush(tail->out);
+    }
+    return error;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int make_parts(struct tail *tail)
+{
+    const struct line_source_options options = {
+        .trace = store_reader_trace(tail->reader),
+        .events = {.next = next_batch, .context = tail},
+        .samples = {.next = tail->values->lines.samples ? next_samples : NULL, .context = tail},
+        .selection = &tail->selection.chosen,
+        .complete = tail->values->lines.complete,
+        .live = true,
+        .put = put_line,
+        .context = tail,
+    };
+    const struct out_stream_options out_options = {0};
+    int error = out_stream_open("-", &out_options, &tail->out);
+    tail->line = error ? NULL : out_stream_memory();
+    if (!tail->line)
+        return error ? error : -ENOMEM;
+    error = line_printer_init(&tail->printer, &tail->values->lines, options.trace, tail->line);
+    return error ? error : line_source_create(&options, &tail->source);
+}
+
+static int tell_result(struct tail *tail, int error)
+{
+    int output_error = tail->out ? out_error(tail->out) : 0;
+    uint64_t late = tail->source ? line_source_late_count(tail->source) : 0;
+    if (error == -EPIPE || output_error == -EPIPE)
+        return CMD_OK;
+    if (output_error)
+        return line_printer_fail_output(output_error);
+    if (error == -ESTALE)
+        return cmd_fail(CMD_FAILED, "%s was made anew\nstart annot tail again", tail->path);
+    if (error)
+        return recording_fail(tail->path, error);
+    if (late)
+        cmd_note("lines that stand behind later ones, as they came late: %llu\nannot cat has them "
+                 "in order",
+                 (unsigned long long)late);
+    if (!store_reader_ended(tail->reader))
+        return cmd_fail(CMD_FAILED,
+                        "%s has no end, and nobody writes it: annot was killed\nannot recover "
+                        "completes it, as far as programs still hold what is missing",
+                        tail->path);
+    return CMD_OK;
+}
+
+static void free_parts(struct tail *tail)
+{
+    for (size_t i = 0; i < tail->ring.count; i++)
+        free(tail->ring.items[i].bytes);
+    vec_free(&tail->ring);
+    line_source_destroy(tail->source);
+    line_printer_fini(&tail->printer);
+    out_stream_abandon(tail->line);
+    selection_fini(&tail->selection);
+    store_reader_close(tail->reader);
+}
+
+static int run_tail(const struct cmd_call *call)
+{
+    struct tail tail = {.values = call->values, .past = true};
+    int status = selection_check(&tail.values->selection);
+    if (status != CMD_OK)
+        return status;
+    if (!live_recording_choose(call, tail.path))
+        return CMD_FAILED;
+    tail.reader = recording_follow(tail.path);
+    if (!tail.reader)
+        return CMD_FAILED;
+    selection_init(&tail.selection, &tail.values->selection, store_reader_trace(tail.reader), NULL);
+    int error = make_parts(&tail);
+    if (!error)
+        error = follow(&tail);
+    status = tell_result(&tail, error);
+    int closed = tail.out ? out_stream_close(tail.out) : 0;
+    free_parts(&tail);
+    return status == CMD_OK && closed && closed != -EPIPE ? line_printer_fail_output(closed)
+                                                          : status;
+}
+
+static const struct option_spec tail_options[] = {
+    {"lines", 'n', OPTION_COUNT, offsetof(struct tail_values, count), "N",
+     "so many lines of what was recorded before", "10"},
+    LINE_OPTIONS(offsetof(struct tail_values, lines)),
+    SELECTION_RANGE(offsetof(struct tail_values, selection)),
+    SELECTION_PROCESS(offsetof(struct tail_values, selection)),
+    SELECTION_THREAD(offsetof(struct tail_values, selection)),
+    SELECTION_TIMES(offsetof(struct tail_values, selection)),
+    {0},
+};
+
+const struct cmd cmd_tail = {
+    .name = "tail",
+    .summary = "print events as they are recorded, until the recording ends",
+    .usage = "[OPTIONS] [FILE|SESSION]",
+    .details =
+        "Without FILE the recording that is being made is meant, if there is one only;\n"
+        "SESSION is its number (ANNOT_SESSION). Lines are those of annot cat; they come\n"
+        "about a second after what they tell of.\n"
+        "\n"
+        "exit status: 0; 1 if the recording could not be read or has no end; 2 wrong command\n"
+        "line\n",
+    .options = tail_options,
+    .values_size = sizeof(struct tail_values),
+    .operands_min = 0,
+    .operands_max = 1,
+    .run = run_tail,
+};

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""The option tables as completions see them: each value and operand has kinds of what may stand
+there, of KINDS."""
+
+import dataclasses
+import json
+import pathlib
+import re
+
+# words: the choices; command: somebody's command line; none: free text.
+KINDS = ("words", "files", "recordings", "directories", "pids", "sessions", "commands", "command",
+         "none")
+
+BY_NAME = {"FILE": "files", "DIR": "directories", "PID": "pids", "RECORDING": "recordings",
+           "SESSION": "sessions", "COMMAND": "commands"}
+
+
+@dataclasses.dataclass
+class Option:
+    name: str
+    letter: str
+    summary: str
+    kind: str  # "" = takes no value
+    value: str
+    words: list
+
+    @property
+    def spellings(self):
+        return ([f"-{self.letter}"] if self.letter else []) + [f"--{self.name}"]
+
+
+@dataclasses.dataclass
+class Command:
+    name: str
+    summary: str
+    options: list
+    operands: list  # kinds
+
+    @property
+    def is_followed(self):
+        """Its operands are somebody's command line."""
+        return self.operands == ["command"]
+
+
+def brief(text):
+    """A phrase without what stands behind its first semicolon."""
+    return text.split("; ")[0].removesuffix("; one of")
+
+
+def kind_of_value(option):
+    if option["kind"] == "flag":
+        return ""
+    if option["kind"] == "choice":
+        return "words"
+    value = option.get("value", "")
+    # "PID|TEXT" is a process of a recording, not one that lives.
+    return BY_NAME.get(re.match(r"[A-Z]*", value)[0], "none") if "|" not in value else "none"
+
+
+def kinds_of_operands(command):
+    if command["command_follows"]:
+        return ["command"]
+    usage = command["usage"].replace("[OPTIONS]", "")
+    usage = re.sub(r"(?<![\w-])--?[a-z-]+[ =]\S+", "", usage)  # an option that must be given
+    kinds = []
+    for word in re.findall(r"[A-Z]+", usage):
+        kind = BY_NAME.get(word, "recordings" if len(word) == 1 else "none")  # diff A B
+        kind = "recordings" if kind == "files" else kind
+        if kind not in kinds + ["none"]:
+            kinds.append(kind)
+    return kinds
+
+
+def load(path):
+    commands = []
+    for command in json.loads(pathlib.Path(path).read_text())["commands"]:
+        options = [Option(option["name"], option.get("letter", ""), brief(option["help"]),
+                          kind_of_value(option), option.get("value", "WORD"),
+                          option.get("choices", []))
+                   for option in command["options"]]
+        commands.append(Command(command["name"], command["summary"], options,
+                                kinds_of_operands(command)))
+    return commands

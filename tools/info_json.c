@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* The file, the session, counts, sampling, losses, damage: see info_json.h. */
+#include "info_json.h"
+
+#include "loss_sums.h"
+#include "recording.h"
+#include "sampling_options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const char *text_of(const struct info_json *info, uint32_t string)
+{
+    return trace_string(info->options->trace, string)->bytes;
+}
+
+static void put_text(const struct info_json *info, struct json_doc *doc, const char *key,
+                     uint32_t string)
+{
+    if (string)
+        json_doc_text(doc, key, text_of(info, string));
+}
+
+void info_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost)
+{
+    json_doc_object(doc, key);
+    for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
+        if (lost[cause])
+            json_doc_uint(doc, loss_name((enum loss)cause), lost[cause]);
+    json_doc_close(doc);
+}
+
+/* ---- The file and the session ---------------------------------------------------------------- */
+
+static uint64_t record_count(const struct info_counts *counts)
+{
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+        sum += event_is_record((uint8_t)kind) ? counts->by_kind[kind] : 0;
+    return sum;
+}
+
+static void put_file(const struct info_json *info, struct json_doc *doc)
+{
+    struct store_info file;
+    char format[32];
+    store_reader_info(info->reader, &file);
+    snprintf(format, sizeof(format), "%u.%u", file.major, file.minor);
+    json_doc_text(doc, "recording", info->options->path);
+    json_doc_uint(doc, "file_bytes", file.file_bytes);
+    json_doc_uint(doc, "uncompressed_bytes", file.raw_bytes);
+    json_doc_uint(doc, "chunk_count", file.chunk_count);
+    json_doc_text(doc, "format", format);
+    json_doc_bool(doc, "complete", file.complete);
+}
+
+static void put_status(struct json_doc *doc, int status)
+{
+    if (status == -1)
+        return;
+    if (WIFEXITED(status))
+        json_doc_int(doc, "command_exit_status", WEXITSTATUS(status));
+    else
+        json_doc_int(doc, "command_signal", WTERMSIG(status));
+}
+
+static void put_lines(struct json_doc *doc, const char *key, const char *lines)
+{
+    json_doc_array(doc, key);
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        char line[4096];
+        snprintf(line, sizeof(line), "%.*s", (int)length, lines);
+        json_doc_text(doc, NULL, line);
+        lines += length + (lines[length] == '\n');
+    }
+    json_doc_close(doc);
+}
+
+static void put_filters(const struct info_json *info, struct json_doc *doc)
+{
+    const struct trace *trace = info->options->trace;
+    json_doc_array(doc, "filters");
+    for (uint32_t i = 0; i < trace_filter_count(trace); i++) {
+        const struct trace_filter *filter = trace_filter_get(trace, i);
+        json_doc_object(doc, NULL);
+        json_doc_text(doc, "rules", text_of(info, filter->rules));
+        json_doc_int(doc, "time_ns", filter->time_ns - trace_begin_ns(trace));
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
+
+static void put_session(const struct info_json *info, struct json_doc *doc)
+{
+    const struct trace *trace = info->options->trace;
+    const struct trace_session *session = trace_session_get(trace);
+    char id[24];
+    snprintf(id, sizeof(id), "%016llx", (unsigned long long)session->id);
+    json_doc_text(doc, "session", id);
+    put_text(info, doc, "version", session->annot_version);
+    json_doc_bool(doc, "recovered", session->recovered);
+    put_text(info, doc, "command", session->command);
+    put_status(doc, session->command_status);
+    put_text(info, doc, "host", session->hostname);
+    put_text(info, doc, "kernel", session->kernel);
+    put_text(info, doc, "clock", session->clock);
+    json_doc_int(doc, "begin_monotonic_ns", session->begin_ns);
+    /* In a number it would lose its last digits in some readers. */
+    char begin[32];
+    snprintf(begin, sizeof(begin), "%lld", (long long)session->begin_realtime_ns);
+    json_doc_text(doc, "begin_realtime_ns", begin);
+    if (session->end_ns > session->begin_ns)
+        json_doc_int(doc, "lasted_ns", session->end_ns - session->begin_ns);
+    json_doc_uint(doc, "shared_memory_peak_bytes", session->peak_bytes);
+    json_doc_uint(doc, "overwriting_process_count", trace_fact_value(trace, TRACE_FACT_OVERWRITE));
+    json_doc_uint(doc, "waiting_process_count", trace_fact_value(trace, TRACE_FACT_WAIT));
+    if (session->parent_id) {
+        snprintf(id, sizeof(id), "%016llx", (unsigned long long)session->parent_id);
+        json_doc_text(doc, "inside_session", id);
+    }
+    put_lines(doc, "nested", text_of(info, session->nested));
+    put_filters(info, doc);
+}
+
+/* ---- Counts and losses ----------------------------------------------------------------------- */
+
+static void put_records(const struct info_json *info, struct json_doc *doc)
+{
+    static const char *const names[EVENT_KIND_COUNT] = {
+        "unknown",     "push",      "pop",        "start",      "end",         "mark",
+        "counter",     "gap",       "off_on",     "flow_begin", "flow_step",   "flow_end",
+        "track_begin", "track_end", "track_mark", "key_value",  "hidden_begin"};
+    json_doc_uint(doc, "record_count", record_count(info->counts));
+    json_doc_object(doc, "records_by_kind");
+    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+        if (info->counts->by_kind[kind])
+            json_doc_uint(doc, names[kind], info->counts->by_kind[kind]);
+    json_doc_close(doc);
+}
+
+static void put_misuse(const struct info_json *info, struct json_doc *doc)
+{
+    static const char *const names[MISUSE_COUNT] = {"pop_without_push", "end_of_unknown_range",
+                                                    "name_cut",         "name_in_full",
+                                                    "key_values_cut",   "struct_not_as_its_schema"};
+    const struct trace *trace = info->options->trace;
+    json_doc_object(doc, "remarkable_calls");
+    for (unsigned kind = 0; kind < MISUSE_COUNT; kind++) {
+        uint64_t count = 0;
+        for (uint32_t i = 0; i < trace_process_count(trace); i++)
+            count += trace_process_get(trace, i)->misuse[kind];
+        if (count)
+            json_doc_uint(doc, names[kind], count);
+    }
+    json_doc_close(doc);
+}
+
+static void put_losses(const struct info_json *info, struct json_doc *doc)
+{
+    uint64_t lost[LOSS_COUNT];
+    const struct trace *trace = info->options->trace;
+    json_doc_uint(doc, "lost_count", loss_sums(trace, info->counts->lost, lost));
+    info_json_lost(doc, "lost_by_cause", lost);
+    json_doc_uint(doc, "unreadable_record_count",
+                  loss_of_damage(info->reader, trace, record_count(info->counts)));
+    put_misuse(info, doc);
+}
+
+static void put_damage(const struct info_json *info, struct json_doc *doc)
+{
+    uint32_t count = store_reader_damage_count(info->reader);
+    json_doc_bool(doc, "cut", recording_is_cut(info->reader));
+    json_doc_array(doc, "damage");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct store_damage *damage = store_reader_damage(info->reader, i);
+        json_doc_object(doc, NULL);
+        json_doc_uint(doc, "offset_bytes", damage->offset);
+        json_doc_uint(doc, "length_bytes", damage->length);
+        json_doc_text(doc, "reason", damage->reason);
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
+
+/* ---- Sampling -------------------------------------------------------------------------------- */
+
+static void put_ends(struct json_doc *doc, const char *key, const uint64_t ends[STACK_END_COUNT])
+{
+    json_doc_object(doc, key);
+    for (unsigned end = STACK_COMPLETE; end < STACK_END_COUNT; end++)
+        if (ends[end])
+            json_doc_uint(doc, stack_end_name(end), ends[end]);
+    json_doc_close(doc);
+}
+
+static void put_facts(const struct info_json *info, struct json_doc *doc, enum fact_kind kind,
+                      const char *key)
+{
+    const struct trace *trace = info->options->trace;
+    json_doc_object(doc, key);
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        const struct trace_string *name = trace_string(trace, fact->name);
+        if (fact->kind != kind || !fact->value)
+            continue;
+        json_doc_key(doc, name->bytes, name->length, "");
+        json_doc_uint(doc, NULL, fact->value);
+    }
+    json_doc_close(doc);
+}
+
+static void put_sampling(const struct info_json *info, struct json_doc *doc)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(info->options->trace);
+    json_doc_object(doc, "sampling");
+    json_doc_text(doc, "way", sampling_rung_text(sampling->rung));
+    json_doc_uint(doc, "frequency_hz", sampling->frequency_hz);
+    json_doc_bool(doc, "off_cpu", sampling->off_cpu);
+    json_doc_int(doc, "off_cpu_threshold_ns", sampling->off_cpu_threshold_ns);
+    put_text(info, doc, "not_better_because", sampling->reason);
+    put_text(info, doc, "remedy", sampling->hint);
+    json_doc_uint(doc, "sample_count", info->samples->cpu);
+    json_doc_uint(doc, "off_cpu_count", info->samples->off_cpu);
+    json_doc_uint(doc, "in_range_count", info->samples->in_range);
+    put_ends(doc, "native_stacks", info->samples->native);
+    put_ends(doc, "python_stacks", info->samples->python);
+    put_facts(info, doc, FACT_COUNT, "counts");
+    put_facts(info, doc, FACT_LOSS, "lost");
+    put_facts(info, doc, FACT_NOTE, "notes");
+    json_doc_close(doc);
+}
+
+void info_print_json(const struct info_json *info, struct out_stream *out)
+{
+    struct json_doc doc = {.out = out};
+    json_doc_object(&doc, NULL);
+    put_file(info, &doc);
+    put_session(info, &doc);
+    put_records(info, &doc);
+    put_damage(info, &doc);
+    put_sampling(info, &doc);
+    put_losses(info, &doc);
+    info_json_lists(info, &doc);
+    json_doc_close(&doc);
+    out_text(out, "\n");
+}

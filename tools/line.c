@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What both formats of lines share. */
+#include "line.h"
+
+#include "call_label.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const char *line_kind_name(enum line_kind kind)
+{
+    static const char *const names[LINE_KIND_COUNT] = {
+        [LINE_BEGIN] = "begin",
+        [LINE_END] = "end",
+        [LINE_RANGE] = "range",
+        [LINE_MARK] = "mark",
+        [LINE_LOG] = "log",
+        [LINE_COUNTER] = "counter",
+        [LINE_FLOW_BEGIN] = "flow_begin",
+        [LINE_FLOW_STEP] = "flow_step",
+        [LINE_FLOW_END] = "flow_end",
+        [LINE_LOST] = "lost",
+        [LINE_EDGE] = "off_on",
+        [LINE_PROCESS_START] = "process_start",
+        [LINE_PROCESS_END] = "process_end",
+        [LINE_THREAD_START] = "thread_start",
+        [LINE_THREAD_END] = "thread_end",
+        [LINE_LAST_WORD] = "last_word",
+        [LINE_SAMPLE] = "sample",
+        [LINE_OFF_CPU] = "off_cpu",
+    };
+    return names[kind];
+}
+
+const char *line_range_name(enum range_kind kind)
+{
+    static const char *const names[RANGE_KIND_COUNT] = {"pushed", "overlapping", "mark", "counter",
+                                                        "track"};
+    return names[kind];
+}
+
+const char *line_severity_name(const struct trace *trace, const struct line *line)
+{
+    static const char *const names[] = {"debug", "info", "warning", "error", "fatal", "none"};
+    return names[export_severity(trace, &line->values)];
+}
+
+int line_writer_init(struct line_writer *writer, const struct trace *trace, struct out_stream *out)
+{
+    *writer = (struct line_writer){.trace = trace, .out = out, .prefixes = CALL_STRIP_LIBRARIES};
+    int error = export_keys_init(&writer->keys, trace);
+    writer->keys.plain = true;
+    writer->part = out_stream_memory();
+    return writer->part ? error : -ENOMEM;
+}
+
+void line_writer_fini(struct line_writer *writer)
+{
+    for (size_t i = 0; i < writer->owners.count; i++)
+        free(writer->owners.items[i].text);
+    vec_free(&writer->owners);
+    out_stream_abandon(writer->part);
+    export_keys_fini(&writer->keys);
+}
+
+int64_t line_duration_ns(const struct line *line)
+{
+    int64_t end_ns = line->time_ns, begin_ns = line->time_ns;
+    if (line->slice) {
+        begin_ns = line->slice->begin->time_ns;
+        end_ns = line->slice->end_ns;
+    } else if (line->kind == LINE_LOST) {
+        end_ns = line->event->end_ns;
+    } else if (line->kind == LINE_OFF_CPU) {
+        end_ns = line->sample->end_ns;
+    }
+    return end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
+static void add_name(const struct trace *trace, const struct event *event, struct text *text)
+{
+    const struct trace_string *name = trace_string(trace, event->name);
+    if (text->length)
+        text_add(text, "/", 1);
+    if (event->domain)
+        text_format(text, "%s:", trace_string(trace, event->domain)->bytes);
+    text_format(text, "%s", name->length ? name->bytes : "(no name)");
+}
+
+void line_path(const struct trace *trace, const struct slice *slice, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    for (uint32_t i = 0; i < slice->depth && slice->parents; i++)
+        add_name(trace, slice->parents[i], &text);
+    add_name(trace, slice->begin, &text);
+}
+
+uint32_t line_frames(const struct line_writer *writer, const struct sample *sample,
+                     uint32_t frames[LINE_FRAMES_MAX])
+{
+    const struct stacks *stacks = trace_stacks_get(writer->trace);
+    uint32_t count = stacks_frames(stacks, sample->stack, frames, LINE_FRAMES_MAX);
+    return writer->python ? call_python_frames(stacks, frames, count) : count;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* One line of `annot cat` and `annot tail`: something that happened, with all that is known of it.
+ *
+ * line_source.h makes them, a line_format writes them. Thread-safety: plain data. */
+#ifndef ANNOT_LINE_H
+#define ANNOT_LINE_H
+
+#include "export_values.h"
+#include "out_stream.h"
+#include "range_stats.h"
+#include "sample.h"
+#include "slices.h"
+#include "vec.h"
+
+enum line_kind {
+    LINE_BEGIN = 0, /* of a range */
+    LINE_END,       /* of one whose begin is known, `slice`, or not */
+    LINE_RANGE,     /* all of one, told when it ends */
+    LINE_MARK,
+    LINE_LOG, /* a mark with a severity */
+    LINE_COUNTER,
+    LINE_FLOW_BEGIN,
+    LINE_FLOW_STEP,
+    LINE_FLOW_END,
+    LINE_LOST,
+    LINE_EDGE,
+    LINE_PROCESS_START,
+    LINE_PROCESS_END,
+    LINE_THREAD_START,
+    LINE_THREAD_END,
+    LINE_LAST_WORD,
+    LINE_SAMPLE,
+    LINE_OFF_CPU,
+    LINE_KIND_COUNT,
+};
+
+/* "begin", "end", ...: the same words in all formats. */
+const char *line_kind_name(enum line_kind kind);
+/* "pushed", "overlapping", "track": as in reports. */
+const char *line_range_name(enum range_kind kind);
+
+#define LINE_NONE UINT32_MAX
+
+struct line {
+    enum line_kind kind;
+    enum range_kind range;       /* of ranges; marks on tracks: RANGE_TRACK */
+    int64_t time_ns;             /* CLOCK_MONOTONIC; of LINE_RANGE its begin */
+    uint32_t process, thread;    /* ordinals, LINE_NONE: none */
+    const struct event *event;   /* name, attributes; NULL: none. Of a range its begin */
+    struct slice_values values;  /* of it; of LINE_END those of the end */
+    const struct slice *slice;   /* END, RANGE; NULL: the begin is not known */
+    uint32_t depth;              /* ranges around it, on its thread or track */
+    const struct sample *sample; /* SAMPLE, OFF_CPU */
+};
+
+/* Who a line is of, as JSON: made once, and again when the trace knows more of them. */
+struct line_owner {
+    char *text;  /* owned */
+    size_t size; /* 0: not made yet */
+    uint32_t process_revision, thread_revision;
+};
+
+/* What a format needs. */
+struct line_writer {
+    const struct trace *trace;
+    struct out_stream *out;
+    struct export_keys keys;
+    bool python;                   /* stacks: no native frames */
+    const char *prefixes;          /* of file names in stacks: call_label.h */
+    VEC(struct line_owner) owners; /* by thread */
+    struct out_stream *part;       /* in memory: what is being made for one */
+};
+
+/* 0 or -ENOMEM; fini in any case. */
+int line_writer_init(struct line_writer *writer, const struct trace *trace, struct out_stream *out);
+void line_writer_fini(struct line_writer *writer);
+
+/* Writes a line with its newline; errors stick in the stream. */
+typedef void line_format(struct line_writer *writer, const struct line *line);
+
+line_format line_text, line_json;
+
+/* Of LINE_LOG: "debug", ... */
+const char *line_severity_name(const struct trace *trace, const struct line *line);
+
+/* Nanoseconds of LINE_END, LINE_RANGE, LINE_LOST, LINE_OFF_CPU; else 0. */
+int64_t line_duration_ns(const struct line *line);
+
+/* The path of a finished range: "load/parse", as reports call it. At most size - 1 bytes. */
+void line_path(const struct trace *trace, const struct slice *slice, char *buffer, size_t size);
+
+/* The stack of a sample, root first, as many frames as fit; how many. */
+enum { LINE_FRAMES_MAX = 1024 };
+
+uint32_t line_frames(const struct line_writer *writer, const struct sample *sample,
+                     uint32_t frames[LINE_FRAMES_MAX]);
+
+#endif

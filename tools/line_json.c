@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* A line as a JSON object. Times are nanoseconds since the recording's begin, durations
+ * nanoseconds; what is unknown or zero by default is left out. annot-cat(1) lists the keys. */
+#include "line.h"
+
+#include "call_label.h"
+#include "json_doc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LABEL_SIZE = 4096, PATH_SIZE = 8192 };
+
+static const char *text_of(const struct line_writer *writer, uint32_t string)
+{
+    return trace_string(writer->trace, string)->bytes;
+}
+
+static void write_owner(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    const struct trace_process *process = trace_process_get(writer->trace, line->process);
+    const struct trace_thread *thread = trace_thread_get(writer->trace, line->thread);
+    char label[LABEL_SIZE];
+    if (process) {
+        json_doc_int(doc, "pid", process->pid);
+        trace_process_label(writer->trace, line->process, label, sizeof(label));
+        json_doc_text(doc, "process", label);
+        json_doc_uint(doc, "process_index", line->process);
+    }
+    if (!thread)
+        return;
+    json_doc_int(doc, "tid", thread->tid);
+    trace_thread_label(writer->trace, line->thread, label, sizeof(label));
+    json_doc_text(doc, "thread", label);
+    json_doc_uint(doc, "thread_index", line->thread);
+}
+
+/* The place for a thread's text, empty if the trace knows more of it by now. NULL: none is kept. */
+static struct line_owner *owner_of(struct line_writer *writer, const struct line *line)
+{
+    const struct trace_process *process = trace_process_get(writer->trace, line->process);
+    const struct trace_thread *thread = trace_thread_get(writer->trace, line->thread);
+    if (!process || !thread)
+        return NULL;
+    while (writer->owners.count <= line->thread) {
+        if (vec_push(&writer->owners, ((struct line_owner){0})) != 0)
+            return NULL;
+    }
+    struct line_owner *owner = &writer->owners.items[line->thread];
+    bool same =
+        owner->process_revision == process->revision && owner->thread_revision == thread->revision;
+    owner->process_revision = process->revision;
+    owner->thread_revision = thread->revision;
+    owner->size = same ? owner->size : 0;
+    return owner;
+}
+
+/* Labels are made once for each thread: they cost more than the rest of a line. */
+static void put_owner(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    struct line_owner *owner = owner_of(writer, line);
+    if (owner && owner->size == 0) {
+        struct json_doc part = *doc;
+        part.out = writer->part;
+        out_stream_memory_reset(writer->part);
+        write_owner(writer, &part, line);
+        size_t size;
+        const uint8_t *bytes = out_stream_memory_bytes(writer->part, &size);
+        char *text = realloc(owner->text, size);
+        if (text) {
+            memcpy(text, bytes, size);
+            owner->text = text;
+            owner->size = size;
+        }
+    }
+    if (owner && owner->size)
+        out_write(doc->out, owner->text, owner->size);
+    else
+        write_owner(writer, doc, line);
+}
+
+static void put_value(struct line_writer *writer, struct json_doc *doc, const char *key,
+                      const struct slice_value *value)
+{
+    switch (value->kind) {
+    case VALUE_INT64:
+        json_doc_int(doc, key, value->value.int64);
+        return;
+    case VALUE_UINT64:
+        json_doc_uint(doc, key, value->value.uint64);
+        return;
+    case VALUE_DOUBLE:
+        json_doc_double(doc, key, value->value.float64);
+        return;
+    case VALUE_BOOL:
+        json_doc_bool(doc, key, value->value.uint64 != 0);
+        return;
+    default:
+        json_doc_text(doc, key,
+                      text_of(writer, value->kind == VALUE_STRING ? value->value.string : 0));
+    }
+}
+
+static void put_values(struct line_writer *writer, struct json_doc *doc,
+                       const struct slice_values *values)
+{
+    if (!values->count)
+        return;
+    json_doc_object(doc, "values");
+    export_keys_restart(&writer->keys);
+    for (uint32_t i = 0; i < values->count; i++) {
+        char number[EXPORT_KEY_NUMBER_SIZE] = "";
+        struct export_key key = export_keys_next(&writer->keys, values->items[i].key);
+        number[export_key_number(&key, number)] = '\0';
+        json_doc_key(doc, key.text, key.length, number);
+        put_value(writer, doc, NULL, &values->items[i]);
+    }
+    json_doc_close(doc);
+}
+
+static void put_track(struct line_writer *writer, struct json_doc *doc, uint64_t ordinal)
+{
+    const struct trace_track *track =
+        ordinal <= UINT32_MAX ? trace_track_get(writer->trace, (uint32_t)ordinal) : NULL;
+    char label[LABEL_SIZE];
+    if (!track)
+        return;
+    trace_track_path(writer->trace, (uint32_t)ordinal, label, sizeof(label));
+    json_doc_text(doc, "track", label);
+    json_doc_hex(doc, "track_id", track->id);
+}
+
+/* What ties it to others: of pushed ranges the number that logs have. */
+static void put_number(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    char text[24];
+    bool is_range = line->kind <= LINE_RANGE;
+    if (is_range && line->range == RANGE_PUSHED && line->slice == NULL && line->kind == LINE_END)
+        return;
+    if (is_range && line->range == RANGE_PUSHED && line->event->id) {
+        snprintf(text, sizeof(text), "%016" PRIx64, line->event->id);
+        json_doc_text(doc, "number", text);
+    } else if (is_range && line->range == RANGE_OVERLAPPING) {
+        json_doc_hex(doc, "id", line->event->id);
+    } else if (line->range == RANGE_TRACK) {
+        put_track(writer, doc, line->event->id);
+    } else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END) {
+        json_doc_hex(doc, "flow", line->event->id);
+    }
+}
+
+static void put_slice(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    const struct slice *slice = line->slice;
+    const struct trace_thread *other = NULL;
+    char path[PATH_SIZE];
+    line_path(writer->trace, slice, path, sizeof(path));
+    json_doc_text(doc, "path", path);
+    json_doc_int(doc, "dur_ns", line_duration_ns(line));
+    if (line->range == RANGE_PUSHED) {
+        int64_t self_ns = line_duration_ns(line) - slice->child_ns;
+        json_doc_int(doc, "self_ns", self_ns > 0 ? self_ns : 0);
+    }
+    if (line->kind == LINE_RANGE && slice->end_thread != slice->begin->thread)
+        other = trace_thread_get(writer->trace, slice->end_thread);
+    if (other)
+        json_doc_int(doc, "end_tid", other->tid);
+    if (slice->flags & SLICE_UNFINISHED)
+        json_doc_bool(doc, "unfinished", true);
+    if (slice->flags & SLICE_END_LOST)
+        json_doc_bool(doc, "end_lost", true);
+}
+
+static bool has_name(const struct line *line)
+{
+    if (line->kind == LINE_END)
+        return line->slice != NULL;
+    return line->kind != LINE_LOST && line->kind != LINE_EDGE &&
+           (line->event->name || line->kind < LINE_FLOW_BEGIN);
+}
+
+static void put_counter(struct line_writer *writer, struct json_doc *doc, const struct event *event)
+{
+    uint32_t unit = trace_unit_find(writer->trace, event->domain, event->name);
+    put_value(writer, doc, "value",
+              &(struct slice_value){.kind = event->value_kind, .value = event->value});
+    if (unit)
+        json_doc_text(doc, "unit", text_of(writer, unit));
+}
+
+static void put_lost(struct json_doc *doc, const struct line *line)
+{
+    const struct event *event = line->event;
+    json_doc_uint(doc, "lost", event->value.uint64);
+    json_doc_text(doc, "cause", loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT));
+    json_doc_int(doc, "dur_ns", line_duration_ns(line));
+}
+
+static void put_attributes(struct line_writer *writer, struct json_doc *doc,
+                           const struct line *line)
+{
+    const struct event *event = line->event;
+    char color[16];
+    if (event->domain)
+        json_doc_text(doc, "domain", text_of(writer, event->domain));
+    if (event->category)
+        json_doc_text(doc, "category", text_of(writer, event->category));
+    if (event->level && line->kind != LINE_LOST)
+        json_doc_uint(doc, "level", event->level);
+    if (event->has_color) {
+        snprintf(color, sizeof(color), "#%08" PRIx32, event->color);
+        json_doc_text(doc, "color", color);
+    }
+    if (event->value_kind != VALUE_NONE && line->kind != LINE_COUNTER && line->kind != LINE_LOST)
+        put_value(writer, doc, "payload",
+                  &(struct slice_value){.kind = event->value_kind, .value = event->value});
+}
+
+static void put_event(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    if (line->kind <= LINE_RANGE || line->range == RANGE_TRACK)
+        json_doc_text(doc, "kind", line_range_name(line->range));
+    if (has_name(line))
+        json_doc_text(doc, "name", text_of(writer, line->event->name));
+    put_number(writer, doc, line);
+    if (line->kind <= LINE_RANGE && line->range != RANGE_OVERLAPPING)
+        json_doc_uint(doc, "depth", line->depth);
+    if (line->slice)
+        put_slice(writer, doc, line);
+    if (line->kind == LINE_COUNTER)
+        put_counter(writer, doc, line->event);
+    if (line->kind == LINE_LOST)
+        put_lost(doc, line);
+    if (line->kind != LINE_END) /* the begin told the rest */
+        put_attributes(writer, doc, line);
+    put_values(writer, doc, &line->values);
+}
+
+static void put_process(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    const struct trace_process *process = trace_process_get(writer->trace, line->process);
+    char label[LABEL_SIZE];
+    if (line->kind == LINE_PROCESS_START) {
+        if (process->ppid)
+            json_doc_int(doc, "parent_pid", process->ppid);
+        json_doc_bool(doc, "forked", process->forked);
+        json_doc_text(doc, "command", text_of(writer, process->cmdline));
+    } else if (line->kind == LINE_PROCESS_END) {
+        trace_process_end_label(writer->trace, line->process, label, sizeof(label));
+        json_doc_text(doc, "ended", label);
+    } else if (line->kind == LINE_LAST_WORD) {
+        json_doc_text(doc, "text", text_of(writer, process->note));
+    }
+}
+
+static void put_sample(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+{
+    const struct sample *sample = line->sample;
+    const struct stacks *stacks = trace_stacks_get(writer->trace);
+    uint32_t frames[LINE_FRAMES_MAX];
+    char label[CALL_LABEL_SIZE];
+    json_doc_uint(doc, "cpu", sample->cpu);
+    if (line->kind == LINE_SAMPLE) {
+        json_doc_uint(doc, "weight_ns", sample->weight_ns);
+    } else {
+        json_doc_int(doc, "dur_ns", line_duration_ns(line));
+        json_doc_text(doc, "reason", wait_reason_name(sample->reason));
+        int64_t ready_ns = sample->end_ns - sample_ready_ns(sample);
+        json_doc_int(doc, "runnable_ns", ready_ns > 0 ? ready_ns : 0);
+    }
+    if (sample->flags & SAMPLE_IN_KERNEL)
+        json_doc_bool(doc, "in_kernel", true);
+    if (sample->flags & SAMPLE_GC)
+        json_doc_bool(doc, "gc", true);
+    if (sample->flags & SAMPLE_HOLDS_GIL)
+        json_doc_bool(doc, "gil", true);
+    if (sample->flags & SAMPLE_UNFINISHED)
+        json_doc_bool(doc, "unfinished", true);
+    uint32_t count = stacks_names(stacks, sample->path, frames, LINE_FRAMES_MAX);
+    json_doc_array(doc, "ranges");
+    for (uint32_t i = 0; i < count; i++)
+        json_doc_text(doc, NULL, text_of(writer, frames[i]));
+    json_doc_close(doc);
+    count = line_frames(writer, sample, frames);
+    json_doc_array(doc, "stack");
+    for (uint32_t i = 0; i < count; i++) {
+        call_frame_label(writer->trace, stacks_get_frame(stacks, frames[i]), writer->prefixes,
+                         label, sizeof(label));
+        json_doc_text(doc, NULL, label);
+    }
+    json_doc_close(doc);
+}
+
+void line_json(struct line_writer *writer, const struct line *line)
+{
+    struct json_doc doc = {.out = writer->out};
+    json_doc_object(&doc, NULL);
+    json_doc_int(&doc, "time_ns", line->time_ns - trace_begin_ns(writer->trace));
+    json_doc_text(&doc, "event", line_kind_name(line->kind));
+    put_owner(writer, &doc, line);
+    if (line->kind == LINE_LOG)
+        json_doc_text(&doc, "severity", line_severity_name(writer->trace, line));
+    if (line->event)
+        put_event(writer, &doc, line);
+    else if (line->sample)
+        put_sample(writer, &doc, line);
+    else
+        put_process(writer, &doc, line);
+    json_doc_close(&doc);
+    out_write(writer->out, "\n", 1);
+}

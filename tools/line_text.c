@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* A line as text, for people and grep:
+ *
+ *     SECONDS PID/TID EVENT NAME key=value ...
+ *
+ * Seconds are since the recording's begin, durations seconds, both with nine decimals. A word that
+ * has blanks, quotes, = or control characters stands in quotes, escaped as in JSON, so a line is a
+ * line whatever a program called its ranges. */
+#include "line.h"
+
+#include "call_label.h"
+#include "json_writer.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LABEL_SIZE = 4096, PATH_SIZE = 8192, OWNER_WIDTH = 15 };
+
+__attribute__((format(printf, 2, 3))) static void put(struct line_writer *writer,
+                                                      const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    out_text(writer->out, text);
+}
+
+/* Controls of both kinds and what turns the writing direction, in UTF-8. */
+static size_t hidden_size(const char *at)
+{
+    const unsigned char *bytes = (const unsigned char *)at;
+    if (bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] < 0xa0)
+        return 2;
+    bool turns = bytes[0] == 0xe2 && ((bytes[1] == 0x80 && bytes[2] >= 0xaa && bytes[2] <= 0xae) ||
+                                      (bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9));
+    return turns ? 3 : 0;
+}
+
+static bool is_plain(const char *text)
+{
+    for (const char *at = text; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (byte <= ' ' || byte == 0x7f || strchr("\"\\=", byte) || hidden_size(at))
+            return false;
+    }
+    return *text != '\0';
+}
+
+static void put_word(struct line_writer *writer, const char *text)
+{
+    if (is_plain(text)) {
+        out_text(writer->out, text);
+        return;
+    }
+    out_write(writer->out, "\"", 1);
+    for (const char *at = text, *run = text;; at++) {
+        size_t hidden = *at ? hidden_size(at) : 0;
+        if (*at && !hidden)
+            continue;
+        json_escaped(writer->out, run, (size_t)(at - run));
+        if (!*at)
+            break;
+        put(writer, hidden == 2 ? "\\u%04x" : "\\u20%02x",
+            (unsigned char)at[1] == 0x80 ? ((unsigned char)at[2] & 0x3f)
+            : hidden == 2                ? (unsigned char)at[1]
+                                         : 0x40 | ((unsigned char)at[2] & 0x3f));
+        at += hidden - 1;
+        run = at + 1;
+    }
+    out_write(writer->out, "\"", 1);
+}
+
+static void put_string(struct line_writer *writer, const char *key, uint32_t string)
+{
+    if (!string)
+        return;
+    put(writer, " %s=", key);
+    put_word(writer, trace_string(writer->trace, string)->bytes);
+}
+
+static void put_label(struct line_writer *writer, const char *key, const char *label)
+{
+    put(writer, " %s=", key);
+    put_word(writer, label);
+}
+
+static void put_seconds(struct line_writer *writer, const char *key, int64_t time_ns)
+{
+    const char *sign = time_ns < 0 ? "-" : "";
+    uint64_t magnitude = time_ns < 0 ? 0 - (uint64_t)time_ns : (uint64_t)time_ns;
+    put(writer, " %s=%s%" PRIu64 ".%09" PRIu64, key, sign, magnitude / 1000000000,
+        magnitude % 1000000000);
+}
+
+static void put_head(struct line_writer *writer, const struct line *line)
+{
+    int64_t time_ns = line->time_ns - trace_begin_ns(writer->trace);
+    uint64_t magnitude = time_ns < 0 ? 0 - (uint64_t)time_ns : (uint64_t)time_ns;
+    const struct trace_process *process = trace_process_get(writer->trace, line->process);
+    const struct trace_thread *thread = trace_thread_get(writer->trace, line->thread);
+    char seconds[32], owner[32] = "-";
+    snprintf(seconds, sizeof(seconds), "%s%" PRIu64 ".%09" PRIu64, time_ns < 0 ? "-" : "",
+             magnitude / 1000000000, magnitude % 1000000000);
+    if (process && thread)
+        snprintf(owner, sizeof(owner), "%d/%d", process->pid, thread->tid);
+    else if (process)
+        snprintf(owner, sizeof(owner), "%d", process->pid);
+    put(writer, "%16s %-*s %s", seconds, OWNER_WIDTH, owner, line_kind_name(line->kind));
+}
+
+static void put_value(struct line_writer *writer, const struct slice_value *value)
+{
+    uint8_t text[JSON_DOUBLE_MAX];
+    size_t size;
+    bool quoted;
+    switch (value->kind) {
+    case VALUE_INT64:
+        put(writer, "%" PRId64, value->value.int64);
+        return;
+    case VALUE_UINT64:
+        put(writer, "%" PRIu64, value->value.uint64);
+        return;
+    case VALUE_DOUBLE:
+        size = (size_t)(json_put_double(text, value->value.float64) - text);
+        quoted = text[0] == '"'; /* no number */
+        out_write(writer->out, text + quoted, quoted ? size - 2 : size);
+        return;
+    case VALUE_BOOL:
+        out_text(writer->out, value->value.uint64 ? "true" : "false");
+        return;
+    default:
+        put_word(writer,
+                 trace_string(writer->trace, value->kind == VALUE_STRING ? value->value.string : 0)
+                     ->bytes);
+    }
+}
+
+static void put_values(struct line_writer *writer, const struct slice_values *values)
+{
+    export_keys_restart(&writer->keys);
+    for (uint32_t i = 0; i < values->count; i++) {
+        char name[LABEL_SIZE], number[EXPORT_KEY_NUMBER_SIZE] = "";
+        struct export_key key = export_keys_next(&writer->keys, values->items[i].key);
+        number[export_key_number(&key, number)] = '\0';
+        snprintf(name, sizeof(name), "%.*s%s", (int)key.length, key.text, number);
+        out_write(writer->out, " ", 1);
+        put_word(writer, name);
+        out_write(writer->out, "=", 1);
+        put_value(writer, &values->items[i]);
+    }
+}
+
+static void put_track(struct line_writer *writer, uint64_t ordinal)
+{
+    char label[LABEL_SIZE];
+    if (ordinal >= trace_track_count(writer->trace))
+        return;
+    trace_track_path(writer->trace, (uint32_t)ordinal, label, sizeof(label));
+    put_label(writer, "track", label);
+}
+
+static void put_tie(struct line_writer *writer, const struct line *line)
+{
+    bool is_range = line->kind <= LINE_RANGE;
+    bool unknown = line->kind == LINE_END && !line->slice;
+    if (is_range && line->range == RANGE_OVERLAPPING)
+        put(writer, " id=0x%" PRIx64, line->event->id);
+    else if (line->range == RANGE_TRACK)
+        put_track(writer, line->event->id);
+    else if (is_range && !unknown && line->event->id)
+        put(writer, " number=%016" PRIx64, line->event->id);
+    else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END)
+        put(writer, " flow=0x%" PRIx64, line->event->id);
+}
+
+static void put_slice(struct line_writer *writer, const struct line *line)
+{
+    char path[PATH_SIZE];
+    put_seconds(writer, "dur", line_duration_ns(line));
+    if (line->slice->depth) {
+        line_path(writer->trace, line->slice, path, sizeof(path));
+        put_label(writer, "path", path);
+    }
+    if (line->slice->flags & SLICE_UNFINISHED)
+        out_text(writer->out, " unfinished");
+    if (line->slice->flags & SLICE_END_LOST)
+        out_text(writer->out, " end_lost");
+}
+
+static void put_lost(struct line_writer *writer, const struct line *line)
+{
+    const struct event *event = line->event;
+    put(writer, " %" PRIu64, event->value.uint64);
+    put_seconds(writer, "dur", line_duration_ns(line));
+    put_label(writer, "cause", loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT));
+}
+
+static void put_attributes(struct line_writer *writer, const struct line *line)
+{
+    const struct event *event = line->event;
+    put_string(writer, "domain", event->domain);
+    put_string(writer, "category", event->category);
+    if (event->level)
+        put(writer, " level=%u", event->level);
+    if (event->value_kind != VALUE_NONE && line->kind != LINE_COUNTER) {
+        out_text(writer->out, " payload=");
+        put_value(writer, &(struct slice_value){.kind = event->value_kind, .value = event->value});
+    }
+    put_values(writer, &line->values);
+}
+
+static void put_counter(struct line_writer *writer, const struct event *event)
+{
+    out_text(writer->out, " value=");
+    put_value(writer, &(struct slice_value){.kind = event->value_kind, .value = event->value});
+    put_string(writer, "unit", trace_unit_find(writer->trace, event->domain, event->name));
+}
+
+static void put_event(struct line_writer *writer, const struct line *line)
+{
+    bool unknown = line->kind == LINE_END && !line->slice;
+    if (line->kind == LINE_LOST) {
+        put_lost(writer, line);
+        return;
+    }
+    if (line->kind == LINE_EDGE)
+        return;
+    bool is_point = line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END;
+    if (!unknown && (line->event->name || !is_point)) {
+        out_write(writer->out, " ", 1);
+        put_word(writer, trace_string(writer->trace, line->event->name)->bytes);
+    }
+    if (line->kind == LINE_COUNTER)
+        put_counter(writer, line->event);
+    if (line->slice)
+        put_slice(writer, line);
+    put_tie(writer, line);
+    if (line->kind == LINE_END) /* the begin told the rest */
+        put_values(writer, &line->values);
+    else
+        put_attributes(writer, line);
+}
+
+static void put_process(struct line_writer *writer, const struct line *line)
+{
+    const struct trace_process *process = trace_process_get(writer->trace, line->process);
+    char label[LABEL_SIZE];
+    if (line->kind == LINE_THREAD_START || line->kind == LINE_THREAD_END) {
+        trace_thread_label(writer->trace, line->thread, label, sizeof(label));
+        put_label(writer, "thread", label);
+    } else if (line->kind == LINE_PROCESS_START) {
+        trace_process_label(writer->trace, line->process, label, sizeof(label));
+        put_label(writer, "process", label);
+        if (process->ppid)
+            put(writer, " parent=%d", process->ppid);
+        put_string(writer, "command", process->cmdline);
+    } else if (line->kind == LINE_PROCESS_END) {
+        trace_process_end_label(writer->trace, line->process, label, sizeof(label));
+        put_label(writer, "ended", label);
+    } else {
+        put_string(writer, "text", process->note);
+    }
+}
+
+/* Frames by semicolon, root first, as in collapsed stacks. */
+static void put_sample(struct line_writer *writer, const struct line *line)
+{
+    const struct sample *sample = line->sample;
+    const struct stacks *stacks = trace_stacks_get(writer->trace);
+    uint32_t frames[LINE_FRAMES_MAX];
+    char stack[PATH_SIZE] = "", label[CALL_LABEL_SIZE];
+    size_t used = 0;
+    if (line->kind == LINE_OFF_CPU) {
+        put_seconds(writer, "dur", line_duration_ns(line));
+        put_label(writer, "reason", wait_reason_name(sample->reason));
+    } else {
+        put_seconds(writer, "weight", (int64_t)sample->weight_ns);
+    }
+    put(writer, " cpu=%u", sample->cpu);
+    uint32_t count = line_frames(writer, sample, frames);
+    for (uint32_t i = 0; i < count && used < sizeof(stack); i++) {
+        call_frame_label(writer->trace, stacks_get_frame(stacks, frames[i]), writer->prefixes,
+                         label, sizeof(label));
+        used += (size_t)snprintf(stack + used, sizeof(stack) - used, "%s%s", i ? ";" : "", label);
+    }
+    if (count)
+        put_label(writer, "stack", stack);
+}
+
+void line_text(struct line_writer *writer, const struct line *line)
+{
+    put_head(writer, line);
+    if (line->kind == LINE_LOG)
+        put(writer, " %s", line_severity_name(writer->trace, line));
+    if (line->event)
+        put_event(writer, line);
+    else if (line->sample)
+        put_sample(writer, line);
+    else
+        put_process(writer, line);
+    out_write(writer->out, "\n", 1);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* One row of `annot report --json` and `--csv`: its fields by name. Main thread only. */
+#ifndef ANNOT_REPORT_ROWS_H
+#define ANNOT_REPORT_ROWS_H
+
+#include "report_data.h"
+
+enum { REPORT_LABEL_SIZE = 8192, REPORT_FIELDS = 25 };
+
+struct report_row {
+    char label[REPORT_LABEL_SIZE]; /* path, or name */
+    char process_label[REPORT_LABEL_SIZE], thread_label[REPORT_LABEL_SIZE];
+    const struct trace_process *process; /* whose it is; NULL: of all */
+    const struct trace_thread *thread;
+};
+
+void report_row_init(struct report_row *row, const struct report_data_options *options,
+                     uint32_t index);
+
+/* The rows of a kind in the order that was asked for, to be freed. How many, or -ENOMEM. */
+int64_t report_rows(const struct report_data_options *options, enum range_kind kind,
+                    uint32_t **ret_rows);
+
+/* "pushed", "overlapping", "track", "mark", "counter". */
+const char *report_kind_name(enum range_kind kind);
+
+/* Fields are numbered from 0. */
+const char *report_field_name(unsigned field);
+/* Has a row of that kind the field, and is it known in this recording? */
+bool report_field_is_of(const struct report_data_options *options, unsigned field,
+                        enum range_kind kind);
+
+struct report_value {
+    bool is_text, is_double;
+    const char *text;
+    double number;
+    uint64_t count;
+};
+
+struct report_value report_value(const struct report_data_options *options, uint32_t index,
+                                 unsigned field);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts of kind FACT_LOSS are called "what: cause". This table knows what follows from them; one
+ * that it does not know is told without. */
+#include "sample_loss.h"
+
+#include "number_text.h"
+#include "term.h"
+
+#include <string.h>
+
+/* OF_EXECS: stacks of which each exec may cost one; that is no reason to worry. */
+enum whole { OF_NOTHING, OF_SAMPLES, OF_STRETCHES, OF_STACKS, OF_EXECS };
+
+struct meaning {
+    const char *begins; /* the fact's name; the first that fits counts */
+    enum whole whole;
+    const char *means;
+};
+
+static const char waits_missing[] =
+    "These waits are in no table; inside ranges their time counts as running.";
+
+static const struct meaning meanings[] = {
+    {"samples: ", OF_SAMPLES, "CPU times are too low by as much."},
+    {"stretches off the CPU: ", OF_STRETCHES, waits_missing},
+    {"context switches: ", OF_STRETCHES, waits_missing},
+    {"stacks: taken during an exec", OF_EXECS, "Their time counts, for no function."},
+    {"stacks: cut, ", OF_STACKS, "Their time counts; the outer functions are missing."},
+    {"stacks: ", OF_STACKS, "Their time counts; some or all of their functions are missing."},
+    {"names of Python functions: ", OF_NOTHING, "These are called [python code not read]."},
+    {"ranges of samples: ", OF_STACKS, "Their time counts as outside of all ranges."},
+    {"starts and ends of processes: ", OF_NOTHING,
+     "Some processes may lack their name, their parent or their end."},
+    {"processes: their start was not told", OF_NOTHING, "They may lack their name and parent."},
+    {"processes: ended before", OF_NOTHING, "Their functions have no names."},
+    {"processes: became another user's", OF_NOTHING, "What they did from then on is missing."},
+    {"processes: more than", OF_NOTHING, "The others were not sampled."},
+    {"mappings of processes: ", OF_NOTHING, "Some of their stacks end early."},
+    {"unwind ", OF_NOTHING, "Stacks through some libraries end early."},
+};
+
+static const struct meaning *meaning_of(const char *name)
+{
+    static const struct meaning unknown = {"", OF_NOTHING, NULL};
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
+        if (strncmp(name, meanings[i].begins, strlen(meanings[i].begins)) == 0)
+            return &meanings[i];
+    return &unknown;
+}
+
+/* Of how many it is a part, itself included; 0: nobody knows. */
+static uint64_t whole_of(const struct trace_fact *fact, enum whole whole,
+                         const struct sample_wholes *wholes)
+{
+    switch (whole) {
+    case OF_SAMPLES:
+        return wholes->samples + fact->value;
+    case OF_STRETCHES:
+        return wholes->stretches + fact->value;
+    case OF_STACKS:
+    case OF_EXECS:
+        return wholes->samples + wholes->stretches;
+    case OF_NOTHING:
+    default:
+        return 0;
+    }
+}
+
+static bool is_loss(const struct trace_fact *fact)
+{
+    return fact->kind == FACT_LOSS && fact->value != 0;
+}
+
+bool sample_loss_any(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++)
+        if (is_loss(trace_fact_get(trace, i)))
+            return true;
+    return false;
+}
+
+bool sample_loss_counts(const struct trace *trace, const struct sample_wholes *wholes)
+{
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        const struct meaning *meaning = meaning_of(trace_string(trace, fact->name)->bytes);
+        if (is_loss(fact) && meaning->whole != OF_EXECS &&
+            fact->value * 100 >= whole_of(fact, meaning->whole, wholes))
+            return true;
+    }
+    return false;
+}
+
+/* "13 of 7,731 stretches off the CPU", then between `before` and `after` the cause. */
+static void print_loss(const struct trace *trace, const struct trace_fact *fact,
+                       const struct sample_wholes *wholes, const char *const around[2],
+                       FILE *stream)
+{
+    const char *name = trace_string(trace, fact->name)->bytes;
+    size_t length = strcspn(name, ":");
+    char count[NUMBER_TEXT_SIZE], of[NUMBER_TEXT_SIZE];
+    uint64_t whole = whole_of(fact, meaning_of(name)->whole, wholes);
+    fputs(number_count(fact->value, count), stream);
+    if (whole >= fact->value)
+        fprintf(stream, " of %s", number_count(whole, of));
+    fputs(" ", stream);
+    term_write(stream, name, length);
+    if (!name[length])
+        return;
+    name += length + 1;
+    name += strspn(name, " ");
+    fputs(around[0], stream);
+    term_write(stream, name, strlen(name));
+    fputs(around[1], stream);
+}
+
+void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes)
+{
+    static const char *const around[2] = {": ", ""};
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        const char *means = meaning_of(trace_string(trace, fact->name)->bytes)->means;
+        if (!is_loss(fact))
+            continue;
+        printf("  ");
+        print_loss(trace, fact, wholes, around, stdout);
+        printf(means ? "\n      %s\n" : "\n", means);
+    }
+}
+
+void sample_loss_print_short(const struct trace *trace, const struct sample_wholes *wholes,
+                             FILE *stream)
+{
+    static const char *const around[2] = {" (", ")"};
+    const char *separator = "";
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        if (!is_loss(fact))
+            continue;
+        fputs(separator, stream);
+        print_loss(trace, fact, wholes, around, stream);
+        separator = ", ";
+    }
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Which part of a recording is meant, and reading no more than that. */
+#include "selection.h"
+
+#include "cmd.h"
+#include "recording.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL_SIZE = 4096 };
+
+/* ---- What is meant --------------------------------------------------------------------------- */
+
+static int parse_time(const char *name, const char *text, int64_t *ret_ns)
+{
+    if (!text || options_parse_time(text, ret_ns) == 0)
+        return CMD_OK;
+    return cmd_fail(CMD_MISUSE,
+                    "option --%s: cannot understand \"%.64s\"\na time is a number with a unit "
+                    "since the recording's begin: 300ms, 12.5s, 2min",
+                    name, text);
+}
+
+int selection_check(const struct selection_values *values)
+{
+    int64_t from_ns = 0, to_ns = INT64_MAX;
+    int status = parse_time("from", values->from, &from_ns);
+    if (status == CMD_OK)
+        status = parse_time("to", values->to, &to_ns);
+    if (status == CMD_OK && from_ns >= to_ns)
+        return cmd_fail(CMD_MISUSE, "nothing lies between --from and --to\n--to is the later time");
+    return status;
+}
+
+/* Is the word this number, or a part of the label? */
+static bool matches(const char *word, int32_t number, const char *label)
+{
+    char *end;
+    long long value = strtoll(word, &end, 10);
+    if (*word && !*end)
+        return value == number;
+    return strstr(label, word) != NULL;
+}
+
+static bool look_at(const struct selection *selection, uint32_t thread)
+{
+    const struct trace *trace = selection->trace;
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    const struct trace_process *process = entry ? trace_process_get(trace, entry->process) : NULL;
+    char label[LABEL_SIZE];
+    if (!process)
+        return false;
+    if (selection->values->process) {
+        trace_process_label(trace, entry->process, label, sizeof(label));
+        if (!matches(selection->values->process, process->pid, label))
+            return false;
+    }
+    if (!selection->values->thread)
+        return true;
+    trace_thread_label(trace, thread, label, sizeof(label));
+    return matches(selection->values->thread, entry->tid, label);
+}
+
+static bool wants(void *context, uint32_t thread)
+{
+    struct selection *selection = context;
+    while (selection->threads.count <= thread) {
+        if (vec_push(&selection->threads, 0) != 0)
+            return look_at(selection, thread);
+    }
+    uint8_t *known = &selection->threads.items[thread];
+    if (*known == 0)
+        *known = look_at(selection, thread) ? 1 : 2;
+    return *known == 1;
+}
+
+/* Some thread is meant, or there are none at all. */
+static int check_threads(const struct selection *selection, const char *path)
+{
+    const struct selection_values *values = selection->values;
+    uint32_t count = trace_thread_count(selection->trace);
+    bool any = count == 0;
+    for (uint32_t i = 0; !any && i < count; i++)
+        any = event_selection_wants(&selection->chosen, i);
+    if (any)
+        return CMD_OK;
+    char quoted[256];
+    cmd_quote(path, quoted, sizeof(quoted));
+    return cmd_fail(CMD_FAILED, "no thread of %s is meant by %s%s%s%s%s\nannot info %s lists them",
+                    path, values->process ? "--process " : "",
+                    values->process ? values->process : "",
+                    values->process && values->thread ? " " : "", values->thread ? "--thread " : "",
+                    values->thread ? values->thread : "", quoted);
+}
+
+static int64_t instant(const struct trace *trace, int64_t after_ns)
+{
+    int64_t sum;
+    return __builtin_add_overflow(trace_begin_ns(trace), after_ns, &sum) ? INT64_MAX : sum;
+}
+
+int selection_init(struct selection *selection, const struct selection_values *values,
+                   const struct trace *trace, const char *path)
+{
+    int64_t from_ns = 0, to_ns = 0;
+    *selection = (struct selection){.values = values, .trace = trace};
+    struct event_selection *chosen = &selection->chosen;
+    *chosen = (struct event_selection){.from_ns = INT64_MIN, .to_ns = INT64_MAX};
+    chosen->range = values->range;
+    if (values->from && options_parse_time(values->from, &from_ns) == 0)
+        chosen->from_ns = instant(trace, from_ns);
+    if (values->to && options_parse_time(values->to, &to_ns) == 0)
+        chosen->to_ns = instant(trace, to_ns);
+    if (!values->process && !values->thread)
+        return CMD_OK;
+    chosen->wants = wants;
+    chosen->context = selection;
+    return path ? check_threads(selection, path) : CMD_OK;
+}
+
+void selection_fini(struct selection *selection)
+{
+    vec_free(&selection->threads);
+}
+
+bool selection_is_all(const struct selection *selection)
+{
+    return event_selection_is_all(&selection->chosen);
+}
+
+bool selection_cut_sample(const struct selection *selection, struct sample *sample)
+{
+    return event_selection_wants(&selection->chosen, sample->thread) &&
+           sample_cut(sample, selection->chosen.from_ns, selection->chosen.to_ns);
+}
+
+size_t selection_describe(const struct selection_values *values, char *buffer, size_t size)
+{
+    const struct {
+        const char *what, *value;
+    } parts[] = {{"from ", values->from},
+                 {"to ", values->to},
+                 {"in range ", values->range},
+                 {"of process ", values->process},
+                 {"of thread ", values->thread}};
+
+    struct text text = text_init(buffer, size);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (parts[i].value)
+            text_format(&text, "%s%s%s", text.length ? ", " : "", parts[i].what, parts[i].value);
+    }
+    return text.length;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int next_stored(void *context, struct event_batch *ret_batch)
+{
+    const struct selected_source *source = context;
+    return store_reader_next(source->reader, ret_batch);
+}
+
+static int open_events(struct selected_source *source)
+{
+    const struct event_order_source stored = {.next = next_stored, .context = source};
+    source->order = event_order_create(&stored);
+    if (!source->order)
+        return -ENOMEM;
+    const struct event_stream stream = event_order_stream(source->order);
+    source->select =
+        event_select_create(source->selection->trace, &source->selection->chosen, &stream);
+    return source->select ? 0 : -ENOMEM;
+}
+
+int selected_source_init(struct selected_source *source, struct store_reader *reader,
+                         const struct selection *selection)
+{
+    source->reader = reader;
+    source->selection = selection;
+    source->event_count = source->cpu_samples = source->stretches = 0;
+    return selection_is_all(selection) ? 0 : open_events(source);
+}
+
+void selected_source_fini(struct selected_source *source)
+{
+    vec_free(&source->cut);
+    sample_walk_destroy(source->walk);
+    event_select_destroy(source->select);
+    event_order_destroy(source->order);
+}
+
+int selected_source_next(void *context, struct event_batch *ret_batch)
+{
+    struct selected_source *source = context;
+    struct event *events = NULL;
+    uint32_t count = 0;
+    int status;
+    if (!source->select) {
+        status = store_reader_next(source->reader, ret_batch);
+        source->event_count += status > 0 ? ret_batch->count : 0;
+        return status;
+    }
+    status = event_select_next(source->select, &events, &count);
+    if (status <= 0)
+        return status;
+    *ret_batch = (struct event_batch){
+        .thread = events->thread, .count = count, .events = events, .settled_ns = events->time_ns};
+    source->event_count += count;
+    return 1;
+}
+
+static void count_sample(struct selected_source *source, const struct sample *sample)
+{
+    *(sample->kind == SAMPLE_CPU ? &source->cpu_samples : &source->stretches) += 1;
+}
+
+/* Which ranges samples were in follows from events, which are read once more. */
+static int open_walk(struct selected_source *source)
+{
+    const struct sample_source stored = recording_source(source->reader);
+    const struct sample_filter filter = {.range = source->selection->chosen.range, .pattern = true};
+    return sample_walk_create(&stored, &filter, &source->walk);
+}
+
+static int next_of_any_time(struct selected_source *source, const struct sample **ret_samples,
+                            uint32_t *ret_count)
+{
+    *ret_count = 1;
+    return source->walk ? sample_walk_next(source->walk, ret_samples)
+                        : store_reader_next_samples(source->reader, ret_samples, ret_count);
+}
+
+int selected_source_next_samples(void *context, const struct sample **ret_samples,
+                                 uint32_t *ret_count)
+{
+    struct selected_source *source = context;
+    const struct sample *samples;
+    uint32_t count;
+    source->cut.count = 0;
+    if (source->selection->chosen.range && !source->walk) {
+        int error = open_walk(source);
+        if (error)
+            return error;
+    }
+    while (source->cut.count == 0) {
+        int status = next_of_any_time(source, &samples, &count);
+        if (status <= 0)
+            return status;
+        if (vec_reserve(&source->cut, count) != 0)
+            return -ENOMEM;
+        for (uint32_t i = 0; i < count; i++) {
+            struct sample *sample = &source->cut.items[source->cut.count];
+            *sample = samples[i];
+            if (!selection_cut_sample(source->selection, sample))
+                continue;
+            count_sample(source, sample);
+            source->cut.count++;
+        }
+    }
+    *ret_samples = source->cut.items;
+    *ret_count = (uint32_t)source->cut.count;
+    return 1;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that choose a part of a recording, the same for all commands that read one: threads
+ * of a process, a stretch of time, ranges of a name. Main thread only. */
+#ifndef ANNOT_SELECTION_H
+#define ANNOT_SELECTION_H
+
+#include "event_select.h"
+#include "options.h"
+#include "sample_walk.h"
+#include "store.h"
+#include "vec.h"
+
+struct selection_values {
+    const char *process, *thread, *range;
+    const char *from, *to; /* as options_parse_time */
+};
+
+/* Lines of an option table; `at` is the offset of the struct selection_values. */
+#define SELECTION_PROCESS(at)                                                                      \
+    {"process",   'p',                                                                             \
+     OPTION_TEXT, (at) + offsetof(struct selection_values, process),                               \
+     "PID|TEXT",  "only processes of that number, or with TEXT in their label",                    \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "pid", 0, OPTION_TEXT, (at) + offsetof(struct selection_values, process), "PID|TEXT",      \
+            "the same as --process", NULL                                                          \
+    }
+#define SELECTION_RANGE(at)                                                                        \
+    {                                                                                              \
+        "range", 'r', OPTION_TEXT, (at) + offsetof(struct selection_values, range), "NAME",        \
+            "only what happened inside of ranges of that name; *, ? and [] as in a shell", NULL    \
+    }
+#define SELECTION_THREAD(at)                                                                       \
+    {                                                                                              \
+        "thread", 't', OPTION_TEXT, (at) + offsetof(struct selection_values, thread), "TID|TEXT",  \
+            "only threads of that number, or with TEXT in their name", NULL                        \
+    }
+#define SELECTION_TIMES(at)                                                                        \
+    {"from",      0,                                                                               \
+     OPTION_TEXT, (at) + offsetof(struct selection_values, from),                                  \
+     "TIME",      "only from that time on: 12.5s or 300ms after the recording's begin",            \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "to", 0, OPTION_TEXT, (at) + offsetof(struct selection_values, to), "TIME",                \
+            "only up to that time", NULL                                                           \
+    }
+
+struct selection {
+    const struct selection_values *values;
+    const struct trace *trace;
+    struct event_selection chosen; /* by these */
+    VEC(uint8_t) threads;          /* 0 not looked at, 1 wanted, 2 not */
+};
+
+/* Before the recording is opened: are the times well-formed? CMD_OK, or the message is out. */
+int selection_check(const struct selection_values *values);
+
+/* `trace` and the values outlive it. CMD_OK, or the message is out: no thread of the recording,
+ * which is called `path`, is meant (path NULL: threads may come later). */
+int selection_init(struct selection *selection, const struct selection_values *values,
+                   const struct trace *trace, const char *path);
+void selection_fini(struct selection *selection);
+
+/* Does it take all? */
+bool selection_is_all(const struct selection *selection);
+
+/* A recording of which only the selected part is seen, by who reads it as a recording: all events,
+ * then all samples. */
+struct selected_source {
+    struct store_reader *reader;
+    const struct selection *selection;
+    struct event_order *order;
+    struct event_select *select;
+    struct sample_walk *walk; /* made when the first sample is asked for, if ranges are chosen */
+    VEC(struct sample) cut;
+    uint64_t event_count, cpu_samples, stretches; /* handed out */
+};
+
+/* 0 or -ENOMEM. What it reads from outlives it. fini accepts zeros. */
+int selected_source_init(struct selected_source *source, struct store_reader *reader,
+                         const struct selection *selection);
+void selected_source_fini(struct selected_source *source);
+
+/* As store_reader_next and store_reader_next_samples; the context is the source. */
+int selected_source_next(void *context, struct event_batch *ret_batch);
+int selected_source_next_samples(void *context, const struct sample **ret_samples,
+                                 uint32_t *ret_count);
+
+/* "from 2s to 3s, of thread main": what was chosen, for people. "" if all was. Returns the length.
+ */
+size_t selection_describe(const struct selection_values *values, char *buffer, size_t size);
+
+/* Cuts a sample to the selection; false: it is not of it. */
+bool selection_cut_sample(const struct selection *selection, struct sample *sample);
+
+#endif
