@@ -9,11 +9,13 @@ import subprocess
 import time
 
 PATIENCE_S = 120
+PROMPT = "annot-shell-waits "
 
 
 def environment(folder):
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL") if name in os.environ}
-    return {**kept, "HOME": str(folder / "work"), "TERM": "dumb", "PS1": "", "INPUTRC": "/dev/null",
+    return {**kept, "HOME": str(folder / "work"), "TERM": "dumb", "PS1": PROMPT,
+            "INPUTRC": "/dev/null",
             "PATH": f"{folder}/bin:{os.environ['PATH']}",
             "XDG_RUNTIME_DIR": str(folder / "runtime"),
             "ANSWER": str(folder / "answer"), "SHELL_SESSIONS_DISABLE": "1"}
@@ -37,8 +39,26 @@ class Terminal:
         begin = folder / "begin"
         sourced = "".join(f"source '{script}'\n" for script in scripts)
         begin.write_text(self.setup.format(folder=scripts[0].parent, sourced=sourced))
-        self.type(f"source {begin}\n")
-        self.wait(": > $ANSWER\n")
+        self.prompt(0)
+        self.command(f"source {begin}\n")
+
+    def command(self, text):
+        """Runs a line to its end. What is typed while a shell takes or leaves its terminal can get
+        lost, so that each line waits for the prompt."""
+        before = len(self.output)
+        self.type(text)
+        self.prompt(before)
+
+    def prompt(self, start):
+        deadline = time.monotonic() + PATIENCE_S
+        while PROMPT.encode() not in self.output[start:]:
+            self.read()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no prompt: {self.output[-2000:]!r}")
+
+    def read(self):
+        if select.select([self.fd], [], [], 0.01)[0]:
+            self.output += os.read(self.fd, 65536)
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -49,8 +69,7 @@ class Terminal:
         self.type(text)
         deadline = time.monotonic() + PATIENCE_S
         while not self.answer.exists():
-            if select.select([self.fd], [], [], 0.01)[0]:
-                self.output += os.read(self.fd, 65536)
+            self.read()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no answer to {text!r}: {self.output[-2000:]!r}")
         return self.answer.read_text().splitlines()
