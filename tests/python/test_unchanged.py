@@ -137,6 +137,20 @@ PROCESSES = """
         os.execv(sys.executable, [sys.executable, "-c", "import sys; sys.exit(9)"])
 """
 
+STRICT = """
+    import os, sys
+
+    def hook(event, arguments):
+        if event == "open" and "annot" in str(arguments[0]):
+            raise RuntimeError("no file")
+
+    sys.addaudithook(hook)
+    if os.fork() == 0:
+        print("child", flush=True)
+        os._exit(4)
+    print(os.wait()[1])
+"""
+
 ENDS = """
     import os, signal, sys, threading, time
 
@@ -190,6 +204,9 @@ class Unchanged(RecordingTest):
 
     def test_processes(self):
         self.check(PROCESSES)
+
+    def test_an_audit_hook_that_allows_nothing(self):
+        self.check(STRICT)
 
     def test_ends(self):
         for way in ("term", "int", "kill", "abort", "exit", "_exit", "close"):

@@ -75,6 +75,8 @@ def tell(kind, *fields):
                          os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
         except (OSError, ValueError):
             continue
+        except Exception:  # an audit hook of the program that allows no files
+            return
         try:
             if os.fstat(fd).st_size < FILE_BYTES:
                 os.write(fd, line)
