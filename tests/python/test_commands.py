@@ -108,6 +108,15 @@ class Commands(ObservedTest):
         """)
         self.assertIn(("run x"), [name for name, _ in self.runs()])
 
+    def test_the_words_of_an_iterator_are_left_to_the_command(self):
+        self.observe("subprocess", """
+            import subprocess
+            for words in map(str, ["echo", "a", 3]), (word for word in ["echo", "a", "3"]):
+                assert subprocess.check_output(words) == b"a 3\\n"
+            subprocess.run(iter(["x"]), executable="/bin/true")
+        """)
+        self.assertEqual([name for name, _ in self.runs()], ["run ?", "run ?", "run true"])
+
     def test_nothing_is_left_after_remove(self):
         self.observe("none", """
             import asyncio.base_subprocess, subprocess

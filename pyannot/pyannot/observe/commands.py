@@ -69,13 +69,22 @@ def _place(owner, name, parameters, before, after):
 
 def _starts(self, args=(), *positional, shell=False, executable=None, **_keywords):
     shell = positional[6] if len(positional) > 6 else shell
-    words = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
-    words = [os.fsdecode(word) for word in words]
+    words = _words(args, positional[1] if len(positional) > 1 else executable)
     first = words[0].split(None, 1)[0] if shell else words[0]
     program = os.path.basename(first) or first
     push(f"start {program}", **_SAYS)
     command = " ".join(words)
     return program, command[:COMMAND_CHARS_MAX]
+
+
+def _words(args, executable):
+    """What the command says, as far as looking does not take it away: an iterator's words are for
+    the command alone."""
+    if isinstance(args, (str, bytes, os.PathLike)):
+        args = [args]
+    elif not isinstance(args, (list, tuple)):
+        args = [executable or "?"]
+    return [os.fsdecode(word) for word in args]
 
 
 def _started(what, self, _result, error):
