@@ -7,21 +7,42 @@
 
 #include <annot/annot.h>
 
-/* What a callback raises is nobody's business: neither the program's nor the function's. */
-static PyObject *call_quietly(PyObject *function, PyObject *const *args, Py_ssize_t count,
-                              PyObject *names)
+struct observed_call {
+    PyObject *const *args;
+    Py_ssize_t count;
+    PyObject *names;
+};
+
+/* Whether what is raised may come of the callback itself, from arguments that it did not expect.
+ * All else a signal handler of the program's has raised while the callback ran. */
+static bool is_of_callback(void)
+{
+    return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+           PyErr_ExceptionMatches(PyExc_LookupError) ||
+           PyErr_ExceptionMatches(PyExc_AttributeError) ||
+           PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_MemoryError);
+}
+
+/* What a callback raises is nobody's business: neither the program's nor the function's. Whether
+ * something is set now that must reach the program; *ret_result may be NULL. */
+static bool call_quietly(PyObject *function, const struct observed_call *call,
+                         PyObject **ret_result)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
-    PyObject *result = PyObject_Vectorcall(function, args, (size_t)count, names);
-    if (result == NULL)
-        PyErr_Clear();
+    *ret_result = PyObject_Vectorcall(function, call->args, (size_t)call->count, call->names);
+    if (*ret_result == NULL && !is_of_callback()) {
+        Py_XDECREF(kind);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return true;
+    }
     PyErr_Restore(kind, value, traceback);
-    return result;
+    return false;
 }
 
-/* after(token, arguments of the call..., result or the exception) */
-static void tell_after(struct observed *observed, PyObject *token, PyObject *first,
+/* after(token, first argument of the call, result, exception). As call_quietly. */
+static bool tell_after(struct observed *observed, PyObject *token, PyObject *first,
                        PyObject *result)
 {
     PyObject *error = NULL;
@@ -41,8 +62,12 @@ static void tell_after(struct observed *observed, PyObject *token, PyObject *fir
     }
 #endif
     PyObject *args[] = {token, first, result ? result : Py_None, error ? error : Py_None};
-    Py_XDECREF(call_quietly(observed->after, args, 4, NULL));
+    const struct observed_call call = {args, 4, NULL};
+    PyObject *ignored;
+    bool interrupted = call_quietly(observed->after, &call, &ignored);
+    Py_XDECREF(ignored);
     Py_XDECREF(error);
+    return interrupted;
 }
 
 /* before(the call's arguments) gives a token, or None: then there is no after(token, the first
@@ -53,12 +78,15 @@ static PyObject *observed_call(PyObject *self, PyObject *const *args, size_t fla
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (!annot_enabled())
         return PyObject_Vectorcall(observed->wrapped, args, flags, names);
-    PyObject *token = call_quietly(observed->before, args, count, names);
+    const struct observed_call call = {args, count, names};
+    PyObject *token;
+    if (call_quietly(observed->before, &call, &token))
+        return NULL;
     PyObject *first = count > 0 ? args[0] : Py_None;
     Py_INCREF(first);
     PyObject *result = PyObject_Vectorcall(observed->wrapped, args, flags, names);
-    if (token != NULL && token != Py_None)
-        tell_after(observed, token, first, result);
+    if (token != NULL && token != Py_None && tell_after(observed, token, first, result))
+        Py_CLEAR(result);
     Py_DECREF(first);
     Py_XDECREF(token);
     return result;

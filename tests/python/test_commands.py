@@ -117,6 +117,34 @@ class Commands(ObservedTest):
         """)
         self.assertEqual([name for name, _ in self.runs()], ["run ?", "run ?", "run true"])
 
+    def test_what_a_signal_handler_raises_meanwhile_is_raised(self):
+        """It may be in a function of ours that the handler is run."""
+        self.observe("none", """
+            from pyannot._native import observed
+
+            def raises(error):
+                def call(*_):
+                    raise error
+                return call
+
+            def says(function):
+                try:
+                    return function(1)
+                except BaseException as error:
+                    return type(error)
+
+            true = lambda *_: True
+            assert pyannot.enabled()
+            for error in KeyboardInterrupt, SystemExit, TimeoutError:
+                assert says(observed("call", abs, raises(error), true)) is error
+                assert says(observed("call", abs, true, raises(error))) is error
+                assert says(observed("call", raises(KeyError), true, raises(error))) is error
+            for error in TypeError, UnicodeError, IndexError:
+                assert says(observed("call", abs, raises(error), true)) == 1
+                assert says(observed("call", abs, true, raises(error))) == 1
+                assert says(observed("call", raises(OSError), true, raises(error))) is OSError
+        """)
+
     def test_nothing_is_left_after_remove(self):
         self.observe("none", """
             import asyncio.base_subprocess, subprocess
