@@ -11,6 +11,7 @@ recording at a time in a process. Threads: any.
 import atexit
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -31,6 +32,49 @@ START_SECONDS = 120.0
 EXIT_SECONDS = 60.0
 
 
+def _identity(fd: int) -> Optional[Tuple[int, int]]:
+    """What is open there: the same for as long as it is the same."""
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class _Descriptor:
+    """One of ours, until the program closes it: it may close all that it does not know
+    (os.closerange), and the number may be another file's by now."""
+
+    def __init__(self, number: int) -> None:
+        self._number: Optional[int] = number
+        self._identity = _identity(number)
+
+    def number(self) -> Optional[int]:
+        """None: it is gone."""
+        if self._number is not None and _identity(self._number) != self._identity:
+            self._number = None
+        return self._number
+
+    def close(self) -> None:
+        number, self._number = self.number(), None
+        if number is not None:
+            os.close(number)
+
+
+def _write(number: int, text: bytes) -> None:
+    """Into a pipe of which nobody may be left to read: no signal, whatever the program does with
+    SIGPIPE."""
+    ours = {signal.SIGPIPE}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ours)
+    try:
+        os.write(number, text)
+    except OSError:
+        if signal.SIGPIPE not in before:
+            signal.sigtimedwait(ours, 0)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Collector:
     """The annot that records us."""
 
@@ -48,14 +92,16 @@ class _Collector:
     def _start(self, program: str, arguments: List[str]) -> None:
         from pyannot import _detach
 
-        self._messages = os.memfd_create("annot-messages")
-        theirs_in, self._input = os.pipe()
-        self._output, theirs_out = os.pipe()
+        messages = os.memfd_create("annot-messages")
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        self._messages, self._input, self._output = map(
+            _Descriptor, (messages, ours_in, ours_out))
         words = tuple(os.fsencode(word) for word in ("annot", "attach", "--asked", *arguments))
         variables = tuple(name + b"=" + value for name, value in os.environb.items())
         try:
             self._annot = _detach.start(os.fsencode(program), words, variables,
-                                        (theirs_in, theirs_out, self._messages))
+                                        (theirs_in, theirs_out, messages))
         except OSError as error:
             self.close()
             raise RecordingError(
@@ -68,13 +114,16 @@ class _Collector:
     def _line(self, seconds: Optional[float]) -> Optional[str]:
         """The next line that annot says. "": it has ended; None: not in that time."""
         until = None if seconds is None else time.monotonic() + seconds
+        output = self._output.number()
+        if output is None:
+            return ""
         poll = select.poll()
-        poll.register(self._output, select.POLLIN)
+        poll.register(output, select.POLLIN)
         while b"\n" not in self._rest:
             rest = None if until is None else max(0.0, until - time.monotonic()) * 1000
             if not poll.poll(rest):
                 return None
-            part = os.read(self._output, 4096)
+            part = os.read(output, 4096)
             if not part:
                 return ""
             self._rest += part
@@ -83,8 +132,11 @@ class _Collector:
 
     def messages(self) -> str:
         """What annot said for humans."""
-        size = os.fstat(self._messages).st_size
-        return os.pread(self._messages, min(size, 1 << 16), 0).decode(errors="replace").strip()
+        messages = self._messages.number()
+        if messages is None:
+            return ""
+        size = os.fstat(messages).st_size
+        return os.pread(messages, min(size, 1 << 16), 0).decode(errors="replace").strip()
 
     def _failed(self, what: str) -> RecordingError:
         """annot's own words, without those that say who speaks."""
@@ -109,10 +161,9 @@ class _Collector:
 
     def stop(self, seconds: Optional[float]) -> None:
         """Ends the recording and waits until the file is complete."""
-        try:
-            os.write(self._input, b"\n")
-        except BrokenPipeError:
-            pass  # it has ended: its last words are still there
+        if not self._ask_for_end():
+            self._stop_by_signal(seconds)
+            return
         line = self._line(seconds)
         if line == "complete":
             self._reap()
@@ -122,6 +173,38 @@ class _Collector:
         else:
             error = self._failed("cannot complete")
             raise RecordingError(str(error), error.hint or "annot recover completes it")
+
+    def _ask_for_end(self) -> bool:
+        """Whether we can still talk to it."""
+        number = self._input.number()
+        if number is not None:
+            _write(number, b"\n")  # if it has ended: its last words are still there
+        return number is not None and self._output.number() is not None
+
+    def _lives(self) -> bool:
+        """Whether its number is still its own."""
+        try:
+            with open(f"/proc/{self._annot}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            return False
+        return b"--asked" in words and os.fsencode(self.path) in words
+
+    def _stop_by_signal(self, seconds: Optional[float]) -> None:
+        """The program has closed our pipes. Ends the recording as Control-C does."""
+        until = None if seconds is None else time.monotonic() + seconds
+        if self._lives():
+            os.kill(self._annot, signal.SIGTERM)
+        while self._lives():
+            if until is not None and time.monotonic() > until:
+                raise RecordingError(f"{self.path} is not complete after {seconds:.0f} s",
+                                     "annot goes on with it alone")
+            time.sleep(0.005)
+        self._reap()
+        from pyannot._read import read
+
+        if not read(self.path).complete:
+            raise RecordingError(f"cannot complete {self.path}", "annot recover completes it")
 
     def _reap(self) -> None:
         """Where we are the reaper of orphans (the first process of a container) it is our child."""
@@ -135,20 +218,18 @@ class _Collector:
 
     def abandon(self) -> None:
         """It ends when it comes to it; nobody waits."""
-        try:
-            os.write(self._input, b"\n")
-        except OSError:
-            pass
+        if not self._ask_for_end() and self._lives():
+            os.kill(self._annot, signal.SIGTERM)
         self.close()
 
     def close(self) -> None:
-        os.close(self._input)
+        self._input.close()
         self.leave_to_parent()
 
     def leave_to_parent(self) -> None:
         """In a forked child: what stays open tells annot that somebody is left."""
-        os.close(self._messages)
-        os.close(self._output)
+        self._messages.close()
+        self._output.close()
 
 
 class _State:

@@ -313,6 +313,54 @@ class Ends(Inside):
         self.assertIn("annot recover completes it", output)
         self.assertEqual(self.names("next.annot"), {"next": 1})
 
+    def test_an_annot_that_is_gone_sends_no_signal(self):
+        """Many programs have SIGPIPE end them, as the shell's tools do."""
+        output = self.run_program("""
+            import os, signal, time, pyannot
+            from pyannot import _recording
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            try:
+                with pyannot.record("out.annot", sample=0):
+                    annot = _recording._state.collector._annot
+                    os.kill(annot, signal.SIGKILL)
+                    while os.path.exists(f"/proc/{annot}/exe"):
+                        time.sleep(0.001)
+            except pyannot.RecordingError:
+                print(signal.sigpending(), signal.pthread_sigmask(signal.SIG_BLOCK, []))
+            """)
+        self.assertEqual(output.split(), ["set()", "set()"])
+
+    def test_a_program_that_closes_what_it_does_not_know(self):
+        """Its next files get our numbers, and stay its own; the recording is whole."""
+        output = self.run_program("""
+            import os, signal, time, pyannot
+            from pyannot import _recording
+            def work(end=None):
+                pyannot.start_recording("out.annot", sample=0, force=True)
+                before = {int(number) for number in os.listdir("/proc/self/fd")}
+                os.closerange(3, max(before) + 1)
+                files = [open(f"file{i}", "w+b", buffering=0) for i in range(8)]
+                with pyannot.annotate("r"):
+                    pass
+                if end:
+                    end()
+                try:
+                    pyannot.stop_recording()
+                finally:
+                    for file in files:
+                        assert file.read() == b""
+                        file.write(b"mine")
+                        file.close()
+            work()
+            print(len(list(pyannot.read("out.annot").ranges)))
+            try:
+                work(lambda: os.kill(_recording._state.collector._annot, signal.SIGKILL))
+            except pyannot.RecordingError as error:
+                print(error)
+            """)
+        self.assertTrue(output.startswith("1\ncannot complete"), output)
+        self.assertIn("annot recover", output)
+
     def test_a_failure_does_not_hide_what_the_block_raised(self):
         self.run_program("""
             import os, signal, warnings, pyannot
