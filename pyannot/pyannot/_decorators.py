@@ -39,6 +39,24 @@ def decorate(annotation, function):
     return functools.update_wrapper(wrapper, function)
 
 
+def reduced(function, annotation, wrapped):
+    """How an annotated function is pickled: as a global of its name, like any other. Where those of
+    a script travel with their code (cloudpickle, by which joblib, dask and others send them to
+    processes that do not have the script), so does this one."""
+    pickler = sys._getframe(1).f_globals
+    if "CloudPickler" not in pickler or _is_importable(function, pickler):
+        return function.__qualname__
+    return annotated_function, (annotation, None), (wrapped, vars(function))
+
+
+def _is_importable(function, pickler):
+    """By the rules of cloudpickle."""
+    module = function.__module__
+    return (module != "__main__" and module in sys.modules and
+            module not in pickler.get("_PICKLE_BY_VALUE_MODULES", ()) and
+            "<locals>" not in function.__qualname__)
+
+
 def _describe(thing):
     """Never its repr, which may be of any length, or fail."""
     if isinstance(thing, type):

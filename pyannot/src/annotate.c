@@ -4,6 +4,7 @@
  * `with annotate("load"):` finds the same object each time, so nothing is made. Entering pushes,
  * leaving pops if that entering pushed (entered.h). Neither makes an object for the statement
  * (enter.c, leave.c). */
+#include "annotation_reduce.h"
 #include "async_enter.h"
 #include "decorate.h"
 #include "enter.h"
@@ -55,6 +56,12 @@ static PyObject *annotate_named(PyObject *self, PyObject *name)
     return (PyObject *)annotation_renamed(state_of_type(Py_TYPE(self)), annotation, name);
 }
 
+static PyObject *annotate_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return annotation_reduce((PyObject *)Py_TYPE(self), (struct annotation *)self);
+}
+
 static PyObject *annotate_aenter(PyObject *self, PyObject *ignored)
 {
     struct state *state = state_of_type(Py_TYPE(self));
@@ -94,6 +101,7 @@ static PyMethodDef methods[] = {
     {"__aexit__", (PyCFunction)(void (*)(void))annotate_aexit, METH_FASTCALL,
      PyDoc_STR("__aexit__($self, *exception)\n--\n\nClose the range that __aenter__ opened.")},
     {"_named", annotate_named, METH_O, NULL},
+    {"__reduce__", annotate_reduce, METH_NOARGS, NULL},
 #if !PYANNOT_BIND_ENTER
     {"__enter__", annotate_enter, METH_NOARGS,
      PyDoc_STR("__enter__($self, /)\n--\n\nOpen the range on the calling thread.")},

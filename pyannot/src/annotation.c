@@ -90,6 +90,7 @@ static struct annotation *annotation_alloc(struct state *state)
     if (annotation == NULL)
         return NULL;
     annotation->name = annotation->text = annotation->payload = NULL;
+    annotation->domain = annotation->category = NULL;
     annotation->items = NULL;
     annotation->event = (struct annot_event){0};
     annotation->plain = true;
@@ -103,6 +104,8 @@ void annotation_destroy(struct annotation *annotation)
     Py_XDECREF(annotation->name);
     Py_XDECREF(annotation->text);
     Py_XDECREF(annotation->payload);
+    Py_XDECREF(annotation->domain);
+    Py_XDECREF(annotation->category);
     PyObject_Free(annotation);
     Py_DECREF(type);
 }
@@ -135,6 +138,11 @@ static int name_id_share(struct state *state, struct annotation *annotation)
     return 0;
 }
 
+static PyObject *given(PyObject *value)
+{
+    return value == Py_None ? NULL : Py_XNewRef(value);
+}
+
 static int annotation_fill(struct annotation *annotation, const struct arguments *arguments)
 {
     PyObject *name = arguments->values[ARGUMENT_NAME];
@@ -145,6 +153,8 @@ static int annotation_fill(struct annotation *annotation, const struct arguments
         return -1;
     if (attributes_set(&annotation->event, arguments) < 0)
         return -1;
+    annotation->domain = given(arguments->values[ARGUMENT_DOMAIN]);
+    annotation->category = given(arguments->values[ARGUMENT_CATEGORY]);
     if (arguments->values[ARGUMENT_VALUE] != NULL)
         return value_set(annotation, arguments);
     return payloads_set(annotation, arguments);
@@ -168,6 +178,8 @@ struct annotation *annotation_renamed(struct state *state, struct annotation *li
     annotation->event.name = 0;
     annotation->plain = like->plain;
     annotation->payload = Py_NewRef(like);
+    annotation->domain = Py_XNewRef(like->domain);
+    annotation->category = Py_XNewRef(like->category);
     if (name_set(annotation, name) < 0)
         Py_CLEAR(annotation);
     return annotation;

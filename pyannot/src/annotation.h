@@ -22,6 +22,7 @@ struct annotation {
     PyObject *payload;            /* owner of a string payload; of a named copy, what it was copied
                                      from; or NULL */
     struct items *items;          /* owner of event.values, or NULL */
+    PyObject *domain, *category;  /* str, or NULL: of the event's numbers, for pickling */
     struct annot_event event;
     bool plain; /* nothing but a name */
 };

@@ -80,7 +80,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     if (!state_is_alive(state) || !PyArg_ParseTuple(args, "O!O:annotated_function",
                                                     state->annotate_type, &annotation, &wrapped))
         return NULL;
-    if (!PyCallable_Check(wrapped)) {
+    if (wrapped != Py_None && !PyCallable_Check(wrapped)) { /* None: __setstate__ gives it */
         PyErr_Format(PyExc_TypeError, "function must be callable, not %.100s",
                      Py_TYPE(wrapped)->tp_name);
         return NULL;
@@ -138,11 +138,39 @@ static PyObject *function_repr(PyObject *self)
     return PyUnicode_FromFormat("<annotated %R>", ((struct function *)self)->wrapped);
 }
 
-/* A str means: a global of this name, as for any function. */
+/* By its name, or with its code: _decorators.py. */
 static PyObject *function_reduce(PyObject *self, PyObject *ignored)
 {
+    struct function *function = (struct function *)self;
     (void)ignored;
-    return PyObject_GetAttrString(self, "__qualname__");
+    PyObject *module = PyImport_ImportModule("pyannot._decorators");
+    PyObject *reduced = module ? PyObject_CallMethod(module, "reduced", "OOO", self,
+                                                     function->annotation, function->wrapped)
+                               : NULL;
+    Py_XDECREF(module);
+    return reduced;
+}
+
+/* Of one that was made without a function: that, and the attributes. */
+static PyObject *function_setstate(PyObject *self, PyObject *state)
+{
+    struct function *function = (struct function *)self;
+    PyObject *wrapped, *attributes;
+    if (function->wrapped != Py_None) {
+        PyErr_SetString(PyExc_TypeError, "it has its function already");
+        return NULL;
+    }
+    if (!PyArg_Parse(state, "(OO!)", &wrapped, &PyDict_Type, &attributes))
+        return NULL;
+    PyObject *dict = PyObject_GenericGetDict(self, NULL);
+    int error = dict ? PyDict_Update(dict, attributes) : -1;
+    Py_XDECREF(dict);
+    if (error < 0)
+        return NULL;
+    Py_DECREF(function->wrapped);
+    function->wrapped = Py_NewRef(wrapped);
+    function->is_python = PyFunction_Check(wrapped);
+    Py_RETURN_NONE;
 }
 
 #if PY_VERSION_HEX >= 0x030e0000
@@ -156,6 +184,7 @@ static PyObject *function_annotations(PyObject *self, void *ignored)
 
 static PyMethodDef methods[] = {
     {"__reduce__", function_reduce, METH_NOARGS, NULL},
+    {"__setstate__", function_setstate, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

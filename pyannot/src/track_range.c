@@ -3,6 +3,7 @@
  * somebody recorded is remembered as for other annotations (entered.h).
  * Threads: any; a statement is left on the thread that entered it. */
 #include "annotation_emit.h"
+#include "annotation_reduce.h"
 #include "decorate.h"
 #include "entered.h"
 #include "exception.h"
@@ -88,6 +89,16 @@ static PyObject *range_repr(PyObject *self)
     return PyUnicode_FromFormat("%R.annotate(%R)", range->track, range->annotation->name);
 }
 
+static PyObject *range_reduce(PyObject *self, PyObject *ignored)
+{
+    struct track_range *range = (struct track_range *)self;
+    PyObject *maker = PyObject_GetAttrString((PyObject *)range->track, "annotate");
+    (void)ignored;
+    PyObject *result = maker ? annotation_reduce(maker, range->annotation) : NULL;
+    Py_XDECREF(maker);
+    return result;
+}
+
 #define METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
@@ -98,6 +109,7 @@ static PyMethodDef methods[] = {
      PyDoc_STR("__aenter__($self)\n--\n\nOpen the range.")},
     {"__aexit__", METHOD(range_aexit), METH_FASTCALL,
      PyDoc_STR("__aexit__($self, *exception)\n--\n\nClose it.")},
+    {"__reduce__", range_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -243,6 +243,24 @@ def async_generator_closed_by_the_loop():
 
 
 @case
+def pickled_annotations():
+    for annotation in (annotate("p", domain="d", category="c", color="red", level=1, payload="x"),
+                       annotate("p", payload={"a": 1, "b": "x"}), pyannot.track("t").annotate("p")):
+        pickle.loads(pickle.dumps(annotation)), copy.deepcopy(annotation)
+
+
+@case
+def functions_that_travel_with_their_code():
+    function = annotate("travels")(lambda: 7)
+    again = type(function)(annotate("travels"), None)
+    again.__setstate__((function.__wrapped__, vars(function)))
+    assert again() == 7
+    for state in (None, (1, 2)):
+        with contextlib.suppress(TypeError):
+            again.__setstate__(state)
+
+
+@case
 def tracks():
     parent = pyannot.track("parent")
     track = pyannot.track("track", parent)

@@ -182,6 +182,28 @@ class Objects(unittest.TestCase):
         self.assertIs(library.annotate("load"), library.annotate("load"))
         self.assertIsNot(library.annotate("load"), annotate("load"))
 
+    def test_they_are_pickled_and_copied(self):
+        """As a call that says the same: ids are of one process."""
+        everything = {"domain": "d", "category": "c", "color": 0xffd62728, "level": 2,
+                      "payload": {"name": 1, "b": "x", "f": 1.5, "t": True, "u": 2**63}}
+        track = pyannot.track("track")
+        for annotation, name, says in [
+                (annotate("x"), "x", {}),
+                (annotate("all", **{**everything, "color": "red"}), "all", everything),
+                (annotate("one", payload=-1, key="k"), "one", {"payload": -1, "key": "k"}),
+                (annotate(category="c"), None, {"category": "c"}),
+                (annotate(category="c", payload={"a": 1})._named("later"), "later",
+                 {"category": "c", "payload": {"a": 1}}),
+                (pyannot.domain("d").annotate("x"), "x", {"domain": "d"}),
+                (annotate("\0\ud800"), "\0\ud800", {}),
+                (track.annotate("x", payload=4), "x", {"payload": {"value": 4}}),
+        ]:
+            for again in (annotation, pickle.loads(pickle.dumps(annotation)),
+                          copy.copy(annotation), copy.deepcopy(annotation)):
+                self.assertIs(type(again), type(annotation))
+                call, nothing = again.__reduce__()
+                self.assertEqual((call.args[-1], call.keywords, nothing), (name, says, ()))
+
     def test_more_names_than_the_cache_holds(self):
         names = [f"name {i}" for i in range(5000)]
         for _ in range(2):

@@ -257,6 +257,52 @@ class Executors(PoolTest):
                 self.assertEqual((row["call_count"], row["unfinished_count"]), (12, 0))
                 self.assertLess(row["count"], 12)
 
+    @unittest.skipUnless(importlib.util.find_spec("joblib"), "joblib is not installed")
+    def test_annotated_functions_of_a_script_run_in_joblib(self):
+        """Its workers do not have the script: functions travel with their code."""
+        for wrapper in ("annotate", "nvtx.annotate()"):
+            with self.subTest(wrapper):
+                recording = self.record(f"""
+                    import joblib, pickle, pyannot.nvtx as nvtx
+                    from pyannot import annotate
+
+                    PART = annotate("part", domain="own", payload={{"a": 1}})
+
+                    @{wrapper}
+                    def factorial(number):
+                        "Says what it is."
+                        with PART:
+                            return number * factorial(number - 1) if number > 1 else 1
+
+                    @annotate
+                    def numbers(count):
+                        yield from range(count)
+
+                    class Scale:
+                        @annotate
+                        def by(self, number):
+                            return sum(numbers(number)) + factorial(number)
+
+                    @joblib.delayed
+                    def of_task(factor):
+                        @annotate
+                        def local(number):
+                            return Scale().by(number) * factor
+                        return local
+
+                    parallel = joblib.Parallel(2)
+                    assert parallel(joblib.delayed(factorial)(n) for n in (4, 5)) == [24, 120]
+                    assert parallel(joblib.delayed(Scale().by)(n) for n in (3, 4)) == [9, 30]
+                    local, = parallel([of_task(2)])
+                    assert local(3) == 18 and local.__name__ == "local"
+                    assert factorial.__doc__ == "Says what it is."
+                    assert pickle.loads(pickle.dumps(factorial)) is factorial
+                """, options=["--python=none"])
+                counts = recording.count("ranges")
+                self.assertEqual([counts["factorial"], counts["own: part"] + counts["part"]],
+                                 [4 + 5 + 3 + 4 + 3] * 2)
+                self.assertEqual(counts["Scale.by"], 3)
+
 
 class Nothing(PoolTest):
     """What the program sees is as without."""
