@@ -14,29 +14,8 @@ enum { TASK_NAMES_MAX = 16384, TASK_NAME_BYTES = 1024 };
 
 static uint32_t task_names_made;
 
-/* The line that the tasks of this process stand below. */
-static struct annot_track tasks_parent;
-static uint32_t tasks_parent_process;
-
-/* Guarded by the GIL where there is one. Held for nanoseconds; a child that is forked meanwhile by
- * another thread would wait for ever, so it begins with a new one (task_forked). */
-#if PYANNOT_FREE_THREADED
-static PyMutex parent_mutex;
-#endif
-
-static void parent_lock(void)
-{
-#if PYANNOT_FREE_THREADED
-    PyMutex_Lock(&parent_mutex);
-#endif
-}
-
-static void parent_unlock(void)
-{
-#if PYANNOT_FREE_THREADED
-    PyMutex_Unlock(&parent_mutex);
-#endif
-}
+/* The line that the tasks of this process stand below, of all its interpreters; 0: none yet. */
+static uint64_t tasks_parent_id;
 
 /* Free-threaded, a range may be left on another thread than the one that steps the task. */
 static inline uint32_t count_add(uint32_t *count, int number)
@@ -60,11 +39,10 @@ struct annot_event task_event(void)
                                 .category = __atomic_load_n(&category, __ATOMIC_RELAXED)};
 }
 
+/* The only thread: nobody looks at the same time. */
 void task_forked(void)
 {
-#if PYANNOT_FREE_THREADED
-    parent_mutex = (PyMutex){0};
-#endif
+    __atomic_store_n(&tasks_parent_id, 0, __ATOMIC_RELAXED);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */
@@ -79,15 +57,20 @@ static const char *label(char *buffer, const char *coroutine, const char *task)
     return buffer;
 }
 
-static struct annot_track parent_of_tasks(uint32_t process)
+/* Interpreters may ask at once, each under a lock of its own: what the first one made holds.
+ * Relaxed: the number is all there is. */
+static struct annot_track parent_of_tasks(void)
 {
-    parent_lock();
-    if (tasks_parent_process != process || tasks_parent.id == 0) {
-        tasks_parent = annot_track_create("asyncio tasks", NULL);
-        tasks_parent_process = process;
-    }
-    struct annot_track parent = tasks_parent;
-    parent_unlock();
+    static const char text[] = "asyncio tasks";
+    static annot_name name;
+    struct annot_track parent = {.id = __atomic_load_n(&tasks_parent_id, __ATOMIC_RELAXED),
+                                 .name = annot_site_name(&name, text)};
+    if (parent.id != 0)
+        return parent;
+    struct annot_track made = annot_track_create(text, NULL);
+    if (__atomic_compare_exchange_n(&tasks_parent_id, &parent.id, made.id, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        return made;
     return parent;
 }
 
@@ -95,7 +78,7 @@ static void track_open(struct task_track *track)
 {
     char buffer[TASK_NAME_BYTES];
     uint32_t process = __atomic_load_n(&task_process, __ATOMIC_RELAXED);
-    const struct annot_track parent = parent_of_tasks(process);
+    const struct annot_track parent = parent_of_tasks();
     const char *coroutine = PyUnicode_AsUTF8(track->text);
     const char *task = PyUnicode_AsUTF8(track->task_name);
     track->track = annot_track_create(label(buffer, coroutine, task), &parent);
