@@ -2,8 +2,15 @@
 """Several interpreters in one process, each with its own import of pyannot; from 3.12 on each has a
 global lock of its own. All of their events arrive, and the end of one does not harm others."""
 
+import os
+import sys
+import unittest
+
 import harness
+import pyannot
 from harness import RecordingTest
+
+TRIES = int(os.environ.get("ANNOT_TEST_FIRST_TASKS", "5"))
 
 # How interpreters are made differs by version; from 3.12 on they have a lock of their own.
 MAKE = """
@@ -44,9 +51,49 @@ MAKE = """
 """
 
 
+# The first tasks of a process: each of two interpreters would make the line that they stand below.
+FIRST_TASKS = """
+    import os
+    import time
+
+    TASK = '''
+    import asyncio, sys, time
+    from pyannot import observe
+    observe.start("asyncio")
+    async def nothing():
+        pass
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(nothing())
+    while time.monotonic() < {when}:
+        pass
+    loop.run_until_complete(task)
+    loop.close()
+    '''
+
+    def work(when):
+        interpreter = create()
+        run(interpreter, TASK.format(when=when))
+        module.destroy(interpreter)
+
+    def first_tasks():
+        when = time.monotonic() + 0.25
+        threads = [threading.Thread(target=work, args=(when,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    for _ in range(int(sys.argv[1])):
+        if os.fork() == 0:
+            first_tasks()
+            os._exit(0)
+        assert os.wait()[1] == 0
+"""
+
+
 class Subinterpreters(RecordingTest):
-    def record_with(self, program):
-        return self.record(MAKE + program, options=["--python", "none"])
+    def record_with(self, program, *args):
+        return self.record(MAKE + program, *args, options=["--python", "none"])
 
     def test_events_of_two_at_once_arrive(self):
         recording = self.record_with(
@@ -70,6 +117,16 @@ class Subinterpreters(RecordingTest):
         self.assertEqual(recording.count("free_ranges"), {"free": 900, "on track": 900})
         self.assertEqual(sum(recording.count("counters").values()), 900)
         self.assertEqual(recording.lost(), 0)
+
+    @unittest.skipIf(sys.version_info < (3, 12), "they have one lock, and one running loop")
+    def test_tasks_of_all_stand_below_one_line(self):
+        """What may go wrong takes an instant, so that it is tried in several children."""
+        self.record_with(FIRST_TASKS, TRIES)
+        tasks = [track for track in pyannot.read(self.folder / "out.annot").tracks
+                 if track.name.startswith("nothing")]
+        self.assertEqual(len(tasks), 2 * TRIES)
+        self.assertEqual(len({track.process.index for track in tasks}), TRIES)
+        self.assertEqual(len({track.parent.id for track in tasks}), TRIES)
 
     def test_many_come_and_go_and_leave_no_memory(self):
         self.record_with(
