@@ -4,6 +4,7 @@
 The interpreters of this machine are each entered once for every way to start one: those without a
 pyannot say so, which only an interpreter that was entered can."""
 
+import collections
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import harness
 import interpreters
 from harness import ANNOT, RecordingTest, run
 
+import pyannot
 from pyannot import observe
 
 PRELOADED = "annot-preload.so"
@@ -255,6 +257,36 @@ class Children(PreloadTest):
         end, = (event for event in recording.events if event["ph"] == "f")
         self.assertEqual(begin["id"], end["id"])
         self.assertNotEqual(begin["pid"], end["pid"])
+
+    def test_each_arrow_has_both_its_ends(self):
+        """Whatever starts a process, and none where nobody tells of it: a shell, an exec."""
+        source = """
+            import multiprocessing, os, subprocess, sys
+
+            def task():
+                pass
+
+            if __name__ == "__main__":
+                python = [sys.executable, "-c", "pass"]
+                for method in ("fork", "spawn", "forkserver"):
+                    process = multiprocessing.get_context(method).Process(target=task)
+                    process.start()
+                    process.join()
+                subprocess.run(python, check=True)
+                subprocess.run(python, check=True, preexec_fn=int)
+                if os.fork() == 0:
+                    os.execv(sys.executable, python)
+                os.wait()
+                os.execv(sys.executable, python)
+        """
+        self.run_recorded("sh", "-c", '"$0" "$1" && "$0" -c pass',
+                          sys.executable, self.script(source), options=["--python", "names"])
+        flows = list(pyannot.read(self.folder / "out.annot").flows)
+        begins, ends = (collections.Counter(flow.id for flow in flows if flow.kind == kind)
+                        for kind in ("begin", "end"))
+        self.assertEqual(begins, ends)
+        self.assertEqual(set(begins.values()), {1})
+        self.assertGreaterEqual(len(begins), 8)  # with a resource tracker and a fork server
 
     def test_an_empty_environment_is_left_alone(self):
         source = f"""

@@ -14,6 +14,7 @@ import pyannot
 
 LINE_BYTES = 1000
 FILE_BYTES = 1 << 20  # no longer than this: a million forks need no line each
+LINES_OFFSET = 8192  # behind what is the collector's
 
 _watches_forks = False
 _thread_told = False
@@ -28,6 +29,8 @@ def begin(states):
     """
     global _on, _watches_forks
     _on = True
+    if states.get("names", "").startswith("on") and _was_started_by_python():
+        sys.modules["pyannot.observe.names"].arrive()
     running = ",".join(name for name, state in states.items() if state.startswith("on"))
     tell("python", sys.executable or "?", _build(), _known_event("started"), running)
     for name, state in states.items():
@@ -64,27 +67,53 @@ def thread_began():
 
 def tell(kind, *fields):
     """A line: the kind, this process, and the fields, parted by tabs."""
-    session = os.environ.get("ANNOT_SESSION")
-    if not session:
-        return
     words = (str(field).translate({9: 32, 10: 32}) for field in (kind, os.getpid(), *fields))
     line = "\t".join(words).encode("utf-8", "replace")[:LINE_BYTES] + b"\n"
-    for folder in _folders():
+    fd = _open_session(os.O_WRONLY | os.O_APPEND)
+    if fd < 0:
+        return
+    try:
+        if os.fstat(fd).st_size < FILE_BYTES:
+            os.write(fd, line)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def _open_session(flags):
+    """The session's file; -1 if there is none."""
+    session = os.environ.get("ANNOT_SESSION")
+    for folder in _folders() if session else ():
         try:
-            fd = os.open(f"{folder}/session-{session}",
-                         os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+            return os.open(f"{folder}/session-{session}", flags | os.O_CLOEXEC | os.O_NOFOLLOW)
         except (OSError, ValueError):
             continue
         except Exception:  # an audit hook of the program that allows no files
-            return
-        try:
-            if os.fstat(fd).st_size < FILE_BYTES:
-                os.write(fd, line)
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
-        return
+            break
+    return -1
+
+
+def _was_started_by_python():
+    """Whether somebody has drawn an arrow to this process: its parent does if pyannot is in it, as
+    it has said here. An exec draws none: then it was this very process that said so.
+    """
+    fd = _open_session(os.O_RDONLY)
+    if fd < 0:
+        return False
+    try:
+        size = os.fstat(fd).st_size
+        lines = b"\n" + os.pread(fd, max(size - LINES_OFFSET, 0), LINES_OFFSET)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    has_room = size < FILE_BYTES  # else the parent may have found none
+    return (_is_told(os.getppid(), lines) or not has_room) and not _is_told(os.getpid(), lines)
+
+
+def _is_told(pid, lines):
+    return b"\npython\t%d\t" % pid in lines or b"\nforked\t%d\t" % pid in lines
 
 
 def _folders():

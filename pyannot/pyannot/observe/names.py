@@ -25,6 +25,7 @@ LEFT_MAX = 8  # reasons that are kept
 _on = False
 _registered = False  # with os.register_at_fork, which cannot be undone
 _flows = {}  # of forks that are under way, by thread
+_forks = 0  # of this process, while arrows were drawn
 _undo = []  # functions that take back what was wrapped
 _left = []  # what was left alone, and why
 
@@ -42,7 +43,6 @@ def install():
     when_imported("threading", _wrap_threads)
     when_imported("multiprocessing.util", _watch_workers)
     when_imported("multiprocessing.process", _wrap_process_name)
-    _arrive()
 
 
 def remove():
@@ -97,7 +97,8 @@ def _begin_fork():
 
 
 def _after_in_parent():
-    _flows.pop(get_ident(), None)
+    global _forks
+    _forks += _flows.pop(get_ident(), None) is not None
 
 
 def _after_in_child():
@@ -130,17 +131,26 @@ def _begin_start(pid):
     _start_flow(pid, pid).begin()
 
 
-def _arrive():
-    if pyannot.enabled():
-        _start_flow(os.getpid(), "self").end()
+def arrive():
+    """The arrow of whoever started this process arrives, if there is one."""
+    if _on and pyannot.enabled():
+        _quietly(_end_start)
+
+
+def _end_start():
+    _start_flow(os.getpid(), "self").end()
 
 
 def _starts(original):
-    """The same, with an arrow from here to the process of which it returns the number."""
+    """The same, with an arrow from here to the process of which it returns the number.
+
+    Not if it told of a fork (preexec_fn): that arrow leads there already.
+    """
 
     def start(*args, **keywords):
+        forks = _forks
         pid = original(*args, **keywords)
-        if pid > 0 and pyannot.enabled():
+        if pid > 0 and forks == _forks and pyannot.enabled():
             _quietly(_begin_start, pid)
         return pid
 
