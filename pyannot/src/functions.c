@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "naming.h"
 #include "scope.h"
 
 #define SCOPE_FUNCTION(name)                                                                       \
@@ -19,26 +20,6 @@ SCOPE_FUNCTION(push)
 SCOPE_FUNCTION(mark)
 SCOPE_FUNCTION(counter)
 SCOPE_FUNCTION(start)
-
-static PyObject *function_set_process_name(PyObject *module, PyObject *name)
-{
-    struct annotation *annotation = annotation_of_name(PyModule_GetState(module), name);
-    if (annotation == NULL)
-        return NULL;
-    annot_name_process(annotation->event.text);
-    Py_DECREF(annotation);
-    Py_RETURN_NONE;
-}
-
-static PyObject *function_set_thread_name(PyObject *module, PyObject *name)
-{
-    struct annotation *annotation = annotation_of_name(PyModule_GetState(module), name);
-    if (annotation == NULL)
-        return NULL;
-    annot_name_thread(annotation->event.text);
-    Py_DECREF(annotation);
-    Py_RETURN_NONE;
-}
 
 static PyObject *function_enabled(PyObject *module, PyObject *ignored)
 {
@@ -82,9 +63,9 @@ PyMethodDef functions_table[] = {
                "this process. Returns its id for end(); 0 while nobody records.")},
     {"end", scope_end, METH_O,
      PyDoc_STR("end(range, /)\n--\n\nClose a range that start() opened; 0 is ignored.")},
-    {"set_process_name", function_set_process_name, METH_O,
+    {"set_process_name", naming_set_process, METH_O,
      PyDoc_STR("set_process_name(name, /)\n--\n\nName this process in every output.")},
-    {"set_thread_name", function_set_thread_name, METH_O,
+    {"set_thread_name", naming_set_thread, METH_O,
      PyDoc_STR("set_thread_name(name, /)\n--\n\nName the calling thread in every output.")},
     {"enabled", function_enabled, METH_NOARGS,
      PyDoc_STR("enabled()\n--\n\nWhether anybody records now.")},

@@ -2,6 +2,7 @@
 /* See functions_observe.h. */
 #include "functions_observe.h"
 
+#include "naming.h"
 #include "observed.h"
 #include "state.h"
 #include "task.h"
@@ -23,6 +24,10 @@ static PyMethodDef table[] = {
      PyDoc_STR("tasks_slow_stack(place, number, text, /)\n--\n\nTells where a turn is.")},
     {"collected", (PyCFunction)(void (*)(void))observe_collected, METH_FASTCALL,
      PyDoc_STR("collected(phase, info, /)\n--\n\nFor gc.callbacks.")},
+    {"offer_process_name", naming_offer_process, METH_O,
+     PyDoc_STR("offer_process_name(name, /)\n--\n\nUnless the program has named it itself.")},
+    {"offer_thread_name", naming_offer_thread, METH_O,
+     PyDoc_STR("offer_thread_name(name, /)\n--\n\nUnless the program has named it itself.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -207,23 +207,58 @@ class Children(PreloadTest):
     def test_forkserver(self):
         self.check_names("forkserver", "ForkServerPoolWorker")
 
-    def test_what_the_program_calls_itself_stays(self):
-        source = """
-            import multiprocessing, pyannot
+    SAYS = """
+        import multiprocessing, os, sys, threading, pyannot
 
-            def initialize():
-                pyannot.set_process_name("mine")
+        def say(name):
+            pyannot.set_process_name(name)
+            multiprocessing.current_process().name = threading.current_thread().name = "later"
 
-            if __name__ == "__main__":
-                with multiprocessing.get_context("fork").Pool(1, initialize) as pool:
-                    pool.apply(str)
-                    pool.close()
-                    pool.join()
-        """
-        self.run_recorded(sys.executable, self.script(source))
-        names = harness.Recording(self.folder / "out.annot").process_names
-        self.assertTrue(any(name.startswith("mine") for name in names), names)
-        self.assertFalse(any(name.startswith("ForkPool") for name in names), names)
+        def nothing():
+            pyannot.mark("here")
+
+        def of_thread():
+            pyannot.set_thread_name("my thread")
+            threading.current_thread().name = "later"
+            pyannot.mark("renamed")
+
+        if "everywhere" in sys.argv:
+            pyannot.set_process_name("said by all")
+        if __name__ == "__main__":
+            pyannot.set_process_name("the parent's")
+            context = multiprocessing.get_context(sys.argv[1])
+            for name, target, arguments in (("Own", say, ("mine",)), ("Other", nothing, ())):
+                process = context.Process(target=target, args=arguments, name=name)
+                process.start()
+                process.join()
+            if os.fork() == 0:
+                os._exit(nothing() is not None)
+            os.wait()
+            thread = threading.Thread(target=of_thread)
+            thread.start()
+            thread.join()
+    """
+
+    def said(self, *arguments):
+        """The names of the processes of SAYS, and of threads."""
+        self.run_recorded(sys.executable, self.script(self.SAYS), *arguments,
+                          options=["--python", "names"])
+        recording = harness.Recording(self.folder / "out.annot")
+        names = [re.sub(r" \(?\d+\)?$", "", name) for name in recording.process_names]
+        return sorted(name for name in names if not name.endswith("tracker)")), recording
+
+    def test_what_a_process_says_stays_its_own(self):
+        """That of a parent is not taken for that of its workers."""
+        for method in ("fork", "spawn"):
+            with self.subTest(method):
+                names, recording = self.said(method)
+                self.assertEqual(names, ["Other", "mine", "the parent's", "the parent's"])
+                self.assertIn("my thread", recording.thread_names)
+                self.assertNotIn("later", recording.thread_names)
+
+    def test_what_a_script_says_in_each_worker_stays_there(self):
+        names, _ = self.said("spawn", "everywhere")
+        self.assertEqual(names, ["mine", "said by all", "the parent's", "the parent's"])
 
     def test_threads_have_their_names_also_new_ones(self):
         source = """

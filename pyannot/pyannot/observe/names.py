@@ -2,10 +2,11 @@
 """Names that people know, and arrows from whoever started a process to its first event.
 
 Processes of multiprocessing are called what it calls them (ForkPoolWorker-3), when they begin,
-before any code of the program, and when they rename themselves: a name that the program sets later
-stays. The others are named by their command line, as ever. Threads are called what threading.Thread
-calls them, from their start on and when they rename themselves; the main thread and threads of C
-keep their names.
+before any code of the program, and when they rename themselves. The others are named by their
+command line, as ever. Threads are called what threading.Thread calls them, from their start on and
+when they rename themselves; the main thread and threads of C keep their names. What the program
+says itself (set_process_name, set_thread_name) stays, in that process and on that thread: a worker
+that is forked later has a name of its own.
 
 Wrapped: threading.Thread._set_native_id, the setters of threading.Thread.name and of
 multiprocessing.process.BaseProcess.name, _posixsubprocess.fork_exec, os.posix_spawn(p) (by which
@@ -17,6 +18,7 @@ import sys
 from _thread import get_ident
 
 import pyannot
+from pyannot._native import offer_process_name, offer_thread_name
 from pyannot.observe import arrival
 from pyannot.observe.when_imported import forget, when_imported
 
@@ -72,7 +74,7 @@ def _watch_workers(util):
 def _name_worker(_ignored):
     process = sys.modules.get("multiprocessing.process")
     if _on and process is not None:
-        pyannot.set_process_name(process.current_process().name)
+        offer_process_name(process.current_process().name)
 
 
 def _wrap_process_name(process):
@@ -80,7 +82,7 @@ def _wrap_process_name(process):
 
     def name_process(self):
         if self is process.current_process():
-            pyannot.set_process_name(self.name)
+            offer_process_name(self.name)
 
     _wrap_setter(process.BaseProcess, "processes that are spawned or rename themselves",
                  name_process)
@@ -201,7 +203,7 @@ def _is_foreign(thread):
 
 
 def _name_started(thread):
-    pyannot.set_thread_name(thread.name)
+    offer_thread_name(thread.name)
     arrival.thread_began()
 
 
@@ -224,7 +226,7 @@ def _wrap_start(thread):
 def _wrap_rename(thread):
     def name_thread(self):
         if self.ident == get_ident() and not _is_foreign(self):
-            pyannot.set_thread_name(self.name)
+            offer_thread_name(self.name)
 
     _wrap_setter(thread, "threads that rename themselves", name_thread)
 
