@@ -119,10 +119,12 @@ static int take_python(struct lines *lines, char *fields[FIELDS_MAX])
                          "pyannot ran in a Python process, and nothing of it arrived.");
 }
 
-/* forked PID EMITTED */
+/* forked PID EMITTED PARTS */
 static int take_forked(struct lines *lines, char *fields[FIELDS_MAX])
 {
     int error = count(lines, FACT_COUNT, "Python processes with pyannot");
+    if (error == 0 && fields[3])
+        error = count_parts(lines, fields[3]);
     if (error != 0)
         return error;
     return check_arrival(lines, &lines->processes, fields[1], fields[2],
@@ -169,7 +171,7 @@ static int take_line(struct lines *lines, char *line)
         {"part", 4, take_part},     {"missing", 5, take_missing},
     };
 
-    char *fields[FIELDS_MAX];
+    char *fields[FIELDS_MAX] = {0};
     int field_count = 0;
     while (field_count < FIELDS_MAX && line)
         fields[field_count++] = strsep(&line, "\t");

@@ -351,7 +351,9 @@ class Delivery(PreloadTest):
         marks = harness.Recording(self.folder / "out.annot").count("marks")
         for name in ("started", "second thread", "forked"):
             self.assertEqual(marks[name], 1, marks)
-        self.assertEqual(self.counts()["Python processes with pyannot"], 2)
+        counts = self.counts()
+        self.assertEqual(counts["Python processes with pyannot"], 2)
+        self.assertEqual(counts["Python processes: names observed"], 2)
         self.assertEqual(self.notes(), {})
 
     def test_a_child_of_which_nothing_arrives_is_told(self):

@@ -11,6 +11,7 @@ import os
 import sys
 
 import pyannot
+from pyannot import observe
 
 LINE_BYTES = 1000
 FILE_BYTES = 1 << 20  # no longer than this: a million forks need no line each
@@ -31,8 +32,7 @@ def begin(states):
     _on = True
     if states.get("names", "").startswith("on") and _was_started_by_python():
         sys.modules["pyannot.observe.names"].arrive()
-    running = ",".join(name for name, state in states.items() if state.startswith("on"))
-    tell("python", sys.executable or "?", _build(), _known_event("started"), running)
+    tell("python", sys.executable or "?", _build(), _known_event("started"), _running(states))
     for name, state in states.items():
         if not state.startswith(("on", "off", "waits")):
             tell("part", name, state)
@@ -125,6 +125,10 @@ def _folders():
     return (f"/dev/shm/annot-{os.geteuid()}", f"{runtime}/annot" if runtime[:1] == "/" else "/")
 
 
+def _running(states):
+    return ",".join(name for name, state in states.items() if state.startswith("on"))
+
+
 def _build():
     from _imp import extension_suffixes
     return extension_suffixes()[0].strip(".").rpartition(".")[0]
@@ -147,4 +151,4 @@ def _forked():
     global _thread_told
     _thread_told = False
     if _on:
-        tell("forked", _known_event("forked"))
+        tell("forked", _known_event("forked"), _running(observe.status()))

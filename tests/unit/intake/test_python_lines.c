@@ -67,6 +67,20 @@ TEST(parts_are_counted_by_process)
     trace_destroy(trace);
 }
 
+TEST(a_forked_child_counts_for_what_its_parent_observed)
+{
+    struct trace *trace = trace_create();
+    read_lines(trace, "python\t7\t/opt/python\tcpython-39\t0\tnames,gc\n"
+                      "forked\t8\t0\tnames,gc\n"
+                      "forked\t9\t0\tnames,gc,pools\n"
+                      "forked\t10\t0\t\n");
+    CHECK_INT(trace_fact_value(trace, "Python processes with pyannot"), 4);
+    CHECK_INT(trace_fact_value(trace, "Python processes: names observed"), 3);
+    CHECK_INT(trace_fact_value(trace, "Python processes: gc observed"), 3);
+    CHECK_INT(trace_fact_value(trace, "Python processes: pools observed"), 1);
+    trace_destroy(trace);
+}
+
 TEST(what_was_emitted_and_did_not_arrive_is_told)
 {
     struct trace *trace = trace_create();
