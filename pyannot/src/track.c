@@ -4,6 +4,7 @@
 #include "track.h"
 #include "annotation_emit.h"
 #include "arguments.h"
+#include "entered.h"
 #include "numbers.h"
 #include "str_text.h"
 #include "types.h"
@@ -11,6 +12,10 @@
 static const struct signature begin_signature = {"begin", {ARGUMENT_NAME}, 1, 1, false, NULL};
 static const struct signature mark_signature = {"mark", {ARGUMENT_NAME}, 1, 1, false, NULL};
 static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, 1, false, NULL};
+
+/* The number of a range that no process can have, for each has bits of its own in all of them: its
+ * end is counted as one of a range that is not open here. */
+enum { NOBODYS_RANGE = 1 };
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -58,6 +63,7 @@ PyObject *track_create(PyTypeObject *type, PyObject *domain, PyObject *args, PyO
     track->name = Py_NewRef(name);
     track->parent = parent != Py_None ? Py_NewRef(parent) : NULL;
     track->domain = domain ? Py_NewRef(domain) : NULL;
+    track->open = (uint64_t)entered_forks << 32;
     if (track_set(track, id) < 0)
         Py_CLEAR(track);
     return (PyObject *)track;
@@ -108,6 +114,41 @@ static PyObject *track_reduce(PyObject *self, PyObject *ignored)
                                                      (unsigned long long)track->track.id)));
 }
 
+/* ---- What is open ----------------------------------------------------------------------------- */
+
+/* What was open when this process was forked is no longer counted. */
+static uint64_t track_adopt(struct track *track)
+{
+    uint64_t open = __atomic_load_n(&track->open, __ATOMIC_ACQUIRE); /* see the exchange */
+    while (__builtin_expect(open >> 32 != entered_forks, 0)) {
+        uint64_t none = (uint64_t)entered_forks << 32;
+        if ((uint32_t)open != 0)
+            __atomic_store_n(&track->inherited, true, __ATOMIC_RELAXED);
+        /* Release: who finds our number finds `inherited`, too. */
+        if (__atomic_compare_exchange_n(&track->open, &open, none, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            return none;
+    }
+    return open;
+}
+
+void track_opened(struct track *track)
+{
+    track_adopt(track);
+    __atomic_add_fetch(&track->open, 1, __ATOMIC_RELAXED);
+}
+
+bool track_may_end(struct track *track)
+{
+    uint64_t open = track_adopt(track);
+    while ((uint32_t)open != 0) {
+        if (__atomic_compare_exchange_n(&track->open, &open, open - 1, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return true;
+    }
+    return !__atomic_load_n(&track->inherited, __ATOMIC_RELAXED);
+}
+
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 static struct annotation *annotation_of_call(struct track *track, const struct signature *signature,
@@ -134,16 +175,22 @@ static PyObject *track_begin(PyObject *self, PyObject *const *args, Py_ssize_t c
     struct annotation *annotation = annotation_of_call(track, &begin_signature, &call);
     if (annotation == NULL)
         return NULL;
-    if (annot_enabled())
+    if (annot_enabled()) {
         emit_track_begin(&track->track, annotation);
+        track_opened(track);
+    }
     Py_DECREF(annotation);
     Py_RETURN_NONE;
 }
 
 static PyObject *track_end(PyObject *self, PyObject *ignored)
 {
+    struct track *track = (struct track *)self;
     (void)ignored;
-    annot_track_end(&((struct track *)self)->track);
+    if (__builtin_expect(track_may_end(track), 1))
+        annot_track_end(&track->track);
+    else
+        annot_end(NOBODYS_RANGE);
     Py_RETURN_NONE;
 }
 
@@ -181,7 +228,8 @@ static PyMethodDef methods[] = {
      PyDoc_STR("begin($self, name, *, domain=None, category=None, color=None, payload=None, "
                "level=0, **items)\n--\n\nOpen a range on the track; ranges of one track nest.")},
     {"end", track_end, METH_NOARGS,
-     PyDoc_STR("end($self)\n--\n\nClose the track's innermost range, whoever opened it.")},
+     PyDoc_STR("end($self)\n--\n\nClose the track's innermost range, whoever opened it; but not "
+               "one\nthat was open when this process was forked.")},
     {"mark", METHOD(track_mark), KEYWORDS,
      PyDoc_STR("mark($self, name, *, domain=None, category=None, color=None, payload=None, "
                "level=0, **items)\n--\n\nRecord one instant on the track.")},

@@ -46,15 +46,17 @@ static PyObject *range_enter(PyObject *self, PyObject *ignored)
     bool on = annot_enabled();
     (void)ignored;
     entered_push_own(on);
-    if (on)
+    if (on) {
         emit_track_begin(&range->track->track, range->annotation);
+        track_opened(range->track);
+    }
     return Py_NewRef(self);
 }
 
 static PyObject *range_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct track_range *range = (struct track_range *)self;
-    if (entered_pop_own())
+    if (entered_pop_own() && track_may_end(range->track))
         exception_track_end(&range->track->track, exception_of_exit(args, count));
     Py_RETURN_NONE;
 }

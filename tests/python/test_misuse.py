@@ -205,6 +205,46 @@ class Pairs(harness.RecordingTest):
         self.assertGreater(end[0], marks["before its end"])
         self.assertGreaterEqual(self.told("ends of ranges that are not open here"), 1)
 
+    def test_a_range_of_a_track_is_not_ended_by_a_fork_inside_of_it(self):
+        recording = self.record("""
+            import os
+            import subprocess
+            import sys
+
+            import pyannot
+
+            track, handed = pyannot.track("track"), pyannot.track("handed over")
+            track.begin("the parent's")
+            handed.begin("ended elsewhere")
+            child = os.fork()
+            if child == 0:
+                track.end()
+                track.begin("the child's")
+                track.end()
+                with track.annotate("a statement of the child"):
+                    track.begin("and inside")
+                    if os.fork() == 0:
+                        track.end()
+                        os._exit(0)
+                    os.wait()
+                    track.end()
+                track.end()
+                os._exit(0)
+            os.waitpid(child, 0)
+            program = "import sys, pyannot; pyannot.track('handed over', id=int(sys.argv[1])).end()"
+            subprocess.run([sys.executable, "-c", program, str(handed.id)], check=True)
+            pyannot.mark("before its end")
+            track.end()
+        """)
+        self.assertEqual(recording.count("free_ranges"), dict.fromkeys(
+            ["the parent's", "the child's", "a statement of the child", "and inside",
+             "ended elsewhere"], 1))
+        mark, = (mark["ts"] for mark in recording.marks)
+        ends = {e["name"]: e["ts"] for e in recording.events if e["ph"] == "e"}
+        self.assertGreater(ends["the parent's"], mark)
+        self.assertLess(ends["ended elsewhere"], mark)
+        self.assertEqual(self.told("ends of ranges that are not open here"), 3)
+
     def test_objects_are_used_after_a_fork(self):
         recording = self.record("""
             import os
