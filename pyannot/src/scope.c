@@ -102,7 +102,7 @@ PyObject *scope_mark(const struct scope *scope, const struct call *call)
     struct annotation *annotation = scope_annotation(scope, &mark_signature, call);
     if (annotation == NULL)
         return NULL;
-    if (annot_enabled())
+    if (annot_enabled() && !task_mark(scope->state, annotation))
         emit_mark(annotation);
     Py_DECREF(annotation);
     Py_RETURN_NONE;

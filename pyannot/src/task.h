@@ -78,9 +78,10 @@ void task_life_end(struct task_track *track);
 void task_range_begin(struct task_track *track, struct annotation *annotation);
 void task_range_end(struct task_track *track, PyObject *exception);
 
-/* push() and pop(), if a task runs. False: the thread's own. */
+/* push(), pop() and mark(), if a task runs. False: the thread's own. */
 bool task_push(struct state *state, struct annotation *annotation);
 bool task_pop(struct state *state);
+bool task_mark(struct state *state, struct annotation *annotation);
 
 /* An event of domain "python", category "asyncio". */
 struct annot_event task_event(void);

@@ -212,28 +212,38 @@ static void track_dealloc(PyObject *self)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
+typedef void emit_on_track(const struct annot_track *track, const struct annot_event *event);
+
+/* More key-values than a record holds; what is left out is counted there. */
+enum { VALUES_MAX = 4096 / 16 + 1 };
+
 /* A track takes its payload among the key-values only. */
-static void begin_with_payload(struct task_track *track, const struct annotation *annotation)
+static void emit_with_payload(const struct task_track *track, struct annotation *annotation,
+                              emit_on_track *emit)
 {
+    annotation_name_id(annotation);
     struct annot_event event = annotation->event;
-    struct annot_value value = annot_value_make("value", event.payload_kind);
+    struct annot_value values[VALUES_MAX];
+    size_t count = event.value_count < VALUES_MAX ? event.value_count : VALUES_MAX - 1;
+    values[0] = annot_value_make("value", event.payload_kind);
     if (event.payload_kind == ANNOT_PAYLOAD_BOOL)
-        value.value.boolean = event.payload.boolean;
+        values[0].value.boolean = event.payload.boolean;
     else
-        value.value.uint64 = event.payload.uint64;
+        values[0].value.uint64 = event.payload.uint64;
+    if (count > 0)
+        memcpy(values + 1, event.values, count * sizeof(*values));
     event.payload_kind = ANNOT_PAYLOAD_NONE;
-    event.values = &value;
-    event.value_count = 1;
-    annot_emit_track_begin_event(&track->track, &event);
+    event.values = values;
+    event.value_count = count + 1;
+    emit(&track->track, &event);
 }
 
 void task_range_begin(struct task_track *track, struct annotation *annotation)
 {
-    const struct annot_event *event = &annotation->event;
-    if (event->payload_kind == ANNOT_PAYLOAD_NONE || event->value_count != 0)
-        emit_track_begin(&track->track, annotation);
+    if (annotation->event.payload_kind != ANNOT_PAYLOAD_NONE)
+        emit_with_payload(track, annotation, annot_emit_track_begin_event);
     else
-        begin_with_payload(track, annotation);
+        emit_track_begin(&track->track, annotation);
     count_add(&track->open, 1);
 }
 
@@ -264,6 +274,18 @@ bool task_pop(struct state *state)
         return false;
     count_add(&track->pushed, -1);
     annot_track_end(&track->track);
+    return true;
+}
+
+bool task_mark(struct state *state, struct annotation *annotation)
+{
+    struct task_track *track = task_running(state);
+    if (track == NULL)
+        return false;
+    if (annotation->event.payload_kind != ANNOT_PAYLOAD_NONE)
+        emit_with_payload(track, annotation, annot_emit_track_mark_event);
+    else
+        emit_track_mark(&track->track, annotation);
     return true;
 }
 

@@ -203,6 +203,41 @@ class Places(TasksTest):
                                  [(0, "work")] + [(1, name)] * 50)
         self.assertEqual(self.ranges_of_threads(), [])
 
+    def test_marks_go_to_the_task_with_their_payloads(self):
+        self.record_tracks("""
+            io = pyannot.domain("io")
+
+            def called_back():
+                mark("called back")
+
+            async def main():
+                kept = annotate("kept", payload=1.5, more=True)
+                mark("plain")
+                mark("int", payload=3)
+                mark("both", payload="text", item=4, category="c")
+                mark(kept)
+                io.mark("of io", payload=False)
+                with annotate("range", payload=7, item=8):
+                    asyncio.get_running_loop().call_soon(called_back)
+                    await asyncio.sleep(0)
+
+            mark("before")
+            asyncio.run(main())
+        """)
+        marks = {line["name"]: line for line in self.lines if line["event"] == "mark"}
+        of_task = {name: line.get("values") for name, line in marks.items() if "track" in line}
+        self.assertEqual(of_task, {
+            "plain": None, "int": {"value": 3}, "both": {"value": "text", "item": 4},
+            "kept": {"value": 1.5, "more": True}, "of io": {"value": False}})
+        self.assertEqual({line["track"] for line in marks.values() if "track" in line},
+                         {"asyncio tasks/main (Task-1)"})
+        self.assertEqual((marks["both"]["category"], marks["of io"]["domain"]), ("c", "io"))
+        self.assertNotIn("track", marks["before"])
+        self.assertNotIn("track", marks["called back"])
+        begin, = (line for line in self.lines
+                  if line["event"] == "begin" and line["name"] == "range")
+        self.assertEqual(begin["values"], {"value": 7, "item": 8})
+
     def test_statements_made_by_hand_go_to_the_task(self):
         tracks = self.record_tracks("""
             async def main():
