@@ -69,6 +69,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.}$])/(?:work|home(?!/(?:me|you|user)\b)|root
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?:\((\w+)\))?")
 C_HEAD = re.compile(r"^[A-Za-z_].*\(", re.S)
 C_CONTROL = re.compile(r"^( *)(?:\} )?(?:if|for|while|switch|do|else)\b")
+SYSTEM = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(annot/[^>]+)>)')
 
 
@@ -80,6 +81,7 @@ class Tree:
         self.found = []
         self.files = sorted(path for path in self.list_files() if path.suffix in TEXT_FILES)
         self.folder_of = {}
+        self.path_of = {}
         news = self.root / "NEWS.md"
         self.news = news.read_text() if news.exists() else ""
 
@@ -239,6 +241,27 @@ def check_includes(tree, path, lines):
             tree.report(path, number, "include", f"{layer} may not use {name} of {target}")
 
 
+def system_headers(tree, path, seen):
+    """Headers of the system in the order in which a file comes to them."""
+    for line in (tree.root / path).read_text(errors="replace").splitlines():
+        match = SYSTEM.match(line)
+        if not match:
+            continue
+        ours = tree.path_of.get(Path(match.group(2)).name)
+        if match.group(1) == "<" and not match.group(2).startswith("annot/"):
+            yield match.group(2)
+        elif ours is not None and ours not in seen:
+            seen.add(ours)
+            yield from system_headers(tree, ours, seen)
+
+
+def check_python_first(tree, path):
+    """Python.h defines what the C library's headers look at."""
+    headers = list(system_headers(tree, path, set()))
+    if "Python.h" in headers and headers[0] != "Python.h":
+        tree.report(path, 1, "python-first", f"{headers[0]} comes before Python.h")
+
+
 def check_names(tree):
     first = {}
     for path in tree.files:
@@ -249,6 +272,7 @@ def check_names(tree):
         first.setdefault(path.name, path)
         if path.suffix in (".h", ".hpp"):
             tree.folder_of[path.name] = layer_of(path)
+            tree.path_of[path.name] = path
 
 
 def check(root, exceptions):
@@ -264,6 +288,7 @@ def check(root, exceptions):
         if path.suffix in C_FILES:
             check_c(tree, path, lines)
             check_includes(tree, path, lines)
+            check_python_first(tree, path)
         elif path.suffix in (".py", ".pyi"):
             check_python(tree, path, text)
     used = {(path, rule) for path, _, rule, _ in tree.found}
@@ -304,6 +329,7 @@ PLANTED = [
     ("include", "collector/model/a.c", C_START + '#include "base.h"\n#include "shape.h"\n'),
     ("include", "pyannot/src/a.c", C_START + "#include \"shape.h\"\n"),
     ("file-name", "collector/model/shape.h", C_START),
+    ("python-first", "pyannot/src/a.c", C_START + '#include <stdio.h>\n\n#include "python.h"\n'),
     ("function-lines", "tests/a.py", PYTHON_START + "def f():\n" + "    f()\n" * 70),
     ("parameters", "tests/a.py", PYTHON_START + "def f(a, b, c, d, e, g):\n    pass\n"),
     ("nesting", "tests/a.py", PYTHON_START + "def f():\n    if 1:\n        for x in f():\n"
@@ -312,6 +338,8 @@ PLANTED = [
 CLEAN = {
     "tools/good.c": GOOD,
     "collector/base/base.h": C_START,
+    "pyannot/src/python.h": C_START + "#include <Python.h>\n#include <stdlib.h>\n",
+    "pyannot/src/good_module.c": C_START + '#include "python.h"\n\n#include <stdio.h>\n',
     "collector/export/shape.h": C_START,
     "collector/export/export_x.c": C_START + '#include "base.h"\n#include "shape.h"\n',
     "tests/good.py": PYTHON_START + "def f(a):\n    if a:\n        pass\n    elif f(a):\n"

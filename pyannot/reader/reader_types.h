@@ -6,11 +6,12 @@
 #ifndef PYANNOT_READER_READER_TYPES_H
 #define PYANNOT_READER_READER_TYPES_H
 
-/* Before Python's, whose thread header takes the name WAIT_LOCK away. */
+#include "compat.h" /* Python.h comes before the system's headers */
+
+#undef WAIT_LOCK /* of its threads; here it is something that threads wait for */
+
 #include "rows.h"
 #include "sample.h"
-
-#include "compat.h"
 
 struct module_state {
     PyTypeObject *reader_type, *column_type;

@@ -4,9 +4,9 @@
 #ifndef PYANNOT_ARGUMENTS_H
 #define PYANNOT_ARGUMENTS_H
 
-#include <stdbool.h>
+#include "state.h" /* Python.h comes before the system's headers */
 
-#include "state.h"
+#include <stdbool.h>
 
 /* What a call looks like: the first `positional` arguments may be given without their names. */
 struct signature {

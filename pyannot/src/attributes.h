@@ -3,9 +3,9 @@
 #ifndef PYANNOT_ATTRIBUTES_H
 #define PYANNOT_ATTRIBUTES_H
 
-#include <annot/annot.h>
+#include "arguments.h" /* Python.h comes before the system's headers */
 
-#include "arguments.h"
+#include <annot/annot.h>
 
 /* 0, or -1 with a TypeError or ValueError. */
 int attributes_set(struct annot_event *event, const struct arguments *arguments);

@@ -4,9 +4,9 @@
 #ifndef PYANNOT_DECORATE_H
 #define PYANNOT_DECORATE_H
 
-#include <stdbool.h>
+#include "compat.h" /* Python.h comes before the system's headers */
 
-#include "compat.h"
+#include <stdbool.h>
 
 /* Whether @annotate stands right above it: a function, or what becomes a method. */
 bool decorate_takes(PyObject *object);

@@ -5,9 +5,9 @@
 #ifndef PYANNOT_EXCEPTION_H
 #define PYANNOT_EXCEPTION_H
 
-#include <annot/annot.h>
+#include "compat.h" /* Python.h comes before the system's headers */
 
-#include "compat.h"
+#include <annot/annot.h>
 
 /* The type among the arguments of __exit__(type, value, traceback), in front of which there may be
  * the object itself (contextlib.ExitStack); NULL: no exception. Borrowed. */

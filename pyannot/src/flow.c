@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The class `flow`: an arrow between ranges, told by a number. Plain data: its number may be sent
  * anywhere, and it pickles. Threads: any; constant after creation. */
-#include <annot/annot.h>
-
 #include "numbers.h"
 #include "state.h"
 #include "str_text.h"
 #include "types.h"
+
+#include <annot/annot.h>
 
 struct flow {
     PyObject_HEAD PyObject *name; /* str, or NULL */

@@ -5,11 +5,11 @@
 #ifndef PYANNOT_ITEMS_H
 #define PYANNOT_ITEMS_H
 
+#include "arguments.h" /* Python.h comes before the system's headers */
+
 #include <stdbool.h>
 
 #include <annot/annot.h>
-
-#include "arguments.h"
 
 /* Fills kind and value. 1: done; 0: of another type, nothing raised; -1 with an exception of the
  * object's own. *ret_owner keeps a string alive (new reference), or is NULL. */

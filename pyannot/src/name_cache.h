@@ -7,9 +7,9 @@
 #ifndef PYANNOT_NAME_CACHE_H
 #define PYANNOT_NAME_CACHE_H
 
-#include <stdint.h>
+#include "annotation.h" /* Python.h comes before the system's headers */
 
-#include "annotation.h"
+#include <stdint.h>
 
 enum { NAME_CACHE_BITS = 9, NAME_CACHE_SIZE = 1 << NAME_CACHE_BITS, NAME_CACHE_TEXT_MAX = 1024 };
 

@@ -3,9 +3,9 @@
 #ifndef PYANNOT_NUMBERS_H
 #define PYANNOT_NUMBERS_H
 
-#include <stdint.h>
+#include "compat.h" /* Python.h comes before the system's headers */
 
-#include "compat.h"
+#include <stdint.h>
 
 /* An int from 0 to 2^64 - 1. 0, or -1 with an exception that names the argument. */
 int number_uint64(const char *argument, PyObject *value, uint64_t *ret_number);

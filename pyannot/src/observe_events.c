@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Collections of garbage and imports, as ranges of the thread that they happen on: nothing of them
  * can be suspended, so also inside of a task they belong to the thread. */
-#include <stdbool.h>
-
-#include <annot/annot.h>
-
 #include "exception.h"
 #include "functions_observe.h"
 #include "observed.h"
 #include "str_text.h"
+
+#include <stdbool.h>
+
+#include <annot/annot.h>
 
 static struct annot_event event_of(const char *category_name, annot_category *cached)
 {

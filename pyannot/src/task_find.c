@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Which task runs, asked of asyncio; watching and not watching: see task.h. */
-#include <pthread.h>
-
 #include "annotation_emit.h"
 #include "functions_observe.h"
 #include "task.h"
 #include "task_exit.h"
 #include "task_slow.h"
+
+#include <pthread.h>
 
 int task_watching;
 uint32_t task_process;

@@ -3,9 +3,9 @@
 #ifndef PYANNOT_TASK_STATE_H
 #define PYANNOT_TASK_STATE_H
 
-#include <stdbool.h>
+#include "compat.h" /* Python.h comes before the system's headers */
 
-#include "compat.h"
+#include <stdbool.h>
 
 struct task_exit;
 

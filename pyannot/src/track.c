@@ -114,7 +114,7 @@ static PyObject *track_reduce(PyObject *self, PyObject *ignored)
                                                      (unsigned long long)track->track.id)));
 }
 
-/* ---- What is open ----------------------------------------------------------------------------- */
+/* ---- What is open ---------------------------------------------------------------------------- */
 
 /* What was open when this process was forked is no longer counted. */
 static uint64_t track_adopt(struct track *track)
