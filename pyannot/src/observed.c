@@ -92,6 +92,13 @@ static PyObject *observed_call(PyObject *self, PyObject *const *args, size_t fla
     return result;
 }
 
+/* Another function does it all, the one that is wrapped included. */
+static PyObject *observed_instead(PyObject *self, PyObject *const *args, size_t flags,
+                                  PyObject *names)
+{
+    return PyObject_Vectorcall(((struct observed *)self)->before, args, flags, names);
+}
+
 /* ---- The type -------------------------------------------------------------------------------- */
 
 static vectorcallfunc call_of_kind(const char *kind)
@@ -99,13 +106,32 @@ static vectorcallfunc call_of_kind(const char *kind)
     static const struct {
         const char *kind;
         vectorcallfunc call;
-    } kinds[] = {{"call", observed_call}, {"import", observed_import}, {"step", observed_step}};
+    } kinds[] = {{"call", observed_call},
+                 {"import", observed_import},
+                 {"instead", observed_instead},
+                 {"step", observed_step}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kind, kinds[i].kind) == 0)
             return kinds[i].call;
     }
     return NULL;
+}
+
+/* What the type itself has as well, so that a look at the object would find that. */
+static int copy_names(struct observed *observed)
+{
+    static const char *const names[] = {"__module__", "__name__", "__qualname__", "__doc__"};
+    observed->dict = PyDict_New();
+    for (size_t i = 0; observed->dict != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+        PyObject *value = PyObject_GetAttrString(observed->wrapped, names[i]);
+        int result = value ? PyDict_SetItemString(observed->dict, names[i], value) : 0;
+        Py_XDECREF(value);
+        PyErr_Clear();
+        if (result < 0)
+            return -1;
+    }
+    return observed->dict != NULL ? 0 : -1;
 }
 
 static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -116,11 +142,12 @@ static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     if (!PyArg_ParseTuple(args, "sO|OO:observed", &kind, &wrapped, &before, &after))
         return NULL;
     vectorcallfunc call = call_of_kind(kind);
-    bool called_back = call == observed_call;
-    if (call == NULL || !PyCallable_Check(wrapped) ||
-        (called_back && (!PyCallable_Check(before) || !PyCallable_Check(after)))) {
-        PyErr_SetString(PyExc_TypeError,
-                        "observed() takes a kind and a function, \"call\" two more");
+    bool has_before = call == observed_call || call == observed_instead;
+    bool has_after = call == observed_call;
+    if (call == NULL || !PyCallable_Check(wrapped) || (has_before && !PyCallable_Check(before)) ||
+        (has_after && !PyCallable_Check(after))) {
+        PyErr_SetString(PyExc_TypeError, "observed() takes a kind and a function, \"instead\" one "
+                                         "more, \"call\" two more");
         return NULL;
     }
     struct observed *observed = (struct observed *)type->tp_alloc(type, 0);
@@ -128,8 +155,12 @@ static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keyw
         return NULL;
     observed->vectorcall = call;
     observed->wrapped = Py_NewRef(wrapped);
-    observed->before = called_back ? Py_NewRef(before) : NULL;
-    observed->after = called_back ? Py_NewRef(after) : NULL;
+    observed->before = has_before ? Py_NewRef(before) : NULL;
+    observed->after = has_after ? Py_NewRef(after) : NULL;
+    if (copy_names(observed) < 0) {
+        Py_DECREF(observed);
+        return PyErr_NoMemory();
+    }
     return (PyObject *)observed;
 }
 
@@ -179,6 +210,13 @@ static PyObject *observed_repr(PyObject *self)
     return PyObject_Repr(((struct observed *)self)->wrapped);
 }
 
+/* isinstance(it, types.FunctionType), as inspect asks before it looks for a file. */
+static PyObject *observed_class(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    return Py_NewRef(Py_TYPE(((struct observed *)self)->wrapped));
+}
+
 static PyObject *observed_reduce(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -209,6 +247,7 @@ static PyMemberDef members[] = {
 };
 
 static PyGetSetDef properties[] = {
+    {"__class__", observed_class, NULL, NULL, NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -61,8 +61,6 @@ def _place(owner, name, parameters, before, after):
         _left_alone.append(f"{owner.__qualname__}.{name}")
         return
     replacement = observed("call", function, before, after)
-    vars(replacement).update(__name__=function.__name__, __qualname__=function.__qualname__,
-                             __module__=function.__module__, __doc__=function.__doc__)
     setattr(owner, name, replacement)
     _placed.append((owner, name, replacement, function))
 

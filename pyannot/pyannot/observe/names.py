@@ -18,7 +18,7 @@ import sys
 from _thread import get_ident
 
 import pyannot
-from pyannot._native import offer_process_name, offer_thread_name
+from pyannot._native import observed, offer_process_name, offer_thread_name
 from pyannot.observe import arrival
 from pyannot.observe.when_imported import forget, when_imported
 
@@ -156,8 +156,7 @@ def _starts(original):
             _quietly(_begin_start, pid)
         return pid
 
-    _look_like(start, original)
-    return start
+    return observed("instead", original, start)
 
 
 def _wrap_starts():
@@ -168,7 +167,10 @@ def _wrap_starts():
     # From 3.11 on it has a name of its own there.
     when_imported("subprocess", lambda module: _follow(module, original, fork_exec))
     for name in ("posix_spawn", "posix_spawnp"):
-        _put(os, name, getattr(os, name), _starts(getattr(os, name)))
+        original = getattr(os, name)
+        replacement = _starts(original)
+        _put(os, name, original, replacement)
+        _put(sys.modules["posix"], name, original, replacement)  # where pickle looks for it
 
 
 def _follow(subprocess, original, replacement):
@@ -219,8 +221,7 @@ def _wrap_start(thread):
         if pyannot.enabled() and not _is_foreign(self):
             _quietly(_name_started, self)
 
-    _look_like(_set_native_id, original)
-    _put(thread, "_set_native_id", original, _set_native_id)
+    _put(thread, "_set_native_id", original, observed("instead", original, _set_native_id))
 
 
 def _wrap_rename(thread):
@@ -246,9 +247,9 @@ def _wrap_setter(owner, who, follow):
         if pyannot.enabled():
             _quietly(follow, self)
 
-    _look_like(name, original.fset)
+    setter = observed("instead", original.fset, name)
     _put(owner, "name", original,
-         property(original.fget, name, original.fdel, original.__doc__))
+         property(original.fget, setter, original.fdel, original.__doc__))
 
 
 def _quietly(function, *arguments):
@@ -259,9 +260,3 @@ def _quietly(function, *arguments):
         if len(_left) < LEFT_MAX:
             _left.append(f"{function.__name__}: {type(error).__name__}: {error}")
         return None
-
-
-def _look_like(function, original):
-    for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
-        setattr(function, attribute, getattr(original, attribute))
-    function.__wrapped__ = original

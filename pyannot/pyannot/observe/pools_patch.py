@@ -3,7 +3,7 @@
 
 Threads: as observe, one at a time.
 """
-import functools
+from pyannot._native import observed
 
 
 class Patches:
@@ -20,7 +20,7 @@ class Patches:
         if code is None or code.co_varnames[:code.co_argcount][:len(parameters)] != parameters:
             self.refused.append(f"{where.__name__}.{name}")
             return
-        wrapper = functools.wraps(function)(make(function))
+        wrapper = observed("instead", function, make(function))
         setattr(where, name, wrapper)
         self._done.append((where, name, function, wrapper))
 

@@ -36,8 +36,6 @@ def install():
             "the lives and steps of tasks are not seen"
         return
     observed = _native.observed("step", run)
-    vars(observed).update(__name__=run.__name__, __qualname__=run.__qualname__,
-                          __module__=run.__module__, __doc__=run.__doc__)
     asyncio.events.Handle._run = observed
     _placed[:] = [observed, run]
 
