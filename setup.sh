@@ -12,7 +12,7 @@ TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy fish g++ jq libc
     libclang-rt-14-dev patchelf procps python3-dbg python3-venv scdoc strace
     util-linux xz-utils zsh zstd)
 TEST_PYTHON=('hypothesis' 'joblib' 'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx'
-    'playwright==1.65.2' 'py-spy' 'pytest' 'viztracer==1.1.1')
+    'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop' 'viztracer==1.1.1')
 
 usage() {
     cat <<'TEXT'

@@ -33,12 +33,13 @@ VARIANTS = {
              ["--suite=stress", "--suite=two-sided"]),
     "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
-MACHINE = {"sampling", "stress", "system", "two-sided"}
+MACHINE = {"cli", "python", "sampling", "stress", "system", "two-sided"}
 SECOND_TRIES = 8
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true",
                    "--buildtype=debugoptimized"]
 
+REASON = re.compile(r"skipped:|^skipped ", re.IGNORECASE)
 FAILURE = re.compile(r"^FAIL|^E  |^\s+\S+\.c:\d+: |Error: ")
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d.]+s.*)?")
@@ -133,7 +134,7 @@ def run(build: pathlib.Path, label: str, selection: list[str]) -> collections.Co
             for text in failure_lines(test):
                 print(f"    {text}")
         if counts["skipped"]:
-            reasons = [line.strip() for line in output_lines(test) if "skipped:" in line.lower()]
+            reasons = [line.strip() for line in output_lines(test) if REASON.search(line)]
             for text in reasons or ["skipped: no reason given"]:
                 print(f"{label}{test['name']}: {text}")
         if counts["failed"]:

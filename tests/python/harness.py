@@ -138,13 +138,14 @@ class RecordingTest(unittest.TestCase):
             self.assertEqual(left, [], "files left in the shared directory")
 
 
-def run_where_there_is(package):
-    """Starts this test again with the Python that has the tests' packages, if this one lacks the
-    package and that one is of the same version."""
+def run_where_there_are(*packages):
+    """Starts this test again with the Python that has the tests' packages, if this one lacks some
+    and that one is of the same version."""
     python = os.environ.get("ANNOT_TEST_PYTHON", "")
-    if importlib.util.find_spec(package) or python in ("", sys.executable):
+    if all(map(importlib.util.find_spec, packages)) or python in ("", sys.executable):
         return
-    check = f"import {package}, sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
+    names = ",".join(packages)
+    check = f"import sys, {names}; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
     if subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0:
         os.execv(python, [python, *sys.argv])
 

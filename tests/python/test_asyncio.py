@@ -534,4 +534,5 @@ class Traces(TasksTest):
 
 
 if __name__ == "__main__":
+    harness.run_where_there_are("uvloop")
     harness.main()

@@ -483,5 +483,5 @@ print(sys.getallocatedblocks() - before)
 
 
 if __name__ == "__main__":
-    harness.run_where_there_is("numpy")
+    harness.run_where_there_are("numpy")
     harness.main()

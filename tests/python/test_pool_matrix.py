@@ -62,5 +62,5 @@ class PoolMatrix(RecordingTest):
 
 
 if __name__ == "__main__":
-    harness.run_where_there_is("joblib")
+    harness.run_where_there_are("joblib")
     harness.main()

@@ -420,4 +420,5 @@ class Nothing(PoolTest):
 
 
 if __name__ == "__main__":
+    harness.run_where_there_are("joblib")
     harness.main()

@@ -489,4 +489,5 @@ class Reading(RecordingTest):
 
 
 if __name__ == "__main__":
+    harness.run_where_there_are("numpy", "pandas", "polars")
     harness.main()

@@ -92,7 +92,7 @@ def nobody_with_two_capabilities_samples_by_ebpf(home):
 
 def remote_shares(home, **how):
     done = record_as(home, PYTHON, TARGET_PYTHON, "shares", "1500",
-                     options=["--sample", "99"], **how)
+                     options=["--sample", "299"], **how)
     equal(done.rung, REMOTE, f"the rung ({done.samples.dump.sampling})")
     same_shares(done.samples, python_truths(done), points=6)
     return done
