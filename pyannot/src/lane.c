@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "exception.h"
 #include "lane_hook.h"
@@ -85,10 +86,21 @@ static void count_tell(annot_name name, int64_t value)
     annot_counter_event(&event);
 }
 
+/* What is cancelled has no result: where there is a list of what is under way, that is asked. A
+ * task whose result is here is taken off it later. */
+static int64_t count_change(struct lane *lane, int64_t change)
+{
+    if (lane->pending == NULL) /* relaxed: a number by itself, changed by all threads of a pool */
+        return __atomic_add_fetch(&lane->task_count, change, __ATOMIC_RELAXED);
+    int64_t count = (int64_t)PyDict_Size(lane->pending) + (change < 0 ? change : 0);
+    count = count > 0 ? count : 0;
+    __atomic_store_n(&lane->task_count, count, __ATOMIC_RELAXED);
+    return count;
+}
+
 void lane_count(struct lane *lane, int64_t change)
 {
-    /* Relaxed: a number by itself; who submits and who takes results both change it. */
-    int64_t count = __atomic_add_fetch(&lane->task_count, change, __ATOMIC_RELAXED);
+    int64_t count = count_change(lane, change);
     if (!annot_enabled())
         return;
     int64_t workers = __atomic_load_n(&lane->worker_count, __ATOMIC_RELAXED);
@@ -162,7 +174,29 @@ static PyObject *lane_initializing(PyObject *self, PyObject *function)
     Py_RETURN_NONE;
 }
 
-/* offer(): a task for a thread of this process; the number of its flow. */
+/* pending(dict): the list of tasks that have no result yet, which the pool keeps. */
+static PyObject *lane_pending(PyObject *self, PyObject *pending)
+{
+    struct lane *lane = (struct lane *)self;
+    if (PyDict_CheckExact(pending) && lane->pending == NULL)
+        lane->pending = Py_NewRef(pending);
+    Py_RETURN_NONE;
+}
+
+/* A task that waits for a thread: a capsule of the lane, whose context is its flow. */
+static const char offered_name[] = "pyannot.offered", taken_name[] = "pyannot.taken";
+
+/* Of one that nobody took (it was cancelled, or the pool shut down): it waits no more. */
+static void offered_free(PyObject *task)
+{
+    bool is_offered = PyCapsule_IsValid(task, offered_name);
+    struct lane *lane = PyCapsule_GetPointer(task, is_offered ? offered_name : taken_name);
+    if (is_offered)
+        lane_count(lane, -1);
+    Py_DECREF(lane);
+}
+
+/* offer(): a task for a thread of this process. */
 static PyObject *lane_offer(PyObject *self, PyObject *ignored)
 {
     struct lane *lane = (struct lane *)self;
@@ -176,10 +210,15 @@ static PyObject *lane_offer(PyObject *self, PyObject *ignored)
         annot_pop();
     }
     lane_count(lane, 1);
-    return PyLong_FromUnsignedLongLong(flow);
+    PyObject *task = PyCapsule_New(Py_NewRef(self), offered_name, offered_free);
+    if (task == NULL)
+        Py_DECREF(self);
+    else
+        PyCapsule_SetContext(task, (void *)(uintptr_t)flow);
+    return task;
 }
 
-/* take(flow, function): a thread begins with it. Whether a range was opened. */
+/* take(task, function): a thread begins with it. Whether a range was opened. */
 static PyObject *lane_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct lane *lane = (struct lane *)self;
@@ -187,9 +226,12 @@ static PyObject *lane_take(PyObject *self, PyObject *const *args, Py_ssize_t cou
         PyErr_SetString(PyExc_TypeError, "take() takes 2 arguments");
         return NULL;
     }
-    annot_flow flow = PyLong_AsUnsignedLongLong(args[0]);
-    if (PyErr_Occurred())
+    if (!PyCapsule_IsValid(args[0], offered_name)) {
+        PyErr_SetString(PyExc_TypeError, "take() takes what offer() gave, once");
         return NULL;
+    }
+    annot_flow flow = (annot_flow)(uintptr_t)PyCapsule_GetContext(args[0]);
+    PyCapsule_SetName(args[0], taken_name);
     __atomic_add_fetch(&lane->running_count, 1, __ATOMIC_RELAXED);
     lane_count(lane, 0);
     if (!annot_enabled())
@@ -273,6 +315,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     lane->chunkers = Py_NewRef(chunkers);
     lane->is_local = is_local;
     lane->worker_count = workers;
+    lane->process = getpid();
     lane->tell = PyUnicode_InternFromString("tell");
     if (lane->hook_type == NULL || lane->tell == NULL || texts_set(lane, scope, label) < 0) {
         Py_DECREF(lane);
@@ -289,7 +332,17 @@ static int lane_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(lane->stars);
     Py_VISIT(lane->chunkers);
     Py_VISIT(lane->jobs);
+    Py_VISIT(lane->pending);
     return 0;
+}
+
+/* Of a pool that went with tasks in it: they wait no more. */
+static void counters_end(struct lane *lane)
+{
+    if (lane->task_count == 0 || !annot_enabled() || lane->process != getpid())
+        return;
+    count_tell(lane->queued_name, 0);
+    count_tell(lane->busy_name, 0);
 }
 
 static void lane_dealloc(PyObject *self)
@@ -297,10 +350,12 @@ static void lane_dealloc(PyObject *self)
     struct lane *lane = (struct lane *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
+    counters_end(lane);
     Py_XDECREF(lane->hook_type);
     Py_XDECREF(lane->stars);
     Py_XDECREF(lane->chunkers);
     Py_XDECREF(lane->jobs);
+    Py_XDECREF(lane->pending);
     Py_XDECREF(lane->tell);
     type->tp_free(self);
     Py_DECREF(type);
@@ -309,6 +364,7 @@ static void lane_dealloc(PyObject *self)
 static PyMethodDef methods[] = {
     {"submitted", (PyCFunction)(void (*)(void))lane_submitted, METH_FASTCALL, NULL},
     {"initializing", lane_initializing, METH_O, NULL},
+    {"pending", lane_pending, METH_O, NULL},
     {"offer", lane_offer, METH_NOARGS, NULL},
     {"take", (PyCFunction)(void (*)(void))lane_take, METH_FASTCALL, NULL},
     {"done", (PyCFunction)(void (*)(void))lane_done, METH_FASTCALL, NULL},

@@ -39,6 +39,7 @@ struct lane {
     PyObject_HEAD PyTypeObject *hook_type;
     PyObject *stars;    /* tuple: functions called with ((function, items),) */
     PyObject *chunkers; /* tuple: functions called with (function, items) */
+    PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
     PyObject *tell;     /* interned */
     char scope[LANE_SCOPE_SIZE];
     char job_scope[LANE_SCOPE_SIZE + 4];
@@ -56,6 +57,7 @@ struct lane {
     int64_t worker_count;  /* 0: running_count tells how many are busy; atomic */
     int64_t running_count; /* of threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
+    pid_t process; /* whose counters they are */
 };
 
 /* A task or a result, as far as it could be read; borrowed references. */

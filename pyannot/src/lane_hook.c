@@ -146,7 +146,7 @@ static PyObject *run_answer(struct hook *hook, const struct hook_call *call)
     struct annot_event event = lane_event(lane_name(LANE_SEND));
     annot_push_event(&event);
     PyObject *result = forward(hook, call);
-    annot_pop();
+    exception_pop(result ? NULL : PyErr_Occurred());
     return result;
 }
 
@@ -196,7 +196,9 @@ static PyObject *run_assign(struct hook *hook, const struct hook_call *call)
         assign_begin(lane, task.number, is_first);
     PyObject *result = forward(hook, call);
     if (on)
-        annot_pop();
+        exception_pop(result ? NULL : PyErr_Occurred());
+    if (result == NULL) /* it cannot be pickled: there will be no result */
+        lane_count(lane, -1);
     return result;
 }
 

@@ -67,6 +67,7 @@ def executor_items():
     lane = pools_lane.make("", "threads", local=True)
     for function, error in ((task, None), ((task, (1,), {}), ValueError("x")), (3, None)):
         lane.done(lane.take(lane.offer(), function), error)
+    lane.offer()
     parent = pools_lane.make(SCOPE, "Executor", workers=2)
     item = types.SimpleNamespace(work_id=1 << 70, exception=types.SimpleNamespace(exc=KeyError()))
     for value in (item, 5, None, "text", (1, "x", 2), types.SimpleNamespace(work_id=1)):
@@ -82,7 +83,7 @@ def hooks_used_wrongly():
     lane = pools_lane.make(SCOPE)
     for wrong in (lambda: lane.hook("nothing", str), lambda: lane.hook("task", str, 5),
                   lambda: lane.hook("task"), lambda: lane.submitted(1), lambda: lane.take(1),
-                  lambda: lane.done(True), lambda: lane.take("x", task),
+                  lambda: lane.done(True), lambda: lane.take("x", task), lambda: lane.pending(1, 2),
                   lambda: type(lane)("x", "y", [], ()), lambda: type(lane)(scope="x")):
         with contextlib.suppress(TypeError, ValueError):
             wrong()

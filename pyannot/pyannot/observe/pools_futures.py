@@ -44,6 +44,7 @@ def _watch_executor(executor):
     scope = pools_lane.scope(executor._call_queue._reader)
     name = pools_lane.label(executor)
     lane = pools_lane.make(scope, name, workers=executor._max_workers)
+    lane.pending(executor._pending_work_items)
     reader = executor._result_queue._reader
     pools_lane.hook(lane, "receive", reader, "_recv_bytes")
     pools_lane.hook(lane, "result", reader, "recv")
@@ -56,21 +57,22 @@ def _watch_executor(executor):
 def _offered(original, lane):
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
-        self._annot_flow = lane.offer()
+        self._annot_task = lane.offer()  # dropped with the item, it counts as done with
 
     return __init__
 
 
 def _taken(original, lane):
     def run(self, *args):
-        flow = self.__dict__.pop("_annot_flow", None)
-        if flow is None:  # from before this was here
-            return original(self, *args)
+        task = self.__dict__.pop("_annot_task", None)
         future = self.future  # keeps its exception until the range has ended
-        opened = lane.take(flow, self.task if hasattr(self, "task") else self.fn)
+        if task is None or future.cancelled():  # from before this was here, or never to run
+            return original(self, *args)
+        opened = lane.take(task, self.task if hasattr(self, "task") else self.fn)
         try:
             return original(self, *args)
         finally:
             lane.done(opened, getattr(future, "_exception", None))
+            self = future = None  # its traceback knows this frame, too: no circle
 
     return run
