@@ -2,6 +2,7 @@
 /* /proc and text without stdio: see proc.h. /proc text is foreign bytes: bounded, never trusted. */
 #include "proc.h"
 
+#include <annot_barrier.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -100,9 +101,17 @@ static uint64_t stat_field_of(pid_t pid, int number)
     return read_stat_field(path, number);
 }
 
+/* What never changes in the life of a process; 0: not asked yet. W: all, atomic. */
+static uint64_t own_start_ticks, own_namespace;
+
 uint64_t proc_start_ticks(void)
 {
-    return read_stat_field("/proc/self/stat", FIELD_START);
+    uint64_t ticks = annot_load_relaxed(&own_start_ticks);
+    if (ticks == 0) {
+        ticks = read_stat_field("/proc/self/stat", FIELD_START);
+        annot_store_relaxed(&own_start_ticks, ticks);
+    }
+    return ticks;
 }
 
 uint64_t proc_start_ticks_of(pid_t pid)
@@ -118,7 +127,18 @@ pid_t proc_parent(pid_t pid)
 uint64_t proc_pid_namespace(void)
 {
     struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+    uint64_t inode = annot_load_relaxed(&own_namespace);
+    if (inode == 0 && stat("/proc/self/ns/pid", &status) == 0) {
+        inode = status.st_ino;
+        annot_store_relaxed(&own_namespace, inode);
+    }
+    return inode;
+}
+
+void proc_forked(void)
+{
+    annot_store_relaxed(&own_start_ticks, UINT64_C(0));
+    annot_store_relaxed(&own_namespace, UINT64_C(0));
 }
 
 void proc_block_signals(sigset_t *ret_before)

@@ -29,6 +29,9 @@ pid_t proc_parent(pid_t pid);
 /* Inode of the own pid namespace. 0 = unknown. */
 uint64_t proc_pid_namespace(void);
 
+/* In a forked child: the two above are asked for once a process. */
+void proc_forked(void);
+
 pid_t proc_tid(void);
 /* All but those that the thread's own instructions may raise; pthread_sigmask puts them back. */
 void proc_block_signals(sigset_t *ret_before);

@@ -478,6 +478,7 @@ void process_fork_child(void)
 {
     if (!wiped || wiped->ready)
         return;
+    proc_forked();
     fork_time = clock_now();
     if (last_identity)
         parent_identity = last_identity;
