@@ -23,10 +23,8 @@ try:
         annotate,
         counter,
         current,
-        domain,
         enabled,
         end,
-        flow,
         mark,
         pop,
         push,
@@ -34,7 +32,6 @@ try:
         set_thread_name,
         start,
         status,
-        track,
     )
 except ModuleNotFoundError as error:
     import pathlib
@@ -49,18 +46,24 @@ except ModuleNotFoundError as error:
 TYPE_CHECKING = False  # type checkers know better, and importing typing costs more than pyannot
 if TYPE_CHECKING:
     from pyannot._errors import RecordingError as RecordingError
+    from pyannot._native import domain as domain
+    from pyannot._native import flow as flow
+    from pyannot._native import track as track
     from pyannot._read import read as read
     from pyannot._recording import record as record
     from pyannot._recording import start_recording as start_recording
     from pyannot._recording import stop_recording as stop_recording
 
-# What only some programs need is imported when it is first used.
+# What only some programs need is made or imported when it is first used.
 _LATER = {
     "RecordingError": "_errors",
+    "domain": "_native",
+    "flow": "_native",
     "read": "_read",
     "record": "_recording",
     "start_recording": "_recording",
     "stop_recording": "_recording",
+    "track": "_native",
 }
 
 if not TYPE_CHECKING:
@@ -71,6 +74,9 @@ if not TYPE_CHECKING:
         module = __import__(f"{__name__}.{_LATER[name]}", fromlist=[name])
         value = globals()[name] = getattr(module, name)
         return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})
 
 
 __all__ = [

@@ -31,7 +31,8 @@ int async_enter_install(struct state *state)
 static struct link *link_create(struct state *state, struct annotation *annotation,
                                 struct link *outer)
 {
-    struct link *link = PyObject_New(struct link, state->link_type);
+    PyTypeObject *type = state_type(state, TYPE_LINK);
+    struct link *link = type ? PyObject_New(struct link, type) : NULL;
     if (link == NULL) {
         Py_XDECREF(outer);
         return NULL;
@@ -90,7 +91,7 @@ static int chain_get(struct state *state, struct link **ret_link)
     *ret_link = NULL;
     if (PyContextVar_Get(state->async_open, NULL, &value) < 0)
         return -1;
-    if (value != NULL && Py_IS_TYPE(value, state->link_type))
+    if (value != NULL && Py_IS_TYPE(value, state->later_types[TYPE_LINK]))
         *ret_link = (struct link *)value;
     else
         Py_XDECREF(value); /* None, or what somebody else has put there */

@@ -62,17 +62,15 @@ SCOPE_METHOD(start)
 static PyObject *domain_track(PyObject *self, PyObject *args, PyObject *keywords)
 {
     struct state *state = state_of_type(Py_TYPE(self));
-    if (!state_is_alive(state))
-        return NULL;
-    return track_create(state->track_type, ((struct domain *)self)->name, args, keywords);
+    PyTypeObject *track = state_is_alive(state) ? state_type(state, TYPE_TRACK) : NULL;
+    return track ? track_create(track, ((struct domain *)self)->name, args, keywords) : NULL;
 }
 
 static PyObject *domain_flow(PyObject *self, PyObject *args, PyObject *keywords)
 {
     struct state *state = state_of_type(Py_TYPE(self));
-    if (!state_is_alive(state))
-        return NULL;
-    return PyObject_Call((PyObject *)state->flow_type, args, keywords);
+    PyTypeObject *flow = state_is_alive(state) ? state_type(state, TYPE_FLOW) : NULL;
+    return flow ? PyObject_Call((PyObject *)flow, args, keywords) : NULL;
 }
 
 #define METHOD(function) ((PyCFunction)(void (*)(void))(function))

@@ -17,7 +17,7 @@ struct enter {
 
 static bool enter_takes(const struct enter *enter, const struct state *state, PyObject *object)
 {
-    return enter->is_holder ? PyObject_TypeCheck(object, state->holder_type)
+    return enter->is_holder ? PyObject_TypeCheck(object, state->later_types[TYPE_HOLDER])
                             : Py_IS_TYPE(object, state->annotate_type);
 }
 

@@ -28,17 +28,20 @@ static PyMethodDef table[] = {
      PyDoc_STR("offer_process_name(name, /)\n--\n\nUnless the program has named it itself.")},
     {"offer_thread_name", naming_offer_thread, METH_O,
      PyDoc_STR("offer_thread_name(name, /)\n--\n\nUnless the program has named it itself.")},
+    {"starts_watch", starts_watch, METH_O,
+     PyDoc_STR("starts_watch(on, /)\n--\n\nWhether forks get arrows.")},
+    {"starts_before_fork", starts_before_fork, METH_NOARGS,
+     PyDoc_STR("starts_before_fork()\n--\n\nFor os.register_at_fork.")},
+    {"starts_after_fork_in_parent", starts_after_fork_in_parent, METH_NOARGS,
+     PyDoc_STR("starts_after_fork_in_parent()\n--\n\nFor os.register_at_fork.")},
+    {"starts_after_fork_in_child", starts_after_fork_in_child, METH_NOARGS,
+     PyDoc_STR("starts_after_fork_in_child()\n--\n\nFor os.register_at_fork.")},
+    {"starts_arrived", starts_arrived, METH_NOARGS,
+     PyDoc_STR("starts_arrived()\n--\n\nThe arrow from who started this program.")},
     {NULL, NULL, 0, NULL},
 };
 
 int observe_functions_add(PyObject *module)
 {
-    PyTypeObject *observed = observed_type_create(module);
-    if (observed == NULL)
-        return -1;
-    int result = PyModule_AddType(module, observed);
-    Py_DECREF(observed);
-    if (result < 0 || task_install(module) < 0)
-        return -1;
-    return PyModule_AddFunctions(module, table);
+    return task_install(module) < 0 ? -1 : PyModule_AddFunctions(module, table);
 }

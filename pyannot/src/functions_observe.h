@@ -19,4 +19,12 @@ PyObject *tasks_slow_stack(PyObject *module, PyObject *args);
 /* For gc.callbacks: collected(phase, info). */
 PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
+/* Arrows to processes that are started: starts_watch(on) for forks, with the callbacks
+ * for os.register_at_fork; arrived() at the start of a program. */
+PyObject *starts_watch(PyObject *module, PyObject *on);
+PyObject *starts_before_fork(PyObject *module, PyObject *ignored);
+PyObject *starts_after_fork_in_parent(PyObject *module, PyObject *ignored);
+PyObject *starts_after_fork_in_child(PyObject *module, PyObject *ignored);
+PyObject *starts_arrived(PyObject *module, PyObject *ignored);
+
 #endif

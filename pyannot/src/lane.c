@@ -387,14 +387,12 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-int lane_add_to_module(PyObject *module)
+PyTypeObject *lane_type_create(PyObject *module)
 {
     PyObject *lane = PyType_FromModuleAndSpec(module, &spec, NULL);
     PyObject *hook = lane ? (PyObject *)lane_hook_type_create(module) : NULL;
-    int error = -1;
-    if (hook != NULL && PyObject_SetAttrString(lane, "hook_type", hook) == 0)
-        error = PyModule_AddType(module, (PyTypeObject *)lane);
-    Py_XDECREF(lane);
+    if (hook == NULL || PyObject_SetAttrString(lane, "hook_type", hook) < 0)
+        Py_CLEAR(lane);
     Py_XDECREF(hook);
-    return error;
+    return (PyTypeObject *)lane;
 }

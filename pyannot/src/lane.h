@@ -110,7 +110,7 @@ PyObject *lane_function_name(PyObject *function);
 /* How long ago the present job was submitted; 0 if nobody knows. */
 int64_t lane_job_age_ns(const struct lane *lane);
 
-/* The module gets the class pool_lane: 0, or -1 with an exception. */
-int lane_add_to_module(PyObject *module);
+/* The class pool_lane. New reference; NULL with an exception. */
+PyTypeObject *lane_type_create(PyObject *module);
 
 #endif

@@ -7,6 +7,7 @@
 #include "functions_observe.h"
 #include "holder.h"
 #include "lane.h"
+#include "observed.h"
 #include "state.h"
 #include "task.h"
 #include "task_exit.h"
@@ -18,52 +19,80 @@ static const char *const argument_names[ARGUMENT_COUNT] = {
     [ARGUMENT_VALUE] = "value",
 };
 
-/* The module's types, and where the state keeps them. */
+/* Types that are made when they are first asked for, and what those are called that Python code
+ * uses. */
 static const struct {
     PyTypeObject *(*create)(PyObject *module);
-    size_t offset;
-    bool is_public;
-} types[] = {
-    {annotate_type_create, offsetof(struct state, annotate_type), true},
-    {function_type_create, offsetof(struct state, function_type), true},
-    {holder_type_create, offsetof(struct state, holder_type), true},
-    {domain_type_create, offsetof(struct state, domain_type), true},
-    {flow_type_create, offsetof(struct state, flow_type), true},
-    {track_type_create, offsetof(struct state, track_type), true},
-    {track_range_type_create, offsetof(struct state, track_range_type), true},
-    {free_range_type_create, offsetof(struct state, free_range_type), true},
-    {ready_type_create, offsetof(struct state, ready_type), false},
-    {link_type_create, offsetof(struct state, link_type), false},
+    const char *name;
+} types[LATER_TYPE_COUNT] = {
+    [TYPE_FUNCTION] = {function_type_create, "annotated_function"},
+    [TYPE_HOLDER] = {holder_type_create, "annotation_holder"},
+    [TYPE_DOMAIN] = {domain_type_create, "domain"},
+    [TYPE_FLOW] = {flow_type_create, "flow"},
+    [TYPE_TRACK] = {track_type_create, "track"},
+    [TYPE_TRACK_RANGE] = {track_range_type_create, "track_range"},
+    [TYPE_FREE_RANGE] = {free_range_type_create, "free_range"},
+    [TYPE_OBSERVED] = {observed_type_create, "observed"},
+    [TYPE_LANE] = {lane_type_create, "pool_lane"},
+    [TYPE_READY] = {ready_type_create, NULL},
+    [TYPE_LINK] = {link_type_create, NULL},
 };
 
-enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
-
-static PyTypeObject **type_slot(struct state *state, int index)
+PyTypeObject *state_type_make(struct state *state, enum later_type type)
 {
-    return (PyTypeObject **)((char *)state + types[index].offset);
+    PyTypeObject *none = NULL;
+    if (!state_is_alive(state))
+        return NULL;
+    PyTypeObject *made = types[type].create(state->module);
+    if (made == NULL)
+        return NULL;
+    /* Partner: state_type, and itself: making one may let other threads run. */
+    if (__atomic_compare_exchange_n(&state->later_types[type], &none, made, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    Py_DECREF(made);
+    return none;
 }
+
+/* __getattr__ of the module: a type that has not been asked for before. */
+static PyObject *module_getattr(PyObject *module, PyObject *name)
+{
+    for (int i = 0; PyUnicode_Check(name) && i < LATER_TYPE_COUNT; i++) {
+        if (types[i].name == NULL || PyUnicode_CompareWithASCIIString(name, types[i].name) != 0)
+            continue;
+        PyObject *type = (PyObject *)state_type(PyModule_GetState(module), i);
+        if (type == NULL || PyObject_SetAttr(module, name, type) < 0)
+            return NULL;
+        return Py_NewRef(type);
+    }
+    PyErr_Format(PyExc_AttributeError, "module 'pyannot._native' has no attribute %R", name);
+    return NULL;
+}
+
+static PyMethodDef module_methods[] = {
+    {"__getattr__", module_getattr, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 static int module_exec(PyObject *module)
 {
     struct state *state = PyModule_GetState(module);
+    state->module = module;
     for (int i = 0; i < ARGUMENT_COUNT; i++) {
         state->argument_names[i] = PyUnicode_InternFromString(argument_names[i]);
         if (state->argument_names[i] == NULL)
             return -1;
     }
-    for (int i = 0; i < TYPE_COUNT; i++) {
-        PyTypeObject *type = types[i].create(module);
-        *type_slot(state, i) = type;
-        if (type == NULL || (types[i].is_public && PyModule_AddType(module, type) < 0))
-            return -1;
-    }
+    state->annotate_type = annotate_type_create(module);
+    if (state->annotate_type == NULL || PyModule_AddType(module, state->annotate_type) < 0)
+        return -1;
     if (entered_watch_forks() != 0) {
         PyErr_NoMemory();
         return -1;
     }
-    if (async_enter_install(state) < 0 || observe_functions_add(module) < 0)
+    if (async_enter_install(state) < 0 || PyModule_AddFunctions(module, module_methods) < 0)
         return -1;
-    return lane_add_to_module(module);
+    return observe_functions_add(module);
 }
 
 /* An import that failed, and the collector in any order: the state may be half-built. */
@@ -73,8 +102,9 @@ static int module_clear(PyObject *module)
     task_clear(state);
     name_cache_clear(&state->names);
     holder_clear(state);
-    for (int i = 0; i < TYPE_COUNT; i++)
-        Py_CLEAR(*type_slot(state, i));
+    for (int i = 0; i < LATER_TYPE_COUNT; i++)
+        Py_CLEAR(state->later_types[i]);
+    Py_CLEAR(state->annotate_type);
     Py_CLEAR(state->enter_type);
     Py_CLEAR(state->async_open);
     for (int i = 0; i < ARGUMENT_COUNT; i++)
@@ -85,8 +115,9 @@ static int module_clear(PyObject *module)
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct state *state = PyModule_GetState(module);
-    for (int i = 0; i < TYPE_COUNT; i++)
-        Py_VISIT(*type_slot(state, i));
+    for (int i = 0; i < LATER_TYPE_COUNT; i++)
+        Py_VISIT(state->later_types[i]);
+    Py_VISIT(state->annotate_type);
     Py_VISIT(state->enter_type);
     Py_VISIT(state->async_open);
     int result = task_traverse(state, visit, arg);

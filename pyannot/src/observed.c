@@ -109,6 +109,7 @@ static vectorcallfunc call_of_kind(const char *kind)
     } kinds[] = {{"call", observed_call},
                  {"import", observed_import},
                  {"instead", observed_instead},
+                 {"start", observed_start},
                  {"step", observed_step}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -23,6 +23,7 @@ struct observed {
 /* The call that each kind makes. */
 PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
 PyObject *observed_step(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
+PyObject *observed_start(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
 
 PyTypeObject *observed_type_create(PyObject *module);
 

@@ -10,7 +10,8 @@ struct ready {
 
 PyObject *ready_create(struct state *state, PyObject *value)
 {
-    struct ready *ready = PyObject_New(struct ready, state->ready_type);
+    PyTypeObject *type = state_type(state, TYPE_READY);
+    struct ready *ready = type ? PyObject_New(struct ready, type) : NULL;
     if (ready == NULL)
         Py_DECREF(value);
     else

@@ -36,24 +36,34 @@ struct quick_calls {
     struct quick_call *calls; /* NAME_CACHE_SIZE; NULL until there is such a class */
 };
 
+/* Types that most programs never use: see state_type. */
+enum later_type {
+    TYPE_FUNCTION = 0,
+    TYPE_HOLDER, /* see holder.h */
+    TYPE_DOMAIN,
+    TYPE_FLOW,
+    TYPE_TRACK,
+    TYPE_TRACK_RANGE,
+    TYPE_FREE_RANGE,
+    TYPE_OBSERVED,
+    TYPE_LANE,
+    TYPE_READY, /* see ready.h */
+    TYPE_LINK,  /* see async_enter.c */
+    LATER_TYPE_COUNT,
+};
+
 struct state {
+    PyObject *module; /* borrowed: it owns this */
     PyTypeObject *annotate_type;
-    PyTypeObject *holder_type; /* see holder.h */
-    PyTypeObject *function_type;
-    PyTypeObject *domain_type;
-    PyTypeObject *flow_type;
-    PyTypeObject *free_range_type;
-    PyTypeObject *track_type;
-    PyTypeObject *track_range_type;
-    PyTypeObject *ready_type;                 /* see ready.h */
-    PyTypeObject *link_type;                  /* see async_enter.c */
-    PyObject *async_open;                     /* see async_enter.h */
+    PyTypeObject *later_types[LATER_TYPE_COUNT]; /* W: all, swapped in once; NULL: not made yet */
+    PyObject *async_open;                        /* see async_enter.h */
     PyTypeObject *enter_type;                 /* see enter.c; NULL where not needed */
     struct enter *spare_enter;                /* memory of one freed object */
     PyObject *argument_names[ARGUMENT_COUNT]; /* interned, as call sites pass them */
     struct name_cache names;
     struct task_state tasks;
     struct quick_calls quick;
+    bool watches_forks; /* see starts.c */
 };
 
 /* The state of the import that made a type of ours; NULL once the type has been cleared. */
@@ -70,6 +80,16 @@ static inline bool state_is_alive(const struct state *state)
         return true;
     PyErr_SetString(PyExc_RuntimeError, "pyannot is being unloaded");
     return false;
+}
+
+/* Makes the type if nobody has (each takes 20 us, which an import would cost more). Borrowed; NULL
+ * with an exception. */
+PyTypeObject *state_type_make(struct state *state, enum later_type type);
+
+static inline PyTypeObject *state_type(struct state *state, enum later_type type)
+{
+    PyTypeObject *made = __atomic_load_n(&state->later_types[type], __ATOMIC_ACQUIRE);
+    return __builtin_expect(made != NULL, 1) ? made : state_type_make(state, type);
 }
 
 #endif

@@ -91,7 +91,7 @@ void task_forked(void);
 
 PyTypeObject *task_track_type_create(PyObject *module);
 
-/* Types and functions of the module; 0, or -1 with an exception. */
+/* What the module needs from its start on; 0, or -1 with an exception. */
 int task_install(PyObject *module);
 void task_clear(struct state *state);
 int task_traverse(struct state *state, visitproc visit, void *arg);

@@ -188,8 +188,11 @@ int task_exit_install(PyObject *module)
     for (int i = 0; i < TASK_EXITS; i++) {
         PyObject *plain = PyDict_GetItemString(state->annotate_type->tp_dict, names[i]);
         tasks->exits[i] = (PyObject *)exit_alloc(state, Py_XNewRef(plain), i == 1);
-        if (plain == NULL || tasks->exits[i] == NULL)
+        if (plain == NULL || tasks->exits[i] == NULL) {
+            Py_CLEAR(tasks->exits[0]);
+            Py_CLEAR(tasks->exit_type);
             return -1;
+        }
     }
     return 0;
 }
@@ -210,7 +213,8 @@ static int exits_set(const struct state *state, bool placed)
         if (exit_set(state, state->annotate_type, i, placed) < 0)
             return -1;
     }
-    return exit_set(state, state->holder_type, 0, placed);
+    PyTypeObject *holder = state->later_types[TYPE_HOLDER]; /* made later, it has what is placed */
+    return holder ? exit_set(state, holder, 0, placed) : 0;
 }
 
 int task_exit_place(struct state *state)

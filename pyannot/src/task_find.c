@@ -78,6 +78,16 @@ static void fork_is_watched(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
+/* By the first who watches: most programs have no tasks. */
+static int types_make(PyObject *module, struct task_state *tasks)
+{
+    if (tasks->track_type == NULL)
+        tasks->track_type = task_track_type_create(module);
+    if (tasks->track_type == NULL)
+        return -1;
+    return tasks->exit_type == NULL ? task_exit_install(module) : 0;
+}
+
 PyObject *tasks_watch(PyObject *module, PyObject *args)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -93,7 +103,7 @@ PyObject *tasks_watch(PyObject *module, PyObject *args)
     }
     if (tasks->get_running_loop != NULL)
         Py_RETURN_NONE;
-    if (task_exit_place(state) < 0)
+    if (types_make(module, tasks) < 0 || task_exit_place(state) < 0)
         return NULL;
     pthread_once(&once, fork_is_watched);
     tasks->current_task = Py_NewRef(current);
@@ -149,11 +159,10 @@ int task_install(PyObject *module)
     tasks->callback_name = PyUnicode_InternFromString("_callback");
     tasks->self_name = PyUnicode_InternFromString("__self__");
     tasks->done_name = PyUnicode_InternFromString("done");
-    tasks->track_type = task_track_type_create(module);
     if (tasks->key == NULL || tasks->callback_name == NULL || tasks->self_name == NULL ||
-        tasks->done_name == NULL || tasks->track_type == NULL)
+        tasks->done_name == NULL)
         return -1;
-    return task_exit_install(module);
+    return 0;
 }
 
 void task_clear(struct state *state)

@@ -20,7 +20,8 @@ struct track_range {
 PyObject *track_range_create(struct state *state, struct track *track,
                              struct annotation *annotation)
 {
-    struct track_range *range = PyObject_New(struct track_range, state->track_range_type);
+    PyTypeObject *type = state_type(state, TYPE_TRACK_RANGE);
+    struct track_range *range = type ? PyObject_New(struct track_range, type) : NULL;
     if (range == NULL) {
         Py_DECREF(annotation);
         return NULL;

@@ -429,6 +429,20 @@ class Package(unittest.TestCase):
                     continue  # it gives no signature of such classes
                 self.assertTrue(inspect.signature(getattr(pyannot, name)))
 
+    def test_what_few_programs_use_is_made_when_it_is_asked_for(self):
+        program = """if True:
+            import pyannot
+            from pyannot import _native
+            assert not {"flow", "track", "domain", "observed", "pool_lane"} & set(vars(_native))
+            assert {"flow", "track", "domain", "read"} <= set(dir(pyannot))
+            track = pyannot.domain("d").track("t")
+            assert type(track) is pyannot.track is _native.track
+            assert type(pyannot.domain("d").flow()) is pyannot.flow is _native.flow
+            for module in pyannot, _native:
+                assert not hasattr(module, "no such thing")
+        """
+        subprocess.run([sys.executable, "-c", program], check=True)
+
     @unittest.skipUnless(hasattr(sys, "getallocatedblocks"), "needs sys.getallocatedblocks")
     def test_nothing_leaks(self):
         def everything(i):
