@@ -19,7 +19,7 @@ static const char *const option_names[] = {"asyncio-steps", "asyncio-slow", NULL
 
 /* A folder below annot's own that holds the package, and in the package what is preloaded. The
  * second way leads through a folder for the sake of its name: pyannot/preload/preload.c. */
-#define PACKAGE_FILE "/pyannot/_startup.py"
+#define PACKAGE_FILE "/pyannot/observe/__init__.py"
 #define PRELOAD_FILE "/pyannot/preload/libasan.so/../annot-preload.so"
 
 static bool is_one_of(const char *const *names, const char *word, size_t length)

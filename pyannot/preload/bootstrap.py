@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-# Run by preload.c before the first line of a program, in a namespace that goes away with it.
-# Compiled in each interpreter: what is seldom needed stands in texts of its own, SEARCH and TELL
-# (bootstrap_search.py, bootstrap_tell.py).
+# Run by preload.c before the first line of a program, in a namespace that goes away with it, where
+# quick.c did not find the way. Compiled in each interpreter: what is seldom needed stands in texts
+# of its own, SEARCH and TELL (bootstrap_search.py, bootstrap_tell.py).
 import sys
 from posix import environ
-if b"ANNOT_PYTHON" in environ and "pyannot._startup" not in sys.modules:
+if b"ANNOT_PYTHON" in environ:
     path = sys.path
     # Not from the folder of the script: its modules are not ours to import.
     sys.path = own = path[not (sys.flags.isolated or getattr(sys.flags, "safe_path", 0)):]
     folders = environ.get(b"ANNOT_PYTHON_PATH", b"").decode("utf-8", "surrogateescape")
     own += folders.split(":") if folders else ()
     try:
-        import pyannot._startup
+        from pyannot import observe
+        observe.begin()
     except Exception as error:
         exec(SEARCH)
     finally:

@@ -14,7 +14,8 @@ try:
             del sys.modules[name]
         own.insert(0, folder)
         try:
-            import pyannot._startup
+            from pyannot import observe
+            observe.begin()
             error = None
         except Exception as last:
             error = last

@@ -3,7 +3,7 @@
  *
  * The constructor adds an audit hook before Python initializes itself. At the first event of the
  * kind "cpython.run_..." (the interpreter is complete, no line of the program has run) the hook
- * runs bootstrap.py and takes itself out of the interpreter's list.
+ * begins, quickly or by bootstrap.py, and takes itself out of the interpreter's list.
  *
  * All other programs are to notice nothing. This library therefore needs no library, not even libc
  * (so it also loads under musl), defines no symbol, allocates nothing and does nothing if the
@@ -14,6 +14,8 @@
  * Threads: the constructor runs alone; the hook is entered with the GIL, or, without one, by many.
  * Nothing here fails loudly: an interpreter without pyannot is told by bootstrap.py. */
 #include "bootstrap_text.h"
+#include "python_api.h"
+#include "quick.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -27,9 +29,6 @@ enum {
     WORDS_MAX = RUNTIME_MAX / sizeof(void *),
 };
 
-typedef struct object PyObject;
-typedef int audit_hook(const char *event, PyObject *arguments, void *context);
-
 /* An entry of the interpreter's list of hooks; the same from 3.8 on. */
 struct hook_entry {
     struct hook_entry *next;
@@ -37,25 +36,21 @@ struct hook_entry {
     void *context;
 };
 
-/* NULL where there is no such thing. */
-#define OPTIONAL extern __attribute__((weak, visibility("default")))
-
-OPTIONAL int PySys_AddAuditHook(audit_hook *hook, void *context);
-OPTIONAL PyObject *PyRun_StringFlags(const char *text, int start, PyObject *globals,
-                                     PyObject *locals, void *flags);
-OPTIONAL PyObject *PyDict_New(void);
-OPTIONAL void Py_DecRef(PyObject *object);
 OPTIONAL struct hook_entry *_PyRuntime[];
 OPTIONAL int dladdr1(const void *address, Dl_info *info, void **extra, int flags);
 
 static uint32_t done;                 /* W: the hook, swapped in once */
 static struct hook_entry **head;      /* of the interpreter's list; NULL: not found */
 static struct hook_entry *entry;      /* ours; while `head` is not NULL */
-static void *words_before[WORDS_MAX]; /* not touched in other programs */
+/* A bit for each word of _PyRuntime; one page, not touched in other programs. */
+static uint64_t was_set[WORDS_MAX / 64];
 
 /* 0, or -1 with an exception (that of a signal: all others bootstrap.py keeps to itself). */
 static int run_bootstrap(void)
 {
+    int begun = quick_begin();
+    if (begun)
+        return begun < 0 ? -1 : 0;
     PyObject *globals = PyDict_New(), *result = NULL;
     if (globals)
         result =
@@ -114,7 +109,8 @@ static void find_head(size_t count)
     for (size_t i = 0; i < count; i++) {
         struct hook_entry *now = _PyRuntime[i];
         /* Other words may change, too, and need not be pointers. */
-        if (words_before[i] || (uintptr_t)now < PAGE_SIZE || (uintptr_t)now % sizeof(now))
+        if ((uintptr_t)now < PAGE_SIZE || (uintptr_t)now % sizeof(now) ||
+            was_set[i / 64] >> i % 64 & 1)
             continue;
         if (now->next == NULL && now->hook == on_event && now->context == &done) {
             head = &_PyRuntime[i];
@@ -129,11 +125,9 @@ __attribute__((constructor)) static void begin(void)
     if (!PySys_AddAuditHook || !PyRun_StringFlags || !PyDict_New || !Py_DecRef)
         return;
     size_t count = runtime_words();
-    for (size_t i = 0; i < count; i++) {
-        words_before[i] = _PyRuntime[i];
-        __asm__("" ::
-                    : "memory"); /* or compilers make it a call of memcpy, which may not be there */
-    }
+    for (size_t i = 0; i < count; i++)
+        if (_PyRuntime[i])
+            was_set[i / 64] |= UINT64_C(1) << i % 64;
     if (PySys_AddAuditHook(on_event, &done) == 0)
         find_head(count);
 }

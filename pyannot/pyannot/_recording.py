@@ -296,12 +296,6 @@ def _observer() -> Any:
     return observe
 
 
-def _arrival() -> Any:
-    from pyannot.observe import arrival
-
-    return arrival
-
-
 def _parts(observe: Union[str, bool]) -> Optional[str]:
     """What pyannot.observe is to be asked for. None: nothing. Raises ValueError for nonsense."""
     if observe is False or observe == "none":
@@ -319,7 +313,7 @@ def _observe(parts: Optional[str]) -> bool:
     if any(state != "off" for state in observe.status().values()):
         return False
     observe.start(parts)
-    _arrival().begin(observe.status())
+    observe.arrive()
     return True
 
 
@@ -449,7 +443,7 @@ def _leave(state: _State) -> None:
     _restore_environment(state)
     if state.observes:
         state.observes = False
-        _arrival().end()
+        _observer().leave()
         _observer().stop()
 
 

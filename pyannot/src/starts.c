@@ -2,6 +2,10 @@
 /* Arrows from whoever starts a process to its first event. That of a fork is known to the thread on
  * both sides of it. That of another program both sides work out: from the number of the child, and
  * from when it began, because numbers come again. Threads: any. */
+#include "functions_observe.h"
+#include "observed.h"
+#include "state.h"
+
 #include <annot/annot.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "functions_observe.h"
-#include "observed.h"
-#include "state.h"
 
 enum { FIELDS_BEFORE_START = 20 }; /* of a stat line, behind the name */
 

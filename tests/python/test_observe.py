@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 from pyannot import observe
-from pyannot.observe.when_imported import failures, forget, when_imported
+from pyannot.observe import failures, forget, when_imported
 
 
 class WhenImported(unittest.TestCase):

@@ -135,6 +135,28 @@ class Interpreters(PreloadTest):
         plain = run([sys.executable, "-c", source, "x"], env=self.environment, cwd=self.folder)
         self.assertEqual(self.run_recorded(sys.executable, "-c", source, "x"), plain.stdout)
 
+    def test_a_start_imports_three_modules(self):
+        """Each more would cost every interpreter as much as all that is done at its start."""
+        source = "import sys; print(sorted(m for m in sys.modules if m.startswith('pyannot')))"
+        # Without site, by whose .pth files anything may be imported.
+        self.assertEqual(self.run_recorded(sys.executable, "-S", "-c", source),
+                         "['pyannot', 'pyannot._native', 'pyannot.observe']\n")
+
+    def test_the_usual_start_compiles_nothing(self):
+        """bootstrap.py is for those that are not found at once."""
+        (self.folder / "sitecustomize.py").write_text(
+            "import sys\ntexts = []\n"
+            "sys.addaudithook(lambda event, args: event == 'compile' and texts.append(args[1]))\n")
+        source = "import sitecustomize; print(sitecustomize.texts.count('<string>'))"
+        path = str(self.folder)
+        plain = run([sys.executable, "-c", source], env={**self.environment, "PYTHONPATH": path})
+        told = self.run_recorded(sys.executable, "-c", source, PYTHONPATH=path)
+        self.assertEqual(told, plain.stdout)
+        self.assertEqual(self.counts()["Python processes with pyannot"], 1)
+        before = self.run_recorded(sys.executable, "-c", source,
+                                   PYTHONPATH=f"{self.broken()}:{path}")
+        self.assertEqual(before, plain.stdout)  # nor where one that is broken comes first
+
     def broken(self):
         """A folder in which it cannot be imported."""
         package = self.folder / "broken/pyannot"
@@ -359,9 +381,9 @@ class Delivery(PreloadTest):
     def test_a_child_of_which_nothing_arrives_is_told(self):
         """Somebody says so who is not there: no process has number 0, few have this one."""
         source = """
-            from pyannot.observe import arrival
-            arrival.os.getpid = lambda: 4194303
-            arrival.tell("forked", 1)
+            from pyannot import observe
+            observe.os.getpid = lambda: 4194303
+            observe.tell("forked", 1)
         """
         self.run_recorded(sys.executable, self.script(source))
         self.assertIn("A Python process was forked with pyannot, and nothing of it arrived.",

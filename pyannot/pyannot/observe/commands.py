@@ -14,7 +14,7 @@ import subprocess
 
 from pyannot import end, mark, pop, push, start
 from pyannot._native import observed
-from pyannot.observe.when_imported import forget, when_imported
+from pyannot.observe import forget, when_imported
 
 COMMAND_CHARS_MAX = 1000
 _KEY = "_annot_range"  # among a Popen's attributes while the command runs

@@ -19,9 +19,9 @@ What is wrapped, wherever its parameters are the known ones (else status() names
 Tasks and results pass as they are. Both ends know a task by the numbers that it has anyway, and
 their pool by its pipe.
 """
-from pyannot.observe import pools_futures, pools_multiprocessing, pools_startup
+from pyannot.observe import forget, pools_futures, pools_multiprocessing, pools_startup
+from pyannot.observe import when_imported
 from pyannot.observe.pools_patch import Patches
-from pyannot.observe.when_imported import forget, when_imported
 
 _patches = Patches()
 _watched = []  # (module, function) as when_imported has them
