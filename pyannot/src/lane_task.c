@@ -176,6 +176,14 @@ static bool unwrap_partial(struct unwrapping *at)
     return true;
 }
 
+/* contextvars.Context.run, by which asyncio.to_thread calls a function. */
+static bool is_context_run(PyObject *function)
+{
+    PyObject *self = PyCFunction_Check(function) ? PyCFunction_GET_SELF(function) : NULL;
+    return self != NULL && PyContext_CheckExact(self) &&
+           strcmp(((PyCFunctionObject *)function)->m_ml->ml_name, "run") == 0;
+}
+
 /* joblib's batch of calls: a list of (function, args, keywords). */
 static bool unwrap_batch(struct unwrapping *at)
 {
@@ -226,6 +234,8 @@ static bool unwrap(const struct lane *lane, struct unwrapping *at)
         return unwrap_star(at);
     if (is_one_of(at->function, lane->chunkers))
         return unwrap_chunk(at);
+    if (is_context_run(at->function))
+        return step_into(at, argument_at(at, 0));
     if (PyFunction_Check(at->function) || PyCFunction_Check(at->function))
         return false;
     if (is_type_named(at->function, "partial"))

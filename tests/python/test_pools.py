@@ -241,6 +241,19 @@ class Executors(PoolTest):
                 if event["name"] == "python: thread executors: busy workers"]
         self.assertEqual([*busy[-1].values()], [0])
 
+    def test_what_asyncio_gives_to_threads_has_its_own_name(self):
+        self.run_pool("""
+            import asyncio
+
+            async def main():
+                assert await asyncio.to_thread(add, 1, right=2) == 3
+                loop = asyncio.get_running_loop()
+                assert await loop.run_in_executor(None, functools.partial(square, 3)) == 9
+
+            asyncio.run(main())
+        """)
+        self.assertEqual(set(self.tasks()), {("add", "threads"), ("square", "threads")})
+
     def test_what_is_never_run_is_not_told_as_run_and_waits_no_more(self):
         """Cancelled, dropped by the executor's end, refused by the pickler, left in a pool."""
         recording = self.run_pool("""
