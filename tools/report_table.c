@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LABEL_SIZE = 8192, COLUMNS_MAX = 16 };
 
@@ -54,12 +55,28 @@ struct rows {
     uint64_t count, shown;
 };
 
-/* Imports have a table of their own. */
-static void leave_imports_out(const struct range_stats *stats, struct rows *rows)
+/* Imports have a table of their own; by what pyannot marks to be sure that marks arrive (as `annot
+ * info` tells) nobody wants to know of his program. */
+static bool is_shown(const struct range_stats *stats, enum range_kind kind, uint32_t row)
+{
+    static const char *const selftest[] = {"started", "forked", "second thread"};
+    const char *domain;
+    if (kind == RANGE_PUSHED)
+        return !report_row_is_import(stats, row);
+    if (kind != RANGE_MARK || !report_row_is_observed(stats, row))
+        return true;
+    const char *name = range_stats_name(stats, row, &domain);
+    for (size_t i = 0; i < sizeof(selftest) / sizeof(*selftest); i++)
+        if (strcmp(name, selftest[i]) == 0)
+            return false;
+    return true;
+}
+
+static void leave_out(const struct range_stats *stats, enum range_kind kind, struct rows *rows)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < rows->count; i++)
-        if (!report_row_is_import(stats, rows->items[i]))
+        if (is_shown(stats, kind, rows->items[i]))
             rows->items[kept++] = rows->items[i];
     rows->count = kept;
 }
@@ -73,8 +90,7 @@ static int rows_of(const struct report_table_options *options, enum range_kind k
     if (count < 0)
         return (int)count;
     ret_rows->count = (uint64_t)count;
-    if (kind == RANGE_PUSHED)
-        leave_imports_out(options->stats, ret_rows);
+    leave_out(options->stats, kind, ret_rows);
     ret_rows->shown = ret_rows->count < options->limit ? ret_rows->count : options->limit;
     return 0;
 }

@@ -378,6 +378,23 @@ class Delivery(PreloadTest):
         self.assertEqual(counts["Python processes: names observed"], 2)
         self.assertEqual(self.notes(), {})
 
+    def test_known_events_are_not_in_the_tables(self):
+        source = """
+            import os, pyannot
+            pyannot.mark("started")
+            pyannot.mark("own", domain="python")
+            if os.fork() == 0:
+                os._exit(0)
+            os.wait()
+        """
+        self.run_recorded(sys.executable, self.script(source), options=["--python", "names"])
+        path = str(self.folder / "out.annot")
+        table = run([ANNOT, "report", path]).stdout.partition("\nmarks\n")[2].partition("\n\n")[0]
+        self.assertEqual(sorted(line.split()[:2] for line in table.splitlines()[1:]),
+                         [["python:own", "1"], ["started", "1"]])
+        told = json.loads(run([ANNOT, "report", "--json", path]).stdout)["marks"]
+        self.assertEqual(len(told), 4)
+
     def test_a_child_of_which_nothing_arrives_is_told(self):
         """Somebody says so who is not there: no process has number 0, few have this one."""
         source = """
