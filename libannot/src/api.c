@@ -246,9 +246,19 @@ void annot_emit_counter(const char *text, double value)
     general_counter(0, text, double_bits(value), ANNOT_VALUE_DOUBLE);
 }
 
+static int is_plain_number(const struct annot_event *event)
+{
+    return event && !event->value_count &&
+           (event->payload_kind == ANNOT_PAYLOAD_INT64 ||
+            event->payload_kind == ANNOT_PAYLOAD_DOUBLE);
+}
+
 void annot_emit_counter_event(const struct annot_event *event)
 {
     struct emission emission;
+    if (__builtin_expect(is_plain_number(event), 1) &&
+        __builtin_expect(fast_event(annot_control, ANNOT_REC_COUNTER, event, NULL), 1))
+        return;
     FORWARD(counter_event, event);
     int is_group = event && event->value_count && event->payload_kind == ANNOT_PAYLOAD_NONE;
     emission_from(&emission, event, is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER);

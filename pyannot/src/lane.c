@@ -10,6 +10,8 @@
 #include "exception.h"
 #include "lane_hook.h"
 
+enum { COUNT_STEP = 64 };
+
 annot_name lane_name(enum lane_name name)
 {
     static const char *const texts[LANE_NAME_COUNT] = {
@@ -98,6 +100,16 @@ static int64_t count_change(struct lane *lane, int64_t change)
     return count;
 }
 
+/* Of thousands that wait one more or less is not seen, and to tell each would be a seventh of all
+ * events. Threads that come at the same time may tell what is told already. */
+static bool is_told(struct lane *lane, int64_t queued, int64_t busy)
+{
+    int64_t change = queued - __atomic_load_n(&lane->told_queued, __ATOMIC_RELAXED);
+    bool near = change == 0 || (change < 0 ? -change : change) < queued / COUNT_STEP;
+    return near && __atomic_load_n(&lane->told_busy, __ATOMIC_RELAXED) == busy &&
+           __atomic_load_n(&lane->told_generation, __ATOMIC_RELAXED) == annot_gate_v1.generation;
+}
+
 void lane_count(struct lane *lane, int64_t change)
 {
     int64_t count = count_change(lane, change);
@@ -107,6 +119,11 @@ void lane_count(struct lane *lane, int64_t change)
     int64_t busy = count < workers ? count : workers;
     if (workers == 0)
         busy = __atomic_load_n(&lane->running_count, __ATOMIC_RELAXED);
+    if (is_told(lane, count - busy, busy))
+        return;
+    __atomic_store_n(&lane->told_queued, count - busy, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->told_busy, busy, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->told_generation, annot_gate_v1.generation, __ATOMIC_RELAXED);
     count_tell(lane->queued_name, count - busy);
     count_tell(lane->busy_name, busy);
 }
@@ -281,8 +298,8 @@ static PyObject *lane_hook(PyObject *self, PyObject *args)
 static int texts_set(struct lane *lane, const char *scope, const char *label)
 {
     char name[128];
-    snprintf(lane->scope, sizeof(lane->scope), "%s", scope);
-    snprintf(lane->job_scope, sizeof(lane->job_scope), "%s job", lane->scope);
+    lane->scope = annot_flow_id(scope, 0);
+    snprintf(lane->job_scope, sizeof(lane->job_scope), "%.*s job", LANE_SCOPE_SIZE - 1, scope);
     if (label[0] == '\0')
         return 0;
     snprintf(name, sizeof(name), "%s: queued tasks", label);

@@ -41,7 +41,7 @@ struct lane {
     PyObject *chunkers; /* tuple: functions called with (function, items) */
     PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
     PyObject *tell;     /* interned */
-    char scope[LANE_SCOPE_SIZE];
+    annot_flow scope; /* what the flows of its tasks are counted from */
     char job_scope[LANE_SCOPE_SIZE + 4];
     bool is_local; /* workers are threads: nothing is pickled */
 
@@ -58,6 +58,8 @@ struct lane {
     int64_t running_count; /* of threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
     pid_t process; /* whose counters they are */
+    int64_t told_queued, told_busy; /* what the counters show, */
+    uint64_t told_generation;       /* in this recording; relaxed */
 };
 
 /* A task or a result, as far as it could be read; borrowed references. */
@@ -84,13 +86,15 @@ void lane_push(enum lane_name name, enum lane_name key, int64_t number);
 /* Opens the range of a task's function, or of an initializer. `chunk` 0: none is told. */
 void lane_push_function(PyObject *function, Py_ssize_t chunk);
 
-/* Adds to the tasks without a result, and tells both counters. */
+/* Adds to the tasks without a result, and tells both counters if they show too little of it: the
+ * busy workers to the last one, the queue to 1/64. */
 void lane_count(struct lane *lane, int64_t change);
 
-/* The flow of a task. */
+/* The flow of a task. Those of a pool are neighbours, which a recording writes in few bytes. */
 static inline annot_flow lane_flow(const struct lane *lane, uint64_t number)
 {
-    return annot_flow_id(lane->scope, number);
+    annot_flow flow = lane->scope + number;
+    return flow ? flow : 1;
 }
 
 /* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, if it

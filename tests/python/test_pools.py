@@ -137,15 +137,48 @@ class Pools(PoolTest):
         self.assertIn(("unpickle", None), around)
         self.assertNotIn(("unpickle", "square"), around)
 
-    def test_counters(self):
-        recording = self.run_pool(self.BODY)
+    def counts(self, recording):
+        """The values of the pool's two counters: busy workers, queued tasks."""
         values = {}
         for event in sorted(recording.counters, key=operator.itemgetter("ts")):
             values.setdefault(event["name"], []).append(*event["args"].values())
-        busy, queued = (values[f"python: Pool 1: {what}"]
-                        for what in ("busy workers", "queued tasks"))
+        return [values[f"python: Pool 1: {what}"] for what in ("busy workers", "queued tasks")]
+
+    def test_counters(self):
+        recording = self.run_pool(self.BODY)
+        busy, queued = self.counts(recording)
         self.assertEqual((max(busy), busy[-1], queued[-1]), (3, 0, 0))
         self.assertEqual(min(busy + queued), 0)
+
+    def test_of_a_long_queue_only_what_changes_much_is_told(self):
+        busy, queued = self.counts(self.run_pool("""
+            with context.Pool(2) as pool:
+                pool.map(square, range(2000), chunksize=1)
+                pool.close()
+                pool.join()
+        """))
+        self.assertEqual((queued[0], queued[-1], busy[-1]), (1998, 0, 0))
+        self.assertLess(len(queued), 500)
+        for before, after in zip(queued, queued[1:]):
+            self.assertLessEqual(before - after, after / 64 + 1)
+        self.assertEqual([value for value in queued if value < 64],
+                         [*range(63, 0, -1), 0, 0, 0])  # twice for workers that become idle
+
+    def test_each_recording_is_told_the_counters(self):
+        """Also if they are what the one before was told last."""
+        path = self.script(START + textwrap.dedent("""
+            import pyannot, time
+            pool = context.Pool(1)
+            with pyannot.record("1.annot", sample=0):
+                result = pool.apply_async(time.sleep, (0.3,))
+            result.get()
+            with pyannot.record("2.annot", sample=0):
+                assert pool.apply(square, (3,)) == 9
+            pool.terminate()
+            print(sorted({counter.value for counter in pyannot.read("2.annot").counters}))
+        """))
+        result = harness.run([sys.executable, path, "fork"], env=self.environment, cwd=self.folder)
+        self.assertEqual(result.stdout, "[0, 1]\n")
 
     def test_initializer_and_replaced_workers(self):
         recording = self.run_pool("""
