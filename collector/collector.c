@@ -10,6 +10,7 @@
 #include "collector_sampling.h"
 #include "collector_targets.h"
 #include "intake.h"
+#include "pace.h"
 #include "proc_info.h"
 #include "python_lines.h"
 #include "refusals.h"
@@ -31,8 +32,6 @@
 #include <unistd.h>
 
 enum {
-    TIMEOUT_BUSY_MS = 1,
-    TIMEOUT_IDLE_MS = 16,
     UNREAD_MAX = 8,
     DIRECTORY_TRIES = 8,
     CHUNK_BYTES = 1 << 20, /* flush when this much waits */
@@ -66,6 +65,7 @@ struct collector {
     bool gate_open;
     int error; /* of the file; sticks */
     int timeout_ms;
+    int64_t pool_bytes; /* of a process */
     int64_t next_partial_ns, next_look_ns, first_pending_ns;
     unsigned unread_count;
     char unread[UNREAD_MAX][SESSION_NAME_SIZE];
@@ -156,6 +156,7 @@ static int make_session(struct collector *collector, const struct collector_opti
         session.block_count = ANNOT_BLOCK_COUNT_MAX;
     for (int level = 0; level < ANNOT_LEVELS; level++)
         session.category_mask[level] = UINT64_MAX;
+    collector->pool_bytes = (int64_t)session.block_count * ANNOT_BLOCK_SIZE;
     size_t length = strlen(collector->output);
     if (length >= sizeof(session.recording_path))
         return -ENAMETOOLONG;
@@ -339,7 +340,7 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->directory.fd = -1;
     collector->session.fd = -1;
     collector->epoll_fd = -1;
-    collector->timeout_ms = TIMEOUT_BUSY_MS;
+    collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
     collector->parent_id = parent_session();
     collector->filter.directory = &collector->directory;
@@ -496,10 +497,7 @@ int collector_step(struct collector *collector)
     }
     if (error == 0)
         error = flush_if_due(collector, now_ns, partial);
-    if (bytes > 0)
-        collector->timeout_ms = TIMEOUT_BUSY_MS;
-    else if (collector->timeout_ms < TIMEOUT_IDLE_MS)
-        collector->timeout_ms *= 2;
+    collector->timeout_ms = pace_timeout_ms(collector->timeout_ms, bytes, collector->pool_bytes);
     return error != 0 ? stop(collector, error) : 0;
 }
 

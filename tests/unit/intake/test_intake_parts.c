@@ -7,6 +7,7 @@
 #include "guard.h"
 #include "intake_directory.h"
 #include "intake_past.h"
+#include "pace.h"
 #include "proc_info.h"
 #include "process_watch.h"
 #include "session_file.h"
@@ -349,4 +350,29 @@ TEST(processes_that_are_gone_keep_their_family)
     past_adopt(&past, &parent, count_child, &sum);
     CHECK_INT(sum, 2 + 4);
     past_free(&past);
+}
+
+/* Where the looks settle, at so many bytes in a millisecond. */
+static int pace_at(int64_t bytes_per_ms, int64_t pool_bytes)
+{
+    int timeout_ms = PACE_BUSY_MS;
+    for (int i = 0; i < 20; i++)
+        timeout_ms = pace_timeout_ms(timeout_ms, timeout_ms * bytes_per_ms, pool_bytes);
+    return timeout_ms;
+}
+
+TEST(pools_are_looked_at_as_fast_as_they_fill)
+{
+    const int64_t pool = 16 << 20;
+    CHECK_INT(pace_at(0, pool), PACE_IDLE_MS);
+    CHECK_INT(pace_at(1 << 12, pool), PACE_IDLE_MS);
+    CHECK_INT(pace_at(1 << 14, pool), 8);
+    CHECK_INT(pace_at(1 << 19, pool), PACE_BUSY_MS);
+    CHECK_INT(pace_at(1 << 14, pool / 64), PACE_BUSY_MS); /* a small pool fills sooner */
+    for (int64_t rate = 1; rate < pool; rate *= 2) {
+        int timeout_ms = pace_at(rate, pool);
+        CHECK(timeout_ms == PACE_BUSY_MS || timeout_ms * rate <= pool / 64);
+    }
+    /* It begins to write at full speed just after a look. */
+    CHECK_INT(pace_timeout_ms(PACE_IDLE_MS, 1 << 19, pool), PACE_BUSY_MS);
 }
