@@ -19,6 +19,8 @@ import tempfile
 import textwrap
 import unittest
 
+import elsewhere
+
 ANNOT = os.environ.get("ANNOT", "annot")
 HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT_SECONDS = 120  # for machines that are busy
@@ -141,6 +143,7 @@ class RecordingTest(unittest.TestCase):
 def run_where_there_are(*packages):
     """Starts this test again with the Python that has the tests' packages, if this one lacks some
     and that one is of the same version."""
+    elsewhere.run_where_told()
     python = os.environ.get("ANNOT_TEST_PYTHON", "")
     if all(map(importlib.util.find_spec, packages)) or python in ("", sys.executable):
         return
@@ -152,6 +155,7 @@ def run_where_there_are(*packages):
 
 def main():
     """unittest's main with the closing line and exit status of this project's tests."""
+    elsewhere.run_where_told()
     program = unittest.main(module="__main__", exit=False, verbosity=2)
     result = program.result
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)

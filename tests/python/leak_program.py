@@ -9,7 +9,8 @@ import gc
 import json
 import sys
 
-import leak_pools  # noqa: F401 (adds cases)
+import leak_observers  # noqa: F401 (adds cases)
+import leak_pools  # noqa: F401
 import leak_reading
 import pyannot
 from leak_cases import CASES

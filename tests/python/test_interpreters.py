@@ -6,15 +6,28 @@ module must not bring it back. ANNOT_TEST_INTERPRETERS=all runs more tests on ea
 import json
 import os
 import subprocess
+import sys
 
+import elsewhere
 import harness
 import interpreters
-import module_build
 from harness import ANNOT, HERE, RecordingTest
 
 ALL = os.environ.get("ANNOT_TEST_INTERPRETERS") == "all"
 TESTS = ["api"] + ["recording", "filter", "pools", "subinterpreters", "async_statements",
                     "preload"] * ALL
+# A test as all others are: what it prints tells where it ran.
+ANY_TEST = f"""
+    import sys, unittest
+    sys.path.insert(0, {str(HERE)!r})
+    import harness, pyannot
+
+    class Any(unittest.TestCase):
+        def test_any(self):
+            print("ran on", sys.executable, "enabled:", pyannot.enabled(), flush=True)
+
+    harness.main()
+"""
 THREADS, ROUNDS = (8, 3000) if ALL else (8, 150)
 
 
@@ -24,9 +37,7 @@ class Interpreters(RecordingTest):
     def environment_of(self, interpreter):
         if not interpreter.can_build():
             self.skipTest(f"no Python.h of {interpreter.command}")
-        module_build.build(interpreter, self.folder / "package")
-        path = str(self.folder / "package")
-        return dict(self.environment, PYTHONPATH=path)
+        return dict(self.environment, PYTHONPATH=str(elsewhere.package_for(interpreter)))
 
     def check(self, interpreter):
         environment = self.environment_of(interpreter)
@@ -54,12 +65,39 @@ class Interpreters(RecordingTest):
         self.assertEqual(harness.run(reading, env=environment).stdout, f"{THREADS} {ranges}\n")
 
 
+class AnyTest(RecordingTest):
+    def run_on(self, commands, source):
+        environment = dict(self.environment, ANNOT_TEST_ON=":".join(commands))
+        return subprocess.run([sys.executable, self.script(source)], env=environment, text=True,
+                              capture_output=True, check=False)
+
+    def test_any_test_runs_on_those_that_are_told(self):
+        commands = [one.command for one in FOUND if one.can_build() and not one.debug][:2]
+        if not commands:
+            self.skipTest("no other interpreter")
+        result = self.run_on(commands, ANY_TEST)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for command in commands:
+            self.assertEqual(result.stdout.count(f"ran on {command} "), 1, result.stdout)
+        self.assertEqual(result.stdout.count("ran on"), len(commands))
+
+    def test_a_failure_there_is_a_failure(self):
+        result = self.run_on([sys.executable], ANY_TEST.replace("enabled()", "no_such_name"))
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+
+    def test_what_is_no_interpreter_is_refused(self):
+        result = self.run_on(["/bin/true"], ANY_TEST)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("/bin/true is no CPython", result.stderr)
+
+
 def add_test(interpreter):
     name = str(interpreter).replace(" ", "_").replace(".", "_").replace("-", "_")
     setattr(Interpreters, f"test_{name}", lambda self: self.check(interpreter))
 
 
 if __name__ == "__main__":
-    for each in interpreters.find():
+    FOUND = interpreters.find()
+    for each in FOUND:
         add_test(each)
     harness.main()

@@ -6,9 +6,9 @@ import json
 import os
 import sys
 
+import elsewhere
 import harness
 import interpreters
-import module_build
 from harness import ANNOT, HERE, RecordingTest
 
 CALLS = os.environ.get("ANNOT_LEAK_CALLS", "100")
@@ -66,10 +66,9 @@ class Leaks(RecordingTest):
         found = [one for one in interpreters.find() if one.debug and one.can_build()]
         if not found:
             self.skipTest("no debug build of Python with headers")
-        for number, interpreter in enumerate(found):
+        for interpreter in found:
             with self.subTest(interpreter=str(interpreter)):
-                package = self.folder / str(number)
-                module_build.build(interpreter, package)
+                package = elsewhere.package_for(interpreter)
                 environment = dict(self.environment, PYTHONPATH=str(package))
                 self.check(interpreter.command, environment)
 

@@ -9,6 +9,7 @@ import types
 import unittest
 from unittest import mock
 
+import harness
 from pyannot import observe
 from pyannot.observe import failures, forget, when_imported
 
@@ -174,4 +175,4 @@ class Parts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

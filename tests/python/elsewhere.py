@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""A test on other interpreters than the one that meson found: with ANNOT_TEST_ON (commands, by
+colon; "all" for those that interpreters.py finds) it runs on each of these instead. pyannot is
+built for each, once: the folder stays in the build until something of the package is newer."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+
+def chosen(text):
+    import interpreters
+
+    if text == "all":
+        return [one for one in interpreters.find() if one.can_build()]
+    found = {command: interpreters.ask(command) for command in text.split(":") if command}
+    for command, one in found.items():
+        if one is None or not one.can_build():
+            raise SystemExit(f"ANNOT_TEST_ON: {command} is no CPython 3.9 or later with Python.h")
+    return list(found.values())
+
+
+def newest(folder):
+    paths = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
+    return max(path.stat().st_mtime_ns for path in paths)
+
+
+def package_for(interpreter):
+    """A folder for PYTHONPATH."""
+    import module_build
+
+    about = repr(interpreter[1:]).encode()
+    kept = module_build.build_folder() / "python-on"
+    kept.mkdir(exist_ok=True)
+    folder = kept / hashlib.sha256(about).hexdigest()[:16]
+    stamp = folder / "made"
+    with open(kept / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run at once
+        began_ns = newest(module_build.PACKAGE)
+        with contextlib.suppress(OSError):
+            if stamp.stat().st_mtime_ns == began_ns:
+                return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        module_build.build(interpreter, folder)
+        stamp.touch()
+        os.utime(stamp, ns=(began_ns, began_ns))
+    return folder
+
+
+def run_where_told():
+    """Ends this process if the test ran on other interpreters."""
+    text = os.environ.pop("ANNOT_TEST_ON", "")
+    if not text:
+        return
+    statuses = []
+    for interpreter in chosen(text):
+        print(f"on {interpreter}: {interpreter.command}", flush=True)
+        environment = dict(os.environ, PYTHONPATH=str(package_for(interpreter)),
+                           ANNOT_TEST_PYTHON=interpreter.command)
+        command = [interpreter.command, str(pathlib.Path(sys.argv[0]).resolve()), *sys.argv[1:]]
+        statuses.append(subprocess.run(command, env=environment, check=False).returncode)
+        print(f"on {interpreter}: exit status {statuses[-1]}", flush=True)
+    failed = [status for status in statuses if status not in (0, 77)]
+    sys.exit(1 if failed else 0 if 0 in statuses else 77)
