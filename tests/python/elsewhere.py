@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A test on other interpreters than the one that meson found: with ANNOT_TEST_ON (commands, by
 colon; "all" for those that interpreters.py finds) it runs on each of these instead. pyannot is
-built for each, once: the folder stays in the build until something of the package is newer."""
+built for each, once: the folder stays in the build, and is used until something of the package is
+newer."""
 
-import contextlib
 import fcntl
 import hashlib
 import os
@@ -11,6 +11,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
+
+UNUSED_SECONDS = 3600
 
 
 def chosen(text):
@@ -26,7 +29,7 @@ def chosen(text):
 
 
 def newest(folder):
-    paths = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
+    paths = (path for path in folder.rglob("*.*") if path.is_file() and path.suffix != ".pyc")
     return max(path.stat().st_mtime_ns for path in paths)
 
 
@@ -34,22 +37,27 @@ def package_for(interpreter):
     """A folder for PYTHONPATH."""
     import module_build
 
-    about = repr(interpreter[1:]).encode()
     kept = module_build.build_folder() / "python-on"
     kept.mkdir(exist_ok=True)
-    folder = kept / hashlib.sha256(about).hexdigest()[:16]
-    stamp = folder / "made"
     with open(kept / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run at once
-        began_ns = newest(module_build.PACKAGE)
-        with contextlib.suppress(OSError):
-            if stamp.stat().st_mtime_ns == began_ns:
-                return folder
-        shutil.rmtree(folder, ignore_errors=True)
+        about = repr((interpreter[1:], newest(module_build.PACKAGE))).encode()
+        folder = kept / hashlib.sha256(about).hexdigest()[:16]
+        if (folder / "made").exists():
+            (folder / "made").touch()
+            return folder
+        remove_old(kept)
         module_build.build(interpreter, folder)
-        stamp.touch()
-        os.utime(stamp, ns=(began_ns, began_ns))
+        (folder / "made").touch()
     return folder
+
+
+def remove_old(kept):
+    """What no running test can still use; also what was not finished."""
+    for folder in filter(pathlib.Path.is_dir, kept.iterdir()):
+        made = folder / "made"
+        if not made.exists() or time.time() - made.stat().st_mtime > UNUSED_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_where_told():

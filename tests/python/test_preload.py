@@ -102,8 +102,10 @@ class Interpreters(PreloadTest):
 
     @staticmethod
     def has_pyannot(python):
-        folder = pathlib.Path(observe.__file__).parents[1]
-        return (folder / f"_native{python.suffix}").exists() or subprocess.run(
+        name = f"pyannot/_native{python.suffix}"
+        annots = pathlib.Path(ANNOT).parents[1] / "pyannot"
+        folders = pathlib.Path(observe.__file__).parents[2], annots
+        return any((folder / name).exists() for folder in folders) or subprocess.run(
             [python.command, "-c", "import pyannot"], capture_output=True, check=False,
             cwd="/").returncode == 0
 
