@@ -127,7 +127,6 @@ int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
     enter->vectorcall = enter_vectorcall;
     enter->annotation = NULL;
     enter->is_holder = is_holder;
-    int result = PyObject_SetAttrString((PyObject *)type, "__enter__", (PyObject *)enter);
-    Py_DECREF(enter);
-    return result;
+    Py_XSETREF(state->enters[is_holder], (PyObject *)enter);
+    return PyObject_SetAttrString((PyObject *)type, "__enter__", (PyObject *)enter);
 }

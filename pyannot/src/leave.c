@@ -59,8 +59,16 @@ static PyObject *leave_vectorcall(PyObject *self, PyObject *const *args, size_t 
 static void leave_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    PyObject_Free(self);
+    PyObject_GC_UnTrack(self);
+    PyObject_GC_Del(self);
     Py_DECREF(type);
+}
+
+/* Else the class would keep this type, and it the module, for ever. */
+static int leave_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
 }
 
 static PyMemberDef members[] = {
@@ -70,6 +78,7 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_dealloc, leave_dealloc},
+    {Py_tp_traverse, leave_traverse},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, members},
     {Py_tp_doc, (void *)PyDoc_STR("Closes the range that __enter__ opened.")},
@@ -79,17 +88,19 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {
     .name = "pyannot._native.leave",
     .basicsize = sizeof(struct leave),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = slots,
 };
 
 int leave_install(PyObject *module, PyTypeObject *annotate_type)
 {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    struct leave *exit = type ? PyObject_New(struct leave, type) : NULL;
+    struct leave *exit = type ? PyObject_GC_New(struct leave, type) : NULL;
     Py_XDECREF(type);
-    if (exit != NULL)
+    if (exit != NULL) {
         exit->vectorcall = leave_vectorcall;
+        PyObject_GC_Track(exit);
+    }
     return install(annotate_type, (PyObject *)exit);
 }
 

@@ -106,6 +106,8 @@ static int module_clear(PyObject *module)
         Py_CLEAR(state->later_types[i]);
     Py_CLEAR(state->annotate_type);
     Py_CLEAR(state->enter_type);
+    Py_CLEAR(state->enters[0]);
+    Py_CLEAR(state->enters[1]);
     Py_CLEAR(state->async_open);
     for (int i = 0; i < ARGUMENT_COUNT; i++)
         Py_CLEAR(state->argument_names[i]);
@@ -121,6 +123,10 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->enter_type);
     Py_VISIT(state->async_open);
     int result = task_traverse(state, visit, arg);
+    for (int i = 0; i < 2 && result == 0; i++)
+        result = visit_type_of(state->enters[i], 2, visit, arg);
+    for (int i = 0; i < NAME_CACHE_SIZE && result == 0; i++)
+        result = visit_type_of((PyObject *)state->names.slots[i], 1, visit, arg);
     return result ? result : holder_traverse(state, visit, arg);
 }
 

@@ -58,6 +58,7 @@ struct state {
     PyTypeObject *later_types[LATER_TYPE_COUNT]; /* W: all, swapped in once; NULL: not made yet */
     PyObject *async_open;                        /* see async_enter.h */
     PyTypeObject *enter_type;                 /* see enter.c; NULL where not needed */
+    PyObject *enters[2];                      /* in the dictionaries of the classes, or NULL */
     struct enter *spare_enter;                /* memory of one freed object */
     PyObject *argument_names[ARGUMENT_COUNT]; /* interned, as call sites pass them */
     struct name_cache names;
@@ -65,6 +66,15 @@ struct state {
     struct quick_calls quick;
     bool watches_forks; /* see starts.c */
 };
+
+/* An object that the collector does not track hides that it keeps its type alive, and so the
+ * module. While all references to it are ours, its type is a thing that the module refers to. */
+static inline int visit_type_of(PyObject *object, Py_ssize_t ours, visitproc visit, void *arg)
+{
+    if (object != NULL && Py_REFCNT(object) == ours)
+        Py_VISIT(Py_TYPE(object));
+    return 0;
+}
 
 /* The state of the import that made a type of ours; NULL once the type has been cleared. */
 static inline struct state *state_of_type(PyTypeObject *type)

@@ -177,6 +177,19 @@ static PyType_Spec spec = {
 
 static const char *const names[] = {"__exit__", "__aexit__"};
 
+int task_exit_traverse(struct state *state, visitproc visit, void *arg)
+{
+    Py_ssize_t ours = state->tasks.get_running_loop != NULL ? 2 : 1; /* placed in the class, too */
+    int result = 0;
+    for (int i = 0; i < TASK_EXITS && result == 0; i++) {
+        PyObject *exit = state->tasks.exits[i];
+        result = visit_type_of(exit, ours, visit, arg);
+        if (result == 0 && exit != NULL && Py_REFCNT(exit) == ours)
+            Py_VISIT(((struct task_exit *)exit)->plain);
+    }
+    return result;
+}
+
 int task_exit_install(PyObject *module)
 {
     struct state *state = PyModule_GetState(module);

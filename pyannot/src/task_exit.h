@@ -12,6 +12,7 @@
 
 /* Makes the type; 0, or -1 with an exception. */
 int task_exit_install(PyObject *module);
+int task_exit_traverse(struct state *state, visitproc visit, void *arg);
 
 /* Puts the descriptors in their place, and takes them away. */
 int task_exit_place(struct state *state);

@@ -185,10 +185,8 @@ int task_traverse(struct state *state, visitproc visit, void *arg)
     struct task_state *tasks = &state->tasks;
     Py_VISIT(tasks->track_type);
     Py_VISIT(tasks->exit_type);
-    for (int i = 0; i < TASK_EXITS; i++)
-        Py_VISIT(tasks->exits[i]);
     Py_VISIT(tasks->get_running_loop);
     Py_VISIT(tasks->current_task);
     Py_VISIT(tasks->types);
-    return 0;
+    return task_exit_traverse(state, visit, arg);
 }
