@@ -7,6 +7,7 @@
 #include "collector.h"
 #include "command_text.h"
 #include "json_writer.h"
+#include "look_ranges.h"
 #include "proc_info.h"
 #include "python_check.h"
 #include "table.h"
@@ -20,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { NAME_SIZE = 64 };
+
 struct ls_values {
     bool json;
 };
@@ -29,6 +32,7 @@ struct listed {
     struct annot_session session; /* id 0: nobody records it */
     uint32_t python;              /* PY_VERSION_HEX >> 16; 0 = none, or not known */
     char command[COMMAND_TEXT_SIZE];
+    char name[NAME_SIZE]; /* what it calls itself, if that is recorded; else "" */
 };
 
 struct listing {
@@ -45,6 +49,22 @@ static void find_session(struct listed *listed)
     if (target_find_session(&directory, &listed->target, &listed->session) != 1)
         listed->session.id = 0;
     directory_close(&directory);
+}
+
+/* Workers of a pool have one command line. */
+static void find_name(struct listed *listed)
+{
+    struct look_ranges ranges;
+    struct trace *trace = listed->session.id ? trace_create() : NULL;
+    if (!trace)
+        return;
+    look_ranges_open(&ranges, listed->target.pid, trace);
+    int64_t name = look_ranges_process_name(&ranges);
+    if (name > 0)
+        snprintf(listed->name, sizeof(listed->name), "%s",
+                 trace_string(trace, (uint32_t)name)->bytes);
+    look_ranges_close(&ranges);
+    trace_destroy(trace);
 }
 
 static void look(void *context, pid_t pid, uid_t uid)
@@ -64,6 +84,7 @@ static void look(void *context, pid_t pid, uid_t uid)
         return;
     }
     find_session(listed);
+    find_name(listed);
     proc_command(pid, listed->command);
     int error = python_check_process(pid, &python);
     listed->python = error == 0 ? python.version : 0;
@@ -104,6 +125,7 @@ static const char *recording_text(const struct listed *listed)
 static int print_table(const struct listing *listing)
 {
     static const struct table_column columns[] = {{"program", 0, true},
+                                                  {"name", 0, true},
                                                   {"pid", 0, false},
                                                   {"user", 3, false},
                                                   {"python", 2, true},
@@ -116,6 +138,7 @@ static int print_table(const struct listing *listing)
     for (size_t i = 0; i < listing->items.count; i++) {
         const struct listed *listed = listing->items.items[i];
         table_add(table, listed->command[0] ? listed->command : listed->target.comm);
+        table_add(table, listed->name);
         snprintf(text, sizeof(text), "%d", (int)listed->target.pid);
         table_add(table, text);
         snprintf(text, sizeof(text), "%u", listed->target.uid);
@@ -161,6 +184,7 @@ static void put_program(struct out_stream *out, const struct listed *listed)
     put_number(out, "uid", listed->target.uid);
     put_text(out, "name", listed->target.comm);
     put_text(out, "command", listed->command);
+    put_text(out, "process", listed->name[0] ? listed->name : NULL);
     put_text(out, "python", listed->python ? python_text(listed, python, sizeof(python)) : NULL);
     put_text(out, "directory", listed->target.path[0] ? listed->target.path : NULL);
     put_text(out, "recording", recorded && path[0] ? path : NULL);

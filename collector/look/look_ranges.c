@@ -82,6 +82,15 @@ int64_t look_ranges_name(const struct look_ranges *ranges, uint32_t id)
     return trace_string_add(ranges->trace, bytes, head.length);
 }
 
+int64_t look_ranges_process_name(const struct look_ranges *ranges)
+{
+    struct annot_shared shared;
+    if (!ranges->open || segment_read_shared(&ranges->segment, &shared) != 0 ||
+        shared.process_name == 0)
+        return -ENOENT;
+    return look_ranges_name(ranges, shared.process_name);
+}
+
 static uint32_t path_of(const struct look_ranges *ranges, const struct annot_thread *thread)
 {
     uint32_t depth = thread->depth, path = 0;

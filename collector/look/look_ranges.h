@@ -23,6 +23,9 @@ void look_ranges_close(struct look_ranges *ranges);
  * the process sees it. */
 uint32_t look_ranges_path(const struct look_ranges *ranges, int32_t ns_tid);
 
+/* What the process calls itself, as a string ordinal, or -ENOENT. */
+int64_t look_ranges_process_name(const struct look_ranges *ranges);
+
 /* The string ordinal of a name id, or -ENOENT. */
 int64_t look_ranges_name(const struct look_ranges *ranges, uint32_t id);
 

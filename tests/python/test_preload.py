@@ -284,6 +284,25 @@ class Children(PreloadTest):
         names, _ = self.said("spawn", "everywhere")
         self.assertEqual(names, ["mine", "said by all", "the parent's", "the parent's"])
 
+    def test_ls_tells_workers_apart(self):
+        source = """
+            import json, multiprocessing, os, subprocess, sys
+
+            def own_name(_):
+                rows = subprocess.run([sys.argv[1], "ls", "--json"], check=True,
+                                      capture_output=True, text=True).stdout.splitlines()
+                return next(row["process"] for row in map(json.loads, rows)
+                            if row["pid"] == os.getpid())
+
+            if __name__ == "__main__":
+                with multiprocessing.get_context("fork").Pool(1) as pool:
+                    print(own_name(0), pool.apply(own_name, (0,)))
+                    pool.close()
+                    pool.join()
+        """
+        told = self.run_recorded(sys.executable, self.script(source), ANNOT)
+        self.assertEqual(told, "None ForkPoolWorker-1\n")
+
     def test_threads_have_their_names_also_new_ones(self):
         source = """
             import pyannot, threading
