@@ -21,19 +21,21 @@ _Thread_local struct task_track *task_stepped;
 /* A new reference, or NULL without an exception. */
 static PyObject *current_task(const struct task_state *tasks)
 {
-    if (tasks->get_running_loop == NULL)
-        return NULL;
+    PyObject *get_running_loop = task_part_take(&tasks->get_running_loop);
+    PyObject *current = task_part_take(&tasks->current_task);
     PyObject *task = NULL;
-    PyObject *loop = PyObject_CallNoArgs(tasks->get_running_loop);
+    PyObject *loop = get_running_loop && current ? PyObject_CallNoArgs(get_running_loop) : NULL;
     if (loop != NULL && loop != Py_None) {
-        if (PyDict_CheckExact(tasks->current_task)) {
-            task = PyDict_GetItemWithError(tasks->current_task, loop);
+        if (PyDict_CheckExact(current)) {
+            task = PyDict_GetItemWithError(current, loop);
             Py_XINCREF(task);
         } else {
-            task = PyObject_CallOneArg(tasks->current_task, loop);
+            task = PyObject_CallOneArg(current, loop);
         }
     }
     Py_XDECREF(loop);
+    Py_XDECREF(current);
+    Py_XDECREF(get_running_loop);
     PyErr_Clear();
     if (task == Py_None)
         Py_CLEAR(task);
@@ -106,8 +108,8 @@ PyObject *tasks_watch(PyObject *module, PyObject *args)
     if (types_make(module, tasks) < 0 || task_exit_place(state) < 0)
         return NULL;
     pthread_once(&once, fork_is_watched);
-    tasks->current_task = Py_NewRef(current);
-    tasks->get_running_loop = Py_NewRef(get_running_loop);
+    task_part_set(&tasks->current_task, current);
+    task_part_set(&tasks->get_running_loop, get_running_loop);
     /* Relaxed: see task_running. */
     __atomic_add_fetch(&task_watching, 1, __ATOMIC_RELAXED);
     Py_RETURN_NONE;
@@ -120,8 +122,8 @@ static void unwatch(struct task_state *tasks)
         return;
     __atomic_sub_fetch(&task_watching, 1, __ATOMIC_RELAXED);
     task_cache = (struct task_cache){0};
-    Py_CLEAR(tasks->get_running_loop);
-    Py_CLEAR(tasks->current_task);
+    task_part_set(&tasks->get_running_loop, NULL);
+    task_part_set(&tasks->current_task, NULL);
 }
 
 PyObject *tasks_unwatch(PyObject *module, PyObject *ignored)
@@ -142,9 +144,7 @@ PyObject *tasks_types(PyObject *module, PyObject *args)
     int steps;
     if (!PyArg_ParseTuple(args, "O!p:tasks_types", &PyTuple_Type, &types, &steps))
         return NULL;
-    PyObject *before = state->tasks.types;
-    state->tasks.types = Py_NewRef(types);
-    Py_XDECREF(before);
+    task_part_set(&state->tasks.types, types);
     __atomic_store_n(&task_steps, steps, __ATOMIC_RELAXED);
     Py_RETURN_NONE;
 }

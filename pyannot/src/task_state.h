@@ -25,6 +25,22 @@ struct task_state {
     struct task_exit *spare;    /* memory of one freed object */
 };
 
+/* What asyncio is asked by, while other threads stop watching: a new reference, or NULL. */
+static inline PyObject *task_part_take(PyObject *const *part)
+{
+    return Py_XNewRef(__atomic_load_n(part, __ATOMIC_ACQUIRE)); /* partner: task_part_set */
+}
+
+/* NULL: none from now on. Without the lock another thread may be about to take what is there, so
+ * it stays for ever: a function of asyncio's, or a small tuple. */
+static inline void task_part_set(PyObject **part, PyObject *object)
+{
+    PyObject *before = *part;
+    __atomic_store_n(part, Py_XNewRef(object), __ATOMIC_RELEASE); /* partner: task_part_take */
+    if (!PYANNOT_FREE_THREADED)
+        Py_XDECREF(before);
+}
+
 /* A missing attribute is no exception: 1 found, 0 not, -1 with an exception. */
 static inline int attribute_find(PyObject *object, PyObject *name, PyObject **ret_value)
 {

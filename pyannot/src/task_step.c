@@ -24,20 +24,20 @@ static PyObject *owner_of(struct state *state, PyObject *callback, PyObject **re
 
 static bool is_task(const struct task_state *tasks, PyObject *object)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tasks->types); i++) {
-        PyObject *type = PyTuple_GET_ITEM(tasks->types, i);
-        if (PyType_Check(type) && PyObject_TypeCheck(object, (PyTypeObject *)type))
-            return true;
+    PyObject *types = task_part_take(&tasks->types);
+    bool found = false;
+    for (Py_ssize_t i = 0; types && !found && i < PyTuple_GET_SIZE(types); i++) {
+        PyObject *type = PyTuple_GET_ITEM(types, i);
+        found = PyType_Check(type) && PyObject_TypeCheck(object, (PyTypeObject *)type);
     }
-    return false;
+    Py_XDECREF(types);
+    return found;
 }
 
 /* New reference, or NULL without an exception. */
 static PyObject *task_of_handle(struct state *state, PyObject *handle)
 {
     PyObject *callback = NULL, *task = NULL, *owned;
-    if (state->tasks.types == NULL)
-        return NULL;
     if (attribute_find(handle, state->tasks.callback_name, &callback) > 0) {
         PyObject *owner = owner_of(state, callback, &owned);
         if (owner != NULL && is_task(&state->tasks, owner))

@@ -48,6 +48,15 @@ class Interpreters(RecordingTest):
             )
             self.assertEqual(result.returncode, 0, f"{name}:\n{result.stdout}{result.stderr}")
         self.check_threads(interpreter, environment)
+        if interpreter.free_threaded:
+            self.check_watching(interpreter, environment)
+
+    def check_watching(self, interpreter, environment):
+        """What one thread has watched no longer, the others may be about to ask."""
+        record = [ANNOT, "record", "--python", "none", "--no-sample", "--force", "-o",
+                  str(self.folder / "watching.annot"), "--"]
+        program = [str(HERE / "watching_program.py"), "20000"]
+        harness.run([*record, interpreter.command, *program], env=environment)
 
     def check_threads(self, interpreter, environment):
         output = self.folder / "threads.annot"
