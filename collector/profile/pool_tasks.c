@@ -330,6 +330,11 @@ static int pass(struct pool_tasks *tasks, const struct open_range *range, const 
     return task_settle(tasks, event->id, task);
 }
 
+static bool hands_over(const struct pool_tasks *tasks, const struct open_range *range)
+{
+    return is_text(tasks, range->name, "submit") || is_text(tasks, range->name, "send");
+}
+
 static int take_flow(void *context, const struct event *event)
 {
     struct pool_tasks *tasks = context;
@@ -339,8 +344,10 @@ static int take_flow(void *context, const struct event *event)
     struct open_range *range = innermost(thread);
     if (!range)
         return 0; /* of something else */
-    if (event->kind == EVENT_FLOW_BEGIN)
-        return is_text(tasks, event->name, "task") ? pass(tasks, range, event) : 0;
+    if (event->kind == EVENT_FLOW_BEGIN) /* the program may have flows of that name */
+        return is_text(tasks, event->name, "task") && hands_over(tasks, range)
+                   ? pass(tasks, range, event)
+                   : 0;
     if (event->kind == EVENT_FLOW_END && range->has_bytes)
         return pass(tasks, range, event);
     if (event->kind == EVENT_FLOW_END && is_text(tasks, range->name, "send"))

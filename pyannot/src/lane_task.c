@@ -262,11 +262,21 @@ struct lane_function lane_function_find(const struct lane *lane, const struct la
     return (struct lane_function){at.function, at.chunk};
 }
 
+/* Whether asking it for an attribute is a look into what it has: a __getattr__ of the program's may
+ * do anything, for instance ask another machine. */
+static bool has_plain_attributes(PyObject *object)
+{
+    return Py_TYPE(object)->tp_getattro == PyObject_GenericGetAttr || PyType_Check(object) ||
+           PyMethod_Check(object) || PyCFunction_Check(object);
+}
+
 PyObject *lane_function_name(PyObject *function)
 {
     if (PyFunction_Check(function))
         return Py_NewRef(((PyFunctionObject *)function)->func_qualname);
-    PyObject *name = PyObject_GetAttrString(function, "__qualname__");
+    PyObject *name = NULL;
+    if (has_plain_attributes(function))
+        name = PyObject_GetAttrString(function, "__qualname__");
     if (name != NULL && PyUnicode_Check(name))
         return name;
     PyErr_Clear();

@@ -405,6 +405,12 @@ class Nothing(PoolTest):
             from multiprocessing.connection import Connection
             from multiprocessing.reduction import ForkingPickler
             sent = []
+            class Proxy:
+                def __call__(self, number):
+                    return number
+                def __getattr__(self, name):  # asks another machine
+                    print("asked for", name)
+                    raise AttributeError(name)
             dumps = ForkingPickler.dumps
             def counted(cls, value, protocol=None):
                 data = dumps(value, protocol)
@@ -436,6 +442,7 @@ class Nothing(PoolTest):
                     del argument, future
                     print(gone() is None)
                 gc.enable()
+                print(executor.submit(Proxy(), 1).result())
             print(sorted(sent))
             module = multiprocessing.pool
             for function in (module.worker, module.Pool, module.MapResult, ProcessPoolExecutor,

@@ -193,6 +193,9 @@ TEST(flows_of_others_are_no_tasks)
     push(taker, 300, "send");
     point(taker, 301, EVENT_FLOW_END, 70);
     maker_pop(maker, taker, 302);
+    push(worker, 400, "start-up"); /* the program's own may have our name */
+    point(worker, 401, EVENT_FLOW_BEGIN, 71);
+    maker_pop(maker, worker, 402);
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 0);
     CHECK_INT(pool_tasks_unseen(tasks), 0);
