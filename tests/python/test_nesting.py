@@ -157,5 +157,5 @@ class Nesting(RecordingTest):
 
 
 if __name__ == "__main__":
-    harness.run_where_there_is("hypothesis")
+    harness.run_where_there_are("hypothesis")
     harness.main()

@@ -90,5 +90,5 @@ class Types(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    harness.run_where_there_is("mypy")
+    harness.run_where_there_are("mypy")
     harness.main()
