@@ -39,9 +39,9 @@ struct hook_entry {
 OPTIONAL struct hook_entry *_PyRuntime[];
 OPTIONAL int dladdr1(const void *address, Dl_info *info, void **extra, int flags);
 
-static uint32_t done;                 /* W: the hook, swapped in once */
-static struct hook_entry **head;      /* of the interpreter's list; NULL: not found */
-static struct hook_entry *entry;      /* ours; while `head` is not NULL */
+static uint32_t done;            /* W: the hook, swapped in once */
+static struct hook_entry **head; /* of the interpreter's list; NULL: not found */
+static struct hook_entry *entry; /* ours; while `head` is not NULL */
 /* A bit for each word of _PyRuntime; one page, not touched in other programs. */
 static uint64_t was_set[WORDS_MAX / 64];
 

@@ -22,12 +22,13 @@ OPTIONAL ptrdiff_t PyList_Size(PyObject *list);
 OPTIONAL PyObject *PyList_GetItem(PyObject *list, ptrdiff_t index); /* borrowed */
 OPTIONAL PyObject *PyList_GetSlice(PyObject *list, ptrdiff_t low, ptrdiff_t high);
 OPTIONAL int PyList_Append(PyObject *list, PyObject *item);
-OPTIONAL int PyList_Insert(PyObject *list, ptrdiff_t index, PyObject *item);
+OPTIONAL int PyMapping_HasKeyString(PyObject *mapping, const char *key);
 OPTIONAL PyObject *PySequence_GetItem(PyObject *sequence, ptrdiff_t index);
 OPTIONAL PyObject *PyUnicode_DecodeFSDefaultAndSize(const char *text, ptrdiff_t size);
 OPTIONAL PyObject *PyUnicode_EncodeFSDefault(PyObject *text);
 OPTIONAL char *PyBytes_AsString(PyObject *bytes);
 OPTIONAL PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
+OPTIONAL int PyObject_SetAttrString(PyObject *object, const char *name, PyObject *value);
 OPTIONAL PyObject *PyObject_CallMethod(PyObject *object, const char *name, const char *format, ...);
 OPTIONAL int PyObject_IsTrue(PyObject *object);
 OPTIONAL PyObject *PyImport_ImportModule(const char *name);

@@ -8,15 +8,19 @@
 
 enum { PATH_BYTES = 4096, READABLE = 4 /* R_OK */ };
 
+struct module {
+    const char *name, *file, *loader;
+};
+
 /* All or nothing: an interpreter that lacks one of them is left to bootstrap.py. */
 static bool is_possible(void)
 {
     return PySys_GetObject && PySys_SetObject && PyList_Size && PyList_GetItem && PyList_GetSlice &&
-           PyList_Append && PyList_Insert && PySequence_GetItem &&
+           PyList_Append && PyMapping_HasKeyString && PySequence_GetItem &&
            PyUnicode_DecodeFSDefaultAndSize && PyUnicode_EncodeFSDefault && PyBytes_AsString &&
-           PyObject_GetAttrString && PyObject_CallMethod && PyObject_IsTrue &&
-           PyImport_ImportModule && PyErr_Occurred && PyErr_ExceptionMatches && PyErr_Clear &&
-           Py_IncRef && &PyExc_Exception && getenv && access;
+           PyObject_GetAttrString && PyObject_SetAttrString && PyObject_CallMethod &&
+           PyObject_IsTrue && PyImport_ImportModule && PyErr_Occurred && PyErr_ExceptionMatches &&
+           PyErr_Clear && Py_IncRef && &PyExc_Exception && getenv && access;
 }
 
 /* The new end, or NULL: no room. */
@@ -26,6 +30,7 @@ static char *append(char *at, const char *end, const char *text)
         if (at + 1 >= end)
             return NULL;
         *at++ = *text;
+        __asm__("" ::: "memory"); /* or it becomes a call of memcpy, which may not be there */
     }
     if (at)
         *at = 0;
@@ -91,31 +96,89 @@ static bool native_file(char *file, const char *end)
     return known;
 }
 
-static bool has_file(PyObject *folder, const char *file)
+/* The folder's path, "" if that is no text or too long. */
+static void folder_path(PyObject *folder, char path[PATH_BYTES])
 {
-    char path[PATH_BYTES];
     PyObject *bytes = PyUnicode_EncodeFSDefault(folder);
     const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
-    char *at = text ? append(path, path + sizeof(path), text) : NULL;
-    bool found = append(at, path + sizeof(path), file) && access(path, READABLE) == 0;
+    *path = 0;
     if (!text)
-        PyErr_Clear(); /* what stands in a path need not be text */
+        PyErr_Clear();
+    if (!text || !append(path, path + PATH_BYTES, text))
+        *path = 0;
     Py_DecRef(bytes);
-    return found;
 }
 
-/* The folder that has it comes first: importing would list all before it. */
-static bool put_first(PyObject *own)
+/* The first folder that has it. */
+static bool find_folder(PyObject *own, const char *native, char folder[PATH_BYTES])
 {
-    char file[256];
-    if (!native_file(file, file + sizeof(file)))
-        return false;
+    char path[PATH_BYTES];
     for (ptrdiff_t i = 0; i < PyList_Size(own); i++) {
-        PyObject *folder = PyList_GetItem(own, i);
-        if (has_file(folder, file))
-            return PyList_Insert(own, 0, folder) == 0;
+        folder_path(PyList_GetItem(own, i), folder);
+        char *at = *folder ? append(path, path + sizeof(path), folder) : NULL;
+        if (append(at, path + sizeof(path), native) && access(path, READABLE) == 0)
+            return true;
     }
     return false;
+}
+
+/* One of our modules, by the interpreter's own loader: finding it by its name would list folders
+ * and look for files that are not there. */
+static bool load(const char *folder, const struct module *module)
+{
+    char path[PATH_BYTES];
+    const char *end = path + sizeof(path);
+    PyObject *bootstrap = PyImport_ImportModule("_frozen_importlib");
+    PyObject *external = PyImport_ImportModule("_frozen_importlib_external");
+    PyObject *loader = NULL, *spec = NULL, *loaded = NULL;
+    if (bootstrap && external && append(append(path, end, folder), end, module->file))
+        loader = PyObject_CallMethod(external, module->loader, "ss", module->name, path);
+    if (loader)
+        spec = PyObject_CallMethod(bootstrap, "spec_from_loader", "sO", module->name, loader);
+    if (spec)
+        loaded = PyObject_CallMethod(bootstrap, "_load", "O", spec);
+    Py_DecRef(loaded);
+    Py_DecRef(spec);
+    Py_DecRef(loader);
+    Py_DecRef(external);
+    Py_DecRef(bootstrap);
+    return loaded;
+}
+
+/* As importing would do. */
+static bool bind(PyObject *package, const char *name, const char *full_name)
+{
+    PyObject *module = PyImport_ImportModule(full_name);
+    bool bound = module && PyObject_SetAttrString(package, name, module) == 0;
+    Py_DecRef(module);
+    return bound;
+}
+
+static bool load_all(PyObject *own)
+{
+    char native[256], folder[PATH_BYTES];
+    if (!native_file(native, native + sizeof(native)) || !find_folder(own, native, folder))
+        return false;
+    const struct module modules[] = {
+        {"pyannot._native", native, "ExtensionFileLoader"},
+        {"pyannot", "/pyannot/__init__.py", "SourceFileLoader"},
+        {"pyannot.observe", "/pyannot/observe/__init__.py", "SourceFileLoader"},
+    };
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
+        if (!load(folder, &modules[i]))
+            return false;
+    PyObject *package = PyImport_ImportModule("pyannot");
+    bool bound = package && bind(package, "_native", "pyannot._native") &&
+                 bind(package, "observe", "pyannot.observe");
+    Py_DecRef(package);
+    return bound;
+}
+
+/* By .pth files, for one. */
+static bool is_loaded(void)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    return modules && PyMapping_HasKeyString(modules, "pyannot");
 }
 
 static bool call_begin(void)
@@ -131,8 +194,8 @@ static bool begin_by(PyObject *own)
 {
     if (PySys_SetObject("path", own) != 0)
         return false;
-    PyObject *os = PyImport_ImportModule("os"); /* the interpreter's, also under -S */
-    bool begun = os && put_first(own) && call_begin();
+    PyObject *os = PyImport_ImportModule("os"); /* under -S it is not there yet */
+    bool begun = os && (is_loaded() || load_all(own)) && call_begin();
     Py_DecRef(os);
     return begun;
 }

@@ -57,10 +57,10 @@ struct state {
     PyTypeObject *annotate_type;
     PyTypeObject *later_types[LATER_TYPE_COUNT]; /* W: all, swapped in once; NULL: not made yet */
     PyObject *async_open;                        /* see async_enter.h */
-    PyTypeObject *enter_type;                 /* see enter.c; NULL where not needed */
-    PyObject *enters[2];                      /* in the dictionaries of the classes, or NULL */
-    struct enter *spare_enter;                /* memory of one freed object */
-    PyObject *argument_names[ARGUMENT_COUNT]; /* interned, as call sites pass them */
+    PyTypeObject *enter_type;                    /* see enter.c; NULL where not needed */
+    PyObject *enters[2];                         /* in the dictionaries of the classes, or NULL */
+    struct enter *spare_enter;                   /* memory of one freed object */
+    PyObject *argument_names[ARGUMENT_COUNT];    /* interned, as call sites pass them */
     struct name_cache names;
     struct task_state tasks;
     struct quick_calls quick;
