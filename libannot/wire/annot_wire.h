@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 1
+#define ANNOT_WIRE_MINOR 2
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -289,11 +289,19 @@ enum annot_thread_state {
         1, /* claimed by compare-and-swap, freed by its owner, or by one who finds it dead */
 };
 
-/* One open range. `instance` 0: its begin was dropped, so the name is true and no record exists. */
+/* One open range. `instance` 0: its begin was dropped, so the name is true and no record exists; or
+ * it is none of the thread's, which `time` tells. */
 struct annot_open {
     uint32_t name;     /* string id; 0 = name was too much for the table */
     uint32_t instance; /* 1, 2, ... per thread, over recorded begins; wraps, never 0 */
-    uint64_t time;     /* timestamp of the begin */
+    uint64_t time;     /* timestamp of the begin; or enum annot_open_track */
+};
+
+/* From minor version 2: a range of the track that the thread runs at present (a task, a fiber). No
+ * time stamp is as small. Only in the live stack, never in a block's header. */
+enum annot_open_track {
+    ANNOT_OPEN_TRACK_OUTERMOST = 1, /* of its track: another one may be around it */
+    ANNOT_OPEN_TRACK_INNER = 2,     /* inside of the entry before, of the same track */
 };
 
 /* W: the owning thread; `state` also by whoever frees the record of a dead thread.
