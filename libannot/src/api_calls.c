@@ -97,7 +97,7 @@ static FAST int fast_call(struct control *control, annot_name name, const struct
     call->function = (uintptr_t)made->function;
     call->site = (uintptr_t)made->site;
     call->stack = (uintptr_t)made->stack;
-    call->depth = control->depth;
+    call->depth = control->depth - control->shown;
     call->is_shown = (uint32_t)calls_are_wanted(control, name);
     annot_signal_fence();
     calls->count++;
@@ -142,8 +142,8 @@ static FAST int is_plain_return(const struct control *control, const struct anno
         return 0;
     uint32_t level = control->depth - 1;
     return !call->is_shown ||
-           (level == call->depth && level < LEVELS_KEPT && levels_can_record(control) &&
-            control->levels[level] == LEVEL_RECORDED);
+           (level - control->shown == call->depth && level < LEVELS_KEPT &&
+            levels_can_record(control) && control->levels[level] == LEVEL_RECORDED);
 }
 
 static FAST int fast_return(struct control *control, const struct annot_call *made, int is_down)

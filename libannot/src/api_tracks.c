@@ -141,6 +141,46 @@ void annot_emit_track_mark_event(const struct annot_track *track, const struct a
         emit_general(&emission);
 }
 
+/* ---- What is shown of the track that a thread runs ------------------------------------------- */
+
+int annot_emit_show(annot_name name, int is_outermost)
+{
+    const uint64_t kind = is_outermost ? ANNOT_OPEN_TRACK_OUTERMOST : ANNOT_OPEN_TRACK_INNER;
+    if (name == 0)
+        return 0;
+    if (__builtin_expect(fast_show(annot_control, name, kind), 1))
+        return 1;
+    FORWARD_VALUE(show, 0, name, is_outermost);
+    struct emission emission = {.kind = EMIT_SHOW, .name = name, .value = kind};
+    emit_general(&emission);
+    return emission.id != 0;
+}
+
+void annot_emit_hide(uint32_t skip, uint32_t count)
+{
+    if (__builtin_expect(skip == 0, 1))
+        count = fast_hide(annot_control, count);
+    if (__builtin_expect(count == 0, 1))
+        return;
+    FORWARD(hide, skip, count);
+    struct emission emission = {.kind = EMIT_HIDE, .id = skip, .value = count};
+    emit_general(&emission);
+}
+
+/* A thread that records nothing yet is told yes: it shows nothing either. */
+int annot_emit_wants(const struct annot_event *event)
+{
+    const struct control *control = annot_control;
+    uint32_t number = event->category ? event->category : event->domain;
+    if (__builtin_expect(is_ready(control) && control->mask, 1)) {
+        /* Partner: the collector's stores; any order will do. */
+        uint64_t mask = annot_load_relaxed(&control->mask[event->level & (ANNOT_LEVELS - 1)]);
+        return (mask >> (number & 63) & 1) != 0;
+    }
+    FORWARD_VALUE(wants, 1, event);
+    return 1;
+}
+
 OWN(annot_flow_new);
 OWN(annot_emit_flow);
 OWN(annot_track_create);
@@ -149,3 +189,6 @@ OWN(annot_emit_track_begin_event);
 OWN(annot_emit_track_end);
 OWN(annot_emit_track_end_values);
 OWN(annot_emit_track_mark_event);
+OWN(annot_emit_show);
+OWN(annot_emit_hide);
+OWN(annot_emit_wants);

@@ -51,7 +51,7 @@ static void close_calls(struct control *control, uint32_t count)
     calls->beyond = 0;
     while (calls->count > count) {
         const struct call *call = &calls->at[calls->count - 1];
-        while (call->is_shown && control->depth > call->depth)
+        while (call->is_shown && control->depth - control->shown > call->depth)
             emit_close(control, &pop);
         calls->count--;
     }
@@ -92,7 +92,7 @@ void calls_enter(struct control *control, struct emission *emission)
         .function = (uintptr_t)made->function,
         .site = (uintptr_t)made->site,
         .stack = (uintptr_t)made->stack,
-        .depth = control->depth,
+        .depth = control->depth - control->shown,
         .is_shown = !is_ready || calls_are_wanted(control, emission->name),
     };
     annot_signal_fence();

@@ -29,6 +29,7 @@ enum level_state {
     LEVEL_DROPPED = 1,   /* live stack only */
     LEVEL_MASKED = 2,    /* neither */
     LEVEL_INHERITED = 3, /* live stack only: open in the parent at the fork */
+    LEVEL_SHOWN = 4,     /* live stack only: of the track that the thread runs, not its own */
 };
 
 struct control {
@@ -38,7 +39,7 @@ struct control {
     struct annot_block *block;
     const uint64_t *mask; /* category_mask of the segment */
     struct annot_thread *thread;
-    uint32_t depth;      /* open ranges of any state */
+    uint32_t depth;      /* levels of any state */
     uint32_t live_depth; /* of those, shown in the live stack */
     uint32_t recorded;   /* of those, with a recorded begin */
     uint32_t instance;   /* number of the next recorded begin */
@@ -56,6 +57,8 @@ struct control {
     uint32_t deep_counted;    /* of the suppressed ones, pushes that were counted as lost */
     uint32_t gap_pending;     /* a recorded range was closed without a record: new block first */
     uint32_t last_cause;      /* enum annot_loss of the last loss */
+    uint32_t shown;           /* levels that are SHOWN; all of them below LEVELS_KEPT */
+    uint32_t hide_later;      /* of these, so many are to go when the depth allows it */
     uint64_t gap_time;        /* of the first loss since the block was claimed, or 0 */
     uint64_t reported[ANNOT_LOSS_COUNT]; /* of thread->lost, what block headers told */
     uint64_t records;                    /* OVERWRITE_OLDEST: in the blocks released so far */

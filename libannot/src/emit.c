@@ -49,12 +49,13 @@ static void do_push(struct control *control, struct emission *emission)
 void emit_close(struct control *control, const struct emission *pop)
 {
     int counted = 0;
-    if (control->depth == 0) {
+    uint32_t own = levels_own(control);
+    if (own == 0) {
         if (!process_is_late()) /* else it may be a range that was open before */
             process_misuse(control->segment, ANNOT_MISUSE_POP_EMPTY);
         return;
     }
-    uint32_t level = control->depth - 1;
+    uint32_t level = own - 1;
     int is_recorded = control->deep_suppressed == 0 &&
                       (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED);
     if (is_recorded)
@@ -187,6 +188,13 @@ static void dispatch(struct control *control, struct emission *emission)
         break;
     case ANNOT_REC_TRACK_END:
         write_event(control, emission, NULL);
+        break;
+    case EMIT_SHOW:
+        emission->id = (uint64_t)levels_show(control, spell_ready(control, emission->name),
+                                             emission->value);
+        break;
+    case EMIT_HIDE:
+        levels_hide(control, (uint32_t)emission->id, (uint32_t)emission->value);
         break;
     default:
         if (entry_passes(control, emission))

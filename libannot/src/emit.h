@@ -10,9 +10,15 @@
 #include <annot/annot.h>
 #include <annot/function_calls.h>
 
+/* Beside the kinds of records: what is shown of a track, or no longer. Nothing is written. */
+enum emit_kind {
+    EMIT_SHOW = 0xf0, /* name; value: enum annot_open_track; id is out: 1 if it is shown */
+    EMIT_HIDE = 0xf1, /* id: so many stay, value: how many go */
+};
+
 /* One event, as the API got it. No larger than what a compiler clears by plain stores. */
 struct emission {
-    uint8_t kind; /* enum annot_record_kind */
+    uint8_t kind; /* enum annot_record_kind, or enum emit_kind */
     uint8_t level, value_kind;
     uint8_t manner : 4;  /* enum spell_manner of the name */
     uint8_t hidden : 1;  /* TRACK_BEGIN that the filter holds back */

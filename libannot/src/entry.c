@@ -82,7 +82,7 @@ static void nested_lose(struct control *control, const struct emission *emission
 static void nested(struct control *control, struct emission *emission)
 {
     int counts = always_passes(emission->kind) || entry_passes(control, emission);
-    if (emission->kind == ANNOT_REC_NONE)
+    if (emission->kind == ANNOT_REC_NONE || emission->kind >= EMIT_SHOW)
         return;
     if (emission->kind == ANNOT_REC_PUSH) {
         control->nested_bits = control->nested_bits << 1 | (uint64_t)counts;
@@ -105,7 +105,7 @@ static void nested(struct control *control, struct emission *emission)
 void entry_apply_nested(struct control *control)
 {
     int counted;
-    for (; control->nested_pops > 0 && control->depth > 0; control->nested_pops--)
+    for (; control->nested_pops > 0 && levels_own(control) > 0; control->nested_pops--)
         if (levels_pop(control, &counted) == LEVEL_RECORDED)
             control->gap_pending = 1;
     control->nested_pops = 0;

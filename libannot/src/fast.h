@@ -160,6 +160,48 @@ static FAST int fast_knows(const struct control *control, const struct annot_tra
     return track->name < control->name_limit && track->parent_name < control->name_limit;
 }
 
+/* Shows a range of the track that the thread runs. */
+static FAST int fast_show(struct control *control, annot_name name, uint64_t kind)
+{
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, 0))
+        return 0;
+    uint32_t level = control->depth;
+    int done = control->block && level < ANNOT_LIVE_DEPTH && name < control->name_limit;
+    if (__builtin_expect(done, 1)) {
+        live_put(control, control->live_depth, kind, name);
+        control->levels[level] = LEVEL_SHOWN;
+        control->depth = level + 1;
+        control->shown++;
+    }
+    fast_leave(control, generation);
+    return done;
+}
+
+/* Hides as many of `count` as are innermost; returns how many are left to hide. */
+static FAST uint32_t fast_hide(struct control *control, uint32_t count)
+{
+    uint64_t generation = control->generation;
+    if (!fast_enter(control, generation, 0))
+        return count;
+    uint32_t level = control->depth, live = control->live_depth;
+    if (control->block && level <= ANNOT_LIVE_DEPTH) {
+        for (; count > 0 && level > 0 && control->levels[level - 1] == LEVEL_SHOWN; count--) {
+            control->levels[--level] = LEVEL_RECORDED;
+            live--;
+        }
+        control->shown -= control->depth - level;
+        control->depth = level;
+        control->live_depth = live;
+        /* Partner: the sampler, which reads depth first. */
+        annot_store_release(&control->thread->depth, live);
+        if (control->shown == 0)
+            count = 0;
+    }
+    fast_leave(control, generation);
+    return count;
+}
+
 static FAST uint64_t fast_track_names(const struct annot_track *track)
 {
     return (uint64_t)track->parent_name << 32 | track->name;

@@ -36,6 +36,45 @@ static void live_pop(struct control *control)
         outer < SPILL_KEPT ? control->keep->spill[outer] : unknown;
 }
 
+/* The live entry of an index while `depth` are open. NULL: nobody remembers it. */
+static struct annot_open *live_at(struct control *control, uint32_t depth, uint32_t index)
+{
+    if (index + ANNOT_LIVE_DEPTH >= depth)
+        return &control->thread->live[index % ANNOT_LIVE_DEPTH];
+    return index < SPILL_KEPT ? &control->keep->spill[index] : NULL;
+}
+
+/* Takes the entry out that has so many inside of it. */
+static void live_take_out(struct control *control, uint32_t inside)
+{
+    static const struct annot_open unknown;
+    uint32_t depth = control->live_depth;
+    if (!control->thread || depth <= inside)
+        return;
+    if (inside == 0) {
+        live_pop(control);
+        return;
+    }
+    uint32_t index = depth - 1 - inside;
+    struct annot_open innermost = control->thread->live[(depth - 1) % ANNOT_LIVE_DEPTH];
+    /* Partner: the sampler, which reads depth first. Of a deep stack outer entries move, too. */
+    annot_store_release(&control->thread->depth, depth > ANNOT_LIVE_DEPTH ? 0 : index);
+    annot_signal_fence();
+    if (depth > ANNOT_LIVE_DEPTH) { /* into the place of the innermost */
+        const struct annot_open *outer = live_at(control, depth, depth - 1 - ANNOT_LIVE_DEPTH);
+        control->thread->live[(depth - 1) % ANNOT_LIVE_DEPTH] = outer ? *outer : unknown;
+    }
+    for (; index + 1 < depth; index++) {
+        const struct annot_open *from = live_at(control, depth, index + 1);
+        struct annot_open moved = from ? *from : unknown;
+        struct annot_open *to = live_at(control, depth - 1, index);
+        if (to)
+            *to = index + 2 == depth ? innermost : moved;
+    }
+    control->live_depth = depth - 1;
+    annot_store_release(&control->thread->depth, depth - 1);
+}
+
 void levels_push(struct control *control, enum level_state state, uint32_t name, uint64_t time,
                  int counted)
 {
@@ -71,20 +110,87 @@ static enum level_state deep_pop(struct control *control, int *ret_counted)
     return *ret_counted ? LEVEL_DROPPED : LEVEL_MASKED;
 }
 
+uint32_t levels_own(const struct control *control)
+{
+    uint32_t count = control->depth;
+    while (count > 0 && count <= LEVELS_KEPT && control->levels[count - 1] == LEVEL_SHOWN)
+        count--;
+    return count;
+}
+
+/* Levels inside of this one stay. It or they are below LEVELS_KEPT. */
+static enum level_state take_out(struct control *control, uint32_t level)
+{
+    enum level_state state = LEVEL_RECORDED;
+    uint32_t inside = 0, last = control->depth - 1;
+    if (level < LEVELS_KEPT)
+        state = (enum level_state)control->levels[level];
+    for (uint32_t i = level; i < last; i++) {
+        inside += control->levels[i + 1] != LEVEL_MASKED;
+        control->levels[i] = control->levels[i + 1];
+    }
+    if (last < LEVELS_KEPT)
+        control->levels[last] = LEVEL_RECORDED;
+    control->depth = last;
+    if (state != LEVEL_MASKED)
+        live_take_out(control, inside);
+    return state;
+}
+
+static void hide_now(struct control *control, uint32_t skip, uint32_t count)
+{
+    for (uint32_t level = control->depth; level-- > 0 && count > 0 && control->shown > 0;) {
+        if (control->levels[level] != LEVEL_SHOWN)
+            continue;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        take_out(control, level);
+        control->shown--;
+        count--;
+    }
+}
+
+static void apply_hide_later(struct control *control)
+{
+    uint32_t count = control->hide_later;
+    if (count == 0 || control->depth > LEVELS_KEPT)
+        return;
+    control->hide_later = 0;
+    hide_now(control, 0, count);
+}
+
 enum level_state levels_pop(struct control *control, int *ret_counted)
 {
-    uint32_t level = --control->depth;
-    enum level_state state = LEVEL_RECORDED;
-    if (control->deep_suppressed)
-        return deep_pop(control, ret_counted);
-    if (level < LEVELS_KEPT) {
-        state = (enum level_state)control->levels[level];
-        control->levels[level] = LEVEL_RECORDED;
+    if (control->deep_suppressed) {
+        control->depth--;
+        enum level_state deep = deep_pop(control, ret_counted);
+        apply_hide_later(control);
+        return deep;
     }
+    enum level_state state = take_out(control, levels_own(control) - 1);
     *ret_counted = state == LEVEL_DROPPED;
-    if (state == LEVEL_MASKED)
-        return state;
-    live_pop(control);
     control->recorded -= state == LEVEL_RECORDED;
+    apply_hide_later(control);
     return state;
+}
+
+int levels_show(struct control *control, uint32_t name, uint64_t kind)
+{
+    if (!control->thread || control->depth >= LEVELS_KEPT || name == 0)
+        return 0;
+    control->levels[control->depth++] = LEVEL_SHOWN;
+    control->shown++;
+    live_push(control, name, 0, kind);
+    return 1;
+}
+
+/* Deeper levels are not kept one by one, so nothing below them can be taken out. */
+void levels_hide(struct control *control, uint32_t skip, uint32_t count)
+{
+    if (control->depth > LEVELS_KEPT)
+        control->hide_later += count;
+    else
+        hide_now(control, skip, count);
 }

@@ -3,7 +3,10 @@
  *
  * Threads: all for the control block's own thread, with its BUSY mark set. Levels below
  * LEVELS_KEPT are kept one by one. Deeper, once one is suppressed, all deeper ones are, until the
- * depth returns; so any depth needs no memory. */
+ * depth returns; so any depth needs no memory.
+ *
+ * Among the levels of ranges are those that are SHOWN: they stand for ranges of the track that the
+ * thread runs at present, and no pop closes them. */
 #ifndef ANNOT_LEVELS_H
 #define ANNOT_LEVELS_H
 
@@ -17,8 +20,17 @@ int levels_can_record(const struct control *control);
 void levels_push(struct control *control, enum level_state state, uint32_t name, uint64_t time,
                  int counted);
 
-/* Closes the innermost range. depth must not be 0. Returns its state; ret_counted tells whether a
- * suppressed range's pop counts as lost. */
+/* How many levels there are up to the innermost range of the thread's own, it included; 0: none. */
+uint32_t levels_own(const struct control *control);
+
+/* Closes that range. There must be one. Returns its state; ret_counted tells whether a suppressed
+ * range's pop counts as lost. */
 enum level_state levels_pop(struct control *control, int *ret_counted);
+
+/* Shows a range of a track. `kind`: enum annot_open_track. Returns 1, or 0: no room for it. */
+int levels_show(struct control *control, uint32_t name, uint64_t kind);
+
+/* Takes shown ranges away, from the innermost on, after `skip` that stay. */
+void levels_hide(struct control *control, uint32_t skip, uint32_t count);
 
 #endif

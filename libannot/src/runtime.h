@@ -65,6 +65,10 @@ struct runtime_table {
     void (*end_values)(annot_range range, const struct annot_value *values, size_t count);
     void (*track_end_values)(const struct annot_track *track, const struct annot_value *values,
                              size_t count);
+    /* From 0.5. */
+    int (*show)(annot_name name, int is_outermost);
+    void (*hide)(uint32_t skip, uint32_t count);
+    int (*wants)(const struct annot_event *event);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

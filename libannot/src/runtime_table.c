@@ -47,6 +47,9 @@ OWNED(annot_emit_return);
 OWNED(annot_emit_pop_values);
 OWNED(annot_emit_end_values);
 OWNED(annot_emit_track_end_values);
+OWNED(annot_emit_show);
+OWNED(annot_emit_hide);
+OWNED(annot_emit_wants);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -94,4 +97,7 @@ const struct runtime_table runtime_own = {
     .pop_values = own_annot_emit_pop_values,
     .end_values = own_annot_emit_end_values,
     .track_end_values = own_annot_emit_track_end_values,
+    .show = own_annot_emit_show,
+    .hide = own_annot_emit_hide,
+    .wants = own_annot_emit_wants,
 };

@@ -237,7 +237,9 @@ static void inherit_stack(struct control *control)
     control->depth = keep->fork_depth;
     control->live_depth = keep->fork_live_depth;
     for (uint32_t level = 0; level < keep->fork_depth && level < LEVELS_KEPT; level++)
-        if (keep->levels[level] != LEVEL_MASKED)
+        if (keep->levels[level] == LEVEL_SHOWN)
+            control->shown++;
+        else if (keep->levels[level] != LEVEL_MASKED)
             keep->levels[level] = LEVEL_INHERITED;
     if (keep->fork_depth > LEVELS_KEPT)
         control->deep_suppressed = LEVELS_KEPT;
@@ -256,6 +258,7 @@ void stream_attach(struct control *control, struct segment *segment)
     control->depth = control->live_depth = control->recorded = 0;
     control->instance = 1;
     control->deep_suppressed = control->deep_counted = 0;
+    control->shown = control->hide_later = 0;
     control->gap_pending = 0;
     control->gap_time = 0;
     control->records = 0; /* also for a thread that gets no record */

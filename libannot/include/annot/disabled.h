@@ -163,6 +163,20 @@ static inline annot_flow annot_flow_id(const char *scope, uint64_t number)
     return 0;
 }
 
+static inline int annot_emit_show(annot_name name, int is_outermost)
+{
+    return 0;
+}
+
+static inline void annot_emit_hide(uint32_t skip, uint32_t count)
+{
+}
+
+static inline int annot_emit_wants(const struct annot_event *event)
+{
+    return 0;
+}
+
 static inline struct annot_track annot_track_create(const char *name,
                                                     const struct annot_track *parent)
 {

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of the track that a thread runs, among its own ones in the live stack. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct seen seen;
+static struct mapped mapped;
+
+static void finish(void)
+{
+    arena_read(getpid(), &seen, NULL, NULL);
+    arena_end();
+    arena_clean();
+}
+
+/* The record of the calling thread, which has written something. */
+static const struct annot_thread *own_record(void)
+{
+    char names[2][64];
+    CHECK_INT(arena_list(names, 2), 1);
+    CHECK(arena_map(names[0], &mapped));
+    return &mapped.threads[0];
+}
+
+static const char *text_of(uint32_t id)
+{
+    static char text[64];
+    const struct annot_string *string =
+        (const void *)(mapped.strings + (size_t)id * ANNOT_STRING_UNIT);
+    size_t length = id && string->length < sizeof(text) ? string->length : 0;
+    memcpy(text, string + 1, length);
+    text[length] = 0;
+    return text;
+}
+
+/* "a [b] {c}": the thread's a, then of a track the outermost and one inside. */
+static const char *live(const struct annot_thread *thread)
+{
+    static char text[512];
+    text[0] = 0;
+    for (uint32_t i = 0; i < thread->depth; i++) {
+        const struct annot_open *open = &thread->live[i % ANNOT_LIVE_DEPTH];
+        const char *form = open->instance                              ? "%s%s"
+                           : open->time == ANNOT_OPEN_TRACK_OUTERMOST ? "%s[%s]"
+                           : open->time == ANNOT_OPEN_TRACK_INNER     ? "%s{%s}"
+                                                                      : "%s?%s";
+        size_t length = strlen(text);
+        (void)snprintf(text + length, sizeof(text) - length, form, i ? " " : "",
+                       text_of(open->name));
+    }
+    return text;
+}
+
+static int show(const char *name, int is_outermost)
+{
+    return annot_track_show(annot_name_intern(name), is_outermost);
+}
+
+TEST(ranges_of_a_track_stand_among_the_threads_and_write_nothing)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    const struct annot_thread *thread = own_record();
+    CHECK_INT(show("task", 1), 1);
+    CHECK_INT(show("fetch", 0), 1);
+    CHECK_STR(live(thread), "main [task] {fetch}");
+    annot_push("inside");
+    CHECK_STR(live(thread), "main [task] {fetch} inside");
+    annot_pop();
+    annot_track_hide(0, 2);
+    CHECK_STR(live(thread), "main");
+    annot_pop();
+    CHECK_STR(live(thread), "");
+    CHECK_INT(annot_track_show(0, 1), 0);
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.records, 4);
+    CHECK_INT(seen.lost_total, 0);
+}
+
+TEST(a_pop_closes_no_range_of_a_track)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    annot_push("second");
+    const struct annot_thread *thread = own_record();
+    show("task", 1);
+    annot_pop();
+    CHECK_STR(live(thread), "main [task]");
+    annot_pop();
+    CHECK_STR(live(thread), "[task]");
+    annot_pop();
+    CHECK_STR(live(thread), "[task]");
+    annot_track_hide(0, 1);
+    CHECK_STR(live(thread), "");
+    annot_track_hide(0, 1);
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.kinds[ANNOT_REC_POP], 2);
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 1);
+}
+
+TEST(what_was_pushed_inside_stays_when_the_track_stops)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    const struct annot_thread *thread = own_record();
+    show("task", 1);
+    annot_push("left open");
+    show("eager", 1);
+    show("inner", 0);
+    CHECK_STR(live(thread), "main [task] left open [eager] {inner}");
+    annot_track_hide(2, 1);
+    CHECK_STR(live(thread), "main left open [eager] {inner}");
+    annot_track_hide(0, 2);
+    CHECK_STR(live(thread), "main left open");
+    annot_pop();
+    annot_pop();
+    CHECK_STR(live(thread), "");
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.kinds[ANNOT_REC_POP], 2);
+    CHECK_INT(seen.lost_total, 0);
+}
+
+TEST(an_event_that_the_filter_holds_back_is_not_to_be_shown)
+{
+    struct annot_event detail = {.text = "detail", .level = 3}, wanted = {.text = "wanted"};
+    CHECK_INT(annot_track_wants(&wanted), 0);
+    CHECK_INT(show("nobody records", 1), 0);
+    arena_begin(&(struct arena_options){.mask = {UINT64_MAX}});
+    annot_mark("joined");
+    CHECK_INT(annot_track_wants(&detail), 0);
+    CHECK_INT(annot_track_wants(&wanted), 1);
+    /* A masked range of the thread below and above: neither is shown, each takes its pop. */
+    annot_push_event(&detail);
+    const struct annot_thread *thread = own_record();
+    show("task", 1);
+    annot_push_event(&detail);
+    annot_push("plain");
+    CHECK_STR(live(thread), "[task] plain");
+    annot_pop();
+    annot_pop();
+    annot_pop();
+    CHECK_STR(live(thread), "[task]");
+    annot_track_hide(0, 1);
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], 1);
+}
+
+TEST(a_thread_that_has_recorded_nothing_shows_its_track)
+{
+    arena_begin(NULL);
+    CHECK_INT(show("task", 1), 1);
+    CHECK_STR(live(own_record()), "[task]");
+    annot_track_hide(0, 1);
+    CHECK_INT(mapped.threads[0].depth, 0);
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.records, 0);
+}
+
+TEST(a_new_recording_begins_without_what_was_shown)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    show("task", 1);
+    arena_end();
+    arena_clean();
+    arena_begin(NULL);
+    annot_push("again");
+    const struct annot_thread *thread = own_record();
+    CHECK_STR(live(thread), "again");
+    annot_track_hide(0, 1);
+    CHECK_STR(live(thread), "again");
+    show("task", 1);
+    annot_pop();
+    CHECK_STR(live(thread), "[task]");
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
+}
+
+/* The child's own pops close nothing of the parent's, and what it hides is what it inherited. */
+TEST(a_forked_child_goes_on_with_the_track)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    show("task", 1);
+    pid_t pid = fork();
+    if (pid == 0) {
+        annot_push("own");
+        arena_read(getpid(), &seen, NULL, NULL);
+        char names[2][64];
+        int count = arena_list(names, 2);
+        for (int i = 0; i < count; i++)
+            if (atoi(names[i]) == getpid() && !arena_map(names[i], &mapped))
+                _exit(1);
+        if (strcmp(live(&mapped.threads[0]), "?main [task] own") != 0)
+            _exit(2);
+        annot_pop();
+        annot_track_hide(0, 1);
+        if (strcmp(live(&mapped.threads[0]), "?main") != 0)
+            _exit(3);
+        annot_pop();
+        _exit(mapped.threads[0].depth == 0 ? 0 : 4);
+    }
+    int status;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+    annot_track_hide(0, 1);
+    annot_pop();
+    finish();
+    CHECK_INT(seen.kinds[ANNOT_REC_POP], 1);
+}
+
+/* A block that begins now tells only what is the thread's. */
+TEST(headers_of_blocks_hold_no_range_of_a_track)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    const struct annot_thread *thread = own_record();
+    show("task", 1);
+    annot_push("inner");
+    uint32_t sequence = thread->sequence;
+    while (thread->sequence == sequence)
+        annot_mark("more");
+    const struct annot_block *block =
+        (const void *)(mapped.blocks + (size_t)(thread->block - 1) * ANNOT_BLOCK_SIZE);
+    CHECK_INT(block->open_depth, 2);
+    CHECK_INT(block->open_count, 2);
+    CHECK_STR(text_of(block->open[0].name), "main");
+    CHECK_STR(text_of(block->open[1].name), "inner");
+    annot_pop();
+    annot_track_hide(0, 1);
+    annot_pop();
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.kinds[ANNOT_REC_PUSH], 2);
+    CHECK_INT(seen.lost_total, 0);
+}
+
+/* ---- Random programs beside a list ----------------------------------------------------------- */
+
+enum { ENTRIES_MAX = 400, NAMES = 50 };
+
+struct entry {
+    annot_name name;
+    bool shown, masked;
+};
+
+static struct entry entries[ENTRIES_MAX];
+static int count, shown_count;
+
+static void take_out(int at)
+{
+    shown_count -= entries[at].shown;
+    for (count--; at < count; at++)
+        entries[at] = entries[at + 1];
+}
+
+static void pop_one(void)
+{
+    annot_pop();
+    for (int i = count - 1; i >= 0; i--)
+        if (!entries[i].shown) {
+            take_out(i);
+            return;
+        }
+}
+
+static void hide_some(unsigned skip, unsigned hidden)
+{
+    annot_track_hide(skip, hidden);
+    for (int i = count - 1; i >= 0 && hidden > 0; i--) {
+        if (!entries[i].shown || skip-- > 0)
+            continue;
+        skip = 0;
+        hidden--;
+        take_out(i);
+    }
+}
+
+static void add_one(const annot_name *names, unsigned bits)
+{
+    struct entry entry = {.name = names[bits % NAMES], .shown = bits % 3 == 0};
+    struct annot_event masked = {.name = entry.name, .level = 3};
+    entry.masked = !entry.shown && bits % 7 == 0;
+    if (count == ENTRIES_MAX)
+        return;
+    if (entry.shown)
+        CHECK_INT(annot_track_show(entry.name, (int)(bits & 1)), 1);
+    else if (entry.masked)
+        annot_push_event(&masked);
+    else
+        annot_push_name(entry.name);
+    entries[count++] = entry;
+    shown_count += entry.shown;
+}
+
+static void check_against_list(const struct annot_thread *thread)
+{
+    uint32_t depth = 0, at = thread->depth;
+    for (int i = 0; i < count; i++)
+        depth += !entries[i].masked;
+    CHECK_INT(thread->depth, depth);
+    for (int i = count - 1; i >= 0 && depth - at < ANNOT_LIVE_DEPTH; i--) {
+        if (entries[i].masked)
+            continue;
+        const struct annot_open *open = &thread->live[--at % ANNOT_LIVE_DEPTH];
+        CHECK_INT(open->name, entries[i].name);
+        CHECK_INT(open->instance == 0, entries[i].shown);
+    }
+}
+
+TEST(random_programs_show_what_a_list_holds)
+{
+    annot_name names[NAMES];
+    char text[16];
+    unsigned limits[] = {6, 40, 150};
+    for (int i = 0; i < NAMES; i++) {
+        (void)snprintf(text, sizeof(text), "name %d", i);
+        names[i] = annot_name_intern(text);
+    }
+    arena_begin(&(struct arena_options){.mask = {UINT64_MAX}});
+    annot_mark("first");
+    const struct annot_thread *thread = own_record();
+    srandom(7);
+    for (int step = 0; step < 200000; step++) {
+        unsigned bits = (unsigned)random(), limit = limits[step / 5000 % 3];
+        if (bits % 11 == 0)
+            hide_some(bits / 16 % 4 ? 0 : bits / 64 % 5, 1 + bits / 1024 % 3);
+        else if (count >= (int)limit || bits % 2 == 0)
+            pop_one();
+        else
+            add_one(names, bits / 16);
+        check_against_list(thread);
+    }
+    arena_unmap(&mapped);
+    finish();
+    CHECK(seen.lost_total > 0 || seen.kinds[ANNOT_REC_PUSH] > 10000);
+}
+
+/* Beyond the levels that are kept one by one, what is hidden goes when the depth allows it. */
+TEST(tracks_in_very_deep_stacks)
+{
+    arena_begin(NULL);
+    annot_push("main");
+    const struct annot_thread *thread = own_record();
+    show("task", 1);
+    for (int i = 0; i < 20000; i++)
+        annot_push("deep");
+    CHECK_INT(show("too deep", 1), 0);
+    annot_track_hide(0, 1);
+    CHECK_INT(thread->depth, 20002);
+    for (int i = 0; i < 20000; i++)
+        annot_pop();
+    CHECK_STR(live(thread), "main");
+    annot_pop();
+    CHECK_INT(thread->depth, 0);
+    arena_unmap(&mapped);
+    arena_end();
+    arena_clean();
+}
