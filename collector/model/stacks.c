@@ -10,6 +10,7 @@
 #include "hash.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,8 +177,13 @@ int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame)
 
 int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name)
 {
-    struct range_path path = {parent, name};
+    struct range_path path = {parent, name, RANGE_PATH_THREAD};
     return intern(&stacks->paths, &path);
+}
+
+int64_t stacks_path_of_kind(struct stacks *stacks, const struct range_path *path)
+{
+    return intern(&stacks->paths, path);
 }
 
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame)
@@ -198,6 +204,15 @@ int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path)
     if (path->parent >= stacks->paths.count)
         return -EBADMSG;
     return append(&stacks->paths, path);
+}
+
+void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind)
+{
+    const struct interned *table = &stacks->paths;
+    if (ordinal == 0 || ordinal < table->base || ordinal >= table->count)
+        return;
+    struct range_path *path = item_at(table, ordinal);
+    path->kind = kind <= RANGE_PATH_INSIDE ? (uint32_t)kind : RANGE_PATH_THREAD;
 }
 
 uint32_t stacks_frame_count(const struct stacks *stacks)
@@ -248,8 +263,9 @@ const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t o
     return get(&stacks->paths, ordinal);
 }
 
-/* Both kinds of node are {parent, what}. */
-_Static_assert(sizeof(struct stack) == 8 && sizeof(struct range_path) == 8, "nodes are alike");
+/* Both kinds of node begin with {parent, what}. */
+_Static_assert(sizeof(struct stack) == 8 && offsetof(struct range_path, name) == 4,
+               "nodes are alike");
 
 static uint32_t walk(const struct interned *table, uint32_t leaf, uint32_t *whats, uint32_t size)
 {

@@ -36,9 +36,17 @@ struct stack {
     uint32_t frame;
 };
 
+/* Whose a range of a path is. Numbers are those of the recording format. */
+enum range_path_kind {
+    RANGE_PATH_THREAD = 0,
+    RANGE_PATH_TRACK = 1,  /* of a track that the thread ran: its outermost that is shown */
+    RANGE_PATH_INSIDE = 2, /* of the same track as the next such range around it */
+};
+
 struct range_path {
     uint32_t parent; /* the path around it; 0 = outermost */
     uint32_t name;   /* string */
+    uint32_t kind;   /* enum range_path_kind */
 };
 
 struct stacks; /* of one trace: trace_stacks() */
@@ -50,12 +58,15 @@ void stacks_destroy(struct stacks *stacks);
 int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
 int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name);
+int64_t stacks_path_of_kind(struct stacks *stacks, const struct range_path *path);
 
 /* For readers, whose ordinals are given: appended unseen. -EBADMSG: a parent or frame that does
  * not exist before it. */
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);
 int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path);
+/* The kind of one that was appended; unknown ones are taken for the thread's. */
+void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind);
 
 uint32_t stacks_frame_count(const struct stacks *stacks); /* with ordinal 0 */
 uint32_t stacks_stack_count(const struct stacks *stacks);

@@ -10,7 +10,7 @@
 
 enum {
     FRAME_BYTES_MAX = 7 * VARINT_MAX,
-    NODE_BYTES_MAX = 2 * VARINT_MAX,
+    NODE_BYTES_MAX = 3 * VARINT_MAX,
     STACK_HOLES_MAX = 1 << 20, /* frames, stacks and paths together */
 };
 
@@ -61,6 +61,17 @@ static uint8_t *put_any(uint8_t *at, const struct stacks *stacks, unsigned type,
     return put_node(at, ordinal, path->parent, path->name);
 }
 
+/* Behind the paths, if some are of tracks. */
+static uint8_t *put_kinds(uint8_t *at, const struct stacks *stacks, uint32_t begin, uint32_t end)
+{
+    uint32_t all = 0;
+    for (uint32_t i = begin; i < end; i++)
+        all |= stacks_get_path(stacks, i)->kind;
+    for (uint32_t i = begin; i < end && all != 0; i++)
+        at = varint_put(at, stacks_get_path(stacks, i)->kind);
+    return at;
+}
+
 static int collect_entry(const struct stacks *stacks, unsigned type, uint32_t begin, uint32_t end,
                          struct definitions_buffer *buffer)
 {
@@ -72,6 +83,8 @@ static int collect_entry(const struct stacks *stacks, unsigned type, uint32_t be
     at = varint_put(at, end - begin);
     for (uint32_t i = begin; i < end; i++)
         at = put_any(at, stacks, type, i, i == begin);
+    if (type == STORE_DEFINE_PATHS)
+        at = put_kinds(at, stacks, begin, end);
     int error = definitions_put(buffer, type, body.items, (size_t)(at - body.items));
     vec_free(&body);
     return error;
@@ -130,7 +143,8 @@ static int64_t append(struct stacks *stacks, unsigned type, const struct frame *
         return stacks_append_frame(stacks, frame);
     if (type == STORE_DEFINE_STACKS)
         return stacks_append_stack(stacks, node);
-    return stacks_append_path(stacks, &(struct range_path){node->parent, node->frame});
+    return stacks_append_path(stacks, &(struct range_path){.parent = node->parent,
+                                                           .name = node->frame});
 }
 
 static int fill(struct stacks *stacks, struct definitions_holes *holes, unsigned type,
@@ -150,12 +164,25 @@ static int fill(struct stacks *stacks, struct definitions_holes *holes, unsigned
     return 0;
 }
 
+/* Before version 1.3, and where no range is of a track, there are none. Paths from `known` on are
+ * new. */
+static void take_kinds(struct stacks *stacks, struct varint_reader *body, uint64_t first,
+                       uint64_t size, uint32_t known)
+{
+    for (uint64_t i = 0; i < size && body->at && body->at < body->end; i++) {
+        uint64_t kind = varint_get(body);
+        if (body->at && first + i >= known)
+            stacks_set_path_kind(stacks, (uint32_t)(first + i), kind);
+    }
+}
+
 int definitions_apply_stacks(struct trace *trace, struct definitions_holes *holes, unsigned type,
                              struct varint_reader *body)
 {
     struct stacks *stacks = trace_stacks(trace);
     struct frame frame = {0};
     uint64_t first = varint_get(body), size = varint_get(body);
+    uint32_t known = count_of(stacks, type);
     int error = body->at ? fill(stacks, holes, type, first) : -EBADMSG;
     for (uint64_t i = 0; i < size && !error; i++) {
         uint64_t ordinal = first + i, distance = 0;
@@ -174,5 +201,7 @@ int definitions_apply_stacks(struct trace *trace, struct definitions_holes *hole
         if (ordinal >= count_of(stacks, type) && append(stacks, type, &frame, &node) < 0)
             error = -ENOMEM;
     }
+    if (type == STORE_DEFINE_PATHS && !error)
+        take_kinds(stacks, body, first, size, known);
     return error;
 }

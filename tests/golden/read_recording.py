@@ -261,6 +261,7 @@ class Recording:
     def __init__(self, data):
         self.strings, self.processes, self.threads = {0: ''}, {}, {}
         self.frames, self.stacks, self.paths, self.facts = {}, {}, {}, {}
+        self.path_kinds = {}
         self.tracks, self.units = {}, {}
         self.sampling = {}
         self.sums, self.next_index, self.offsets, self.indexed = {}, {}, [], []
@@ -299,6 +300,8 @@ class Recording:
                 self.define_frames(entry)
             elif kind in (9, 10):
                 self.define_nodes(entry, self.stacks if kind == 9 else self.paths)
+                if kind == 10:
+                    self.define_path_kinds(entry)
             elif kind == 11:
                 self.define_tracks(entry)
             elif kind == 12:
@@ -330,6 +333,11 @@ class Recording:
         for ordinal in range(first, first + count):
             distance, what = entry.varint(), entry.varint()
             known[ordinal] = (ordinal - distance if distance else 0, what)
+        entry.ordinals = range(first, first + count)
+
+    def define_path_kinds(self, entry):
+        for ordinal in entry.ordinals if entry else ():
+            self.path_kinds[ordinal] = entry.varint()
 
     def read_index(self, body):
         at = begin = 0
@@ -382,6 +390,8 @@ class Recording:
         for key, nodes in (('stacks', self.stacks), ('paths', self.paths)):
             for ordinal, (parent, what) in nodes.items():
                 self.add(key, ordinal * (parent + 1) + what)
+        for ordinal, kind in self.path_kinds.items():
+            self.add('paths', 1000003 * ordinal * kind)
         for fact in self.facts.values():
             self.add('facts', fact['ordinal'] * 7 + fact['name'] + fact['kind'] + fact['value'])
         for i, value in enumerate(self.sampling.values()):
