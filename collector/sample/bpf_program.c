@@ -23,6 +23,8 @@ _Static_assert(offsetof(struct annot_thread, depth) == LIVE_PID_OFFSET + 8, "pid
 _Static_assert(offsetof(struct annot_thread, live) == LIVE_RANGES_OFFSET, "open ranges");
 _Static_assert(sizeof(struct annot_open) == LIVE_RANGE_SIZE, "open ranges");
 _Static_assert((int)ANNOT_LIVE_DEPTH == (int)LIVE_RANGES, "open ranges");
+_Static_assert((int)ANNOT_OPEN_TRACK_OUTERMOST == (int)SAMPLER_MARK_OUTERMOST, "open ranges");
+_Static_assert((int)ANNOT_OPEN_TRACK_INNER == (int)SAMPLER_MARK_INNER, "open ranges");
 
 enum {
     RING_DEFAULT_BYTES = 16 << 20,

@@ -33,11 +33,19 @@ static int64_t find_name(struct range_paths *paths, const struct range_request *
     return map64_put(&paths->names, key, (uint64_t)string + 1) != 0 ? -ENOMEM : string;
 }
 
+static uint32_t kind_of(const struct sampler_range *range)
+{
+    if (range->mark == SAMPLER_MARK_OUTERMOST)
+        return RANGE_PATH_TRACK;
+    return range->mark == SAMPLER_MARK_INNER ? RANGE_PATH_INSIDE : RANGE_PATH_THREAD;
+}
+
 static uint64_t request_key(const struct range_request *request)
 {
     uint64_t key = request->image;
     for (uint32_t i = 0; i < request->count; i++)
-        key = hash_u64(key + request->ranges[i].name + 1);
+        key = hash_u64(key + request->ranges[i].name + 1 +
+                       ((uint64_t)kind_of(&request->ranges[i]) << 32));
     return key | 1;
 }
 
@@ -49,10 +57,10 @@ int64_t range_paths_find(struct range_paths *paths, const struct range_request *
         return (int64_t)*found - 1;
     int64_t path = 0;
     for (uint32_t i = request->count; i > 0 && path >= 0; i--) {
-        int64_t name = find_name(paths, request, request->ranges[i - 1].name);
-        path = name < 0 ? name
-                        : stacks_path(trace_stacks(paths->options->trace), (uint32_t)path,
-                                      (uint32_t)name);
+        const struct sampler_range *range = &request->ranges[i - 1];
+        int64_t name = find_name(paths, request, range->name);
+        struct range_path node = {(uint32_t)path, (uint32_t)name, kind_of(range)};
+        path = name < 0 ? name : stacks_path_of_kind(trace_stacks(paths->options->trace), &node);
     }
     if (path < 0)
         return path;

@@ -67,8 +67,12 @@ struct sampler_head {
 
 /* Open ranges of the thread, innermost first. */
 struct sampler_range {
-    uint32_t name, instance; /* of struct annot_open */
+    uint32_t name; /* of struct annot_open */
+    uint32_t mark; /* enum sampler_mark; larger: the thread's own */
 };
+
+/* What is in place of the time of a range that is none of the thread's: enum annot_open_track. */
+enum sampler_mark { SAMPLER_MARK_OUTERMOST = 1, SAMPLER_MARK_INNER = 2 };
 
 enum sampler_flags {
     SAMPLER_RANGES_KNOWN = 1u << 0,     /* the live stack was read (depth may be 0)          */

@@ -23,14 +23,23 @@ static int64_t tls_offset(void)
     return (int64_t)((uint64_t)(uintptr_t)&live_word - thread_pointer);
 }
 
+/* By turns: of a track the outermost and one inside; of the thread, with a record and without. */
+static struct annot_open open_range(uint32_t number)
+{
+    static const uint64_t times[] = {ANNOT_OPEN_TRACK_OUTERMOST, ANNOT_OPEN_TRACK_INNER, 0,
+                                     UINT64_C(5) << 32 | ANNOT_OPEN_TRACK_INNER};
+    return (struct annot_open){.name = 1000 + number,
+                               .instance = number % 4 == 2 ? number : 0,
+                               .time = times[number % 4]};
+}
+
 /* Ranges 1000 .. 1000 + depth - 1 are open, 1000 the outermost. */
 static void open_ranges(uint32_t depth)
 {
     live_record->pid = getpid();
     live_record->tid = (int32_t)syscall(SYS_gettid);
     for (uint32_t i = 0; i < depth; i++)
-        live_record->live[i % ANNOT_LIVE_DEPTH] =
-            (struct annot_open){.name = 1000 + i, .instance = 7 * i + 1};
+        live_record->live[i % ANNOT_LIVE_DEPTH] = open_range(i);
     live_record->depth = depth;
     live_word = live_record;
 }
@@ -101,8 +110,11 @@ static pid_t run(struct bpf_scene *scene, int (*work)(void *), void *context)
 static void check_entries(const struct sampler_range *ranges, uint32_t depth)
 {
     for (uint32_t i = 0; i < depth && i < SAMPLER_RANGES_MAX; i++) {
-        CHECK_INT(ranges[i].name, 1000 + depth - 1 - i);
-        CHECK_INT(ranges[i].instance, 7 * (depth - 1 - i) + 1);
+        uint32_t number = depth - 1 - i, mark = ranges[i].mark;
+
+        CHECK_INT(ranges[i].name, 1000 + number);
+        CHECK_INT(mark == SAMPLER_MARK_OUTERMOST, number % 4 == 0);
+        CHECK_INT(mark == SAMPLER_MARK_INNER, number % 4 == 1);
     }
 }
 
