@@ -66,7 +66,7 @@ static bool is_known(const struct report_data_options *options, unsigned field,
     if (field == FIELD_SELF)
         return kind != RANGE_OVERLAPPING;
     if (field == FIELD_CPU || field == FIELD_CPU_SELF)
-        return kind == RANGE_PUSHED && options->samples->present;
+        return (kind == RANGE_PUSHED || kind == RANGE_TRACK) && options->samples->present;
     if (field >= FIELD_RUNNING && field < FIELD_RUNNING + 3)
         return kind == RANGE_PUSHED && options->samples->off_cpu;
     return true;

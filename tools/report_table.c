@@ -192,7 +192,7 @@ static bool is_known(const struct report_table_options *options, enum range_kind
     switch (column) {
     case RANGE_COLUMN_CPU:
     case RANGE_COLUMN_CPU_SELF:
-        return options->sampled && kind == RANGE_PUSHED;
+        return options->sampled && (kind == RANGE_PUSHED || kind == RANGE_TRACK);
     case RANGE_COLUMN_RUNNING:
     case RANGE_COLUMN_RUNNABLE:
     case RANGE_COLUMN_BLOCKED:

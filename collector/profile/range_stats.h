@@ -4,7 +4,8 @@
  * One row per range path (root/.../leaf; names of different domains differ), or per name, each for
  * the whole recording or per process or thread. Overlapping ranges (start/end), ranges on tracks,
  * marks and counters have rows of their own kind; who began a range on a track, owns it. Samples
- * add CPU time to pushed ranges, and stretches off the CPU what their threads waited for. Every
+ * add CPU time to pushed ranges and to those of the track that the thread ran (a task's), and
+ * stretches off the CPU what the threads of pushed ranges waited for. Every
  * duration is that of model/slices. Memory is bounded: rows, histogram bytes and thread sets have
  * limits, and what they leave out is counted here. Thread-safety: one thread per object. */
 #ifndef ANNOT_RANGE_STATS_H

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GENERATIONS_MAX = 64 };
+enum { GENERATIONS_MAX = 64, JOINED_MAX = 256 };
 
 struct sample_walk {
     struct sample_source source;
@@ -172,28 +172,42 @@ void sample_walk_destroy(struct sample_walk *walk)
     free(walk);
 }
 
-/* Whether `path` ends with all of `inner`. */
-static bool ends_with(const struct stacks *stacks, uint32_t path, uint32_t inner)
+/* The ranges of `told`, which are the thread's, with those of tracks that are among them in `read`.
+ * -ENOENT: `read` has other ones of the thread; unless `cut`, it must have all of them. -ENOMEM. */
+static int64_t join_paths(struct stacks *stacks, uint32_t read, uint32_t told, bool cut)
 {
-    while (inner != 0 && path != 0) {
-        const struct range_path *a = stacks_get_path(stacks, path);
-        const struct range_path *b = stacks_get_path(stacks, inner);
-        if (a->name != b->name)
-            return false;
-        path = a->parent;
-        inner = b->parent;
+    struct range_path ranges[JOINED_MAX];
+    uint32_t count = 0;
+    for (; told != 0 && read != 0 && count < JOINED_MAX; count++) {
+        ranges[count] = *stacks_get_path(stacks, read);
+        read = ranges[count].parent;
+        const struct range_path *own = stacks_get_path(stacks, told);
+        if (ranges[count].kind != RANGE_PATH_THREAD)
+            continue;
+        if (ranges[count].name != own->name)
+            return -ENOENT;
+        told = own->parent;
     }
-    return inner == 0;
+    if (told != 0 && !(cut && read == 0))
+        return -ENOENT;
+    int64_t path = told;
+    while (count > 0 && path >= 0) {
+        ranges[--count].parent = (uint32_t)path;
+        path = stacks_path_of_kind(stacks, &ranges[count]);
+    }
+    return path;
 }
 
-/* Is what the events tell better than what was read? */
-static bool is_better(const struct sample_walk *walk, const struct sample *sample, uint32_t path)
+/* What the events tell, if that is better than what was read; else negative. */
+static int64_t better_path(struct sample_walk *walk, const struct sample *sample, uint32_t told)
 {
+    bool cut = sample->flags & SAMPLE_PATH_CUT;
     if (!(sample->flags & SAMPLE_PATH_KNOWN))
-        return true;
-    if (sample->flags & SAMPLE_PATH_CUT)
-        return path != 0;
-    return path != 0 && ends_with(trace_stacks_get(walk->source.trace), sample->path, path);
+        return told;
+    if (told == 0)
+        return -ENOENT;
+    int64_t path = join_paths(trace_stacks(walk->source.trace), sample->path, told, cut);
+    return path < 0 && cut ? told : path;
 }
 
 static void find_path(struct sample_walk *walk, struct sample *sample)
@@ -202,9 +216,10 @@ static void find_path(struct sample_walk *walk, struct sample *sample)
     if (needs_path(walk->source.trace, sample)) {
         if (walk->next_point >= walk->points.paths.count)
             return;
-        uint32_t path = walk->points.paths.items[walk->next_point++];
-        if (is_better(walk, sample, path)) {
-            sample->path = path;
+        uint32_t told = walk->points.paths.items[walk->next_point++];
+        int64_t path = better_path(walk, sample, told);
+        if (path >= 0) {
+            sample->path = (uint32_t)path;
             sample->flags &= (uint8_t)~SAMPLE_PATH_CUT;
         }
     }

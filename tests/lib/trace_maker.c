@@ -252,7 +252,13 @@ uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_fr
 
 uint32_t maker_path(struct maker *maker, uint32_t parent, const char *name)
 {
-    int64_t ordinal = stacks_path(trace_stacks(maker->trace), parent, maker_string(maker, name));
+    return maker_path_of_kind(maker, parent, name, RANGE_PATH_THREAD);
+}
+
+uint32_t maker_path_of_kind(struct maker *maker, uint32_t parent, const char *name, uint32_t kind)
+{
+    struct range_path path = {parent, maker_string(maker, name), kind};
+    int64_t ordinal = stacks_path_of_kind(trace_stacks(maker->trace), &path);
     must(ordinal > 0);
     return (uint32_t)ordinal;
 }

@@ -81,6 +81,8 @@ struct maker_frame {
 /* The stack below `parent` (0 = none) with one more frame; a range path likewise. Ordinals. */
 uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame);
 uint32_t maker_path(struct maker *maker, uint32_t parent, const char *name);
+/* The same with a range of a track that the thread ran: enum range_path_kind. */
+uint32_t maker_path_of_kind(struct maker *maker, uint32_t parent, const char *name, uint32_t kind);
 
 /* A sample as it is; times other than 0 count from the session's begin. */
 void maker_sample(struct maker *maker, const struct sample *sample);

@@ -68,14 +68,14 @@ static void release(struct range_stats *stats, struct thread_times *times)
     maker_destroy(maker);
 }
 
-/* The row of that label; its number of a column. */
-static uint32_t row_of(const struct range_stats *stats, const char *label)
+/* The row of that kind and label; its number of a column. */
+static uint32_t row_of(const struct range_stats *stats, enum range_kind kind, const char *label)
 {
     char text[256];
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
         range_stats_label(stats, i, text, sizeof(text));
-        if (row->kind == RANGE_PUSHED && (row->count || row->cpu_ns) && strcmp(text, label) == 0)
+        if (row->kind == kind && (row->count || row->cpu_ns) && strcmp(text, label) == 0)
             return i;
     }
     test_fail(__FILE__, __LINE__, "no row %s", label);
@@ -83,7 +83,13 @@ static uint32_t row_of(const struct range_stats *stats, const char *label)
 
 static uint64_t value(const struct range_stats *stats, const char *label, enum range_column column)
 {
-    return range_stats_value(stats, row_of(stats, label), column);
+    return range_stats_value(stats, row_of(stats, RANGE_PUSHED, label), column);
+}
+
+static uint64_t on_track(const struct range_stats *stats, const char *label,
+                         enum range_column column)
+{
+    return range_stats_value(stats, row_of(stats, RANGE_TRACK, label), column);
 }
 
 static void check_adds_up(const struct range_stats *stats)
@@ -91,10 +97,10 @@ static void check_adds_up(const struct range_stats *stats)
     uint64_t self = 0;
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
-        if (row->kind != RANGE_PUSHED)
+        if (row->kind != RANGE_PUSHED && row->kind != RANGE_TRACK)
             continue;
         self += row->cpu_self_ns;
-        if (row->count)
+        if (row->count && row->kind == RANGE_PUSHED)
             CHECK_INT(range_stats_value(stats, i, RANGE_COLUMN_RUNNING) + row->runnable_ns +
                           row->blocked_ns,
                       range_stats_value(stats, i, RANGE_COLUMN_TOTAL));
@@ -221,6 +227,75 @@ TEST(names_of_domains_are_found_by_their_names)
     maker_finish(maker, 600);
     struct range_stats *stats = collect(RANGE_BY_PATH, &times);
     CHECK_INT(value(stats, "nvtx:step", RANGE_COLUMN_CPU), 2);
+    check_adds_up(stats);
+    release(stats, times);
+}
+
+/* A sample inside of "main", two tasks that run within each other, and what C pushes there. */
+static void add_tracks(uint32_t thread)
+{
+    uint32_t main = maker_path(maker, 0, "main");
+    uint32_t task = maker_path_of_kind(maker, main, "task", RANGE_PATH_TRACK);
+    uint32_t fetch = maker_path_of_kind(maker, task, "fetch", RANGE_PATH_INSIDE);
+    uint32_t eager = maker_path_of_kind(maker, fetch, "eager", RANGE_PATH_TRACK);
+    uint32_t again = maker_path_of_kind(maker, eager, "fetch", RANGE_PATH_INSIDE);
+    uint32_t parse = maker_path(maker, fetch, "parse");
+    uint32_t cut = maker_path_of_kind(maker, 0, "fetch", RANGE_PATH_INSIDE);
+    const uint32_t paths[] = {main, task, fetch, again, parse, cut};
+    for (int i = 0; i < 6; i++)
+        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+                                             .thread = thread,
+                                             .time_ns = 150 + i,
+                                             .weight_ns = 1u << i,
+                                             .path = paths[i],
+                                             .flags = SAMPLE_PATH_KNOWN});
+}
+
+static struct range_stats *collect_tracks(enum range_grouping grouping, struct thread_times **times)
+{
+    uint32_t thread = begin(), track = maker_track(maker, 0, 77, "task (1)", -1);
+    maker_push(maker, thread, 100, "main");
+    maker_event(maker, &(struct event){.kind = EVENT_TRACK_BEGIN,
+                                       .thread = thread,
+                                       .time_ns = 110,
+                                       .id = track,
+                                       .name = maker_string(maker, "task"),
+                                       .domain = maker_string(maker, "python")});
+    add_tracks(thread);
+    maker_finish(maker, 600);
+    return collect(grouping, times);
+}
+
+TEST(ranges_of_tasks_have_their_samples_and_those_around_them_too)
+{
+    struct thread_times *times;
+    struct range_stats *stats = collect_tracks(RANGE_BY_PATH, &times);
+    CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU), 31);
+    CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU_SELF), 1);
+    CHECK_INT(value(stats, "main/parse", RANGE_COLUMN_CPU), 16);
+    CHECK_INT(value(stats, "main/parse", RANGE_COLUMN_CPU_SELF), 16);
+    CHECK_INT(on_track(stats, "python:task", RANGE_COLUMN_CPU), 2 + 4 + 8 + 16);
+    CHECK_INT(on_track(stats, "python:task", RANGE_COLUMN_CPU_SELF), 2);
+    CHECK_INT(on_track(stats, "python:task/fetch", RANGE_COLUMN_CPU), 4 + 8 + 16);
+    CHECK_INT(on_track(stats, "python:task/fetch", RANGE_COLUMN_CPU_SELF), 4);
+    CHECK_INT(on_track(stats, "eager/fetch", RANGE_COLUMN_CPU_SELF), 8);
+    CHECK_INT(on_track(stats, "(other)", RANGE_COLUMN_CPU), 32);
+    CHECK_INT(range_stats_totals(stats)->cpu_outside_ns, 0);
+    uint32_t *rows; /* with those that have no record */
+    CHECK_INT(range_stats_sort(stats, RANGE_TRACK, RANGE_COLUMN_CPU, &rows), 5);
+    free(rows);
+    check_adds_up(stats);
+    release(stats, times);
+}
+
+TEST(by_name_ranges_of_tasks_count_once)
+{
+    struct thread_times *times;
+    struct range_stats *stats = collect_tracks(RANGE_BY_NAME, &times);
+    CHECK_INT(on_track(stats, "fetch", RANGE_COLUMN_CPU), 4 + 8 + 16 + 32);
+    CHECK_INT(on_track(stats, "fetch", RANGE_COLUMN_CPU_SELF), 4 + 8 + 32);
+    CHECK_INT(on_track(stats, "python:task", RANGE_COLUMN_CPU), 2 + 4 + 8 + 16);
+    CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU), 31);
     check_adds_up(stats);
     release(stats, times);
 }

@@ -222,6 +222,34 @@ TEST(a_cut_path_is_completed_by_the_events)
     maker_destroy(maker);
 }
 
+/* What the thread has open follows from its events; the ranges of tasks only a sample knows. */
+TEST(ranges_of_tracks_stay_where_they_were_read)
+{
+    uint32_t thread = begin();
+    uint32_t process = maker_process(maker, 200, 0, "python a.py", 0);
+    uint32_t child = maker_thread(maker, process, 200, "main");
+    trace_process(maker_trace(maker), process)->forked = true;
+    uint32_t task = maker_path_of_kind(maker, 0, "task", RANGE_PATH_TRACK);
+    uint32_t fetch = maker_path_of_kind(maker, task, "fetch", RANGE_PATH_INSIDE);
+    maker_push(maker, thread, 10, "outer");
+    maker_push(maker, thread, 20, "inner");
+    add_known(thread, 30, maker_path(maker, fetch, "inner"), SAMPLE_PATH_CUT);
+    add_known(thread, 31, maker_path(maker, fetch, "other"), SAMPLE_PATH_CUT);
+    add_known(thread, 32, fetch, SAMPLE_PATH_CUT);
+    /* Its parent forked it inside of a task; then it runs one of its own. */
+    uint32_t forked = maker_path_of_kind(maker, maker_path(maker, 0, "main"), "forker", 1);
+    uint32_t job = maker_path(maker, forked, "job");
+    maker_push(maker, child, 20, "job");
+    maker_pop(maker, child, 40);
+    add_known(child, 33, maker_path_of_kind(maker, job, "own task", RANGE_PATH_TRACK), 0);
+    add_known(child, 50, forked, 0);
+    maker_finish(maker, 80);
+    CHECK_STR(walked(&(struct sample_filter){0}),
+              "30:outer/task/fetch/inner 31:outer/inner 32:outer/inner/task/fetch "
+              "33:job/own task 50:main/forker");
+    maker_destroy(maker);
+}
+
 static int fail_to_read(void *context, const struct sample **ret_samples, uint32_t *ret_count)
 {
     (void)context, (void)ret_samples, (void)ret_count;
