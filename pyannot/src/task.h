@@ -24,7 +24,12 @@ struct task_track {
     uint8_t life;        /* enum task_life */
     bool done;           /* the task is over, ranges may still be open */
     annot_name name;     /* of the coroutine */
-    PyObject *text;      /* of the coroutine, owner of the UTF-8 */
+    annot_name *names;   /* of its open ranges, outermost first; 0: not shown (task_shown.h) */
+    uint32_t name_count, name_room;
+#if PYANNOT_FREE_THREADED
+    PyMutex mutex; /* of these */
+#endif
+    PyObject *text; /* of the coroutine, owner of the UTF-8 */
     PyObject *task_name;
 };
 
@@ -40,10 +45,6 @@ extern int task_watching;     /* interpreters that have asyncio */
 extern uint32_t task_process; /* raised in each forked child */
 extern int task_steps;        /* steps of tasks are ranges of their thread */
 extern _Thread_local struct task_cache task_cache __attribute__((tls_model("initial-exec")));
-
-/* The task whose step the thread runs by way of task_step.c, innermost; NULL: by another way, or
- * none. Borrowed from the step. */
-extern _Thread_local struct task_track *task_stepped __attribute__((tls_model("initial-exec")));
 
 /* Asks asyncio. NULL: no task runs, or it cannot have a track. */
 struct task_track *task_find(struct state *state, PyThreadState *thread);

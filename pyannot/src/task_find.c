@@ -4,6 +4,7 @@
 #include "functions_observe.h"
 #include "task.h"
 #include "task_exit.h"
+#include "task_shown.h"
 #include "task_slow.h"
 
 #include <pthread.h>
@@ -12,7 +13,6 @@ int task_watching;
 uint32_t task_process;
 int task_steps;
 _Thread_local struct task_cache task_cache;
-_Thread_local struct task_track *task_stepped;
 
 /* From 3.12 on, a step may run the first step of another task within it. Before, asking for the
  * loop costs a system call. */
@@ -44,7 +44,7 @@ static PyObject *current_task(const struct task_state *tasks)
 
 struct task_track *task_find(struct state *state, PyThreadState *thread)
 {
-    struct task_track *track = task_stepped;
+    struct task_track *track = task_step ? task_step->track : NULL;
     PyObject *task = NULL;
     if (state != NULL && (TASKS_MAY_BE_EAGER || track == NULL))
         task = current_task(&state->tasks);
@@ -70,7 +70,7 @@ static void after_fork_in_child(void)
 {
     task_process++;
     task_cache = (struct task_cache){0};
-    task_stepped = NULL; /* asyncio as well forgets the loop */
+    task_step = NULL; /* asyncio as well forgets the loop */
     task_forked();
     slow_forked();
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A turn of the event loop: asyncio.events.Handle._run calls one callback, which for a task is one
- * step of it. Here the task's track begins and ends, steps become ranges of the loop's thread (on
- * request), and what takes too long is told (task_slow.h). */
+ * step of it. Here the task's track begins and ends, samples learn which ranges it has open
+ * (task_shown.h), steps become ranges of the loop's thread (on request), and what takes too long is
+ * told (task_slow.h). */
 #include "annotation_emit.h"
 #include "observed.h"
 #include "task.h"
+#include "task_shown.h"
 #include "task_slow.h"
 
 /* The object that a handle's callback belongs to: for each kind of task its step is a bound method,
@@ -85,10 +87,10 @@ static PyObject *step_run(struct observed *observed, struct state *state, PyObje
     if (is_step)
         step_push(track);
     struct slow_step *slow = slow_begin();
-    struct task_track *outer = task_stepped;
-    task_stepped = track;
+    struct task_step step;
+    task_step_begin(&step, track);
     PyObject *result = PyObject_CallOneArg(observed->wrapped, handle);
-    task_stepped = outer;
+    task_step_end(&step);
     task_cache = (struct task_cache){0}; /* who asked after the task had left its context */
     slow_end(slow, track, handle);
     if (is_step)

@@ -7,6 +7,7 @@
 #include "annotation_emit.h"
 #include "exception.h"
 #include "str_text.h"
+#include "task_shown.h"
 
 /* Names of tracks that tell the task, beside the coroutine: each takes a place in the table of
  * names, which has an end. */
@@ -87,6 +88,7 @@ static void track_open(struct task_track *track)
     track->open = 0;
     track->pushed = 0;
     track->life = TASK_LIFE_NONE;
+    task_shown_clear(track);
 }
 
 /* A str with a UTF-8 form, whatever the object says of itself. */
@@ -166,6 +168,7 @@ void task_life_begin(struct task_track *track)
     if (track->life == TASK_LIFE_OPEN && track->generation != generation && track->open == 0 &&
         track->pushed == 0) {
         annot_track_end(&track->track); /* nothing, in a new recording */
+        task_shown_end(track);
         track->life = TASK_LIFE_NONE;
     }
     if (track->life != TASK_LIFE_NONE)
@@ -179,6 +182,7 @@ void task_life_begin(struct task_track *track)
     event.values = values;
     event.value_count = 1;
     annot_track_begin_event(&track->track, &event);
+    task_shown_begin(track, &event);
     track->generation = generation;
     track->life = TASK_LIFE_OPEN;
 }
@@ -191,9 +195,12 @@ void task_life_end(struct task_track *track)
     track->life = TASK_LIFE_ENDED;
     if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
         return;
-    for (; track->pushed > 0; track->pushed--)
+    for (; track->pushed > 0; track->pushed--) {
         annot_track_end(&track->track);
+        task_shown_end(track);
+    }
     annot_track_end(&track->track);
+    task_shown_end(track);
 }
 
 /* A task that is thrown away before its end. */
@@ -204,6 +211,7 @@ static void track_dealloc(PyObject *self)
     if (task_cache.track == track)
         task_cache = (struct task_cache){0};
     task_life_end(track);
+    task_shown_clear(track);
     Py_XDECREF(track->text);
     Py_XDECREF(track->task_name);
     PyObject_Free(self);
@@ -244,6 +252,7 @@ void task_range_begin(struct task_track *track, struct annotation *annotation)
         emit_with_payload(track, annotation, annot_emit_track_begin_event);
     else
         emit_track_begin(&track->track, annotation);
+    task_shown_begin(track, &annotation->event);
     count_add(&track->open, 1);
 }
 
@@ -252,6 +261,7 @@ void task_range_end(struct task_track *track, PyObject *exception)
     if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
         return; /* opened before a fork: the parent's to close */
     exception_track_end(&track->track, exception);
+    task_shown_end(track);
     if (track->open != 0 && count_add(&track->open, -1) == 0 && track->done)
         task_life_end(track);
 }
@@ -274,6 +284,7 @@ bool task_pop(struct state *state)
         return false;
     count_add(&track->pushed, -1);
     annot_track_end(&track->track);
+    task_shown_end(track);
     return true;
 }
 

@@ -112,6 +112,34 @@ def ranges():
     second.join()
 
 
+def tasks():
+    """Twenty tasks by turns on one thread: half of them burn three times what the others do between
+    two awaits, each in a range of its own, all inside of one of the thread. Needs pyannot."""
+    import asyncio
+    from pyannot import annotate, observe
+    observe.start("asyncio")
+    unit = MS * 1_000_000 // 20 // ROUNDS // 2
+
+    async def task(name, work, ns):
+        with annotate(name):
+            for _ in range(ROUNDS):
+                begin = time.thread_time_ns()
+                with annotate("both"):
+                    work(ns)
+                add("range " + name, time.thread_time_ns() - begin)
+                await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(*[task("light", burn_one, unit) if number % 2 else
+                               task("heavy", burn_two, 3 * unit) for number in range(20)])
+
+    begin = time.thread_time_ns()
+    with annotate("around"):
+        time.sleep(0.2)  # from then on samples bring their ranges with them
+        asyncio.run(main())
+    add("range around", time.thread_time_ns() - begin)
+
+
 def pool_work(ns):
     begin = time.thread_time_ns()
     burn_one(ns)

@@ -6,11 +6,12 @@ Shares of functions are held to 2 percent points. A range's sampled time is held
 3 % or the error of sampling: each entry and exit may be off by one sample, as is the timer.
 """
 
+import json
 import math
 import os
 import sys
 
-from harness import PROGRAMS, Skip, case, check, main, program
+from harness import PROGRAMS, Skip, case, check, equal, main, program
 from samples import (LONG, TARGET_PYTHON, interpreters, need_bpf, python_truths,
                      record, same_shares, truths)
 
@@ -115,6 +116,42 @@ def python_ranges_agree_with_their_clocks(home):
             done.samples.close(done.samples.cpu_ns(range_name=name[6:]), ns, 0.03,
                                sampling_error(ns, 20), name)
     whole(done.samples)
+
+
+@case
+def ranges_of_tasks_agree_with_their_clocks(home):
+    done = record(home, sys.executable, TARGET_PYTHON, "tasks", MS, options=OPTIONS,
+                  env=with_pyannot(home))
+    need_bpf(home, done)
+    samples, truth = done.samples, python_truths(done)
+    ranges = {name[6:]: ns for name, ns in truth.items() if name.startswith("range ")}
+    equal(sorted(ranges), ["around", "heavy", "light"], "ranges")
+    burners, elsewhere = {"burn_one": "light", "burn_two": "heavy"}, []
+    for sample in samples.cpu:
+        path, stack = samples.path(sample), samples.stack(sample)
+        burner = [name for name in burners if name in stack]
+        if burner and path != ["around", "tasks.<locals>.task", burners[burner[0]], "both"]:
+            elsewhere.append((burner, path))
+    # Those that did not bring their ranges with them know only what the thread's events tell.
+    check(len(elsewhere) <= len(samples.cpu) / 50, f"{len(elsewhere)} samples: {elsewhere[:3]}")
+    for name, ns in ranges.items():
+        samples.close(samples.cpu_ns(range_name=name), ns, 0.03,
+                      sampling_error(ns, 200) + len(elsewhere) * PERIOD, name)
+    report = rows_of_report(home, done.path)
+    for name in ("light", "heavy"):
+        row = report["track", f"python:tasks.<locals>.task/{name}"]
+        equal(row["cpu_ns"], samples.cpu_ns(range_name=name), f"the report's row of {name}")
+        equal(row["count"], 10, f"the report's row of {name}")
+    equal(report["pushed", "around"]["cpu_ns"], samples.cpu_ns(range_name="around"), "around")
+    inside = sum(sample["weight"] for sample in samples.cpu if samples.path(sample))
+    equal(sum(row["cpu_self_ns"] for row in report.values()), inside, "sum of all rows")
+    whole(samples)
+
+
+def rows_of_report(home, path):
+    """{(kind, path): row} of `annot report --json`."""
+    text = home.annot("report", "--json", path).ok().out
+    return {(row["kind"], row["path"]): row for row in json.loads(text)["ranges"]}
 
 
 def with_pyannot(home):
