@@ -9,6 +9,11 @@ without what is observed in Python, and under viztracer (with and without C func
 the other in each round. Wall time is that of pool.map; CPU time is the program's and its workers',
 start and end of the pool included, the collector's not.
 
+As Python has it, the thread that looks after a pool's workers runs in circles for as long as a
+result lies in the pipe, and competes with the two that carry tasks and results: whatever delays
+these lets it run longer. So the same is measured with a pool in which that thread sleeps ("calm"):
+there, what is added is what annot takes itself.
+
 The first rows are of one thread that plays parent and worker over the same pipes, with hooks and
 without, in bursts that alternate: there is no scheduler in them, so they hold on a busy machine.
 """
@@ -17,6 +22,7 @@ import argparse
 import importlib.util
 import json
 import multiprocessing
+import multiprocessing.pool
 import os
 import pathlib
 import resource
@@ -41,10 +47,18 @@ def cpu_seconds():
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
-def program(tasks):
+class CalmPool(multiprocessing.pool.Pool):
+    """Its worker handler wakes up when a worker ends, and not for results."""
+
+    def _get_sentinels(self):
+        return [self._change_notifier._reader]
+
+
+def program(tasks, is_calm):
     """The measured program; prints what it measured."""
     before = cpu_seconds()
-    with multiprocessing.get_context("fork").Pool(4) as pool:
+    kind = CalmPool if is_calm else multiprocessing.pool.Pool
+    with kind(4, context=multiprocessing.get_context("fork")) as pool:
         pool.map(task, range(100), chunksize=1)
         begin = time.perf_counter()
         pool.map(task, range(tasks), chunksize=1)
@@ -70,7 +84,7 @@ def make_burst(is_hooked):
         assign, result = parent.hook("assign", assign), parent.hook("result", result)
         pools_lane.hook(parent, "receive", results._reader, "_recv_bytes")
         pools_lane.hook_worker(worker, tasks, results)
-        parent.submitted(1, 1, 1, 4)
+        parent.submitted(1, 1_000_000_000, 1, 4)
 
     def burst(count, keep=(tasks, results)):
         get, put = keep[0].get, keep[1].put
@@ -138,6 +152,9 @@ def measure(build, environment, options):
         for name, command in commands(build, environment["OUTPUT"]).items():
             got = run([*command, __file__, "--program", options.tasks], environment)
             results.setdefault(name, []).append(got)
+            if name in ("no tool", "annot"):
+                got = run([*command, __file__, "--calm", "--program", options.tasks], environment)
+                results.setdefault(f"{name}, calm", []).append(got)
     return results
 
 
@@ -148,16 +165,17 @@ def rows_of_programs(results):
             yield row(f"{name}: {what}", statistics.median(values), "us/task",
                       against=f"median of {len(runs)}; fastest {min(values):.3g}")
     for name in results:
-        if name != "no tool":
+        if not name.startswith("no tool"):
             yield from added(name, results)
 
 
 def added(name, results):
     """By pairs of one round: what the machine does to both does not count."""
-    pairs = list(zip(results[name], results["no tool"]))
+    without = results["no tool, calm" if name.endswith(", calm") else "no tool"]
+    pairs = list(zip(results[name], without))
     wall = [100 * (run["wall_us"] / bare["wall_us"] - 1) for run, bare in pairs]
     cpu = [run["cpu_us"] - bare["cpu_us"] for run, bare in pairs]
-    fastest = [min(run[key] for run in results[name]) - min(run[key] for run in results["no tool"])
+    fastest = [min(run[key] for run in results[name]) - min(run[key] for run in without)
                for key in ("wall_us", "cpu_us")]
     is_judged = name == "annot"
     yield row(f"{name}: wall added", statistics.median(wall), "%",
@@ -174,11 +192,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--tasks", type=int, default=10_000)
     parser.add_argument("--program", type=int, metavar="TASKS", help=argparse.SUPPRESS)
+    parser.add_argument("--calm", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--one-thread", type=int, metavar="ROUNDS", help=argparse.SUPPRESS)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if options.program:
-        return program(options.program)
+        return program(options.program, options.calm)
     if options.one_thread:
         return one_thread(options.one_thread)
     build = options.build.resolve()
