@@ -24,28 +24,19 @@ annot_name lane_name(enum lane_name name)
     return annot_site_name(&ids[name], texts[name]);
 }
 
-static annot_domain lane_domain(void)
-{
-    static annot_domain domain;
-    /* Relaxed: the number is the same whichever thread stores it. */
-    annot_domain known = __atomic_load_n(&domain, __ATOMIC_RELAXED);
-    if (known == 0) {
-        known = annot_domain_create("python");
-        __atomic_store_n(&domain, known, __ATOMIC_RELAXED);
-    }
-    return known;
-}
-
 struct annot_event lane_event(annot_name name)
 {
-    static annot_category category;
-    /* Relaxed: as in lane_domain. */
-    annot_category known = __atomic_load_n(&category, __ATOMIC_RELAXED);
+    /* One number for both: the domain, and the category above it. Relaxed: it is the same whichever
+     * thread stores it. */
+    static uint32_t numbers;
+    uint32_t known = __atomic_load_n(&numbers, __ATOMIC_RELAXED);
     if (known == 0) {
-        known = annot_category_create(lane_domain(), "pool");
-        __atomic_store_n(&category, known, __ATOMIC_RELAXED);
+        annot_domain domain = annot_domain_create("python");
+        known = (uint32_t)annot_category_create(domain, "pool") << 16 | domain;
+        __atomic_store_n(&numbers, known, __ATOMIC_RELAXED);
     }
-    return (struct annot_event){.name = name, .domain = lane_domain(), .category = known};
+    return (struct annot_event){
+        .name = name, .domain = (annot_domain)known, .category = (annot_category)(known >> 16)};
 }
 
 static struct annot_value number_value(enum lane_name key, int64_t number)
@@ -310,6 +301,17 @@ static int texts_set(struct lane *lane, const char *scope, const char *label)
     return lane->jobs ? 0 : -1;
 }
 
+/* What connections receive into. */
+static int buffer_find(struct lane *lane)
+{
+    PyObject *module = PyImport_ImportModule("io");
+    PyObject *type = module ? PyObject_GetAttrString(module, "BytesIO") : NULL;
+    Py_XDECREF(module);
+    lane->buffer_type = (PyTypeObject *)type;
+    lane->buffer_tell = type ? PyObject_GetAttrString(type, "tell") : NULL;
+    return lane->buffer_tell ? 0 : -1;
+}
+
 /* pool_lane(scope, label, stars, chunkers, local=False, workers=0): a worker's has no label. */
 static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -333,8 +335,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     lane->is_local = is_local;
     lane->worker_count = workers;
     lane->process = getpid();
-    lane->tell = PyUnicode_InternFromString("tell");
-    if (lane->hook_type == NULL || lane->tell == NULL || texts_set(lane, scope, label) < 0) {
+    if (lane->hook_type == NULL || buffer_find(lane) < 0 || texts_set(lane, scope, label) < 0) {
         Py_DECREF(lane);
         return NULL;
     }
@@ -350,6 +351,8 @@ static int lane_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(lane->chunkers);
     Py_VISIT(lane->jobs);
     Py_VISIT(lane->pending);
+    Py_VISIT(lane->buffer_type);
+    Py_VISIT(lane->buffer_tell);
     return 0;
 }
 
@@ -373,7 +376,8 @@ static void lane_dealloc(PyObject *self)
     Py_XDECREF(lane->chunkers);
     Py_XDECREF(lane->jobs);
     Py_XDECREF(lane->pending);
-    Py_XDECREF(lane->tell);
+    Py_XDECREF(lane->buffer_type);
+    Py_XDECREF(lane->buffer_tell);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -40,7 +40,8 @@ struct lane {
     PyObject *stars;    /* tuple: functions called with ((function, items),) */
     PyObject *chunkers; /* tuple: functions called with (function, items) */
     PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
-    PyObject *tell;     /* interned */
+    PyTypeObject *buffer_type; /* io.BytesIO, */
+    PyObject *buffer_tell;     /* and its method */
     annot_flow scope; /* what the flows of its tasks are counted from */
     char job_scope[LANE_SCOPE_SIZE + 4];
     bool is_local; /* workers are threads: nothing is pickled */

@@ -43,12 +43,21 @@ static PyObject *owner_get(PyObject *reference)
     return owner;
 }
 
+/* As PyObject_Vectorcall; whoever calls the hook checks the result as well. */
+static inline PyObject *call_direct(PyObject *function, PyObject *const *args, size_t flags,
+                                    PyObject *names)
+{
+    vectorcallfunc direct = PyVectorcall_Function(function);
+    return direct ? direct(function, args, flags, names)
+                  : PyObject_Vectorcall(function, args, flags, names);
+}
+
 /* Calls what stood here before. */
 static PyObject *forward(const struct hook *hook, const struct hook_call *call)
 {
     PyObject *on_stack[ARGUMENTS_ON_STACK], **args = on_stack;
     if (hook->owner == NULL)
-        return PyObject_Vectorcall(hook->function, call->args, call->flags, call->names);
+        return call_direct(hook->function, call->args, call->flags, call->names);
     Py_ssize_t count = PyVectorcall_NARGS(call->flags);
     size_t all = (size_t)count + (call->names ? (size_t)PyTuple_GET_SIZE(call->names) : 0);
     PyObject *owner = owner_get(hook->owner);
@@ -63,7 +72,7 @@ static PyObject *forward(const struct hook *hook, const struct hook_call *call)
     args[0] = owner;
     if (all > 0)
         memcpy(args + 1, call->args, all * sizeof(*args));
-    PyObject *result = PyObject_Vectorcall(hook->function, args, (size_t)count + 1, call->names);
+    PyObject *result = call_direct(hook->function, args, (size_t)count + 1, call->names);
     if (args != on_stack)
         PyMem_Free(args);
     Py_DECREF(owner);
@@ -80,16 +89,27 @@ static void end_range(bool *open)
 /* ---- Both sides -------------------------------------------------------------------------------
  */
 
+/* The bytes in the buffer of a connection: a BytesIO, written up to its end. */
+static long long bytes_in(const struct lane *lane, PyObject *buffer)
+{
+    PyObject *size = Py_TYPE(buffer) == lane->buffer_type
+                         ? PyObject_Vectorcall(lane->buffer_tell, &buffer, 1, NULL)
+                         : PyObject_CallMethod(buffer, "tell", NULL);
+    long long bytes = size ? PyLong_AsLongLong(size) : -1;
+    Py_XDECREF(size);
+    if (bytes >= 0)
+        return bytes;
+    PyErr_Clear();
+    return 0;
+}
+
 /* A buffer came in: it will be unpickled now. Who asked for it ends that. */
 static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 {
     PyObject *buffer = forward(hook, call);
     if (buffer == NULL || !annot_enabled())
         return buffer;
-    PyObject *size = PyObject_CallMethodNoArgs(buffer, hook->lane->tell);
-    long long bytes = size ? PyLong_AsLongLong(size) : 0;
-    PyErr_Clear();
-    Py_XDECREF(size);
+    long long bytes = bytes_in(hook->lane, buffer);
     bool *open = hook->lane->jobs ? &hook->lane->in_result : &hook->lane->in_unpickle;
     end_range(open);
     lane_push(LANE_UNPICKLE, LANE_BYTES, bytes);
