@@ -36,11 +36,6 @@ static PyObject *annotate_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     return NULL;
 }
 
-static void annotate_dealloc(PyObject *self)
-{
-    annotation_destroy((struct annotation *)self);
-}
-
 static PyObject *annotate_repr(PyObject *self)
 {
     PyObject *name = ((struct annotation *)self)->name;
@@ -131,7 +126,7 @@ PyDoc_STRVAR(
     "  items     further keywords are entries of the payload: annotate(\"load\", path=path)\n");
 
 static PyType_Slot slots[] = {
-    {Py_tp_new, annotate_new},         {Py_tp_dealloc, annotate_dealloc},
+    {Py_tp_new, annotate_new},         {Py_tp_dealloc, annotation_dealloc},
     {Py_tp_repr, annotate_repr},       {Py_tp_call, decorate_call},
     {Py_tp_methods, methods},          {Py_tp_members, members},
     {Py_tp_doc, (void *)annotate_doc}, {0, NULL},
@@ -151,7 +146,7 @@ PyTypeObject *annotate_type_create(PyObject *module)
         return NULL;
     ((PyTypeObject *)type)->tp_vectorcall = annotate_vectorcall;
     if (leave_install(module, (PyTypeObject *)type) < 0 ||
-        (PYANNOT_BIND_ENTER && enter_install(module, (PyTypeObject *)type, false) < 0))
+        enter_install(module, (PyTypeObject *)type, false) < 0)
         Py_CLEAR(type);
     return (PyTypeObject *)type;
 }

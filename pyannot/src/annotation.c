@@ -94,19 +94,21 @@ static struct annotation *annotation_alloc(struct state *state)
     annotation->items = NULL;
     annotation->event = (struct annot_event){0};
     annotation->plain = true;
+    memset(&annotation->enter, 0, sizeof(annotation->enter));
     return annotation;
 }
 
-void annotation_destroy(struct annotation *annotation)
+void annotation_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(annotation);
+    struct annotation *annotation = (struct annotation *)self;
+    PyTypeObject *type = Py_TYPE(self);
     items_destroy(annotation->items);
     Py_XDECREF(annotation->name);
     Py_XDECREF(annotation->text);
     Py_XDECREF(annotation->payload);
     Py_XDECREF(annotation->domain);
     Py_XDECREF(annotation->category);
-    PyObject_Free(annotation);
+    PyObject_Free(self);
     Py_DECREF(type);
 }
 

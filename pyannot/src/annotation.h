@@ -5,9 +5,7 @@
 #ifndef PYANNOT_ANNOTATION_H
 #define PYANNOT_ANNOTATION_H
 
-#include "compat.h" /* Python.h comes before the system's headers */
-
-#include <stdbool.h>
+#include "bound_enter.h" /* Python.h comes before the system's headers */
 
 #include <annot/annot.h>
 
@@ -25,6 +23,7 @@ struct annotation {
     PyObject *domain, *category;  /* str, or NULL: of the event's numbers, for pickling */
     struct annot_event event;
     bool plain; /* nothing but a name */
+    struct enter enter;
 };
 
 /* The annotation that has only this name, from the cache or new. New reference; NULL with a
@@ -41,7 +40,13 @@ struct annotation *annotation_renamed(struct state *state, struct annotation *li
 /* For a track, where a single payload is the item "value". 0, or -1 with an exception. */
 int annotation_payload_to_items(struct annotation *annotation);
 
-void annotation_destroy(struct annotation *annotation);
+/* tp_dealloc of `annotate`, and nothing else's. */
+void annotation_dealloc(PyObject *self);
+
+static inline bool annotation_is(const PyObject *object)
+{
+    return Py_TYPE(object)->tp_dealloc == annotation_dealloc;
+}
 
 void annotation_name_missing(void);
 

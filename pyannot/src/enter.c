@@ -1,97 +1,98 @@
 /* SPDX-License-Identifier: MIT */
 /* annotate.__enter__, for interpreters up to 3.13: there a `with` statement binds __enter__ to its
  * object each time, and for an ordinary method that makes and frees an object that the garbage
- * collector tracks (20 ns). This one is its own descriptor; what it binds is not tracked, and its
- * memory is kept for the next statement.
- * Threads: the spare memory is guarded by the GIL; free-threaded builds keep none. */
+ * collector tracks (20 ns). This one is its own descriptor, and what it binds is a part of the
+ * object that is entered: the first reference to the part takes one to the whole, the last one
+ * gives it back. */
 #include "enter.h"
 
 #include "holder.h"
 #include "state.h"
 
-struct enter {
-    PyObject_HEAD vectorcallfunc vectorcall;
-    PyObject *annotation; /* or a holder of one; NULL: not bound */
-    bool is_holder;
-};
+#if PYANNOT_BIND_ENTER
 
-static bool enter_takes(const struct enter *enter, const struct state *state, PyObject *object)
+static bool enter_takes(const struct enter *enter, PyObject *object)
 {
-    return enter->is_holder ? PyObject_TypeCheck(object, state->later_types[TYPE_HOLDER])
-                            : Py_IS_TYPE(object, state->annotate_type);
+    return enter->is_holder ? holder_is(object) : annotation_is(object);
+}
+
+static struct enter *enter_of(PyObject *object, bool is_holder)
+{
+    return is_holder ? &((struct holder *)object)->enter : &((struct annotation *)object)->enter;
+}
+
+static void takes_nothing_else(void)
+{
+    PyErr_SetString(PyExc_TypeError, "__enter__() takes an annotation and nothing else");
 }
 
 static PyObject *enter_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
                                   PyObject *names)
 {
-    struct enter *enter = (struct enter *)self;
-    PyObject *annotation = enter->annotation;
+    const struct enter *enter = (struct enter *)self;
+    PyObject *object = enter->object;
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    if (annotation == NULL && count == 1) { /* contextlib: annotate.__enter__(annotation) */
-        struct state *state = state_of_type(Py_TYPE(self));
-        if (state != NULL && enter_takes(enter, state, args[0])) {
-            annotation = args[0];
-            count = 0;
-        }
+    if (object == NULL && count == 1 && enter_takes(enter, args[0])) {
+        object = args[0]; /* contextlib: annotate.__enter__(annotation) */
+        count = 0;
     }
-    if (__builtin_expect(annotation == NULL || count != 0 || names != NULL, 0)) {
-        PyErr_SetString(PyExc_TypeError, "__enter__() takes an annotation and nothing else");
+    if (__builtin_expect(object == NULL || count != 0 || names != NULL, 0)) {
+        takes_nothing_else();
         return NULL;
     }
     if (enter->is_holder) {
-        if (holder_enter(state_of_type(Py_TYPE(self)), annotation) < 0)
+        if (holder_enter(object) < 0)
             return NULL;
     } else {
-        if (!annotation_has_name((struct annotation *)annotation))
+        if (!annotation_has_name((struct annotation *)object))
             return NULL;
-        annotation_enter((struct annotation *)annotation);
+        annotation_enter((struct annotation *)object);
     }
-    return Py_NewRef(annotation);
+    return Py_NewRef(object);
 }
 
-static struct enter *enter_alloc(struct state *state)
+/* The first reference. Builds that count all references have to be told of it. */
+static void enter_revive(struct enter *enter, PyTypeObject *type)
 {
-    struct enter *enter = state->spare_enter;
-    if (PYANNOT_FREE_THREADED || enter == NULL)
-        return PyObject_New(struct enter, state->enter_type);
-    state->spare_enter = NULL;
-    return (struct enter *)PyObject_Init((PyObject *)enter, state->enter_type);
+    Py_INCREF(enter->object);
+    Py_INCREF(type);
+    Py_SET_TYPE((PyObject *)enter, type);
+#ifdef Py_REF_DEBUG
+    _Py_NewReference((PyObject *)enter);
+#else
+    Py_SET_REFCNT((PyObject *)enter, 1);
+#endif
 }
 
-static PyObject *enter_get(PyObject *self, PyObject *annotation, PyObject *type)
+static PyObject *enter_get(PyObject *self, PyObject *object, PyObject *type)
 {
-    struct state *state = state_of_type(Py_TYPE(self));
+    const struct enter *placed = (struct enter *)self;
     (void)type;
-    if (annotation == NULL || annotation == Py_None)
+    if (object == NULL || object == Py_None)
         return Py_NewRef(self);
-    if (!state_is_alive(state))
+    if (__builtin_expect(!enter_takes(placed, object), 0)) {
+        takes_nothing_else();
         return NULL;
-    struct enter *enter = enter_alloc(state);
-    if (enter == NULL)
-        return NULL;
+    }
+    struct enter *enter = enter_of(object, placed->is_holder);
+    if (__builtin_expect(Py_REFCNT(enter) != 0, 0))
+        return Py_NewRef(enter);
     enter->vectorcall = enter_vectorcall;
-    enter->annotation = Py_NewRef(annotation);
-    enter->is_holder = ((struct enter *)self)->is_holder;
+    enter->object = object;
+    enter->is_holder = placed->is_holder;
+    enter_revive(enter, Py_TYPE(self));
     return (PyObject *)enter;
 }
 
 static void enter_dealloc(PyObject *self)
 {
-    struct enter *enter = (struct enter *)self;
+    PyObject *object = ((struct enter *)self)->object;
     PyTypeObject *type = Py_TYPE(self);
-    struct state *state = state_of_type(type);
-    Py_XDECREF(enter->annotation);
-    if (!PYANNOT_FREE_THREADED && state != NULL && state->spare_enter == NULL)
-        state->spare_enter = enter;
+    if (object != NULL)
+        Py_DECREF(object);
     else
-        PyObject_Free(enter);
+        PyObject_Free(self);
     Py_DECREF(type);
-}
-
-void enter_spare_free(struct state *state)
-{
-    PyObject_Free(state->spare_enter);
-    state->spare_enter = NULL;
 }
 
 static PyMemberDef members[] = {
@@ -125,8 +126,20 @@ int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
     if (enter == NULL)
         return -1;
     enter->vectorcall = enter_vectorcall;
-    enter->annotation = NULL;
+    enter->object = NULL;
     enter->is_holder = is_holder;
     Py_XSETREF(state->enters[is_holder], (PyObject *)enter);
     return PyObject_SetAttrString((PyObject *)type, "__enter__", (PyObject *)enter);
 }
+
+#else
+
+int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
+{
+    (void)module;
+    (void)type;
+    (void)is_holder;
+    return 0;
+}
+
+#endif

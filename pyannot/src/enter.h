@@ -8,9 +8,6 @@
 #include "entered.h"
 #include "task_exit.h"
 
-/* From 3.14 on, `with` calls an ordinary method without binding it. */
-#define PYANNOT_BIND_ENTER (PY_VERSION_HEX < 0x030E0000)
-
 static inline void annotation_enter(struct annotation *annotation)
 {
     if (task_is_watched() && task_enter(annotation))
@@ -21,11 +18,8 @@ static inline void annotation_enter(struct annotation *annotation)
         emit_push(annotation);
 }
 
-/* Gives the class, `annotate` or that of holders, an __enter__ that binds cheaply. 0, or -1 with an
- * exception. */
+/* Gives the class, `annotate` or that of holders, an __enter__ that binds cheaply, where an
+ * ordinary method does not. 0, or -1 with an exception. */
 int enter_install(PyObject *module, PyTypeObject *type, bool is_holder);
-
-/* Frees the memory kept for the next statement. */
-void enter_spare_free(struct state *state);
 
 #endif

@@ -9,10 +9,12 @@
 #include "state.h"
 #include "types.h"
 
-struct holder {
-    PyObject_HEAD struct annotation *annotation; /* NULL: asked for each time */
-    bool keep; /* what the object is, its constructor's arguments say */
-};
+static struct state *state_of_holder(PyTypeObject *type)
+{
+    while (type != NULL && type->tp_base != &PyBaseObject_Type)
+        type = type->tp_base;
+    return type ? state_of_type(type) : NULL;
+}
 
 /* What annotation_now() gives. New reference; NULL, without an exception, for nothing. */
 static struct annotation *annotation_now(struct state *state, PyObject *holder)
@@ -27,16 +29,13 @@ static struct annotation *annotation_now(struct state *state, PyObject *holder)
     return NULL;
 }
 
-int holder_enter(struct state *state, PyObject *holder)
+/* Of one that holds nothing. */
+static int enter_now(PyObject *holder)
 {
-    struct annotation *annotation = ((struct holder *)holder)->annotation;
-    if (__builtin_expect(annotation != NULL, 1)) {
-        annotation_enter(annotation);
-        return 0;
-    }
+    struct state *state = state_of_holder(Py_TYPE(holder));
     if (!state_is_alive(state))
         return -1;
-    annotation = annotation_now(state, holder);
+    struct annotation *annotation = annotation_now(state, holder);
     if (annotation == NULL && PyErr_Occurred())
         return -1;
     if (annotation == NULL) {
@@ -48,11 +47,13 @@ int holder_enter(struct state *state, PyObject *holder)
     return 0;
 }
 
-static struct state *state_of_holder(PyTypeObject *type)
+int holder_enter(PyObject *holder)
 {
-    while (type != NULL && type->tp_base != &PyBaseObject_Type)
-        type = type->tp_base;
-    return type ? state_of_type(type) : NULL;
+    struct annotation *annotation = ((struct holder *)holder)->annotation;
+    if (__builtin_expect(annotation == NULL, 0))
+        return enter_now(holder);
+    annotation_enter(annotation);
+    return 0;
 }
 
 static PyObject *holder_hold(PyObject *self, PyObject *args)
@@ -226,11 +227,19 @@ static void holder_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+bool holder_is(PyObject *object)
+{
+    const PyTypeObject *type = Py_TYPE(object);
+    while (type != NULL && type->tp_dealloc != holder_dealloc)
+        type = type->tp_base;
+    return type != NULL;
+}
+
 #if !PYANNOT_BIND_ENTER
 static PyObject *holder_enter_method(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    if (holder_enter(state_of_holder(Py_TYPE(self)), self) < 0)
+    if (holder_enter(self) < 0)
         return NULL;
     return Py_NewRef(self);
 }
@@ -276,8 +285,7 @@ PyTypeObject *holder_type_create(PyObject *module)
     PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
     if (type == NULL)
         return NULL;
-    if (exit_install(module, type) < 0 ||
-        (PYANNOT_BIND_ENTER && enter_install(module, (PyTypeObject *)type, true) < 0))
+    if (exit_install(module, type) < 0 || enter_install(module, (PyTypeObject *)type, true) < 0)
         Py_CLEAR(type);
     return (PyTypeObject *)type;
 }

@@ -10,8 +10,17 @@
 
 struct state;
 
+struct holder {
+    PyObject_HEAD struct annotation *annotation; /* NULL: asked for each time */
+    bool keep; /* what the object is, its constructor's arguments say */
+    struct enter enter;
+};
+
+/* Whether it is one, of whatever class. */
+bool holder_is(PyObject *object);
+
 /* Enters what a holder holds. 0, or -1 with an exception and nothing entered. */
-int holder_enter(struct state *state, PyObject *holder);
+int holder_enter(PyObject *holder);
 
 /* For the collector of the interpreter: the objects that quick calls give. */
 int holder_traverse(struct state *state, visitproc visit, void *arg);

@@ -133,7 +133,6 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 static void module_free(void *module)
 {
     module_clear(module);
-    enter_spare_free(PyModule_GetState(module));
     task_exit_spare_free(PyModule_GetState(module));
 }
 

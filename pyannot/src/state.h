@@ -59,7 +59,6 @@ struct state {
     PyObject *async_open;                        /* see async_enter.h */
     PyTypeObject *enter_type;                    /* see enter.c; NULL where not needed */
     PyObject *enters[2];                         /* in the dictionaries of the classes, or NULL */
-    struct enter *spare_enter;                   /* memory of one freed object */
     PyObject *argument_names[ARGUMENT_COUNT];    /* interned, as call sites pass them */
     struct name_cache names;
     struct task_state tasks;

@@ -8,6 +8,7 @@ import copy
 import functools
 import gc
 import inspect
+import itertools
 import pathlib
 import pickle
 import shutil
@@ -120,6 +121,52 @@ class WrongUse(unittest.TestCase):
         for error, message, call in self.CASES:
             with self.subTest(message=message), self.assertRaisesRegex(error, message):
                 call()
+
+
+class EnteredByHand(unittest.TestCase):
+    """__enter__ is bound by means of its own: it may be kept as any bound method."""
+
+    def kinds(self):
+        import pyannot.nvtx
+        return [(annotate, "x", {"payload": 1}), (pyannot.nvtx.annotate, "x", {"domain": "d"})]
+
+    def test_a_bound_enter_keeps_its_object_and_opens_any_number_of_times(self):
+        for kind, name, more in self.kinds():
+            with self.subTest(kind=kind):
+                enter, leave = kind(name, **more).__enter__, kind.__exit__
+                gc.collect()
+                objects = [enter() for _ in range(3)]
+                self.assertIs(type(objects[0]), kind)
+                self.assertEqual(len(set(map(id, objects))), 1)
+                for _ in objects:
+                    leave(objects[0], None, None, None)
+
+    def test_several_bound_at_once_are_let_go_in_any_order(self):
+        for (kind, name, more), order in itertools.product(self.kinds(),
+                                                           itertools.permutations(range(3))):
+            kept, other = kind(name, **more), kind("other")
+            references = sys.getrefcount(kept)
+            bound = [kept.__enter__, kept.__enter__, other.__enter__]
+            for at in order:
+                bound[at] = None
+            with kept, kept, other, kept:
+                pass
+            self.assertEqual(sys.getrefcount(kept), references)
+
+    def test_it_binds_and_takes_its_own_kind_only(self):
+        things = [5, "x", annotate, object(), pyannot.track("t")]
+        kept = [kind(name, **more) for kind, name, more in self.kinds()]
+        for mine, other in (kept, kept[::-1]):
+            enter = type(mine).__enter__
+            for wrong in [*things, other]:
+                self.assertRaises(TypeError, enter, wrong)
+                self.assertRaises(TypeError, lambda: enter.__get__(wrong)())
+            self.assertRaises(TypeError, enter)
+            self.assertRaises(TypeError, mine.__enter__, 1)
+            self.assertIs(enter(mine), mine)
+            self.assertIs(enter.__get__(mine)(), mine)
+            for _ in range(2):
+                type(mine).__exit__(mine, None, None, None)
 
 
 class Values(unittest.TestCase):
