@@ -115,12 +115,19 @@ static void general_name(uint8_t kind, annot_name name)
     emit_general(&emission);
 }
 
-void annot_emit_push_name(annot_name name)
+static __attribute__((noinline)) void push_name_calling(annot_name name)
 {
-    if (__builtin_expect(fast_push(annot_control, name), 1))
+    if (fast_push(annot_control, name, FAST_CALLING))
         return;
     FORWARD(push_name, name);
     general_name(ANNOT_REC_PUSH, name);
+}
+
+void annot_emit_push_name(annot_name name)
+{
+    if (__builtin_expect(fast_push(annot_control, name, FAST_LEAF), 1))
+        return;
+    push_name_calling(name);
 }
 
 void annot_emit_push(const char *text)
@@ -128,7 +135,7 @@ void annot_emit_push(const char *text)
     struct control *control = annot_control;
     if (__builtin_expect(is_ready(control), 1)) {
         annot_name name = spell_cached(control, text);
-        if (__builtin_expect(name && fast_push(control, name), 1))
+        if (__builtin_expect(name && fast_push(control, name, FAST_CALLING), 1))
             return;
     }
     FORWARD(push, text);
@@ -145,12 +152,19 @@ void annot_emit_push_event(const struct annot_event *event)
     emit_general(&emission);
 }
 
-void annot_emit_pop(void)
+static __attribute__((noinline)) void pop_calling(void)
 {
-    if (__builtin_expect(fast_pop(annot_control), 1))
+    if (fast_pop(annot_control, FAST_CALLING))
         return;
     FORWARD(pop);
     general_name(ANNOT_REC_POP, 0);
+}
+
+void annot_emit_pop(void)
+{
+    if (__builtin_expect(fast_pop(annot_control, FAST_LEAF), 1))
+        return;
+    pop_calling();
 }
 
 annot_range annot_emit_start(const char *text)

@@ -25,19 +25,35 @@ static inline uint64_t clock_monotonic_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static inline uint64_t clock_now(void)
+/* Whether a timestamp is one instruction. */
+static inline int clock_is_quick(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect(clock_kind == ANNOT_CLOCK_TSC, 1))
-        return __rdtsc();
+    return __builtin_expect(clock_kind == ANNOT_CLOCK_TSC, 1);
 #elif defined(__aarch64__)
-    if (__builtin_expect(clock_kind == ANNOT_CLOCK_CNTVCT, 1)) {
-        uint64_t ticks;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-        return ticks;
-    }
+    return __builtin_expect(clock_kind == ANNOT_CLOCK_CNTVCT, 1);
+#else
+    return 0;
 #endif
-    return clock_monotonic_ns();
+}
+
+/* Only if clock_is_quick(). */
+static inline uint64_t clock_quick(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+
+static inline uint64_t clock_now(void)
+{
+    return clock_is_quick() ? clock_quick() : clock_monotonic_ns();
 }
 
 /* One instant in both clocks; the timestamp lies in the middle of the reading of the other. */

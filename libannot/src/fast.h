@@ -15,18 +15,44 @@
 
 #define FAST inline __attribute__((always_inline))
 
+/* A function that calls nothing saves no registers and needs no frame, which is a fifth of a pair's
+ * instructions. So the first try does what needs no call, and leaves the rest to a second one. */
+enum fast_try { FAST_LEAF, FAST_CALLING };
+
+/* What a frame of the others takes: later events find out by the mark who left this one. */
+enum { FAST_FRAME = 128 };
+
+static FAST uint64_t fast_clock(enum fast_try try)
+{
+    return try == FAST_LEAF ? clock_quick() : clock_now();
+}
+
 /* Marks the control block busy if the thread is ready and `size` bytes fit. A handler that comes
  * between the check and the mark has done its events completely: all is read after the mark. */
-static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size)
+static FAST int fast_enter_at(struct control *control, uint64_t generation, uint32_t size,
+                              uintptr_t stack)
 {
     if (__builtin_expect(generation != annot_gate_v1.generation, 0))
         return 0;
-    control->generation = BUSY(stack_pointer());
+    control->generation = BUSY(stack);
     annot_signal_fence();
     if (__builtin_expect(control->position + size <= control->end, 1))
         return 1;
     control->generation = generation;
     return 0;
+}
+
+static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size)
+{
+    return fast_enter_at(control, generation, size, stack_pointer());
+}
+
+/* Of a range, which may be a first try. */
+static FAST int fast_enter_try(struct control *control, uint64_t generation, enum fast_try try)
+{
+    uintptr_t stack = stack_pointer() - (try == FAST_LEAF ? FAST_FRAME : 0);
+    return (try == FAST_CALLING || clock_is_quick()) &&
+           fast_enter_at(control, generation, sizeof(struct annot_record), stack);
 }
 
 static FAST void fast_leave(struct control *control, uint64_t generation)
@@ -69,11 +95,11 @@ static FAST int fast_hold_pop(struct control *control)
  * thread may never write anything. Returns as the others do. */
 int fast_hold_bare(struct control *control, uint8_t kind, const struct annot_event *event);
 
-static FAST int fast_push(struct control *control, annot_name name)
+static FAST int fast_push(struct control *control, annot_name name, enum fast_try try)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
-        return fast_hold_bare(control, ANNOT_REC_PUSH, NULL);
+    if (!fast_enter_try(control, generation, try))
+        return try == FAST_CALLING && fast_hold_bare(control, ANNOT_REC_PUSH, NULL);
     uint32_t depth = control->live_depth;
     if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH || !fast_passes(control, name), 0)) {
         int held = !fast_is_wanted(control) && fast_hold_push(control);
@@ -81,7 +107,7 @@ static FAST int fast_push(struct control *control, annot_name name)
         return held;
     }
     uint64_t instance = control->instance;
-    uint64_t time = clock_now();
+    uint64_t time = fast_clock(try);
     record_base(control->position, time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
     record_commit(control, sizeof(struct annot_record));
     live_put(control, depth, time, instance << 32 | name);
@@ -93,11 +119,11 @@ static FAST int fast_push(struct control *control, annot_name name)
     return 1;
 }
 
-static FAST int fast_pop(struct control *control)
+static FAST int fast_pop(struct control *control, enum fast_try try)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
-        return fast_hold_bare(control, ANNOT_REC_POP, NULL);
+    if (!fast_enter_try(control, generation, try))
+        return try == FAST_CALLING && fast_hold_bare(control, ANNOT_REC_POP, NULL);
     uint32_t level = control->depth - 1;
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH || control->levels[level] != LEVEL_RECORDED,
                          0)) {
@@ -106,7 +132,7 @@ static FAST int fast_pop(struct control *control)
         return held;
     }
     uint32_t recorded = control->recorded - 1;
-    record_base(control->position, clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
+    record_base(control->position, fast_clock(try), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
     record_commit(control, sizeof(struct annot_record));
     uint32_t depth = control->live_depth - 1;
     control->depth = level;
