@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a Python annotation costs, beside the same statement with an empty C context manager and
-with the nvtx package.
+with the nvtx package; and beside the least that it can cost, which is an empty one, or a call that
+is only passed on, with two time stamps and two 16-byte stores ("stamping").
 
     PYTHONPATH=build/pyannot:build/tests/bench annot record -o x.annot -- python3 bench_python.py
 
@@ -38,8 +39,12 @@ def burst(loops):
 CASES = {
     "loop": ("pass", "pass"),
     "call": ("f = lambda: None", "f()"),
+    "forwarded call": ("f = forwarder(lambda: None, False)", "f()"),
+    "stamping call": ("f = forwarder(lambda: None, True)", "f()"),
     "empty with": ("e = empty_manager", "with e('load'): pass"),
     "empty with, kept object": ("e = empty_manager('load')", "with e: pass"),
+    "stamping with": ("e = stamping_manager", "with e('load'): pass"),
+    "stamping with, kept object": ("e = stamping_manager('load')", "with e: pass"),
     "with": ("a = annotate", "with a('load'): pass"),
     "with, kept object": ("a = annotate('load')", "with a: pass"),
     "with, payload": ("a = annotate", "with a('load', payload=1): pass"),
@@ -56,6 +61,10 @@ CASES = {
 RATIOS = {
     "with / empty with": ("with", "empty with"),
     "with / empty with, kept object": ("with, kept object", "empty with, kept object"),
+    "with / stamping with": ("with", "stamping with"),
+    "with / stamping with, kept object": ("with, kept object", "stamping with, kept object"),
+    "stamping with / empty with, kept object": (
+        "stamping with, kept object", "empty with, kept object"),
     "nvtx with / with": ("nvtx with", "with"),
     "nvtx with / with, kept object": ("nvtx with, kept object", "with, kept object"),
 }
@@ -66,6 +75,8 @@ def compile_cases():
         "annotate": pyannot.annotate,
         "clock": time.perf_counter_ns,
         "empty_manager": empty_manager.empty_manager,
+        "stamping_manager": empty_manager.stamping_manager,
+        "forwarder": empty_manager.forwarder,
         "nvtx": nvtx,
         "pyannot": pyannot,
     }
