@@ -101,7 +101,7 @@ TASKS = """
 """
 
 PROCESSES = """
-    import multiprocessing, os, subprocess, sys, threading
+    import multiprocessing, os, subprocess, sys, threading, traceback
 
     class Own(multiprocessing.Process):
         def run(self):
@@ -111,6 +111,18 @@ PROCESSES = """
 
     def fail():
         raise KeyError("in a thread")
+
+    def start_failing():
+        for method in multiprocessing.get_all_start_methods():
+            context = multiprocessing.get_context(method)
+            process = context.Process(target=fail, name="failing")
+            process.start()
+            process.join()
+            print(process.exitcode, flush=True)
+        try:
+            multiprocessing.get_context("spawn").Process(target=lambda: 0).start()
+        except Exception:
+            traceback.print_exc()
 
     if __name__ == "__main__":
         for command in (["/no/such"], ["/etc/passwd"], "exit 3"):
@@ -123,6 +135,7 @@ PROCESSES = """
         shown = "import sys; print(sys.path, sys.flags, sys.argv); 1/0"
         print(subprocess.run([sys.executable, "-I", "-S", "-E", "-c", shown, "a"],
                              capture_output=True))
+        start_failing()
         own = Own(name="mine")
         own.start()
         own.join()

@@ -15,12 +15,21 @@ class Patches:
 
     def wrap(self, where, name, make, parameters):
         """Replaces where.name by make(it), if its first parameters have these names."""
+        self._replace(where, name, parameters,
+                      lambda function: observed("instead", function, make(function)))
+
+    def around(self, where, name, parameters, before, after=None):
+        """Calls before and after it, which add no frame to tracebacks (observed.c)."""
+        self._replace(where, name, parameters,
+                      lambda function: observed("call", function, before, after or before))
+
+    def _replace(self, where, name, parameters, make):
         function = vars(where).get(name)
         code = getattr(function, "__code__", None)
         if code is None or code.co_varnames[:code.co_argcount][:len(parameters)] != parameters:
             self.refused.append(f"{where.__name__}.{name}")
             return
-        wrapper = observed("instead", function, make(function))
+        wrapper = make(function)
         setattr(where, name, wrapper)
         self._done.append((where, name, function, wrapper))
 

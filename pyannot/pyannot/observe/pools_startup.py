@@ -1,76 +1,53 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes to start a process of multiprocessing, in its parent and in itself."""
-import contextlib
+"""How long it takes to start a process of multiprocessing, in its parent and in itself.
 
-from pyannot import enabled, pop, push
+What these functions raise is printed with its traceback: nothing here may stand in it."""
+import os
 
-_in_startup = False  # of this process: its range "start-up" is open
+from pyannot import pop, push
+
+_in_startup = 0  # the process whose range "start-up" is open
 _run = None  # what BaseProcess.run is now
 
 
 def patch_process(patches, module):
     global _run
     process = module.BaseProcess
-    patches.wrap(process, "start", _start, ("self",))
-    patches.wrap(process, "_bootstrap", _bootstrap, ("self",))
-    patches.wrap(process, "run", _running, ("self",))
+    patches.around(process, "start", ("self",), _starts, _started)
+    patches.around(process, "_bootstrap", ("self",), _is_bootstrapped)
+    patches.around(process, "run", ("self",), _runs)
     _run = process.run
 
 
 def patch_spawn(patches, module):
-    patches.wrap(module, "_main", _main, ("fd",))
+    patches.around(module, "_main", ("fd",), _begin)
 
 
-def _start(original):
-    def start(self):
-        if not enabled():
-            return original(self)
-        push("start process", domain="python", category="pool", payload=self._name)
-        try:
-            return original(self)
-        finally:
-            pop()
-
-    return start
+def _starts(process):
+    push("start process", domain="python", category="pool", payload=process._name)
+    return True
 
 
-def _main(original):
-    def _main(*args, **kwargs):
+def _started(*_ignored):
+    pop()
+
+
+def _is_bootstrapped(process, *_args, **_kwargs):
+    if type(process).run is _run:
         _begin()
-        return original(*args, **kwargs)
-
-    return _main
-
-
-def _bootstrap(original):
-    def _bootstrap(self, *args, **kwargs):
-        if type(self).run is _run:
-            _begin()
-        else:  # its own run() does not tell when it begins
-            _end()
-        return original(self, *args, **kwargs)
-
-    return _bootstrap
+    else:  # its own run() does not tell when it begins
+        _runs()
 
 
-def _running(original):
-    def run(self):
-        _end()
-        return original(self)
-
-    return run
-
-
-def _begin():
+def _begin(*_args, **_kwargs):
     global _in_startup
-    with contextlib.suppress(Exception):
-        if enabled() and not _in_startup:
-            _in_startup = True
-            push("start-up", domain="python", category="pool")
+    if _in_startup != os.getpid():
+        _in_startup = os.getpid()
+        push("start-up", domain="python", category="pool")
 
 
-def _end():
+def _runs(*_ignored):
     global _in_startup
-    if _in_startup:
-        _in_startup = False
+    if _in_startup == os.getpid():
         pop()
+    _in_startup = 0
