@@ -10,6 +10,7 @@ import concurrent.futures
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -32,21 +33,21 @@ def build(interpreter, folder, flags=()):
     """Makes folder/pyannot, whose parent is for PYTHONPATH."""
     folder = pathlib.Path(folder)
     (folder / "pyannot").mkdir(parents=True)
-    link_package(PACKAGE, folder / "pyannot")
+    copy_package(PACKAGE, folder / "pyannot")
     for path in PACKAGE.glob(f"*{SUFFIX}"):
         name = path.name[: -len(SUFFIX)]
         result = Module(path, interpreter, folder / "objects", flags).build()
         os.rename(result, folder / "pyannot" / (name + interpreter.suffix))
 
 
-def link_package(source, target):
+def copy_package(source, target):
     """Everything but the modules is the same for all interpreters."""
     for path in source.iterdir():
         if path.is_dir() and path.name not in ("__pycache__",) and path.suffix != ".p":
             (target / path.name).mkdir()
-            link_package(path, target / path.name)
+            copy_package(path, target / path.name)
         elif path.is_file() and not path.name.endswith(SUFFIX):
-            (target / path.name).symlink_to(path)
+            shutil.copy2(path, target / path.name)  # a build may run while tests do
 
 
 class Module:
