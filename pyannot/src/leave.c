@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* See leave.h. Leaving needs nothing of the annotation, so this is one object for all statements,
- * which Python does not bind: a builtin function, whose calls later interpreters specialize. Before
- * 3.12 it is an object of our own: these Pythons do not call a builtin function at the limit of
- * recursion, so that a range that ends by a RecursionError would stay open. */
+ * which Python does not bind: a builtin function, whose calls later interpreters specialize. But no
+ * builtin function is called at the limit of recursion, so that a range that ends by a
+ * RecursionError would stay open: what calls this one without looking is put into it. Before 3.12,
+ * whose calls of builtin functions are all checked, it is an object of our own. */
 #include "leave.h"
 
 #include "entered.h"
@@ -24,6 +25,14 @@ static int install(PyTypeObject *annotate_type, PyObject *exit)
     return result;
 }
 
+static PyObject *leave_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
+                                  PyObject *names)
+{
+    (void)self;
+    (void)names;
+    return leave(args, PyVectorcall_NARGS(flags));
+}
+
 #if PY_VERSION_HEX >= 0x030C0000
 
 static PyObject *leave_function(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -39,7 +48,10 @@ static PyMethodDef definition = {
 int leave_install(PyObject *module, PyTypeObject *annotate_type)
 {
     (void)module;
-    return install(annotate_type, PyCFunction_NewEx(&definition, NULL, NULL));
+    PyObject *exit = PyCFunction_NewEx(&definition, NULL, NULL);
+    if (exit != NULL)
+        ((PyCFunctionObject *)exit)->vectorcall = leave_vectorcall;
+    return install(annotate_type, exit);
 }
 
 #else
@@ -47,14 +59,6 @@ int leave_install(PyObject *module, PyTypeObject *annotate_type)
 struct leave {
     PyObject_HEAD vectorcallfunc vectorcall;
 };
-
-static PyObject *leave_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
-                                  PyObject *names)
-{
-    (void)self;
-    (void)names;
-    return leave(args, PyVectorcall_NARGS(flags));
-}
 
 static void leave_dealloc(PyObject *self)
 {
