@@ -143,8 +143,8 @@ static int64_t append(struct stacks *stacks, unsigned type, const struct frame *
         return stacks_append_frame(stacks, frame);
     if (type == STORE_DEFINE_STACKS)
         return stacks_append_stack(stacks, node);
-    return stacks_append_path(stacks, &(struct range_path){.parent = node->parent,
-                                                           .name = node->frame});
+    return stacks_append_path(stacks,
+                              &(struct range_path){.parent = node->parent, .name = node->frame});
 }
 
 static int fill(struct stacks *stacks, struct definitions_holes *holes, unsigned type,

@@ -190,8 +190,8 @@ static void dispatch(struct control *control, struct emission *emission)
         write_event(control, emission, NULL);
         break;
     case EMIT_SHOW:
-        emission->id = (uint64_t)levels_show(control, spell_ready(control, emission->name),
-                                             emission->value);
+        emission->id =
+            (uint64_t)levels_show(control, spell_ready(control, emission->name), emission->value);
         break;
     case EMIT_HIDE:
         levels_hide(control, (uint32_t)emission->id, (uint32_t)emission->value);

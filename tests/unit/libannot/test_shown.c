@@ -47,7 +47,7 @@ static const char *live(const struct annot_thread *thread)
     text[0] = 0;
     for (uint32_t i = 0; i < thread->depth; i++) {
         const struct annot_open *open = &thread->live[i % ANNOT_LIVE_DEPTH];
-        const char *form = open->instance                              ? "%s%s"
+        const char *form = open->instance                             ? "%s%s"
                            : open->time == ANNOT_OPEN_TRACK_OUTERMOST ? "%s[%s]"
                            : open->time == ANNOT_OPEN_TRACK_INNER     ? "%s{%s}"
                                                                       : "%s?%s";

@@ -28,9 +28,8 @@ static struct annot_open open_range(uint32_t number)
 {
     static const uint64_t times[] = {ANNOT_OPEN_TRACK_OUTERMOST, ANNOT_OPEN_TRACK_INNER, 0,
                                      UINT64_C(5) << 32 | ANNOT_OPEN_TRACK_INNER};
-    return (struct annot_open){.name = 1000 + number,
-                               .instance = number % 4 == 2 ? number : 0,
-                               .time = times[number % 4]};
+    return (struct annot_open){
+        .name = 1000 + number, .instance = number % 4 == 2 ? number : 0, .time = times[number % 4]};
 }
 
 /* Ranges 1000 .. 1000 + depth - 1 are open, 1000 the outermost. */
