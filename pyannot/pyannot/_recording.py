@@ -45,18 +45,17 @@ class _Descriptor:
     """One of ours, until the program closes it: it may close all that it does not know
     (os.closerange), and the number may be another file's by now."""
 
-    def __init__(self, number: int) -> None:
-        self._number: Optional[int] = number
+    def __init__(self, number: int = -1) -> None:
+        self._number = number
         self._identity = _identity(number)
 
     def number(self) -> Optional[int]:
-        """None: it is gone."""
-        if self._number is not None and _identity(self._number) != self._identity:
-            self._number = None
-        return self._number
+        """None: it is gone, or there never was one."""
+        is_ours = self._identity is not None and _identity(self._number) == self._identity
+        return self._number if is_ours else None
 
     def close(self) -> None:
-        number, self._number = self.number(), None
+        number, self._identity = self.number(), None
         if number is not None:
             os.close(number)
 
@@ -78,20 +77,21 @@ def _write(number: int, text: bytes) -> None:
 class _Collector:
     """The annot that records us."""
 
-    def __init__(self, path: str, arguments: List[str]) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.pid = os.getpid()
         self.session = ""
         self._rest = b""
+        self._annot = 0
+        self._messages = self._input = self._output = _Descriptor()
+
+    def start(self, arguments: List[str]) -> None:
+        """Whatever this raises, abandon() is to follow."""
+        from pyannot import _detach
+
         program = _program.find()
         if program is None:
             text, _, hint = _program.MISSING.partition("\nhint: ")
-            raise RecordingError(f"cannot record into {path}: {text}", hint)
-        self._start(program, arguments)
-
-    def _start(self, program: str, arguments: List[str]) -> None:
-        from pyannot import _detach
-
+            raise RecordingError(f"cannot record into {self.path}: {text}", hint)
         messages = os.memfd_create("annot-messages")
         theirs_in, ours_in = os.pipe()
         ours_out, theirs_out = os.pipe()
@@ -103,7 +103,6 @@ class _Collector:
             self._annot = _detach.start(os.fsencode(program), words, variables,
                                         (theirs_in, theirs_out, messages))
         except OSError as error:
-            self.close()
             raise RecordingError(
                 f"cannot record into {self.path}: cannot run {program}: {error.strerror}",
                 "let the environment variable ANNOT name the annot program") from None
@@ -305,16 +304,16 @@ def _parts(observe: Union[str, bool]) -> Optional[str]:
     return parts
 
 
-def _observe(parts: Optional[str]) -> bool:
+def _observe(state: _State, parts: Optional[str]) -> None:
     """Starts what is seen without touching the code, unless somebody has already."""
     if parts is None:
-        return False
+        return
     observe = _observer()
-    if any(state != "off" for state in observe.status().values()):
-        return False
+    if any(told != "off" for told in observe.status().values()):
+        return
+    state.observes = True
     observe.start(parts)
     observe.arrive()
-    return True
 
 
 def _for_children(session: str, parts: Optional[str], preload: bool) -> Dict[str, str]:
@@ -342,15 +341,15 @@ def _set_environment(state: _State, variables: Dict[str, str]) -> None:
 
 
 def _restore_environment(state: _State) -> None:
-    """As it was, but for what the program has changed since."""
-    for name, value, before in state.environment:
-        if os.environ.get(name) != value:
-            continue
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-    state.environment = []
+    """As it was, but for what the program has changed. May be interrupted, and called again."""
+    while state.environment:
+        name, value, before = state.environment[-1]
+        if os.environ.get(name) == value:
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
+        state.environment.pop()
 
 
 def start_recording(
@@ -390,26 +389,21 @@ def start_recording(
                 f"cannot record into {name}: this program records into {state.path} already",
                 "one recording at a time: pyannot.stop_recording() ends that one")
         state.path = name
+    collector = _Collector(name)
     try:
-        collector = _Collector(name, arguments)
-        _begin(state, collector, parts, preload)
-    except BaseException:
-        state.path = None
-        raise
-
-
-def _begin(state: _State, collector: _Collector, parts: Optional[str], preload: bool) -> None:
-    try:
+        collector.start(arguments)
         collector.wait_until_it_records()
         _native.current()  # joins, so that a child forked before our first event knows of it
         _set_environment(state, _for_children(collector.session, parts, preload))
-        state.observes = _observe(parts)
-    except BaseException:
-        _restore_environment(state)
+        _observe(state, parts)
+        atexit.register(_at_exit)
+        state.collector = collector
+    except BaseException:  # Control-C comes at any time
+        state.collector = None
+        _leave(state)
         collector.abandon()
+        state.path = None
         raise
-    state.collector = collector
-    atexit.register(_at_exit)
 
 
 def stop_recording() -> Optional[str]:
@@ -433,6 +427,7 @@ def _stop(seconds: Optional[float]) -> Optional[str]:
         collector.stop(seconds)
         _native.current()  # unmaps what we had for it
     finally:
+        _leave(state)  # if it was interrupted
         collector.close()
         state.path = None
     return collector.path

@@ -361,6 +361,38 @@ class Ends(Inside):
         self.assertTrue(output.startswith("1\ncannot complete"), output)
         self.assertIn("annot recover", output)
 
+    def test_control_c_while_it_begins_leaves_no_recording_behind(self):
+        """The next one may have the same file."""
+        self.run_program("""
+            import signal, time, pyannot
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            def record(seconds):
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                try:
+                    pyannot.start_recording("out.annot", sample=0, force=True)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            def until_it_works(seconds):
+                while True:
+                    try:
+                        record(seconds)
+                    except KeyboardInterrupt:
+                        return
+                    except pyannot.RecordingError:  # the one before is about to end
+                        time.sleep(0.01)
+                        continue
+                    finally:
+                        pyannot.stop_recording()
+                    return
+            until_it_works(0)
+            for i in range(12):
+                until_it_works(0.0004 * (i + 1))
+            until_it_works(0)
+            while pyannot.enabled():  # one that was told to end before it began
+                time.sleep(0.01)
+            """)
+        self.wait_for_collectors()
+
     def test_a_failure_does_not_hide_what_the_block_raised(self):
         self.run_program("""
             import os, signal, warnings, pyannot
