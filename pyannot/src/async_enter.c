@@ -91,7 +91,7 @@ static int chain_get(struct state *state, struct link **ret_link)
     *ret_link = NULL;
     if (PyContextVar_Get(state->async_open, NULL, &value) < 0)
         return -1;
-    if (value != NULL && Py_IS_TYPE(value, state->later_types[TYPE_LINK]))
+    if (value != NULL && Py_IS_TYPE(value, state_type_made(state, TYPE_LINK)))
         *ret_link = (struct link *)value;
     else
         Py_XDECREF(value); /* None, or what somebody else has put there */

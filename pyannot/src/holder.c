@@ -181,7 +181,7 @@ static PyObject *holder_quick_calls(PyObject *class, PyObject *ignored)
     (void)ignored;
     if (!state_is_alive(state))
         return NULL;
-    if (type->tp_base != state->later_types[TYPE_HOLDER] || state->quick.type != NULL) {
+    if (type->tp_base != state_type_made(state, TYPE_HOLDER) || state->quick.type != NULL) {
         PyErr_SetString(PyExc_TypeError, "quick_calls() is for one class, derived directly");
         return NULL;
     }

@@ -95,9 +95,15 @@ static inline bool state_is_alive(const struct state *state)
  * with an exception. */
 PyTypeObject *state_type_make(struct state *state, enum later_type type);
 
+/* NULL: nobody has asked for it, so there is no object of it. */
+static inline PyTypeObject *state_type_made(const struct state *state, enum later_type type)
+{
+    return __atomic_load_n(&state->later_types[type], __ATOMIC_ACQUIRE); /* state_type_make */
+}
+
 static inline PyTypeObject *state_type(struct state *state, enum later_type type)
 {
-    PyTypeObject *made = __atomic_load_n(&state->later_types[type], __ATOMIC_ACQUIRE);
+    PyTypeObject *made = state_type_made(state, type);
     return __builtin_expect(made != NULL, 1) ? made : state_type_make(state, type);
 }
 

@@ -226,7 +226,8 @@ static int exits_set(const struct state *state, bool placed)
         if (exit_set(state, state->annotate_type, i, placed) < 0)
             return -1;
     }
-    PyTypeObject *holder = state->later_types[TYPE_HOLDER]; /* made later, it has what is placed */
+    PyTypeObject *holder =
+        state_type_made(state, TYPE_HOLDER); /* made later, it has what is placed */
     return holder ? exit_set(state, holder, 0, placed) : 0;
 }
 
