@@ -315,9 +315,12 @@ class Children(PreloadTest):
                 thread = threading.Thread(target=target, name=name)
                 thread.start()
                 thread.join()
+            threading.Thread(name="greenlet")._set_native_id()  # as gevent has it called
+            pyannot.mark("of the first thread")
         """
         self.run_recorded(sys.executable, self.script(source))
         names = harness.Recording(self.folder / "out.annot").thread_names
+        self.assertNotIn("greenlet", names)
         self.assertIn("kept name", names)
         self.assertIn("second name", names)
         self.assertNotIn("first name", names)

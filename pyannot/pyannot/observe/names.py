@@ -16,6 +16,7 @@ the functions here when their modules have been imported.
 """
 import sys
 from _thread import get_ident
+from posix import getpid
 
 import pyannot
 from pyannot import observe
@@ -103,6 +104,8 @@ def _is_foreign(thread):
 
 
 def _name_started(thread):
+    if thread._native_id == getpid():
+        return  # a greenlet of gevent's: the process's first thread runs it, among others
     offer_thread_name(thread.name)
     observe.thread_began()
 
