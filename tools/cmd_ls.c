@@ -124,12 +124,9 @@ static const char *recording_text(const struct listed *listed)
 
 static int print_table(const struct listing *listing)
 {
-    static const struct table_column columns[] = {{"program", 0, true},
-                                                  {"name", 0, true},
-                                                  {"pid", 0, false},
-                                                  {"user", 3, false},
-                                                  {"python", 2, true},
-                                                  {"recorded", 1, true}};
+    static const struct table_column columns[] = {{"program", 0, true}, {"name", 0, true},
+                                                  {"pid", 0, false},    {"user", 3, false},
+                                                  {"python", 2, true},  {"recorded", 1, true}};
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
     char text[32];
     size_t hidden;

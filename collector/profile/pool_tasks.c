@@ -343,7 +343,7 @@ static int take_flow(void *context, const struct event *event)
         return -ENOMEM;
     struct open_range *range = innermost(thread);
     if (!range)
-        return 0; /* of something else */
+        return 0;                        /* of something else */
     if (event->kind == EVENT_FLOW_BEGIN) /* the program may have flows of that name */
         return is_text(tasks, event->name, "task") && hands_over(tasks, range)
                    ? pass(tasks, range, event)

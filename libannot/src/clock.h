@@ -29,7 +29,7 @@ static inline uint64_t clock_monotonic_ns(void)
 static inline int clock_is_quick(void)
 {
 #if defined(__x86_64__)
-    return __builtin_expect(clock_kind == ANNOT_CLOCK_TSC, 1);
+    return __builtin_expect(clock_kind == ANNOT_CLOCK_TSC, 1) != 0;
 #elif defined(__aarch64__)
     return __builtin_expect(clock_kind == ANNOT_CLOCK_CNTVCT, 1);
 #else

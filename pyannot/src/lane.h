@@ -42,7 +42,7 @@ struct lane {
     PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
     PyTypeObject *buffer_type; /* io.BytesIO, */
     PyObject *buffer_tell;     /* and its method */
-    annot_flow scope; /* what the flows of its tasks are counted from */
+    annot_flow scope;          /* what the flows of its tasks are counted from */
     char job_scope[LANE_SCOPE_SIZE + 4];
     bool is_local; /* workers are threads: nothing is pickled */
 
@@ -58,7 +58,7 @@ struct lane {
     int64_t worker_count;  /* 0: running_count tells how many are busy; atomic */
     int64_t running_count; /* of threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
-    pid_t process; /* whose counters they are */
+    pid_t process;                  /* whose counters they are */
     int64_t told_queued, told_busy; /* what the counters show, */
     uint64_t told_generation;       /* in this recording; relaxed */
 };

@@ -17,7 +17,7 @@ struct track {
     PyObject *parent;             /* a track, or NULL: the process */
     PyObject *domain;             /* str, of its events; or NULL */
     struct annot_track track;
-    uint64_t open; /* upper half: entered_forks; lower half: what that process has begun by this */
+    uint64_t open;  /* upper half: entered_forks; lower half: what that process has begun by this */
     bool inherited; /* a parent had begun something by it when it forked */
 };
 
