@@ -33,7 +33,7 @@ VARIANTS = {
              ["--suite=stress", "--suite=two-sided"]),
     "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
-MACHINE = {"cli", "python", "sampling", "stress", "system", "two-sided"}
+MACHINE = {"cli", "docs", "python", "sampling", "stress", "system", "two-sided", "unit"}
 SECOND_TRIES = 8
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true",
