@@ -236,7 +236,7 @@ class _State:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.path: Optional[str] = None  # of the recording that runs, or is about to
+        self.claim: Optional[_Collector] = None  # of the recording that runs, or is about to
         self.collector: Optional[_Collector] = None  # of the one that runs
         self.observes = False  # pyannot.observe was started by us
         self.environment: List[Tuple[str, str, Optional[str]]] = []  # name, ours, before
@@ -383,14 +383,9 @@ def start_recording(
     arguments = _arguments(name, force=force, sample=sample, off_cpu=off_cpu, enable=enable,
                            disable=disable, duration=duration, pool_size=pool_size, policy=policy)
     state = _state
-    with state.lock:
-        if state.path is not None:
-            raise RecordingError(
-                f"cannot record into {name}: this program records into {state.path} already",
-                "one recording at a time: pyannot.stop_recording() ends that one")
-        state.path = name
     collector = _Collector(name)
-    try:
+    try:  # Control-C comes at any time
+        _claim(state, collector)
         collector.start(arguments)
         collector.wait_until_it_records()
         _native.current()  # joins, so that a child forked before our first event knows of it
@@ -398,12 +393,23 @@ def start_recording(
         _observe(state, parts)
         atexit.register(_at_exit)
         state.collector = collector
-    except BaseException:  # Control-C comes at any time
-        state.collector = None
-        _leave(state)
-        collector.abandon()
-        state.path = None
+    except BaseException:
+        if state.claim is collector:
+            state.collector = None
+            _leave(state)
+            collector.abandon()
+            state.claim = None
         raise
+
+
+def _claim(state: _State, collector: _Collector) -> None:
+    with state.lock:
+        if state.claim is not None:
+            raise RecordingError(
+                f"cannot record into {collector.path}: this program records into "
+                f"{state.claim.path} already",
+                "one recording at a time: pyannot.stop_recording() ends that one")
+        state.claim = collector
 
 
 def stop_recording() -> Optional[str]:
@@ -429,7 +435,7 @@ def _stop(seconds: Optional[float]) -> Optional[str]:
     finally:
         _leave(state)  # if it was interrupted
         collector.close()
-        state.path = None
+        state.claim = None
     return collector.path
 
 

@@ -393,6 +393,49 @@ class Ends(Inside):
             """)
         self.wait_for_collectors()
 
+    def test_control_c_at_any_line_of_the_beginning_leaves_room_for_the_next(self):
+        lines = int(self.run_program("""
+            import sys, time, pyannot
+            def interrupt_at(number):
+                seen = [0]
+                def trace(frame, event, arg):
+                    if frame.f_code.co_name != "start_recording":
+                        return None
+                    seen[0] += event == "line"
+                    if seen[0] == number:
+                        sys.settrace(None)
+                        raise KeyboardInterrupt
+                    return trace
+                sys.settrace(trace)
+            def interrupted(number):
+                interrupt_at(number)
+                try:
+                    pyannot.start_recording("out.annot", sample=0, force=True)
+                except KeyboardInterrupt:
+                    return True
+                finally:
+                    sys.settrace(None)
+                pyannot.stop_recording()
+                return False
+            def record():
+                until = time.monotonic() + 20
+                while True:
+                    try:
+                        with pyannot.record("out.annot", sample=0, force=True):
+                            return
+                    except pyannot.RecordingError:  # the one before is about to end
+                        if time.monotonic() > until:
+                            raise
+                        time.sleep(0.01)
+            number = 1
+            while interrupted(number):
+                record()
+                number += 1
+            print(number)
+            """))
+        self.assertGreater(lines, 10)
+        self.wait_for_collectors()
+
     def test_a_failure_does_not_hide_what_the_block_raised(self):
         self.run_program("""
             import os, signal, warnings, pyannot
