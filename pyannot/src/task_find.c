@@ -75,9 +75,11 @@ static void after_fork_in_child(void)
     slow_forked();
 }
 
+static int fork_watch_error;
+
 static void fork_is_watched(void)
 {
-    pthread_atfork(NULL, NULL, after_fork_in_child);
+    fork_watch_error = pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
 /* By the first who watches: most programs have no tasks. */
@@ -105,9 +107,11 @@ PyObject *tasks_watch(PyObject *module, PyObject *args)
     }
     if (tasks->get_running_loop != NULL)
         Py_RETURN_NONE;
+    pthread_once(&once, fork_is_watched);
+    if (fork_watch_error != 0)
+        return PyErr_NoMemory();
     if (types_make(module, tasks) < 0 || task_exit_place(state) < 0)
         return NULL;
-    pthread_once(&once, fork_is_watched);
     task_part_set(&tasks->current_task, current);
     task_part_set(&tasks->get_running_loop, get_running_loop);
     /* Relaxed: see task_running. */

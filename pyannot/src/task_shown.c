@@ -92,7 +92,8 @@ void task_step_end(struct task_step *step)
     task_step = step->outer;
 }
 
-/* Name 0: the filter holds it back, or the table of names is full. */
+/* Name 0: the filter holds it back, or the table of names is full. Partner of the relaxed load:
+ * whoever finds the id of an annotation's name first (annotation.h); all store the same. */
 void task_shown_begin(struct task_track *track, const struct annot_event *event)
 {
     annot_name name = __atomic_load_n(&event->name, __ATOMIC_RELAXED);
