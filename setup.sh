@@ -8,8 +8,8 @@ BUILD=${ANNOT_BUILD:-build}
 VENV=$BUILD/venv
 BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev liblzma-dev libzstd-dev meson
     ninja-build pkg-config zlib1g-dev)
-TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy fish g++ jq libcap2-bin
-    libclang-rt-14-dev patchelf procps python3-dbg python3-venv scdoc strace
+TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ git jq libcap2-bin
+    libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc strace
     util-linux xz-utils zsh zstd)
 TEST_PYTHON=('hypothesis' 'joblib' 'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx'
     'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop' 'viztracer==1.1.1')

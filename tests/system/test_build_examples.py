@@ -7,6 +7,7 @@ need no library.
 """
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,21 @@ import sys
 from staged import Stage
 
 PROGRAMS = ("greeting", "greeting_cxx", "greeting_static")
+
+
+# What find_package(annot REQUEST) says to each: version 0.1.0 is installed.
+REQUESTS = {"": True, "0.1": True, "0.1.0 EXACT": True, "0.0.9": True, "0.2": False, "1.0": False,
+            "0.0.9 EXACT": False, "0.1...0.9": True, "0.1...2": True, "0.0.1...0.1.0": True,
+            "0.0.1...<0.1.0": False, "0.0.1...0.0.9": False, "1...2": False}
+ASKING = """cmake_minimum_required(VERSION 3.19)
+project(asking C)
+foreach(request IN ITEMS {requests})
+  string(REPLACE " " ";" words "${{request}}")
+  unset(annot_DIR CACHE)
+  find_package(annot ${{words}} QUIET CONFIG)
+  message(STATUS "answer ${{request}}: ${{annot_FOUND}}")
+endforeach()
+"""
 
 
 def check(stage, program, is_static):
@@ -30,6 +46,17 @@ def check(stage, program, is_static):
 def with_cmake(stage, source, out):
     stage.run("cmake", "-S", source / "cmake", "-B", out)
     stage.run("cmake", "--build", out)
+
+
+def cmake_finds_the_versions_that_fit(stage):
+    folder = stage.folder / "asking"
+    folder.mkdir()
+    requests = " ".join(f'"{request}"' for request in REQUESTS)
+    (folder / "CMakeLists.txt").write_text(ASKING.format(requests=requests))
+    out = stage.run("cmake", "-S", folder, "-B", folder / "out")
+    answers = dict(re.findall(r"^-- answer (.*): (\d)$", out, re.MULTILINE))
+    expected = {request: str(int(found)) for request, found in REQUESTS.items()}
+    assert answers == expected, f"{answers}, not {expected}"
 
 
 def with_meson(stage, source, out):
@@ -58,6 +85,7 @@ def main():
         examples = stage.one("greeting.c").parent
         for tool, how in ("cmake", with_cmake), ("meson", with_meson), ("make", with_make):
             if not shutil.which(tool):
+                print(f"skipped: no {tool}")
                 skipped += 1
                 continue
             how(stage, examples, stage.folder / tool)
@@ -66,6 +94,9 @@ def main():
             passed += 1
         fully_static(stage, examples, stage.folder / "static")
         passed += 1
+        if shutil.which("cmake"):
+            cmake_finds_the_versions_that_fit(stage)
+            passed += 1
     finally:
         stage.close()
     print(f"{passed} passed, 0 failed, {skipped} skipped")
