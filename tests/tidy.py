@@ -62,6 +62,16 @@ INCLUDES = {
               "collector/profile", "collector/store", "collector/model", "collector/base"],
 }
 
+# All that lies at the top; a run leaves its results elsewhere.
+TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",
+       "meson.build", "meson_options.txt", "pyproject.toml", "setup.sh", "README.md",
+       "CONTRIBUTING.md", "NEWS.md", "LICENSE", ".gitignore", ".clang-format", ".clang-tidy",
+       ".editorconfig"}
+# What programs write is committed where tests compare with it, and nowhere else.
+OUTPUTS = {".a", ".annot", ".csv", ".folded", ".gz", ".html", ".log", ".o", ".pftrace", ".pprof",
+           ".prof", ".pyc", ".sqlite", ".so", ".svg", ".whl", ".zip", ".zst"}
+OUTPUT_FOLDERS = ("tests/golden/", "tests/cli/cases/", "tests/fuzz/corpus/")
+
 C_FILES = {".c", ".h", ".hpp", ".cpp"}
 CODE_FILES = C_FILES | {".py", ".pyi", ".sh", ".build"}
 TEXT_FILES = CODE_FILES | {".md", ".scd", ".toml", ".txt", ".in", ".map", ".stdout", ".stderr"}
@@ -79,16 +89,18 @@ class Tree:
     def __init__(self, root):
         self.root = Path(root)
         self.found = []
-        self.files = sorted(path for path in self.list_files() if path.suffix in TEXT_FILES)
+        self.files = sorted(path for path in self.list_files("-co") if path.suffix in TEXT_FILES)
+        self.committed = sorted(self.list_files("-c"))
         self.folder_of = {}
         self.path_of = {}
         news = self.root / "NEWS.md"
         self.news = news.read_text() if news.exists() else ""
 
-    def list_files(self):
+    def list_files(self, kinds):
+        """"-c": under version control, "-co": and those that may come to be."""
         try:
             names = subprocess.run(
-                ["git", "-C", str(self.root), "ls-files", "-z", "-co", "--exclude-standard"],
+                ["git", "-C", str(self.root), "ls-files", "-z", kinds, "--exclude-standard"],
                 capture_output=True, check=True).stdout.decode().split("\0")
         except (OSError, subprocess.CalledProcessError):
             names = [str(path.relative_to(self.root)) for path in self.root.rglob("*")
@@ -275,10 +287,20 @@ def check_names(tree):
             tree.path_of[path.name] = path
 
 
+def check_outputs(tree):
+    """No results of runs under version control."""
+    for path in tree.committed:
+        if path.parts[0] not in TOP:
+            tree.report(path, 1, "output", "not among what lies at the top (TOP in tidy.py)")
+        elif path.suffix in OUTPUTS and not str(path).startswith(OUTPUT_FOLDERS):
+            tree.report(path, 1, "output", f"{path.suffix} is what a run leaves")
+
+
 def check(root, exceptions):
     """All violations outside the exceptions, and exceptions that nothing needs."""
     tree = Tree(root)
     check_names(tree)
+    check_outputs(tree)
     for path in tree.files:
         text = (tree.root / path).read_text(errors="replace")
         lines = text.split("\n")
@@ -330,6 +352,10 @@ PLANTED = [
     ("include", "pyannot/src/a.c", C_START + "#include \"shape.h\"\n"),
     ("file-name", "collector/model/shape.h", C_START),
     ("python-first", "pyannot/src/a.c", C_START + '#include <stdio.h>\n\n#include "python.h"\n'),
+    ("output", "pipeline-report/report.txt", "1 files\n"),
+    ("output", "hello.svg", "<svg/>\n"),
+    ("output", "examples/pipeline/files.csv", "path,bytes\n"),
+    ("output", "tests/system/run.annot", "ANNOT"),
     ("function-lines", "tests/a.py", PYTHON_START + "def f():\n" + "    f()\n" * 70),
     ("parameters", "tests/a.py", PYTHON_START + "def f(a, b, c, d, e, g):\n    pass\n"),
     ("nesting", "tests/a.py", PYTHON_START + "def f():\n    if 1:\n        for x in f():\n"
@@ -338,6 +364,7 @@ PLANTED = [
 CLEAN = {
     "tools/good.c": GOOD,
     "collector/base/base.h": C_START,
+    "tests/golden/export/a.csv": "path,bytes\n",
     "pyannot/src/python.h": C_START + "#include <Python.h>\n#include <stdlib.h>\n",
     "pyannot/src/good_module.c": C_START + '#include "python.h"\n\n#include <stdio.h>\n',
     "collector/export/shape.h": C_START,

@@ -10,7 +10,8 @@ as one would annotate one's own: a range around each stage, marks for what is od
 what flows, names for processes and threads. Without a recorder it does the same work.
 
 It writes report.txt, files.csv and counts.json, which says how many ranges, marks and counter
-values a recording of this run holds.
+values a recording of this run holds: into the folder of --output, else into a new one among the
+temporary files.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import os
 import pathlib
 import queue
 import sysconfig
+import tempfile
 import threading
 import time
 import tokenize
@@ -243,10 +245,11 @@ def parse_options():
     parser.add_argument("--workers", type=int, default=cores, metavar="N", help="processes")
     parser.add_argument("--limit", type=int, metavar="N", help="only the N largest files")
     parser.add_argument("--start-method", choices=multiprocessing.get_all_start_methods())
-    parser.add_argument(
-        "--output", type=pathlib.Path, default="pipeline-report", metavar="DIR", help="results"
-    )
-    return parser.parse_args()
+    parser.add_argument("--output", type=pathlib.Path, metavar="DIR", help="results")
+    options = parser.parse_args()
+    if options.output is None:
+        options.output = pathlib.Path(tempfile.mkdtemp(prefix="pipeline-report-"))
+    return options
 
 
 def main():

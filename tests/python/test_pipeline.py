@@ -3,6 +3,7 @@
 
 import collections
 import json
+import pathlib
 import sys
 
 import harness
@@ -59,6 +60,17 @@ class Pipeline(RecordingTest):
         self.assertEqual(counts["files"], 50)
         self.assertIn("most imported", (self.folder / "report.txt").read_text())
         self.assertEqual(len((self.folder / "files.csv").read_text().splitlines()), 51)
+
+    def test_without_output_nothing_is_left_where_it_runs(self):
+        here, there = self.folder / "here", self.folder / "there"
+        here.mkdir()
+        there.mkdir()
+        environment = dict(self.environment, TMPDIR=str(there))
+        result = harness.run([sys.executable, PIPELINE, "--limit", "5"], env=environment, cwd=here)
+        report = pathlib.Path(result.stdout.rpartition("Report: ")[2].strip())
+        self.assertEqual(list(here.iterdir()), [])
+        self.assertEqual(report.parent.parent, there)
+        self.assertIn("most imported", report.read_text())
 
 
 if __name__ == "__main__":
