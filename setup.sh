@@ -19,7 +19,7 @@ usage() {
 usage: ./setup.sh COMMAND
 
   demo    install what is missing, build, record the example pipeline, show its report
-  test    install what is missing, build, run every test
+  test    install what is missing, build, run every test, or those that follow: tests/run.py
   build   install what is missing, build
 
 Safe to repeat. The build folder is "build"; ANNOT_BUILD names another.
@@ -130,7 +130,7 @@ TEXT
 
 run_tests() {
     say "testing"
-    "$VENV/bin/python" tests/run.py "$BUILD"
+    "$VENV/bin/python" tests/run.py "$BUILD" "$@"
 }
 
 case "${1-}" in
@@ -148,7 +148,7 @@ test)
     mkdir -p "$BUILD"
     install_python_packages
     build true
-    run_tests
+    run_tests "${@:2}"
     ;;
 -h | --help | help) usage ;;
 *)
