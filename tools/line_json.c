@@ -266,8 +266,7 @@ static void put_sample(struct line_writer *writer, struct json_doc *doc, const s
     } else {
         json_doc_int(doc, "dur_ns", line_duration_ns(line));
         json_doc_text(doc, "reason", wait_reason_name(sample->reason));
-        int64_t ready_ns = sample->end_ns - sample_ready_ns(sample);
-        json_doc_int(doc, "runnable_ns", ready_ns > 0 ? ready_ns : 0);
+        json_doc_uint(doc, "runnable_ns", sample_off_share(sample).runnable_ns);
     }
     if (sample->flags & SAMPLE_IN_KERNEL)
         json_doc_bool(doc, "in_kernel", true);

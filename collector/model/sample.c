@@ -38,6 +38,25 @@ const char *stack_end_name(unsigned end)
     return end < STACK_END_COUNT ? names[end] : "unknown";
 }
 
+int64_t sample_ready_ns(const struct sample *sample)
+{
+    int64_t ready_ns = sample->reason == WAIT_PREEMPTED ? sample->time_ns : sample->end_ns;
+    if (sample->wake_ns)
+        ready_ns = sample->wake_ns;
+    if (ready_ns > sample->end_ns)
+        ready_ns = sample->end_ns;
+    return ready_ns < sample->time_ns ? sample->time_ns : ready_ns;
+}
+
+struct off_share sample_off_share(const struct sample *sample)
+{
+    if (sample->kind != SAMPLE_OFF_CPU || sample->end_ns <= sample->time_ns)
+        return (struct off_share){0};
+    int64_t ready_ns = sample_ready_ns(sample);
+    return (struct off_share){.runnable_ns = (uint64_t)sample->end_ns - (uint64_t)ready_ns,
+                              .blocked_ns = (uint64_t)ready_ns - (uint64_t)sample->time_ns};
+}
+
 bool sample_cut(struct sample *sample, int64_t from_ns, int64_t to_ns)
 {
     if (sample->kind != SAMPLE_OFF_CPU)

@@ -66,13 +66,18 @@ struct sample {
     int64_t wake_ns, end_ns; /* OFF_CPU; wake_ns 0 = not woken: sample_ready_ns() */
 };
 
-/* OFF_CPU: since when it could have run; end_ns if it waited to the end or that is not known. */
-static inline int64_t sample_ready_ns(const struct sample *sample)
-{
-    if (sample->wake_ns)
-        return sample->wake_ns;
-    return sample->reason == WAIT_PREEMPTED ? sample->time_ns : sample->end_ns;
-}
+/* OFF_CPU: since when it could have run; end_ns if it waited to the end or that is not known.
+ * Within the stretch, whatever the recording says. */
+int64_t sample_ready_ns(const struct sample *sample);
+
+/* The parts of a stretch off the CPU, which make up all of it; zeros for other samples. */
+struct off_share {
+    uint64_t runnable_ns; /* it could have run, but others had the CPUs */
+    uint64_t blocked_ns;  /* it waited for something */
+};
+
+/* Every output that tells them takes them from here, so that they agree. */
+struct off_share sample_off_share(const struct sample *sample);
 
 /* The part of it in [from, to): false if there is none. */
 bool sample_cut(struct sample *sample, int64_t from_ns, int64_t to_ns);

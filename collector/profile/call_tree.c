@@ -214,7 +214,8 @@ static int64_t stack_node(struct call_tree *tree, uint32_t group, uint32_t stack
     return node;
 }
 
-static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item, uint64_t time_ns)
+static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item, uint64_t time_ns,
+                    bool counts)
 {
     int64_t leaf = plain_child(tree, node, (enum call_kind)item.kind, item.id);
     if (leaf < 0 && leaf != -ENOSPC)
@@ -222,23 +223,19 @@ static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item
     bool cut = leaf < 0;
     tree->cut_count += cut;
     tree->nodes.items[cut ? node : leaf].self_ns += time_ns;
-    tree->nodes.items[cut ? node : leaf].count += item.kind == CALL_REASON;
+    tree->nodes.items[cut ? node : leaf].count += counts;
     return 0;
 }
 
-/* The wait itself, then the time until it got a CPU. */
+/* The wait itself, then the time until it got a CPU; of a preempted thread, that alone. */
 static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
 {
-    uint64_t whole_ns = call_sample_weight_ns(sample);
-    int64_t ready_ns = sample_ready_ns(sample);
-    bool blocked = ready_ns > sample->time_ns;
-    uint64_t blocked_ns = blocked ? (uint64_t)ready_ns - (uint64_t)sample->time_ns : 0;
-    bool preempted = sample->reason == WAIT_PREEMPTED;
-    if (preempted || blocked_ns > whole_ns)
-        blocked_ns = whole_ns;
-    int error = add_leaf(tree, node, (struct call_item){CALL_REASON, sample->reason}, blocked_ns);
-    if (!error && whole_ns > blocked_ns)
-        error = add_leaf(tree, node, (struct call_item){CALL_RUNNABLE, 0}, whole_ns - blocked_ns);
+    struct off_share share = sample_off_share(sample);
+    const struct call_item reason = {CALL_REASON, sample->reason}, runnable = {CALL_RUNNABLE, 0};
+    bool waited = share.blocked_ns > 0;
+    int error = waited ? add_leaf(tree, node, reason, share.blocked_ns, true) : 0;
+    if (!error && share.runnable_ns > 0)
+        error = add_leaf(tree, node, runnable, share.runnable_ns, !waited);
     return error;
 }
 

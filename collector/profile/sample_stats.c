@@ -52,9 +52,8 @@ static void add_walk(struct sample_stats *stats, const struct sample *sample)
 
 static struct thread_share share_of_stretch(struct sample_stats *stats, const struct sample *sample)
 {
-    int64_t ready_ns = sample_ready_ns(sample);
-    struct thread_share share = {.runnable_ns = (uint64_t)(sample->end_ns - ready_ns),
-                                 .blocked_ns = (uint64_t)(ready_ns - sample->time_ns)};
+    struct off_share off = sample_off_share(sample);
+    struct thread_share share = {.runnable_ns = off.runnable_ns, .blocked_ns = off.blocked_ns};
     unsigned reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
     struct wait_share *wait = &stats->waits[reason];
     wait->count++;

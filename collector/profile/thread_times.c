@@ -58,8 +58,9 @@ int thread_times_add(struct thread_times *times, const struct sample *sample)
         times->refused++;
         return 0;
     }
-    struct stretch stretch = {sample->time_ns, (uint64_t)(sample->end_ns - sample->time_ns),
-                              (uint64_t)(sample->end_ns - sample_ready_ns(sample))};
+    struct off_share share = sample_off_share(sample);
+    struct stretch stretch = {sample->time_ns, share.blocked_ns + share.runnable_ns,
+                              share.runnable_ns};
     struct lane *lane = &times->lanes[sample->thread];
     times->count++;
     if (vec_reserve(&lane->stretches, 2) != 0) /* and the one behind the last */

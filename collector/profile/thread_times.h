@@ -10,11 +10,6 @@
 #include "sample.h"
 #include "trace.h"
 
-struct off_share {
-    uint64_t runnable_ns; /* it could have run, but others had the CPUs */
-    uint64_t blocked_ns;  /* it waited for something */
-};
-
 struct thread_times;
 
 /* `trace` is complete. NULL: out of memory. destroy accepts NULL. */

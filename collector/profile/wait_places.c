@@ -113,8 +113,8 @@ static int64_t frame_of(struct wait_places *places, uint32_t stack)
 
 int wait_places_add(struct wait_places *places, const struct sample *sample)
 {
-    int64_t blocked_ns = sample_ready_ns(sample) - sample->time_ns;
-    if (sample->kind != SAMPLE_OFF_CPU || blocked_ns <= 0)
+    uint64_t blocked_ns = sample_off_share(sample).blocked_ns;
+    if (blocked_ns == 0)
         return 0;
     int64_t frame = frame_of(places, sample->stack);
     if (frame < 0)
@@ -130,8 +130,8 @@ int wait_places_add(struct wait_places *places, const struct sample *sample)
     }
     struct wait_place *place = &places->places.items[*found - 1];
     place->count++;
-    place->blocked_ns += (uint64_t)blocked_ns;
-    place->max_ns = (uint64_t)blocked_ns > place->max_ns ? (uint64_t)blocked_ns : place->max_ns;
+    place->blocked_ns += blocked_ns;
+    place->max_ns = blocked_ns > place->max_ns ? blocked_ns : place->max_ns;
     place->unfinished += (sample->flags & SAMPLE_UNFINISHED) != 0;
     return 0;
 }

@@ -355,7 +355,6 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
                         PyObject *frames)
 {
     bool off = sample->kind == SAMPLE_OFF_CPU;
-    int64_t runnable_ns = off ? sample->end_ns - sample_ready_ns(sample) : 0;
     struct filler filler = filler_start(14);
     put(&filler, PyUnicode_InternFromString(off ? "off_cpu" : "cpu"));
     put_time(&filler, context, sample->time_ns);
@@ -367,7 +366,7 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
     put_uint(&filler, off ? 0 : sample->weight_ns);
     put(&filler,
         off ? PyUnicode_InternFromString(wait_reason_name(sample->reason)) : Py_NewRef(Py_None));
-    put_int(&filler, runnable_ns > 0 ? runnable_ns : 0);
+    put_uint(&filler, sample_off_share(sample).runnable_ns);
     put_bool(&filler, (sample->flags & SAMPLE_IN_KERNEL) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_GC) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_HOLDS_GIL) != 0);
