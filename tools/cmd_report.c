@@ -25,7 +25,7 @@ struct report_values {
     const char *sort, *by;
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
-    bool wide, json, csv;
+    bool all, wide, json, csv;
 };
 
 enum { REPORT_TOLD = 1 }; /* it failed, and the message is out */
@@ -187,13 +187,14 @@ static int print_functions(const struct cmd_call *call, const struct range_stats
     struct report_functions_options options = {
         .trace = table->trace,
         .samples = samples,
-        .owners = table->grouping >= RANGE_BY_PROCESS || !has_ranges(stats),
-        .by_thread = table->grouping == RANGE_BY_THREAD,
+        .owners = values->all || table->grouping >= RANGE_BY_PROCESS || !has_ranges(stats),
+        .by_thread = values->all || table->grouping == RANGE_BY_THREAD,
         .limit = table->limit,
-        .functions = values->functions,
+        .functions = values->all ? UINT64_MAX : values->functions,
         .width = table->width,
         .by_total = table->sort == RANGE_COLUMN_TOTAL,
         .wide = values->wide,
+        .all = values->all,
         .color = table->color,
     };
     if (samples->range && samples->inside.all.sample_count == 0 && samples->present) {
@@ -231,9 +232,11 @@ static int print_report(const struct cmd_call *call, const char *path, struct st
         .stats = stats,
         .grouping = (enum range_grouping)word_index(by_words, values->by),
         .sort = sort_columns[word_index(sort_words, values->sort)],
-        .limit = values->limit ? values->limit : UINT64_MAX,
+        .limit = values->limit && !values->all ? values->limit : UINT64_MAX,
         .sampled = samples->present,
         .off_cpu = samples->off_cpu,
+        .all = values->all,
+        .cpu_ns = samples->all.all.cpu_ns,
         .width = values->wide ? 0 : width,
         .color = term_color(STDOUT_FILENO),
     };
@@ -348,10 +351,12 @@ static const struct option_spec report_options[] = {
     SELECTION_TIMES(AT(selection)),
     {"functions", 0, OPTION_COUNT, AT(functions), "N",
      "rows of the tables of functions; 0 shows none", "20"},
+    {"all", 'a', OPTION_FLAG, AT(all), NULL,
+     "all rows of all tables, each process and thread in its own", NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL,
      "one JSON object with all rows, times in nanoseconds", NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL,
-     "ranges, marks and counters as comma-separated values, all rows, times in nanoseconds", NULL},
+     "all rows of all tables as comma-separated values, times in nanoseconds", NULL},
     {"wide", 'w', OPTION_FLAG, AT(wide), NULL,
      "all columns and whole names, whatever the terminal's width", NULL},
     {0},
@@ -360,7 +365,8 @@ static const struct option_spec report_options[] = {
 static const char report_details[] = RECORDING_CHOICE_HELP
     "columns:\n"
     "  total    time in the range, all threads together\n"
-    "  self     total without the ranges inside; these add up to the time in ranges\n"
+    "  self     total without the ranges inside; with what is outside of ranges, these add up to\n"
+    "           the time of all threads\n"
     "  share    total as part of the wall time; more than 100% means several at once\n"
     "  cpu      CPU time by samples, with the ranges inside; cpu self: without; of ranges on\n"
     "           tracks: while a thread ran the track (a task of asyncio)\n"

@@ -2,18 +2,16 @@
 /* The rows of a report as one JSON object: see report_data.h. */
 #include "report_data.h"
 
-#include "call_label.h"
 #include "json_doc.h"
 #include "loss_sums.h"
 #include "recording.h"
+#include "report_lists.h"
 #include "report_rows.h"
 #include "report_tasks.h"
 #include "sampling_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-enum { LABEL_SIZE = 8192 };
 
 static const char *text_of(const struct trace *trace, uint32_t string)
 {
@@ -108,6 +106,18 @@ static int put_rows(const struct report_data_options *options, struct json_doc *
     return count < 0 ? (int)count : 0;
 }
 
+/* With the rows above, all time of threads and all CPU time. */
+static void put_outside(const struct report_data_options *options, struct json_doc *doc)
+{
+    struct report_outside outside =
+        report_outside(options->stats, options->samples->all.all.cpu_ns);
+    json_doc_object(doc, "outside_ranges");
+    json_doc_uint(doc, "self_ns", outside.self_ns);
+    if (options->samples->present)
+        json_doc_uint(doc, "cpu_self_ns", outside.cpu_self_ns);
+    json_doc_close(doc);
+}
+
 static int put_tables(const struct report_data_options *options, struct json_doc *doc)
 {
     json_doc_array(doc, "ranges");
@@ -117,6 +127,7 @@ static int put_tables(const struct report_data_options *options, struct json_doc
     if (!error)
         error = put_rows(options, doc, RANGE_TRACK);
     json_doc_close(doc);
+    put_outside(options, doc);
     json_doc_array(doc, "marks");
     if (!error)
         error = put_rows(options, doc, RANGE_MARK);
@@ -130,97 +141,28 @@ static int put_tables(const struct report_data_options *options, struct json_doc
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static const char *const frame_kinds[] = {
-    [0] = "unknown",           [FRAME_NATIVE] = "native", [FRAME_PYTHON] = "python",
-    [FRAME_KERNEL] = "kernel", [FRAME_JIT] = "jit",       [FRAME_COLLECTOR] = "gc",
-    [FRAME_NOTE] = "note",
-};
-
-static void put_frame(const struct report_data_options *options, struct json_doc *doc,
-                      uint32_t ordinal)
+static void put_item(void *context, const struct report_item *item)
 {
-    const struct trace *trace = options->trace;
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
-    char label[CALL_LABEL_SIZE];
-    unsigned kind = frame->kind < sizeof(frame_kinds) / sizeof(*frame_kinds) ? frame->kind : 0;
-    call_frame_label(trace, frame, CALL_STRIP_LIBRARIES, label, sizeof(label));
-    json_doc_text(doc, "function", label);
-    json_doc_text(doc, "kind", frame_kinds[kind]);
-    json_doc_text(doc, "module", text_of(trace, frame->module));
+    struct json_doc *doc = context;
+    json_doc_object(doc, NULL);
+    for (unsigned i = 0; i < item->count; i++) {
+        const struct report_cell *cell = &item->cells[i];
+        if (cell->value.is_text)
+            json_doc_text(doc, cell->name, cell->value.text);
+        else if (cell->value.is_integer)
+            json_doc_int(doc, cell->name, cell->value.integer);
+        else
+            json_doc_uint(doc, cell->name, cell->value.count);
+    }
+    json_doc_close(doc);
 }
 
-static void put_functions(const struct report_data_options *options, struct json_doc *doc)
+static void put_list(const struct report_data_options *options, struct json_doc *doc,
+                     enum report_list list, const char *name)
 {
-    const struct function_row *rows;
-    bool total = options->sort == RANGE_COLUMN_TOTAL;
-    uint32_t count = frame_stats_sort(options->samples->frames,
-                                      total ? FRAME_ORDER_TOTAL : FRAME_ORDER_SELF, &rows);
-    for (uint32_t i = 0; i < count; i++) {
-        json_doc_object(doc, NULL);
-        put_frame(options, doc, rows[i].frame);
-        json_doc_uint(doc, "cpu_self_ns", rows[i].self_ns);
-        json_doc_uint(doc, "cpu_python_ns", rows[i].python_ns);
-        json_doc_uint(doc, "cpu_total_ns", rows[i].total_ns);
-        json_doc_close(doc);
-    }
-}
-
-static void put_waits(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct wait_share *waits = options->samples->inside.waits;
-    for (unsigned reason = 0; reason < WAIT_REASON_COUNT; reason++) {
-        if (!waits[reason].count)
-            continue;
-        json_doc_object(doc, NULL);
-        json_doc_text(doc, "reason", wait_reason_name((enum wait_reason)reason));
-        json_doc_uint(doc, "count", waits[reason].count);
-        json_doc_uint(doc, "total_ns", waits[reason].blocked_ns);
-        json_doc_uint(doc, "max_ns", waits[reason].max_ns);
-        json_doc_close(doc);
-    }
-}
-
-static void put_places(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct wait_place *places;
-    uint32_t count = wait_places_sort(options->samples->places, &places);
-    for (uint32_t i = 0; i < count; i++) {
-        json_doc_object(doc, NULL);
-        put_frame(options, doc, places[i].frame);
-        json_doc_text(doc, "reason", wait_reason_name((enum wait_reason)places[i].reason));
-        json_doc_uint(doc, "count", places[i].count);
-        json_doc_uint(doc, "total_ns", places[i].blocked_ns);
-        json_doc_uint(doc, "max_ns", places[i].max_ns);
-        json_doc_close(doc);
-    }
-}
-
-/* By process and thread: a recording of many short processes has many rows. */
-static void put_threads(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct sample_stats *all = &options->samples->all;
-    char label[LABEL_SIZE];
-    for (uint32_t i = 0; i < all->thread_count; i++) {
-        const struct thread_share *share = &all->threads[i];
-        const struct trace_thread *thread = trace_thread_get(options->trace, i);
-        const struct trace_process *process = trace_process_get(options->trace, thread->process);
-        if (share->sample_count + share->runnable_ns + share->blocked_ns == 0 || !process)
-            continue;
-        json_doc_object(doc, NULL);
-        json_doc_int(doc, "pid", process->pid);
-        trace_process_label(options->trace, thread->process, label, sizeof(label));
-        json_doc_text(doc, "process", label);
-        json_doc_int(doc, "tid", thread->tid);
-        trace_thread_label(options->trace, i, label, sizeof(label));
-        json_doc_text(doc, "thread", label);
-        json_doc_uint(doc, "cpu_ns", share->cpu_ns);
-        json_doc_uint(doc, "sample_count", share->sample_count);
-        json_doc_uint(doc, "runnable_ns", share->runnable_ns);
-        json_doc_uint(doc, "blocked_ns", share->blocked_ns);
-        json_doc_uint(doc, "gc_ns", share->gc_ns);
-        json_doc_uint(doc, "gil_ns", share->gil_ns);
-        json_doc_close(doc);
-    }
+    json_doc_array(doc, name);
+    report_list_each(options, list, put_item, doc);
+    json_doc_close(doc);
 }
 
 static void put_samples(const struct report_data_options *options, struct json_doc *doc)
@@ -236,20 +178,10 @@ static void put_samples(const struct report_data_options *options, struct json_d
     json_doc_text(doc, "inside_range", samples->range ? samples->range : "");
     json_doc_uint(doc, "inside_cpu_ns", samples->inside.all.cpu_ns);
     json_doc_close(doc);
-    json_doc_array(doc, "threads");
-    put_threads(options, doc);
-    json_doc_close(doc);
-    json_doc_array(doc, "functions");
-    if (samples->present)
-        put_functions(options, doc);
-    json_doc_close(doc);
-    json_doc_array(doc, "waits");
-    put_waits(options, doc);
-    json_doc_close(doc);
-    json_doc_array(doc, "wait_places");
-    if (samples->present)
-        put_places(options, doc);
-    json_doc_close(doc);
+    put_list(options, doc, REPORT_THREADS, "threads");
+    put_list(options, doc, REPORT_FUNCTIONS, "functions");
+    put_list(options, doc, REPORT_WAITS, "waits");
+    put_list(options, doc, REPORT_PLACES, "wait_places");
 }
 
 int report_json(const struct report_data_options *options, struct out_stream *out)

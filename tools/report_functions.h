@@ -20,6 +20,7 @@ struct report_functions_options {
     unsigned width; /* 0 = unlimited */
     bool by_total;  /* functions by their total, else by their self time */
     bool wide;      /* names as long as they are */
+    bool all;       /* all rows of all tables, each process and thread in its own */
     bool color;
 };
 
@@ -35,8 +36,15 @@ int report_waits_print(const struct report_functions_options *options);
 int report_print_table(const struct report_functions_options *options, struct table *table,
                        const char *title);
 
-/* A cell with what a function is called. */
-void report_add_function(struct table *table, const struct trace *trace, const struct frame *frame);
+/* A cell with what a function is called, and a mark behind it. */
+void report_add_function(struct table *table, const struct trace *trace, const struct frame *frame,
+                         const char *mark);
+
+/* Rows of so few samples that their times say little have a mark, and the table a line about it. */
+#define REPORT_FEW_MARK_TEXT "*"
+#define REPORT_FEW_MARK      " " REPORT_FEW_MARK_TEXT
+bool report_few_samples(uint64_t count);
+void report_few_print(void);
 
 /* "sampled ...": one line of the header, or two. Nothing if nobody wanted samples. */
 void report_sampling_print(const struct trace *trace, const struct report_samples *samples);

@@ -6,6 +6,7 @@
 #include "report_functions.h"
 
 #include "call_label.h"
+#include "number_text.h"
 #include "table.h"
 
 #include <errno.h>
@@ -131,12 +132,12 @@ static int join_workers(const struct trace *trace, struct owner *owners, uint32_
 
 /* ---- Rows ---- */
 
-/* How many rows there are, or -ENOMEM. */
+/* Those that are worth a row come first. How many, or -ENOMEM. */
 static int64_t collect_owners(const struct report_functions_options *options, struct owner *owners)
 {
     const struct sample_stats *all = &options->samples->all;
     uint32_t count = options->by_thread ? all->thread_count : trace_process_count(options->trace);
-    int rc = 0;
+    bool join = !options->by_thread && !options->all;
     for (uint32_t i = 0; i < count; i++)
         owners[i] = (struct owner){.ordinal = i, .count = 1};
     for (uint32_t i = 0; i < all->thread_count; i++) {
@@ -146,18 +147,18 @@ static int64_t collect_owners(const struct report_functions_options *options, st
             continue;
         add_share(&owners[at], share);
     }
-    if (!options->by_thread)
-        rc = join_programs(options->trace, owners, count);
-    if (!options->by_thread && rc == 0)
+    int rc = join ? join_programs(options->trace, owners, count) : 0;
+    if (join && rc == 0)
         rc = join_workers(options->trace, owners, count);
     if (rc < 0)
         return rc;
     qsort(owners, count, sizeof(*owners), by_cpu);
-    uint64_t used = 0, waited_most = 0;
-    for (uint32_t i = 0; i < count; i++)
-        waited_most = off_cpu_ns(&owners[i]) > waited_most ? off_cpu_ns(&owners[i]) : waited_most;
+    uint64_t used = 0, waited_least = 0;
+    for (uint32_t i = 0; i < count && !options->all; i++)
+        if (off_cpu_ns(&owners[i]) / LITTLE_PART > waited_least)
+            waited_least = off_cpu_ns(&owners[i]) / LITTLE_PART;
     while (used < count &&
-           (owners[used].share.cpu_ns > 0 || off_cpu_ns(&owners[used]) > waited_most / LITTLE_PART))
+           (owners[used].share.cpu_ns > 0 || off_cpu_ns(&owners[used]) > waited_least))
         used++;
     return (int64_t)used;
 }
@@ -189,7 +190,7 @@ static void add_thread_name(const struct report_functions_options *options, uint
 }
 
 static void add_owner(const struct report_functions_options *options, struct table *table,
-                      const struct owner *owner)
+                      const struct owner *owner, const char *mark)
 {
     const struct trace *trace = options->trace;
     char label[4096];
@@ -204,7 +205,60 @@ static void add_owner(const struct report_functions_options *options, struct tab
     else if (owner->count > 1)
         snprintf(label + length, sizeof(label) - length, " (%u %s)", owner->count,
                  owner->workers ? "forked children" : "processes");
+    length = strlen(label);
+    snprintf(label + length, sizeof(label) - length, "%s", mark);
     table_add(table, label);
+}
+
+static void add_share_cells(const struct report_functions_options *options, struct table *table,
+                            const struct thread_share *share)
+{
+    table_add_time(table, share->cpu_ns);
+    table_add_percent(table, share->cpu_ns, options->samples->all.all.cpu_ns);
+    table_add_count(table, share->sample_count);
+    if (!options->samples->off_cpu)
+        return;
+    table_add_time(table, share->runnable_ns);
+    table_add_time(table, share->blocked_ns);
+}
+
+/* All that no row before has. */
+static void add_rest(const struct report_functions_options *options, struct table *table,
+                     const struct owner *owners, uint64_t shown)
+{
+    struct owner rest = {.share = options->samples->all.all};
+    uint64_t more = trace_process_count(options->trace), count = 0;
+    if (options->by_thread)
+        more = options->samples->all.thread_count;
+    for (uint64_t i = 0; i < shown; i++) {
+        rest.share.cpu_ns -= owners[i].share.cpu_ns;
+        rest.share.sample_count -= owners[i].share.sample_count;
+        rest.share.runnable_ns -= owners[i].share.runnable_ns;
+        rest.share.blocked_ns -= owners[i].share.blocked_ns;
+    }
+    for (uint64_t i = shown; i < more; i++)
+        count += owners[i].share.sample_count + off_cpu_ns(&owners[i]) > 0;
+    if (rest.share.sample_count == 0 && off_cpu_ns(&rest) == 0)
+        return;
+    char label[NUMBER_TEXT_SIZE + 16], number[NUMBER_TEXT_SIZE];
+    snprintf(label, sizeof(label), "(%s more)", number_count(count, number));
+    table_add(table, label);
+    add_share_cells(options, table, &rest.share);
+}
+
+/* Whether one has few samples. */
+static bool add_owners(const struct report_functions_options *options, struct table *table,
+                       const struct owner *owners, uint64_t count)
+{
+    bool any = false;
+    for (uint64_t i = 0; i < count; i++) {
+        bool few = report_few_samples(owners[i].share.sample_count);
+        any = any || few;
+        add_owner(options, table, &owners[i], few ? REPORT_FEW_MARK : "");
+        add_share_cells(options, table, &owners[i].share);
+    }
+    add_rest(options, table, owners, count);
+    return any;
 }
 
 int report_owners_print(const struct report_functions_options *options)
@@ -222,27 +276,16 @@ int report_owners_print(const struct report_functions_options *options)
     size_t room = (size_t)all->thread_count + trace_process_count(options->trace) + 1;
     struct owner *owners = calloc(room, sizeof(*owners));
     struct table *table = table_create(columns, off_cpu ? 6 : 4);
-    int rc = owners && table ? 0 : -ENOMEM;
-    int64_t found = rc == 0 ? collect_owners(options, owners) : 0;
-    uint64_t count = found > 0 ? (uint64_t)found : 0;
-    rc = found < 0 ? (int)found : rc;
-    for (uint64_t i = 0; i < count && i < options->limit; i++) {
-        const struct thread_share *share = &owners[i].share;
-        add_owner(options, table, &owners[i]);
-        table_add_time(table, share->cpu_ns);
-        table_add_percent(table, share->cpu_ns, all->all.cpu_ns);
-        table_add_count(table, share->sample_count);
-        if (!off_cpu)
-            continue;
-        table_add_time(table, share->runnable_ns);
-        table_add_time(table, share->blocked_ns);
-    }
-    if (rc == 0 && count > 0) {
+    int64_t found = owners && table ? collect_owners(options, owners) : -ENOMEM;
+    int rc = found < 0 ? (int)found : 0;
+    if (found > 0) {
+        uint64_t count = (uint64_t)found < options->limit ? (uint64_t)found : options->limit;
+        bool few = add_owners(options, table, owners, count);
         printf("\nCPU time by %s\n", columns[0].title);
         size_t hidden;
         rc = table_print(table, options->width, options->color, &hidden);
-        if (options->limit < count)
-            printf("(%llu more)\n", (unsigned long long)(count - options->limit));
+        if (few)
+            report_few_print();
     }
     table_destroy(table);
     free(owners);

@@ -4,6 +4,8 @@
 
 #include "json_writer.h"
 #include "line.h"
+#include "report_lists.h"
+#include "report_tasks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -172,6 +174,27 @@ int64_t report_rows(const struct report_data_options *options, enum range_kind k
     return range_stats_sort(options->stats, kind, sort, ret_rows);
 }
 
+uint64_t report_cpu_self_ns(const struct range_stats *stats, enum range_kind kind)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++)
+        if (range_stats_row(stats, i)->kind == kind)
+            sum += range_stats_row(stats, i)->cpu_self_ns;
+    return sum;
+}
+
+struct report_outside report_outside(const struct range_stats *stats, uint64_t cpu_ns)
+{
+    const struct range_totals *totals = range_stats_totals(stats);
+    uint64_t inside_ns =
+        report_cpu_self_ns(stats, RANGE_PUSHED) + report_cpu_self_ns(stats, RANGE_TRACK);
+    bool whole = totals->thread_ns > totals->covered_ns;
+    return (struct report_outside){
+        .self_ns = whole ? totals->thread_ns - totals->covered_ns : 0,
+        .cpu_self_ns = cpu_ns > inside_ns ? cpu_ns - inside_ns : 0,
+    };
+}
+
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
 static void put_text(struct out_stream *out, const char *text)
@@ -193,6 +216,8 @@ static void put_value(struct out_stream *out, const struct report_value *value)
         put_text(out, value->text);
     else if (value->is_double)
         out_advance(out, (size_t)(json_put_double(at, value->number) - at));
+    else if (value->is_integer)
+        out_advance(out, (size_t)(json_put_int(at, value->integer) - at));
     else
         out_advance(out, (size_t)(json_put_uint(at, value->count) - at));
 }
@@ -203,6 +228,56 @@ static void put_number(struct out_stream *out, bool known, int32_t number)
     if (known)
         out_advance(out, (size_t)(json_put_int(at, number) - at));
     out_write(out, ",", 1);
+}
+
+/* The columns behind `fields`, which ranges do not have. Appended to, too. */
+static const char *const list_columns[] = {
+    "code", "module", "reason", "sample_count", "cpu_python_ns", "gc_ns", "gil_ns",
+};
+
+enum { LIST_COLUMNS = sizeof(list_columns) / sizeof(*list_columns) };
+
+static void end_row(struct out_stream *out)
+{
+    for (unsigned i = 0; i < LIST_COLUMNS; i++)
+        out_write(out, ",", 1);
+    out_text(out, "\n");
+}
+
+static void put_cell(struct out_stream *out, const struct report_item *item, const char *column)
+{
+    out_write(out, ",", 1);
+    for (unsigned i = 0; i < item->count; i++)
+        if (strcmp(item->cells[i].column, column) == 0)
+            put_value(out, &item->cells[i].value);
+}
+
+static void put_item(void *context, const struct report_item *item)
+{
+    static const char *const first[] = {"path", "pid", "process", "tid", "thread"};
+    struct out_stream *out = context;
+    put_text(out, item->kind);
+    for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+        put_cell(out, item, first[i]);
+    for (unsigned field = 0; field < REPORT_FIELDS; field++)
+        put_cell(out, item, fields[field].name);
+    for (unsigned i = 0; i < LIST_COLUMNS; i++)
+        put_cell(out, item, list_columns[i]);
+    out_text(out, "\n");
+}
+
+/* What the ranges lack. */
+static void put_outside(const struct report_data_options *options, struct out_stream *out)
+{
+    struct report_outside outside =
+        report_outside(options->stats, options->samples->all.all.cpu_ns);
+    struct report_item item = {
+        .kind = "outside",
+        .cells = {{"self_ns", "self_ns", {.count = outside.self_ns}},
+                  {"cpu_self_ns", "cpu_self_ns", {.count = outside.cpu_self_ns}}},
+        .count = options->samples->present ? 2 : 1,
+    };
+    put_item(out, &item);
 }
 
 static int put_rows(const struct report_data_options *options, enum range_kind kind,
@@ -228,7 +303,7 @@ static int put_rows(const struct report_data_options *options, enum range_kind k
             if (report_field_is_of(options, field, kind))
                 put_value(out, &value);
         }
-        out_text(out, "\n");
+        end_row(out);
     }
     free(rows);
     return count < 0 ? (int)count : 0;
@@ -245,8 +320,16 @@ int report_csv(const struct report_data_options *options, struct out_stream *out
         out_write(out, ",", 1);
         out_text(out, fields[field].name);
     }
+    for (unsigned i = 0; i < LIST_COLUMNS; i++) {
+        out_write(out, ",", 1);
+        out_text(out, list_columns[i]);
+    }
     out_text(out, "\n");
     for (size_t i = 0; !error && i < sizeof(kinds) / sizeof(*kinds); i++)
         error = put_rows(options, kinds[i], out);
+    put_outside(options, out);
+    report_tasks_each(options->trace, options->tasks, put_item, out);
+    for (unsigned list = REPORT_THREADS; list <= REPORT_PLACES; list++)
+        report_list_each(options, (enum report_list)list, put_item, out);
     return error;
 }

@@ -31,13 +31,24 @@ bool report_field_is_of(const struct report_data_options *options, unsigned fiel
                         enum range_kind kind);
 
 struct report_value {
-    bool is_text, is_double;
+    bool is_text, is_double, is_integer; /* none: a count */
     const char *text;
     double number;
+    int64_t integer;
     uint64_t count;
 };
 
 struct report_value report_value(const struct report_data_options *options, uint32_t index,
                                  unsigned field);
+
+/* What is in none of the ranges: time of threads, and CPU time that was sampled. */
+struct report_outside {
+    uint64_t self_ns, cpu_self_ns;
+};
+
+/* Of all rows of a kind. */
+uint64_t report_cpu_self_ns(const struct range_stats *stats, enum range_kind kind);
+
+struct report_outside report_outside(const struct range_stats *stats, uint64_t cpu_ns);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "number_text.h"
 #include "report_imports.h"
+#include "report_rows.h"
 #include "table.h"
 
 #include <errno.h>
@@ -51,8 +52,8 @@ static const struct range_cell range_cells[] = {
 enum { RANGE_CELLS = sizeof(range_cells) / sizeof(*range_cells) };
 
 struct rows {
-    uint32_t *items;
-    uint64_t count, shown;
+    uint32_t *items; /* those of the table, then those that another one sums up */
+    uint64_t count, shown, hidden;
 };
 
 /* Imports have a table of their own; by what pyannot marks to be sure that marks arrive (as `annot
@@ -72,13 +73,23 @@ static bool is_shown(const struct range_stats *stats, enum range_kind kind, uint
     return true;
 }
 
-static void leave_out(const struct range_stats *stats, enum range_kind kind, struct rows *rows)
+/* Puts what is not shown behind the rest. 0 or -ENOMEM. */
+static int leave_out(const struct range_stats *stats, enum range_kind kind, struct rows *rows)
 {
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < rows->count; i++)
+    uint32_t *hidden = calloc(rows->count + 1, sizeof(*hidden));
+    if (!hidden)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < rows->count; i++) {
         if (is_shown(stats, kind, rows->items[i]))
             rows->items[kept++] = rows->items[i];
+        else
+            hidden[rows->hidden++] = rows->items[i];
+    }
+    memcpy(rows->items + kept, hidden, rows->hidden * sizeof(*hidden));
     rows->count = kept;
+    free(hidden);
+    return 0;
 }
 
 static int rows_of(const struct report_table_options *options, enum range_kind kind,
@@ -90,7 +101,8 @@ static int rows_of(const struct report_table_options *options, enum range_kind k
     if (count < 0)
         return (int)count;
     ret_rows->count = (uint64_t)count;
-    leave_out(options->stats, kind, ret_rows);
+    if (!options->all && leave_out(options->stats, kind, ret_rows) != 0)
+        return -ENOMEM;
     ret_rows->shown = ret_rows->count < options->limit ? ret_rows->count : options->limit;
     return 0;
 }
@@ -151,38 +163,64 @@ static void add_range_cell(const struct report_table_options *options, struct ta
                              value, (uint64_t)range_stats_totals(options->stats)->wall_ns, text));
 }
 
-/* One cell of a sum, over rows from `first` on; empty where sums say nothing. */
+/* One row of sums: over rows [first, end), and what is in none. */
+struct sum_row {
+    const char *label;
+    uint64_t first, end;
+    struct report_outside more;
+};
+
+/* Empty where sums say nothing. */
 static void add_sum(const struct report_table_options *options, struct table *table,
-                    const struct range_cell *cell, const struct rows *rows, uint64_t first)
+                    const struct range_cell *cell, const struct rows *rows,
+                    const struct sum_row *row)
 {
-    uint64_t sum = 0;
-    if (!cell->adds_up) {
+    bool is_time = cell->column == RANGE_COLUMN_SELF || cell->column == RANGE_COLUMN_CPU_SELF;
+    uint64_t sum = cell->column == RANGE_COLUMN_SELF       ? row->more.self_ns
+                   : cell->column == RANGE_COLUMN_CPU_SELF ? row->more.cpu_self_ns
+                                                           : 0;
+    if (!cell->adds_up || (row->first == row->end && !is_time)) {
         table_add(table, "");
         return;
     }
-    for (uint64_t row = first; row < rows->count; row++)
-        sum += range_stats_value(options->stats, rows->items[row], cell->column);
+    for (uint64_t i = row->first; i < row->end; i++)
+        sum += range_stats_value(options->stats, rows->items[i], cell->column);
     add_range_cell(options, table, cell->cell, sum);
 }
 
-/* The rows below the last one shown: the sums of the rest, and of all. */
-static void add_sums(const struct report_table_options *options, struct table *table,
-                     const struct rows *rows, const bool *used)
+static void add_sum_row(const struct report_table_options *options, struct table *table,
+                        const struct rows *rows, const bool *used, const struct sum_row *row)
 {
-    char text[NUMBER_TEXT_SIZE + 16], count[NUMBER_TEXT_SIZE];
-    if (rows->shown < rows->count) {
-        snprintf(text, sizeof(text), "(%s more)", number_count(rows->count - rows->shown, count));
-        table_add(table, text);
-        for (size_t i = 0; i < RANGE_CELLS; i++) {
-            if (used[i])
-                add_sum(options, table, &range_cells[i], rows, rows->shown);
-        }
-    }
-    table_add(table, "(sum)");
+    if (row->first == row->end && row->more.self_ns + row->more.cpu_self_ns == 0)
+        return;
+    table_add(table, row->label);
     for (size_t i = 0; i < RANGE_CELLS; i++) {
         if (used[i])
-            add_sum(options, table, &range_cells[i], rows, 0);
+            add_sum(options, table, &range_cells[i], rows, row);
     }
+}
+
+/* The rows below the last one shown: what is in none of those, and the sums of all. */
+static void add_sums(const struct report_table_options *options, struct table *table,
+                     const struct rows *rows, enum range_kind kind, const bool *used)
+{
+    char text[NUMBER_TEXT_SIZE + 16], count[NUMBER_TEXT_SIZE];
+    uint64_t end = rows->count + rows->hidden;
+    struct sum_row more = {text, rows->shown, rows->count, {0}};
+    struct sum_row imports = {"(imports)", rows->count, end, {0}};
+    struct sum_row tracks = {"(on tracks)", 0, 0, {0}};
+    struct sum_row outside = {"(outside)", 0, 0, {0}};
+    struct sum_row sum = {"(sum)", 0, end, {0}};
+    if (kind == RANGE_PUSHED) {
+        tracks.more.cpu_self_ns = report_cpu_self_ns(options->stats, RANGE_TRACK);
+        outside.more = report_outside(options->stats, options->cpu_ns);
+        sum.more = outside.more;
+        sum.more.cpu_self_ns += tracks.more.cpu_self_ns;
+    }
+    snprintf(text, sizeof(text), "(%s more)", number_count(rows->count - rows->shown, count));
+    const struct sum_row *const all[] = {&more, &imports, &tracks, &outside, &sum};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        add_sum_row(options, table, rows, used, all[i]);
 }
 
 /* Whether samples can tell that number; true for all others. */
@@ -266,7 +304,7 @@ static int print_ranges(const struct report_table_options *options, enum range_k
         add_row(options, table, rows.items[row], used);
     }
     if (table) {
-        add_sums(options, table, &rows, used);
+        add_sums(options, table, &rows, kind, used);
         rc = print_table(options, table, title);
     }
 out:
@@ -276,6 +314,20 @@ out:
 
 static const struct table_column mark_columns[] = {
     {"mark", 0, true}, {"count", 0, false}, {"procs", 2, false}, {"threads", 1, false}};
+
+static void add_more_marks(const struct report_table_options *options, struct table *table,
+                           const struct rows *rows)
+{
+    char text[NUMBER_TEXT_SIZE + 16], number[NUMBER_TEXT_SIZE];
+    uint64_t count = 0;
+    for (uint64_t i = rows->shown; i < rows->count; i++)
+        count += range_stats_row(options->stats, rows->items[i])->count;
+    snprintf(text, sizeof(text), "(%s more)", number_count(rows->count - rows->shown, number));
+    table_add(table, text);
+    table_add_count(table, count);
+    table_add(table, "");
+    table_add(table, "");
+}
 
 static void add_mark(struct table *table, const struct range_row *row)
 {
@@ -322,9 +374,11 @@ static int print_plain(const struct report_table_options *options, enum range_ki
         else
             add_counter(table, range_stats_row(options->stats, rows.items[i]));
     }
+    if (table && kind == RANGE_MARK && rows.shown < rows.count)
+        add_more_marks(options, table, &rows);
     if (table)
         rc = print_table(options, table, title);
-    if (rows.shown < rows.count)
+    if (kind != RANGE_MARK && rows.shown < rows.count)
         printf("(%s more)\n", number_count(rows.count - rows.shown, more));
 out:
     free(rows.items);

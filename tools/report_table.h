@@ -12,10 +12,12 @@ struct report_table_options {
     const struct range_stats *stats;
     enum range_grouping grouping;
     enum range_column sort;
-    uint64_t limit; /* rows per table */
-    bool sampled;   /* CPU time of ranges is known by samples */
-    bool off_cpu;   /* and what they waited for */
-    unsigned width; /* 0 = unlimited */
+    uint64_t limit;  /* rows per table */
+    bool sampled;    /* CPU time of ranges is known by samples */
+    bool off_cpu;    /* and what they waited for */
+    bool all;        /* rows that other tables sum up, too */
+    uint64_t cpu_ns; /* of all samples */
+    unsigned width;  /* 0 = unlimited */
     bool color;
 };
 

@@ -42,6 +42,8 @@ static const struct table_column columns[] = {
     {"p50", 0, false},     {"p90", 0, false},   {"max", 4, false},   {"pickled", 3, false},
 };
 
+enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+
 static void add_part(struct table *table, const struct pool_function *function, enum pool_part part)
 {
     const struct pool_part_times *times = &function->parts[part];
@@ -88,7 +90,24 @@ static void add_function(struct table *table, const struct trace *trace,
     }
 }
 
-static void print_rest(const struct report_tasks_options *options, const struct pool_tasks *tasks)
+/* The functions that are not shown, in one row. */
+static void add_more(struct table *table, const struct pool_function *functions, uint32_t count)
+{
+    char label[NUMBER_TEXT_SIZE + 16], number[NUMBER_TEXT_SIZE];
+    uint64_t tasks = 0, sum_ns = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        tasks += functions[i].count;
+        sum_ns += functions[i].parts[POOL_WHOLE].sum_ns;
+    }
+    snprintf(label, sizeof(label), "(%s more)", number_count(count, number));
+    table_add(table, label);
+    table_add_count(table, tasks);
+    table_add_time(table, sum_ns);
+    for (int column = 3; column < COLUMNS; column++)
+        table_add(table, "");
+}
+
+static void print_rest(const struct pool_tasks *tasks)
 {
     const struct pool_function *functions;
     char text[NUMBER_TEXT_SIZE];
@@ -99,8 +118,6 @@ static void print_rest(const struct report_tasks_options *options, const struct 
         calls += functions[i].item_count;
         chunks += functions[i].count;
     }
-    if (count > options->limit)
-        printf("(%s more)\n", number_count(count - options->limit, text));
     if (calls > chunks)
         printf("(tasks of several calls each: %s calls)\n", number_count(calls, text));
     if (unfinished)
@@ -120,15 +137,17 @@ int report_tasks_print(const struct report_tasks_options *options, const struct 
     uint32_t count = tasks ? pool_tasks_functions(tasks, &functions) : 0;
     if (count == 0)
         return 0;
-    struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+    struct table *table = table_create(columns, COLUMNS);
     if (!table)
         return -ENOMEM;
     for (uint32_t i = 0; i < count && i < options->limit; i++)
         add_function(table, options->trace, &functions[i]);
+    if (count > options->limit)
+        add_more(table, functions + options->limit, count - (uint32_t)options->limit);
     printf("\ntasks of pools, from submission to result\n");
     int rc = table_print(table, options->width, options->color, &hidden);
     table_destroy(table);
-    print_rest(options, tasks);
+    print_rest(tasks);
     return rc;
 }
 
@@ -166,4 +185,44 @@ void report_tasks_json(struct json_doc *doc, const struct trace *trace,
         json_doc_close(doc);
     }
     json_doc_close(doc);
+}
+
+static void each_part(const struct trace *trace, const struct pool_function *function,
+                      enum pool_part part, report_item_fn *each, void *context)
+{
+    const struct pool_part_times *times = &function->parts[part];
+    const struct report_item item = {
+        .kind = part == POOL_WHOLE ? "task" : "task part",
+        .cells =
+            {
+                {"function",
+                 "path",
+                 {.is_text = true, .text = trace_string(trace, function->name)->bytes}},
+                {"workers",
+                 "code",
+                 {.is_text = true, .text = function->is_local ? "threads" : "processes"}},
+                {"part", "reason", {.is_text = true, .text = pool_part_name(part)}},
+                {"count", "count", {.count = function->count}},
+                {"total_ns", "total_ns", {.count = times->sum_ns}},
+                {"p50_ns", "p50_ns", {.count = times->p50_ns}},
+                {"p90_ns", "p90_ns", {.count = times->p90_ns}},
+                {"max_ns", "max_ns", {.count = times->max_ns}},
+                {"unfinished", "unfinished", {.count = function->unfinished_count}},
+            },
+        .count = part == POOL_WHOLE ? 9 : 8,
+    };
+    each(context, &item);
+}
+
+void report_tasks_each(const struct trace *trace, const struct pool_tasks *tasks,
+                       report_item_fn *each, void *context)
+{
+    const struct pool_function *functions = NULL;
+    uint32_t count = tasks ? pool_tasks_functions(tasks, &functions) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        each_part(trace, &functions[i], POOL_WHOLE, each, context);
+        for (int part = 0; part < POOL_WHOLE; part++)
+            if (is_shown(&functions[i], (enum pool_part)part))
+                each_part(trace, &functions[i], (enum pool_part)part, each, context);
+    }
 }

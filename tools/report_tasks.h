@@ -8,6 +8,7 @@
 #include "json_doc.h"
 #include "pool_tasks.h"
 #include "range_stats.h"
+#include "report_lists.h"
 #include "selection.h"
 #include "store.h"
 
@@ -29,5 +30,9 @@ int report_tasks_print(const struct report_tasks_options *options, const struct 
 /* The array "tasks" of the report as JSON; empty if `tasks` is NULL. */
 void report_tasks_json(struct json_doc *doc, const struct trace *trace,
                        const struct pool_tasks *tasks);
+
+/* The same as rows: of each function its tasks as a whole, then the parts of their way. */
+void report_tasks_each(const struct trace *trace, const struct pool_tasks *tasks,
+                       report_item_fn *each, void *context);
 
 #endif

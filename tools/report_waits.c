@@ -16,19 +16,23 @@ static const struct table_column wait_columns[] = {
 static void add_wait(struct table *table, const struct wait_share *wait, uint64_t all_ns)
 {
     table_add_count(table, wait->count);
-    table_add_time(table, wait->blocked_ns);
-    table_add_percent(table, wait->blocked_ns, all_ns);
-    table_add_time(table, wait->count ? wait->blocked_ns / wait->count : 0);
+    table_add_time(table, wait->total_ns);
+    table_add_percent(table, wait->total_ns, all_ns);
+    table_add_time(table, wait->count ? wait->total_ns / wait->count : 0);
     table_add_time(table, wait->max_ns);
+}
+
+static uint64_t off_cpu_ns(const struct report_functions_options *options)
+{
+    const struct thread_share *inside = &options->samples->inside.all;
+    return inside->blocked_ns + inside->runnable_ns;
 }
 
 static int print_reasons(const struct report_functions_options *options)
 {
     const struct sample_stats *inside = &options->samples->inside;
     const struct wait_share *waits = inside->waits;
-    uint64_t all_ns = inside->all.blocked_ns + inside->all.runnable_ns;
     bool shown[WAIT_REASON_COUNT] = {false};
-    struct wait_share cpu = {inside->stretch_count, inside->all.runnable_ns, 0};
     if (inside->stretch_count == 0)
         return 0;
     struct table *table = table_create(wait_columns, 6);
@@ -37,21 +41,17 @@ static int print_reasons(const struct report_functions_options *options)
     for (;;) {
         int most = -1;
         for (int i = 0; i < WAIT_REASON_COUNT; i++)
-            if (!shown[i] && waits[i].blocked_ns > 0 &&
-                (most < 0 || waits[i].blocked_ns > waits[most].blocked_ns))
+            if (!shown[i] && waits[i].count > 0 &&
+                (most < 0 || waits[i].total_ns > waits[most].total_ns))
                 most = i;
         if (most < 0)
             break;
         shown[most] = true;
         table_add(table, wait_reason_name((enum wait_reason)most));
-        add_wait(table, &waits[most], all_ns);
+        add_wait(table, &waits[most], off_cpu_ns(options));
     }
     table_add(table, "a CPU (runnable)");
-    table_add_count(table, cpu.count);
-    table_add_time(table, cpu.blocked_ns);
-    table_add_percent(table, cpu.blocked_ns, all_ns);
-    table_add_time(table, cpu.blocked_ns / cpu.count);
-    table_add(table, "");
+    add_wait(table, &inside->runnable, off_cpu_ns(options));
     return report_print_table(options, table, "waits: why threads did not run");
 }
 
@@ -60,21 +60,52 @@ static const struct table_column place_columns[] = {
     {"total", 0, false},   {"%", 3, false},         {"max", 2, false},
 };
 
+static void add_place_times(const struct report_functions_options *options, struct table *table,
+                            uint64_t count, uint64_t total_ns)
+{
+    table_add_count(table, count);
+    table_add_time(table, total_ns);
+    table_add_percent(table, total_ns, off_cpu_ns(options));
+}
+
 static void add_place(const struct report_functions_options *options, struct table *table,
                       const struct wait_place *place)
 {
-    const struct sample_stats *inside = &options->samples->inside;
     const struct stacks *stacks = trace_stacks_get(options->trace);
-    uint64_t all_ns = inside->all.blocked_ns + inside->all.runnable_ns;
     if (place->frame)
-        report_add_function(table, options->trace, stacks_get_frame(stacks, place->frame));
+        report_add_function(table, options->trace, stacks_get_frame(stacks, place->frame), "");
     else
         table_add(table, "(no stack)");
     table_add(table, wait_reason_name((enum wait_reason)place->reason));
-    table_add_count(table, place->count);
-    table_add_time(table, place->blocked_ns);
-    table_add_percent(table, place->blocked_ns, all_ns);
+    add_place_times(options, table, place->count, place->blocked_ns);
     table_add_time(table, place->max_ns);
+}
+
+/* The rows that were left out, and the time that is of no place: so the table has all time off the
+ * CPU. */
+static void add_rest(const struct report_functions_options *options, struct table *table,
+                     const struct wait_place *places, uint64_t count)
+{
+    const struct wait_share *runnable = &options->samples->inside.runnable;
+    char label[NUMBER_TEXT_SIZE + 16], number[NUMBER_TEXT_SIZE];
+    uint64_t more = 0, more_ns = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        more += places[i].count;
+        more_ns += places[i].blocked_ns;
+    }
+    snprintf(label, sizeof(label), "(%s more)", number_count(count, number));
+    if (count > 0) {
+        table_add(table, label);
+        table_add(table, "");
+        add_place_times(options, table, more, more_ns);
+        table_add(table, "");
+    }
+    if (runnable->count > 0) {
+        table_add(table, "(anywhere)");
+        table_add(table, "a CPU (runnable)");
+        add_place_times(options, table, runnable->count, runnable->total_ns);
+        table_add_time(table, runnable->max_ns);
+    }
 }
 
 /* The functions that called what waits; which program did it, their callers tell. */
@@ -93,9 +124,8 @@ static int print_places(const struct report_functions_options *options)
         unfinished += places[i].unfinished;
     for (uint64_t i = 0; i < shown; i++)
         add_place(options, table, &places[i]);
+    add_rest(options, table, places + shown, count - shown);
     int rc = report_print_table(options, table, "where threads waited");
-    if (shown < count)
-        printf("(%s more)\n", number_count(count - shown, text));
     if (unfinished)
         printf("(waits that had not ended when the recording did: %s)\n",
                number_count(unfinished, text));

@@ -15,10 +15,15 @@
 
 #define NO_FUNCTION UINT32_MAX
 
+/* Of the samples that end in a stack; from finish on, also of those that end further inside. */
+struct stack_sum {
+    uint64_t weight_ns, count;
+};
+
 struct frame_stats {
     const struct trace *trace;
     const struct stacks *stacks;
-    uint64_t *weights; /* by stack */
+    struct stack_sum *sums; /* by stack; the first: without one */
     uint32_t *function_of_frame;
     VEC(struct function_row) rows;
     VEC(uint32_t) next_rows;  /* of a row: the next with the same hash + 1 */
@@ -33,10 +38,10 @@ struct frame_stats *frame_stats_create(const struct trace *trace)
         return NULL;
     stats->trace = trace;
     stats->stacks = trace_stacks_get(trace);
-    stats->weights = calloc(stacks_stack_count(stats->stacks), sizeof(*stats->weights));
+    stats->sums = calloc(stacks_stack_count(stats->stacks), sizeof(*stats->sums));
     stats->function_of_frame =
         malloc(stacks_frame_count(stats->stacks) * sizeof(*stats->function_of_frame));
-    if (stats->weights && stats->function_of_frame)
+    if (stats->sums && stats->function_of_frame)
         return stats;
     frame_stats_destroy(stats);
     return NULL;
@@ -46,7 +51,7 @@ void frame_stats_destroy(struct frame_stats *stats)
 {
     if (!stats)
         return;
-    free(stats->weights);
+    free(stats->sums);
     free(stats->function_of_frame);
     vec_free(&stats->rows);
     vec_free(&stats->next_rows);
@@ -57,11 +62,11 @@ void frame_stats_destroy(struct frame_stats *stats)
 void frame_stats_add(struct frame_stats *stats, const struct sample *sample)
 {
     uint64_t weight_ns = call_sample_weight_ns(sample);
+    bool known = sample->stack < stacks_stack_count(stats->stacks);
+    struct stack_sum *sum = &stats->sums[known ? sample->stack : 0];
     stats->totals.total_ns += weight_ns;
-    if (sample->stack == 0)
-        stats->totals.no_stack_ns += weight_ns;
-    if (sample->stack < stacks_stack_count(stats->stacks))
-        stats->weights[sample->stack] += weight_ns;
+    sum->weight_ns += weight_ns;
+    sum->count++;
 }
 
 /* The row of a frame's function, made if new; -ENOMEM. */
@@ -110,7 +115,7 @@ static bool is_python(const struct frame_stats *stats, uint32_t stack)
 /* Whose samples end here. */
 static void add_self(struct frame_stats *stats, uint32_t stack)
 {
-    uint64_t weight_ns = stats->weights[stack];
+    uint64_t weight_ns = stats->sums[stack].weight_ns;
     uint32_t leaf = function_of(stats, stack), at = stack;
     if (leaf != NO_FUNCTION)
         stats->rows.items[leaf].self_ns += weight_ns;
@@ -132,22 +137,47 @@ static bool is_nested(const struct frame_stats *stats, uint32_t stack, uint32_t 
     return false;
 }
 
+/* Functions of waits alone go; what no function has gets its row. */
+static int keep_sampled(struct frame_stats *stats, uint64_t no_stack_count)
+{
+    size_t kept = 0;
+    uint64_t self_ns = 0;
+    for (size_t i = 0; i < stats->rows.count; i++) {
+        self_ns += stats->rows.items[i].self_ns;
+        if (stats->rows.items[i].count > 0)
+            stats->rows.items[kept++] = stats->rows.items[i];
+    }
+    stats->rows.count = kept;
+    struct function_row none = {.count = no_stack_count,
+                                .self_ns = stats->totals.total_ns - self_ns,
+                                .total_ns = stats->totals.total_ns - self_ns,
+                                .python_ns = stats->totals.total_ns - stats->totals.python_ns};
+    stats->totals.no_stack_ns = none.self_ns;
+    return none.count || none.python_ns ? vec_push(&stats->rows, none) : 0;
+}
+
 int frame_stats_finish(struct frame_stats *stats)
 {
     uint32_t count = stacks_stack_count(stats->stacks);
     if (name_functions(stats) != 0)
         return -ENOMEM;
     for (uint32_t stack = 1; stack < count; stack++)
-        if (stats->weights[stack] > 0)
+        if (stats->sums[stack].count > 0)
             add_self(stats, stack);
-    for (uint32_t stack = count; stack-- > 1;)
-        stats->weights[stacks_get_stack(stats->stacks, stack)->parent] += stats->weights[stack];
-    for (uint32_t stack = 1; stack < count; stack++) {
-        uint32_t function = stats->weights[stack] > 0 ? function_of(stats, stack) : NO_FUNCTION;
-        if (function != NO_FUNCTION && !is_nested(stats, stack, function))
-            stats->rows.items[function].total_ns += stats->weights[stack];
+    uint64_t no_stack_count = stats->sums[0].count;
+    for (uint32_t stack = count; stack-- > 1;) {
+        struct stack_sum *parent = &stats->sums[stacks_get_stack(stats->stacks, stack)->parent];
+        parent->weight_ns += stats->sums[stack].weight_ns;
+        parent->count += stats->sums[stack].count;
     }
-    return 0;
+    for (uint32_t stack = 1; stack < count; stack++) {
+        uint32_t function = stats->sums[stack].count > 0 ? function_of(stats, stack) : NO_FUNCTION;
+        if (function == NO_FUNCTION || is_nested(stats, stack, function))
+            continue;
+        stats->rows.items[function].total_ns += stats->sums[stack].weight_ns;
+        stats->rows.items[function].count += stats->sums[stack].count;
+    }
+    return keep_sampled(stats, no_stack_count);
 }
 
 const struct frame_totals *frame_stats_totals(const struct frame_stats *stats)
@@ -172,6 +202,8 @@ static int compare(const void *left, const void *right, void *context)
     const struct function_row *a = left, *b = right;
     const struct order_context *by = context;
     uint64_t a_value = value_of(a, by->order), b_value = value_of(b, by->order);
+    if ((a->frame == 0) != (b->frame == 0))
+        return a->frame == 0 ? 1 : -1;
     if (a_value != b_value)
         return a_value < b_value ? 1 : -1;
     const struct frame *a_frame = stacks_get_frame(by->stats->stacks, a->frame);
@@ -185,12 +217,9 @@ uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows)
 {
     struct order_context context = {stats, order};
-    uint32_t count = 0;
     if (stats->rows.count > 0)
         qsort_r(stats->rows.items, stats->rows.count, sizeof(*stats->rows.items), compare,
                 &context);
-    while (count < stats->rows.count && value_of(&stats->rows.items[count], order) > 0)
-        count++;
     *ret_rows = stats->rows.items;
-    return count;
+    return (uint32_t)stats->rows.count;
 }

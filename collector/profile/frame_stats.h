@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions that samples were in: a flat list of hot ones.
  *
- * Lines of one function are one row (call_label.h). Memory: 8 bytes a stack of the recording and 48
- * a function. Thread-safety: one thread per object. */
+ * Lines of one function are one row (call_label.h). Memory: 16 bytes a stack of the recording and
+ * 56 a function. Thread-safety: one thread per object. */
 #ifndef ANNOT_FRAME_STATS_H
 #define ANNOT_FRAME_STATS_H
 
@@ -10,12 +10,17 @@
 #include "trace.h"
 
 struct function_row {
-    uint32_t frame;     /* one of its frames */
+    uint32_t frame;     /* one of its frames; 0: of no function, see below */
+    uint64_t count;     /* samples with it anywhere on the stack */
     uint64_t self_ns;   /* it was the innermost frame */
     uint64_t python_ns; /* Python, or its garbage collector: it was the innermost of these: with
                            the native code it calls */
     uint64_t total_ns;  /* it was anywhere on the stack, counted once */
 };
+
+/* The row without a function has what the others lack: as self and total time that of samples
+ * without frames, as Python time that of samples without a Python frame. So both add up to all
+ * samples. */
 
 struct frame_totals {
     uint64_t total_ns;    /* of all samples */
@@ -37,8 +42,8 @@ const struct frame_totals *frame_stats_totals(const struct frame_stats *stats);
 
 enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
 
-/* The rows whose number of that order is not 0, largest first; ties by their names. Owned by the
- * object, until the next call. Returns how many. */
+/* All rows, largest number of that order first; ties by their names. The row without a function is
+ * the last, if there is one. Owned by the object, until the next call. Returns how many. */
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows);
 

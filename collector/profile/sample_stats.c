@@ -50,16 +50,21 @@ static void add_walk(struct sample_stats *stats, const struct sample *sample)
     stats->complete_count += is_whole(sample, native, python);
 }
 
+static void add_wait(struct wait_share *wait, uint64_t time_ns)
+{
+    wait->count += time_ns > 0;
+    wait->total_ns += time_ns;
+    if (time_ns > wait->max_ns)
+        wait->max_ns = time_ns;
+}
+
 static struct thread_share share_of_stretch(struct sample_stats *stats, const struct sample *sample)
 {
     struct off_share off = sample_off_share(sample);
     struct thread_share share = {.runnable_ns = off.runnable_ns, .blocked_ns = off.blocked_ns};
     unsigned reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
-    struct wait_share *wait = &stats->waits[reason];
-    wait->count++;
-    wait->blocked_ns += share.blocked_ns;
-    if (share.blocked_ns > wait->max_ns)
-        wait->max_ns = share.blocked_ns;
+    add_wait(&stats->waits[reason], share.blocked_ns);
+    add_wait(&stats->runnable, share.runnable_ns);
     stats->stretch_count++;
     return share;
 }

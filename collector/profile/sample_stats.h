@@ -14,17 +14,18 @@ struct thread_share {
     uint64_t gc_ns, gil_ns;           /* CPU time collecting garbage; holding the GIL */
 };
 
+/* Of stretches off the CPU that had such a part. */
 struct wait_share {
     uint64_t count;
-    uint64_t blocked_ns; /* until it could run again */
-    uint64_t max_ns;
+    uint64_t total_ns, max_ns;
 };
 
 struct sample_stats {
     struct thread_share *threads; /* by ordinal */
     uint32_t thread_count;
     struct thread_share all;
-    struct wait_share waits[WAIT_REASON_COUNT];
+    struct wait_share waits[WAIT_REASON_COUNT]; /* until it could run again */
+    struct wait_share runnable;                 /* and from then on */
     uint64_t stretch_count;
     uint64_t walk_count, complete_count; /* CPU samples with a stack; to its root on each side */
     uint64_t ends[2][STACK_END_COUNT];   /* how walks ended: native, Python; unknown ends are 0 */

@@ -2,6 +2,7 @@
 /* Trees of calls: what becomes one node, what it weighs, what it is called. */
 #include "call_label.h"
 #include "call_tree.h"
+#include "sample_stats.h"
 #include "sampled_trace.h"
 #include "test.h"
 
@@ -130,6 +131,47 @@ TEST(a_wait_has_its_reason_as_the_leaf)
     CHECK_INT(runnable->self_ns / 1000, 500);
     CHECK_INT(disk->count, 1);
     CHECK_INT(runnable->count, 0);
+    call_tree_destroy(tree);
+    maker_destroy(maker);
+}
+
+/* All nodes of that kind. */
+static uint64_t sum_of(const struct call_tree *tree, enum call_kind kind, uint32_t id)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < call_tree_node_count(tree); i++) {
+        const struct call_node *node = call_tree_node(tree, i);
+        const struct call_item *item = call_tree_item(tree, node->item);
+        sum += item->kind == (uint32_t)kind && item->id == id ? node->self_ns : 0;
+    }
+    return sum;
+}
+
+TEST(waits_and_their_tables_agree)
+{
+    struct maker *maker = maker_create();
+    struct call_tree_options options = {0};
+    struct call_tree *tree = call_tree_create(maker_trace(maker), &options);
+    struct sample_stats stats;
+    uint32_t random = 12345;
+    CHECK_INT(sample_stats_init(&stats, maker_trace(maker)), 0);
+    for (int i = 0; i < 10000; i++) {
+        random = random * 1664525 + 1013904223;
+        struct sample wait = {.kind = SAMPLE_OFF_CPU,
+                              .reason = (uint8_t)(random >> 8) % WAIT_REASON_COUNT,
+                              .time_ns = 1000};
+        wait.end_ns = wait.time_ns + (random >> 12) % 100;
+        /* Woken never, in time, or, in a damaged recording, outside of the stretch. */
+        wait.wake_ns = random >> 28 & 1 ? 0 : 990 + (random >> 16) % 120;
+        CHECK_INT(call_tree_add(tree, &wait), 0);
+        sample_stats_add(&stats, &wait);
+    }
+    CHECK_INT(call_tree_finish(tree), 0);
+    for (uint32_t reason = 0; reason < WAIT_REASON_COUNT; reason++)
+        CHECK_INT(sum_of(tree, CALL_REASON, reason), stats.waits[reason].total_ns);
+    CHECK_INT(sum_of(tree, CALL_RUNNABLE, 0), stats.runnable.total_ns);
+    CHECK_INT(call_tree_node(tree, 0)->total_ns, stats.all.blocked_ns + stats.all.runnable_ns);
+    sample_stats_fini(&stats);
     call_tree_destroy(tree);
     maker_destroy(maker);
 }

@@ -46,6 +46,7 @@ TEST(functions_add_up_as_samples_say)
     } samples[SAMPLES];
 
     uint64_t self[FUNCTIONS] = {0}, total[FUNCTIONS] = {0}, python[FUNCTIONS] = {0};
+    uint64_t counts[FUNCTIONS] = {0};
     maker = maker_create();
     for (int i = 0; i < SAMPLES; i++) {
         samples[i].depth = below(DEPTH_MAX);
@@ -66,6 +67,7 @@ TEST(functions_add_up_as_samples_say)
             uint32_t function = samples[i].functions[d];
             self[function] += d + 1 == samples[i].depth ? weight : 0;
             total[function] += seen[function] ? 0 : weight;
+            counts[function] += !seen[function];
             python[function] += !found && function % 3 == 0 ? weight : 0;
             found = found || function % 3 == 0;
             seen[function] = true;
@@ -75,16 +77,24 @@ TEST(functions_add_up_as_samples_say)
     const struct function_row *rows;
     uint64_t before = UINT64_MAX;
     uint32_t count = frame_stats_sort(stats, FRAME_ORDER_TOTAL, &rows);
-    CHECK_INT(count, FUNCTIONS); /* all lines of a function are one */
-    for (uint32_t i = 0; i < count; i++) {
+    CHECK_INT(count, FUNCTIONS + 1); /* all lines of a function are one; and that of no function */
+    CHECK_INT(rows[FUNCTIONS].frame, 0);
+    for (uint32_t i = 0; i < FUNCTIONS; i++) {
         uint32_t function = function_of_row(&rows[i]);
         CHECK_INT(rows[i].self_ns, self[function]);
         CHECK_INT(rows[i].total_ns, total[function]);
         CHECK_INT(rows[i].python_ns, python[function]);
+        CHECK_INT(rows[i].count, counts[function]);
         CHECK(rows[i].total_ns <= before);
         before = rows[i].total_ns;
     }
-    CHECK_INT(frame_stats_sort(stats, FRAME_ORDER_PYTHON, &rows), FUNCTIONS / 3);
+    uint64_t self_sum = 0, python_sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        self_sum += rows[i].self_ns;
+        python_sum += rows[i].python_ns;
+    }
+    CHECK_INT(self_sum, frame_stats_totals(stats)->total_ns);
+    CHECK_INT(python_sum, frame_stats_totals(stats)->total_ns);
     frame_stats_destroy(stats);
     maker_destroy(maker);
 }
@@ -105,7 +115,7 @@ TEST(the_collector_s_time_is_not_the_function_s_that_it_interrupts)
         frame_stats_add(stats, &samples[i]);
     CHECK_INT(frame_stats_finish(stats), 0);
     const struct function_row *rows;
-    CHECK_INT(frame_stats_sort(stats, FRAME_ORDER_PYTHON, &rows), 2);
+    CHECK_INT(frame_stats_sort(stats, FRAME_ORDER_PYTHON, &rows), 3);
     CHECK_INT(rows[0].python_ns, 7);
     CHECK_INT(rows[0].total_ns, 10);
     CHECK_INT(rows[1].python_ns, 2 + 3);
@@ -123,8 +133,12 @@ TEST(samples_without_a_stack_are_told)
     frame_stats_add(stats, &(struct sample){.kind = SAMPLE_CPU, .weight_ns = 5, .stack = 99});
     CHECK_INT(frame_stats_finish(stats), 0);
     CHECK_INT(frame_stats_totals(stats)->total_ns, 12);
-    CHECK_INT(frame_stats_totals(stats)->no_stack_ns, 7);
-    CHECK_INT(frame_stats_sort(stats, FRAME_ORDER_SELF, &rows), 0);
+    CHECK_INT(frame_stats_totals(stats)->no_stack_ns, 12); /* a stack that is not there is none */
+    CHECK_INT(frame_stats_sort(stats, FRAME_ORDER_SELF, &rows), 1);
+    CHECK_INT(rows[0].frame, 0);
+    CHECK_INT(rows[0].self_ns, 12);
+    CHECK_INT(rows[0].python_ns, 12);
+    CHECK_INT(rows[0].count, 2);
     frame_stats_destroy(stats);
     maker_destroy(maker);
 }

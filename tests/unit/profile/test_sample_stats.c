@@ -24,7 +24,11 @@ TEST(a_deadlock_waits_for_its_lock_and_not_for_a_cpu)
     sample_stats_add(&stats, &deadlock);
     sample_stats_add(&stats, &preempted);
     sample_stats_add(&stats, &woken);
-    CHECK_INT(stats.waits[WAIT_LOCK].blocked_ns, 1000 + 200);
+    CHECK_INT(stats.waits[WAIT_LOCK].total_ns, 1000 + 200);
+    CHECK_INT(stats.waits[WAIT_LOCK].count, 2);
+    CHECK_INT(stats.waits[WAIT_PREEMPTED].count, 0);
+    CHECK_INT(stats.runnable.count, 2);
+    CHECK_INT(stats.runnable.max_ns, 50);
     CHECK_INT(stats.waits[WAIT_LOCK].max_ns, 1000);
     CHECK_INT(stats.all.blocked_ns, 1200);
     CHECK_INT(stats.all.runnable_ns, 50 + 10);
