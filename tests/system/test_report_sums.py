@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""All outputs of `annot report`, and the flame graphs, tell the same sums: those of the samples.
+
+Truth is a sum over the samples of the recording, one by one, through the library's reader. Made
+recordings have exact sums and every kind of row; recorded ones have what happens.
+"""
+
+import csv
+import json
+import os
+import re
+import sys
+
+from harness import ANNOT, Skip, case, check, equal, main, program
+
+MAKE_RECORDING = os.environ.get("ANNOT_MAKE_RECORDING", "")
+SHAPES = ("profiled", "script", "deadlock", "build", "threads", "untold", "lossy")
+UNITS = {"ns": 1, "us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9, "m": 60 * 10 ** 9}
+BOX = re.compile(r'data-d="\d+ (\d+) (\d+) (\d+) (\d+)"><title>([^\n]*)\n')
+# Four processes that want the CPU of two, waits, garbage, native code below Python, threads.
+BUSY = """
+import os, re, threading, time
+import pyannot
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+        re.sub("a+", "b", "ab" * 500)
+def work():
+    with pyannot.annotate("work"):
+        spin(0.3)
+        time.sleep(0.05)
+    spin(0.1)
+children = []
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        work()
+        os._exit(0)
+    children.append(child)
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for child in children: os.waitpid(child, 0)
+"""
+
+
+class Truth:
+    """Sums over the samples of a recording."""
+
+    def __init__(self, home, path):
+        self.dump = home.dump(path, "--samples")
+        cpu = [sample for sample in self.dump.samples if not sample["off"]]
+        off = [sample for sample in self.dump.samples if sample["off"]]
+        kinds = {number: {frame[0] for frame in frames}
+                 for number, frames in self.dump.stacks.items()}
+        self.cpu_ns = sum(sample["weight"] for sample in cpu)
+        self.samples = len(cpu)
+        self.no_stack_ns = sum(sample["weight"] for sample in cpu if not sample["stack"])
+        self.python_ns = sum(sample["weight"] for sample in cpu
+                             if kinds.get(sample["stack"], set()) & {"python", "gc"})
+        self.off_ns = sum(sample["end"] - sample["time"] for sample in off)
+        self.runnable_ns = sum(sample["end"] - ready(sample) for sample in off)
+        self.stretches = len(off)
+
+
+def ready(sample):
+    """When a thread off the CPU could have run."""
+    if sample["wake"]:
+        return sample["wake"]
+    return sample["time"] if sample["reason"] == "preempted" else sample["end"]
+
+
+def nanoseconds(text):
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def total(rows, field):
+    return sum(int(row[field] or 0) for row in rows)
+
+
+def check_json(told, truth):
+    functions, waits = told["functions"], told["waits"]
+    equal(total(functions, "cpu_self_ns"), truth.cpu_ns, "own time of all functions")
+    equal(total(functions, "cpu_python_ns"), truth.cpu_ns, "Python time of all functions")
+    none = [row for row in functions if row["kind"] == "none"]
+    equal(total(none, "cpu_self_ns"), truth.no_stack_ns, "time of no function")
+    equal(total(none, "cpu_python_ns"), truth.cpu_ns - truth.python_ns,
+          "time of no Python function")
+    equal(total(told["threads"], "cpu_ns"), truth.cpu_ns, "CPU time of all threads")
+    equal(total(told["threads"], "sample_count"), truth.samples, "samples of all threads")
+    equal(total(told["threads"], "runnable_ns"), truth.runnable_ns, "runnable time of all threads")
+    equal(total(told["threads"], "blocked_ns"), truth.off_ns - truth.runnable_ns,
+          "blocked time of all threads")
+    equal(total(waits, "total_ns"), truth.off_ns, "time of all waits")
+    equal(total([row for row in waits if row["reason"] == "runnable"], "total_ns"),
+          truth.runnable_ns, "time of the waits for a CPU")
+    equal(total(told["wait_places"], "total_ns"), truth.off_ns - truth.runnable_ns,
+          "time of all places of waits")
+    ranges = [row for row in told["ranges"] if row["kind"] in ("pushed", "track")]
+    outside = told["outside_ranges"]
+    equal(total(ranges, "cpu_self_ns") + outside["cpu_self_ns"], truth.cpu_ns,
+          "CPU time in and outside of ranges")
+    pushed = [row for row in ranges if row["kind"] == "pushed"]
+    equal(total(pushed, "self_ns") + outside["self_ns"],
+          max(told["thread_time_ns"], told["in_ranges_ns"]), "thread time in and outside of ranges")
+
+
+NAMES = {"threads": "thread", "functions": "function", "waits": "wait", "wait_places": "wait place",
+         "marks": "mark", "counters": "counter"}
+FIELDS = {  # of JSON, and of CSV if it has another name there
+    "functions": {"function": "path", "kind": "code", "module": "", "cpu_self_ns": "",
+                  "cpu_python_ns": "", "cpu_total_ns": "cpu_ns", "sample_count": ""},
+    "threads": dict.fromkeys(("pid", "process", "tid", "thread", "cpu_ns", "sample_count",
+                              "runnable_ns", "blocked_ns", "gc_ns", "gil_ns"), ""),
+    "waits": {"reason": "path", "count": "", "total_ns": "", "max_ns": ""},
+    "wait_places": {"function": "path", "kind": "code", "module": "", "reason": "", "count": "",
+                    "total_ns": "", "max_ns": ""},
+    "marks": {"name": "path", "count": ""},
+    "counters": {"name": "path", "count": "", "value_last": ""},
+}
+
+
+def check_csv(rows, told):
+    """The same rows in the same order."""
+    for name, kind in NAMES.items():
+        mine = [row for row in rows if row["kind"] == kind]
+        for field, column in FIELDS[name].items():
+            equal([row[column or field] for row in mine], [str(row[field]) for row in told[name]],
+                  f"{field} of {name} as CSV")
+    ranges = [row for row in rows if row["kind"] in ("pushed", "overlapping", "track")]
+    equal([(row["path"], row["total_ns"]) for row in ranges],
+          [(row["path"], str(row["total_ns"])) for row in told["ranges"]], "ranges as CSV")
+    outside = [row for row in rows if row["kind"] == "outside"]
+    equal([int(row["cpu_self_ns"] or 0) for row in outside],
+          [told["outside_ranges"]["cpu_self_ns"]], "what is outside of ranges as CSV")
+
+
+def tables(text):
+    """Lines of cells of each table that has a column "%", or self times, by title."""
+    found = {}
+    for part in text.split("\n\n"):
+        lines = part.splitlines()
+        if len(lines) < 3 or not re.match(r"(function|process|thread|waited for|range) ", lines[1]):
+            continue
+        starts = [match.start() for match in re.finditer(r"(?<!\S)\S+( \S+)*", lines[1])]
+        ends = [match.end() for match in re.finditer(r"(?<!\S)\S+( \S+)*", lines[1])]
+        names = lines[1][:ends[-1]]
+        columns = [names[start:end] for start, end in zip(starts, ends)]
+        body = [line for line in lines[2:] if re.search(r"\d%", line)]
+        found[lines[0]] = (columns, ends, body)
+    return found
+
+
+def cell(line, ends, at):
+    """A right-aligned cell ends where its title does."""
+    begin = ends[at - 1] if at else 0
+    return line[begin:ends[at]].strip()
+
+
+def check_text(text, told, limited):
+    seen = tables(text)
+    for title, (columns, ends, body) in seen.items():
+        if "%" not in columns:
+            continue
+        at = columns.index("%")
+        shares = [cell(line, ends, at) for line in body]
+        shares = [float(share[:-1]) for share in shares if share.endswith("%")]
+        if shares:
+            check(abs(sum(shares) - 100) <= 0.06 * len(shares) + 0.01,
+                  f"shares of \"{title}\" add up to {sum(shares)}: {text}")
+    if limited or not told["functions"]:
+        return
+    named = [row for row in told["functions"] if row["kind"] != "none"]
+    lines = [line for line in seen["hottest functions"][2] if not line.startswith("(no stack)")]
+    equal(len(lines), len(named), "rows of functions with --all")
+
+
+def flame_sums(home, path, *options):
+    done = home.run(ANNOT, "flame", "--min-width", "0.00001", "-o", "-", *options, path)
+    if done.status:
+        return {}
+    sums = {}
+    for whole, own, _count, depth, label in BOX.findall(done.out.decode()):
+        name = label if depth != "0" else "(all)"
+        sums[name] = sums.get(name, 0) + int(own if depth != "0" else whole)
+    return sums
+
+
+def check_flames(home, path, told, truth):
+    equal(flame_sums(home, path).get("(all)", 0), truth.cpu_ns, "time of the flame graph")
+    waits = flame_sums(home, path, "--off-cpu")
+    equal(waits.get("(all)", 0), truth.off_ns, "time of the flame graph of waits")
+    for row in told["waits"]:
+        equal(waits.get(f"[{row['reason']}]", 0), row["total_ns"],
+              f"[{row['reason']}] in the flame graph")
+    folded = home.run(ANNOT, "export", "-f", "folded", "-o", "-", path).ok().out.decode()
+    microseconds = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines())
+    lines = len(folded.splitlines())
+    check(abs(microseconds * 1000 - truth.cpu_ns) <= 1000 * lines,
+          f"folded stacks have {microseconds} us, samples {truth.cpu_ns} ns")
+
+
+def check_reader(home, path, truth):
+    """pyannot.read, where it is built."""
+    where = os.environ.get("ANNOT_PYANNOT")
+    if not where:
+        return
+    home.left.add("wake")  # importing pyannot makes it
+    code = ("import pyannot, sys\n"
+            "s = list(pyannot.read(sys.argv[1]).samples)\n"
+            "print(sum(x.weight_ns for x in s), sum(x.runnable_ns for x in s))\n")
+    done = home.run(sys.executable, "-c", code, path,
+                    env=dict(home.environment, PYTHONPATH=where)).ok()
+    equal(done.out.decode().split(), [str(truth.cpu_ns), str(truth.runnable_ns)],
+          "sums of pyannot.read")
+
+
+def check_all(home, path):
+    truth = Truth(home, path)
+    told = json.loads(home.run(ANNOT, "report", "--json", path).ok().out)
+    check_json(told, truth)
+    text = home.run(ANNOT, "report", "--csv", path).ok().out.decode()
+    check_csv(list(csv.DictReader(text.splitlines())), told)
+    for options in ((), ("--by", "thread"), ("--limit", "1", "--functions", "1"), ("--all",)):
+        text = home.run(ANNOT, "report", "--wide", *options, path).ok().out.decode()
+        check_text(text, told, options != ("--all",))
+    check_flames(home, path, told, truth)
+    check_reader(home, path, truth)
+    return told, truth
+
+
+@case
+def made_recordings_add_up(home):
+    check(MAKE_RECORDING, "ANNOT_MAKE_RECORDING names the program")
+    for shape in SHAPES:
+        path = home.work / f"{shape}.annot"
+        home.run(MAKE_RECORDING, shape, path).ok()
+        check_all(home, path)
+
+
+@case
+def random_schedules_add_up(home):
+    for seed in range(1, 9):
+        path = home.work / f"{seed}.annot"
+        home.run(program("make_samples"), path, 2000, seed, 0 if seed % 2 else 5000).ok()
+        told, truth = check_all(home, path)
+        preempted = [s for s in truth.dump.samples if s["off"] and s["reason"] == "preempted"]
+        check(preempted and truth.runnable_ns > 0, "a schedule without preemption tests little")
+        check(any(row["cpu_self_ns"] == 0 for row in told["functions"]),
+              "all functions have samples of their own")
+
+
+@case
+def a_busy_machine_adds_up(home):
+    where = os.environ.get("ANNOT_PYANNOT")
+    if not where:
+        raise Skip("pyannot is not built")
+    done = home.record(sys.executable, "-c", BUSY,
+                       options=["--no-preload", "--off-cpu", "--sample", "499"],
+                       env=dict(home.environment, PYTHONPATH=where)).ok()
+    told, truth = check_all(home, done.path)
+    if told["sampling"]["way"] != "eBPF":
+        raise Skip("no BPF here")
+    check(truth.cpu_ns > 0.5e9 and truth.runnable_ns > 0, f"little was recorded: {truth.cpu_ns}")
+    rows = home.run(ANNOT, "report", "--wide", done.path).ok().out.decode()
+    shown = re.search(r"^a CPU \(runnable\) +\S+ +(\S+ \S+) ", rows, re.M)
+    check(abs(nanoseconds(shown.group(1)) - truth.runnable_ns) <= 0.001 * truth.runnable_ns,
+          f"the report tells {shown.group(1)} runnable, samples {truth.runnable_ns}")
+
+
+if __name__ == "__main__":
+    main()
