@@ -304,7 +304,9 @@ static int run_attach(const struct cmd_call *call)
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
     setrlimit(RLIMIT_NOFILE, &files);
-    int status = sampling_check(&attach->values->sampling, CMD_MISUSE);
+    int status = output_check(attach->values->output, "annot", CMD_MISUSE);
+    if (status == 0)
+        status = sampling_check(&attach->values->sampling, CMD_MISUSE);
     if (status == 0)
         status = filter_options_add(&attach->values->filter, CMD_MISUSE, attach->filter);
     if (status == 0)

@@ -122,8 +122,10 @@ static int run_cat(const struct cmd_call *call)
     cat.reader = cat.recording ? recording_open(cat.recording) : NULL;
     if (!cat.reader)
         return CMD_FAILED;
-    status = selection_init(&cat.selection, &cat.values->selection, store_reader_trace(cat.reader),
-                            cat.recording);
+    status = selection_check_recording(&cat.values->selection, cat.reader, cat.recording);
+    if (status == CMD_OK)
+        status = selection_init(&cat.selection, &cat.values->selection,
+                                store_reader_trace(cat.reader), cat.recording);
     if (status == CMD_OK)
         status = print_lines(&cat);
     if (status == CMD_OK && recording_note_damage(cat.reader, cat.recording) > 0)

@@ -151,9 +151,10 @@ static int export_recording(const struct cmd_call *call)
     if (status != CMD_OK)
         goto out;
     reader = recording_open(recording);
-    status = reader ? selection_init(&plan.selection, &values->selection,
-                                     store_reader_trace(reader), recording)
-                    : CMD_FAILED;
+    status = reader ? selection_check_recording(&values->selection, reader, recording) : CMD_FAILED;
+    if (status == CMD_OK)
+        status = selection_init(&plan.selection, &values->selection, store_reader_trace(reader),
+                                recording);
     if (status == CMD_OK && plan.selection.chosen.to_ns != INT64_MAX)
         plan.wanted.to_ns = plan.selection.chosen.to_ns;
     if (status == CMD_OK)

@@ -15,6 +15,7 @@
 #include "cmd.h"
 #include "flame_svg.h"
 #include "number_text.h"
+#include "output_name.h"
 #include "recording.h"
 #include "sample_walk.h"
 #include "selection.h"
@@ -45,7 +46,7 @@ static int choose_output(struct flame *f)
 {
     f->output = f->values->output;
     if (f->output)
-        return CMD_OK;
+        return output_check(f->output, "svg", CMD_MISUSE);
     size_t length = strlen(f->recording);
     if (length > 6 && strcmp(f->recording + length - 6, ".annot") == 0)
         length -= strlen(".annot");
@@ -215,7 +216,9 @@ static int write_flame(const struct flame *f)
 
 static int draw(struct flame *f)
 {
-    int status = selection_init(&f->selection, &f->values->selection, f->trace, f->recording);
+    int status = selection_check_recording(&f->values->selection, f->reader, f->recording);
+    if (status == CMD_OK)
+        status = selection_init(&f->selection, &f->values->selection, f->trace, f->recording);
     if (status != CMD_OK)
         return status;
     int error = make_tree(f);

@@ -209,7 +209,9 @@ static int run_record(const struct cmd_call *call)
     if (!record)
         return cmd_fail(STATUS_FAILED, "out of memory");
     record->values = call->values;
-    int error = sampling_check(&record->values->sampling, STATUS_FAILED);
+    int error = output_check(record->values->output, "annot", STATUS_FAILED);
+    if (error == 0)
+        error = sampling_check(&record->values->sampling, STATUS_FAILED);
     if (error == 0)
         error = filter_options_add(&record->values->filter, STATUS_FAILED, record->filter);
     if (error == 0)

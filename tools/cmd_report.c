@@ -316,7 +316,7 @@ static int run_report(const struct cmd_call *call)
 {
     const struct report_values *values = call->values;
     struct selection_values chosen = values->selection;
-    struct selection selection;
+    struct selection selection = {0};
     char name[RECORDING_NAME_SIZE];
     int status = selection_check(&values->selection);
     if (values->json && values->csv)
@@ -326,7 +326,9 @@ static int run_report(const struct cmd_call *call)
     if (!reader)
         return status == CMD_OK ? CMD_FAILED : status;
     chosen.range = NULL;
-    status = selection_init(&selection, &chosen, store_reader_trace(reader), path);
+    status = selection_check_recording(&values->selection, reader, path);
+    if (status == CMD_OK)
+        status = selection_init(&selection, &chosen, store_reader_trace(reader), path);
     int rc = status == CMD_OK ? make_report(call, path, reader, &selection) : 0;
     if (rc < 0)
         status = recording_fail(path, rc);

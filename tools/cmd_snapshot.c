@@ -64,7 +64,9 @@ static int run_snapshot(const struct cmd_call *call)
     if (values->pid != 0 && call->operand_count > 0)
         return cmd_fail(CMD_MISUSE, "name a session or a process, not both");
     snapshot.pid = (int32_t)values->pid;
-    int status = choose_session(call, &snapshot.session_id);
+    int status = output_check(values->output, "annot", CMD_MISUSE);
+    if (status == 0)
+        status = choose_session(call, &snapshot.session_id);
     if (status != 0)
         return status;
     if (!snapshot.output) {

@@ -55,6 +55,11 @@ struct selection {
 /* Before the recording is opened: are the times well-formed? CMD_OK, or the message is out. */
 int selection_check(const struct selection_values *values);
 
+/* Once it is open and nothing was read of it: has it such a range, and does it last until `from`?
+ * CMD_OK, or the message is out. Cost: a pass over the events where there is no such range. */
+int selection_check_recording(const struct selection_values *values, struct store_reader *reader,
+                              const char *path);
+
 /* `trace` and the values outlive it. CMD_OK, or the message is out: no thread of the recording,
  * which is called `path`, is meant (path NULL: threads may come later). */
 int selection_init(struct selection *selection, const struct selection_values *values,

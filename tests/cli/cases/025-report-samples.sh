@@ -3,4 +3,3 @@ make_recording profiled s.annot && annot report s.annot
 annot report --by thread --sort cpu --functions 1 s.annot
 annot report --by name --sort running --functions 0 s.annot
 annot report --range parse s.annot | sed -n '/inside/,$p'
-annot report --range nowhere s.annot | sed -n '/inside/,$p'

@@ -6,6 +6,7 @@ annot flame plain.annot
 annot flame --off-cpu plain.annot
 annot flame --range nowhere run.annot
 annot flame --process nobody run.annot
+annot flame -o run.png run.annot
 annot flame --thread 5001 --process 5002 run.annot
 annot flame --min-width wide run.annot
 annot flame --min-width -1 run.annot
