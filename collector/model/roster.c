@@ -203,6 +203,10 @@ int roster_fork(struct roster *roster, const struct roster_fork *fork)
     struct image *first = &life->images.items[0];
     life->fork_ns = fork->time_ns;
     life->parent = fork->parent;
+    struct life *parent =
+        roster_find_life(roster, fork->parent.pid, fork->parent.start_ticks, fork->time_ns);
+    if (parent) /* its child is called after it */
+        life_image(parent, fork->time_ns)->own = true;
     if (!first->execed && first->begin_ns == 0)
         first->begin_ns = fork->time_ns;
     if (!first->comm && set_text(&first->comm, fork->comm) != 0)
@@ -227,7 +231,7 @@ static struct image *begin_image(struct roster *roster, struct life *life, int64
     } else if (!insert_image(life, place, (struct image){.ordinal = -1, .begin_ns = time_ns})) {
         return NULL;
     }
-    if (place > 0)
+    if (place > 0 && !roster_take_over(roster, &life->images.items[place]))
         roster_tell_image_end(roster, &life->images.items[place - 1], time_ns);
     return &life->images.items[place];
 }
@@ -304,6 +308,9 @@ int64_t roster_process(struct roster *roster, const struct roster_task *task, in
         return -ENOMEM;
     struct image *image = life_image(life, time_ns);
     note_use(image, time_ns);
+    image->own = image->own || !task->passing;
+    if (image->merged && image->own)
+        roster_give_back(roster, image);
     int error = image->ordinal < 0 ? roster_enter(roster, life, image) : 0;
     return error ? error : image->ordinal;
 }
@@ -323,6 +330,8 @@ int64_t roster_claim_process(struct roster *roster, int32_t pid, uint64_t start_
         return -ENOMEM;
     note_use(image, created_ns);
     image->claimed = true;
+    if (image->merged)
+        roster_give_back(roster, image);
     int error = image->ordinal < 0 ? roster_enter(roster, life, image) : 0;
     return error ? error : image->ordinal;
 }

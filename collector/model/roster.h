@@ -5,7 +5,9 @@
  * may be first, and both must mean the same entry. A process is known by pid and start time and by
  * image: each exec begins another. A thread is known by its process, its tid there and its start.
  * Entries of the trace are made when first needed, so that what is neither sampled nor annotated
- * leaves none; but its ancestors, as far as they are known, come with a process. pids are the
+ * leaves none; but its ancestors, as far as they are known, come with a process. An image that did
+ * nothing before its exec, as the copy of its parent that a process is for a moment, leaves its
+ * entry to the next one. pids are the
  * collector's, ns_* those of the task's own namespace. start_ticks is field 22 of /proc/PID/stat
  * (1/100 s since boot); times are CLOCK_MONOTONIC. Thread-safety: none.
  */
@@ -27,6 +29,8 @@ struct roster_task {
     int32_t ns_pid, ns_tid;   /* 0 = as pid, tid */
     uint64_t start_ticks;     /* of the process */
     uint64_t thread_start_ns; /* CLOCK_BOOTTIME, 0 = unknown: tells reused tids apart */
+    bool passing;             /* asked for what the image does not need an entry for: it only lacked
+                                 a CPU. Else it ran, waited, or emitted something */
 };
 
 /* The kernel told: a fork without exec yet, an exec, the end of a thread or process. The first two

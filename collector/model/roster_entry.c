@@ -121,6 +121,29 @@ void roster_tell_end(struct roster *roster, const struct life *life)
     entry->revision++;
 }
 
+bool roster_take_over(struct roster *roster, struct image *image)
+{
+    struct image *before = image - 1;
+    if (image->ordinal >= 0 || before->ordinal < 0 || before->own || before->claimed)
+        return false;
+    image->ordinal = before->ordinal;
+    before->merged = true;
+    struct trace_process *entry = trace_process(roster->trace, (uint32_t)image->ordinal);
+    entry->comm = entry->cmdline = 0; /* those of the image follow */
+    entry->fork_thread = 0;
+    entry->revision++;
+    return true;
+}
+
+void roster_give_back(struct roster *roster, struct image *image)
+{
+    struct trace_process *entry = trace_process(roster->trace, (uint32_t)image->ordinal);
+    entry->start_ns = image[1].begin_ns;
+    entry->revision++;
+    image->ordinal = -1;
+    image->merged = false;
+}
+
 /* A process that became what it is by an exec began at its fork, unless it was something else. */
 static int64_t start_of(const struct roster *roster, const struct life *life,
                         const struct image *image)

@@ -35,6 +35,8 @@ struct image {
     int64_t ordinal;  /* -1 = no entry */
     bool execed;      /* begun by an exec that the kernel told */
     bool claimed;
+    bool own;             /* it did something: its entry is its own */
+    bool merged;          /* into the next one, whose entry it has */
     char *comm, *cmdline; /* or NULL */
 };
 
@@ -73,6 +75,11 @@ struct life *roster_find_life(const struct roster *roster, int32_t pid, uint64_t
 
 /* The image that ran at that time. */
 struct image *life_image(const struct life *life, int64_t time_ns);
+
+/* An exec began the image: if the one before did nothing of its own, its entry goes on as this
+ * one's. And back, when that one turns out to have done something; it is without an entry then. */
+bool roster_take_over(struct roster *roster, struct image *image);
+void roster_give_back(struct roster *roster, struct image *image);
 
 /* Gives the image, and those its process descends from, entries of the trace. 0 or -ENOMEM. */
 int roster_enter(struct roster *roster, struct life *life, struct image *image);

@@ -83,6 +83,7 @@ void process_exec(struct processes *processes, struct process *process, uint64_t
     process->image = process->family = ++processes->last_image;
     process->changed = true;
     process->waits_exec = false;
+    process->active = false;
     process->fresh_list = false;
     process->compared_count = 0;
     process->doubt = DOUBT_NONE;

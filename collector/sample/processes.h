@@ -71,6 +71,7 @@ struct process {
     struct symbol_jit *jit; /* made at the first question */
     struct process_ranges inherited;
     struct map64 threads; /* hash of tid and start -> ordinal in the trace + 1 */
+    bool active;          /* the roster knows that its image did something */
 };
 
 struct processes {

@@ -239,15 +239,29 @@ static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exi
 /* ---- Samples ----------------------------------------------------------------------------------
  */
 
+/* What sample and switch have in common. `record`: the first word of its ranges' fields. */
+struct common {
+    const struct sampler_head *head;
+    int64_t image_ns; /* when the image ran that it is of: a wait in an exec is the next one's */
+    bool passing;     /* the thread only lacked a CPU */
+    struct sampler_stack stack;
+    uint32_t range_depth;
+    const struct sampler_range *ranges;
+    size_t fixed; /* size of the record without ranges */
+};
+
 static int64_t find_thread(struct bpf_sampler *sampler, struct process *process,
-                           const struct sampler_head *head)
+                           const struct common *common)
 {
+    const struct sampler_head *head = common->head;
     uint64_t key = thread_key(head);
     const uint64_t *found = map64_find(&process->threads, key);
-    if (found)
+    if (found && (common->passing || process->active))
         return (int64_t)*found - 1;
     struct roster_task task = head_task(head);
-    int64_t thread = roster_thread(sampler->options.roster, &task, (int64_t)head->time_ns);
+    task.passing = common->passing;
+    process->active = process->active || !common->passing;
+    int64_t thread = roster_thread(sampler->options.roster, &task, common->image_ns);
     if (thread >= 0 && map64_put(&process->threads, key, (uint64_t)thread + 1) != 0)
         return -ENOMEM;
     return thread;
@@ -265,21 +279,12 @@ static void set_ranges(struct queued_sample *out, const struct process *process,
         out->sample.flags |= SAMPLE_PATH_CUT;
 }
 
-/* What sample and switch have in common. `record`: the first word of its ranges' fields. */
-struct common {
-    const struct sampler_head *head;
-    struct sampler_stack stack;
-    uint32_t range_depth;
-    const struct sampler_range *ranges;
-    size_t fixed; /* size of the record without ranges */
-};
-
 static int take_common(struct bpf_sampler *sampler, struct common *common,
                        struct queued_sample *out)
 {
     const struct sampler_head *head = common->head;
     struct process *process = sampler_process_of(sampler, head);
-    int64_t thread = process ? find_thread(sampler, process, head) : -ENOMEM;
+    int64_t thread = process ? find_thread(sampler, process, common) : -ENOMEM;
     if (thread < 0)
         return (int)thread;
     int64_t stack = sampler_find_stack(sampler, process, &common->stack);
@@ -312,6 +317,7 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
 {
     struct common common = {
         .head = &record->head,
+        .image_ns = (int64_t)record->head.time_ns,
         .stack = {record->kernel, record->native, record->python, record->space, record->flags,
                   record->native_end, record->python_end},
         .range_depth = record->range_depth,
@@ -329,6 +335,7 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
 {
     struct common common = {
         .head = &record->head,
+        .image_ns = (int64_t)record->end_ns,
         .stack = {record->kernel, record->native, record->python, record->space, record->flags,
                   record->native_end, record->python_end},
         .range_depth = record->range_depth,
@@ -338,8 +345,10 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
     struct wait_facts facts = {record->syscall, record->file_mode, record->state, record->flags};
     struct queued_sample out = {.sample = {.kind = SAMPLE_OFF_CPU,
                                            .reason = (uint8_t)wait_classify(&facts),
+                                           .time_ns = (int64_t)record->head.time_ns,
                                            .wake_ns = (int64_t)record->wake_ns,
                                            .end_ns = (int64_t)record->end_ns}};
+    common.passing = sample_off_share(&out.sample).blocked_ns == 0;
     if (record->flags & SAMPLER_STILL_OFF)
         out.sample.flags |= SAMPLE_UNFINISHED;
     int error = take_common(sampler, &common, &out);

@@ -232,6 +232,43 @@ def attach_knows_who_ran_before(home):
         check(re.search(line, tree, re.M), f"{line} is listed: {text}")
 
 
+# On one CPU, with somebody who wants it as well: children are preempted before their exec.
+CROWDED = """
+import os, subprocess
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+for _ in range(24):
+    subprocess.Popen(["sleep", "0.01"]).wait()
+busy.kill()
+busy.wait()
+"""
+EXEC = 5
+
+
+@case
+def the_moment_between_fork_and_exec_is_no_process(home):
+    result, _ = sampled(home, sys.executable, "-c", CROWDED,
+                        options=["--off-cpu", "--sample", "49"])
+    dump = home.dump(result.path, "--samples")
+    process_of = {thread["ordinal"]: thread["process"] for thread in dump.threads}
+    active = {process_of[sample["thread"]] for sample in dump.samples
+              if not sample["off"] or (sample["reason"] != "preempted"
+                                       and sample["wake"] != sample["time"])}
+    idle = [process for process in dump.processes
+            if process["how"] == EXEC and process["ordinal"] not in active]
+    equal(idle, [], "processes that became another one and did nothing before")
+    copies = [process for process in dump.processes if process["how"] == EXEC]
+    children = [process for process in dump.processes if process["comm"] == "sleep"]
+    equal(len({process["pid"] for process in children}), len(children), "processes of the children")
+    told = json.loads(home.run(ANNOT, "info", "--json", result.path).ok().out)
+    equal(len(told["processes"]), len(dump.processes), "processes that annot info tells")
+    report_of = json.loads(home.run(ANNOT, "report", "--json", result.path).ok().out)
+    equal(report_of["process_count"], len(dump.processes), "processes that the report counts")
+    trace = json.loads(home.export(result.path, ".json").read_bytes())
+    made_up = {event["pid"] for event in trace["traceEvents"] if event.get("pid", 0) >= 10_000_000}
+    check(len(made_up) <= len(copies), f"numbers made up for processes: {made_up}")
+
+
 SLEEPER = """
 import threading, time
 sleeper = threading.Thread(target=time.sleep, args=(0.5,))

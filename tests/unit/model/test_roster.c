@@ -141,6 +141,73 @@ TEST(a_child_that_execs_at_once_has_one_entry)
     finish();
 }
 
+/* As sampled(), but it only lacked a CPU. */
+static int64_t passed(int32_t pid, uint64_t ticks, int64_t time_ns)
+{
+    struct roster_task who = task(pid, ticks);
+    who.passing = true;
+    int64_t ordinal = roster_process(roster, &who, time_ns);
+    CHECK(ordinal >= 0);
+    return ordinal;
+}
+
+TEST(a_child_that_did_nothing_before_its_exec_has_one_entry)
+{
+    start();
+    tell_exec(10, 5, 500, "python3");
+    tell_fork(10, 20, 6, 1000);
+    int64_t copy = passed(20, 6, 1050);
+    CHECK(entry_of(copy)->forked);
+    tell_exec(20, 6, 1100, "ls");
+    CHECK_INT(sampled(20, 6, 1200), copy);
+    CHECK_INT(passed(20, 6, 1060), copy); /* late from another CPU */
+    CHECK_INT(trace_process_count(trace), 2);
+    CHECK(!entry_of(copy)->forked && entry_of(copy)->fork_ns == 0);
+    CHECK_INT(entry_of(copy)->start_ns, 1000);
+    CHECK_INT(entry_of(copy)->end, PROCESS_RUNNING);
+    CHECK_STR(text_of(entry_of(copy)->comm), "ls");
+    CHECK_STR(text_of(entry_of(copy)->cmdline), "prog arg");
+    CHECK_INT(roster_claim_process(roster, 20, 6, 1300), copy);
+    struct roster_task who = task(20, 6);
+    roster_exit(roster, &who, 9000, true, 0);
+    CHECK_INT(entry_of(copy)->end, PROCESS_EXITED);
+    finish();
+}
+
+TEST(a_child_that_did_something_before_its_exec_keeps_its_entry)
+{
+    enum { RAN, EMITTED, EMITTED_LATE, FORKED, WAYS };
+
+    for (int way = 0; way < WAYS; way++) {
+        start();
+        tell_exec(10, 5, 500, "python3");
+        tell_fork(10, 20, 6, 1000);
+        int64_t copy = passed(20, 6, 1050);
+        if (way == RAN)
+            CHECK_INT(sampled(20, 6, 1060), copy);
+        if (way == EMITTED)
+            CHECK_INT(roster_claim_process(roster, 20, 6, 1060), copy);
+        if (way == FORKED) {
+            struct roster_fork fork = {task(30, 7), task(20, 6), 1070, "child"};
+            CHECK_INT(roster_fork(roster, &fork), 0);
+        }
+        tell_exec(20, 6, 1100, "ls");
+        int64_t image = sampled(20, 6, 1200);
+        if (way == EMITTED_LATE)
+            copy = roster_claim_process(roster, 20, 6, 1060);
+        CHECK(copy != image);
+        CHECK_INT(roster_claim_process(roster, 20, 6, 1150), image);
+        CHECK_INT(trace_process_count(trace), 3);
+        CHECK(entry_of(copy)->forked && !entry_of(image)->forked);
+        CHECK_INT(entry_of(copy)->start_ns, 1000);
+        CHECK_INT(entry_of(copy)->end, PROCESS_EXEC);
+        CHECK_INT(entry_of(image)->start_ns, 1100);
+        CHECK_STR(text_of(entry_of(image)->comm), "ls");
+        CHECK_STR(text_of(entry_of(copy)->comm), "child");
+        finish();
+    }
+}
+
 TEST(the_intake_may_claim_before_the_kernel_tells)
 {
     start();
