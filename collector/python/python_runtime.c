@@ -2,7 +2,9 @@
 /* Finds the interpreter in a module and, in a process that has it mapped, where what is.
  *
  * Before offsets are used they must lead, in that process, from the runtime to an interpreter, to a
- * thread state and back. Foreign bytes: bounded. Thread-safety: none needed. */
+ * thread state and back. The process runs meanwhile: its threads end, and it may be over at any
+ * instant, so what looks wrong counts only when it is found again from the runtime on.
+ * Foreign bytes: bounded. Thread-safety: none needed. */
 #include "python_runtime.h"
 
 #include "proc_info.h"
@@ -15,6 +17,7 @@
 enum {
     VERSION_DEBUG_OFFSETS = 0x030d,
     THREADS_CHECKED = 4,
+    WALKS_MAX = 8,
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -186,16 +189,19 @@ static int check_thread(const struct probe *probe, uint64_t interp, uint64_t tst
     return owner == interp ? 0 : -EBADMSG;
 }
 
-static int check_threads(const struct probe *probe, uint64_t interp)
+/* *ret_tstate: what is not as it should be, where the result is -EBADMSG. */
+static int check_threads(const struct probe *probe, uint64_t interp, uint64_t *ret_tstate)
 {
     const struct python_offsets *o = &probe->runtime->offsets;
-    uint64_t tstate;
+    uint64_t tstate = 0;
+    *ret_tstate = 0;
     if (!read_pointer(probe, interp + o->interp_threads_head, &tstate))
         return -EBADMSG;
     if (!tstate)
         return -EAGAIN;
     bool alive = false;
     for (int i = 0; tstate && i < THREADS_CHECKED; i++) {
+        *ret_tstate = tstate;
         int result = check_thread(probe, interp, tstate, &alive);
         if (result)
             return result;
@@ -203,6 +209,24 @@ static int check_threads(const struct probe *probe, uint64_t interp)
             return -EBADMSG;
     }
     return alive ? 0 : -EAGAIN;
+}
+
+/* A thread that ends is taken out of the list and its memory used for something else, between one
+ * read and the next. A list that leads to the same wrong place twice is no list. */
+static int check_interpreter(const struct probe *probe, uint64_t *ret_interp)
+{
+    const struct python_runtime *runtime = probe->runtime;
+    uint64_t head = runtime->runtime + runtime->offsets.runtime_interpreters_head;
+    uint64_t wrong = UINT64_MAX, tstate;
+    for (int walk = 0; walk < WALKS_MAX; walk++) {
+        if (!read_pointer(probe, head, ret_interp) || !*ret_interp)
+            return -EAGAIN;
+        int result = check_threads(probe, *ret_interp, &tstate);
+        if (result != -EBADMSG || tstate == wrong)
+            return result;
+        wrong = tstate;
+    }
+    return -EAGAIN;
 }
 
 /* What only decorates a sample is given up alone when it is not what it should be. */
@@ -243,11 +267,7 @@ int python_runtime_find(const struct python_image *image, uint64_t bias,
     if (result)
         return result == -EAGAIN ? -EAGAIN : 0;
     uint64_t interp;
-    if (!read_pointer(&probe, ret_runtime->runtime + ret_runtime->offsets.runtime_interpreters_head,
-                      &interp) ||
-        !interp)
-        return -EAGAIN;
-    result = check_threads(&probe, interp);
+    result = check_interpreter(&probe, &interp);
     if (result == -EAGAIN)
         return result;
     if (result)

@@ -172,6 +172,72 @@ static int64_t read_nothing(void *context, uint64_t address, void *buffer, size_
     return (int64_t)size;
 }
 
+/* A process that is over, or runs on, between two reads. */
+struct passing_memory {
+    struct python_memory real;
+    int reads, ends_at, torn_at;
+};
+
+static int64_t read_passing(void *context, uint64_t address, void *buffer, size_t size)
+{
+    struct passing_memory *passing = context;
+    int read = passing->reads++;
+    if (passing->ends_at >= 0 && read >= passing->ends_at)
+        return -ESRCH;
+    int64_t got = passing->real.read(passing->real.context, address, buffer, size);
+    if (read == passing->torn_at && got > 0)
+        memset(buffer, 0x5a, (size_t)got); /* freed, and somebody else's by now */
+    return got;
+}
+
+/* Returns how many reads there were. */
+static int check_passing(const struct python_location *location, struct passing_memory *passing)
+{
+    const struct python_memory memory = {read_passing, passing};
+    struct python_runtime runtime;
+    passing->reads = 0;
+    int result = python_runtime_find(&location->image, location->bias, &memory, NULL, &runtime);
+    CHECK_STR(runtime.reason, "");
+    CHECK(result == -EAGAIN || (result == 0 && runtime.offsets.version != 0));
+    return passing->reads;
+}
+
+static void check_at_each_read(const struct interpreter *interpreter)
+{
+    const char *arguments[] = {"-c", sleeper, NULL};
+    struct interpreter_run run = interpreter_start(interpreter, arguments);
+    struct python_location location;
+    char line[64];
+    interpreter_line(&run, line, sizeof(line));
+    CHECK_INT(python_locate(run.pid, &location), 0);
+    struct passing_memory passing = {python_memory_of(&run.pid), 0, -1, -1};
+    int reads = check_passing(&location, &passing);
+    CHECK(reads > 4);
+    /* The first ones tell the layout, which nobody writes. */
+    int first = interpreter->version >= 0x030d;
+    for (int i = first; i < reads; i++) {
+        passing.torn_at = i;
+        check_passing(&location, &passing);
+    }
+    passing.torn_at = -1;
+    for (int i = 0; i < reads; i++) {
+        passing.ends_at = i;
+        check_passing(&location, &passing);
+    }
+    interpreter_stop(&run);
+}
+
+TEST_TIMEOUT(a_process_that_ends_or_runs_on_meanwhile_is_not_called_unreadable, 120)
+{
+    struct interpreter found[INTERPRETERS_MAX];
+    size_t count = interpreters_find(found);
+    if (!count)
+        test_skip("no CPython 3.9 or later here");
+    for (size_t i = 0; i < count; i++)
+        if (found[i].version <= 0x030f)
+            check_at_each_read(&found[i]);
+}
+
 TEST(an_unknown_interpreter_is_told_with_a_reason)
 {
     struct python_memory memory = {read_nothing, NULL};
