@@ -50,6 +50,14 @@ uint64_t annot_current(void)
     return control ? current(control) : 0;
 }
 
+/* A copy that does not know of this has nothing better than the gate, which others change too. */
+uint64_t annot_recording(void)
+{
+    FORWARD_VALUE(recording, annot_gate_v1.generation);
+    const struct control *control = annot_enabled() ? recording() : NULL;
+    return control ? control->segment->session_id : 0;
+}
+
 /* ---- W3C trace context ----------------------------------------------------------------------- */
 
 int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
@@ -90,5 +98,6 @@ int annot_trace_context_adopt(const char *traceparent)
 }
 
 OWN(annot_current);
+OWN(annot_recording);
 OWN(annot_trace_context);
 OWN(annot_trace_context_adopt);

@@ -69,6 +69,8 @@ struct runtime_table {
     int (*show)(annot_name name, int is_outermost);
     void (*hide)(uint32_t skip, uint32_t count);
     int (*wants)(const struct annot_event *event);
+    /* From 0.6. */
+    uint64_t (*recording)(void);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

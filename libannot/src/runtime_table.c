@@ -50,6 +50,7 @@ OWNED(annot_emit_track_end_values);
 OWNED(annot_emit_show);
 OWNED(annot_emit_hide);
 OWNED(annot_emit_wants);
+OWNED(annot_recording);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -100,4 +101,5 @@ const struct runtime_table runtime_own = {
     .show = own_annot_emit_show,
     .hide = own_annot_emit_hide,
     .wants = own_annot_emit_wants,
+    .recording = own_annot_recording,
 };

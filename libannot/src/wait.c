@@ -4,10 +4,14 @@
 
 #include "block.h"
 #include "clock.h"
+#include "proc.h"
+#include "process.h"
 
 #include <annot/annot.h>
 #include <annot_barrier.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,10 +34,24 @@ static void pause_ns(long ns)
     syscall(SYS_nanosleep, &pause, NULL);
 }
 
-/* Whether the session that the thread joined goes on. */
-static int is_recording(const struct control *control)
+/* Whether the session that the thread joined goes on. The gate changes for others' as well: then
+ * this thread asks, as its next event would, and remembers for which generation. */
+static int is_recording(const struct control *control, uint64_t *asked)
 {
-    return annot_gate_v1.generation == control->attached_generation;
+    uint64_t gate = annot_gate_v1.generation;
+    sigset_t before;
+    if (gate == *asked)
+        return 1;
+    if (gate == 0)
+        return 0;
+    proc_block_signals(&before); /* a handler that jumps out would leave a reference behind */
+    struct segment *segment = process_join(gate);
+    int goes_on = segment == control->segment;
+    if (segment)
+        segment_put(segment);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    *asked = gate;
+    return goes_on;
 }
 
 static uint64_t heartbeat(const struct segment *segment)
@@ -67,7 +85,8 @@ int wait_claim(const struct control *control, uint32_t *ret_index)
     if (vain == heartbeat(segment) || vain == WITHOUT_HOPE)
         return -ENOBUFS;
     uint64_t end = monotonic_ns() + ANNOT_WAIT_MAX_NS;
-    for (long ns = PAUSE_NS; is_recording(control) && monotonic_ns() < end;) {
+    uint64_t asked = control->attached_generation;
+    for (long ns = PAUSE_NS; is_recording(control, &asked) && monotonic_ns() < end;) {
         pause_ns(ns);
         int error = block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
         if (error != -ENOBUFS)

@@ -62,7 +62,7 @@ static int use_logs(void)
     annot_log(ANNOT_SEVERITY_DEBUG, "l");
     annot_log_format(ANNOT_SEVERITY_FATAL, "%s", "l");
     annot_abort_note("n");
-    return annot_current() != 0 || annot_trace_context(text) || annot_trace_context_adopt(NULL);
+    return annot_current() != 0 || annot_recording() != 0 || annot_trace_context(text) || annot_trace_context_adopt(NULL);
 }
 
 int main(void)

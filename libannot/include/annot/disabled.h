@@ -204,6 +204,10 @@ static inline void annot_abort_note(const char *text)
 {
 }
 
+static inline uint64_t annot_recording(void)
+{
+    return 0;
+}
 static inline uint64_t annot_current(void)
 {
     return 0;

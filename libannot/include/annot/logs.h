@@ -57,6 +57,11 @@ ANNOT_API void annot_abort_note(const char *text);
  * Cost: 0.2 P. */
 ANNOT_API uint64_t annot_current(void);
 
+/* A number of the recording that this process takes part in: another one in each. What a library
+ * keeps open over a long time, or tells only where it has changed, has to be told anew when this
+ * has. 0: none, or not known at this instant. Cost: 0.5 P. */
+ANNOT_API uint64_t annot_recording(void);
+
 /* W3C trace context. `annot_trace_context` writes a traceparent ("00-...-01", 55 characters and
  * NUL) that names the innermost range, for a request to another service, and lets an arrow leave
  * here; annot_trace_context_adopt takes the one of a request that came in: the arrow arrives here,

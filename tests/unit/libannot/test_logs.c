@@ -256,6 +256,25 @@ TEST(current_survives_a_new_generation_and_ends_with_the_session)
     arena_clean();
 }
 
+TEST(recording_has_a_number_that_others_do_not_change)
+{
+    CHECK_INT(annot_recording(), 0);
+    arena_begin(NULL);
+    uint64_t number = annot_recording();
+    CHECK(number != 0);
+    arena_bump();
+    CHECK(annot_recording() == number);
+    arena_end();
+    CHECK_INT(annot_recording(), 0);
+    arena_bump(); /* another collector's session: not ours */
+    CHECK_INT(annot_recording(), 0);
+    arena_end();
+    arena_begin(NULL);
+    CHECK(annot_recording() != 0 && annot_recording() != number);
+    arena_end();
+    arena_clean();
+}
+
 TEST(child_has_no_current_range)
 {
     int status;

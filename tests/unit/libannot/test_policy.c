@@ -219,11 +219,14 @@ static struct {
 
 static void *read_slowly(void *context)
 {
-    (void)context;
+    const bool *others_record = context;
     while (!annot_load_acquire(&reader.stop)) { /* partner: the test */
         annot_fetch_add_relaxed(&reader.mapped.control->heartbeat, UINT64_C(1));
         arena_drain(&reader.mapped, false, &reader.seen);
-        usleep(3000);
+        usleep(1500);
+        if (*others_record)
+            arena_bump();
+        usleep(1500);
     }
     return NULL;
 }
@@ -231,9 +234,10 @@ static void *read_slowly(void *context)
 /* The reader comes every 3 ms: of a batch four times as large as the pool, a program that did not
  * wait would drop most. One that waits drops only while the reader is kept from running for 100 ms,
  * which a busy machine may do now and then. */
-TEST_TIMEOUT(waiting_program_loses_nothing_to_a_slow_reader, 120)
+static void check_waiting(bool others_record)
 {
-    const uint64_t batch = 3000;
+    enum { BATCH = 3000, BATCHES_MAX = 100 };
+
     uint64_t calls = 1, lost = 0, before = 1;
     char names[1][64];
     pthread_t thread;
@@ -241,20 +245,32 @@ TEST_TIMEOUT(waiting_program_loses_nothing_to_a_slow_reader, 120)
     ANNOT_COUNTER("counter", 0);
     CHECK_INT(arena_list(names, 1), 1);
     CHECK(arena_map(names[0], &reader.mapped));
-    CHECK_INT(pthread_create(&thread, NULL, read_slowly, NULL), 0);
-    while (before != lost) {
+    CHECK_INT(pthread_create(&thread, NULL, read_slowly, &others_record), 0);
+    for (int i = 0; i < BATCHES_MAX && before != lost; i++) {
         before = lost;
-        count_up(batch);
-        calls += batch;
+        count_up(BATCH);
+        calls += BATCH;
         lost = annot_load_relaxed(&reader.mapped.threads[0].lost[ANNOT_LOSS_POOL_FULL]);
         usleep(lost != before ? 10000 : 0);
     }
     annot_store_release(&reader.stop, 1u);
     pthread_join(thread, NULL);
+    CHECK_INT(lost, before);
     arena_drain(&reader.mapped, true, &reader.seen);
     CHECK_INT(reader.seen.records + lost, calls);
     arena_unmap(&reader.mapped);
     end();
+}
+
+TEST_TIMEOUT(waiting_program_loses_nothing_to_a_slow_reader, 120)
+{
+    check_waiting(false);
+}
+
+/* The gate changes with every recording of the user, also while a thread waits. */
+TEST_TIMEOUT(waiting_goes_on_when_others_begin_to_record, 120)
+{
+    check_waiting(true);
 }
 
 /* Nobody comes by: one wait, then all is dropped at once. */
