@@ -98,7 +98,7 @@ static bool is_told(struct lane *lane, int64_t queued, int64_t busy)
     int64_t change = queued - __atomic_load_n(&lane->told_queued, __ATOMIC_RELAXED);
     bool near = change == 0 || (change < 0 ? -change : change) < queued / COUNT_STEP;
     return near && __atomic_load_n(&lane->told_busy, __ATOMIC_RELAXED) == busy &&
-           __atomic_load_n(&lane->told_generation, __ATOMIC_RELAXED) == annot_gate_v1.generation;
+           __atomic_load_n(&lane->told_recording, __ATOMIC_RELAXED) == annot_recording();
 }
 
 void lane_count(struct lane *lane, int64_t change)
@@ -114,7 +114,7 @@ void lane_count(struct lane *lane, int64_t change)
         return;
     __atomic_store_n(&lane->told_queued, count - busy, __ATOMIC_RELAXED);
     __atomic_store_n(&lane->told_busy, busy, __ATOMIC_RELAXED);
-    __atomic_store_n(&lane->told_generation, annot_gate_v1.generation, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->told_recording, annot_recording(), __ATOMIC_RELAXED);
     count_tell(lane->queued_name, count - busy);
     count_tell(lane->busy_name, busy);
 }

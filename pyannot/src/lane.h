@@ -60,7 +60,7 @@ struct lane {
     annot_name queued_name, busy_name;
     pid_t process;                  /* whose counters they are */
     int64_t told_queued, told_busy; /* what the counters show, */
-    uint64_t told_generation;       /* in this recording; relaxed */
+    uint64_t told_recording;        /* in this recording; relaxed */
 };
 
 /* A task or a result, as far as it could be read; borrowed references. */

@@ -17,7 +17,8 @@ enum task_life { TASK_LIFE_NONE = 0, TASK_LIFE_OPEN, TASK_LIFE_ENDED };
 
 struct task_track {
     PyObject_HEAD struct annot_track track;
-    uint64_t generation; /* of the gate, when the range of its life was begun */
+    uint64_t recording;  /* in which the range of its life was begun; 0: in none */
+    uint64_t generation; /* of the gate, when that was last known to go on */
     uint32_t process;    /* task_process of the process that the track belongs to */
     uint32_t open;       /* ranges of `with` on it */
     uint32_t pushed;     /* ranges of push() on it */

@@ -162,17 +162,28 @@ struct task_track *task_track_of(struct state *state, PyObject *task)
 
 /* ---- The range of its life ------------------------------------------------------------------- */
 
-void task_life_begin(struct task_track *track)
+/* Whether the process has come into another recording since the task's life was begun. The gate
+ * changes whenever anybody's recording begins or ends, so it says only when to ask. */
+static bool is_recorded_anew(struct task_track *track)
 {
     uint64_t generation = annot_gate_v1.generation;
-    if (track->life == TASK_LIFE_OPEN && track->generation != generation && track->open == 0 &&
-        track->pushed == 0) {
+    uint64_t recording = track->generation != generation ? annot_recording() : 0;
+    if (recording == track->recording)
+        track->generation = generation;
+    return recording != 0 && recording != track->recording;
+}
+
+void task_life_begin(struct task_track *track)
+{
+    if (track->life == TASK_LIFE_OPEN && track->open == 0 && track->pushed == 0 &&
+        is_recorded_anew(track)) {
         annot_track_end(&track->track); /* nothing, in a new recording */
         task_shown_end(track);
         track->life = TASK_LIFE_NONE;
     }
     if (track->life != TASK_LIFE_NONE)
         return;
+    uint64_t generation = annot_gate_v1.generation;
     const struct annot_value values[] = {
         annot_value_string("task", PyUnicode_AsUTF8(track->task_name)),
     };
@@ -184,6 +195,7 @@ void task_life_begin(struct task_track *track)
     annot_track_begin_event(&track->track, &event);
     task_shown_begin(track, &event);
     track->generation = generation;
+    track->recording = annot_recording();
     track->life = TASK_LIFE_OPEN;
 }
 
