@@ -112,14 +112,17 @@ static void print_rest(const struct pool_tasks *tasks)
     const struct pool_function *functions;
     char text[NUMBER_TEXT_SIZE];
     uint32_t count = pool_tasks_functions(tasks, &functions);
-    uint64_t unfinished = 0, calls = 0, chunks = 0;
+    uint64_t unfinished = 0, received = 0, calls = 0, chunks = 0;
     for (uint32_t i = 0; i < count; i++) {
         unfinished += functions[i].unfinished_count;
+        received += functions[i].received_count;
         calls += functions[i].item_count;
         chunks += functions[i].count;
     }
     if (calls > chunks)
         printf("(tasks of several calls each: %s calls)\n", number_count(calls, text));
+    if (received)
+        printf("(worker ended in send, result received: %s)\n", number_count(received, text));
     if (unfinished)
         printf("(begun, but not seen to the end: %s)\n", number_count(unfinished, text));
     if (pool_tasks_unseen(tasks))
@@ -178,6 +181,7 @@ void report_tasks_json(struct json_doc *doc, const struct trace *trace,
         json_doc_uint(doc, "count", function->count);
         json_doc_uint(doc, "call_count", function->item_count);
         json_doc_uint(doc, "unfinished_count", function->unfinished_count);
+        json_doc_uint(doc, "received_count", function->received_count);
         json_doc_uint(doc, "task_bytes", function->bytes_in);
         json_doc_uint(doc, "result_bytes", function->bytes_out);
         for (int part = 0; part < POOL_PART_COUNT; part++)

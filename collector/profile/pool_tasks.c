@@ -395,13 +395,20 @@ int pool_tasks_add(struct pool_tasks *tasks, const struct event_batch *batch)
     return slices_feed(tasks->slices, batch);
 }
 
+/* Whether only the end of "send" is missing of a task. */
+static bool is_received(const struct task *task)
+{
+    unsigned all = (1u << INSTANT_COUNT) - 1;
+    return !task->is_local && (task->known | 1u << SENT) == all;
+}
+
 static int count_rest(struct pool_tasks *tasks)
 {
     for (size_t i = 0; i < tasks->index_of_flow.capacity; i++) {
         const struct map64_entry *entry = &tasks->index_of_flow.entries[i];
         if (!entry->key)
             continue;
-        const struct task *task = &tasks->tasks.items[entry->value - 1];
+        struct task *task = &tasks->tasks.items[entry->value - 1];
         struct function_times *function = NULL;
         if (!task->is_begun) {
             tasks->unseen++;
@@ -410,7 +417,13 @@ static int count_rest(struct pool_tasks *tasks)
         function = function_of(tasks, task);
         if (!function)
             return -ENOMEM;
-        function->told.unfinished_count++;
+        if (!is_received(task)) {
+            function->told.unfinished_count++;
+            continue;
+        }
+        set(task, SENT, task->at_ns[READ]);
+        task_count(tasks, function, task);
+        function->told.received_count++;
     }
     return 0;
 }

@@ -3,7 +3,9 @@
  *
  * What a parent and a worker tell of one task is joined by the flow that both emit points of
  * (pyannot/observe/pools.py). The parts of a task follow each other without a gap, so that they add
- * up to the time from its submission to the moment when the parent has its result.
+ * up to the time from its submission to the moment when the parent has its result. A worker that is
+ * terminated as soon as its last result is read may not get as far as telling that it was sent:
+ * then the parent's receipt tells it.
  *
  * Memory: 150 bytes for each task that is on its way at once, up to POOL_TASKS_MAX, and 50 KiB for
  * a function with long tasks. Thread-safety: one thread per object. */
@@ -39,6 +41,7 @@ struct pool_function {
     uint64_t count;            /* tasks, or chunks, that are known from end to end */
     uint64_t item_count;       /* calls of the function in these */
     uint64_t unfinished_count; /* begun, but something of the rest is missing */
+    uint64_t received_count;   /* of `count`: the worker ended in "send", the result had arrived */
     uint64_t bytes_in, bytes_out;
     struct pool_part_times parts[POOL_PART_COUNT];
 };

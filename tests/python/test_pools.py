@@ -6,6 +6,7 @@ import importlib.util
 import json
 import operator
 import os
+import subprocess
 import sys
 import textwrap
 import unittest
@@ -216,6 +217,46 @@ class Pools(PoolTest):
                           ("send", unsent))
         self.assertLessEqual({parent for _, parent in recording.parents()},
                              {None, "start process", "start-up"})
+
+    def test_a_worker_that_is_terminated_in_send_is_complete(self):
+        """The parent has the result, and the worker no time to tell that it was sent: it stays in the
+        call that wrote it, until `with` terminates it."""
+        for method in METHODS:
+            with self.subTest(method=method):
+                self.run_pool("""
+                    with context.Pool(1) as pool:
+                        assert pool.map(square, [3]) == [9]
+                """, method, start=START + textwrap.dedent("""
+                    import time
+                    from multiprocessing.queues import SimpleQueue
+
+                    def put(self, obj, original=SimpleQueue.put):
+                        original(self, obj)
+                        if multiprocessing.parent_process() is not None:
+                            time.sleep(1000)
+
+                    SimpleQueue.put = put
+                """))
+                self.check_tasks({"square": (1, 1)})
+                self.assertEqual(self.tasks()["square", "processes"]["received_count"], 1)
+                path = str(self.folder / "out.annot")
+                text = harness.run([ANNOT, "report", path]).stdout
+                self.assertIn("(worker ended in send, result received: 1)", text)
+
+    def test_many_pools_that_are_left_with_their_last_result(self):
+        """Under load, so that the parent is often faster than the worker that it ends."""
+        burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
+            self.run_pool("""
+                for _ in range(40):
+                    with context.Pool(2) as pool:
+                        assert pool.map(square, range(8), 1) == [n * n for n in range(8)]
+            """)
+        finally:
+            for burner in burners:
+                burner.kill()
+                burner.wait()
+        self.check_tasks({"square": (320, 320)})
 
     def test_a_killed_worker_keeps_what_it_told(self):
         recording = self.run_pool("""

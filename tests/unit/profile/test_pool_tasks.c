@@ -46,7 +46,8 @@ static void submit(uint64_t id, int64_t since)
     maker_pop(maker, parent, 110);
 }
 
-static void work(uint64_t id, int64_t begin, int64_t length)
+/* Up to "send", which begins 2 later. */
+static void work_and_send(uint64_t id, int64_t begin, int64_t length)
 {
     push(worker, begin - 20, "unpickle");
     maker_value_int(maker, "bytes", 70);
@@ -56,6 +57,11 @@ static void work(uint64_t id, int64_t begin, int64_t length)
     point(worker, begin + 1, EVENT_FLOW_STEP, id);
     maker_pop(maker, worker, begin + length);
     push(worker, begin + length + 2, "send");
+}
+
+static void work(uint64_t id, int64_t begin, int64_t length)
+{
+    work_and_send(id, begin, length);
     maker_pop(maker, worker, begin + length + 10);
 }
 
@@ -134,6 +140,42 @@ TEST(a_result_that_is_read_while_it_is_written_was_sent_then)
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 1);
     check_parts(found, (const uint64_t[]){880, 20, 500, 6, 0, 4});
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(a_worker_that_is_ended_in_send_has_sent_what_was_received)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 60);
+    work(7, 1000, 500);
+    fetch(7, 1900);
+    submit(8, 0);
+    work_and_send(8, 2000, 300); /* and no more of it */
+    fetch(8, 2600);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_INT(found->count, 2);
+    CHECK_INT(found->received_count, 1);
+    CHECK_INT(found->unfinished_count, 0);
+    CHECK_INT(found->bytes_out, 60);
+    check_parts(found, (const uint64_t[]){940 + 1880, 20 + 20, 500 + 300, 10 + 300, 390, 4 + 4});
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(a_worker_that_is_ended_in_send_before_anything_arrived_is_not_through)
+{
+    const struct pool_function *found;
+    make();
+    submit(8, 0);
+    work_and_send(8, 2000, 300);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_INT(found->count, 0);
+    CHECK_INT(found->received_count, 0);
+    CHECK_INT(found->unfinished_count, 1);
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
