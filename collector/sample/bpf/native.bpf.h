@@ -40,63 +40,88 @@ static __always_inline struct sampler_mapping *native_mapping_at(const struct wa
     return mapping;
 }
 
+/* A binary search. Its rounds are a function of their own, which the verifier follows once. */
+struct native_search {
+    void *table; /* of rows */
+    uint64_t place;
+    uint32_t low, high; /* the first entry behind the place is one of them, or between them */
+};
+
+static long native_mapping_round(uint32_t index, void *context)
+{
+    struct native_search *search = context;
+    uint32_t middle = search->low + (search->high - search->low) / 2;
+    struct sampler_mapping *mapping;
+
+    if (search->low >= search->high)
+        return 1;
+    mapping = bpf_map_lookup_elem(&mappings, &middle);
+    if (!mapping)
+        return 1;
+    if (mapping->begin <= search->place)
+        search->low = middle + 1;
+    else
+        search->high = middle;
+    return 0;
+}
+
 /* NULL: no mapping is known there. */
 static __always_inline struct sampler_mapping *native_mapping(struct walk *walk, uint64_t address)
 {
+    uint32_t first = walk->process.mapping_first;
+    struct native_search search = {0, address, first, first + walk->process.mapping_count};
     struct sampler_mapping *mapping = native_mapping_at(walk, walk->mapping_last, address);
-    uint32_t low = walk->process.mapping_first;
-    uint32_t high = low + walk->process.mapping_count; /* the last with begin <= address is below */
 
     if (mapping)
         return mapping;
-    for (int i = 0; i < NATIVE_MAPPING_ROUNDS && low < high; i++) {
-        uint32_t middle = low + (high - low) / 2;
+    bpf_loop(NATIVE_MAPPING_ROUNDS, native_mapping_round, &search, 0);
+    walk->mapping_last = search.low - 1;
+    return native_mapping_at(walk, search.low - 1, address);
+}
 
-        mapping = bpf_map_lookup_elem(&mappings, &middle);
-        if (!mapping)
-            return 0;
-        if (mapping->begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    walk->mapping_last = low - 1;
-    return native_mapping_at(walk, low - 1, address);
+static long native_row_round(uint32_t index, void *context)
+{
+    struct native_search *search = context;
+    uint32_t middle = search->low + (search->high - search->low) / 2;
+    struct unwind_row *row;
+
+    if (search->low >= search->high)
+        return 1;
+    row = bpf_map_lookup_elem(search->table, &middle);
+    if (!row)
+        return 1;
+    if (row->address <= search->place)
+        search->low = middle + 1;
+    else
+        search->high = middle;
+    return 0;
 }
 
 /* The rule of the place, and in `known` how far it holds. NULL: no row covers it. */
 static __always_inline struct unwind_rule *native_rule(const struct sampler_mapping *mapping,
                                                        uint64_t address, struct walk_known *known)
 {
-    uint32_t segment = mapping->segment, low = mapping->row_first;
-    uint32_t high = low + mapping->row_count, rule = 0;
-    uint64_t place = address - mapping->bias;
-    uint64_t begin = place, end = place + 1;
-    void *table = bpf_map_lookup_elem(&rows, &segment);
+    uint32_t segment = mapping->segment, first = mapping->row_first;
+    uint32_t behind = first + mapping->row_count, before, rule;
+    uint64_t begin, end = mapping->end;
+    struct native_search search = {0, address - mapping->bias, first, behind};
+    struct unwind_row *row;
 
-    if (!table || place > 0xffffffff)
+    search.table = bpf_map_lookup_elem(&rows, &segment);
+    if (!search.table || search.place > 0xffffffff)
         return 0;
-    for (int i = 0; i < NATIVE_ROW_ROUNDS && low < high; i++) {
-        uint32_t middle = low + (high - low) / 2;
-        struct unwind_row *row = bpf_map_lookup_elem(table, &middle);
-
-        if (!row)
-            return 0;
-        if (row->address <= place) {
-            rule = row->rule;
-            begin = row->address;
-            low = middle + 1;
-        } else {
-            end = row->address;
-            high = middle;
-        }
-    }
-    if (low == mapping->row_first)
+    bpf_loop(NATIVE_ROW_ROUNDS, native_row_round, &search, 0);
+    before = search.low - 1;
+    row = search.low == first ? 0 : bpf_map_lookup_elem(search.table, &before);
+    if (!row)
         return 0;
-    begin += mapping->bias;
-    end += mapping->bias;
+    rule = row->rule;
+    begin = mapping->bias + row->address;
+    row = search.low == behind ? 0 : bpf_map_lookup_elem(search.table, &search.low);
+    if (row && mapping->bias + row->address < end)
+        end = mapping->bias + row->address;
     known->begin = begin > mapping->begin ? begin : mapping->begin;
-    known->size = (end < mapping->end ? end : mapping->end) - known->begin;
+    known->size = end - known->begin;
     return bpf_map_lookup_elem(&rules, &rule);
 }
 
@@ -109,13 +134,15 @@ static __always_inline struct walk_known *native_known(struct walk *walk, uint64
     return &walk->known[(hash >> 40) & (WALK_KNOWN - 1)];
 }
 
-/* Why there is no rule for the place, or STACK_NOT_WALKED: `known` has it. */
-static __always_inline enum stack_end native_learn(struct walk *walk, struct walk_known *known,
-                                                   uint64_t place)
+/* Why there is no rule for the place (enum stack_end), or STACK_NOT_WALKED: `known` has it. */
+__noinline int native_learn(struct walk *walk, struct walk_known *known, uint64_t place)
 {
-    struct sampler_mapping *mapping = native_mapping(walk, place);
+    struct sampler_mapping *mapping;
     struct unwind_rule *rule;
 
+    if (!walk || !known)
+        return STACK_NO_MAPPING;
+    mapping = native_mapping(walk, place);
     if (!mapping)
         return STACK_NO_MAPPING;
     if (mapping->kind == SAMPLER_MAPPING_FRAME_POINTER)

@@ -135,16 +135,26 @@ static __always_inline enum stack_end python_frame(struct walk *walk, struct pyt
     return c->frame ? STACK_NOT_WALKED : STACK_TORN;
 }
 
-static long python_step(uint32_t index, void *context)
+/* Behind those that were taken. 1: it was the last. A function of its own, so that it is verified
+ * once and not for each loop over frames. */
+__noinline int python_take_frame(struct walk *walk)
 {
-    struct walk *walk = *(struct walk **)context;
-    struct python_cursor *c = python_cursor(walk);
+    struct python_cursor *c;
+    uint32_t index;
 
+    if (!walk)
+        return 1;
+    c = python_cursor(walk);
     index = c->taken;
     if (index >= SAMPLER_PYTHON_MAX)
         return 1;
     c->end = python_frame(walk, c, &walk->python[index]);
     return c->end != STACK_NOT_WALKED;
+}
+
+static long python_step(uint32_t index, void *context)
+{
+    return python_take_frame(*(struct walk **)context) != 0;
 }
 
 /* Behind those that were taken already. */

@@ -167,13 +167,16 @@ static __always_inline uint32_t python_text_kind(uint32_t state, bool *ret_ascii
 }
 
 /* Copies a unicode object to walk->code_bytes + at: the bytes it takes, 0 if it cannot be read. */
-static __always_inline uint32_t python_copy_text(struct walk *walk, const struct python_cursor *c,
-                                                 uint64_t address, uint32_t at)
+__noinline uint32_t python_copy_text(struct walk *walk, uint64_t address, uint32_t at)
 {
+    const struct python_cursor *c;
     uint64_t length = 0;
     uint32_t state = 0, kind, size;
     bool ascii;
 
+    if (!walk)
+        return 0;
+    c = python_cursor(walk);
     if (read_user(&length, sizeof(length), address + c->offsets.unicode_length) ||
         read_user(&state, sizeof(state), address + c->offsets.unicode_state))
         return 0;
@@ -204,12 +207,17 @@ static __always_inline uint32_t python_copy_lines(struct walk *walk, const struc
     return read_user(walk->code_bytes + at, size, address + c->offsets.bytes_data) ? 0 : size;
 }
 
-static __always_inline int python_send_code(struct walk *walk, struct python_cursor *c,
-                                            const struct sampler_python *frame)
+/* Not 0: it was not sent. */
+__noinline int python_send_code(struct walk *walk, const struct sampler_python *frame)
 {
-    struct sampler_code *code = &walk->code;
+    struct python_cursor *c;
+    struct sampler_code *code;
     uint32_t size;
 
+    if (!walk || !frame)
+        return -1;
+    c = python_cursor(walk);
+    code = &walk->code;
     if (python_code_read(c, frame->code))
         return -1;
     code->code = frame->code;
@@ -217,9 +225,8 @@ static __always_inline int python_send_code(struct walk *walk, struct python_cur
     code->space = walk->process.space;
     code->first_line = *(int32_t *)c->code;
     code->lines_length = 0;
-    code->name_size = size = python_copy_text(walk, c, python_code_name(c), 0);
-    code->file_size =
-        python_copy_text(walk, c, python_code_field(c, c->offsets.code_filename), size);
+    code->name_size = size = python_copy_text(walk, python_code_name(c), 0);
+    code->file_size = python_copy_text(walk, python_code_field(c, c->offsets.code_filename), size);
     size += code->file_size;
     code->lines_size =
         python_copy_lines(walk, c, python_code_field(c, c->offsets.code_lines), size);
@@ -233,7 +240,6 @@ static __always_inline int python_send_code(struct walk *walk, struct python_cur
 static long python_send_step(uint32_t index, void *context)
 {
     struct walk *walk = *(struct walk **)context;
-    struct python_cursor *c = python_cursor(walk);
     struct sampler_python *frame;
     uint64_t hash, *sent, now = walk->now; /* a value of a map is copied from the stack */
 
@@ -246,7 +252,7 @@ static long python_send_step(uint32_t index, void *context)
     sent = bpf_map_lookup_elem(&python_sent, &hash);
     if (sent && now - *sent < PYTHON_TELL_AGAIN_NS)
         return 0;
-    if (python_send_code(walk, c, frame) == 0)
+    if (python_send_code(walk, frame) == 0)
         bpf_map_update_elem(&python_sent, &hash, &now, BPF_ANY);
     return 0;
 }

@@ -40,24 +40,34 @@ static __always_inline uint32_t range_read(const struct sampler_head *head, uint
     return SAMPLER_RANGES_KNOWN;
 }
 
+struct range_copying {
+    uint32_t depth;
+    const uint64_t *live;
+    struct sampler_range *ranges;
+};
+
+static long range_copy_step(uint32_t index, void *context)
+{
+    const struct range_copying *copying = context;
+    uint32_t at = ((copying->depth - 1 - index) % LIVE_RANGES) * (LIVE_RANGE_SIZE / 8);
+    struct sampler_range *range = &copying->ranges[index & (SAMPLER_RANGES_MAX - 1)];
+    uint64_t entry = copying->live[at], time = copying->live[at + 1];
+
+    range->name = (uint32_t)entry;
+    /* Without a branch, of which verifiers follow both ways each time. */
+    range->mark = (uint32_t)(entry >> 32 << 2 | time >> 32 | time);
+    return 0;
+}
+
 /* Innermost first: as many as are open, at most SAMPLER_RANGES_MAX. */
 static __always_inline uint32_t range_copy(uint32_t depth, const uint64_t *live,
                                            struct sampler_range *ranges)
 {
+    struct range_copying copying = {depth, live, ranges};
     uint32_t count = depth < SAMPLER_RANGES_MAX ? depth : SAMPLER_RANGES_MAX;
 
-    for (uint32_t i = 0; i < SAMPLER_RANGES_MAX; i++) {
-        uint64_t entry, time;
-        uint32_t at = ((depth - 1 - i) % LIVE_RANGES) * (LIVE_RANGE_SIZE / 8);
-
-        if (i >= count)
-            break;
-        entry = live[at];
-        time = live[at + 1];
-        ranges[i].name = (uint32_t)entry;
-        /* Without a branch, of which verifiers follow both ways each time. */
-        ranges[i].mark = (uint32_t)(entry >> 32 << 2 | time >> 32 | time);
-    }
+    if (count)
+        bpf_loop(count, range_copy_step, &copying, 0);
     return count;
 }
 

@@ -144,7 +144,7 @@ static struct tally sample_child(int (*work)(void *), uint64_t ns)
     return tally;
 }
 
-TEST(every_program_is_verified_in_less_than_50000_instructions)
+TEST(every_program_is_verified_in_less_than_18000_instructions)
 {
     struct bpf_program_options all = {.frequency_hz = HZ, .off_cpu = true, .uid = -1};
     struct bpf_scene scene = {0};
@@ -154,7 +154,7 @@ TEST(every_program_is_verified_in_less_than_50000_instructions)
     scene_open(&scene, &all);
     for (; bpf_program_cost(scene.program, count, &cost); count++) {
         fprintf(stderr, "%s: %u\n", cost.name, cost.verified);
-        CHECK(cost.verified > 0 && cost.verified < 50000);
+        CHECK(cost.verified > 0 && cost.verified < 18000);
     }
     CHECK_INT(count, 7);
     scene_close(&scene);
