@@ -38,13 +38,14 @@ static void area_close(struct bpf_area *area)
 
 static int map_fd(const struct sampler_bpf *program, const char *name)
 {
-    return bpf_object__find_map_fd_by_name(program->object, name);
+    return bpf_object__find_map_fd_by_name(program->objects[0], name);
 }
 
 /* The kernel may be too old for it, then its program was not loaded. */
 static int find_namer(struct sampler_bpf *program)
 {
-    struct bpf_program *part = bpf_object__find_program_by_name(program->object, "sampler_named");
+    struct bpf_program *part =
+        bpf_object__find_program_by_name(program->objects[0], "sampler_named");
 
     program->name_fd = part && bpf_program__autoload(part) ? bpf_program__fd(part) : -1;
     return area_open(&program->name, map_fd(program, ".bss.name"), KERNEL_NAME_MAX, 1);
@@ -142,7 +143,7 @@ static int make_segment(struct bpf_area *area)
     return rc < 0 ? rc : fd;
 }
 
-static int publish_segment(struct sampler_bpf *program, uint32_t index, int fd)
+int bpf_rows_publish(struct sampler_bpf *program, uint32_t index, int fd)
 {
     int rc = bpf_map_update_elem(program->rows_fd, &index, &fd, BPF_ANY) < 0 ? -errno : 0;
 
@@ -150,43 +151,23 @@ static int publish_segment(struct sampler_bpf *program, uint32_t index, int fd)
     return rc;
 }
 
-static void *publish_first(void *context)
+int bpf_rows_make(struct sampler_bpf *program, int *ret_fd)
 {
-    struct sampler_bpf *program = context;
-
-    program->publish_error = publish_segment(program, 0, program->publish_fd);
-    return NULL;
-}
-
-int bpf_rows_begin(struct sampler_bpf *program)
-{
-    struct bpf_map *map = bpf_object__find_map_by_name(program->object, "rows");
-    int fd = map ? make_segment(&program->segments[0]) : -EBADMSG;
+    int fd = make_segment(&program->segments[0]);
     LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = (uint32_t)fd);
-    int rc;
 
     if (fd < 0)
         return fd;
     program->rows_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rows", sizeof(uint32_t),
                                       sizeof(uint32_t), SAMPLER_SEGMENTS_MAX, &options);
-    rc = program->rows_fd < 0 ? -errno : bpf_map__reuse_fd(map, program->rows_fd);
-    if (rc < 0) {
+    if (program->rows_fd < 0) {
+        int rc = -errno;
+
         close(fd);
         return rc;
     }
-    program->publish_fd = fd;
-    program->publishes = pthread_create(&program->publisher, NULL, publish_first, program) == 0;
-    if (!program->publishes)
-        publish_first(program);
-    return 0;
-}
-
-int bpf_rows_end(struct sampler_bpf *program)
-{
-    if (program->publishes)
-        pthread_join(program->publisher, NULL);
-    program->publishes = false;
-    return program->publish_error;
+    *ret_fd = fd;
+    return program->rows_fd;
 }
 
 int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
@@ -199,7 +180,7 @@ int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
     if (!program->segments[index].bytes) {
         rc = make_segment(&program->segments[index]);
         if (rc >= 0)
-            rc = publish_segment(program, index, rc);
+            rc = bpf_rows_publish(program, index, rc);
         if (rc < 0)
             area_close(&program->segments[index]);
     }
@@ -217,7 +198,7 @@ static uint64_t count_skipped(const struct sampler_bpf *program)
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const struct bpf_program *part =
-            bpf_object__find_program_by_name(program->object, names[i]);
+            bpf_object__find_program_by_name(program->objects[0], names[i]);
         struct bpf_prog_info info = {0};
         uint32_t size = sizeof(info);
 

@@ -153,3 +153,9 @@ int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers)
     *ret_registers = (struct bpf_registers){0};
     return -ENOSYS;
 }
+
+void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_times *ret_times)
+{
+    (void)program;
+    *ret_times = (struct bpf_program_times){0};
+}

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* An array map, mapped. */
 struct bpf_area {
@@ -23,11 +24,33 @@ struct bpf_ring {
     uint64_t damaged; /* records passed over */
 };
 
-enum { BPF_LINKS_MAX = 8 };
+enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 2, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 8 };
+
+/* Map by map, on two threads; see bpf_making.c. */
+struct bpf_making {
+    struct bpf_map *maps[BPF_MAPS_MAX];
+    int fds[BPF_MAPS_MAX];
+    size_t count;
+    _Atomic size_t next;     /* to be taken in hand */
+    _Atomic uint64_t all_ns; /* of both threads */
+    pthread_t helper;
+    bool began, helped, joined;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    size_t done;
+    int error;
+    int publish_fd, publish_error; /* of the first segment of the row memory */
+};
 
 struct sampler_bpf {
-    struct bpf_object *object;
-    int types_fd; /* the kernel's types that the object names */
+    /* One file, opened twice: what sees context switches is loaded beside the rest, on a thread of
+     * its own. The second is NULL without it. A program is loaded with one of them only (autoload),
+     * maps are the same. */
+    struct bpf_object *objects[BPF_OBJECTS];
+    struct bpf_making making;
+    struct bpf_program_times times;
+    char *verifier_logs; /* of each program in turn; NULL: not measured */
+    int types_fd;        /* the kernel's types that the object names */
     struct bpf_link *links[BPF_LINKS_MAX];
     size_t link_count;
     int *tick_fds; /* one perf event per CPU that is online */
@@ -38,9 +61,6 @@ struct sampler_bpf {
     struct bpf_area stop; /* uint32_t: not 0 = no more context switches */
     struct bpf_area name; /* what the program at name_fd wrote */
     struct bpf_area segments[SAMPLER_SEGMENTS_MAX];
-    pthread_t publisher; /* of the first segment, while the program is loaded */
-    bool publishes;
-    int publish_fd, publish_error;
     struct bpf_ring ring;
     int cpu_count; /* possible ones */
 };
@@ -49,11 +69,20 @@ struct sampler_bpf {
 extern const unsigned char sampler_bpf_object[];
 extern const size_t sampler_bpf_object_size;
 
-/* Makes the map of the row memory, with its first segment, before the object is loaded: for that
- * the kernel waits until all CPUs were seen idle, which takes as long as a third of the loading. */
-int bpf_rows_begin(struct sampler_bpf *program);
-/* Waits until the first segment is there. Once; nothing without a beginning. */
-int bpf_rows_end(struct sampler_bpf *program);
+/* Makes the maps of objects[0], from here on; their sizes are set. bpf_making_join() takes part in
+ * it, gives them to the object, and returns when all are there; bpf_making_end() when the first
+ * segment of the row memory can be used: for that the kernel waits until all CPUs were seen idle,
+ * which takes as long as loading. End: always, once, also without a beginning. 0 or -errno. */
+int bpf_making_begin(struct sampler_bpf *program);
+int bpf_making_join(struct sampler_bpf *program);
+int bpf_making_end(struct sampler_bpf *program);
+/* Gives the maps of objects[0] to another object of the same file. 0 or -errno. */
+int bpf_making_share(const struct sampler_bpf *program, struct bpf_object *object);
+
+/* Map `rows` with its first segment: its descriptor; that of the segment in *ret_fd, to be given to
+ * bpf_rows_publish(). -errno. */
+int bpf_rows_make(struct sampler_bpf *program, int *ret_fd);
+int bpf_rows_publish(struct sampler_bpf *program, uint32_t index, int fd);
 
 /* Finds and maps the maps of the loaded object. */
 int bpf_maps_open(struct sampler_bpf *program);

@@ -3,6 +3,7 @@
 #include "bpf_private.h"
 
 #include "annot_wire.h"
+#include "clock_now.h"
 #include "kernel_btf.h"
 #include "kernel_flaw.h"
 #include "sampler_config.h"
@@ -33,27 +34,38 @@ enum {
     RATE_DEFAULT = 500000,
     SWITCHES_MAX = 32768, /* threads off CPU at once */
     LOG_SIZE = 64 << 10,
+    VERIFIER_LOG_SIZE = 4096,             /* of a program that is loaded well */
+    LOG_STATISTICS = 4,                   /* all that the verifier is to write */
     ROOT_PID_NAMESPACE = (int)0xeffffffc, /* its inode, of the kernel's ABI */
 };
 
 /* libbpf's messages while a program is made, the last LOG_SIZE bytes of them. */
-static _Thread_local char *log_text;
-static _Thread_local size_t log_size;
+struct messages {
+    pthread_mutex_t lock;
+    size_t size;
+    char text[LOG_SIZE];
+};
+
+static _Thread_local struct messages *messages; /* of the program that this thread works for */
 
 __attribute__((format(printf, 2, 0))) static int keep_log(enum libbpf_print_level level,
                                                           const char *format, va_list arguments)
 {
+    struct messages *kept = messages;
     int length;
 
-    if (!log_text || level == LIBBPF_DEBUG)
+    if (!kept || level == LIBBPF_DEBUG)
         return 0;
-    if (log_size > LOG_SIZE / 2) {
-        memmove(log_text, log_text + log_size - LOG_SIZE / 4, LOG_SIZE / 4);
-        log_size = LOG_SIZE / 4;
+    pthread_mutex_lock(&kept->lock);
+    if (kept->size > LOG_SIZE / 2) {
+        memmove(kept->text, kept->text + kept->size - LOG_SIZE / 4, LOG_SIZE / 4);
+        kept->size = LOG_SIZE / 4;
     }
-    length = vsnprintf(log_text + log_size, LOG_SIZE - log_size, format, arguments);
+    length = vsnprintf(kept->text + kept->size, LOG_SIZE - kept->size, format, arguments);
     if (length > 0)
-        log_size += (size_t)length < LOG_SIZE - log_size ? (size_t)length : LOG_SIZE - log_size - 1;
+        kept->size +=
+            (size_t)length < LOG_SIZE - kept->size ? (size_t)length : LOG_SIZE - kept->size - 1;
+    pthread_mutex_unlock(&kept->lock);
     return length;
 }
 
@@ -61,10 +73,11 @@ static void tell(char reason[BPF_PROGRAM_REASON_MAX], const char *what, int erro
 {
     int length = snprintf(reason, BPF_PROGRAM_REASON_MAX, "%s: %s", what, strerror(-error));
     size_t left = BPF_PROGRAM_REASON_MAX - (size_t)length - 2;
-    size_t tail = log_size < left ? log_size : left;
+    size_t tail = messages && messages->size < left ? messages->size : left;
 
-    if (log_text && tail)
-        snprintf(reason + length, left + 2, "\n%.*s", (int)tail, log_text + log_size - tail);
+    if (messages && tail)
+        snprintf(reason + length, left + 2, "\n%.*s", (int)tail,
+                 messages->text + messages->size - tail);
 }
 
 static uint32_t pid_namespace(void)
@@ -95,16 +108,13 @@ static size_t ring_size(uint32_t bytes)
     return size;
 }
 
+/* ---- Making -----------------------------------------------------------------------------------
+ */
+
 static int configure(struct sampler_bpf *program, const struct bpf_program_options *options,
                      const struct kernel_btf *kernel)
 {
-    struct bpf_map *map = bpf_object__find_map_by_name(program->object, ".rodata.config");
-    size_t size = 0;
-    struct sampler_config *config = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
-
-    if (!config || size < sizeof(*config))
-        return -EBADMSG;
-    *config = (struct sampler_config){
+    const struct sampler_config wanted = {
         .threshold_ns = options->off_cpu_threshold_ns,
         .rate_max = options->off_cpu_rate_max ? options->off_cpu_rate_max : RATE_DEFAULT,
         .ring_bytes = ring_size(options->ring_bytes),
@@ -115,12 +125,21 @@ static int configure(struct sampler_bpf *program, const struct bpf_program_optio
         .user_is_unsafe = bpf_program_user_is_unsafe(),
         .check_sleepers = options->check_sleepers,
     };
+
+    for (size_t i = 0; i < BPF_OBJECTS && program->objects[i]; i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(program->objects[i], ".rodata.config");
+        size_t size = 0;
+        struct sampler_config *config = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
+
+        if (!config || size < sizeof(*config))
+            return -EBADMSG;
+        *config = wanted;
+    }
     return 0;
 }
 
-/* Opens the object with a file of the kernel's types that is filled afterwards, by what the object
- * names. */
-static int open_object(struct sampler_bpf *program)
+/* With a file of the kernel's types that is filled afterwards, by what the object names. */
+static int open_objects(struct sampler_bpf *program, bool off_cpu)
 {
     LIBBPF_OPTS(bpf_object_open_opts, open);
     char path[64];
@@ -130,8 +149,13 @@ static int open_object(struct sampler_bpf *program)
         return -errno;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", program->types_fd);
     open.btf_custom_path = path;
-    program->object = bpf_object__open_mem(sampler_bpf_object, sampler_bpf_object_size, &open);
-    return program->object ? 0 : -errno;
+    for (size_t i = 0; i < (off_cpu ? 2 : 1); i++) {
+        program->objects[i] =
+            bpf_object__open_mem(sampler_bpf_object, sampler_bpf_object_size, &open);
+        if (!program->objects[i])
+            return -errno;
+    }
+    return 0;
 }
 
 static int read_types(struct sampler_bpf *program, const struct bpf_program_options *options)
@@ -141,7 +165,7 @@ static int read_types(struct sampler_bpf *program, const struct bpf_program_opti
 
     if (rc < 0)
         return rc == -ENOENT ? -ENOTSUP : rc;
-    rc = kernel_btf_reduce(&kernel, bpf_object__btf(program->object), program->types_fd);
+    rc = kernel_btf_reduce(&kernel, bpf_object__btf(program->objects[0]), program->types_fd);
     if (rc == 0)
         rc = configure(program, options, &kernel);
     kernel_btf_close(&kernel);
@@ -159,27 +183,84 @@ static int set_sizes(struct sampler_bpf *program, const struct bpf_program_optio
         {"switches", options->off_cpu ? SWITCHES_MAX : 1},
     };
 
-    static const char *const scheduler[] = {"sampler_switched", "sampler_woken"};
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && rc == 0; i++) {
-        struct bpf_map *map = bpf_object__find_map_by_name(program->object, sizes[i].map);
+        struct bpf_map *map = bpf_object__find_map_by_name(program->objects[0], sizes[i].map);
 
         rc = map ? bpf_map__set_max_entries(map, sizes[i].entries) : -EBADMSG;
-    }
-    for (size_t i = 0; i < sizeof(scheduler) / sizeof(scheduler[0]) && rc == 0; i++) {
-        struct bpf_program *part = bpf_object__find_program_by_name(program->object, scheduler[i]);
-
-        rc = part ? bpf_program__set_autoload(part, options->off_cpu) : -EBADMSG;
     }
     return rc;
 }
 
-static int attach(struct sampler_bpf *program)
+/* Which object loads which program, and the verifier's words about it. */
+static int set_programs(struct sampler_bpf *program, bool measure)
+{
+    char *log = measure ? calloc(BPF_PROGRAMS_MAX, VERIFIER_LOG_SIZE) : NULL;
+    size_t count = 0;
+    int rc = 0;
+
+    program->verifier_logs = log;
+    for (size_t i = 0; i < BPF_OBJECTS && program->objects[i]; i++) {
+        struct bpf_program *part;
+
+        bpf_object__for_each_program(part, program->objects[i])
+        {
+            const char *name = bpf_program__name(part);
+            bool switches = !strcmp(name, "sampler_switched") || !strcmp(name, "sampler_woken");
+
+            if (rc == 0)
+                rc = bpf_program__set_autoload(part, switches == (i == 1));
+            if (rc != 0 || !log || switches != (i == 1) || count == BPF_PROGRAMS_MAX)
+                continue;
+            bpf_program__set_log_level(part, LOG_STATISTICS);
+            bpf_program__set_log_buf(part, log + count++ * VERIFIER_LOG_SIZE, VERIFIER_LOG_SIZE);
+        }
+    }
+    return rc;
+}
+
+struct loading {
+    struct sampler_bpf *program;
+    struct messages *messages;
+    int error;
+};
+
+static void *load_second(void *context)
+{
+    struct loading *loading = context;
+
+    messages = loading->messages;
+    loading->error = bpf_object__load(loading->program->objects[1]);
+    return NULL;
+}
+
+static int load(struct sampler_bpf *program)
+{
+    struct loading second = {program, messages, 0};
+    pthread_t thread;
+    bool beside;
+    int rc;
+
+    if (!program->objects[1])
+        return bpf_object__load(program->objects[0]);
+    rc = bpf_making_share(program, program->objects[1]);
+    if (rc < 0)
+        return rc;
+    beside = pthread_create(&thread, NULL, load_second, &second) == 0;
+    rc = bpf_object__load(program->objects[0]);
+    if (beside)
+        pthread_join(thread, NULL);
+    else if (rc == 0)
+        load_second(&second);
+    return rc < 0 ? rc : second.error;
+}
+
+static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
 {
     struct bpf_program *part;
 
-    bpf_object__for_each_program(part, program->object)
+    bpf_object__for_each_program(part, object)
     {
         struct bpf_link *link;
 
@@ -195,33 +276,73 @@ static int attach(struct sampler_bpf *program)
     return 0;
 }
 
+static int attach(struct sampler_bpf *program)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < BPF_OBJECTS && program->objects[i] && rc == 0; i++)
+        rc = attach_object(program, program->objects[i]);
+    return rc;
+}
+
+static uint64_t lap(uint64_t *since)
+{
+    uint64_t before = *since;
+
+    *since = (uint64_t)clock_now_ns();
+    return *since - before;
+}
+
+/* Up to its being loaded; *what: what did not work. */
+static int load_steps(struct sampler_bpf *program, const struct bpf_program_options *options,
+                      const char **what)
+{
+    struct bpf_program_times *times = &program->times;
+    uint64_t since = (uint64_t)clock_now_ns();
+    int rc, rows;
+
+    *what = "cannot read the BPF program";
+    rc = open_objects(program, options->off_cpu);
+    if (rc == 0)
+        rc = set_sizes(program, options);
+    if (rc == 0)
+        rc = set_programs(program, options->measure);
+    if (rc == 0)
+        rc = bpf_making_begin(program);
+    times->open_ns = lap(&since);
+    if (rc == 0) {
+        *what = "cannot read the kernel's type information (BTF)";
+        rc = read_types(program, options);
+    }
+    times->types_ns = lap(&since);
+    if (rc == 0) {
+        *what = "cannot make the maps of the BPF program";
+        rc = bpf_making_join(program);
+    }
+    times->maps_ns = lap(&since);
+    if (rc == 0) {
+        *what = "cannot load the BPF program";
+        rc = load(program);
+    }
+    rows = bpf_making_end(program);
+    times->load_ns = lap(&since);
+    times->maps_all_ns = program->making.all_ns;
+    return rc == 0 ? rows : rc;
+}
+
 static int create_steps(struct sampler_bpf *program, const struct bpf_program_options *options,
                         char reason[BPF_PROGRAM_REASON_MAX])
 {
-    const char *what = "cannot read the BPF program";
-    int rc = 0, rows;
+    const char *what = "cannot count the processors";
+    uint64_t since;
+    int rc = 0;
 
     program->cpu_count = libbpf_num_possible_cpus();
-    rc = open_object(program);
-    if (rc == 0 && program->cpu_count < 0)
+    if (program->cpu_count < 0)
         rc = program->cpu_count;
-    if (rc == 0) {
-        what = "cannot make the maps of the BPF program";
-        rc = bpf_rows_begin(program);
-    }
-    if (rc == 0) {
-        what = "cannot read the kernel's type information (BTF)";
-        rc = read_types(program, options);
-    }
-    if (rc == 0) {
-        what = "cannot load the BPF program";
-        rc = set_sizes(program, options);
-    }
     if (rc == 0)
-        rc = bpf_object__load(program->object);
-    rows = bpf_rows_end(program);
-    if (rc == 0)
-        rc = rows;
+        rc = load_steps(program, options, &what);
+    since = (uint64_t)clock_now_ns();
     if (rc == 0) {
         what = "cannot map the memory of the BPF program";
         rc = bpf_maps_open(program);
@@ -236,6 +357,7 @@ static int create_steps(struct sampler_bpf *program, const struct bpf_program_op
         what = "cannot attach to the scheduler's tracepoints";
         rc = attach(program);
     }
+    program->times.attach_ns = lap(&since);
     if (rc < 0)
         tell(reason, what, rc);
     return rc;
@@ -253,13 +375,14 @@ int bpf_program_create(const struct bpf_program_options *options, struct sampler
     if (!program)
         return -ENOMEM;
     program->rows_fd = program->types_fd = -1;
-    log_text = malloc(LOG_SIZE); /* NULL: then without its log */
-    log_size = 0;
+    messages = calloc(1, sizeof(*messages)); /* NULL: then without them */
+    if (messages)
+        pthread_mutex_init(&messages->lock, NULL);
     print = libbpf_set_print(keep_log);
     rc = create_steps(program, options, reason);
     libbpf_set_print(print);
-    free(log_text);
-    log_text = NULL;
+    free(messages);
+    messages = NULL;
     if (rc < 0)
         bpf_program_destroy(program);
     else
@@ -276,7 +399,9 @@ void bpf_program_destroy(struct sampler_bpf *program)
         bpf_link__destroy(program->links[i]);
     bpf_ring_close(&program->ring);
     bpf_maps_close(program);
-    bpf_object__close(program->object);
+    for (size_t i = 0; i < BPF_OBJECTS; i++)
+        bpf_object__close(program->objects[i]);
+    free(program->verifier_logs);
     if (program->types_fd >= 0)
         close(program->types_fd);
     free(program);
@@ -287,23 +412,46 @@ int bpf_program_fd(const struct sampler_bpf *program)
     return program->ring_fd;
 }
 
+void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_times *ret_times)
+{
+    *ret_times = program->times;
+}
+
+static uint64_t verify_ns(struct bpf_program *part)
+{
+    size_t size = 0;
+    const char *log = bpf_program__log_buf(part, &size);
+    const char *time = log && size ? strstr(log, "verification time ") : NULL;
+
+    return time ? strtoull(time + strlen("verification time "), NULL, 10) * 1000 : 0;
+}
+
+/* The program of that number; NULL: there are fewer. */
+static struct bpf_program *find_part(const struct sampler_bpf *program, size_t index)
+{
+    for (size_t i = 0; i < BPF_OBJECTS && program->objects[i]; i++) {
+        struct bpf_program *part;
+
+        bpf_object__for_each_program(part, program->objects[i])
+        {
+            if (bpf_program__autoload(part) && index-- == 0)
+                return part;
+        }
+    }
+    return NULL;
+}
+
 bool bpf_program_cost(const struct sampler_bpf *program, size_t index,
                       struct bpf_program_cost *ret_cost)
 {
-    struct bpf_program *part;
+    struct bpf_program *part = find_part(program, index);
+    struct bpf_prog_info info = {0};
+    uint32_t size = sizeof(info);
 
-    bpf_object__for_each_program(part, program->object)
-    {
-        struct bpf_prog_info info = {0};
-        uint32_t size = sizeof(info);
-
-        if (!bpf_program__autoload(part) || index-- > 0)
-            continue;
-        if (bpf_obj_get_info_by_fd(bpf_program__fd(part), &info, &size) < 0)
-            return false;
-        *ret_cost = (struct bpf_program_cost){bpf_program__name(part), info.verified_insns,
-                                              info.run_cnt, info.run_time_ns};
-        return true;
-    }
-    return false;
+    if (!part || bpf_obj_get_info_by_fd(bpf_program__fd(part), &info, &size) < 0)
+        return false;
+    *ret_cost = (struct bpf_program_cost){bpf_program__name(part), info.verified_insns,
+                                          program->verifier_logs ? verify_ns(part) : 0,
+                                          info.run_cnt, info.run_time_ns};
+    return true;
 }

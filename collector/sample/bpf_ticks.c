@@ -32,7 +32,8 @@ static int open_tick(int cpu, uint32_t frequency_hz)
 
 int bpf_ticks_open(struct sampler_bpf *program, uint32_t frequency_hz)
 {
-    struct bpf_program *tick = bpf_object__find_program_by_name(program->object, "sampler_tick");
+    struct bpf_program *tick =
+        bpf_object__find_program_by_name(program->objects[0], "sampler_tick");
     int rc = 0;
 
     program->tick_fds = calloc(program->cpu_count, sizeof(*program->tick_fds));

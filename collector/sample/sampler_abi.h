@@ -22,11 +22,11 @@ enum {
     SAMPLER_LINES_MAX = 4096,  /* bytes of a code object's line table              */
     SAMPLER_COMMAND_MAX = 512, /* bytes of a command line                          */
     SAMPLER_PROCESSES_MAX = 16384,
-    SAMPLER_MAPPINGS_MAX = 131072, /* of all processes                               */
+    SAMPLER_MAPPINGS_MAX = 65536, /* of all processes                                */
     SAMPLER_RULES_MAX = 65536,
     SAMPLER_PYTHONS_MAX = 256,
-    SAMPLER_SEGMENT_ROWS = 1 << 20, /* rows in one segment of the row memory         */
-    SAMPLER_SEGMENTS_MAX = 32,
+    SAMPLER_SEGMENT_ROWS = 1 << 18, /* rows in one segment of the row memory         */
+    SAMPLER_SEGMENTS_MAX = 128,
 };
 
 /* Shorter SWITCHes have no kernel part: it would add a tenth to what they cost, and far more where

@@ -27,8 +27,11 @@ enum { IDLE_MS = 1000, STEP_MS = 50, SOON_MS = 5 };
 #define REPLACED_NS UINT64_C(1000000000)
 #define FACTS_NS    UINT64_C(1000000000)
 
-/* All of it counts as our memory, twice (the ring is mapped twice). */
-enum { RING_BYTES = 8 << 20, RING_BYTES_SWITCHES = 16 << 20 };
+/* All of it counts as our memory, twice (the ring is mapped twice), and is cleared before anything
+ * starts. Machines with few CPUs fill it slower. */
+enum { RING_BYTES = 4 << 20, RING_BYTES_MANY = 8 << 20, RING_BYTES_SWITCHES = 16 << 20 };
+
+enum { MANY_CPUS = 5 };
 
 static int add_segment(void *context, uint32_t index, struct unwind_row **ret_rows)
 {
@@ -77,6 +80,13 @@ static int64_t watched_uid(void)
     return geteuid() == 0 ? -1 : (int64_t)geteuid();
 }
 
+static uint32_t ring_bytes(bool off_cpu)
+{
+    if (off_cpu)
+        return RING_BYTES_SWITCHES;
+    return sysconf(_SC_NPROCESSORS_CONF) < MANY_CPUS ? RING_BYTES : RING_BYTES_MANY;
+}
+
 static int open_program(struct bpf_sampler *sampler, char *reason, size_t reason_size)
 {
     const struct sampler_options *options = &sampler->options;
@@ -86,7 +96,7 @@ static int open_program(struct bpf_sampler *sampler, char *reason, size_t reason
         .off_cpu_threshold_ns = (uint64_t)options->off_cpu_threshold_ns,
         .off_cpu_rate_max = options->off_cpu_rate_max,
         .uid = watched_uid(),
-        .ring_bytes = options->off_cpu ? RING_BYTES_SWITCHES : RING_BYTES,
+        .ring_bytes = ring_bytes(options->off_cpu),
     };
     char text[BPF_PROGRAM_REASON_MAX] = "";
     int error = bpf_program_create(&wanted, &sampler->program, text);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the BPF programs cost by the kernel's own count: nanoseconds a sample by the kind of stack,
- * nanoseconds a stretch off the CPU (leaving and entering), of tasks that are not recorded, and the
- * instructions that were verified.
+ * nanoseconds a stretch off the CPU (leaving and entering), of tasks that are not recorded; and
+ * what starting takes, with the instructions that are verified and how long that takes.
  *
- *     bench_bpf [-n] [verified] [native] [python] [switches] [switches_python]
+ *     bench_bpf [-n] [start] [native] [python] [switches] [switches_python]
  *
  * The program runs on the last processor, the bench on the others. Each value is the median over
  * short windows, and the limit of the tenth part of them that others disturbed least; runs for
@@ -277,16 +277,56 @@ static void measure_deep(const struct interpreter *interpreter, const char *dept
 /* ---- What is measured -------------------------------------------------------------------------
  */
 
-TEST(verified)
-{
-    struct bpf_program_options all = {.frequency_hz = HZ, .off_cpu = true, .uid = -1};
-    struct bpf_scene scene = {0};
-    struct bpf_program_cost cost;
+enum { STARTS = 15, PARTS = 8, TIMES = sizeof(struct bpf_program_times) / sizeof(uint64_t) };
 
-    scene_open(&scene, &all);
-    for (size_t i = 0; bpf_program_cost(scene.program, i, &cost); i++)
-        printf("%-44s%7u instructions verified\n", cost.name, cost.verified);
-    scene_close(&scene);
+static void print_times(double ms[STARTS], const char *name, uint32_t verified)
+{
+    qsort(ms, STARTS, sizeof(ms[0]), compare);
+    printf("  %-20s%8.2f ms, fastest %6.2f", name, ms[STARTS / 2], ms[0]);
+    if (verified)
+        printf(", %u instructions verified", verified);
+    printf("\n");
+}
+
+/* How long bpf_program_create() takes, part by part, and each program's verification. */
+static void measure_start(const char *name, bool off_cpu)
+{
+    static const char *const phases[TIMES] = {"open (libbpf)",   "types (BTF)", "maps, waited for",
+                                              "maps, 2 threads", "load",        "attach"};
+    const struct bpf_program_options options = {
+        .frequency_hz = 99, .off_cpu = off_cpu, .uid = -1, .ring_bytes = 4 << 20, .measure = true};
+    double times[TIMES][STARTS], verify[PARTS][STARTS];
+    char names[PARTS][32];
+    uint32_t verified[PARTS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < STARTS; i++) {
+        struct bpf_scene scene = {0};
+        struct bpf_program_times took;
+        struct bpf_program_cost part;
+
+        scene_open(&scene, &options);
+        bpf_program_times(scene.program, &took);
+        for (size_t k = 0; k < TIMES; k++)
+            times[k][i] = (double)((const uint64_t *)&took)[k] / 1e6;
+        for (count = 0; count < PARTS && bpf_program_cost(scene.program, count, &part); count++) {
+            snprintf(names[count], sizeof(names[count]), "%s", part.name);
+            verified[count] = part.verified;
+            verify[count][i] = (double)part.verify_ns / 1e6;
+        }
+        scene_close(&scene);
+    }
+    printf("%s: medians of %d\n", name, STARTS);
+    for (size_t k = 0; k < TIMES; k++)
+        print_times(times[k], phases[k], 0);
+    for (size_t k = 0; k < count; k++)
+        print_times(verify[k], names[k], verified[k]);
+}
+
+TEST(start)
+{
+    measure_start("samples", false);
+    measure_start("samples and waits", true);
 }
 
 static const struct bpf_program_options ticks = {.frequency_hz = HZ, .uid = -1};

@@ -4,7 +4,9 @@
 
     bench_startup.py BUILD [--json FILE]
 
-Start-up: `true` and `annot record -- true` in turn, wall time of the whole command; medians.
+Start-up: `true`, `annot record -- true` and the same without samples in turn, wall time and CPU
+time of the whole command; medians and minima. Then, by `bench_bpf start`, what of it the sampler's
+parts take: libbpf, the kernel's types, maps, and each program with its verified instructions.
 Children: CPU time of a Python that does nothing, and of /bin/true, below `annot record`, in turn
 with the same without what annot adds to the environment.
 Idle: CPU time of annot while its command sleeps, as the kernel counts it.
@@ -12,6 +14,7 @@ Idle: CPU time of annot while its command sleeps, as the kernel counts it.
 
 import os
 import pathlib
+import resource
 import shutil
 import statistics
 import subprocess
@@ -27,21 +30,42 @@ IDLE_SECONDS = 5
 
 
 def timed(command, environment):
-    begin = time.perf_counter()
+    """Milliseconds by the wall clock, and of CPU time with all children."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-    return (time.perf_counter() - begin) * 1e3
+    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall * 1e3, cpu * 1e3
 
 
 def start_up(record, environment):
-    plain, recorded = [], []
+    commands = {"true": ["true"], "samples": record + ["true"],
+                "no samples": record[:-1] + ["--no-sample", "--", "true"]}
+    times = {name: [] for name in commands}
     for _ in range(ROUNDS):
-        plain.append(timed(["true"], environment))
-        recorded.append(timed(record + ["true"], environment))
-    extra = statistics.median(recorded) - statistics.median(plain)
-    return [row("annot record -- true, over true", extra, "ms", most=30,
-                against=f"medians of {ROUNDS}: {statistics.median(recorded):.2f} and "
-                        f"{statistics.median(plain):.2f} ms; fastest {min(recorded):.2f} ms")]
+        for name, command in commands.items():
+            times[name].append(timed(command, environment))
+    entries = []
+    for name, most in (("samples", 60), ("no samples", 30)):
+        for kind, index in (("wall time", 0), ("CPU time", 1)):
+            with_annot = [both[index] for both in times[name]]
+            plain = [both[index] for both in times["true"]]
+            middle, middle_plain = statistics.median(with_annot), statistics.median(plain)
+            entries.append(row(f"annot record -- true, {name}, {kind} over true",
+                               middle - middle_plain, "ms", most=most,
+                               against=f"medians of {ROUNDS}: {middle:.2f} and "
+                                       f"{middle_plain:.2f} ms; fastest {min(with_annot):.2f} "
+                                       f"and {min(plain):.2f} ms"))
+    return entries
+
+
+def sampler_parts(build):
+    """Prints them; nothing where there is no eBPF."""
+    bench = build / "tests/bench/bench_bpf"
+    if bench.exists():
+        print(subprocess.run([bench, "-n", "start"], stdout=subprocess.PIPE, text=True,
+                             check=False).stdout)
 
 
 def children(record, environment):
@@ -84,6 +108,7 @@ def main():
     place = tempfile.mkdtemp(prefix="annot-bench-", dir="/dev/shm")
     environment = dict(os.environ, ANNOT_DIR=f"{place}/annot")
     record = [str(build / "tools/annot"), "record", "--force", "-o", f"{place}/x.annot", "--"]
+    sampler_parts(build)
     try:
         entries = start_up(record, environment)
         entries += children(record, environment)

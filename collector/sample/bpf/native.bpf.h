@@ -18,7 +18,7 @@ enum native_lost {
 
 enum {
     NATIVE_MAPPING_ROUNDS = 15, /* of a binary search: 32768 mappings of one process */
-    NATIVE_ROW_ROUNDS = 21,     /* SAMPLER_SEGMENT_ROWS rows */
+    NATIVE_ROW_ROUNDS = 19,     /* SAMPLER_SEGMENT_ROWS rows */
     NATIVE_BLOCK = 64,          /* bytes of code that share a slot of what is known */
     NATIVE_SAVED = 64,          /* bytes below the CFA that hold most of what a frame saved */
     NATIVE_RBP = 0x78,          /* in the ucontext of a signal frame */

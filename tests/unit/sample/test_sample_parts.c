@@ -162,7 +162,7 @@ TEST(rows_of_modules_share_rules_and_segments)
     struct row_memory memory;
     CHECK_INT(row_memory_init(&memory, &source), 0);
 
-    enum { ROWS = 400000 };
+    enum { ROWS = SAMPLER_SEGMENT_ROWS * 2 / 5 }; /* two fit */
     struct unwind_row *rows = calloc(ROWS, sizeof(*rows));
     struct unwind_rule rules[2] = {{.cfa = UNWIND_CFA_RSP, .cfa_offset = 8},
                                    {.cfa = UNWIND_CFA_RBP, .cfa_offset = 16}};
