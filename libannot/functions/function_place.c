@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PLACES_KEPT = 64, READ_SIZE = 1024 };
+enum { PLACES_KEPT = 64, READ_SIZE = 128 };
 
 static struct function_place kept[PLACES_KEPT]; /* all of these belong to who holds `busy` */
 static uint32_t kept_count, kept_epoch;

@@ -8,6 +8,7 @@
 
 #include "fast.h"
 #include "fast_event.h"
+#include "proc.h"
 #include "process.h"
 #include "spell.h"
 #include "strings.h"
@@ -78,7 +79,7 @@ void annot_name_thread(const char *name)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
+APART void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
 {
     static const struct annot_event nothing;
     if (!event)
@@ -103,13 +104,13 @@ void emission_from(struct emission *emission, const struct annot_event *event, u
         emission->value = event->payload.uint64;
 }
 
-static void general_text(uint8_t kind, const char *text)
+static APART void general_text(uint8_t kind, const char *text)
 {
     struct emission emission = {.kind = kind, .text = text};
     emit_general(&emission);
 }
 
-static void general_name(uint8_t kind, annot_name name)
+static APART void general_name(uint8_t kind, annot_name name)
 {
     struct emission emission = {.kind = kind, .name = name};
     emit_general(&emission);
@@ -224,7 +225,7 @@ void annot_emit_mark_event(const struct annot_event *event)
     emit_general(&emission);
 }
 
-static void general_counter(annot_name name, const char *text, uint64_t bits, uint8_t kind)
+static APART void general_counter(annot_name name, const char *text, uint64_t bits, uint8_t kind)
 {
     struct emission emission = {
         .kind = ANNOT_REC_COUNTER, .name = name, .text = text, .value = bits, .value_kind = kind};
@@ -267,16 +268,21 @@ static int is_plain_number(const struct annot_event *event)
             event->payload_kind == ANNOT_PAYLOAD_DOUBLE);
 }
 
-void annot_emit_counter_event(const struct annot_event *event)
+static APART void general_counter_event(const struct annot_event *event)
 {
     struct emission emission;
+    int is_group = event && event->value_count && event->payload_kind == ANNOT_PAYLOAD_NONE;
+    emission_from(&emission, event, is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER);
+    emit_general(&emission);
+}
+
+void annot_emit_counter_event(const struct annot_event *event)
+{
     if (__builtin_expect(is_plain_number(event), 1) &&
         __builtin_expect(fast_event(annot_control, ANNOT_REC_COUNTER, event, NULL), 1))
         return;
     FORWARD(counter_event, event);
-    int is_group = event && event->value_count && event->payload_kind == ANNOT_PAYLOAD_NONE;
-    emission_from(&emission, event, is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER);
-    emit_general(&emission);
+    general_counter_event(event);
 }
 
 /* ---- For later copies ------------------------------------------------------------------------ */

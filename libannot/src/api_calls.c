@@ -3,6 +3,8 @@
 #include "api.h"
 #include "calls.h"
 #include "fast.h"
+#include "proc.h"
+#include "scratch.h"
 #include "strings.h"
 
 #include <string.h>
@@ -31,17 +33,11 @@ static const char *shortened(const char *file, uint32_t room)
     return length <= room ? file : file + (length - room);
 }
 
-annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode)
+static annot_name intern_function(char *text, const char *file, uint64_t offset, uint64_t inode)
 {
     enum { NUMBERS = 2 * 21 };
 
-    char text[ANNOT_STRING_MAX + 1];
     struct string_key key;
-    FORWARD_VALUE(function_name, 0, file, offset, inode);
-    if (!file)
-        return annot_name_intern(file);
-    if (calls_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
-        annot_store_relaxed(&calls_domain, annot_domain_create(ANNOT_FUNCTIONS_DOMAIN));
     file = shortened(file, ANNOT_STRING_MAX - NUMBERS);
     uint32_t length = (uint32_t)strlen(file);
     memcpy(text, file, length);
@@ -50,6 +46,19 @@ annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode
     text[length] = 0;
     string_key_init(&key, text, ANNOT_STRING_FUNCTION);
     return strings_intern(&key);
+}
+
+annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode)
+{
+    FORWARD_VALUE(function_name, 0, file, offset, inode);
+    if (!file)
+        return annot_name_intern(file);
+    if (calls_domain == 0) /* partner: the loads when a call is told; it comes out the same twice */
+        annot_store_relaxed(&calls_domain, annot_domain_create(ANNOT_FUNCTIONS_DOMAIN));
+    char *scratch = scratch_take();
+    annot_name name = scratch ? intern_function(scratch, file, offset, inode) : 0;
+    scratch_give(scratch);
+    return name;
 }
 
 /* ---- Calls and returns ------------------------------------------------------------------------
@@ -164,11 +173,8 @@ static FAST int fast_return(struct control *control, const struct annot_call *ma
     return 1;
 }
 
-void annot_emit_call(annot_name name, const struct annot_call *call)
+static APART void general_call(annot_name name, const struct annot_call *call)
 {
-    if (__builtin_expect(fast_call(annot_control, name, call), 1))
-        return;
-    FORWARD(call, name, call);
     struct emission emission = {.kind = ANNOT_REC_PUSH,
                                 .level = ANNOT_CALL_LEVEL,
                                 .domain = annot_load_relaxed(&calls_domain),
@@ -177,14 +183,27 @@ void annot_emit_call(annot_name name, const struct annot_call *call)
     emit_general(&emission);
 }
 
+void annot_emit_call(annot_name name, const struct annot_call *call)
+{
+    if (__builtin_expect(fast_call(annot_control, name, call), 1))
+        return;
+    FORWARD(call, name, call);
+    general_call(name, call);
+}
+
+static APART void general_return(const struct annot_call *call, int is_down)
+{
+    struct emission emission = {
+        .kind = ANNOT_REC_POP, .level = ANNOT_CALL_LEVEL, .is_down = is_down != 0, .call = call};
+    emit_general(&emission);
+}
+
 void annot_emit_return(const struct annot_call *call, int is_down)
 {
     if (__builtin_expect(fast_return(annot_control, call, is_down), 1))
         return;
     FORWARD(return_, call, is_down);
-    struct emission emission = {
-        .kind = ANNOT_REC_POP, .level = ANNOT_CALL_LEVEL, .is_down = is_down != 0, .call = call};
-    emit_general(&emission);
+    general_return(call, is_down);
 }
 
 OWN(annot_function_name);

@@ -2,6 +2,7 @@
 /* The public functions of logs.h that tie a recording to logs and other services. */
 #include "api.h"
 #include "mix.h"
+#include "proc.h"
 #include "trace_context.h"
 
 #include <annot_barrier.h>
@@ -28,13 +29,18 @@ static uint64_t current(const struct control *control)
     return number ? number : 1;
 }
 
+static APART void general(uint8_t kind, uint64_t id)
+{
+    struct emission emission = {.kind = kind, .id = id};
+    emit_general(&emission);
+}
+
 /* The calling thread's control block if it records, else NULL. */
 static struct control *recording(void)
 {
     struct control *control = annot_control;
     if (!is_ready(control)) { /* it may have to follow to another session first */
-        struct emission none = {.kind = ANNOT_REC_NONE};
-        emit_general(&none);
+        general(ANNOT_REC_NONE, 0);
         control = annot_control;
     }
     return annot_enabled() && control->segment && !control->shadow ? control : NULL;
@@ -75,8 +81,7 @@ int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
     if (context.span == 0)
         context.span = emit_take_id();
     trace_context_write(&context, text);
-    struct emission emission = {.kind = ANNOT_REC_FLOW_BEGIN, .id = context.span};
-    emit_general(&emission);
+    general(ANNOT_REC_FLOW_BEGIN, context.span);
     return 1;
 }
 
@@ -91,9 +96,8 @@ int annot_trace_context_adopt(const char *traceparent)
         return 0;
     control->keep->trace[0] = context.trace[0];
     control->keep->trace[1] = context.trace[1];
-    struct emission emission = {.kind = ANNOT_REC_FLOW_END, .id = context.span};
     if (traceparent)
-        emit_general(&emission);
+        general(ANNOT_REC_FLOW_END, context.span);
     return 1;
 }
 

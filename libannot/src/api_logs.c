@@ -2,6 +2,7 @@
 /* The public functions of logs.h that leave texts. */
 #include "api.h"
 #include "note.h"
+#include "scratch.h"
 #include "spell.h"
 
 #include <errno.h>
@@ -10,21 +11,16 @@
 
 /* ---- Names made by printf -------------------------------------------------------------------- */
 
-/* One byte more than a name may have, so that what is cut is known to be. */
-struct formatted {
-    char text[ANNOT_STRING_MAX + 2];
-};
-
 /* Where that fails, what it was to be made of; of NULL, "(null)" as everywhere. */
-static const char *format_text(struct formatted *formatted, const char *format, va_list arguments)
+static const char *format_text(char *scratch, const char *format, va_list arguments)
 {
     int error = errno;
-    if (!format)
-        return NULL;
+    if (!format || !scratch)
+        return format;
     /* clang-tidy 14 does not see the callers' va_start. NOLINTNEXTLINE(clang-analyzer-valist*) */
-    int length = vsnprintf(formatted->text, sizeof(formatted->text), format, arguments);
+    int length = vsnprintf(scratch, SCRATCH_SIZE, format, arguments);
     errno = error;
-    return length >= 0 ? formatted->text : format;
+    return length >= 0 ? scratch : format;
 }
 
 static void push_from(const char *text, uintptr_t frame)
@@ -52,28 +48,40 @@ void mark_formatted(const char *text)
 }
 
 /* A serving copy that does not know this must push all the same: the pop will come. */
-void annot_emit_push_format(const char *format, ...)
+static void push_text(const char *text, uintptr_t frame)
 {
-    struct formatted formatted;
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_text(&formatted, format, arguments);
-    va_end(arguments);
     if (runtime_other && !RUNTIME_HAS(push_formatted))
         FORWARD(push, text);
     FORWARD(push_formatted, text);
-    push_from(text, (uintptr_t)__builtin_frame_address(0));
+    push_from(text, frame);
+}
+
+static void mark_text(const char *text, uintptr_t frame)
+{
+    FORWARD(mark_formatted, text);
+    mark_from(text, frame);
+}
+
+void annot_emit_push_format(const char *format, ...)
+{
+    char *scratch = scratch_take();
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = format_text(scratch, format, arguments);
+    va_end(arguments);
+    push_text(text, (uintptr_t)__builtin_frame_address(0));
+    scratch_give(scratch);
 }
 
 void annot_emit_mark_format(const char *format, ...)
 {
-    struct formatted formatted;
+    char *scratch = scratch_take();
     va_list arguments;
     va_start(arguments, format);
-    const char *text = format_text(&formatted, format, arguments);
+    const char *text = format_text(scratch, format, arguments);
     va_end(arguments);
-    FORWARD(mark_formatted, text);
-    mark_from(text, (uintptr_t)__builtin_frame_address(0));
+    mark_text(text, (uintptr_t)__builtin_frame_address(0));
+    scratch_give(scratch);
 }
 
 /* ---- Logs ------------------------------------------------------------------------------------ */
@@ -97,21 +105,26 @@ static void log_from(enum annot_severity severity, const char *text, uintptr_t f
     emit_general(&emission);
 }
 
-void annot_emit_log(enum annot_severity severity, const char *text)
+static void log_text(enum annot_severity severity, const char *text, uintptr_t frame)
 {
     FORWARD(log, severity, text);
-    log_from(severity, text, 0);
+    log_from(severity, text, frame);
+}
+
+void annot_emit_log(enum annot_severity severity, const char *text)
+{
+    log_text(severity, text, 0);
 }
 
 void annot_emit_log_format(enum annot_severity severity, const char *format, ...)
 {
-    struct formatted formatted;
+    char *scratch = scratch_take();
     va_list arguments;
     va_start(arguments, format);
-    const char *text = format_text(&formatted, format, arguments);
+    const char *text = format_text(scratch, format, arguments);
     va_end(arguments);
-    FORWARD(log, severity, text);
-    log_from(severity, text, (uintptr_t)__builtin_frame_address(0));
+    log_text(severity, text, (uintptr_t)__builtin_frame_address(0));
+    scratch_give(scratch);
 }
 
 void annot_abort_note(const char *text)

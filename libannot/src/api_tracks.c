@@ -4,6 +4,7 @@
 #include "fast.h"
 #include "fast_event.h"
 #include "mix.h"
+#include "proc.h"
 #include "spell.h"
 #include "strings.h"
 
@@ -27,6 +28,12 @@ annot_flow annot_flow_id(const char *scope, uint64_t number)
     return hash ? hash : 1;
 }
 
+static APART void general_flow(uint8_t kind, annot_flow flow, const char *text)
+{
+    struct emission emission = {.kind = kind, .id = flow, .text = text};
+    emit_general(&emission);
+}
+
 void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *text)
 {
     static const uint8_t kinds[] = {ANNOT_REC_FLOW_BEGIN, ANNOT_REC_FLOW_STEP, ANNOT_REC_FLOW_END};
@@ -39,8 +46,7 @@ void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *t
             return;
     }
     FORWARD(flow, point, flow, text);
-    struct emission emission = {.kind = kinds[point], .id = flow, .text = text};
-    emit_general(&emission);
+    general_flow(kinds[point], flow, text);
 }
 
 /* ---- Tracks ---------------------------------------------------------------------------------- */
@@ -74,6 +80,29 @@ static int track_emission(struct emission *emission, const struct annot_track *t
     return 1;
 }
 
+static APART void general_begin(const struct annot_track *track, const char *text)
+{
+    struct emission emission = {.text = text};
+    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
+        emit_general(&emission);
+}
+
+static APART void general_begin_event(const struct annot_track *track,
+                                      const struct annot_event *event)
+{
+    struct emission emission;
+    emission_from(&emission, event, ANNOT_REC_TRACK_BEGIN);
+    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
+        emit_general(&emission);
+}
+
+static APART void general_end(const struct annot_track *track)
+{
+    struct emission emission = {
+        .kind = ANNOT_REC_TRACK_END, .id = track->id, .parent = track->parent};
+    emit_general(&emission);
+}
+
 void annot_emit_track_begin(const struct annot_track *track, const char *text)
 {
     struct control *control = annot_control;
@@ -83,20 +112,15 @@ void annot_emit_track_begin(const struct annot_track *track, const char *text)
             return;
     }
     FORWARD(track_begin, track, text);
-    struct emission emission = {.text = text};
-    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
-        emit_general(&emission);
+    general_begin(track, text);
 }
 
 void annot_emit_track_begin_event(const struct annot_track *track, const struct annot_event *event)
 {
-    struct emission emission;
     if (is_track(track) && fast_event(annot_control, ANNOT_REC_TRACK_BEGIN, event, track))
         return;
     FORWARD(track_begin_event, track, event);
-    emission_from(&emission, event, ANNOT_REC_TRACK_BEGIN);
-    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
-        emit_general(&emission);
+    general_begin_event(track, event);
 }
 
 void annot_emit_track_end(const struct annot_track *track)
@@ -106,9 +130,7 @@ void annot_emit_track_end(const struct annot_track *track)
     if (__builtin_expect(fast_track_end(annot_control, track), 1))
         return;
     FORWARD(track_end, track);
-    struct emission emission = {
-        .kind = ANNOT_REC_TRACK_END, .id = track->id, .parent = track->parent};
-    emit_general(&emission);
+    general_end(track);
 }
 
 /* A copy that does not know of this still closes the range. */

@@ -4,6 +4,7 @@
 #include "fast_event.h"
 #include "proc.h"
 #include "process.h"
+#include "scratch.h"
 #include "spell.h"
 #include "strings.h"
 
@@ -66,13 +67,20 @@ static char *append_field(char *at, const char *end, const struct annot_field *f
     return field->unit ? append_name(at, end, field->unit) : at;
 }
 
-annot_schema annot_schema_create(const char *name, uint32_t size, const struct annot_field *fields,
-                                 size_t count)
+struct schema {
+    const char *name;
+    const struct annot_field *fields;
+    size_t count;
+    uint32_t size;
+};
+
+static annot_schema intern_schema(char *text, const struct schema *schema)
 {
-    char text[SCHEMA_TEXT_MAX + 2];
-    const char *end = text + sizeof(text);
+    const struct annot_field *fields = schema->fields;
+    const char *end = text + SCHEMA_TEXT_MAX + 2, *name = schema->name;
+    size_t count = schema->count;
+    uint32_t size = schema->size;
     struct string_key key;
-    FORWARD_VALUE(schema_create, 0, name, size, fields, count);
     char *at = append_name(text, end, name);
     at = text_append(at, end, "\x1f");
     at = text_append_decimal(at, end, size);
@@ -87,25 +95,51 @@ annot_schema annot_schema_create(const char *name, uint32_t size, const struct a
     return strings_number(strings_intern(&key));
 }
 
+annot_schema annot_schema_create(const char *name, uint32_t size, const struct annot_field *fields,
+                                 size_t count)
+{
+    FORWARD_VALUE(schema_create, 0, name, size, fields, count);
+    const struct schema schema = {name, fields, count, size};
+    char *scratch = scratch_take();
+    annot_schema number = scratch ? intern_schema(scratch, &schema) : 0;
+    scratch_give(scratch);
+    return number;
+}
+
 /* ---- Counters -------------------------------------------------------------------------------- */
 
-/* Without a unit if the two are too long for a string. */
-void annot_counter_unit(annot_domain domain, const char *counter, const char *unit)
+/* 0: the two are too long for a string. */
+static uint32_t intern_unit(char *text, annot_domain domain, const char *counter, const char *unit)
 {
-    char text[ANNOT_STRING_MAX + 2];
-    const char *end = text + sizeof(text);
+    const char *end = text + ANNOT_STRING_MAX + 2;
     struct string_key key;
-    FORWARD(counter_unit, domain, counter, unit);
     char *at = text_append(text, end, counter ? counter : "(null)");
     at = text_append(at, end, "\x1f");
     at = append_name(at, end, unit ? unit : "");
     if (at - text > ANNOT_STRING_MAX)
-        return;
+        return 0;
     string_key_init(&key, text, ANNOT_STRING_COUNTER_UNIT);
     key.number = domain;
+    return strings_intern(&key);
+}
+
+void annot_counter_unit(annot_domain domain, const char *counter, const char *unit)
+{
+    FORWARD(counter_unit, domain, counter, unit);
     int error = errno;
-    process_tell_string(strings_intern(&key));
+    char *scratch = scratch_take();
+    uint32_t id = scratch ? intern_unit(scratch, domain, counter, unit) : 0;
+    scratch_give(scratch);
+    if (id)
+        process_tell_string(id);
     errno = error;
+}
+
+static APART void general_counters(const char *text, const struct annot_value *values, size_t count)
+{
+    struct emission emission = {
+        .kind = ANNOT_REC_COUNTER_GROUP, .text = text, .values = values, .value_count = count};
+    emit_general(&emission);
 }
 
 void annot_emit_counters(const char *text, const struct annot_value *values, size_t count)
@@ -119,9 +153,7 @@ void annot_emit_counters(const char *text, const struct annot_value *values, siz
             return;
     }
     FORWARD(counters, text, values, count);
-    struct emission emission = {
-        .kind = ANNOT_REC_COUNTER_GROUP, .text = text, .values = values, .value_count = count};
-    emit_general(&emission);
+    general_counters(text, values, count);
 }
 
 /* ---- The end of a range -----------------------------------------------------------------------

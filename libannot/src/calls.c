@@ -3,6 +3,7 @@
 #include "calls.h"
 
 #include "levels.h"
+#include "proc.h"
 #include "stream.h"
 #include "strings.h"
 
@@ -44,7 +45,7 @@ static int is_elsewhere(const struct call *call, uintptr_t stack)
 }
 
 /* Ends the calls from `count` on, and what was opened in them. */
-static void close_calls(struct control *control, uint32_t count)
+static APART void close_calls(struct control *control, uint32_t count)
 {
     const struct emission pop = {.kind = ANNOT_REC_POP};
     struct calls *calls = control->calls;

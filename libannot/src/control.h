@@ -18,6 +18,9 @@ enum {
     SPILL_KEPT = 1024,   /* live entries that come back when deeper ranges end */
     NAME_CACHE_SIZE = 256,
     CONTROL_SIZE = 512,
+    WRITING_SIZE = 128,
+    SCRATCHES = 2,                       /* of the thread and of a handler that interrupts it */
+    SCRATCH_SIZE = ANNOT_STRING_MAX + 8, /* one byte more than a name shows that it was cut */
 };
 
 /* With the tid of a thread that gives back what a dead owner left. */
@@ -88,11 +91,14 @@ struct keep {
     struct control interrupted; /* the control block at that moment */
     uint32_t cache[NAME_CACHE_SIZE];      /* string ids by a quick hash of the text; hints */
     uint32_t by_address[NAME_CACHE_SIZE]; /* the same, by where the text stands */
+    uintptr_t scratch_frames[SCRATCHES];  /* stack addresses of who has them, or 0 */
     struct annot_open fork_live[ANNOT_LIVE_DEPTH];
     _Alignas(8) uint8_t levels[LEVELS_KEPT];
     /* Touched only by threads that nest deeper than the live stack: entries that deeper ones
      * replaced there. */
     struct annot_open spill[SPILL_KEPT];
+    _Alignas(8) uint8_t writing[WRITING_SIZE]; /* of write.c: the record that is being planned */
+    _Alignas(8) char scratch[SCRATCHES][SCRATCH_SIZE]; /* scratch.h */
     struct calls *calls; /* memory of its own, or NULL; kept for the next owner */
 };
 

@@ -45,7 +45,19 @@ int file_size_allowed(uint64_t size, uint64_t *ret_limit)
     return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size;
 }
 
-int directory_open(struct refusal *refusal)
+int directory_open_file(int directory_fd, const char *name, int flags)
+{
+    struct stat status;
+    int fd = openat(directory_fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())
+        return fd;
+    close(fd);
+    return -EBADMSG;
+}
+
+APART int directory_open(struct refusal *refusal)
 {
     struct stat status;
     if (directory_path[0] == 0)
@@ -71,27 +83,26 @@ int directory_open(struct refusal *refusal)
 }
 
 /* Makes sure of a whole page: a hole or a short file would be a SIGBUS later. */
-static int wake_prepare(int fd, struct refusal *refusal)
+static APART int wake_prepare(int fd, struct refusal *refusal)
 {
     static const struct annot_wake fresh = {
         .magic = ANNOT_WAKE_MAGIC, .major = ANNOT_WIRE_MAJOR, .minor = ANNOT_WIRE_MINOR};
-    struct annot_wake wake;
-    struct stat status;
-    uint64_t limit = 0;
-    if (fstat(fd, &status) != 0)
+    uint64_t limit = 0, magic;
+    uint32_t major;
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size < 0)
         return refuse(refusal, ANNOT_REFUSAL_SYSTEM, errno, 0);
-    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
-        return refuse(refusal, ANNOT_REFUSAL_DIR_OWNER, EACCES, status.st_uid);
-    if (status.st_size < (off_t)sizeof(fresh)) {
+    if (size < (off_t)sizeof(fresh)) {
         if (!file_size_allowed(sizeof(fresh), &limit))
             return refuse(refusal, ANNOT_REFUSAL_FILE_SIZE, EFBIG, limit);
         if (pwrite(fd, &fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh))
             return refuse(refusal, ANNOT_REFUSAL_NO_SPACE, errno ? errno : ENOSPC, 0);
     }
-    if (pread(fd, &wake, sizeof(wake), 0) != (ssize_t)sizeof(wake))
+    if (pread(fd, &magic, sizeof(magic), offsetof(struct annot_wake, magic)) != sizeof(magic) ||
+        pread(fd, &major, sizeof(major), offsetof(struct annot_wake, major)) != sizeof(major))
         return refuse(refusal, ANNOT_REFUSAL_SYSTEM, EIO, 0);
-    if (wake.magic != ANNOT_WAKE_MAGIC || wake.major != ANNOT_WIRE_MAJOR)
-        return refuse(refusal, ANNOT_REFUSAL_VERSION, EPROTO, wake.major);
+    if (magic != ANNOT_WAKE_MAGIC || major != ANNOT_WIRE_MAJOR)
+        return refuse(refusal, ANNOT_REFUSAL_VERSION, EPROTO, major);
     return 0;
 }
 
@@ -112,16 +123,16 @@ static int lock_shared(int fd)
 
 static int wake_open(int directory_fd)
 {
-    int fd = openat(directory_fd, ANNOT_WAKE_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        fd = openat(directory_fd, ANNOT_WAKE_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno == EROFS || errno == EACCES))
-        fd = openat(directory_fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    int fd = directory_open_file(directory_fd, ANNOT_WAKE_NAME, O_RDWR);
+    if (fd == -ENOENT)
+        fd = directory_open_file(directory_fd, ANNOT_WAKE_NAME, O_RDWR | O_CREAT);
+    if (fd == -EROFS || fd == -EACCES)
+        fd = directory_open_file(directory_fd, ANNOT_WAKE_NAME, O_RDONLY);
+    return fd;
 }
 
 /* A collector that takes leave unlinks the page under its lock: then the next one is opened. */
-static int wake_is_linked(int directory_fd, int fd)
+static APART int wake_is_linked(int directory_fd, int fd)
 {
     struct stat by_name, by_fd;
     return fstatat(directory_fd, ANNOT_WAKE_NAME, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -156,11 +167,10 @@ static int wake_map(int directory_fd, struct refusal *refusal)
     return refuse(refusal, ANNOT_REFUSAL_SYSTEM, EAGAIN, 0);
 }
 
-/* Tries one place. Returns 0 or negative errno. */
-static int try_place(const char *parent, const char *name, struct refusal *refusal)
+/* Tries what directory_path holds up to `at`, and `name`. Returns 0 or negative errno. */
+static int try_path(char *at, const char *name, struct refusal *refusal)
 {
     const char *end = directory_path + sizeof(directory_path);
-    char *at = text_append(directory_path, end, parent);
     at = text_append(at, end, name);
     if (at + 1 >= end) {
         directory_path[0] = 0;
@@ -180,16 +190,23 @@ static int try_place(const char *parent, const char *name, struct refusal *refus
     return error;
 }
 
+static int try_place(const char *parent, const char *name, struct refusal *refusal)
+{
+    const char *end = directory_path + sizeof(directory_path);
+    return try_path(text_append(directory_path, end, parent), name, refusal);
+}
+
 /* A relative path must still mean the same place after chdir. */
 static int try_environment(const char *path, struct refusal *refusal)
 {
-    char absolute[sizeof(directory_path)];
+    const char *end = directory_path + sizeof(directory_path);
     if (path[0] == '/')
         return try_place(path, "", refusal);
-    if (!getcwd(absolute, sizeof(absolute) - 1))
+    if (!getcwd(directory_path, sizeof(directory_path))) {
+        directory_path[0] = 0;
         return refuse(refusal, ANNOT_REFUSAL_NO_DIRECTORY, errno, 0);
-    text_append(absolute + strlen(absolute), absolute + sizeof(absolute), "/");
-    return try_place(absolute, path, refusal);
+    }
+    return try_path(text_append(directory_path + strlen(directory_path), end, "/"), path, refusal);
 }
 
 void directory_setup(struct refusal *refusal)

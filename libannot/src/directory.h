@@ -25,6 +25,10 @@ void directory_setup(struct refusal *ret_refusal);
 /* Opens the directory again. Returns a descriptor, or negative errno with ret_refusal filled. */
 int directory_open(struct refusal *ret_refusal);
 
+/* Opens a regular file of this user in it. Returns a descriptor or negative errno: -EBADMSG, it is
+ * something else. Never blocks, as opening a pipe would. */
+int directory_open_file(int directory_fd, const char *name, int flags);
+
 /* Whether this process may write a file of `size` bytes without SIGXFSZ. */
 int file_size_allowed(uint64_t size, uint64_t *ret_limit);
 

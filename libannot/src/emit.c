@@ -23,7 +23,8 @@
 
 enum { RANGE_BATCH = 1024 };
 
-void emit_open(struct control *control, const struct emission *emission)
+static inline __attribute__((always_inline)) void open_range(struct control *control,
+                                                             const struct emission *emission)
 {
     uint32_t name = 0;
     if (!levels_can_record(control)) {
@@ -36,12 +37,17 @@ void emit_open(struct control *control, const struct emission *emission)
     }
 }
 
+void emit_open(struct control *control, const struct emission *emission)
+{
+    open_range(control, emission);
+}
+
 static void do_push(struct control *control, struct emission *emission)
 {
     if (emission->call)
         calls_enter(control, emission);
     else if (entry_passes(control, emission))
-        emit_open(control, emission);
+        open_range(control, emission);
     else
         levels_push(control, LEVEL_MASKED, 0, 0, 0);
 }
@@ -205,8 +211,8 @@ static void dispatch(struct control *control, struct emission *emission)
 void emit_name_thread(uint32_t name)
 {
     int error = errno;
-    sigset_t before;
-    proc_block_signals(&before); /* a handler that forks or joins would change all this */
+    uint64_t before =
+        proc_block_signals(); /* a handler that forks or joins would change all this */
     struct control *control = annot_control;
     if (control == &control_dummy || !IS_BUSY(control->generation))
         control = entry_take_control();
@@ -218,7 +224,7 @@ void emit_name_thread(uint32_t name)
         if (control->block)
             annot_store_release(&control->block->thread_name, name);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
     errno = error;
 }
 

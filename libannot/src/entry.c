@@ -37,7 +37,7 @@ void emit_setup(void)
         pthread_key_delete(exit_key);
 }
 
-static int is_stale(uintptr_t marked, uintptr_t frame)
+int entry_is_stale(uintptr_t marked, uintptr_t frame)
 {
     stack_t stack;
     uintptr_t now = frame + STALE_MARGIN;
@@ -203,7 +203,6 @@ static struct control *join(uint64_t generation)
 /* A handler that jumped out of a join would leave descriptors open: signals wait for the join. */
 static struct control *join_undisturbed(uint64_t generation)
 {
-    sigset_t before;
     if (process_takes_no_part(generation)) {
         leave();
         return NULL;
@@ -212,22 +211,21 @@ static struct control *join_undisturbed(uint64_t generation)
         process_lose(ANNOT_LOSS_NO_MEMORY);
         return NULL;
     }
-    proc_block_signals(&before);
+    uint64_t before = proc_block_signals();
     struct control *control = join(generation);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
     return control;
 }
 
 /* The event that the fork interrupted has ended: from here on all is as after any fork. */
 static void leave_shadow(struct control *control)
 {
-    sigset_t before;
-    proc_block_signals(&before);
+    uint64_t before = proc_block_signals();
     entry_apply_nested(control);
     control_save_stack(control);
     stream_detach(control);
     control_wipe(control);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
 }
 
 /* Whether the event may go on: then the thread is joined and its control block not busy. */
@@ -238,7 +236,7 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
     if (gate == 0)
         return NULL;
     if (control != &control_dummy && IS_BUSY(control->generation)) {
-        if (!is_stale(BUSY_STACK(control->generation), frame)) {
+        if (!entry_is_stale(BUSY_STACK(control->generation), frame)) {
             nested(control, emission);
             return NULL;
         }
@@ -248,7 +246,7 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
         leave_shadow(control);
     if (control->generation == gate && control->segment)
         return control;
-    if (joining && !is_stale(joining, frame)) {
+    if (joining && !entry_is_stale(joining, frame)) {
         process_lose(ANNOT_LOSS_INTERRUPTED);
         return NULL;
     }
@@ -280,8 +278,7 @@ void emit_thread_exit(void *pointer)
 {
     struct control *control = pointer;
     int error = errno;
-    sigset_t before;
-    proc_block_signals(&before);
+    uint64_t before = proc_block_signals();
     /* Partner: swaps in find_free, some of which come late and fail. */
     if (annot_control == control && annot_load_relaxed(&control->owner) != 0) {
         control->generation = BUSY(stack_pointer());
@@ -292,6 +289,6 @@ void emit_thread_exit(void *pointer)
         control_give(control);
         process_let_go();
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
     errno = error;
 }

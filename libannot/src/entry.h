@@ -22,4 +22,7 @@ void entry_apply_nested(struct control *control);
 /* The calling thread's control block, made if there is none. NULL: no memory. */
 struct control *entry_take_control(void);
 
+/* Whether siglongjmp left what was marked with the stack address `marked`, seen from `frame`. */
+int entry_is_stale(uintptr_t marked, uintptr_t frame);
+
 #endif

@@ -6,6 +6,7 @@
  * new strings. */
 #include "filter.h"
 
+#include "scratch.h"
 #include "strings.h"
 #include "testpoint.h"
 
@@ -96,23 +97,32 @@ static void raise_next(struct segment *segment, uint32_t next)
         continue;
 }
 
+/* Rules and what they say, in a scratch. */
+struct work {
+    struct annot_filter_masks masks;
+    struct session_filter filter;
+};
+
+_Static_assert(sizeof(struct work) <= SCRATCH_SIZE, "it fits a scratch");
+
 /* Again, as long as others made numbers or the rules changed meanwhile: a bit that was cleared late
  * may be one that they had set. */
-static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_t first)
+static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_t first,
+                              char *scratch)
 {
-    struct session_filter filter, after;
+    struct work *work = (void *)scratch;
+    struct session_filter *filter = &work->filter;
     uint32_t next = first;
-    int error = session_read_filter(directory_fd, segment->session_id, &filter);
+    int error = session_read_filter(directory_fd, segment->session_id, filter);
     for (int i = 0; i < ATTEMPTS && error == 0; i++) {
-        struct annot_filter_masks masks = {0};
-        uint32_t last = strings_last_number();
-        next = evaluate(&filter, first, last, &masks);
+        uint32_t last = strings_last_number(), sequence = filter->sequence;
+        work->masks = (struct annot_filter_masks){0};
+        next = evaluate(filter, first, last, &work->masks);
         TESTPOINT("filter:evaluated");
-        apply(&segment->header->control, &masks, first);
-        error = session_read_filter(directory_fd, segment->session_id, &after);
-        if (error == 0 && after.sequence == filter.sequence && strings_last_number() == last)
+        apply(&segment->header->control, &work->masks, first);
+        error = session_read_filter(directory_fd, segment->session_id, filter);
+        if (error == 0 && filter->sequence == sequence && strings_last_number() == last)
             break;
-        filter = after;
     }
     raise_next(segment, next);
 }
@@ -129,6 +139,9 @@ void filter_numbers(struct segment *segment)
     int directory_fd = directory_open(&ignored);
     if (directory_fd < 0)
         return;
-    apply_until_quiet(directory_fd, segment, first);
+    char *scratch = scratch_take();
+    if (scratch) /* else the collector does it */
+        apply_until_quiet(directory_fd, segment, first, scratch);
+    scratch_give(scratch);
     close(directory_fd);
 }

@@ -32,15 +32,14 @@ static void fill(struct annot_note *note, const char *text)
 
 void note_write(const char *text)
 {
-    sigset_t before;
     uint64_t gate = annot_gate_v1.generation;
     if (gate == 0)
         return;
-    proc_block_signals(&before); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
     struct segment *segment = process_join(gate);
     if (segment) {
         fill(&segment->header->note, text);
         segment_put(segment);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
 }

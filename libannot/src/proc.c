@@ -11,13 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FIELD_PARENT = 4, FIELD_START = 22 };
+enum {
+    FIELD_PARENT = 4,
+    FIELD_START = 22,
+    STAT_PIECE = 96, /* more than a pid and a command, which has 64 bytes in a kernel thread */
+};
 
-ssize_t proc_read(const char *path, void *buffer, size_t size)
+static ssize_t read_whole(int fd, void *buffer, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
     size_t used = 0;
     while (used < size) {
         ssize_t got = read(fd, (char *)buffer + used, size - used);
@@ -27,8 +28,17 @@ ssize_t proc_read(const char *path, void *buffer, size_t size)
             break;
         used += (size_t)got;
     }
-    close(fd);
     return (ssize_t)used;
+}
+
+ssize_t proc_read(const char *path, void *buffer, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t used = read_whole(fd, buffer, size);
+    close(fd);
+    return used;
 }
 
 char *text_append(char *at, const char *end, const char *text)
@@ -63,33 +73,42 @@ char *text_append_hex(char *at, const char *end, uint64_t value, int digits)
     return text_append(at, end, first);
 }
 
-/* The n-th field (from 3) of a stat line; the second one may hold spaces and parentheses. */
-static uint64_t stat_field(const char *line, int number)
+/* Behind the last parenthesis; what follows has none. Returns where, or `size`. */
+static ssize_t behind_command(const char *line, ssize_t size)
 {
-    const char *at = strrchr(line, ')');
-    if (!at || at[1] == 0)
-        return 0;
-    at += 2;
-    for (int field = 3; field < number; field++) {
-        at = strchr(at, ' ');
-        if (!at)
-            return 0;
-        at++;
-    }
+    const char *last = size > 0 ? memrchr(line, ')', (size_t)size) : NULL;
+    return last ? last + 1 - line : size;
+}
+
+/* The n-th field (from 3) of a stat line; the second one may hold spaces and parentheses, and ends
+ * within the first STAT_PIECE bytes. */
+static uint64_t stat_field(int fd, int number)
+{
+    char piece[STAT_PIECE];
     uint64_t value = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
-    return value;
+    ssize_t size = read_whole(fd, piece, sizeof(piece));
+    ssize_t at = behind_command(piece, size);
+    for (int field = 2; size > 0 && at < size;) {
+        if (piece[at] == ' ' && field++ == number)
+            return value;
+        if (field == number && piece[at] >= '0' && piece[at] <= '9')
+            value = value * 10 + (uint64_t)(piece[at] - '0');
+        if (++at == size) {
+            size = read_whole(fd, piece, sizeof(piece));
+            at = 0;
+        }
+    }
+    return 0;
 }
 
 static uint64_t read_stat_field(const char *path, int number)
 {
-    char line[1024];
-    ssize_t size = proc_read(path, line, sizeof(line) - 1);
-    if (size <= 0)
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return 0;
-    line[size] = 0;
-    return stat_field(line, number);
+    uint64_t value = stat_field(fd, number);
+    close(fd);
+    return value;
 }
 
 static uint64_t stat_field_of(pid_t pid, int number)
@@ -141,14 +160,29 @@ void proc_forked(void)
     annot_store_relaxed(&own_namespace, UINT64_C(0));
 }
 
-void proc_block_signals(sigset_t *ret_before)
+enum { FIRST_REALTIME = 32, KERNEL_SET_SIZE = 8 };
+
+/* Of a signal in the kernel's set. */
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+
+/* What the C library keeps for itself lies between the kernel's and its own first real-time one. */
+static uint64_t blockable(void)
 {
-    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
-        sigdelset(&blocked, synchronous[i]);
-    pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
+    const uint64_t synchronous = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) |
+                                 BIT(SIGTRAP) | BIT(SIGSYS) | BIT(SIGABRT);
+    return ~synchronous & ~(BIT(SIGRTMIN) - BIT(FIRST_REALTIME));
+}
+
+uint64_t proc_block_signals(void)
+{
+    uint64_t blocked = blockable(), before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before, (size_t)KERNEL_SET_SIZE);
+    return before;
+}
+
+void proc_restore_signals(uint64_t before)
+{
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, (size_t)KERNEL_SET_SIZE);
 }
 
 pid_t proc_tid(void)

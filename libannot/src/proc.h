@@ -6,10 +6,13 @@
 #ifndef ANNOT_PROC_H
 #define ANNOT_PROC_H
 
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* Keeps a function's frame out of those of its callers, which go on to deeper calls: what runs in a
+ * program's thread has little stack. */
+#define APART __attribute__((noinline))
 
 /* Reads at most `size` bytes of a file. Returns the count or negative errno. */
 ssize_t proc_read(const char *path, void *buffer, size_t size);
@@ -33,8 +36,10 @@ uint64_t proc_pid_namespace(void);
 void proc_forked(void);
 
 pid_t proc_tid(void);
-/* All but those that the thread's own instructions may raise; pthread_sigmask puts them back. */
-void proc_block_signals(sigset_t *ret_before);
+/* All signals but those that the thread's own instructions may raise. Returns what was blocked
+ * before, as the kernel has it: the C library's set is sixteen times as large. */
+uint64_t proc_block_signals(void);
+void proc_restore_signals(uint64_t before);
 
 /* Whether a thread of this process still exists. */
 int proc_thread_alive(pid_t tid);

@@ -138,7 +138,7 @@ static void take_no_part(uint64_t generation, struct segment *current)
 
 /* Whether the session ended while the segment was made: then its collector may have looked for the
  * last time already. If it ends after this, it finds the segment. */
-static int is_too_late(int directory_fd, const struct session *session, uint64_t generation)
+static APART int is_too_late(int directory_fd, const struct session *session, uint64_t generation)
 {
     struct session now = {0};
     struct refusal ignored;
@@ -157,8 +157,8 @@ static void set_nonce(uint64_t identity)
 
 /* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread
  * was faster) or negative errno. */
-static int create_and_publish(int directory_fd, const struct session *session, uint64_t generation,
-                              struct segment *current)
+static APART int create_and_publish(int directory_fd, const struct session *session,
+                                    uint64_t generation, struct segment *current)
 {
     struct segment *made = NULL;
     struct identity identity = {
@@ -197,7 +197,7 @@ static int create_and_publish(int directory_fd, const struct session *session, u
 }
 
 /* Decides for a new generation: stay, leave, join. */
-static void decide(uint64_t generation)
+static APART void decide(uint64_t generation)
 {
     struct session session = {0};
     struct segment *current = current_get();
@@ -254,7 +254,7 @@ static void decide_end(void)
 }
 
 /* Opening files and waiting are cancellation points, an event is none. */
-static void decide_once(uint64_t generation)
+static APART void decide_once(uint64_t generation)
 {
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -315,7 +315,7 @@ uint64_t process_take_ranges(uint64_t count)
 }
 
 /* Begins anywhere in 64 bits, so that two processes hardly ever meet. */
-static uint64_t make_id_base(void)
+static APART uint64_t make_id_base(void)
 {
     const void *random = (const void *)getauxval(AT_RANDOM);
     const uint64_t facts[] = {(uint64_t)getpid(), clock_now(), fork_time, (uintptr_t)&facts};
@@ -366,9 +366,8 @@ void process_misuse(struct segment *segment, enum annot_misuse misuse)
 
 void process_set_name(uint32_t name)
 {
-    sigset_t before;
     annot_store_relaxed(&process_name, name);
-    proc_block_signals(&before); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
     struct segment *segment = wiped ? current_get() : NULL;
     if (segment) {
         if (strings_sync_one(segment, name))
@@ -376,30 +375,28 @@ void process_set_name(uint32_t name)
             annot_store_release(&segment->header->shared.process_name, name);
         segment_put(segment);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
 }
 
 void process_tell_string(uint32_t id)
 {
-    sigset_t before;
-    proc_block_signals(&before); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
     struct segment *segment = wiped ? current_get() : NULL;
     if (segment) {
         strings_sync_one(segment, id);
         segment_put(segment);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
 }
 
 void process_tell_numbers(void)
 {
-    sigset_t before;
     int cancel, error = errno;
     struct segment *segment = wiped ? annot_load_acquire(&wiped->current) : NULL;
     /* Partner: the swap in filter_numbers. Descriptors of segments are never unmapped. */
     if (!segment || strings_last_number() < annot_load_acquire(&segment->filter_next))
         return;
-    proc_block_signals(&before); /* a handler that forks would take the segment away */
+    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     segment = current_get();
     if (segment) {
@@ -408,20 +405,19 @@ void process_tell_numbers(void)
         segment_put(segment);
     }
     pthread_setcancelstate(cancel, &cancel);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
     errno = error;
 }
 
 void process_tell_losses(uint64_t generation)
 {
-    sigset_t before;
-    proc_block_signals(&before);
+    uint64_t before = proc_block_signals();
     struct segment *segment = process_join(generation);
     if (segment) {
         process_flush(segment);
         segment_put(segment);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
 }
 
 void process_let_go(void)
@@ -438,14 +434,13 @@ void process_let_go(void)
 /* A handler that came in between could join the next session, or fork: signals wait. */
 static void leave_before_fork(struct control *control)
 {
-    sigset_t before;
-    proc_block_signals(&before);
+    uint64_t before = proc_block_signals();
     if (annot_gate_v1.generation == 0) {
         if (control != &control_dummy)
             stream_detach(control);
         process_let_go();
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
 }
 
 void process_fork_prepare(void)

@@ -66,13 +66,31 @@ static uint32_t bounded(uint32_t wanted, uint32_t standard, uint32_t least, uint
     return wanted < least ? least : wanted > most ? most : wanted;
 }
 
+static uint32_t policy_of(const struct session *session)
+{
+    return session->policy <= ANNOT_POLICY_WAIT ? session->policy : ANNOT_POLICY_DROP_NEWEST;
+}
+
 static uint64_t page_align(uint64_t size)
 {
     return (size + ANNOT_PAGE_SIZE - 1) & ~(uint64_t)(ANNOT_PAGE_SIZE - 1);
 }
 
-/* Sizes and offsets; info is a private copy. */
-static void lay_out(const struct session *session, struct annot_segment_info *info)
+/* Sizes and offsets, which stay private. */
+struct layout {
+    uint32_t threads_offset, strings_offset, block_states_offset, block_nexts_offset, blocks_offset;
+    uint32_t thread_count, strings_size, block_count;
+    uint64_t total_size;
+};
+
+/* A segment that is being made. */
+struct making {
+    const struct session *session;
+    const struct identity *identity;
+    struct layout layout;
+};
+
+static void lay_out(const struct session *session, struct layout *info)
 {
     info->block_count =
         bounded(session->block_count, ANNOT_BLOCK_COUNT_DEFAULT, 1, ANNOT_BLOCK_COUNT_MAX);
@@ -94,16 +112,27 @@ static void lay_out(const struct session *session, struct annot_segment_info *in
     info->total_size = at + (uint64_t)info->block_count * ANNOT_BLOCK_SIZE;
 }
 
-static void describe(const struct session *session, const struct identity *identity,
-                     struct annot_segment_info *info)
+/* In the segment itself, for it is too much for a stack; `magic` stays 0. */
+static APART void describe(const struct making *making, struct annot_segment_info *info)
 {
+    const struct session *session = making->session;
+    const struct identity *identity = making->identity;
+    const struct layout *layout = &making->layout;
+    info->total_size = layout->total_size;
+    info->threads_offset = layout->threads_offset;
+    info->thread_count = layout->thread_count;
+    info->strings_offset = layout->strings_offset;
+    info->strings_size = layout->strings_size;
+    info->block_states_offset = layout->block_states_offset;
+    info->block_nexts_offset = layout->block_nexts_offset;
+    info->blocks_offset = layout->blocks_offset;
+    info->block_count = layout->block_count;
     info->major = ANNOT_WIRE_MAJOR;
     info->minor = ANNOT_WIRE_MINOR;
     info->session_id = session->id;
     info->generation = identity->generation;
     info->clock = clock_kind;
-    info->policy =
-        session->policy <= ANNOT_POLICY_WAIT ? session->policy : ANNOT_POLICY_DROP_NEWEST;
+    info->policy = policy_of(session);
     info->pid = getpid();
     info->ppid = getppid();
     info->pid_ns = proc_pid_namespace();
@@ -122,8 +151,9 @@ static void describe(const struct session *session, const struct identity *ident
     info->cmdline_size = size > 0 ? (uint32_t)size : 0;
 }
 
-static void adopt(struct segment *segment, const struct annot_segment_info *info, uint8_t *base)
+static void adopt(struct segment *segment, const struct making *making, uint8_t *base)
 {
+    const struct layout *info = &making->layout;
     segment->fully_backed = 0;
     segment->base = base;
     segment->size = info->total_size;
@@ -136,10 +166,10 @@ static void adopt(struct segment *segment, const struct annot_segment_info *info
     segment->thread_count = info->thread_count;
     segment->block_count = info->block_count;
     segment->strings_size = info->strings_size;
-    segment->policy = info->policy;
-    segment->session_id = info->session_id;
-    segment->made_generation = info->generation;
-    segment->valid_generation = info->generation;
+    segment->policy = policy_of(making->session);
+    segment->session_id = making->session->id;
+    segment->made_generation = making->identity->generation;
+    segment->valid_generation = making->identity->generation;
     segment->strings_limit = 1;
     segment->strings_backed = 0;
     segment->no_memory_until = 0;
@@ -201,29 +231,31 @@ static enum annot_refusal reason_of(int error)
 }
 
 /* The file is open and empty. Fills the segment up to the magic. */
-static int fill(int fd, struct segment *segment, const struct session *session,
-                const struct annot_segment_info *info, struct refusal *refusal)
+static int fill(int fd, struct segment *segment, const struct making *making,
+                struct refusal *refusal)
 {
-    if (ftruncate(fd, (off_t)info->total_size) != 0)
+    const uint64_t size = making->layout.total_size;
+    const struct session *session = making->session;
+    if (ftruncate(fd, (off_t)size) != 0)
         return refuse(refusal, reason_of(errno), errno, 0);
-    void *base = mmap(NULL, info->total_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
-        return refuse(refusal, ANNOT_REFUSAL_MAP, errno, info->total_size);
-    adopt(segment, info, base);
+        return refuse(refusal, ANNOT_REFUSAL_MAP, errno, size);
+    adopt(segment, making, base);
     TESTPOINT("create:mapped");
     int error = reserve_first(segment, fd);
     if (error) {
-        munmap(base, info->total_size);
+        munmap(base, size);
         segment->base = NULL;
         return refuse(refusal, reason_of(-error), -error, 0);
     }
     struct annot_segment *header = segment->header;
-    header->info = *info;
+    describe(making, &header->info);
     memcpy(header->control.category_mask, session->category_mask,
            sizeof(header->control.category_mask));
     header->control.late_ticks = session->late_ticks;
     header->control.is_filtered = session->is_filtered;
-    header->control.heartbeat = info->created_time;
+    header->control.heartbeat = header->info.created_time;
     header->shared.string_used = ANNOT_STRING_UNIT; /* id 0 is no string */
     TESTPOINT("create:filled");
     /* Partner: the collector's acquire load of the magic. */
@@ -235,23 +267,22 @@ static int fill(int fd, struct segment *segment, const struct session *session,
 int segment_create(int directory_fd, const struct session *session, const struct identity *identity,
                    struct segment **ret_segment, struct refusal *refusal)
 {
-    struct annot_segment_info info = {0};
+    struct making making = {.session = session, .identity = identity};
     char name[80];
     uint64_t limit = 0;
-    lay_out(session, &info);
-    if (!file_size_allowed(info.total_size, &limit))
+    lay_out(session, &making.layout);
+    if (!file_size_allowed(making.layout.total_size, &limit))
         return refuse(refusal, ANNOT_REFUSAL_FILE_SIZE, EFBIG, limit);
     struct segment *segment = descriptor_take();
     if (!segment)
         return refuse(refusal, ANNOT_REFUSAL_SYSTEM, EMFILE, SEGMENT_LIMIT);
-    describe(session, identity, &info);
     file_name(identity, name, sizeof(name));
     int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error;
     if (fd < 0) {
         error = refuse(refusal, reason_of(errno), errno, 0);
     } else {
-        error = fill(fd, segment, session, &info, refusal);
+        error = fill(fd, segment, &making, refusal);
         if (error)
             unlinkat(directory_fd, name, 0);
         close(fd);

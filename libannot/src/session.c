@@ -20,7 +20,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ANCESTORS_MAX = 64, ID_DIGITS = 16, TARGET_TEXT_MAX = 48, FILTER_ATTEMPTS = 64 };
+enum {
+    ANCESTORS_MAX = 48,
+    ID_DIGITS = 16,
+    TARGET_TEXT_MAX = 48,
+    FILTER_ATTEMPTS = 64,
+    ENTRIES_SIZE = 288, /* one entry with the longest name, or four of ours */
+};
 
 _Static_assert(offsetof(struct annot_session, filter) ==
                    offsetof(struct annot_session, filter_sequence) +
@@ -82,53 +88,80 @@ void session_setup(void)
     environment_policy = policy ? parse_policy(policy) : -1;
 }
 
-static int session_open(int directory_fd, uint64_t id, int flags)
+static APART int session_open(int directory_fd, uint64_t id, int flags)
 {
     char name[48];
     char *at = text_append(name, name + sizeof(name), ANNOT_SESSION_PREFIX);
     text_append_hex(at, name + sizeof(name), id, ID_DIGITS);
-    int fd = openat(directory_fd, name, flags | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return directory_open_file(directory_fd, name, flags);
 }
 
-/* Reads the part that matters here. Returns 1 (alive), 0 (over) or negative errno. */
-static int session_read(int directory_fd, uint64_t id, struct annot_session *ret_session,
-                        struct refusal *refusal)
+/* What a session file begins with; the whole is two pages, too much for a stack. */
+struct head {
+    _Alignas(8) uint8_t bytes[offsetof(struct annot_session, recording_path)];
+};
+
+#define HEAD(head, field)                                                                          \
+    (*(const __typeof__(((struct annot_session *)0)->field) *)((head)->bytes +                     \
+                                                               offsetof(struct annot_session,      \
+                                                                        field)))
+
+/* Whose session it is. */
+struct owner {
+    uint64_t pid_namespace;
+    int32_t pid;
+    uint32_t flags; /* enum annot_session_flags */
+};
+
+static int head_read(int fd, uint64_t id, struct head *head)
 {
-    const size_t size = offsetof(struct annot_session, recording_path);
-    struct stat status;
-    int result = -EBADMSG;
-    int fd = session_open(directory_fd, id, O_RDONLY);
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        pread(fd, ret_session, size, 0) != (ssize_t)size)
-        goto out;
-    if (ret_session->magic != ANNOT_SESSION_MAGIC || ret_session->id != id)
-        goto out;
-    if (ret_session->major != ANNOT_WIRE_MAJOR) {
+    if (pread(fd, head->bytes, sizeof(head->bytes), 0) != (ssize_t)sizeof(head->bytes))
+        return -EBADMSG;
+    return HEAD(head, magic) == ANNOT_SESSION_MAGIC && HEAD(head, id) == id ? 0 : -EBADMSG;
+}
+
+static void session_copy(const struct head *head, struct session *to)
+{
+    to->id = HEAD(head, id);
+    memcpy(to->category_mask, HEAD(head, category_mask), sizeof(to->category_mask));
+    to->late_ticks = HEAD(head, late_ticks);
+    to->block_count = HEAD(head, block_count);
+    to->thread_count = HEAD(head, thread_count);
+    to->strings_size = HEAD(head, strings_size);
+    to->policy = environment_policy >= 0 ? (uint32_t)environment_policy : HEAD(head, policy);
+    to->is_late = 0;
+}
+
+static APART int session_take(int fd, uint64_t id, struct session *ret_session,
+                              struct owner *ret_owner, struct refusal *refusal)
+{
+    struct head head;
+    int result = head_read(fd, id, &head);
+    if (result == 0 && HEAD(&head, major) != ANNOT_WIRE_MAJOR) {
         refusal->reason = ANNOT_REFUSAL_VERSION;
-        refusal->detail = ret_session->major;
+        refusal->detail = HEAD(&head, major);
         result = -EPROTO;
-        goto out;
     }
-    result = !(ret_session->flags & ANNOT_SESSION_ENDED) && flock(fd, LOCK_SH | LOCK_NB) != 0 &&
-             errno == EWOULDBLOCK;
-out:
-    close(fd);
+    if (result == 0) {
+        session_copy(&head, ret_session);
+        *ret_owner = (struct owner){HEAD(&head, collector_pid_ns), HEAD(&head, collector_pid),
+                                    HEAD(&head, flags)};
+        result = !(ret_owner->flags & ANNOT_SESSION_ENDED) && flock(fd, LOCK_SH | LOCK_NB) != 0 &&
+                 errno == EWOULDBLOCK;
+    }
     return result;
 }
 
-static void session_copy(const struct annot_session *from, struct session *to)
+/* Reads the part that matters here. Returns 1 (alive), 0 (over) or negative errno. */
+static APART int session_read(int directory_fd, uint64_t id, struct session *ret_session,
+                              struct owner *ret_owner, struct refusal *refusal)
 {
-    to->id = from->id;
-    memcpy(to->category_mask, from->category_mask, sizeof(to->category_mask));
-    to->late_ticks = from->late_ticks;
-    to->block_count = from->block_count;
-    to->thread_count = from->thread_count;
-    to->strings_size = from->strings_size;
-    to->policy = environment_policy >= 0 ? (uint32_t)environment_policy : from->policy;
-    to->is_late = 0;
+    int fd = session_open(directory_fd, id, O_RDONLY);
+    if (fd < 0)
+        return fd;
+    int result = session_take(fd, id, ret_session, ret_owner, refusal);
+    close(fd);
+    return result;
 }
 
 /* ---- Processes that somebody attached to ---- */
@@ -139,14 +172,11 @@ static void session_copy(const struct annot_session *from, struct session *to)
 static int read_target(int directory_fd, const char *name, uint64_t start_ticks, uint64_t *ret_id)
 {
     char text[TARGET_TEXT_MAX] = {0};
-    struct stat status;
     uint64_t named_ticks = 0;
-    int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = directory_open_file(directory_fd, name, O_RDONLY);
     if (fd < 0)
-        return -errno;
-    ssize_t size = -1;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())
-        size = pread(fd, text, sizeof(text) - 1, 0);
+        return fd;
+    ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
     close(fd);
     *ret_id = size > ID_DIGITS ? parse_id(text, ' ') : 0;
     for (const char *at = text + ID_DIGITS + 1; *ret_id && *at >= '0' && *at <= '9'; at++)
@@ -154,9 +184,10 @@ static int read_target(int directory_fd, const char *name, uint64_t start_ticks,
     return *ret_id && (named_ticks == 0 || start_ticks == 0 || named_ticks == start_ticks);
 }
 
-static int find_target(int directory_fd, struct annot_session *session, struct refusal *refusal)
+static APART int find_target(int directory_fd, struct session *ret_session, struct refusal *refusal)
 {
     char name[64];
+    struct owner ignored;
     uint64_t id = 0;
     const char *end = name + sizeof(name);
     char *at = text_append(name, end, ANNOT_TARGET_PREFIX);
@@ -166,7 +197,7 @@ static int find_target(int directory_fd, struct annot_session *session, struct r
     if (faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
     int found = read_target(directory_fd, name, proc_start_ticks(), &id);
-    return found == 1 ? session_read(directory_fd, id, session, refusal) : found;
+    return found == 1 ? session_read(directory_fd, id, ret_session, &ignored, refusal) : found;
 }
 
 /* ---- Processes above this one ---- */
@@ -201,22 +232,22 @@ static int find_ancestor(const struct search *search, pid_t pid)
 }
 
 /* A session file: its collector may be above us. */
-static void consider_session(struct search *search, const char *id_text,
-                             struct session *ret_session)
+static APART void consider_session(struct search *search, const char *id_text,
+                                   struct session *ret_session)
 {
-    struct annot_session session;
+    struct session session = {0};
+    struct owner owner;
     struct refusal ignored;
     uint64_t id = parse_id(id_text, 0);
-    if (id == 0 || session_read(search->directory_fd, id, &session, &ignored) != 1)
+    if (id == 0 || session_read(search->directory_fd, id, &session, &owner, &ignored) != 1)
         return;
-    if (!(session.flags & ANNOT_SESSION_DESCENDANTS) ||
-        session.collector_pid_ns != search->pid_namespace)
+    if (!(owner.flags & ANNOT_SESSION_DESCENDANTS) || owner.pid_namespace != search->pid_namespace)
         return;
-    int found = find_ancestor(search, session.collector_pid);
+    int found = find_ancestor(search, owner.pid);
     if (found < 0)
         return;
     search->nearest = found;
-    session_copy(&session, ret_session);
+    *ret_session = session;
 }
 
 /* "PID-NS" to numbers. Returns 1 or 0. */
@@ -235,9 +266,11 @@ static int parse_target(const char *text, uint64_t *ret_pid, uint64_t *ret_names
 }
 
 /* A file of a process that somebody attached to: it may be above us. */
-static void consider_target(struct search *search, const char *name, struct session *ret_session)
+static APART void consider_target(struct search *search, const char *name,
+                                  struct session *ret_session)
 {
-    struct annot_session session;
+    struct session session = {0};
+    struct owner owner;
     struct refusal ignored;
     uint64_t pid, namespace;
     if (!parse_target(name + sizeof(ANNOT_TARGET_PREFIX) - 1, &pid, &namespace) ||
@@ -248,10 +281,10 @@ static void consider_target(struct search *search, const char *name, struct sess
         return;
     uint64_t id, start_ticks = proc_start_ticks_of((pid_t)pid);
     if (read_target(search->directory_fd, name, start_ticks, &id) != 1 ||
-        session_read(search->directory_fd, id, &session, &ignored) != 1)
+        session_read(search->directory_fd, id, &session, &owner, &ignored) != 1)
         return;
     search->nearest = found;
-    session_copy(&session, ret_session);
+    *ret_session = session;
     ret_session->is_late = 1;
 }
 
@@ -264,16 +297,17 @@ static void consider(struct search *search, const char *name, struct session *re
         consider_target(search, name, ret_session);
 }
 
-static int find_above(int directory_fd, struct session *ret_session)
+static APART int find_above(int directory_fd, struct session *ret_session)
 {
-    struct search search = {.directory_fd = directory_fd};
+    struct search search;
 
     union {
         struct entry first;
-        char bytes[2048];
+        char bytes[ENTRIES_SIZE];
     } buffer;
 
     long size;
+    search.directory_fd = directory_fd;
     search.ancestor_count = list_ancestors(search.ancestors);
     search.nearest = search.ancestor_count;
     search.pid_namespace = proc_pid_namespace();
@@ -297,22 +331,20 @@ static int is_final(int found)
 
 int session_find(int directory_fd, struct session *ret_session, struct refusal *ret_refusal)
 {
-    struct annot_session session;
-    int found = find_target(directory_fd, &session, ret_refusal);
+    struct owner ignored;
+    int found = find_target(directory_fd, ret_session, ret_refusal);
     int is_late = found == 1;
     if (found != 1 && !is_final(found) && environment_session)
-        found = session_read(directory_fd, environment_session, &session, ret_refusal);
+        found = session_read(directory_fd, environment_session, ret_session, &ignored, ret_refusal);
     uint64_t last = annot_load_relaxed(&last_session);
     if (found != 1 && !is_final(found) && last && last != environment_session)
-        found = session_read(directory_fd, last, &session, ret_refusal);
+        found = session_read(directory_fd, last, ret_session, &ignored, ret_refusal);
     if (is_final(found))
         return found;
-    if (found == 1) {
-        session_copy(&session, ret_session);
+    if (found == 1)
         ret_session->is_late = (uint32_t)is_late;
-    } else {
+    else
         found = find_above(directory_fd, ret_session);
-    }
     if (found == 1)
         annot_store_relaxed(&last_session, ret_session->id);
     return found;

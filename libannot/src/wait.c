@@ -39,17 +39,17 @@ static void pause_ns(long ns)
 static int is_recording(const struct control *control, uint64_t *asked)
 {
     uint64_t gate = annot_gate_v1.generation;
-    sigset_t before;
     if (gate == *asked)
         return 1;
     if (gate == 0)
         return 0;
-    proc_block_signals(&before); /* a handler that jumps out would leave a reference behind */
+    uint64_t before =
+        proc_block_signals(); /* a handler that jumps out would leave a reference behind */
     struct segment *segment = process_join(gate);
     int goes_on = segment == control->segment;
     if (segment)
         segment_put(segment);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    proc_restore_signals(before);
     *asked = gate;
     return goes_on;
 }

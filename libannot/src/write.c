@@ -150,14 +150,20 @@ static void plan_string(const struct annot_value *value, struct pair *pair)
         pair->flags |= ANNOT_FLAG_VALUE_CUT;
 }
 
-/* Returns 0 if something of it is cut that should have fit. */
-static int plan_value(struct control *control, const struct annot_value *value, struct pair *pair)
+/* Of a counter group, where a value is a number: what is none counts as 0. */
+static void plan_number(const struct annot_value *value, struct pair *pair)
 {
-    *pair = (struct pair){.kind = value->kind};
-    if (value->kind == ANNOT_PAYLOAD_STRUCT)
-        return plan_struct(control, value, pair);
-    spell_name(control, value->key_name, value->key, SPELL_INTERNED, &pair->key);
-    pair->flags = pair->key.flags;
+    int is_number = value->kind >= ANNOT_PAYLOAD_INT64 && value->kind <= ANNOT_PAYLOAD_DOUBLE;
+    pair->kind = is_number ? value->kind : ANNOT_VALUE_INT64;
+    if (is_number)
+        pair->bits = value->value.uint64;
+    else
+        pair->bits = value->kind == ANNOT_PAYLOAD_BOOL && value->value.boolean;
+}
+
+static void plan_any(const struct annot_value *value, struct pair *pair)
+{
+    pair->kind = value->kind;
     if (value->kind == ANNOT_PAYLOAD_STRING)
         plan_string(value, pair);
     else if (value->kind == ANNOT_PAYLOAD_BOOL)
@@ -166,18 +172,22 @@ static int plan_value(struct control *control, const struct annot_value *value, 
         pair->bits = value->value.uint64;
     else
         pair->kind = ANNOT_VALUE_NONE;
-    return 1;
 }
 
-/* Of a counter group, where a value is a number: what is none counts as 0. */
-static struct annot_value as_number(const struct annot_value *value)
+/* Returns 0 if something of it is cut that should have fit. */
+static int plan_value(struct control *control, const struct annot_value *value, int is_group,
+                      struct pair *pair)
 {
-    struct annot_value number = *value;
-    if (value->kind >= ANNOT_PAYLOAD_INT64 && value->kind <= ANNOT_PAYLOAD_DOUBLE)
-        return number;
-    number.kind = ANNOT_PAYLOAD_INT64;
-    number.value.int64 = value->kind == ANNOT_PAYLOAD_BOOL && value->value.boolean;
-    return number;
+    *pair = (struct pair){.kind = value->kind};
+    if (value->kind == ANNOT_PAYLOAD_STRUCT && !is_group)
+        return plan_struct(control, value, pair);
+    spell_name(control, value->key_name, value->key, SPELL_INTERNED, &pair->key);
+    pair->flags = pair->key.flags;
+    if (is_group)
+        plan_number(value, pair);
+    else
+        plan_any(value, pair);
+    return 1;
 }
 
 static uint32_t pair_granules(const struct pair *pair)
@@ -198,6 +208,20 @@ static void put_pair(uint8_t *at, const struct pair *pair)
         put_bytes(at, pair->bytes, (uint32_t)pair->bits);
 }
 
+/* What is planned, in memory of the thread's own: the stack is the program's. Nothing else is
+ * written while the thread has its BUSY mark. */
+struct writing {
+    struct parts parts;
+    struct pair pair;
+};
+
+_Static_assert(sizeof(struct writing) <= WRITING_SIZE, "it has its place in struct keep");
+
+static struct writing *writing_of(struct control *control)
+{
+    return (struct writing *)control->keep->writing;
+}
+
 enum { NO_ROOM = -1 };
 
 /* Writes an event's key-values to `at`. Returns their bytes, or NO_ROOM in this block. */
@@ -205,21 +229,19 @@ static int64_t put_values(struct control *control, const struct emission *emissi
 {
     const uint8_t *begin = at;
     const uint8_t *end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
+    struct pair *pair = &writing_of(control)->pair;
     int is_whole = 1;
     for (uint64_t i = 0; i < emission->value_count; i++) {
-        struct annot_value value = emission->values[i];
-        struct pair pair;
-        if (emission->kind == ANNOT_REC_COUNTER_GROUP)
-            value = as_number(&value);
-        is_whole &= plan_value(control, &value, &pair);
-        uint32_t size = pair_granules(&pair) * ANNOT_GRANULE;
+        is_whole &= plan_value(control, &emission->values[i],
+                               emission->kind == ANNOT_REC_COUNTER_GROUP, pair);
+        uint32_t size = pair_granules(pair) * ANNOT_GRANULE;
         if ((size_t)(at - begin) + size > ANNOT_PAYLOAD_BYTES) {
             is_whole = 0;
             break;
         }
         if (size > (size_t)(end - at))
             return NO_ROOM;
-        put_pair(at, &pair);
+        put_pair(at, pair);
         at += size;
     }
     if (!is_whole)
@@ -253,11 +275,11 @@ static int64_t put_values_somewhere(struct control *control, const struct emissi
 
 uint64_t write_event(struct control *control, const struct emission *emission, uint32_t *ret_name)
 {
-    struct parts parts;
-    plan(control, emission, &parts);
+    struct parts *parts = &writing_of(control)->parts;
+    plan(control, emission, parts);
     if (ret_name)
-        *ret_name = parts.name.id;
-    uint32_t record_size = parts.granules * ANNOT_GRANULE;
+        *ret_name = parts->name.id;
+    uint32_t record_size = parts->granules * ANNOT_GRANULE;
     int64_t values_size = 0;
     int fits = control->thread && has_room(control, record_size);
     if (fits && emission->value_count)
@@ -267,7 +289,7 @@ uint64_t write_event(struct control *control, const struct emission *emission, u
         return 0;
     }
     uint64_t time = clock_now();
-    put_record(control, emission, &parts, time);
+    put_record(control, emission, parts, time);
     record_commit(control, record_size + (uint32_t)values_size);
     return time;
 }

@@ -234,8 +234,9 @@ static void track_dealloc(PyObject *self)
 
 typedef void emit_on_track(const struct annot_track *track, const struct annot_event *event);
 
-/* More key-values than a record holds; what is left out is counted there. */
-enum { VALUES_MAX = 4096 / 16 + 1 };
+/* More key-values than a record holds; what is left out is counted there. The stack has room for
+ * the usual ones. */
+enum { VALUES_MAX = 4096 / 16 + 1, VALUES_FEW = 8 };
 
 /* A track takes its payload among the key-values only. */
 static void emit_with_payload(const struct task_track *track, struct annotation *annotation,
@@ -243,8 +244,14 @@ static void emit_with_payload(const struct task_track *track, struct annotation 
 {
     annotation_name_id(annotation);
     struct annot_event event = annotation->event;
-    struct annot_value values[VALUES_MAX];
+    struct annot_value few[VALUES_FEW], *values = few;
     size_t count = event.value_count < VALUES_MAX ? event.value_count : VALUES_MAX - 1;
+    if (count >= VALUES_FEW)
+        values = PyMem_Malloc((count + 1) * sizeof(*values));
+    if (!values) { /* as good as it can be told */
+        values = few;
+        count = VALUES_FEW - 1;
+    }
     values[0] = annot_value_make("value", event.payload_kind);
     if (event.payload_kind == ANNOT_PAYLOAD_BOOL)
         values[0].value.boolean = event.payload.boolean;
@@ -256,6 +263,8 @@ static void emit_with_payload(const struct task_track *track, struct annotation 
     event.values = values;
     event.value_count = count + 1;
     emit(&track->track, &event);
+    if (values != few)
+        PyMem_Free(values);
 }
 
 void task_range_begin(struct task_track *track, struct annotation *annotation)

@@ -14,6 +14,10 @@
  * Threads: every function may be called from any thread, from signal handlers, constructors,
  *   atexit handlers, and in a child after fork. An event in a signal handler that interrupts an
  *   event of the same thread may be dropped; it is counted.
+ * Stack: the first event of a process or of a forked child takes at most 2 KiB, that of a thread
+ *   1 KiB, any other call 768 bytes, where symbols are bound at load (-z now): a call that the
+ *   dynamic linker looks up takes up to 3 KiB more. The _format calls add what the C library's
+ *   printf needs.
  * Strings: UTF-8, copied before the call returns; the caller keeps its own. Names longer than
  *   1,024 bytes are cut at a character. NULL is shown as "(null)".
  * Cost: each function says what it costs while recording, in units of P, the cost of a plain range
