@@ -3,6 +3,7 @@
  * The inode decides whether it is the file. */
 #include "collector_functions.h"
 
+#include "file_io.h"
 #include "symbol_module.h"
 
 #include <errno.h>
@@ -39,15 +40,11 @@ void function_names_fini(struct function_names *names)
     vec_free(&names->files);
 }
 
-/* Devices are not opened: that may do something. */
 static int open_it(const char *path, uint64_t inode)
 {
     struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        (inode == 0 || status.st_ino == inode))
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, &status);
+    if (fd >= 0 && (inode == 0 || status.st_ino == inode))
         return fd;
     if (fd >= 0)
         close(fd);

@@ -410,6 +410,8 @@ static int recover_session(struct recover_call *call, const char *name)
     }
     if (error == -EBADMSG)
         session_file_remove(call->directory, &recovery->file);
+    if (error == -EINVAL) /* a FIFO, a folder: nothing that a collector made */
+        unlinkat(call->directory->fd, name, 0);
     if (error == -EWOULDBLOCK)
         tell_living(call, name);
     recovery_fini(recovery);

@@ -47,9 +47,9 @@ static int describe(const struct directory *directory, const char *name,
         (struct collector_session){.id = session.id, .collector_pid = session.collector_pid};
     _Static_assert(sizeof(session.recording_path) <= sizeof(ret_session->recording), "it fits");
     memcpy(ret_session->recording, session.recording_path, sizeof(session.recording_path));
-    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
     if (fd < 0)
-        return -errno;
+        return fd;
     error = read_filter(fd, ret_session->filter);
     close(fd);
     return error;
@@ -166,9 +166,9 @@ static int edit_filter(const struct directory *directory, const char *name,
     int error = session_file_peek(directory, name, &session); /* is it one, and of our version? */
     if (error != 0)
         return error;
-    int fd = openat(directory->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL);
     if (fd < 0)
-        return -errno;
+        return fd;
     error = session_file_is_live(directory, name) ? read_filter(fd, text) : -ENOENT;
     if (error == 0)
         error = edit->function(edit->context, text);
@@ -185,9 +185,9 @@ static int wait_until_told(const struct directory *directory, const char *name, 
     int64_t end_ns = clock_now_ns() + TOLD_NS;
     uint32_t told = sequence - 1;
     int error = 0;
-    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
     if (fd < 0)
-        return -errno;
+        return fd;
     while (error == 0 && (int32_t)(told - sequence) < 0 && clock_now_ns() < end_ns) {
         error = session_filter_told(fd, &told);
         if (error == 0 && (int32_t)(told - sequence) < 0) {

@@ -3,6 +3,7 @@
 #include "recording.h"
 
 #include "cmd.h"
+#include "file_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,7 @@ static bool is_text(const unsigned char *bytes, size_t size)
 static void fail_by_content(const char *path)
 {
     unsigned char head[HEAD_SIZE];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
     ssize_t size = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
     if (fd >= 0)
         close(fd);
@@ -83,6 +84,9 @@ static void fail_open(const char *path, int error)
     else if (known && S_ISREG(status.st_mode) && status.st_size == 0)
         cmd_fail(0, "cannot read %s: it is empty\nit was cut before its first event; %s", path,
                  to_record);
+    else if (known && !S_ISREG(status.st_mode))
+        cmd_fail(0, "cannot read %s: it is a pipe, a socket or a device\n%s", path,
+                 "write what comes from it into a file first");
     else if (error == -EPROTONOSUPPORT)
         cmd_fail(0,
                  "cannot read %s: a newer annot wrote it\nthis one is %s and reads format %d; "

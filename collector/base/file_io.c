@@ -9,6 +9,29 @@
 #include <time.h>
 #include <unistd.h>
 
+int file_open_regular(int folder, const char *path, int flags, struct stat *ret_status)
+{
+    struct stat status;
+    int follow = flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
+    if (fstatat(folder, path, &status, follow) != 0)
+        return -errno;
+    if (S_ISLNK(status.st_mode))
+        return -ELOOP;
+    if (!S_ISREG(status.st_mode))
+        return -EINVAL;
+    int fd = openat(folder, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    int error = fstat(fd, &status) != 0 ? -errno : S_ISREG(status.st_mode) ? 0 : -EINVAL;
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    if (ret_status)
+        *ret_status = status;
+    return fd;
+}
+
 static int write_loop(int fd, const char *at, size_t size)
 {
     while (size > 0) {

@@ -7,7 +7,15 @@
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+
+/* Opens a file that somebody else may have put there, and nothing but a regular file: a FIFO or a
+ * device never blocks, and is not even opened unless it takes the file's place at that moment.
+ * `flags` are those of openat (O_CLOEXEC, O_NONBLOCK and O_NOCTTY come by themselves), without
+ * O_CREAT. The descriptor, and in `ret_status` (may be NULL) what fstat tells of it; -EINVAL: no
+ * regular file; -errno of the open. */
+int file_open_regular(int folder, const char *path, int flags, struct stat *ret_status);
 
 /* 0 or -errno; then a part may have been written. */
 int file_write_all(int fd, const void *bytes, size_t size);

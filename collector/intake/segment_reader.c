@@ -4,6 +4,7 @@
 #include "segment_reader.h"
 
 #include "annot_barrier.h"
+#include "file_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,11 +51,11 @@ int segment_open(int directory_fd, const char *name, struct segment *ret_segment
     struct stat status = {0}, directory = {0};
     if (!segment_name_parse(name, &parsed))
         return -EBADMSG;
-    int fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory_fd, name, O_RDWR | O_NOFOLLOW, &status);
     if (fd < 0)
-        return -errno;
-    int error = fstat(fd, &status) != 0 || fstat(directory_fd, &directory) != 0 ? -errno : 0;
-    if (error == 0 && (!S_ISREG(status.st_mode) || status.st_uid != directory.st_uid))
+        return fd;
+    int error = fstat(directory_fd, &directory) != 0 ? -errno : 0;
+    if (error == 0 && status.st_uid != directory.st_uid)
         error = -EPERM;
     if (error == 0 && (uint64_t)status.st_size > ANNOT_SEGMENT_MAX_BYTES)
         error = -EBADMSG;

@@ -71,7 +71,7 @@ static int read_session(const struct directory *directory, int fd, struct annot_
     struct stat status;
     if (fstat(fd, &status) != 0)
         return -errno;
-    if (!S_ISREG(status.st_mode) || status.st_uid != directory->uid)
+    if (status.st_uid != directory->uid)
         return -EBADMSG;
     ssize_t got = pread(fd, session, sizeof(*session), 0);
     if (got < 0)
@@ -91,15 +91,15 @@ int session_file_take(const struct directory *directory, const char *name,
     if (!session_name_parse(name, &ret_file->id))
         return -EINVAL;
     memcpy(ret_file->name, name, strlen(name) + 1);
-    int fd = openat(directory->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    int fd = file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL);
     if (fd < 0)
-        return -errno;
+        return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int error = -errno;
         close(fd);
         return error;
     }
-    struct stat status;
     if (fstat(fd, &status) != 0 || status.st_nlink == 0) {
         close(fd);
         return -ENOENT;
@@ -120,9 +120,9 @@ int session_file_take(const struct directory *directory, const char *name,
 int session_file_peek(const struct directory *directory, const char *name,
                       struct annot_session *ret_session)
 {
-    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
     if (fd < 0)
-        return -errno;
+        return fd;
     int error = read_session(directory, fd, ret_session);
     close(fd);
     return error;
@@ -167,7 +167,7 @@ void session_file_leave(struct session_file *file)
 static bool is_live(const struct directory *directory, const char *name,
                     struct annot_session *session)
 {
-    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
     session->flags = 0;
     if (fd < 0)
         return false;

@@ -28,7 +28,8 @@ int session_file_create(const struct directory *directory, const struct annot_se
                         struct session_file *ret_file);
 
 /* Takes over a session if its collector is gone. 0; -EWOULDBLOCK: it lives; -EBADMSG: not a
- * session file (fd is held, so that it can be removed); -EPROTONOSUPPORT; else -errno. */
+ * session file (fd is held, so that it can be removed); -EINVAL: no regular file;
+ * -EPROTONOSUPPORT; else -errno. */
 int session_file_take(const struct directory *directory, const char *name,
                       struct session_file *ret_file, struct annot_session *ret_session);
 

@@ -38,11 +38,11 @@ static uint64_t read_file(const struct directory *directory, const char *name, u
 {
     char text[TEXT_MAX] = "", *end;
     struct stat status;
-    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, &status);
     if (fd < 0)
         return 0;
     ssize_t size = -1;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == directory->uid)
+    if (status.st_uid == directory->uid)
         size = file_read_at(fd, text, sizeof(text) - 1, 0);
     close(fd);
     if (size <= ID_DIGITS || strspn(text, "0123456789abcdef") != ID_DIGITS ||

@@ -2,6 +2,7 @@
 /* Files are opened below the process's own root, once. Thread-safety: one thread per object. */
 #include "look_lines.h"
 
+#include "file_io.h"
 #include "stacks.h"
 #include "symbol_module.h"
 #include "vec.h"
@@ -48,7 +49,7 @@ static struct symbol_module *open_module(const struct look_lines *lines, uint32_
     const char *name = trace_string(lines->trace, path)->bytes;
     if (name[0] != '/' || asprintf(&inside, "/proc/%d/root%s", (int)lines->pid, name) < 0)
         return NULL; /* the kernel's own, like [vdso] */
-    int fd = open(inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = file_open_regular(AT_FDCWD, inside, O_RDONLY, NULL);
     if (fd >= 0 && elf_file_open(fd, &file) == 0) {
         symbols = symbol_module_create(file, inside);
         elf_file_close(file);

@@ -3,6 +3,7 @@
  * interpreter. /proc text and the files are foreign. Thread-safety: none needed. */
 #include "python_locate.h"
 
+#include "file_io.h"
 #include "maps_text.h"
 
 #include <errno.h>
@@ -18,12 +19,11 @@ static int open_mapped(int32_t pid, const struct maps_line *mapping)
     char path[4200];
     snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", pid, (unsigned long)mapping->begin,
              (unsigned long)mapping->end);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
     if (fd >= 0)
         return fd;
     snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd >= 0 ? fd : -errno;
+    return file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
 }
 
 static bool is_module_of_pyannot(const char *path)

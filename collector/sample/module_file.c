@@ -20,17 +20,10 @@ static bool is_it(const struct module_place *place, const struct stat *status)
     return S_ISREG(status->st_mode) && status->st_ino == place->inode;
 }
 
-/* stat before open: opening a device may do something. */
 static int open_path(const struct module_place *place, const char *path, struct stat *ret_status)
 {
-    if (stat(path, ret_status) != 0)
-        return -errno;
-    if (!is_it(place, ret_status))
-        return -ENOENT;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, ret_status) == 0 && is_it(place, ret_status))
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, ret_status);
+    if (fd < 0 || is_it(place, ret_status))
         return fd;
     close(fd);
     return -ENOENT;

@@ -10,6 +10,7 @@
 #include "chunk.h"
 #include "definitions.h"
 #include "event_code.h"
+#include "file_io.h"
 #include "sample_stream.h"
 #include "scan.h"
 #include "vec.h"
@@ -223,8 +224,8 @@ static int open_reader(const char *path, bool follow, struct store_reader **ret_
     if (!reader)
         return -ENOMEM;
     reader->follow = follow;
-    reader->fd = open(path, O_RDONLY | O_CLOEXEC);
-    int error = reader->fd < 0 ? -errno : prepare(reader);
+    reader->fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    int error = reader->fd < 0 ? reader->fd : prepare(reader);
     if (error) {
         store_reader_close(reader);
         return error;

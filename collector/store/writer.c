@@ -389,9 +389,9 @@ static int read_through(const char *path, struct store_writer *writer)
 
 static int open_behind(struct store_writer *writer, const char *path)
 {
-    writer->fd = open(path, O_WRONLY | O_CLOEXEC);
+    writer->fd = file_open_regular(AT_FDCWD, path, O_WRONLY, NULL);
     if (writer->fd < 0)
-        return -errno;
+        return writer->fd;
     int error = take_lock(writer->fd);
     if (error != 0)
         return error;

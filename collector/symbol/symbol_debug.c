@@ -2,6 +2,7 @@
 /* Debug files. The path of a module is foreign: what lies there may be a pipe, or another file. */
 #include "symbol_debug.h"
 
+#include "file_io.h"
 #include "text.h"
 
 #include <errno.h>
@@ -20,18 +21,6 @@ void symbol_debug_set_root(const char *directory)
     debug_root = directory ? directory : "/usr/lib/debug";
 }
 
-static int open_regular(const char *path)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-        return fd;
-    close(fd);
-    return -EINVAL;
-}
-
 /* Both have a build-id, and it is the same one. */
 static bool same_build(const struct elf_file *a, const struct elf_file *b)
 {
@@ -48,7 +37,7 @@ static bool has_build_id(const struct elf_file *file)
 
 int symbol_debug_open_same(const struct elf_file *file, const char *path)
 {
-    int fd = open_regular(path);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
     struct elf_file *other;
     if (fd < 0 || !has_build_id(file))
         return fd;
@@ -81,7 +70,7 @@ static bool try_path(const struct elf_file *file, const char *path, const uint32
                      struct elf_file **ret_file)
 {
     struct elf_file *found;
-    int fd = open_regular(path);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
     if (fd < 0)
         return false;
     bool good = elf_file_open(fd, &found) == 0;

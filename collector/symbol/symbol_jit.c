@@ -182,8 +182,7 @@ static bool is_its_own(const struct symbol_jit *jit, const struct stat *file)
 {
     int64_t written_ns = file->st_mtim.tv_sec * INT64_C(1000000000) + file->st_mtim.tv_nsec;
     int64_t age_ns = jit->begin_ns ? clock_now_ns() - jit->begin_ns : clock_now_ns();
-    return S_ISREG(file->st_mode) && file->st_uid == jit->uid &&
-           written_ns >= clock_real_ns() - age_ns - COARSE_NS;
+    return file->st_uid == jit->uid && written_ns >= clock_real_ns() - age_ns - COARSE_NS;
 }
 
 static void look(struct symbol_jit *jit)
@@ -197,11 +196,10 @@ static void look(struct symbol_jit *jit)
         return; /* a file that was removed keeps its names */
     if (!still_there(jit, &now)) {
         forget(jit);
-        jit->file =
-            openat(jit->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        jit->file = file_open_regular(jit->directory, name, O_RDONLY | O_NOFOLLOW, &now);
         if (jit->file < 0)
             return;
-        if (fstat(jit->file, &now) != 0 || !is_its_own(jit, &now)) {
+        if (!is_its_own(jit, &now)) {
             forget(jit);
             return;
         }

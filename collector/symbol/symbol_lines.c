@@ -7,25 +7,56 @@
 
 #ifdef HAVE_LIBDW
 
+#include "file_io.h"
+
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct symbol_lines {
-    Dwarf *dwarf;
-    int fd;
+    Dwarf *dwarf, *shared; /* what several files share (dwz), NULL: nothing */
+    int fd, shared_fd;
 };
+
+/* The library would open whatever the file names, and wait there if that is a FIFO. */
+static bool open_shared(struct symbol_lines *lines)
+{
+    char own[64], path[PATH_MAX];
+    const char *name;
+    const void *id;
+    if (dwelf_dwarf_gnu_debugaltlink(lines->dwarf, &name, &id) <= 0)
+        return true;
+    snprintf(own, sizeof(own), "/proc/self/fd/%d", lines->fd);
+    ssize_t length = name[0] == '/' ? 0 : readlink(own, path, sizeof(path) - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
+    if (strlen(name) >= sizeof(path) - folder)
+        return false;
+    strcpy(path + folder, name);
+    lines->shared_fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    if (lines->shared_fd >= 0)
+        lines->shared = dwarf_begin(lines->shared_fd, DWARF_C_READ);
+    if (lines->shared)
+        dwarf_setalt(lines->dwarf, lines->shared);
+    return lines->shared != NULL;
+}
 
 struct symbol_lines *symbol_lines_create(int fd)
 {
     struct symbol_lines *lines = calloc(1, sizeof(*lines));
     if (!lines)
         return NULL;
+    lines->shared_fd = -1;
     lines->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     lines->dwarf = lines->fd < 0 ? NULL : dwarf_begin(lines->fd, DWARF_C_READ);
-    if (lines->dwarf)
+    if (lines->dwarf && open_shared(lines))
         return lines;
     symbol_lines_destroy(lines);
     return NULL;
@@ -37,6 +68,10 @@ void symbol_lines_destroy(struct symbol_lines *lines)
         return;
     if (lines->dwarf)
         dwarf_end(lines->dwarf);
+    if (lines->shared)
+        dwarf_end(lines->shared);
+    if (lines->shared_fd >= 0)
+        close(lines->shared_fd);
     if (lines->fd >= 0)
         close(lines->fd);
     free(lines);

@@ -113,11 +113,10 @@ static struct unwind_table *load(int folder, const char *name, const struct cach
     struct cache_head head;
     struct stat status;
     struct unwind_table *table = NULL;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = file_open_regular(folder, name, O_RDONLY | O_NOFOLLOW, &status);
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+    if (file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
         head_valid(&head, expected, (uint64_t)status.st_size))
         table = read_table(fd, &head);
     if (table)

@@ -13,11 +13,13 @@ folders = [environ.get(b"ANNOT_DIR") or b"/dev/shm/annot-%d" % posix.geteuid(),
            environ.get(b"XDG_RUNTIME_DIR", b"") + b"/annot"]
 for folder in folders:
     try:
-        fd = posix.open(folder + session, posix.O_WRONLY | posix.O_APPEND | posix.O_CLOEXEC)
+        fd = posix.open(folder + session, posix.O_WRONLY | posix.O_APPEND | posix.O_CLOEXEC
+                        | posix.O_NONBLOCK)  # a pipe would have us wait
     except (OSError, ValueError):
         continue
     try:
-        if posix.fstat(fd).st_size < 1 << 20:
+        status = posix.fstat(fd)
+        if status.st_mode & 0o170000 == 0o100000 and status.st_size < 1 << 20:
             posix.write(fd, line.encode("utf-8", "replace")[:1000] + b"\n")
     finally:
         posix.close(fd)

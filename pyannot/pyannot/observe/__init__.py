@@ -15,6 +15,7 @@ in this file: a module of its own would cost more than most of what is here.
 Threads: any, one at a time; functions that wait for an import are called by who imports.
 """
 import os
+import stat
 import sys
 
 from pyannot import _native
@@ -414,7 +415,11 @@ def _open_session(flags):
     session = os.environ.get("ANNOT_SESSION")
     for folder in _folders() if session else ():
         try:
-            return os.open(f"{folder}/session-{session}", flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+            fd = os.open(f"{folder}/session-{session}",
+                         flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            if stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would have us wait
+                return fd
+            os.close(fd)
         except (OSError, ValueError):
             continue
         except Exception:  # an audit hook of the program that allows no files
