@@ -132,8 +132,9 @@ struct collector_recovered {
     uint64_t event_count; /* appended */
     uint64_t lost_count;  /* of the whole recording */
     uint32_t process_count;
-    bool resumed; /* an existing recording was completed, not a new one made */
-    int error;    /* 0 or -errno: then the session was left as it is */
+    uint32_t left_count; /* processes that may have gone on unrecorded; at least so many */
+    bool resumed;        /* an existing recording was completed, not a new one made */
+    int error;           /* 0 or -errno: then the session was left as it is */
 };
 
 /* Completes the recordings of dead collectors in the directory (NULL: the default ones, each that

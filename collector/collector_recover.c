@@ -41,6 +41,7 @@ struct recovery {
     VEC(struct intake_known) known; /* by thread ordinal */
     uint64_t known_events;
     int64_t last_sample_ns; /* 0 = no samples */
+    bool let_go; /* programs that still run: their events until now are in the recording */
     struct collector_recovered what;
 };
 
@@ -238,12 +239,31 @@ static int drain_all(struct recovery *recovery)
     return 0;
 }
 
+/* Says from when on something may be missing. Programs that ended just now were seen to the end. */
+static int note_unwatched(struct recovery *recovery, uint32_t left_count)
+{
+    char name[128];
+    struct trace_session *session = trace_session(recovery->trace);
+    int64_t from_ns = recovery->session.unwatched_ns;
+    if (from_ns == 0 || (recovery->let_go && left_count == 0))
+        return 0;
+    if (from_ns > session->end_ns)
+        session->end_ns = from_ns;
+    double from_s = (double)(from_ns - session->begin_ns) / 1e9;
+    snprintf(name, sizeof(name), TRACE_FACT_UNWATCHED "%.6f s on", from_s > 0 ? from_s : 0.0);
+    recovery->what.left_count = left_count > 0 ? left_count : 1;
+    return trace_fact_set(recovery->trace, FACT_LOSS, name, recovery->what.left_count);
+}
+
 /* When it ended: at its last event, as far as anybody knows. */
-static void finish_trace(struct recovery *recovery)
+static int finish_trace(struct recovery *recovery)
 {
     struct trace *trace = recovery->trace;
     struct trace_session *session = trace_session(trace);
     int64_t begin = INT64_MAX, end = session->begin_ns;
+    struct intake_counts counts;
+    intake_count(recovery->intake, &counts);
+    uint32_t left_count = counts.left_count;
     if (recovery->last_sample_ns > end)
         end = recovery->last_sample_ns;
     for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
@@ -263,11 +283,28 @@ static void finish_trace(struct recovery *recovery)
     session->end_ns = end;
     session->recovered = true;
     session->revision++;
+    return note_unwatched(recovery, left_count);
+}
+
+/* Programs that live are let go: what they do from now on is nobody's. If the session had ended in
+ * order, they would have left it by then. */
+static void note_living(struct recovery *recovery)
+{
+    struct intake_counts counts;
+    struct annot_session *session = &recovery->session;
+    intake_count(recovery->intake, &counts);
+    if (counts.live_count == 0 || session->flags & ANNOT_SESSION_ENDED ||
+        session->unwatched_ns != 0)
+        return;
+    recovery->let_go = true;
+    session->unwatched_ns = clock_now_ns();
+    session_file_unwatched(&recovery->file, session->unwatched_ns);
 }
 
 static int close_session(struct recovery *recovery)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
+    note_living(recovery);
     session_file_end(&recovery->file);
     recovery->gate.gate_held = directory_wake_last(recovery->directory) > 0; /* programs leave */
     nanosleep(&settle, NULL);
@@ -309,7 +346,9 @@ static int recover_one(struct recovery *recovery, bool make)
         error = python_lines_take(recovery->file.fd, recovery->trace);
     if (error != 0)
         return error;
-    finish_trace(recovery);
+    error = finish_trace(recovery);
+    if (error != 0)
+        return error;
     error = store_writer_close(recovery->writer);
     recovery->writer = NULL;
     targets_shut_gate(&recovery->gate, recovery->directory, recovery->intake);

@@ -49,6 +49,7 @@ static void write_json(struct out_stream *out, const struct collector_recovered 
     put_number(out, ", \"processes\": ", what->process_count);
     put_number(out, ", \"events\": ", what->event_count);
     put_number(out, ", \"lost\": ", what->lost_count);
+    put_number(out, ", \"unrecorded_processes\": ", what->left_count);
     if (what->error != 0) {
         out_text(out, ", \"error\": ");
         json_string(out, error, strlen(error));

@@ -27,7 +27,17 @@ static uint64_t sum_of(const struct info_counts *counts)
     return sum;
 }
 
-static void print_file(const struct store_reader *reader, const struct info_counts *counts)
+/* Whether all is here that was to be recorded. */
+static const char *completeness(const struct info_options *options, const struct store_info *info)
+{
+    if (!info->complete)
+        return "not complete: it has no end mark";
+    return trace_unwatched(options->trace) ? "not complete: processes went on, see \"lost\""
+                                           : "complete";
+}
+
+static void print_file(const struct info_options *options, const struct store_reader *reader,
+                       const struct info_counts *counts)
 {
     struct store_info info;
     char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE];
@@ -38,8 +48,7 @@ static void print_file(const struct store_reader *reader, const struct info_coun
     if (records)
         printf(", %.1f bytes a record (%.1f before compression)",
                (double)info.file_bytes / (double)records, (double)info.raw_bytes / (double)records);
-    printf("\nformat     %u.%u, %s\n", info.major, info.minor,
-           info.complete ? "complete" : "not complete: it has no end mark");
+    printf("\nformat     %u.%u, %s\n", info.major, info.minor, completeness(options, &info));
 }
 
 static void print_command(const struct trace *trace, const struct trace_session *session)
@@ -126,7 +135,7 @@ void info_print_facts(const struct info_options *options, const struct store_rea
     const struct trace_session *session = trace_session_get(trace);
     char text[NUMBER_TEXT_SIZE];
     print_lines("recording", options->path);
-    print_file(reader, counts);
+    print_file(options, reader, counts);
     print_lines("version", text_of(trace, session->annot_version));
     if (session->recovered)
         printf("recovered  the collector died; annot recover completed the recording\n");

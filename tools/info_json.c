@@ -52,7 +52,7 @@ static void put_file(const struct info_json *info, struct json_doc *doc)
     json_doc_uint(doc, "uncompressed_bytes", file.raw_bytes);
     json_doc_uint(doc, "chunk_count", file.chunk_count);
     json_doc_text(doc, "format", format);
-    json_doc_bool(doc, "complete", file.complete);
+    json_doc_bool(doc, "complete", file.complete && !trace_unwatched(info->options->trace));
 }
 
 static void put_status(struct json_doc *doc, int status)

@@ -116,7 +116,9 @@ void info_print_losses(const struct info_options *options, const struct info_cou
     char text[NUMBER_TEXT_SIZE];
     uint64_t sum = loss_sums(trace, counts->lost, total);
     if (sum == 0)
-        printf("\nlost       %s\n", sample_loss_any(trace) ? "no records, but" : "nothing");
+        printf("\nlost       %s\n", !sample_loss_any(trace)  ? "nothing"
+                                    : trace_unwatched(trace) ? "nobody knows how much:"
+                                                             : "no records, but");
     else
         printf("\nlost       %s", number_count(sum, text));
     if (sum) {

@@ -36,4 +36,8 @@ void recover_note(const struct collector_recovered *what)
     if (what->lost_count > 0)
         fprintf(stderr, "; %s lost, as \"annot info\" tells", number_count(what->lost_count, lost));
     fputc('\n', stderr);
+    if (what->left_count > 0)
+        cmd_note(
+            "programs may have gone on unrecorded after it was cut short\n\"annot info\" tells "
+            "from when on their events are missing");
 }

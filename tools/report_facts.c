@@ -83,6 +83,8 @@ const char *report_lost_text(const struct trace *trace, const struct report_samp
     const struct sample_wholes wholes = wholes_of(samples);
     if (!sample_loss_any(trace))
         return "nothing";
+    if (trace_unwatched(trace))
+        return "what processes did when nobody recorded them any more (see the end)";
     return sample_loss_counts(trace, &wholes)
                ? "no records, but samples miss something (see the end)"
                : "no records, and little of what was sampled (see the end)";
@@ -112,7 +114,7 @@ void report_facts_print(const struct trace *trace, const struct report_samples *
     char text[NUMBER_TEXT_SIZE];
     const struct sample_wholes wholes = wholes_of(samples);
     if (sample_loss_any(trace))
-        printf("\nMissing from the samples:\n");
+        printf(trace_unwatched(trace) ? "\nMissing:\n" : "\nMissing from the samples:\n");
     sample_loss_print(trace, &wholes);
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
         const struct trace_fact *fact = trace_fact_get(trace, i);

@@ -32,6 +32,8 @@ static const struct meaning meanings[] = {
     {"starts and ends of processes: ", OF_NOTHING,
      "Some processes may lack their name, their parent or their end."},
     {"processes: their start was not told", OF_NOTHING, "They may lack their name and parent."},
+    {TRACE_FACT_UNWATCHED, OF_NOTHING,
+     "What they did from then on is missing, and nobody counted it."},
     {"processes: ended before", OF_NOTHING, "Their functions have no names."},
     {"processes: became another user's", OF_NOTHING, "What they did from then on is missing."},
     {"processes: more than", OF_NOTHING, "The others were not sampled."},

@@ -348,6 +348,7 @@ int intake_finish(struct intake *intake)
         error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
         if (error == 0)
             error = process_publish(process, intake->options.trace, intake->options.directory);
+        intake->left_count += !process_watch_poll(&process->watch) && !process->orderly;
         process->state = PROCESS_EMPTIED;
     }
     intake_remove_junk(intake);
@@ -385,6 +386,7 @@ void intake_count(const struct intake *intake, struct intake_counts *ret_counts)
     *ret_counts =
         (struct intake_counts){.process_count = trace_process_count(intake->options.trace),
                                .thread_count = trace_thread_count(intake->options.trace),
+                               .left_count = intake->left_count,
                                .shared_bytes = intake->shared_bytes,
                                .peak_bytes = intake->peak_bytes};
     for (size_t i = 0; i < intake->processes.count; i++)

@@ -46,6 +46,7 @@ struct intake_known {
 
 struct intake_counts {
     uint32_t process_count, live_count, thread_count;
+    uint32_t left_count; /* that lived when intake_finish was over */
     uint64_t event_count, lost_count;
     uint64_t shared_bytes, peak_bytes; /* held by all segments: at the last look, and at most */
 };

@@ -187,6 +187,8 @@ static int64_t wake(struct directory *directory, bool last)
          * can tell (no memory, no descriptor), programs look themselves. */
         change.open = last || session_count_live(directory) != 0;
         result = guard_install();
+        if (result == 0)
+            session_note_leaving(directory);
         result = result == 0 ? guard_call(&range, store_generation, &change) : result;
         result = result == 0 ? change.generation : result;
         munmap(change.wake, sizeof(*change.wake));

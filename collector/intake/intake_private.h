@@ -37,6 +37,7 @@ struct intake {
     const struct intake_known *known;
     size_t known_count;
     uint64_t shared_bytes, peak_bytes;
+    uint32_t left_count; /* processes that lived when all was over */
 };
 
 /* New names become processes; incomplete ones are tried again. 0 or -errno. */

@@ -5,6 +5,8 @@
 
 #include "clock_now.h"
 #include "file_io.h"
+#include "process_watch.h"
+#include "segment_reader.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -146,6 +148,62 @@ int session_file_end(const struct session_file *file)
         return -EBADMSG;
     flags |= ANNOT_SESSION_ENDED;
     return pwrite(file->fd, &flags, sizeof(flags), (off_t)at) == sizeof(flags) ? 0 : -errno;
+}
+
+int session_file_unwatched(const struct session_file *file, int64_t now_ns)
+{
+    const off_t at = offsetof(struct annot_session, unwatched_ns);
+    int64_t before;
+    if (file->fd < 0)
+        return 0;
+    if (pread(file->fd, &before, sizeof(before), at) != sizeof(before))
+        return -EBADMSG;
+    if (before != 0)
+        return 0;
+    return pwrite(file->fd, &now_ns, sizeof(now_ns), at) == sizeof(now_ns) ? 0 : -errno;
+}
+
+/* Whether a process that has a segment of the session may live. */
+static bool has_living(const struct directory *directory, uint64_t id)
+{
+    bool living = false;
+    DIR *stream = file_list_folder(directory->fd);
+    if (!stream)
+        return true;
+    for (const struct dirent *entry; !living && (entry = readdir(stream));) {
+        struct segment segment;
+        struct process_watch watch;
+        if (segment_open(directory->fd, entry->d_name, &segment) != 0)
+            continue;
+        if (segment.info.session_id == id) {
+            process_watch_open(&watch, &segment.info);
+            living = !process_watch_poll(&watch);
+            process_watch_close(&watch);
+        }
+        segment_close(&segment);
+    }
+    closedir(stream);
+    return living;
+}
+
+void session_note_leaving(const struct directory *directory)
+{
+    DIR *stream = file_list_folder(directory->fd);
+    for (const struct dirent *entry; stream && (entry = readdir(stream));) {
+        struct annot_session session;
+        struct session_file file = {.fd = -1};
+        if (session_name_parse(entry->d_name, &file.id))
+            file.fd = file_open_regular(directory->fd, entry->d_name, O_RDWR | O_NOFOLLOW, NULL);
+        /* A shared lock, so that nobody takes it for a living one meanwhile. */
+        if (file.fd >= 0 && flock(file.fd, LOCK_SH | LOCK_NB) == 0 &&
+            read_session(directory, file.fd, &session) == 0 &&
+            !(session.flags & ANNOT_SESSION_ENDED) && session.unwatched_ns == 0 &&
+            has_living(directory, file.id))
+            session_file_unwatched(&file, clock_now_ns());
+        session_file_leave(&file);
+    }
+    if (stream)
+        closedir(stream);
 }
 
 void session_file_remove(const struct directory *directory, struct session_file *file)

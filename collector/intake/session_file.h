@@ -49,6 +49,14 @@ int session_file_refusals(const struct session_file *file,
  * 0 or -errno. */
 int session_file_end(const struct session_file *file);
 
+/* From `now_ns` on its programs may do what no segment holds; an earlier time stays. 0 or -errno.
+ */
+int session_file_unwatched(const struct session_file *file, int64_t now_ns);
+
+/* The generation is about to change: sessions without a collector, whose programs leave them then,
+ * are told so. The caller holds the lock of the wake page. */
+void session_note_leaving(const struct directory *directory);
+
 /* Removes the file and gives up the lock. */
 void session_file_remove(const struct directory *directory, struct session_file *file);
 

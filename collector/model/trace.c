@@ -273,6 +273,18 @@ const struct trace_fact *trace_fact_get(const struct trace *trace, uint32_t inde
     return index < trace->facts.count ? &trace->facts.items[index] : NULL;
 }
 
+const char *trace_unwatched(const struct trace *trace)
+{
+    static const char begin[] = TRACE_FACT_UNWATCHED, before[] = "processes: ";
+    for (size_t i = 0; i < trace->facts.count; i++) {
+        const struct trace_fact *fact = &trace->facts.items[i];
+        const char *name = trace_string(trace, fact->name)->bytes;
+        if (fact->kind == FACT_LOSS && fact->value && strncmp(name, begin, sizeof(begin) - 1) == 0)
+            return name + sizeof(before) - 1;
+    }
+    return NULL;
+}
+
 uint64_t trace_fact_value(const struct trace *trace, const char *name)
 {
     for (uint32_t i = 0; i < trace->facts.count; i++)

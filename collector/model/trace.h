@@ -163,6 +163,10 @@ enum fact_kind {
 #define TRACE_FACT_OVERWRITE "processes that overwrote their oldest records"
 #define TRACE_FACT_WAIT      "processes that waited for room in their buffers"
 
+/* How the FACT_LOSS of processes begins that went on when nobody recorded them any more; behind it
+ * stands from when on. */
+#define TRACE_FACT_UNWATCHED "processes: may have gone on unrecorded from "
+
 /* The FACT_COUNT of processes that came and went without one: they have no entry. */
 #define TRACE_FACT_UNSEEN "processes without a sample or a record"
 
@@ -244,6 +248,10 @@ struct trace_fact *trace_fact(struct trace *trace, uint32_t index);
 const struct trace_fact *trace_fact_get(const struct trace *trace, uint32_t index);
 /* The value of the fact of that name; 0 if there is none. */
 uint64_t trace_fact_value(const struct trace *trace, const char *name);
+
+/* The name of the FACT_LOSS that begins with TRACE_FACT_UNWATCHED, without its "processes: "; NULL:
+ * as far as is known, processes were recorded to their end. */
+const char *trace_unwatched(const struct trace *trace);
 
 /* What a human calls a process: its set name, else the base name of its program (for interpreters
  * the script: "python pipeline.py", "pipeline.py worker"), else comm, else "process PID". Writes at

@@ -155,7 +155,11 @@ struct annot_session {
     uint32_t strings_size;
     uint32_t policy;     /* enum annot_policy */
     uint64_t late_ticks; /* see annot_control.late_ticks */
-    uint64_t reserved0[9];
+    /* CLOCK_MONOTONIC, 0 = never: from then on programs of the session may have done what is in no
+     * segment of it. W: who finds the session without a collector and changes the generation, and
+     * its collector; the first one stays. */
+    int64_t unwatched_ns;
+    uint64_t reserved0[8];
     uint8_t recording_path[3888]; /* absolute, NUL-terminated; "" = none */
     struct annot_refusal_slot refusals[ANNOT_REFUSAL_SLOTS]; /* from byte 4096 */
     /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the

@@ -55,6 +55,16 @@ class Run:
         return dump
 
 
+    def check_part(self, home):
+        """The first ticks are there, each once, and nothing counts as lost."""
+        dump = home.dump(self.path)
+        equal(dump.damage, [], "damage")
+        equal(dump.lost(), 0, "counted losses")
+        found = [event["name"] for event in dump.kind("push")]
+        equal(found, ["outer", *(f"tick {i}" for i in range(len(found) - 1))], "the ranges")
+        return dump
+
+
 def cut_short(home, *names):
     runs = [Run(home, name) for name in names]
     for run in runs:

@@ -3,6 +3,7 @@
 """annot recover: every recording of a directory that was cut short is completed, with each record
 once, and told; those that are being made are not touched."""
 
+import fcntl
 import json
 import os
 import random
@@ -116,6 +117,85 @@ def recovery_may_die_and_be_repeated(home):
             process.wait()
         home.annot("recover").ok()
         run.check_whole(home)
+
+
+def unrecorded(home, run, text):
+    """The recording says, everywhere, that the program went on, from when on, and no more."""
+    dump = run.check_part(home)
+    fact, = [fact for fact in dump.facts if fact["name"].startswith("processes: may have gone on")]
+    from_ns = dump.session["begin"] + float(fact["name"].split()[-3]) * 1e9
+    found = {event["name"] for event in dump.kind("push")}
+    missing = [line for line in run.lines() if line["name"] not in found]
+    check(all(line["begin"][0] > from_ns - 1000 for line in missing), f"{fact}, but {missing[:1]}")
+    last = max(event["time"] for event in dump.events)
+    check(from_ns > last - 1e9, f"{fact} and an event at {last}")
+    check(fact["value"] > 0 and "complete," not in text, text)
+    info, report = home.info(run.path), home.annot("report", run.path).ok().out.decode()
+    for output in (info, report):
+        check("gone on unrecorded from" in output, output)
+        check("lost       nothing" not in output, output)
+    check(", complete\n" not in info, info)
+    data = json.loads(home.annot("info", "--json", run.path).ok().out)
+    check(not data["complete"] and fact["name"] in data["sampling"]["lost"], data)
+    for ending in (".json", ".pftrace"):
+        out = run.path.with_suffix(ending)
+        home.annot("export", "--force", run.path, "-o", out).ok()
+        check(b"gone on unrecorded from" in out.read_bytes(), ending)
+    return dump
+
+
+@case
+def a_program_that_goes_on_is_let_go_and_the_recording_says_so(home):
+    run = Run(home, "on")
+    run.kill()
+    count = len(run.lines())
+    until(lambda: len(run.lines()) > count + 20, "ticks without a collector")
+    row, = recovered(home).values()
+    equal(row["unrecorded_processes"], 1, "processes")
+    dump = unrecorded(home, run, home.info(run.path))
+    recovered_names = {event["name"] for event in dump.kind("push")}
+    check(f"tick {count + 10}" in recovered_names, "ticks that the buffer held are missing")
+    run.end()
+    equal(recovered(home), {}, "a second time")
+    unrecorded(home, run, home.info(run.path))
+
+
+@case
+def somebody_elses_recording_lets_it_go_and_says_so(home):
+    run = Run(home, "on")
+    run.kill()
+    other = home.work / "other.annot"
+    done = home.annot("record", "--no-sample", "-o", other, "--", program("emit_ticks"), "50").ok()
+    check("may have gone on unrecorded" in done.err_text, done.err_text)
+    unrecorded(home, run, home.info(run.path))
+    home.dump(other).whole()
+    run.end()
+    home.annot("recover").ok()
+
+
+@case
+def another_collector_that_ends_shuts_the_gate_and_leaves_a_note(home):
+    """The program hears no more of anybody then; the recovery comes later."""
+    run, other = Run(home, "on"), Run(home, "other")
+    run.kill()
+    other.end()
+    other.annot.wait()
+    run.end()
+    home.annot("recover").ok()
+    unrecorded(home, run, home.info(run.path))
+    home.dump(other.path).whole()
+
+
+@case
+def a_recovery_that_fails_leaves_a_note_for_the_next(home):
+    run = Run(home, "on")
+    run.kill()
+    with run.path.open("rb") as file:  # as another annot has it that records into it
+        fcntl.flock(file, fcntl.LOCK_EX)
+        home.annot("record", "--no-sample", "-o", home.work / "other.annot", "--", "true").ok()
+    run.end()
+    home.annot("recover").ok()
+    unrecorded(home, run, home.info(run.path))
 
 
 @case
