@@ -7,6 +7,8 @@
 #include "clock_now.h"
 #include "collector_filter.h"
 #include "collector_functions.h"
+#include "collector_hold.h"
+#include "collector_nested.h"
 #include "collector_sampling.h"
 #include "collector_targets.h"
 #include "intake.h"
@@ -32,7 +34,6 @@
 #include <unistd.h>
 
 enum {
-    UNREAD_MAX = 8,
     DIRECTORY_TRIES = 8,
     CHUNK_BYTES = 1 << 20, /* flush when this much waits */
 };
@@ -67,8 +68,8 @@ struct collector {
     int timeout_ms;
     int64_t pool_bytes; /* of a process */
     int64_t next_partial_ns, next_look_ns, first_pending_ns;
-    unsigned unread_count;
-    char unread[UNREAD_MAX][SESSION_NAME_SIZE];
+    struct nested nested; /* sessions inside of this one */
+    struct hold hold;     /* after an error of the file */
     char session_text[17];
     char output[PATH_MAX];
 };
@@ -183,45 +184,9 @@ static int take_batch(void *context, const struct event_batch *batch)
     return store_writer_add(collector->writer, batch);
 }
 
-/* A session that runs inside this one: its recording is named in ours, once. */
-static void note_nested(struct collector *collector, const struct annot_session *session)
-{
-    struct trace_session *entry = trace_session(collector->trace);
-    const char *before = trace_string(collector->trace, entry->nested)->bytes;
-    const char *path = (const char *)session->recording_path;
-    char text[2 * PATH_MAX] = "";
-    if (path[0] == 0 || (entry->nested != 0 && strstr(before, path)))
-        return;
-    if (entry->nested != 0 && strlen(before) < PATH_MAX)
-        snprintf(text, sizeof(text), "%s\n", before);
-    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", path);
-    entry->nested = add_text(collector->trace, text);
-    entry->revision++;
-}
-
 static void session_seen(void *context, const char *name)
 {
-    struct collector *collector = context;
-    struct annot_session session;
-    uint64_t id;
-    if (!session_name_parse(name, &id) || id == collector->session.id)
-        return;
-    int error = session_file_peek(&collector->directory, name, &session);
-    if (error == -EAGAIN && collector->unread_count < UNREAD_MAX)
-        memcpy(collector->unread[collector->unread_count++], name, strlen(name) + 1);
-    if (error == 0 && session.parent_id == collector->session.id)
-        note_nested(collector, &session);
-}
-
-/* Session files that were seen while they were being written. */
-static void read_unread(struct collector *collector)
-{
-    unsigned count = collector->unread_count;
-    char names[UNREAD_MAX][SESSION_NAME_SIZE];
-    memcpy(names, collector->unread, sizeof(names));
-    collector->unread_count = 0;
-    for (unsigned i = 0; i < count; i++)
-        session_seen(collector, names[i]);
+    nested_seen(&((struct collector *)context)->nested, name);
 }
 
 static void process_admitted(void *context, int32_t pid, int64_t tls_offset)
@@ -303,6 +268,7 @@ static int make_parts(struct collector *collector, const struct collector_option
     if (!collector->roster || clock_map_init(&collector->clock) != 0)
         return fail(error, -ENOMEM, "cannot begin", "");
     refusals_init(&collector->refusals, collector->trace);
+    collector->nested.trace = collector->trace;
     int code = open_directory(collector, options);
     char what[PATH_MAX + 64];
     snprintf(what, sizeof(what), "cannot use the directory %s", collector->directory.path);
@@ -343,6 +309,8 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
     collector->parent_id = parent_session();
+    collector->nested.directory = collector->hold.directory = &collector->directory;
+    collector->nested.session = collector->hold.session = &collector->session;
     collector->filter.directory = &collector->directory;
     collector->filter.session = &collector->session;
     int code = make_parts(collector, options, ret_error);
@@ -463,12 +431,13 @@ static int flush_if_due(struct collector *collector, int64_t now_ns, bool partia
     return flush(collector);
 }
 
-/* The file cannot be written: programs stop recording, what is whole stays. */
+/* The file cannot be written: what is whole stays. Programs keep what their buffers hold and count
+ * the rest, for a recovery. */
 static int stop(struct collector *collector, int error)
 {
     collector->error = error;
-    close_gate(collector);
-    collector->timeout_ms = 1000;
+    hold_begin(&collector->hold, collector->pool_bytes);
+    collector->timeout_ms = HOLD_PAUSE_MS;
     return error;
 }
 
@@ -480,11 +449,13 @@ static int look_around(struct collector *collector)
 
 int collector_step(struct collector *collector)
 {
-    if (collector->error != 0)
+    if (collector->error != 0) {
+        hold_step(&collector->hold);
         return collector->error;
+    }
     int64_t now_ns = clock_now_ns();
     bool partial = now_ns >= collector->next_partial_ns;
-    read_unread(collector);
+    nested_read_unread(&collector->nested);
     int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
     int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
     collector_filter_told(&collector->filter);

@@ -201,9 +201,19 @@ static void note_silent(struct attach *attach)
     attach_programs_note_silent(&attach->programs, attach->collector, false);
 }
 
+static void note_failure(struct attach *attach, int error)
+{
+    status_line_clear(&attach->line);
+    cmd_note(
+        "cannot write %s: %s\nevents stay in shared memory as far as they find room there, and "
+        "are counted",
+        attach->output, strerror(-error));
+}
+
 static int run(struct attach *attach)
 {
     int error = 0;
+    bool failed = false;
     int64_t now = clock_now_ns();
     attach->end_ns = attach->values->duration_ns > 0 ? now + attach->values->duration_ns : 0;
     status_line_begin(&attach->line);
@@ -213,12 +223,16 @@ static int run(struct attach *attach)
         attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
         attach_asker_tell("recording", collector_session_text(attach->collector));
     }
-    while (error == 0 && !attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
+    while (!attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
         struct signalfd_siginfo info;
         poll(attach->fds, FD_FIRST + attach->programs.count, timeout_ms(attach, now));
         error = collector_step(attach->collector);
+        if (error != 0 && !failed)
+            note_failure(attach, error);
+        failed = error != 0;
         note_silent(attach);
-        status_line_update(&attach->line, attach->collector);
+        if (!failed)
+            status_line_update(&attach->line, attach->collector);
         while (read(attach->fds[FD_SIGNALS].fd, &info, sizeof(info)) == sizeof(info))
             attach->over = true;
         if (attach_asker_wants_end(&attach->fds[FD_ASKER]))
@@ -228,8 +242,6 @@ static int run(struct attach *attach)
         now = clock_now_ns();
     }
     status_line_clear(&attach->line);
-    if (error != 0)
-        cmd_note("cannot write %s: %s\nthe recording ends here", attach->output, strerror(-error));
     return error;
 }
 
@@ -250,8 +262,10 @@ static int finish(struct attach *attach)
         attach_asker_tell("complete", NULL);
     int error = collector_finish(attach->collector);
     if (error != 0)
-        cmd_note("cannot complete %s: %s\nit is readable up to its last whole part", attach->output,
-                 strerror(-error));
+        cmd_note(
+            "cannot complete %s: %s\nit is readable up to its last whole part; make room, then "
+            "\"annot recover\" adds the rest from shared memory",
+            attach->output, strerror(-error));
     attach_programs_note_silent(&attach->programs, attach->collector, true);
     status_line_summary(attach->collector, attach->output, nothing_hint(attach));
     return error;

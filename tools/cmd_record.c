@@ -158,16 +158,18 @@ static void step(struct record *record)
         record->gate_ns = 0;
         collector_open_gate(record->collector);
     }
-    int error = record->failed ? 0 : collector_step(record->collector);
-    if (error != 0) {
+    int error = collector_step(record->collector);
+    if (error != 0 && !record->failed) {
         record->failed = true;
         status_line_clear(&record->line);
-        cmd_note("cannot write %s: %s\nthe recording ends here; the command goes on",
-                 record->output, strerror(-error));
+        cmd_note(
+            "cannot write %s: %s\nthe command goes on; its events stay in shared memory as far "
+            "as they find room there, and are counted",
+            record->output, strerror(-error));
     }
     if (record->end_ns != 0 && now >= record->end_ns)
         finish(record);
-    else
+    else if (!record->failed)
         status_line_update(&record->line, record->collector);
 }
 
