@@ -4,6 +4,7 @@
  * target_waits FILE: FILE is some MiB that may be dropped from memory. Prints two lines per cause:
  * function, nanoseconds by the clock on the wall less the CPU time of the thread meanwhile; what
  * the host and interrupts took from the CPUs meanwhile, which no thread's clock counts. */
+#include "machine_time.h"
 #include "spin.h"
 
 #include <fcntl.h>
@@ -135,26 +136,12 @@ static void drop_file(void)
     close(fd);
 }
 
-/* Irq, softirq and steal of all CPUs, in whole ticks. */
-static int64_t taken_ns(void)
-{
-    int64_t irq = 0, softirq = 0, steal = 0;
-    FILE *file = fopen("/proc/stat", "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "cpu %*d %*d %*d %*d %*d %" SCNd64 " %" SCNd64 " %" SCNd64, &irq, &softirq,
-               &steal) != 3)
-        irq = softirq = steal = 0;
-    fclose(file);
-    return (irq + softirq + steal) * (1000000000 / sysconf(_SC_CLK_TCK));
-}
-
 static void measure(const char *name, void (*wait)(void))
 {
-    int64_t taken = taken_ns(), begin = spin_clock(CLOCK_MONOTONIC), cpu = spin_cpu_ns();
+    int64_t taken = machine_taken_ns(), begin = spin_clock(CLOCK_MONOTONIC), cpu = spin_cpu_ns();
     wait();
     printf("%s %" PRId64 "\n", name, spin_clock(CLOCK_MONOTONIC) - begin - (spin_cpu_ns() - cpu));
-    printf("%s taken %" PRId64 "\n", name, taken_ns() - taken);
+    printf("%s taken %" PRId64 "\n", name, machine_taken_ns() - taken);
 }
 
 int main(int argc, char **argv)

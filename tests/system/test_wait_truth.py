@@ -110,12 +110,12 @@ def the_gil(home):
     found = reasons_of(samples, "wait_for_gil")
     gil = sum(ns for name, ns in found.items() if "GIL" in name)
     sleep = sum(ns for name, ns in found.items() if "sleep" in name)
-    close(sum(found.values()), truth, 0.02, SLACK, f"wait_for_gil, all of {found}")
+    samples.close(sum(found.values()), truth, 0.02, SLACK, f"wait_for_gil, all of {found}")
     asleep = sum((s["wake"] or s["end"]) - s["time"] for s in samples.off
                  if "wait_for_gil" in samples.stack(s) and s["reason"] == "sleep")
     check(asleep >= 49e6, f"ten sleeps of 5 ms are {asleep / 1e6} ms")
-    close(asleep, 50e6, 0.02, 10 * SLACK, "the sleeps in wait_for_gil, until the wake-up")
-    close(gil, truth - sleep, 0.02, SLACK, f"the GIL in wait_for_gil, of {found}")
+    samples.close(asleep, 50e6, 0.02, 10 * SLACK, "the sleeps in wait_for_gil, until the wake-up")
+    samples.close(gil, truth - sleep, 0.02, SLACK, f"the GIL in wait_for_gil, of {found}")
 
 
 @case
@@ -130,7 +130,8 @@ def wall_time_is_running_and_waiting(home):
         end = max(s.get("end", s["time"]) for s in own)
         off = sum(s["end"] - s["time"] for s in own if s["off"])
         cpu = sum(s["weight"] for s in own if not s["off"])
-        close(off + cpu, end - begin, 0.03, 5e6, f"running {cpu / 1e6} and waiting {off / 1e6} ms")
+        samples.close(off + cpu, end - begin, 0.03, 5e6,
+                      f"running {cpu / 1e6} and waiting {off / 1e6} ms")
 
 
 @case

@@ -2,6 +2,7 @@
 /* Python stacks by the real BPF program, of every interpreter here: complete on both sides, in the
  * place where they belong, with names and lines; and shares of time as the program itself measured
  * them by its threads' clocks. */
+#include "machine_time.h"
 #include "python_scene.h"
 
 #include <signal.h>
@@ -25,7 +26,8 @@ struct tally {
     size_t lines, wrong_lines;
     size_t no_gil, no_gil_bare;
     size_t share[WORKS];
-    uint64_t truth[WORKS];
+    uint64_t truth[WORKS]; /* ns of CPU time */
+    int64_t taken_ns;      /* from the CPUs meanwhile */
 };
 
 static double percent(size_t part, size_t whole)
@@ -131,11 +133,13 @@ static void run_truth(struct python_scene *scene, const struct interpreter *inte
     char line[256] = "";
 
     python_scene_begin(scene, interpreter, arguments, &options);
+    tally->taken_ns = -machine_taken_ns();
     kill(scene->run.pid, SIGUSR1);
     while (strcmp(line, "done") != 0) {
         interpreter_line(&scene->run, line, sizeof(line));
         take_truth(tally, line);
     }
+    tally->taken_ns += machine_taken_ns();
     python_scene_end(scene);
     for (size_t i = 0; i < scene->bpf.records.count; i++)
         if (scene->bpf.records.items[i]->kind == SAMPLER_SAMPLE)
@@ -174,14 +178,16 @@ static void check_shares(const struct tally *tally)
         truth += tally->truth[i];
     }
     CHECK(truth > 0);
+    /* The error of 3,000 samples is 0.8 points; of 28 comparisons one may be 2.5 times that. What
+     * the machine takes may be the samples of one work more than of others. */
+    double most = 3 + 50.0 * (double)tally->taken_ns / (double)truth;
     for (int i = 0; i < WORKS; i++) {
         double told = percent(tally->share[i], samples),
                real = 100.0 * (double)tally->truth[i] / (double)truth;
 
         printf("    %-16s %5.2f %% of samples, %5.2f %% by its clock\n", works[i], told, real);
-        /* The error of 3,000 samples is 0.8 points; of 28 comparisons one may be 2.5 times that. */
-        if (told - real > 3 || real - told > 3)
-            test_fail(__FILE__, __LINE__, "%s: off by more than 3 points", works[i]);
+        if (told - real > most || real - told > most)
+            test_fail(__FILE__, __LINE__, "%s: off by more than %.1f points", works[i], most);
     }
 }
 
