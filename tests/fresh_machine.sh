@@ -57,6 +57,7 @@ mapfile -t apt_options < <(grep -lrs '^Acquire::' /etc/apt/apt.conf.d)
 
 copy_host_files() {
     local file
+    rm -f "$base/etc/apt/sources.list"
     for file in "${host_files[@]}" "${apt_options[@]}"; do
         [[ -e $file ]] || continue
         rm -rf "${base:?}$file"
