@@ -6,11 +6,14 @@ cd "$(dirname "$0")"
 
 BUILD=${ANNOT_BUILD:-build}
 VENV=$BUILD/venv
+AUDIT=$BUILD/audit
 BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev liblzma-dev libzstd-dev meson
     ninja-build pkg-config zlib1g-dev)
 TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ git jq libcap2-bin
     libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc strace
     util-linux xz-utils zsh zstd)
+# What archives of the others need to be linked into a program, and what makes environments.
+WHEEL_PACKAGES=(libbz2-dev python3-venv)
 TEST_PYTHON=('hypothesis' 'joblib' 'meson-python>=0.12' 'mypy' 'ninja' 'numpy' 'nvtx'
     'pandas' 'playwright==1.65.2' 'polars' 'py-spy' 'pytest' 'uvloop' 'viztracer==1.1.1')
 
@@ -21,6 +24,8 @@ usage: ./setup.sh COMMAND
   demo    install what is missing, build, record the example pipeline, show its report
   test    install what is missing, build, run every test, or those that follow: tests/run.py
   build   install what is missing, build
+  wheel   install what is missing, build a wheel for each CPython found (3.9 and later; or for
+          the commands that follow) with `annot` inside, for machines without a compiler
 
 Safe to repeat. The build folder is "build"; ANNOT_BUILD names another.
 TEXT
@@ -88,12 +93,19 @@ install_python_packages() {
     echo "${TEST_PYTHON[*]}" >"$stamp"
 }
 
+# Meson finds Debian's folder of libraries only with dpkg-dev.
+configure() {
+    local multiarch
+    multiarch=$(gcc -print-multiarch 2>/dev/null || true)
+    meson setup "$BUILD" -Dtests="$1" ${multiarch:+"--libdir=lib/$multiarch"}
+}
+
 # The demo needs no tests, so a first build leaves them out.
 build() {
     local tests=$1
     if [[ ! -f $BUILD/build.ninja ]]; then
         say "configuring $BUILD"
-        meson setup "$BUILD" -Dtests="$tests" >"$BUILD.log" || { cat "$BUILD.log" >&2; exit 1; }
+        configure "$tests" >"$BUILD.log" || { cat "$BUILD.log" >&2; exit 1; }
         mv "$BUILD.log" "$BUILD/setup.log"
     elif [[ $tests == true ]]; then
         meson configure "$BUILD" -Dtests=true
@@ -128,6 +140,33 @@ More            $annot info $out/pipeline.annot
 TEXT
 }
 
+# auditwheel finds out which Linuxes a wheel runs on, and fails if that is this one alone.
+wheel() {
+    local python=$1 out=$2 made
+    made=$(mktemp -d "$BUILD/wheel.XXXXXX")
+    say "building a wheel for $("$python" -VV)"
+    "$python" -m venv "$made/venv"
+    "$made/venv/bin/python" -m pip --disable-pip-version-check wheel --quiet --no-deps \
+        --wheel-dir "$made" .
+    PATH=$(realpath "$AUDIT/bin"):$PATH \
+        "$AUDIT/bin/auditwheel" repair --wheel-dir "$out" "$made"/*.whl
+    rm -rf "$made"
+}
+
+wheels() {
+    local out=$BUILD/wheels python
+    local -a pythons=("$@")
+    (($#)) || mapfile -t pythons < <(python3 tests/python/interpreters.py)
+    if [[ ! -x $AUDIT/bin/auditwheel ]]; then
+        python3 -m venv "$AUDIT"
+        "$AUDIT/bin/python" -m pip install --quiet --disable-pip-version-check auditwheel patchelf
+    fi
+    rm -rf "$out"
+    for python in "${pythons[@]}"; do wheel "$python" "$out"; done
+    say "wheels"
+    ls -1 "$out"/*.whl
+}
+
 run_tests() {
     say "testing"
     "$VENV/bin/python" tests/run.py "$BUILD" "$@"
@@ -144,11 +183,17 @@ demo)
     demo
     ;;
 test)
-    install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" $(python_packages)
+    install_packages "${BUILD_PACKAGES[@]}" "${WHEEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}" \
+        $(python_packages)
     mkdir -p "$BUILD"
     install_python_packages
     build true
     run_tests "${@:2}"
+    ;;
+wheel)
+    install_packages "${BUILD_PACKAGES[@]}" "${WHEEL_PACKAGES[@]}" $(python_packages)
+    mkdir -p "$BUILD"
+    wheels "${@:2}"
     ;;
 -h | --help | help) usage ;;
 *)

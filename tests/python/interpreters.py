@@ -3,6 +3,7 @@
 $ANNOT_PYTHONS (commands, by colon), of pyenv ($PYENV_ROOT, else ~/.pyenv), and on the PATH.
 tests/lib/interpreters.c finds the same ones."""
 
+import contextlib
 import glob
 import json
 import os
@@ -73,3 +74,19 @@ def find():
         print(f"  interpreter {interpreter}: {interpreter.command}", flush=True)
         found.append(interpreter)
     return found
+
+
+def of_wheels():
+    """Commands: for each ABI of releases, one interpreter that can build a module."""
+    first = {}
+    for interpreter in [ask(sys.executable), *find()]:
+        kinds = interpreter and (interpreter.debug or interpreter.watches_threads)
+        if interpreter and not kinds and interpreter.can_build():
+            first.setdefault(interpreter.suffix, interpreter.command)
+    return first.values()
+
+
+if __name__ == "__main__":
+    with contextlib.redirect_stdout(sys.stderr):
+        commands_found = list(of_wheels())
+    print(*commands_found, sep="\n")

@@ -2,8 +2,9 @@
 """`pip install .` gives a package that works by itself, with `annot` as a real executable: without
 the libraries that built it, without a compiler, and gone without a trace when uninstalled.
 
-Environments are fresh ones; the build's tools come from this one, or from the network. With
-ANNOT_TEST_WHEELS=all, a wheel is built and tried with each interpreter found, a minute each."""
+The wheel is that of `./setup.sh wheel`, whose tools come from the network. It is tried in fresh
+environments, and on a fresh machine. With ANNOT_TEST_WHEELS=all, a wheel is built and tried with
+each interpreter found, a minute each."""
 
 import atexit
 import functools
@@ -25,9 +26,10 @@ from harness import HERE, RecordingTest
 
 ROOT = HERE.parent.parent
 PROGRAM = "from pyannot import annotate\nwith annotate('from the wheel'):\n    pass\n"
-# The tests' own environment has the build's tools; a system's Python often not even pip.
-PIP_PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
-PIP = [PIP_PYTHON, "-m", "pip", "--disable-pip-version-check"]
+# The tests' own environment has pip; a system's Python often not.
+PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+PIP = [PYTHON, "-m", "pip", "--disable-pip-version-check"]
+OFFLINE = re.compile("NewConnectionError|NameResolutionError|No matching distribution found")
 # What a Linux with glibc and Python has. All else must be inside.
 SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
                     "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
@@ -36,6 +38,19 @@ BUILDERS = ["/usr/bin/*gcc*", "/usr/bin/*clang*", "/usr/bin/cc", "/usr/bin/c99",
             "/usr/bin/ld", "/usr/bin/as", "/usr/bin/ninja", "/usr/bin/meson",
             "/usr/lib/*/libbpf.so.*", "/usr/lib/*/libelf.so.*", "/usr/lib/*/libelf-*.so",
             "/usr/lib/*/libdw.so.*", "/usr/lib/*/libdw-*.so", "/usr/lib/*/libzstd.so.*"]
+
+# Nothing but Python and pip: what is installed comes from the wheel.
+FRESH = """
+python3 -c 'import sys; sys.exit(sys.version_info[:2] != ({version}))' ||
+    {{ echo "skipped: another Python on the fresh machine"; exit 77; }}
+command -v cc gcc clang ld && exit 1
+set -eu
+python3 -m venv /tmp/venv
+/tmp/venv/bin/pip install --quiet --no-index ./{wheel}
+PATH=/tmp/venv/bin:$PATH
+annot record -o /tmp/run.annot -- python3 program.py
+annot report /tmp/run.annot
+"""
 
 
 def pip_environment():
@@ -48,10 +63,6 @@ def call(*command, **options):
     options.setdefault("env", pip_environment())
     command = [str(part) for part in command]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
-def can_import(module):
-    return call(PIP_PYTHON, "-c", f"import {module}").returncode == 0
 
 
 def temporary():
@@ -73,18 +84,23 @@ def source():
 
 
 @functools.lru_cache(maxsize=None)
-def wheel():
-    """For this interpreter, built offline where the tools are here; skipped if they aren't had."""
-    if not can_import("pip"):
-        raise unittest.SkipTest(f"{PIP_PYTHON} has no pip")
-    offline = ["--no-build-isolation"] if can_import("mesonpy") else []
+def made_wheel():
+    """(what `./setup.sh wheel` says, the wheel for this interpreter, or None); once."""
     folder = temporary()
-    result = call(*PIP, "wheel", *offline, "--no-deps", "-w", folder, source())
-    if result.returncode != 0 and not offline:
-        raise unittest.SkipTest(f"no meson-python, and no network: {result.stderr[-300:]}")
-    if result.returncode != 0:
-        raise AssertionError(result.stdout + result.stderr)
-    return next(folder.glob("pyannot-*.whl"))
+    result = call("./setup.sh", "wheel", PYTHON, cwd=source(),
+                  env=dict(pip_environment(), ANNOT_BUILD=str(folder)))
+    return result, next(folder.glob("wheels/pyannot-*.whl"), None)
+
+
+def wheel():
+    """For this interpreter, audited; skipped where its tools cannot be had."""
+    result, path = made_wheel()
+    said = result.stdout + result.stderr
+    if OFFLINE.search(said):
+        raise unittest.SkipTest(f"no network for the tools: {said[-300:]}")
+    if result.returncode != 0 or path is None:
+        raise AssertionError(said)
+    return path
 
 
 def files_below(folder):
@@ -169,6 +185,9 @@ class Wheel(WheelTest):
             libraries, glibc = needed(path)
             print(f"  {path.name}: {' '.join(sorted(libraries))}, glibc {'%d.%d' % glibc}")
             self.assertLessEqual(libraries, SYSTEM_LIBRARIES, path)
+            promised = re.search(r"manylinux_(\d+)_(\d+)_", wheel().name)
+            self.assertTrue(promised, f"{wheel().name} is for this machine alone")
+            self.assertLessEqual(glibc, tuple(map(int, promised.groups())), path)
 
     def test_it_records_and_goes_without_a_trace(self):
         before = self.install(wheel())
@@ -220,6 +239,19 @@ class Wheel(WheelTest):
         result = self.call(*command, "sh", *self.record_command())
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_recorded()
+
+    def test_it_installs_and_records_on_a_fresh_machine(self):
+        shutil.copy(wheel(), self.folder)
+        (self.folder / "program.py").write_text(PROGRAM)
+        version = "%d, %d" % sys.version_info[:2]
+        (self.folder / "try.sh").write_text(FRESH.format(version=version, wheel=wheel().name))
+        root = pathlib.Path(harness.ANNOT).resolve().parents[1] / "fresh" / "wheel"
+        result = call(ROOT / "tests" / "fresh_machine.sh", "-p", "python3,python3-venv",
+                      "-c", self.folder, root, "sh", "try.sh")
+        if result.returncode == 77:
+            self.skipTest(result.stdout.strip())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("from the wheel", result.stdout, result.stderr)
 
 
 class EveryInterpreter(WheelTest):
