@@ -16,6 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Begins with a line of the instruction cache. */
+#define HOT __attribute__((aligned(64)))
+
 static uint64_t double_bits(double value)
 {
     uint64_t bits;
@@ -116,31 +119,41 @@ static APART void general_name(uint8_t kind, annot_name name)
     emit_general(&emission);
 }
 
-static __attribute__((noinline)) void push_name_calling(annot_name name)
+/* Of what the first try leaves. */
+static __attribute__((noinline)) void push_name_slowly(annot_name name)
 {
-    if (fast_push(annot_control, name, FAST_CALLING))
+    if (fast_push(annot_control, name))
         return;
     FORWARD(push_name, name);
     general_name(ANNOT_REC_PUSH, name);
 }
 
-void annot_emit_push_name(annot_name name)
+HOT void annot_emit_push_name(annot_name name)
 {
-    if (__builtin_expect(fast_push(annot_control, name, FAST_LEAF), 1))
+    if (__builtin_expect(quick_push(annot_control, name), 1))
         return;
-    push_name_calling(name);
+    push_name_slowly(name);
 }
 
-void annot_emit_push(const char *text)
+/* `name`: as the thread's cache has it, or 0. */
+static __attribute__((noinline)) void push_slowly(const char *text, annot_name name)
 {
-    struct control *control = annot_control;
-    if (__builtin_expect(is_ready(control), 1)) {
-        annot_name name = spell_cached(control, text);
-        if (__builtin_expect(name && fast_push(control, name, FAST_CALLING), 1))
-            return;
-    }
+    if (name && fast_push(annot_control, name))
+        return;
     FORWARD(push, text);
     general_text(ANNOT_REC_PUSH, text);
+}
+
+HOT void annot_emit_push(const char *text)
+{
+    struct control *control = annot_control;
+    annot_name name = 0;
+    if (__builtin_expect(is_ready(control), 1)) {
+        name = spell_cached(control, text);
+        if (__builtin_expect(name && quick_push(control, name), 1))
+            return;
+    }
+    push_slowly(text, name);
 }
 
 void annot_emit_push_event(const struct annot_event *event)
@@ -153,19 +166,19 @@ void annot_emit_push_event(const struct annot_event *event)
     emit_general(&emission);
 }
 
-static __attribute__((noinline)) void pop_calling(void)
+static __attribute__((noinline)) void pop_slowly(void)
 {
-    if (fast_pop(annot_control, FAST_CALLING))
+    if (fast_pop(annot_control))
         return;
     FORWARD(pop);
     general_name(ANNOT_REC_POP, 0);
 }
 
-void annot_emit_pop(void)
+HOT void annot_emit_pop(void)
 {
-    if (__builtin_expect(fast_pop(annot_control, FAST_LEAF), 1))
+    if (__builtin_expect(quick_pop(annot_control), 1))
         return;
-    pop_calling();
+    pop_slowly();
 }
 
 annot_range annot_emit_start(const char *text)

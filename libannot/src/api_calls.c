@@ -66,19 +66,18 @@ annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode
 
 static FAST void record_call(struct control *control, annot_name name)
 {
-    uint32_t depth = control->live_depth;
-    uint64_t instance = control->instance;
     uint64_t time = clock_now();
-    record_base(control->position, time, record_head(ANNOT_REC_PUSH, 1, 0, ANNOT_CALL_LEVEL), name);
+    record_base(record_next(control), time, record_head(ANNOT_REC_PUSH, 1, 0, ANNOT_CALL_LEVEL),
+                name);
     record_commit(control, sizeof(struct annot_record));
     if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH, 0)) {
         levels_push(control, LEVEL_RECORDED, name, time, 1);
         return;
     }
-    live_put(control, depth, time, instance << 32 | name);
+    live_put(control, name, control->instance, time);
     control->depth++;
     control->recorded++;
-    control->instance = (uint32_t)instance + 1 + (instance == UINT32_MAX);
+    control->instance = instance_after(control->instance);
 }
 
 /* Whether the call can be told here, after all that came before it. */
@@ -120,8 +119,8 @@ static FAST void record_return(struct control *control)
 {
     uint32_t recorded = control->recorded - 1, level = control->depth - 1;
     int counted;
-    record_base(control->position, clock_now(), record_head(ANNOT_REC_POP, 1, 0, ANNOT_CALL_LEVEL),
-                recorded);
+    record_base(record_next(control), clock_now(),
+                record_head(ANNOT_REC_POP, 1, 0, ANNOT_CALL_LEVEL), recorded);
     record_commit(control, sizeof(struct annot_record));
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH, 0)) {
         levels_pop(control, &counted);

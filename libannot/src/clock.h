@@ -13,7 +13,7 @@
 #include <x86intrin.h>
 #endif
 
-extern uint8_t clock_kind; /* enum annot_clock */
+extern uint8_t clock_kind __attribute__((visibility("hidden"))); /* enum annot_clock */
 
 /* Chooses the kind by the kernel's clock source. Async-signal-safe. */
 void clock_select(void);

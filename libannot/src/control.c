@@ -25,6 +25,7 @@ enum {
 
 struct control control_dummy = {.generation = UINT64_MAX};
 __thread struct control *annot_control = &control_dummy;
+__thread const uint64_t *annot_mask;
 __thread struct annot_thread *annot_live;
 
 static uint8_t *chunks[CHUNK_LIMIT]; /* W: all, swapped in once */
@@ -156,8 +157,8 @@ void control_restore(struct control *control)
     *control = keep->interrupted;
     control->owner = owner;
     control->shadow = 1;
-    control->end = NULL;  /* sends the next event to emit_general */
-    control->id_next = 0; /* the parent takes from that batch */
+    control->limit = control->quick_limit = 0; /* sends the next event to emit_general */
+    control->id_next = 0;                      /* the parent takes from that batch */
     if (control->thread)
         memcpy(control->thread->live, keep->fork_live, sizeof(keep->fork_live));
 }

@@ -35,21 +35,34 @@ enum level_state {
     LEVEL_SHOWN = 4,     /* live stack only: of the track that the thread runs, not its own */
 };
 
+/* Those of struct control, to move by one addition. */
+typedef uint32_t control_counts __attribute__((vector_size(16)));
+
 struct control {
     /* Hot: one cache line. */
     uint64_t generation;
-    uint8_t *position, *end; /* next record and end of the block; NULL without a block */
     struct annot_block *block;
     const uint64_t *mask; /* category_mask of the segment */
     struct annot_thread *thread;
-    uint32_t depth;      /* levels of any state */
-    uint32_t live_depth; /* of those, shown in the live stack */
-    uint32_t recorded;   /* of those, with a recorded begin */
-    uint32_t instance;   /* number of the next recorded begin */
+
+    union {
+        struct {
+            uint32_t depth;      /* levels of any state */
+            uint32_t live_depth; /* of those, shown in the live stack */
+            uint32_t recorded;   /* of those, with a recorded begin */
+            uint32_t instance;   /* number of the next recorded begin */
+        };
+
+        control_counts counts;
+    };
+
+    uint32_t committed;   /* bytes of records in the block */
+    uint32_t limit;       /* as many may be there; 0: the next record goes the general way */
+    uint32_t quick_limit; /* the same for what fast.h tries first; 0: nothing */
+    uint32_t name_limit;  /* string ids below are ready in the segment */
     /* Warm. */
-    uint8_t *levels;     /* enum level_state of levels below LEVELS_KEPT; RECORDED above depth */
-    uint32_t name_limit; /* string ids below are ready in the segment */
-    uint32_t owner;      /* tid; 0 = free; W: all, atomic */
+    uint8_t *levels; /* enum level_state of levels below LEVELS_KEPT; RECORDED above depth */
+    uint32_t owner;  /* tid; 0 = free; W: all, atomic */
     /* Cold. */
     struct segment *segment;
     struct keep *keep;
@@ -80,6 +93,7 @@ struct control {
 };
 
 _Static_assert(sizeof(struct control) <= CONTROL_SIZE, "control blocks are CONTROL_SIZE apart");
+_Static_assert(offsetof(struct control, levels) == 64, "one cache line");
 
 /* What a fork does not wipe. */
 struct keep {
@@ -105,6 +119,8 @@ struct keep {
 /* The calling thread's control block; a dummy whose generation never equals the gate until it has
  * one. */
 extern __thread struct control *annot_control __attribute__((tls_model("initial-exec")));
+/* Its mask, which is then found one load earlier. Of use only while its quick_limit is not 0. */
+extern __thread const uint64_t *annot_mask __attribute__((tls_model("initial-exec")));
 /* The thread's live record, for samplers; found by info.tls_offset. */
 extern __thread struct annot_thread *annot_live __attribute__((tls_model("initial-exec")));
 extern struct control control_dummy;
@@ -125,6 +141,18 @@ static inline uintptr_t stack_pointer(void)
     return value;
 #else
     return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+
+/* BUSY(stack_pointer() - below), in one instruction less. */
+static inline uint64_t busy_mark(uint32_t below)
+{
+#if defined(__x86_64__)
+    uint64_t mark = (uint64_t)below - 1;
+    __asm__ volatile("subq %%rsp, %0" : "+r"(mark) : : "cc");
+    return mark;
+#else
+    return BUSY(stack_pointer() - below);
 #endif
 }
 

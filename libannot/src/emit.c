@@ -11,6 +11,7 @@
 #include "levels.h"
 #include "proc.h"
 #include "process.h"
+#include "record.h"
 #include "spell.h"
 #include "stream.h"
 #include "strings.h"
@@ -256,7 +257,7 @@ __attribute__((noinline, cold)) void emit_general(struct emission *emission)
         stream_register(control);
         dispatch(control, emission);
         if (control->nested_depth || control->nested_pops || control->shadow)
-            control->end = NULL;
+            record_limit(control, 0);
         annot_signal_fence();
         control->generation = generation;
     }

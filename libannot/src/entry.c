@@ -6,6 +6,7 @@
 #include "levels.h"
 #include "proc.h"
 #include "process.h"
+#include "record.h"
 #include "stream.h"
 
 #include <annot_barrier.h>
@@ -97,7 +98,7 @@ static void nested(struct control *control, struct emission *emission)
         emission->id = process_nonce() | RANGE_DROPPED;
     }
     if (control->nested_depth || control->nested_pops)
-        control->end = NULL; /* sends the next event here */
+        record_limit(control, 0); /* sends the next event here */
     if (counts)
         nested_lose(control, emission);
 }
@@ -110,18 +111,13 @@ void entry_apply_nested(struct control *control)
             control->gap_pending = 1;
     control->nested_pops = 0;
     if (control->block && !control->gap_pending) /* else the next record opens a block */
-        control->end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
+        record_limit(control, ANNOT_BLOCK_DATA_SIZE);
     control->last_cause = ANNOT_LOSS_INTERRUPTED;
     for (; control->nested_depth > 0; control->nested_depth--) {
         uint32_t shift = control->nested_depth - 1;
         int counts = shift > 63 || (control->nested_bits >> shift & 1);
         levels_push(control, counts ? LEVEL_DROPPED : LEVEL_MASKED, 0, clock_now(), counts);
     }
-}
-
-static uint32_t next_instance(uint32_t instance)
-{
-    return instance == UINT32_MAX ? 1 : instance + 1;
 }
 
 /* The number after that of the block's last begin. */
@@ -133,7 +129,7 @@ static uint32_t count_instances(const struct annot_block *block)
     while (at < end) {
         const struct annot_record *record = (const void *)at;
         if (record->kind == ANNOT_REC_PUSH)
-            instance = next_instance(instance);
+            instance = instance_after(instance);
         at += record->granules ? record->granules * ANNOT_GRANULE : ANNOT_BLOCK_DATA_SIZE;
     }
     return instance;
@@ -147,10 +143,10 @@ static void repair(struct control *control)
     control->generation = 0;
     if (!block)
         return;
-    control->position = (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE + block->committed;
+    control->committed = block->committed;
     control->instance = count_instances(block);
     control->gap_pending = 1; /* a new block states what is open */
-    control->end = NULL;
+    record_limit(control, 0);
     stream_lose(control, ANNOT_LOSS_INTERRUPTED);
 }
 

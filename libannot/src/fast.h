@@ -15,44 +15,27 @@
 
 #define FAST inline __attribute__((always_inline))
 
-/* A function that calls nothing saves no registers and needs no frame, which is a fifth of a pair's
- * instructions. So the first try does what needs no call, and leaves the rest to a second one. */
-enum fast_try { FAST_LEAF, FAST_CALLING };
-
 /* What a frame of the others takes: later events find out by the mark who left this one. */
 enum { FAST_FRAME = 128 };
 
-static FAST uint64_t fast_clock(enum fast_try try)
+/* The gate does not change inside of a comparison: no need for a register. */
+static FAST int fast_is_gate(uint64_t generation)
 {
-    return try == FAST_LEAF ? clock_quick() : clock_now();
+    return generation == *(const uint64_t *)&annot_gate_v1.generation;
 }
 
 /* Marks the control block busy if the thread is ready and `size` bytes fit. A handler that comes
  * between the check and the mark has done its events completely: all is read after the mark. */
-static FAST int fast_enter_at(struct control *control, uint64_t generation, uint32_t size,
-                              uintptr_t stack)
+static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size)
 {
-    if (__builtin_expect(generation != annot_gate_v1.generation, 0))
+    if (__builtin_expect(!fast_is_gate(generation), 0))
         return 0;
-    control->generation = BUSY(stack);
+    control->generation = busy_mark(0);
     annot_signal_fence();
-    if (__builtin_expect(control->position + size <= control->end, 1))
+    if (__builtin_expect(control->committed + size <= control->limit, 1))
         return 1;
     control->generation = generation;
     return 0;
-}
-
-static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size)
-{
-    return fast_enter_at(control, generation, size, stack_pointer());
-}
-
-/* Of a range, which may be a first try. */
-static FAST int fast_enter_try(struct control *control, uint64_t generation, enum fast_try try)
-{
-    uintptr_t stack = stack_pointer() - (try == FAST_LEAF ? FAST_FRAME : 0);
-    return (try == FAST_CALLING || clock_is_quick()) &&
-           fast_enter_at(control, generation, sizeof(struct annot_record), stack);
 }
 
 static FAST void fast_leave(struct control *control, uint64_t generation)
@@ -95,35 +78,32 @@ static FAST int fast_hold_pop(struct control *control)
  * thread may never write anything. Returns as the others do. */
 int fast_hold_bare(struct control *control, uint8_t kind, const struct annot_event *event);
 
-static FAST int fast_push(struct control *control, annot_name name, enum fast_try try)
+static FAST int fast_push(struct control *control, annot_name name)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter_try(control, generation, try))
-        return try == FAST_CALLING && fast_hold_bare(control, ANNOT_REC_PUSH, NULL);
-    uint32_t depth = control->live_depth;
+    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+        return fast_hold_bare(control, ANNOT_REC_PUSH, NULL);
     if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH || !fast_passes(control, name), 0)) {
         int held = !fast_is_wanted(control) && fast_hold_push(control);
         fast_leave(control, generation);
         return held;
     }
-    uint64_t instance = control->instance;
-    uint64_t time = fast_clock(try);
-    record_base(control->position, time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
+    uint64_t time = clock_now();
+    record_base(record_next(control), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
     record_commit(control, sizeof(struct annot_record));
-    live_put(control, depth, time, instance << 32 | name);
+    live_put(control, name, control->instance, time);
     control->depth++;
     control->recorded++;
-    /* Never 0: after 4 billion recorded begins the numbers start again. */
-    control->instance = (uint32_t)instance + 1 + (instance == UINT32_MAX);
+    control->instance = instance_after(control->instance);
     fast_leave(control, generation);
     return 1;
 }
 
-static FAST int fast_pop(struct control *control, enum fast_try try)
+static FAST int fast_pop(struct control *control)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter_try(control, generation, try))
-        return try == FAST_CALLING && fast_hold_bare(control, ANNOT_REC_POP, NULL);
+    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+        return fast_hold_bare(control, ANNOT_REC_POP, NULL);
     uint32_t level = control->depth - 1;
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH || control->levels[level] != LEVEL_RECORDED,
                          0)) {
@@ -131,10 +111,9 @@ static FAST int fast_pop(struct control *control, enum fast_try try)
         fast_leave(control, generation);
         return held;
     }
-    uint32_t recorded = control->recorded - 1;
-    record_base(control->position, fast_clock(try), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
+    uint32_t recorded = control->recorded - 1, depth = control->live_depth - 1;
+    record_base(record_next(control), clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
     record_commit(control, sizeof(struct annot_record));
-    uint32_t depth = control->live_depth - 1;
     control->depth = level;
     control->live_depth = depth;
     control->recorded = recorded;
@@ -143,6 +122,92 @@ static FAST int fast_pop(struct control *control, enum fast_try try)
     fast_leave(control, generation);
     return 1;
 }
+
+/* ---- The first try of a range -----------------------------------------------------------------
+ *
+ * Some processors do nothing else while they read the time stamp counter, so that each instruction
+ * of an event counts. These do what needs no call: a function that calls nothing saves no registers
+ * and needs no frame. What they don't do, a second function does. */
+
+static FAST int is_rare(int condition)
+{
+    return __builtin_expect(condition, 0) != 0;
+}
+
+static FAST int quick_enter(struct control *control, uint64_t generation)
+{
+    if (__builtin_expect(!fast_is_gate(generation), 0))
+        return 0;
+    control->generation = busy_mark(FAST_FRAME);
+    annot_signal_fence();
+    return 1;
+}
+
+/* What can wait is read after it: the counter waits for what was read before. */
+static FAST uint64_t quick_clock(void)
+{
+    uint64_t time = clock_quick();
+    annot_signal_fence();
+    return time;
+}
+
+static FAST int quick_push(struct control *control, annot_name name)
+{
+    uint64_t generation = control->generation;
+    if (!quick_enter(control, generation))
+        return 0;
+    uint32_t committed = control->committed;
+    uint32_t next = committed + (uint32_t)sizeof(struct annot_record);
+    if (is_rare(next > control->quick_limit) || is_rare(control->depth >= ANNOT_LIVE_DEPTH) ||
+        is_rare(!(annot_load_relaxed(&annot_mask[0]) & 1)) ||
+        is_rare(name >= control->name_limit)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t time = quick_clock();
+    struct annot_block *block = control->block;
+    record_base(record_at(block, committed), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
+    record_commit_to(control, block, next);
+    struct annot_thread *thread = control->thread;
+    uint32_t depth = control->live_depth; /* at most control->depth */
+    uint32_t deeper = depth + 1;
+    struct annot_open *open = (void *)((uint8_t *)thread->live + depth * sizeof(*open));
+    /* Partner of all four: the sampler, which reads depth first. */
+    annot_store_relaxed(&open->name, name);
+    annot_store_relaxed(&open->instance, control->instance);
+    annot_store_relaxed(&open->time, time);
+    annot_store_release(&thread->depth, deeper);
+    control->counts += (control_counts){1, 1, 1, 1};
+    fast_leave(control, generation);
+    return 1;
+}
+
+/* All that is open must be recorded: then each number of levels is the same. */
+static FAST int quick_pop(struct control *control)
+{
+    uint64_t generation = control->generation;
+    if (!quick_enter(control, generation))
+        return 0;
+    uint32_t committed = control->committed, depth = control->depth;
+    uint32_t next = committed + (uint32_t)sizeof(struct annot_record);
+    if (is_rare(next > control->quick_limit) || is_rare(depth != control->recorded) ||
+        is_rare(depth - 1 >= ANNOT_LIVE_DEPTH)) {
+        control->generation = generation;
+        return 0;
+    }
+    uint64_t time = quick_clock();
+    struct annot_block *block = control->block;
+    record_base(record_at(block, committed), time, record_head(ANNOT_REC_POP, 1, 0, 0), depth - 1);
+    record_commit_to(control, block, next);
+    /* Partner: the sampler, which reads depth first. */
+    annot_store_release(&control->thread->depth, depth - 1);
+    control->counts += (control_counts){-1U, -1U, -1U, 0};
+    fast_leave(control, generation);
+    return 1;
+}
+
+/* ---- Others -----------------------------------------------------------------------------------
+ */
 
 static FAST int fast_mark(struct control *control, annot_name name)
 {
@@ -154,7 +219,7 @@ static FAST int fast_mark(struct control *control, annot_name name)
         fast_leave(control, generation);
         return held;
     }
-    record_base(control->position, clock_now(), record_head(ANNOT_REC_MARK, 1, 0, 0), name);
+    record_base(record_next(control), clock_now(), record_head(ANNOT_REC_MARK, 1, 0, 0), name);
     record_commit(control, sizeof(struct annot_record));
     fast_leave(control, generation);
     return 1;
@@ -172,10 +237,10 @@ static FAST int fast_flow(struct control *control, uint32_t kind, uint64_t flow,
         fast_leave(control, generation);
         return held;
     }
-    uint64_t *id = (uint64_t *)(control->position + sizeof(struct annot_record));
+    uint64_t *id = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
     id[0] = flow;
     id[1] = 0;
-    record_base(control->position, clock_now(), record_head(kind, 2, ANNOT_FLAG_ID, 0), name);
+    record_base(record_next(control), clock_now(), record_head(kind, 2, ANNOT_FLAG_ID, 0), name);
     record_commit(control, size);
     fast_leave(control, generation);
     return 1;
@@ -195,7 +260,7 @@ static FAST int fast_show(struct control *control, annot_name name, uint64_t kin
     uint32_t level = control->depth;
     int done = control->block && level < ANNOT_LIVE_DEPTH && name < control->name_limit;
     if (__builtin_expect(done, 1)) {
-        live_put(control, control->live_depth, kind, name);
+        live_put(control, name, 0, kind);
         control->levels[level] = LEVEL_SHOWN;
         control->depth = level + 1;
         control->shown++;
@@ -245,12 +310,12 @@ static FAST int fast_track_begin(struct control *control, const struct annot_tra
         control->generation = generation;
         return 0;
     }
-    uint64_t *words = (uint64_t *)(control->position + sizeof(struct annot_record));
+    uint64_t *words = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
     words[0] = fast_track_names(track);
     words[1] = 0;
     words[2] = track->id;
     words[3] = track->parent;
-    record_base(control->position, clock_now(),
+    record_base(record_next(control), clock_now(),
                 record_head(ANNOT_REC_TRACK_BEGIN, 3, ANNOT_FLAG_ATTR | ANNOT_FLAG_ID, 0), name);
     record_commit(control, size);
     fast_leave(control, generation);
@@ -263,10 +328,10 @@ static FAST int fast_track_end(struct control *control, const struct annot_track
     uint64_t generation = control->generation;
     if (!fast_enter(control, generation, size))
         return 0;
-    uint64_t *id = (uint64_t *)(control->position + sizeof(struct annot_record));
+    uint64_t *id = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
     id[0] = track->id;
     id[1] = track->parent;
-    record_base(control->position, clock_now(),
+    record_base(record_next(control), clock_now(),
                 record_head(ANNOT_REC_TRACK_END, 2, ANNOT_FLAG_ID, 0), 0);
     record_commit(control, size);
     fast_leave(control, generation);
@@ -284,10 +349,10 @@ static FAST int fast_counter(struct control *control, annot_name name, uint64_t 
         fast_leave(control, generation);
         return held;
     }
-    uint64_t *attr = (uint64_t *)(control->position + sizeof(struct annot_record));
+    uint64_t *attr = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
     attr[0] = bits;
     attr[1] = 0;
-    record_base(control->position, clock_now(),
+    record_base(record_next(control), clock_now(),
                 record_head(ANNOT_REC_COUNTER, 2, ANNOT_FLAG_ATTR, kind << 3), name);
     record_commit(control, size);
     fast_leave(control, generation);

@@ -32,7 +32,7 @@ static FAST uint8_t *put_text(uint8_t *at, const uint8_t *end, const char *text,
 static FAST uint8_t *put_value(struct control *control, const struct annot_value *value,
                                uint8_t *at)
 {
-    const uint8_t *end = control->end;
+    const uint8_t *end = record_at(control->block, control->limit);
     annot_name key = value->key_name ? value->key_name : spell_cached(control, value->key);
     uint64_t bits = value->value.uint64;
     uint8_t *next = at + sizeof(struct annot_record);
@@ -127,7 +127,7 @@ static FAST uint64_t payload_bits(const struct annot_event *event)
 static FAST uint8_t *put_parts(struct control *control, const struct annot_event *event,
                                const struct annot_track *track, uint32_t *ret_flags)
 {
-    uint64_t *words = (uint64_t *)(control->position + sizeof(struct annot_record));
+    uint64_t *words = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
     uint64_t numbers = (uint64_t)event->category << 48 | (uint64_t)event->domain << 32;
     uint32_t flags = 0;
     if (track || event->payload_kind || event->color || numbers) {
@@ -149,11 +149,10 @@ static FAST uint8_t *put_parts(struct control *control, const struct annot_event
 /* The range that a PUSH opened. */
 static FAST void open_range(struct control *control, annot_name name, uint64_t time)
 {
-    uint64_t instance = control->instance;
-    live_put(control, control->live_depth, time, instance << 32 | name);
+    live_put(control, name, control->instance, time);
     control->depth++;
     control->recorded++;
-    control->instance = (uint32_t)instance + 1 + (instance == UINT32_MAX);
+    control->instance = instance_after(control->instance);
 }
 
 static FAST int write_marked(struct control *control, uint8_t kind, const struct annot_event *event,
@@ -170,10 +169,10 @@ static FAST int write_marked(struct control *control, uint8_t kind, const struct
     uint32_t level = event->level & (ANNOT_LEVELS - 1);
     level |= track ? 0 : (uint32_t)event->payload_kind << 3;
     level |= event->color ? ANNOT_RECORD_HAS_COLOR : 0;
-    uint32_t granules = (uint32_t)(values - control->position) / ANNOT_GRANULE;
+    uint32_t granules = (uint32_t)(values - record_next(control)) / ANNOT_GRANULE;
     uint64_t time = clock_now();
-    record_base(control->position, time, record_head(kind, granules, flags, level), name);
-    record_commit(control, (uint32_t)(end - control->position));
+    record_base(record_next(control), time, record_head(kind, granules, flags, level), name);
+    record_commit(control, (uint32_t)(end - record_next(control)));
     if (kind == ANNOT_REC_PUSH)
         open_range(control, name, time);
     return 1;
@@ -199,16 +198,16 @@ int fast_event(struct control *control, uint8_t kind, const struct annot_event *
 static FAST int write_group(struct control *control, annot_name name,
                             const struct annot_value *values, uint64_t count)
 {
-    uint8_t *at = control->position + sizeof(struct annot_record);
+    uint8_t *at = record_next(control) + sizeof(struct annot_record);
     for (uint64_t i = 0; i < count && i < FAST_VALUES; i++)
         if (values[i].kind < ANNOT_PAYLOAD_INT64 || values[i].kind > ANNOT_PAYLOAD_DOUBLE)
             return 0;
     at = fast_passes(control, name) ? put_values(control, values, count, at) : NULL;
     if (!at)
         return 0;
-    record_base(control->position, clock_now(), record_head(ANNOT_REC_COUNTER_GROUP, 1, 0, 0),
+    record_base(record_next(control), clock_now(), record_head(ANNOT_REC_COUNTER_GROUP, 1, 0, 0),
                 name);
-    record_commit(control, (uint32_t)(at - control->position));
+    record_commit(control, (uint32_t)(at - record_next(control)));
     return 1;
 }
 

@@ -18,7 +18,7 @@ static void live_push(struct control *control, uint32_t name, uint32_t instance,
     if (depth >= ANNOT_LIVE_DEPTH && depth - ANNOT_LIVE_DEPTH < SPILL_KEPT)
         control->keep->spill[depth - ANNOT_LIVE_DEPTH] =
             control->thread->live[depth % ANNOT_LIVE_DEPTH];
-    live_put(control, depth, time, (uint64_t)instance << 32 | name);
+    live_put(control, name, instance, time);
 }
 
 static void live_pop(struct control *control)
@@ -97,7 +97,7 @@ void levels_push(struct control *control, enum level_state state, uint32_t name,
     live_push(control, name, instance, time);
     if (state == LEVEL_RECORDED) {
         control->recorded++;
-        control->instance += control->instance == UINT32_MAX ? 2 : 1;
+        control->instance = instance_after(control->instance);
     }
 }
 

@@ -11,11 +11,36 @@
 
 #include <annot_barrier.h>
 
+enum { RECORDS_PER_BLOCK = ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE };
+
+/* Two halves are stored as quickly as put together. */
 static inline void record_base(uint8_t *at, uint64_t time, uint32_t head, uint32_t name)
 {
-    uint64_t *words = (uint64_t *)at;
-    words[0] = time;
-    words[1] = (uint64_t)name << 32 | head;
+    uint32_t *halves = (uint32_t *)(at + sizeof(time));
+    *(uint64_t *)at = time;
+    halves[0] = head;
+    halves[1] = name;
+}
+
+/* Where a block's record of this offset stands. */
+static inline uint8_t *record_at(struct annot_block *block, uint32_t committed)
+{
+    return (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE + committed;
+}
+
+/* Where the next one goes. Without a block: nowhere. */
+static inline uint8_t *record_next(const struct control *control)
+{
+    return record_at(control->block, control->committed);
+}
+
+/* Up to where records may be written without another look: the end of the block, or 0. What fast.h
+ * tries first knows only of clocks that are an instruction, and of numbers that don't wrap. */
+static inline void record_limit(struct control *control, uint32_t limit)
+{
+    int is_quick = clock_is_quick() && control->instance < UINT32_MAX - RECORDS_PER_BLOCK;
+    control->limit = limit;
+    control->quick_limit = is_quick ? limit : 0;
 }
 
 /* kind, granules, flags, level as they lie in a record. */
@@ -24,32 +49,42 @@ static inline uint32_t record_head(uint32_t kind, uint32_t granules, uint32_t fl
     return kind | granules << 8 | flags << 16 | level << 24;
 }
 
-/* From here on the record belongs to the collector. */
-static inline void record_commit(struct control *control, uint32_t size)
+/* From here on the records up to there belong to the collector. */
+static inline void record_commit_to(struct control *control, struct annot_block *block,
+                                    uint32_t committed)
 {
     TESTPOINT("commit:written");
     if (PLANTED(BUG_RELEASED_EARLY))
         annot_store_release(&control->segment->block_states[control->block_index],
                             (uint32_t)ANNOT_BLOCK_RELEASED);
     TESTPOINT("commit:before");
-    control->position += size;
-    uint32_t committed =
-        (uint32_t)(control->position - (uint8_t *)control->block) - ANNOT_BLOCK_HEADER_SIZE;
+    control->committed = committed;
     /* Partner: the collector's acquire load of `committed`. */
-    annot_store_release(&control->block->committed, committed);
+    annot_store_release(&block->committed, committed);
     TESTPOINT("commit:done");
 }
 
-/* Shows a range in the live stack. */
-static inline void live_put(struct control *control, uint32_t depth, uint64_t time,
-                            uint64_t name_and_instance)
+static inline void record_commit(struct control *control, uint32_t size)
 {
-    uint64_t *entry = (uint64_t *)&control->thread->live[depth % ANNOT_LIVE_DEPTH];
-    entry[0] = name_and_instance;
-    entry[1] = time;
+    record_commit_to(control, control->block, control->committed + size);
+}
+
+/* Shows a range in the live stack. */
+static inline void live_put(struct control *control, uint32_t name, uint32_t instance,
+                            uint64_t time)
+{
+    struct annot_thread *thread = control->thread;
+    uint32_t depth = control->live_depth;
+    thread->live[depth % ANNOT_LIVE_DEPTH] = (struct annot_open){name, instance, time};
     control->live_depth = depth + 1;
     /* Partner: the sampler, which reads depth first. */
-    annot_store_release(&control->thread->depth, depth + 1);
+    annot_store_release(&thread->depth, depth + 1);
+}
+
+/* The number after this one: never 0, so after 4 billion recorded begins they start again. */
+static inline uint32_t instance_after(uint32_t instance)
+{
+    return instance == UINT32_MAX ? 1 : instance + 1;
 }
 
 #endif

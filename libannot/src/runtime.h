@@ -77,7 +77,7 @@ struct runtime_table {
 };
 
 /* The copy that serves, or NULL: this one does. */
-extern const struct runtime_table *runtime_other;
+extern const struct runtime_table *runtime_other __attribute__((visibility("hidden")));
 /* This copy's table. */
 extern const struct runtime_table runtime_own;
 

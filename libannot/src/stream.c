@@ -9,6 +9,7 @@
 #include "overwrite.h"
 #include "proc.h"
 #include "process.h"
+#include "record.h"
 #include "strings.h"
 #include "testpoint.h"
 #include "wait.h"
@@ -122,12 +123,12 @@ int stream_open(struct control *control)
     control->gap_pending = 0;
     control->block = block;
     control->block_index = index;
-    control->position = (uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
+    control->committed = 0;
     control->block_state = block_publish(segment, index);
     /* The collector takes these two as hints, blocks tell for themselves. */
     annot_store_relaxed(&thread->block, index + 1);
     annot_store_relaxed(&thread->sequence, thread->sequence + 1);
-    control->end = (uint8_t *)block + ANNOT_BLOCK_SIZE;
+    record_limit(control, ANNOT_BLOCK_DATA_SIZE);
     return 1;
 }
 
@@ -137,7 +138,8 @@ void stream_close(struct control *control)
         return;
     if (control->segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         overwrite_count(control);
-    control->position = control->end = NULL;
+    control->committed = 0;
+    record_limit(control, 0);
     control->block = NULL;
     annot_store_relaxed(&control->thread->block, 0u);
     block_release(control->segment, control->block_index);
@@ -254,7 +256,7 @@ void stream_attach(struct control *control, struct segment *segment)
     for (uint32_t i = 0; i < control->depth && i < LEVELS_KEPT; i++)
         control->levels[i] = LEVEL_RECORDED;
     annot_store_relaxed(&control->segment, segment);
-    control->mask = segment->header->control.category_mask;
+    annot_mask = control->mask = segment->header->control.category_mask;
     control->depth = control->live_depth = control->recorded = 0;
     control->instance = 1;
     control->deep_suppressed = control->deep_counted = 0;

@@ -90,7 +90,7 @@ static void plan(struct control *control, const struct emission *emission, struc
 static void put_record(struct control *control, const struct emission *emission,
                        const struct parts *parts, uint64_t time)
 {
-    uint8_t *at = control->position;
+    uint8_t *at = record_next(control);
     uint32_t level = emission->level | (uint32_t)emission->value_kind << 3 |
                      (emission->color ? ANNOT_RECORD_HAS_COLOR : 0);
     uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? parts->name.length : parts->name.id;
@@ -254,7 +254,7 @@ static int64_t put_values(struct control *control, const struct emission *emissi
 static int has_room(struct control *control, uint32_t size)
 {
     if (control->block && !control->gap_pending &&
-        (uint8_t *)control->block + ANNOT_BLOCK_SIZE - control->position >= (ptrdiff_t)size)
+        ANNOT_BLOCK_DATA_SIZE - control->committed >= size)
         return 1;
     stream_close(control);
     return stream_open(control);
@@ -264,13 +264,13 @@ static int has_room(struct control *control, uint32_t size)
 static int64_t put_values_somewhere(struct control *control, const struct emission *emission,
                                     uint32_t record_size)
 {
-    int64_t size = put_values(control, emission, control->position + record_size);
+    int64_t size = put_values(control, emission, record_next(control) + record_size);
     if (size != NO_ROOM)
         return size;
     stream_close(control);
     if (!stream_open(control))
         return NO_ROOM;
-    return put_values(control, emission, control->position + record_size);
+    return put_values(control, emission, record_next(control) + record_size);
 }
 
 uint64_t write_event(struct control *control, const struct emission *emission, uint32_t *ret_name)

@@ -50,7 +50,7 @@ static void stopped(const char *at)
 
 static void write_one(struct control *control, uint32_t value)
 {
-    record_base(control->position, 1, record_head(ANNOT_REC_MARK, 1, 0, 0), value);
+    record_base(record_next(control), 1, record_head(ANNOT_REC_MARK, 1, 0, 0), value);
     record_commit(control, ANNOT_GRANULE);
 }
 

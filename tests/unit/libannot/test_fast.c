@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "fast_event.h"
 #include "spell.h"
+#include "stream.h"
 #include "test.h"
 
 #include <annot/annot.h>
@@ -182,6 +183,25 @@ TEST(fast_and_general_way_write_the_same)
     CHECK_INT(compared, EVENTS);
     fprintf(stderr, "  %d of %d by the fast path\n", fast, EVENTS);
     CHECK(fast > EVENTS / 3);
+    arena_end();
+    arena_clean();
+}
+
+/* The first try of a range counts on without a look at this. */
+TEST(numbers_of_ranges_start_again_at_1)
+{
+    static const uint32_t expected[] = {UINT32_MAX - 1, UINT32_MAX, 1, 2};
+    arena_begin(NULL);
+    annot_push("first");
+    annot_pop();
+    struct control *control = annot_control;
+    stream_close(control);
+    control->instance = expected[0];
+    for (int i = 0; i < 4; i++) {
+        annot_push("numbered");
+        CHECK_INT(control->thread->live[i].instance, expected[i]);
+    }
+    CHECK_INT(control->depth, 4);
     arena_end();
     arena_clean();
 }
