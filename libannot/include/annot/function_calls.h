@@ -31,9 +31,9 @@ struct annot_call {
 /* Records of calls have the level ANNOT_CALL_LEVEL; filters know them as domain "functions".
  * Cost of the two: 1.5 P; of a function that is not wanted, a third of that. */
 #define ANNOT_CALL_LEVEL 4
-ANNOT_API void annot_emit_call(annot_name name, const struct annot_call *call);
+ANNOT_EMIT void annot_emit_call(annot_name name, const struct annot_call *call);
 /* `is_down`: the frame was taken down already. */
-ANNOT_API void annot_emit_return(const struct annot_call *call, int is_down);
+ANNOT_EMIT void annot_emit_return(const struct annot_call *call, int is_down);
 
 #ifdef __cplusplus
 }

@@ -18,10 +18,10 @@ enum annot_severity {
     ANNOT_SEVERITY_FATAL = 4
 };
 
-ANNOT_API void annot_emit_log(enum annot_severity severity, const char *text);
-ANNOT_API void annot_emit_push_format(const char *format, ...) ANNOT_PRINTF(1, 2);
-ANNOT_API void annot_emit_mark_format(const char *format, ...) ANNOT_PRINTF(1, 2);
-ANNOT_API void annot_emit_log_format(enum annot_severity severity, const char *format, ...)
+ANNOT_EMIT void annot_emit_log(enum annot_severity severity, const char *text);
+ANNOT_EMIT void annot_emit_push_format(const char *format, ...) ANNOT_PRINTF(1, 2);
+ANNOT_EMIT void annot_emit_mark_format(const char *format, ...) ANNOT_PRINTF(1, 2);
+ANNOT_EMIT void annot_emit_log_format(enum annot_severity severity, const char *format, ...)
     ANNOT_PRINTF(2, 3);
 
 /* ---- Names made by printf ----------------------------------------------------------------------

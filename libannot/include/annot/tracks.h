@@ -24,18 +24,18 @@ struct annot_track {
     annot_name parent_name;
 };
 
-ANNOT_API void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *text);
-ANNOT_API void annot_emit_track_begin(const struct annot_track *track, const char *text);
-ANNOT_API void annot_emit_track_begin_event(const struct annot_track *track,
+ANNOT_EMIT void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *text);
+ANNOT_EMIT void annot_emit_track_begin(const struct annot_track *track, const char *text);
+ANNOT_EMIT void annot_emit_track_begin_event(const struct annot_track *track,
+                                             const struct annot_event *event);
+ANNOT_EMIT void annot_emit_track_end(const struct annot_track *track);
+ANNOT_EMIT void annot_emit_track_end_values(const struct annot_track *track,
+                                            const struct annot_value *values, size_t count);
+ANNOT_EMIT void annot_emit_track_mark_event(const struct annot_track *track,
                                             const struct annot_event *event);
-ANNOT_API void annot_emit_track_end(const struct annot_track *track);
-ANNOT_API void annot_emit_track_end_values(const struct annot_track *track,
-                                           const struct annot_value *values, size_t count);
-ANNOT_API void annot_emit_track_mark_event(const struct annot_track *track,
-                                           const struct annot_event *event);
-ANNOT_API int annot_emit_show(annot_name name, int is_outermost);
-ANNOT_API void annot_emit_hide(uint32_t skip, uint32_t count);
-ANNOT_API int annot_emit_wants(const struct annot_event *event);
+ANNOT_EMIT int annot_emit_show(annot_name name, int is_outermost);
+ANNOT_EMIT void annot_emit_hide(uint32_t skip, uint32_t count);
+ANNOT_EMIT int annot_emit_wants(const struct annot_event *event);
 
 /* ---- Flows: arrows between ranges --------------------------------------------------------------
  */
@@ -75,8 +75,8 @@ ANNOT_UNTRACED static inline void annot_flow_end(annot_flow flow)
 ANNOT_API struct annot_track annot_track_create(const char *name, const struct annot_track *parent);
 
 /* A range on a track; ranges of one track nest, annot_track_end closes the innermost, whoever began
- * it. Cost of the two: 1.2 P; a range that the filter holds back costs the same, for its end must
- * find it. */
+ * it. Cost of the two: 1.1 to 1.3 P; a range that the filter holds back costs the same, for its end
+ * must find it. */
 ANNOT_UNTRACED static inline void annot_track_begin(const struct annot_track *track,
                                                     const char *text)
 {

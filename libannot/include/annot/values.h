@@ -118,9 +118,9 @@ ANNOT_API void annot_counter_unit(annot_domain domain, const char *counter, cons
 /* ---- The end of a range -------------------------------------------------------------------------
  */
 
-ANNOT_API void annot_emit_pop_values(const struct annot_value *values, size_t count);
-ANNOT_API void annot_emit_end_values(annot_range range, const struct annot_value *values,
-                                     size_t count);
+ANNOT_EMIT void annot_emit_pop_values(const struct annot_value *values, size_t count);
+ANNOT_EMIT void annot_emit_end_values(annot_range range, const struct annot_value *values,
+                                      size_t count);
 
 /* annot_pop and annot_end with key-values that are known only now: a status, an exception, a count.
  * They are shown with those of the range's begin. Cost: 1 P, and 0.5 P for each. */
@@ -140,8 +140,8 @@ ANNOT_UNTRACED static inline void annot_end_values(annot_range range,
 /* ---- Counters ----------------------------------------------------------------------------------
  */
 
-ANNOT_API void annot_emit_counters(const char *text, const struct annot_value *values,
-                                   size_t count);
+ANNOT_EMIT void annot_emit_counters(const char *text, const struct annot_value *values,
+                                    size_t count);
 
 /* Several series of one counter at one instant: each value's key is the name of its series (int64,
  * uint64 or double; what is no number counts as 0). Cost: 0.7 P, and 0.25 P for each series. */
