@@ -10,6 +10,7 @@
 
 #include <annot/annot.h>
 #include <annot_barrier.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -430,6 +431,45 @@ static double first_event_process_ns(void)
     return best;
 }
 
+/* ---- Where it was measured -------------------------------------------------------------------
+ */
+
+/* The value of a line of /proc/cpuinfo, or "?". */
+static void read_cpuinfo(const char *key, char *value, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    snprintf(value, size, "?");
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *colon = strstr(line, "\t: ");
+        size_t length = strcspn(line, "\t");
+        if (!colon || length != strlen(key) || strncmp(line, key, length) != 0)
+            continue;
+        snprintf(value, size, "%.*s", (int)strcspn(colon + 3, "\n"), colon + 3);
+        break;
+    }
+    if (file)
+        fclose(file);
+}
+
+static const char *linkage(void)
+{
+    Dl_info library, program;
+    bool is_known =
+        dladdr((void *)annot_status, &library) && dladdr((void *)read_cpuinfo, &program);
+    return !is_known ? "?" : library.dli_fbase == program.dli_fbase ? "static" : "shared";
+}
+
+static void print_machine(void)
+{
+    char make[64], name[128], family[16], model[16];
+    read_cpuinfo("vendor_id", make, sizeof(make));
+    read_cpuinfo("model name", name, sizeof(name));
+    read_cpuinfo("cpu family", family, sizeof(family));
+    read_cpuinfo("model", model, sizeof(model));
+    printf("%s, %s (family %s, model %s); libannot is %s\n", make, name, family, model, linkage());
+}
+
 /* ---- Report -----------------------------------------------------------------------------------
  */
 
@@ -504,6 +544,7 @@ static void measure_disabled(void)
 TEST_TIMEOUT(cost_of_events, 600)
 {
     const char *json = getenv("ANNOT_BENCH_JSON");
+    print_machine();
     measure_disabled();
     arena_begin(NULL);
     find_segment();

@@ -42,12 +42,20 @@ def with_json_file(build, name, *arguments):
     return json.loads(path.read_text())
 
 
+# Of the program that links the shared library.
+SHARED_TOO = re.compile(r"floor:|pair by |one disabled|drained")
+
+
 def pair(build):
     entries = []
-    for what, got in with_json_file(build, "bench-pair").items():
-        limit = got["limit"]
-        entries.append(row(what, got["value"], got["unit"], most=limit if limit > 0 else None,
-                           least=-limit if limit < 0 else None))
+    for name, linkage in (("bench-pair", "static"), ("bench-pair-shared", "shared")):
+        for what, got in with_json_file(build, name).items():
+            limit = got["limit"]
+            if linkage == "static" or SHARED_TOO.match(what):
+                entries.append(row(what, got["value"], got["unit"],
+                                   most=limit if limit > 0 else None,
+                                   least=-limit if limit < 0 else None,
+                                   against=f"libannot is {linkage}"))
     return entries
 
 
@@ -209,6 +217,7 @@ def script(name):
 
 BENCHES = {
     "pair": pair,
+    "linked": script("bench_linked.py"),
     "python": python,
     "tasks": tasks,
     "pool": script("bench_pool.py"),
@@ -227,9 +236,14 @@ BENCHES = {
 
 
 def machine():
-    model = next((line.partition(":")[2].strip() for line in
-                  pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-                  if line.startswith("model name")), os.uname().machine)
+    known = {}
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        key, _, value = line.partition(":")
+        known.setdefault(key.strip(), value.strip())
+    model = known.get("model name", os.uname().machine)
+    if "vendor_id" in known:
+        model = (f"{known['vendor_id']}, {model} "
+                 f"(family {known.get('cpu family')}, model {known.get('model')})")
     load = os.getloadavg()[0]
     return f"{model}, {os.cpu_count()} processors, Linux {os.uname().release}, load {load:.2f}"
 
