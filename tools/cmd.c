@@ -13,10 +13,21 @@
 #include "term.h"
 
 static const char *message_name;
+static bool is_quiet;
 
 void cmd_set_name(const char *name)
 {
     message_name = name;
+}
+
+void cmd_set_quiet(bool quiet)
+{
+    is_quiet = quiet;
+}
+
+bool cmd_is_quiet(void)
+{
+    return is_quiet;
 }
 
 /* The part of the format before its newline, formatted alone, tells where the hint begins: an
@@ -73,6 +84,8 @@ int cmd_fail(int status, const char *format, ...)
 void cmd_note(const char *format, ...)
 {
     va_list arguments;
+    if (is_quiet)
+        return;
     va_start(arguments, format);
     message(format, arguments);
     va_end(arguments);

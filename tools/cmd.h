@@ -48,8 +48,12 @@ const struct cmd *cmd_find(const char *name);
  *     return cmd_fail(CMD_FAILED, "cannot open %s: %s\nis the directory writable?", ...); */
 __attribute__((format(printf, 2, 3))) int cmd_fail(int status, const char *format, ...);
 
-/* The same without a failure: a warning or a remark. */
+/* The same without a failure: a warning or a remark. Silent if the user wants quiet. */
 __attribute__((format(printf, 1, 2))) void cmd_note(const char *format, ...);
+
+/* Whether nothing but errors is printed (--quiet). */
+void cmd_set_quiet(bool quiet);
+bool cmd_is_quiet(void);
 
 /* What messages call the program: set by the frame. NULL: plain "annot". */
 void cmd_set_name(const char *name);

@@ -18,6 +18,7 @@
 #include "recover_note.h"
 #include "sampling_options.h"
 #include "status_line.h"
+#include "talk_options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -39,6 +40,7 @@ struct attach_values {
     const char *policy;
     struct option_list filter;
     struct sampling_values sampling;
+    struct talk_values talk;
 };
 
 #define PATIENCE_NS INT64_C(1000000000)
@@ -204,7 +206,8 @@ static void note_silent(struct attach *attach)
 static void note_failure(struct attach *attach, int error)
 {
     status_line_clear(&attach->line);
-    cmd_note(
+    cmd_fail(
+        0,
         "cannot write %s: %s\nevents stay in shared memory as far as they find room there, and "
         "are counted",
         attach->output, strerror(-error));
@@ -216,6 +219,7 @@ static int run(struct attach *attach)
     bool failed = false;
     int64_t now = clock_now_ns();
     attach->end_ns = attach->values->duration_ns > 0 ? now + attach->values->duration_ns : 0;
+    talk_tell_start(&attach->values->talk, collector_trace(attach->collector), attach->output);
     status_line_begin(&attach->line);
     attach->fds[FD_COLLECTOR] =
         (struct pollfd){.fd = collector_fd(attach->collector), .events = POLLIN};
@@ -262,12 +266,15 @@ static int finish(struct attach *attach)
         attach_asker_tell("complete", NULL);
     int error = collector_finish(attach->collector);
     if (error != 0)
-        cmd_note(
+        cmd_fail(
+            0,
             "cannot complete %s: %s\nit is readable up to its last whole part; make room, then "
             "\"annot recover\" adds the rest from shared memory",
             attach->output, strerror(-error));
     attach_programs_note_silent(&attach->programs, attach->collector, true);
-    status_line_summary(attach->collector, attach->output, nothing_hint(attach));
+    status_line_summary(&(struct status_summary){
+        attach->collector, attach->output, nothing_hint(attach), attach->values->talk.verbose});
+    talk_tell_facts(&attach->values->talk, collector_trace(attach->collector));
     return error;
 }
 
@@ -318,7 +325,9 @@ static int run_attach(const struct cmd_call *call)
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
     setrlimit(RLIMIT_NOFILE, &files);
-    int status = output_check(attach->values->output, "annot", CMD_MISUSE);
+    int status = talk_begin(&attach->values->talk, CMD_MISUSE);
+    if (status == 0)
+        status = output_check(attach->values->output, "annot", CMD_MISUSE);
     if (status == 0)
         status = sampling_check(&attach->values->sampling, CMD_MISUSE);
     if (status == 0)
@@ -351,6 +360,7 @@ static const struct option_spec options[] = {
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct attach_values, policy)),
+    TALK_OPTIONS(offsetof(struct attach_values, talk)),
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
      "for programs: tell on standard output when the recording begins and when it is complete; a "
      "line on standard input ends it",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot record`: runs a command under a collector and is otherwise not there.
  *
- * One thread: it waits for the collector's descriptor, for signals, and for the collector's
- * timeout. Exit status: the command's; 125 annot failed, 126 not executable, 127 not found. */
+ * The command has the terminal: from its start to its end nothing is printed there. One thread: it
+ * waits for the collector's descriptor, for signals, and for the collector's timeout. Exit status:
+ * the command's; 125 annot failed, 126 not executable, 127 not found. */
 #include "child.h"
 #include "clock_now.h"
 #include "cmd.h"
@@ -14,6 +15,7 @@
 #include "recover_note.h"
 #include "sampling_options.h"
 #include "status_line.h"
+#include "talk_options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STATUS_FAILED = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
@@ -33,19 +36,20 @@ struct record_values {
     const char *policy;
     struct sampling_values sampling;
     struct python_values python;
+    struct talk_values talk;
 };
 
 struct record {
     const struct record_values *values;
     struct child child;
     struct collector *collector;
-    struct status_line line;
     struct python_environment python;
     char output[PATH_MAX];
     char command[4096];
     char filter[FILTER_TEXT_SIZE];
     int64_t gate_ns, end_ns; /* 0: none */
-    bool finished, failed;
+    int write_error, end_error;
+    bool finished, told; /* of write_error */
 };
 
 static void join_command(struct record *record, char **argv)
@@ -107,15 +111,37 @@ static void finish(struct record *record)
     if (record->finished)
         return;
     record->finished = true;
-    status_line_clear(&record->line);
-    int error = collector_finish(record->collector);
-    if (error != 0)
-        cmd_note(
-            "cannot complete %s: %s\nit is readable up to its last whole part; make room, then "
-            "\"annot recover\" adds the rest from shared memory",
-            record->output, strerror(-error));
-    status_line_summary(record->collector, record->output,
-                        record->gate_ns != 0 ? "the command ended before --delay was over" : NULL);
+    record->end_error = collector_finish(record->collector);
+}
+
+/* At once if the message is not on the command's terminal, else when that is free. */
+static void tell_failure(struct record *record)
+{
+    record->told = true;
+    cmd_fail(0,
+             "cannot write %s: %s\nthe command goes on; its events stay in shared memory as far "
+             "as they find room there, and are counted",
+             record->output, strerror(-record->write_error));
+}
+
+/* After the command's last word. */
+static void tell(struct record *record)
+{
+    const struct status_summary summary = {
+        .collector = record->collector,
+        .output = record->output,
+        .hint = record->gate_ns != 0 ? "the command ended before --delay was over" : NULL,
+        .verbose = record->values->talk.verbose,
+    };
+    if (record->write_error != 0 && !record->told)
+        tell_failure(record);
+    if (record->end_error != 0)
+        cmd_fail(0,
+                 "cannot complete %s: %s\nit is readable up to its last whole part; make room, "
+                 "then \"annot recover\" adds the rest from shared memory",
+                 record->output, strerror(-record->end_error));
+    status_line_summary(&summary);
+    talk_tell_facts(&record->values->talk, collector_trace(record->collector));
 }
 
 static void on_ended(void *context, pid_t pid, int wait_status)
@@ -159,18 +185,13 @@ static void step(struct record *record)
         collector_open_gate(record->collector);
     }
     int error = collector_step(record->collector);
-    if (error != 0 && !record->failed) {
-        record->failed = true;
-        status_line_clear(&record->line);
-        cmd_note(
-            "cannot write %s: %s\nthe command goes on; its events stay in shared memory as far "
-            "as they find room there, and are counted",
-            record->output, strerror(-error));
+    if (error != 0 && record->write_error == 0) {
+        record->write_error = error;
+        if (!isatty(STDERR_FILENO))
+            tell_failure(record);
     }
     if (record->end_ns != 0 && now >= record->end_ns)
         finish(record);
-    else if (!record->failed)
-        status_line_update(&record->line, record->collector);
 }
 
 static int timeout_ms(const struct record *record)
@@ -201,6 +222,7 @@ static void run(struct record *record)
     if (!record->finished)
         collector_note_command(record->collector, record->child.wait_status);
     finish(record);
+    tell(record);
 }
 
 static int run_record(const struct cmd_call *call)
@@ -211,7 +233,9 @@ static int run_record(const struct cmd_call *call)
     if (!record)
         return cmd_fail(STATUS_FAILED, "out of memory");
     record->values = call->values;
-    int error = output_check(record->values->output, "annot", STATUS_FAILED);
+    int error = talk_begin(&record->values->talk, STATUS_FAILED);
+    if (error == 0)
+        error = output_check(record->values->output, "annot", STATUS_FAILED);
     if (error == 0)
         error = sampling_check(&record->values->sampling, STATUS_FAILED);
     if (error == 0)
@@ -241,7 +265,7 @@ static int run_record(const struct cmd_call *call)
         record->gate_ns = delay > 0 ? now + delay : 0;
         record->end_ns =
             record->values->duration_ns > 0 ? now + delay + record->values->duration_ns : 0;
-        status_line_begin(&record->line);
+        talk_tell_start(&record->values->talk, collector_trace(record->collector), record->output);
         error = start(record, argv);
         if (error != 0) {
             status = fail_command(argv[0], error);
@@ -277,6 +301,7 @@ static const struct option_spec options[] = {
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
+    TALK_OPTIONS(offsetof(struct record_values, talk)),
     {0},
 };
 

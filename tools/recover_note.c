@@ -22,12 +22,13 @@ void recover_note(const struct collector_recovered *what)
         return;
     }
     if (what->error != 0) {
-        cmd_note("cannot recover %s: %s\nthe data stay where they are; \"annot recover\" tries "
+        cmd_fail(0,
+                 "cannot recover %s: %s\nthe data stay where they are; \"annot recover\" tries "
                  "again",
                  what->recording[0] ? what->recording : "a session", strerror(-what->error));
         return;
     }
-    if (what->recording[0] == 0)
+    if (what->recording[0] == 0 || cmd_is_quiet())
         return;
     fprintf(stderr, "annot: %s ", what->resumed ? "completed" : "made");
     term_write(stderr, what->recording, strlen(what->recording));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of `annot record` while it runs and when it is done. */
+/* Texts of `annot attach` while it runs, and of recordings that are done. */
 #include "status_line.h"
 
 #include "clock_now.h"
@@ -37,7 +37,7 @@ static bool is_wanted(void)
 {
     struct termios mode;
     const char *kind = getenv("TERM");
-    return kind && strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) &&
+    return !cmd_is_quiet() && kind && strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) &&
            tcgetpgrp(STDERR_FILENO) == getpgrp() && tcgetattr(STDERR_FILENO, &mode) == 0 &&
            (mode.c_lflag & ICANON);
 }
@@ -106,12 +106,10 @@ static void print_text(const struct trace *trace, uint32_t text)
     term_write(stderr, string->bytes, string->length);
 }
 
-static void print_refusals(const struct trace *trace)
+static void print_refusals(const struct trace *trace, uint32_t limit)
 {
-    enum { SHOWN = 3 };
-
     uint32_t count = trace_refusal_count(trace);
-    for (uint32_t i = 0; i < count && i < SHOWN; i++) {
+    for (uint32_t i = 0; i < count && i < limit; i++) {
         const struct trace_refusal *refusal = trace_refusal_get(trace, i);
         fprintf(stderr, "annot: process %d (", (int)refusal->pid);
         print_text(trace, refusal->comm);
@@ -119,20 +117,20 @@ static void print_refusals(const struct trace *trace)
         print_text(trace, refusal->reason);
         fputs("\n", stderr);
     }
-    if (count > SHOWN)
-        fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - SHOWN);
+    if (count > limit)
+        fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - limit);
 }
 
 /* Last words of processes. */
-static void print_notes(const struct trace *trace)
+static void print_notes(const struct trace *trace, uint32_t limit)
 {
-    enum { SHOWN = 3, LABEL_SIZE = 256 };
+    enum { LABEL_SIZE = 256 };
 
     char label[LABEL_SIZE];
     uint32_t count = 0;
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {
         const struct trace_process *process = trace_process_get(trace, i);
-        if (!process->note || count++ >= SHOWN)
+        if (!process->note || count++ >= limit)
             continue;
         size_t length = trace_process_label(trace, i, label, sizeof(label));
         fputs("annot: last word of ", stderr);
@@ -141,8 +139,8 @@ static void print_notes(const struct trace *trace)
         print_text(trace, process->note);
         fputs("\n", stderr);
     }
-    if (count > SHOWN)
-        fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - SHOWN);
+    if (count > limit)
+        fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - limit);
 }
 
 static void print_lost_samples(const struct trace *trace, const struct collector_counts *counts)
@@ -223,26 +221,35 @@ static void print_nothing(const struct trace *trace, const char *hint)
     fprintf(stderr, "hint: %s\n", hint ? hint : likely_reason(sampling));
 }
 
-void status_line_summary(const struct collector *collector, const char *output, const char *hint)
+void status_line_summary(const struct status_summary *summary)
 {
-    const struct trace *trace = collector_trace(collector);
+    enum { LISTED = 3 };
+
+    const struct trace *trace = collector_trace(summary->collector);
     struct collector_counts counts;
     struct stat status;
     char size[NUMBER_TEXT_SIZE], quoted[4 * 4096];
-    collector_count(collector, &counts);
-    print_refusals(trace);
-    print_notes(trace);
+    collector_count(summary->collector, &counts);
+    if (cmd_is_quiet()) {
+        const struct sample_wholes wholes = {counts.sample_count, counts.stretch_count};
+        print_losses(trace);
+        if (sample_loss_counts(trace, &wholes))
+            print_lost_samples(trace, &counts);
+        return;
+    }
+    print_refusals(trace, summary->verbose ? UINT32_MAX : LISTED);
+    print_notes(trace, summary->verbose ? UINT32_MAX : LISTED);
     sampling_note(trace);
     if (counts.event_count == 0 && counts.lost_count == 0 && counts.sample_count == 0 &&
         counts.stretch_count == 0) {
-        print_nothing(trace, hint);
+        print_nothing(trace, summary->hint);
         return;
     }
     print_counts(trace, &counts);
     print_losses(trace);
     print_lost_samples(trace, &counts);
-    uint64_t bytes = stat(output, &status) == 0 ? (uint64_t)status.st_size : 0;
-    cmd_quote(output, quoted, sizeof(quoted));
-    fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", output,
+    uint64_t bytes = stat(summary->output, &status) == 0 ? (uint64_t)status.st_size : 0;
+    cmd_quote(summary->output, quoted, sizeof(quoted));
+    fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", summary->output,
             number_size(bytes, size), quoted);
 }

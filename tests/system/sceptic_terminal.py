@@ -12,6 +12,7 @@ import select
 import signal
 import shutil
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -207,18 +208,86 @@ def terminal_settings_are_as_before(home):
     terminal.finish()
 
 
+# Draws on its terminal for longer than a status line needs to appear, and asks.
+DRAWING = """
+import sys, time
+for i in range(25):
+    print(f"\\r\\033[K[{'#' * i:25}] {i * 4} %", end="", flush=True)
+    time.sleep(0.06)
+print()
+word = input("go on? ")
+time.sleep(0.7)
+sys.stderr.write("\\033[31mlast word\\033[0m " + word)
+sys.stderr.flush()
+"""
+LAST_WORD = b"last word\x1b[0m yes"
+
+
+def drawn(home, *before):
+    """What the terminal got until the program's last word, and after that."""
+    script = home.work / "draws.py"
+    script.write_text(DRAWING)
+    terminal = Terminal(home, *before, sys.executable, script)
+    deadline = time.monotonic() + 60
+    while b"go on? " not in terminal.text and time.monotonic() < deadline:
+        terminal.read_some(0.1)
+    terminal.type("yes\n")
+    equal(terminal.finish(60), 0, "status of the program that draws")
+    check(LAST_WORD in terminal.text, f"the program was cut short: {terminal.text!r}")
+    begin, end = terminal.text.split(LAST_WORD)
+    return begin, end
+
+
 @case
-def status_line_on_a_terminal_only(home):
-    terminal = Terminal(home, *record(home, program("emit_ticks"), "2500"))
-    terminal.finish()
-    live = terminal.text
+def the_command_has_the_terminal(home):
+    bare, rest = drawn(home)
+    equal(rest, b"", "what a program alone leaves behind its last word")
+    shown, rest = drawn(home, *record(home))
+    equal(shown, bare, "the terminal of a program that is recorded")
+    check(b"annot: next: annot report" in rest, f"no summary behind it: {rest!r}")
+    short = [ANNOT, "record", "--duration", "1s", "-o", str(home.work / "y.annot"), "--"]
+    shown, rest = drawn(home, *short)
+    equal(shown, bare, "the terminal of a program that outlives its recording")
+    check(b"annot: next: annot report" in rest, f"no summary behind it: {rest!r}")
+    quiet = [ANNOT, "record", "-q", "-o", str(home.work / "z.annot"), "--"]
+    shown, rest = drawn(home, *quiet)
+    equal((shown, rest), (bare, b""), "the terminal with --quiet")
+    check((home.work / "z.annot").stat().st_size > 0, "there is no recording")
+
+
+@case
+def verbose_tells_how_threads_are_sampled(home):
+    told = home.annot("record", "-v", "-o", home.work / "y.annot", "--", "true").ok().err_text
+    check(re.search(r"^annot: sampling: .*(times a second|because: )", told, re.M), told)
+    home.annot("record", "-v", "-q", "-o", home.work / "z.annot", "--", "true").complains(
+        125, "--quiet and --verbose")
+    check(not (home.work / "z.annot").exists(), "a refused command made a recording")
+
+
+@case
+def status_line_of_attach_on_a_terminal_only(home):
+    def attach(name, **options):
+        ticks = home.start(program("emit_ticks"), "20000", stdout=subprocess.DEVNULL)
+        words = ("attach", *options.pop("options", ()), "-p", str(ticks.pid), "--duration",
+                 "2500ms", "-o", str(home.work / name))
+        try:
+            if options.pop("piped", False):
+                return home.annot(*words).ok().err
+            terminal = Terminal(home, ANNOT, *words, **options)
+            equal(terminal.finish(60), 0, "status of attach")
+            return terminal.text
+        finally:
+            ticks.kill()
+            ticks.wait()
+    home.left.add("wake")  # the program is killed
+    live = attach("x.annot")
     check(b"\r" in live.replace(b"\r\n", b""), f"no status line on a terminal: {live[-500:]!r}")
-    piped = home.annot("record", "-o", home.work / "y.annot", "--", program("emit_ticks"), "1500")
-    check(b"\r" not in piped.err and b"\x1b" not in piped.err, f"a status line in {piped.err!r}")
-    plain = Terminal(home, ANNOT, "record", "-o", str(home.work / "z.annot"), "--",
-                     program("emit_ticks"), "1500", environment=[("TERM", "dumb")])
-    plain.finish()
-    check(b"\x1b" not in plain.text, f"escapes on a dumb terminal: {plain.text[-500:]!r}")
+    quiet = attach("q.annot", options=["-q"])
+    equal(quiet, b"", "what attach --quiet prints")
+    piped = attach("y.annot", piped=True)
+    check(b"\r" not in piped and b"\x1b" not in piped, f"a status line in {piped!r}")
+    plain = attach("z.annot", environment=[("TERM", "dumb")])
+    check(b"\x1b" not in plain, f"escapes on a dumb terminal: {plain[-500:]!r}")
 
 
 @case
