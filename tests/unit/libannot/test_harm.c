@@ -542,6 +542,56 @@ TEST(set_uid_program_takes_no_part)
     CHECK(access(directory, F_OK) != 0);
 }
 
+/* ---- Pipes and devices where files should be --------------------------------------------------
+ */
+
+static void remove_from(const char *directory, const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    unlink(path);
+}
+
+static void make_pipe(const char *directory, const char *name)
+{
+    char path[300];
+    remove_from(directory, name);
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    CHECK_INT(mkfifo(path, 0600), 0);
+}
+
+TEST_TIMEOUT(pipes_in_the_place_of_sessions_and_targets_do_not_block, 10)
+{
+    struct seen seen;
+    struct stat namespace;
+    char target[64];
+    CHECK_INT(stat("/proc/self/ns/pid", &namespace), 0);
+    snprintf(target, sizeof(target), ANNOT_TARGET_PREFIX "%d-%lx", getpid(),
+             (unsigned long)namespace.st_ino);
+    make_pipe(arena_directory(), target);
+    arena_begin(NULL);
+    arena_end();
+    make_pipe(arena_directory(), ANNOT_SESSION_PREFIX "a110ca7e0000beef"); /* of the environment */
+    make_pipe(arena_directory(), ANNOT_SESSION_PREFIX "0000000000000001");
+    arena_begin(NULL);
+    events(10);
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 30);
+    arena_remove_target(getpid());
+    remove_from(arena_directory(), ANNOT_SESSION_PREFIX "a110ca7e0000beef");
+    remove_from(arena_directory(), ANNOT_SESSION_PREFIX "0000000000000001");
+    arena_end();
+    arena_clean();
+}
+
+TEST_TIMEOUT(pipe_in_the_place_of_the_wake_page_does_not_block, 10)
+{
+    CHECK_INT(chmod(test_directory(), 0700), 0);
+    make_pipe(test_directory(), ANNOT_WAKE_NAME);
+    check_program("/proc/self/exe", test_directory(),
+                  "the annot directory can't be opened or made");
+}
+
 /* ---- A kernel that is too old for MADV_POPULATE_WRITE ------------------------------------------
  */
 

@@ -210,18 +210,21 @@ static void forked(void)
     waitpid(pid, NULL, 0);
 }
 
-#define CALL(name) {#name, name}
+#define CALL(name)                                                                                 \
+    {                                                                                              \
+#name, name                                                                                \
+    }
 
 static const struct call {
     const char *name;
     void (*call)(void);
 } calls[] = {
-    CALL(push),     CALL(pop),      CALL(push_new),   CALL(push_event),    CALL(pop_values),
-    CALL(start),    CALL(end),      CALL(end_values), CALL(mark),          CALL(mark_macro),
-    CALL(mark_event), CALL(counter), CALL(counter_event), CALL(counters),  CALL(name_new),
-    CALL(domain_new), CALL(schema), CALL(unit),       CALL(names),         CALL(flows),
-    CALL(tracks),   CALL(track_event), CALL(shown),   CALL(logged),        CALL(context),
-    CALL(note),     CALL(function), CALL(status),
+    CALL(push),       CALL(pop),         CALL(push_new),      CALL(push_event), CALL(pop_values),
+    CALL(start),      CALL(end),         CALL(end_values),    CALL(mark),       CALL(mark_macro),
+    CALL(mark_event), CALL(counter),     CALL(counter_event), CALL(counters),   CALL(name_new),
+    CALL(domain_new), CALL(schema),      CALL(unit),          CALL(names),      CALL(flows),
+    CALL(tracks),     CALL(track_event), CALL(shown),         CALL(logged),     CALL(context),
+    CALL(note),       CALL(function),    CALL(status),
 };
 
 enum { CALLS = sizeof(calls) / sizeof(*calls) };
