@@ -99,7 +99,7 @@ static int close_output(int status)
     return status;
 }
 
-int main(int argc, char **argv)
+int annot_main(int argc, char **argv)
 {
     if (argc < 2)
         return cmd_fail(CMD_MISUSE, "no command given\n\"annot --help\" lists the commands; the "

@@ -37,6 +37,9 @@ struct cmd {
     int (*run)(const struct cmd_call *call);
 };
 
+/* The whole program: what main calls, and what fuzzers call again and again. Its exit status. */
+int annot_main(int argc, char **argv);
+
 /* All subcommands, in the order of the help; cmd_find: NULL if unknown. */
 extern const struct cmd *const cmd_table[];
 extern const size_t cmd_count;

@@ -232,6 +232,10 @@ bool trace_track_set_parent(struct trace *trace, uint32_t ordinal, uint32_t pare
  * or -ENOMEM. */
 int trace_tracks_check(struct trace *trace);
 
+/* The same for all references between tables: parents of processes that are not there, or that go
+ * round, are taken away, and so are threads that are not there. 0 or -ENOMEM. */
+int trace_check(struct trace *trace);
+
 /* Sets the unit of a counter. 0, -ENOMEM, -EINVAL: it has no name; -ENOSPC: more than 65,536. */
 int trace_unit_set(struct trace *trace, uint32_t domain, uint32_t counter, uint32_t unit);
 /* The string of a counter's unit, or 0. */

@@ -1,83 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: the reader of recordings, and the pairing of what it reads.
- *
- * The first byte chooses how the rest becomes a file: 0 as it is; 1 as a file whose checksums are
- * made right first, so that lengths and payloads get past them; 2 as a row of payloads (type,
- * 16-bit length, bytes), each made into a right chunk, so that the decoders see every byte. Beside
- * not crashing, every batch must stay in its limits. */
-#include "checksum.h"
-#include "chunk.h"
+/* Fuzz target: the reader of recordings, and the pairing of what it reads. Beside not crashing,
+ * every batch must stay in its limits, and every definition name what is there. */
 #include "format.h"
+#include "recording_input.h"
 #include "slices.h"
 #include "stacks.h"
 #include "store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 4 << 20, FILE_ID = 0x5eed };
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint8_t bytes[FILE_MAX];
-
-/* Makes the checksums of all chunks right that can be walked by their lengths. */
-static size_t make_right(const uint8_t *data, size_t size)
-{
-    struct store_file_header header = {.file_id = FILE_ID};
-    file_header_seal(&header);
-    memcpy(bytes, data, size);
-    if (size < sizeof(header))
-        return size;
-    memcpy(bytes, &header, sizeof(header));
-    for (size_t at = STORE_HEADER_SIZE; size - at >= sizeof(struct store_chunk_header);) {
-        struct store_chunk_header chunk;
-        memcpy(&chunk, bytes + at, sizeof(chunk));
-        size_t rest = size - at - sizeof(chunk);
-        chunk.file_id = FILE_ID;
-        if (chunk.stored_size <= rest)
-            chunk.payload_crc = checksum_crc32c(0, bytes + at + sizeof(chunk), chunk.stored_size);
-        chunk_header_seal(&chunk);
-        memcpy(bytes + at, &chunk, sizeof(chunk));
-        if (chunk.stored_size > rest)
-            break;
-        at += sizeof(chunk) + chunk.stored_size;
-    }
-    return size;
-}
-
-static size_t make_chunks(const uint8_t *data, size_t size)
-{
-    struct store_file_header header = {.file_id = FILE_ID};
-    uint32_t number = 0;
-    file_header_seal(&header);
-    memcpy(bytes, &header, sizeof(header));
-    size_t end = sizeof(header);
-    for (size_t at = 0; at + 3 <= size;) {
-        size_t length = data[at + 1] | (size_t)data[at + 2] << 8;
-        length = length > size - at - 3 ? size - at - 3 : length;
-        if (end + sizeof(struct store_chunk_header) + length > FILE_MAX)
-            break;
-        struct store_chunk_header chunk = {
-            .type = data[at] & 0x7f,
-            .flags = data[at] >> 7,
-            .file_id = FILE_ID,
-            .number = number++,
-            .stored_size = (uint32_t)length,
-            .raw_size = data[at] >> 7 ? 1u << 16 : (uint32_t)length,
-            .payload_crc = checksum_crc32c(0, data + at + 3, length),
-        };
-        chunk_header_seal(&chunk);
-        memcpy(bytes + end, &chunk, sizeof(chunk));
-        memcpy(bytes + end + sizeof(chunk), data + at + 3, length);
-        end += sizeof(chunk) + length;
-        at += 3 + length;
-    }
-    return end;
-}
 
 /* What every consumer relies on. */
 static void check_batch(const struct trace *trace, const struct event_batch *batch)
@@ -137,10 +70,31 @@ static void check_tracks(const struct trace *trace)
     }
 }
 
+/* Processes have parents that are there, and these a first one. */
+static void check_references(const struct trace *trace)
+{
+    int64_t count = trace_process_count(trace), threads = trace_thread_count(trace);
+    for (int64_t i = 0; i < count; i++) {
+        const struct trace_process *process = trace_process_get(trace, (uint32_t)i);
+        int64_t levels = 0;
+        if (process->fork_thread > threads || process->note_thread > threads)
+            abort();
+        for (int64_t at = process->parent; at != -1; levels++) {
+            if (at < 0 || at >= count || levels > count)
+                abort();
+            at = trace_process_get(trace, (uint32_t)at)->parent;
+        }
+    }
+    for (uint32_t i = 0; i < threads; i++)
+        if (trace_thread_get(trace, i)->process >= count)
+            abort();
+}
+
 static void check_trace(struct trace *trace)
 {
     char label[64];
     check_tracks(trace);
+    check_references(trace);
     uint32_t count = trace_process_count(trace);
     for (uint32_t i = 0; i < count && i < 64; i++) {
         trace_process_label(trace, i, label, sizeof(label));
@@ -202,18 +156,10 @@ static void read_all(struct store_reader *reader)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct store_reader *reader;
-    char path[64];
-    if (size < 1 || size > FILE_MAX)
+    char path[RECORDING_INPUT_PATH];
+    int fd = recording_input(data, size, path);
+    if (fd < 0)
         return 0;
-    size_t file_size = data[0] == 2   ? make_chunks(data + 1, size - 1)
-                       : data[0] == 1 ? make_right(data + 1, size - 1)
-                                      : size - 1;
-    if (data[0] != 1 && data[0] != 2)
-        memcpy(bytes, data + 1, size - 1);
-    int fd = memfd_create("recording", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, bytes, file_size) != (ssize_t)file_size)
-        abort();
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (store_reader_open(path, &reader) == 0) {
         check_trace(store_reader_trace(reader));
         read_all(reader);

@@ -15,10 +15,13 @@ enum { THREADS = 2, EVENTS = 100, TRACKS = 5, FILE_MAX = 1 << 20 };
 static uint8_t bytes[FILE_MAX];
 static struct event events[EVENTS];
 
+/* What no output shows as it is. */
+static const char hostile[] = "lo\x1b[2Jad,\"\r\n\t\x7f;<&\xc2\x9b";
+
 static struct trace *make_trace(void)
 {
     struct trace *trace = trace_create();
-    trace_string_add(trace, "load", 4);
+    trace_string_add(trace, hostile, sizeof(hostile) - 1);
     trace_string_add(trace, "parse", 5);
     trace_process_add(trace);
     trace_process_add(trace);
@@ -43,6 +46,12 @@ static struct trace *make_trace(void)
     for (uint32_t i = 0; i + 1 < TRACKS; i++)
         trace_track_set_parent(trace, i, i + 1);
     trace_unit_set(trace, 1, 2, 3);
+    trace_process(trace, 1)->name = trace_session(trace)->command = 1;
+    trace_session(trace)->hostname = trace_sampling(trace)->reason = 1;
+    trace_thread(trace, 1)->name = trace_thread(trace, 0)->comm = 1;
+    trace_refusal_add(trace, &(struct trace_refusal){.pid = 7, .comm = 1, .reason = 1});
+    trace_filter_add(trace, &(struct trace_filter){.time_ns = 5, .rules = 1});
+    trace_fact_set(trace, FACT_NOTE, hostile, 1);
     trace_process(trace, 1)->note = 2;
     trace_process(trace, 1)->note_thread = 2;
     trace_process(trace, 1)->note_ns = 12345;
