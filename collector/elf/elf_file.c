@@ -154,6 +154,15 @@ void elf_file_close(struct elf_file *file)
     free(file);
 }
 
+bool elf_file_owner(const struct elf_file *file, uint32_t *ret_uid)
+{
+    struct stat status;
+    if (file->fd < 0 || fstat(file->fd, &status) != 0)
+        return false;
+    *ret_uid = status.st_uid;
+    return true;
+}
+
 uint16_t elf_file_machine(const struct elf_file *file)
 {
     return file->head.e_machine;

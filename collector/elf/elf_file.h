@@ -23,6 +23,8 @@ int elf_file_open_image(const void *bytes, size_t size, struct elf_file **ret_fi
  * or -errno. */
 int elf_file_reopen(const struct elf_file *file, struct elf_file **ret_file);
 void elf_file_close(struct elf_file *file);
+/* Whose file it is. false: not known, or an image in memory. */
+bool elf_file_owner(const struct elf_file *file, uint32_t *ret_uid);
 /* Gives back the memory of all that was read so far. Pointers to sections, bytes and names from
  * before are invalid; the file stays open and is read again when asked. */
 void elf_file_trim(struct elf_file *file);

@@ -3,11 +3,14 @@
  * read is checked as foreign bytes are, also row by row, so that a damaged file can be wrong but
  * not dangerous. Writers make a file of their own and rename it. */
 #include "cache_folder.h"
+#include "cfi_index.h"
 #include "checksum.h"
 #include "file_io.h"
+#include "hash128.h"
 #include "text.h"
 #include "unwind_table.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +26,7 @@ static const uint64_t CACHE_SIZE_MAX = 256 << 20;
 /* CACHE_VERSION: raise it whenever the same file would give another table.
  * CACHE_ROWS_MIN: smaller tables are built about as fast as they are read. */
 enum {
-    CACHE_VERSION = 4,
+    CACHE_VERSION = 5,
     CACHE_ROWS_MIN = 8192,
     CACHE_ROWS_MAX = 1 << 27,
     CACHE_RULES_MAX = 1 << 16
@@ -31,8 +34,8 @@ enum {
 
 struct cache_head {
     uint64_t magic;
-    uint32_t version, build_id_size;
-    uint8_t build_id[ELF_BUILD_ID_MAX];
+    uint32_t version, owner; /* of the ELF file */
+    struct hash128 content;
     uint64_t base, end;
     uint32_t row_count, rule_count, skipped_count;
     uint32_t body_checksum; /* of rules and rows */
@@ -40,7 +43,7 @@ struct cache_head {
     uint32_t head_checksum; /* of all above */
 };
 
-_Static_assert(sizeof(struct cache_head) == 88, "written to disk: no holes, no surprises");
+_Static_assert(sizeof(struct cache_head) == 72, "written to disk: no holes, no surprises");
 
 static uint32_t sum_head(const struct cache_head *head)
 {
@@ -59,10 +62,9 @@ static bool head_valid(const struct cache_head *head, const struct cache_head *e
     uint64_t size = sizeof(*head) + (uint64_t)head->rule_count * sizeof(struct unwind_rule) +
                     (uint64_t)head->row_count * sizeof(struct unwind_row);
     return head->magic == CACHE_MAGIC && head->version == CACHE_VERSION &&
-           head->build_id_size == expected->build_id_size &&
-           memcmp(head->build_id, expected->build_id, sizeof(head->build_id)) == 0 &&
-           head->head_checksum == sum_head(head) && head->row_count > 0 &&
-           head->row_count <= CACHE_ROWS_MAX && head->rule_count > 0 &&
+           head->owner == expected->owner && head->content.low == expected->content.low &&
+           head->content.high == expected->content.high && head->head_checksum == sum_head(head) &&
+           head->row_count > 0 && head->row_count <= CACHE_ROWS_MAX && head->rule_count > 0 &&
            head->rule_count <= CACHE_RULES_MAX && head->base < head->end &&
            head->end - head->base <= UINT32_MAX && size == file_size;
 }
@@ -116,7 +118,8 @@ static struct unwind_table *load(int folder, const char *name, const struct cach
     int fd = file_open_regular(folder, name, O_RDONLY | O_NOFOLLOW, &status);
     if (fd < 0)
         return NULL;
-    if (file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+    if (status.st_uid == geteuid() && !(status.st_mode & (S_IWGRP | S_IWOTH)) &&
+        file_read_at(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
         head_valid(&head, expected, (uint64_t)status.st_size))
         table = read_table(fd, &head);
     if (table)
@@ -162,20 +165,37 @@ static void store(int folder, const char *name, const struct cache_head *id,
         cache_folder_trim(folder, CACHE_SIZE_MAX);
 }
 
-static void name_of(const struct cache_head *id, char name[2 * ELF_BUILD_ID_MAX + 8])
+/* All that a table is made of but the few instructions between functions: those of one owner's
+ * files with the same descriptions are taken for the same. Read once, as the build does. */
+static struct hash128 content_of(const struct elf_file *file, const struct cfi_section *section)
 {
-    memcpy(text_hex(name, id->build_id, id->build_id_size), ".rows", sizeof(".rows"));
+    struct elf_segment header = {0};
+    struct hash128 hash = {0};
+    (void)elf_file_header(file, PT_GNU_EH_FRAME, &header);
+    for (size_t i = 0; i <= elf_file_segment_count(file); i++) {
+        struct elf_segment segment =
+            i < elf_file_segment_count(file) ? elf_file_segment(file, i) : header;
+        const uint64_t words[] = {segment.address, segment.size, segment.offset, segment.file_size,
+                                  segment.flags};
+        hash = hash128_bytes(words, sizeof(words), hash);
+    }
+    const uint64_t facts[] = {elf_file_entry(file), elf_file_machine(file), section->address,
+                              section->open};
+    hash = hash128_bytes(facts, sizeof(facts), hash);
+    return hash128_bytes(section->bytes, section->size, hash);
 }
 
 static int table_of(int folder, const struct cache_head *id, struct elf_file *file,
-                    struct unwind_table **ret_table)
+                    const struct cfi_section *section, struct unwind_table **ret_table)
 {
-    char name[2 * ELF_BUILD_ID_MAX + 8];
-    name_of(id, name);
+    char name[2 * sizeof(id->content) + 2 * sizeof(id->owner) + 8];
+    char *end = text_hex(name, (const uint8_t *)&id->content, sizeof(id->content));
+    end = text_hex(end, (const uint8_t *)&id->owner, sizeof(id->owner));
+    memcpy(end, ".rows", sizeof(".rows"));
     *ret_table = load(folder, name, id);
     if (*ret_table)
         return 0;
-    int error = unwind_table_build(file, ret_table);
+    int error = unwind_table_build_section(file, section, ret_table);
     if (!error && (*ret_table)->row_count >= CACHE_ROWS_MIN)
         store(folder, name, id, *ret_table);
     return error;
@@ -185,11 +205,16 @@ int unwind_cache_table(const char *directory, struct elf_file *file,
                        struct unwind_table **ret_table)
 {
     struct cache_head id = {.magic = CACHE_MAGIC, .version = CACHE_VERSION};
-    id.build_id_size = (uint32_t)elf_file_build_id(file, id.build_id);
-    int folder = id.build_id_size ? cache_folder_open(directory) : -ENODATA;
+    struct cfi_section section;
+    int folder = elf_file_owner(file, &id.owner) ? cache_folder_open(directory) : -ENODATA;
     if (folder < 0)
         return unwind_table_build(file, ret_table);
-    int error = table_of(folder, &id, file, ret_table);
+    int error = cfi_section_open(file, &section);
+    if (error == 0) {
+        id.content = content_of(file, &section);
+        error = table_of(folder, &id, file, &section, ret_table);
+        cfi_section_close(&section);
+    }
     close(folder);
     return error;
 }

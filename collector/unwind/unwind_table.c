@@ -273,8 +273,8 @@ static int build_from(const struct cfi_index *index, const struct elf_file *file
     return 0;
 }
 
-static int build_section(struct elf_file *file, const struct cfi_section *section,
-                         struct unwind_table **ret_table)
+int unwind_table_build_section(struct elf_file *file, const struct cfi_section *section,
+                               struct unwind_table **ret_table)
 {
     struct cfi_index index;
     int error = cfi_index_build(section, file, &index);
@@ -300,7 +300,7 @@ int unwind_table_build(struct elf_file *file, struct unwind_table **ret_table)
     int error = cfi_section_open(file, &section);
     if (error)
         return error;
-    error = build_section(file, &section, ret_table);
+    error = unwind_table_build_section(file, &section, ret_table);
     cfi_section_close(&section);
     return error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Containers against plain models; text, UTF-8, checksums and varints against known answers. */
 #include "checksum.h"
+#include "hash128.h"
 #include "map64.h"
 #include "strtab.h"
 #include "test.h"
@@ -32,6 +33,21 @@ TEST(vec_keeps_what_is_pushed)
     CHECK_INT(numbers.count, 10000);
     vec_free(&numbers);
     CHECK_INT(numbers.capacity, 0);
+}
+
+/* Known answers of MurmurHash3 x64 128. */
+TEST(hash128_is_murmur3)
+{
+    static const char fox[] = "The quick brown fox jumps over the lazy dog";
+    const struct hash128 zero = {0};
+    struct hash128 hash = hash128_bytes("hello", 5, zero);
+    CHECK_INT(hash.low, (int64_t)UINT64_C(0xcbd8a7b341bd9b02));
+    CHECK_INT(hash.high, (int64_t)UINT64_C(0x5b1e906a48ae1d19));
+    hash = hash128_bytes(fox, sizeof(fox) - 1, zero);
+    CHECK_INT(hash.low, (int64_t)UINT64_C(0xe34bbc7bbc071b6c));
+    CHECK_INT(hash.high, (int64_t)UINT64_C(0x7a433ca9c49a9347));
+    hash = hash128_bytes(NULL, 0, zero);
+    CHECK(hash.low == 0 && hash.high == 0);
 }
 
 TEST(map64_agrees_with_an_array)

@@ -99,6 +99,98 @@ TEST(a_table_comes_out_as_it_was_built)
     free(folder);
 }
 
+/* A copy of the C library with the same build-id, in whose .eh_frame a byte differs that makes
+ * another table. */
+static struct elf_file *open_patched(struct elf_file *file, const struct unwind_table *right)
+{
+    struct elf_section section;
+    struct elf_segment segment = {0};
+    CHECK(elf_file_section(file, ".eh_frame", &section));
+    for (size_t i = 0; i < elf_file_segment_count(file); i++)
+        if (elf_file_segment(file, i).address <= section.address)
+            segment = elf_file_segment(file, i);
+    uint64_t end = 0, begin = segment.offset + (section.address - segment.address);
+    for (size_t i = 0; i < elf_file_segment_count(file); i++)
+        end = elf_file_segment(file, i).offset + elf_file_segment(file, i).file_size;
+    char *path = folder_path("patched.so"), *bytes = malloc(end);
+    CHECK(bytes && elf_file_read(file, 0, bytes, end));
+    for (size_t i = section.size / 2; i < section.size; i++) {
+        struct unwind_table *other;
+        struct elf_file *patched;
+        bytes[begin + i] ^= 8;
+        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+        CHECK(fd >= 0 && write(fd, bytes, end) == (ssize_t)end);
+        CHECK_INT(elf_file_open(fd, &patched), 0);
+        close(fd);
+        bytes[begin + i] ^= 8;
+        bool built = unwind_table_build(patched, &other) == 0;
+        bool differs = built && (other->row_count != right->row_count ||
+                                 memcmp(other->rows, right->rows,
+                                        right->row_count * sizeof(*right->rows)) != 0);
+        if (built)
+            unwind_table_destroy(other);
+        if (differs) {
+            free(path), free(bytes);
+            return patched;
+        }
+        elf_file_close(patched);
+    }
+    test_fail(__FILE__, __LINE__, "no byte makes another table");
+    return NULL;
+}
+
+TEST(two_files_that_claim_one_build_id_have_their_own_tables)
+{
+    uint8_t one[ELF_BUILD_ID_MAX] = {0}, other[ELF_BUILD_ID_MAX] = {0};
+    struct elf_file *right = open_libc();
+    struct unwind_table *right_table, *wrong_table;
+    CHECK_INT(unwind_table_build(right, &right_table), 0);
+    struct elf_file *wrong = open_patched(right, right_table);
+    CHECK_INT(unwind_table_build(wrong, &wrong_table), 0);
+    CHECK(elf_file_build_id(right, one) > 0 && elf_file_build_id(wrong, other) > 0);
+    CHECK(memcmp(one, other, sizeof(one)) == 0);
+    char *folder = folder_path("first"), *second = folder_path("second");
+    check_table(folder, right, right_table);
+    check_table(folder, wrong, wrong_table);
+    check_table(folder, right, right_table);
+    CHECK_INT(files_in(folder, NULL), 2);
+    check_table(second, wrong, wrong_table);
+    check_table(second, right, right_table);
+    check_table(second, wrong, wrong_table);
+    unwind_table_destroy(right_table);
+    unwind_table_destroy(wrong_table);
+    elf_file_close(right);
+    elf_file_close(wrong);
+    free(folder), free(second);
+}
+
+/* The same bytes, but somebody else's: what is made of them is for their own files. */
+TEST(a_table_made_of_another_users_file_is_not_used_for_ours)
+{
+    struct elf_file *file = open_libc(), *copy;
+    struct unwind_table *built;
+    char *folder = folder_path("cache"), *path = folder_path("copy.so"), *bytes;
+    uint64_t end = 0;
+    if (geteuid() != 0)
+        test_skip("giving a file to another user needs root");
+    CHECK_INT(unwind_table_build(file, &built), 0);
+    for (size_t i = 0; i < elf_file_segment_count(file); i++)
+        end = elf_file_segment(file, i).offset + elf_file_segment(file, i).file_size;
+    CHECK((bytes = malloc(end)) && elf_file_read(file, 0, bytes, end));
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+    CHECK(fd >= 0 && write(fd, bytes, end) == (ssize_t)end && fchown(fd, 65534, 65534) == 0);
+    CHECK_INT(elf_file_open(fd, &copy), 0);
+    close(fd);
+    check_table(folder, copy, built);
+    CHECK_INT(files_in(folder, NULL), 1);
+    check_table(folder, file, built);
+    CHECK_INT(files_in(folder, NULL), 2);
+    unwind_table_destroy(built);
+    elf_file_close(file);
+    elf_file_close(copy);
+    free(folder), free(path), free(bytes);
+}
+
 static void damage(const char *path, off_t offset, uint8_t bits)
 {
     uint8_t byte;
@@ -135,6 +227,13 @@ TEST(a_file_with_any_damage_is_built_again)
     CHECK_INT(unlink(path), 0);
     CHECK_INT(symlink("/etc/passwd", path), 0); /* never followed */
     check_table(folder, file, built);
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(mkfifo(path, 0600), 0); /* never waited for */
+    check_table(folder, file, built);
+    CHECK_INT(chmod(path, 0666), 0); /* anybody may have written it */
+    check_table(folder, file, built);
+    CHECK_INT(stat(path, &status), 0);
+    CHECK_INT(status.st_mode & 0777, 0600);
     unwind_table_destroy(built);
     elf_file_close(file);
     free(folder);
