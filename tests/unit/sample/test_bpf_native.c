@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Native stacks by the real BPF program: deep recursion, signal handlers, threads; each to its true
  * root, with as many frames as there are. */
-#include "bpf_private.h"
 #include "bpf_scene.h"
 
 #include <pthread.h>
@@ -159,23 +158,6 @@ TEST(every_program_is_verified_in_less_than_18000_instructions)
     }
     CHECK_INT(count, 7);
     scene_close(&scene);
-}
-
-/* Two threads make the maps, and whichever is later the row memory: its first segment must be found
- * by the program each time, and no descriptor be left (which the runner looks after). */
-TEST(made_again_and_again_it_finds_its_rows_and_leaves_nothing)
-{
-    struct bpf_program_options all = {.frequency_hz = HZ, .off_cpu = true, .uid = -1};
-
-    for (int i = 0; i < 12; i++) {
-        struct bpf_scene scene = {0};
-        uint32_t zero = 0, segment = 0;
-
-        scene_open(&scene, &all);
-        CHECK_INT(bpf_map_lookup_elem(scene.program->rows_fd, &zero, &segment), 0);
-        CHECK(segment > 0);
-        scene_close(&scene);
-    }
 }
 
 TEST(deep_recursion_is_walked_to_its_root_frame_by_frame)

@@ -141,3 +141,24 @@ TEST(no_chain_of_calls_takes_more_than_512_bytes_of_stack)
     CHECK(most > STACK_MAX / 4);
     bpf_program_destroy(program);
 }
+
+/* Two threads make the maps, and whichever comes last the row memory: its first segment must be
+ * there each time, and no descriptor be left, which the runner looks after. */
+TEST(made_again_and_again_it_has_its_rows_and_leaves_nothing)
+{
+    const struct bpf_program_options options = {.frequency_hz = 99, .off_cpu = true, .uid = -1};
+    char reason[BPF_PROGRAM_REASON_MAX];
+
+    for (int i = 0; i < 12; i++) {
+        struct sampler_bpf *program;
+        uint32_t zero = 0, segment = 0;
+        int rc = bpf_program_create(&options, &program, reason);
+
+        if (rc == -EPERM || rc == -ENOSYS || rc == -ENOTSUP)
+            test_skip("no BPF here: %s", reason);
+        CHECK_INT(rc, 0);
+        CHECK_INT(bpf_map_lookup_elem(program->rows_fd, &zero, &segment), 0);
+        CHECK(segment > 0);
+        bpf_program_destroy(program);
+    }
+}
