@@ -159,3 +159,18 @@ void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_tim
     (void)program;
     *ret_times = (struct bpf_program_times){0};
 }
+
+int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep **ret_threads,
+                            size_t *ret_count)
+{
+    (void)program;
+    *ret_threads = NULL;
+    *ret_count = 0;
+    return -ENOSYS;
+}
+
+bool bpf_program_is_asleep(struct sampler_bpf *program, const struct sampler_asleep *thread)
+{
+    (void)program, (void)thread;
+    return false;
+}

@@ -53,7 +53,8 @@ struct sampler_bpf {
     int types_fd;        /* the kernel's types that the object names */
     struct bpf_link *links[BPF_LINKS_MAX];
     size_t link_count;
-    int *tick_fds; /* one perf event per CPU that is online */
+    struct bpf_link *asleep; /* of `links`: the iterator over sleeping threads; NULL: none */
+    int *tick_fds;           /* one perf event per CPU that is online */
     size_t tick_count;
     int processes_fd, rows_fd, counters_fd, switches_fd, ring_fd, seen_fd;
     int name_fd; /* the program that names the kernel's addresses; -1 = none */

@@ -193,6 +193,12 @@ static int set_sizes(struct sampler_bpf *program, const struct bpf_program_optio
     return rc;
 }
 
+static bool is_of_switches(const char *program)
+{
+    return !strcmp(program, "sampler_switched") || !strcmp(program, "sampler_woken") ||
+           !strcmp(program, "sampler_asleep");
+}
+
 /* Which object loads which program, and the verifier's words about it. */
 static int set_programs(struct sampler_bpf *program, bool measure)
 {
@@ -207,7 +213,7 @@ static int set_programs(struct sampler_bpf *program, bool measure)
         bpf_object__for_each_program(part, program->objects[i])
         {
             const char *name = bpf_program__name(part);
-            bool switches = !strcmp(name, "sampler_switched") || !strcmp(name, "sampler_woken");
+            bool switches = is_of_switches(name);
 
             if (rc == 0)
                 rc = bpf_program__set_autoload(part, switches == (i == 1));
@@ -272,6 +278,8 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
         if (!link)
             return -errno;
         program->links[program->link_count++] = link;
+        if (strcmp(bpf_program__name(part), "sampler_asleep") == 0)
+            program->asleep = link;
     }
     return 0;
 }

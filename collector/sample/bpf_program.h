@@ -101,6 +101,14 @@ void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash);
 /* Threads that are off CPU now, as SAMPLER_SWITCH with SAMPLER_STILL_OFF and end_ns = now. */
 int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context);
 
+/* Opens a stretch off CPU for each thread that sleeps, is of a process in the map, and has none;
+ * tells those (free(*ret_threads)). 0; -errno; without off_cpu there are none. Some ns for each
+ * thread of the machine. */
+int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep **ret_threads,
+                            size_t *ret_count);
+/* Whether that stretch goes on: if so, the thread's memory stood still since. */
+bool bpf_program_is_asleep(struct sampler_bpf *program, const struct sampler_asleep *thread);
+
 /* What a program costs, for tests and benches: how many instructions the kernel's verifier walked
  * through, and how long it took (0: not options.measure); how often it ran, and how long, while the
  * kernel counted that (BPF_ENABLE_STATS). false: no more programs. */

@@ -33,6 +33,8 @@ enum {
  * the kernel must be asked (bpf/sleeper.bpf.h). */
 enum { SAMPLER_KERNEL_STRETCH_NS = 20000 };
 
+enum { SAMPLER_CALL_FUTEX = 202 }; /* system call that waits for locks, an interpreter's too */
+
 /* Whether kernel stacks that are known by their words (sleeper.bpf.h) are held against what the
  * kernel says, each time; BLIND: known without a look at the words, to see the check fail. */
 enum sampler_sleepers {
@@ -86,6 +88,7 @@ enum sampler_flags {
     SAMPLER_FAULTED = 1u << 8,    /* SWITCH: not in a system call: a page fault        */
     SAMPLER_GIL_WAIT = 1u << 9,   /* SWITCH: a futex inside the interpreter's runtime  */
     SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again   */
+    SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, since when is not known: see below */
 };
 
 struct sampler_sample {
@@ -116,6 +119,16 @@ struct sampler_switch {
     uint16_t reserved1;
     uint32_t range_depth;
     struct sampler_range ranges[SAMPLER_RANGES_MAX];
+};
+
+/* A thread that sleeps when its process is begun with, as the program that looks for such tells it,
+ * not through the ring: a stretch with SAMPLER_ASLEEP begins at that time, without a stack, which
+ * is to be read from outside. Registers are those with which it entered the kernel. */
+struct sampler_asleep {
+    struct sampler_head head; /* of that stretch */
+    uint32_t key;             /* in map `switches` */
+    uint32_t reserved;
+    uint64_t rip, rsp, rbp, rbx;
 };
 
 struct sampler_part {

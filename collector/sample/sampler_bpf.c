@@ -7,8 +7,8 @@
 #include "clock_now.h"
 #include "proc_info.h"
 #include "process_past.h"
+#include "sampler_asleep.h"
 #include "sampler_rung.h"
-#include "sampler_state.h"
 #include "thread_names.h"
 
 #include <ctype.h>
@@ -59,6 +59,7 @@ static void bpf_destroy(void *state)
     if (!sampler)
         return;
     sample_queue_fini(&sampler->queue);
+    asleep_threads_fini(&sampler->asleep);
     stack_join_fini(&sampler->join);
     stack_parts_fini(&sampler->parts);
     code_names_fini(&sampler->codes);
@@ -189,6 +190,9 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     process->changed = true;
     if (process->waits_exec)
         return 0; /* what it has mapped now is of no interest */
+    error = sampler_find_asleep(sampler);
+    if (error)
+        return error;
     error = process_read_maps(process, &sampler->modules);
     if (error != -ENOMEM && flags & SAMPLER_TRACK_ATTACH)
         error = process_past_tell(sampler->options.roster, pid, parent);
@@ -234,7 +238,9 @@ static int bpf_track(void *state, int32_t pid, unsigned flags)
         error = track_one(sampler, pid, flags, 0);
     if (!error && (flags & SAMPLER_TRACK_ATTACH))
         error = track_descendants(sampler);
-    return error ? error : sampler_publish(sampler);
+    if (!error)
+        error = sampler_publish(sampler);
+    return error ? error : sampler_read_asleep(sampler);
 }
 
 static void bpf_set_live(void *state, int32_t pid, int64_t tls_offset)

@@ -4,7 +4,7 @@
 #include "clock_now.h"
 #include "command_text.h"
 #include "hash.h"
-#include "sampler_state.h"
+#include "sampler_asleep.h"
 #include "wait_class.h"
 
 #include <errno.h>
@@ -298,6 +298,10 @@ static int take_common(struct bpf_sampler *sampler, struct common *common,
     sample->cpu = head->cpu;
     sample->native_end = common->stack.native_end;
     sample->python_end = common->stack.python_end;
+    int error =
+        flags & SAMPLER_ASLEEP ? sampler_take_asleep(sampler, head, &common->stack, sample) : 0;
+    if (error)
+        return error;
     sample->flags |= flags & SAMPLER_IN_KERNEL ? SAMPLE_IN_KERNEL : 0;
     sample->flags |= flags & SAMPLER_GC ? SAMPLE_GC : 0;
     sample->flags |= flags & SAMPLER_HOLDS_GIL ? SAMPLE_HOLDS_GIL : 0;
@@ -331,6 +335,17 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
+/* Of one that slept already the kernel's part did not know yet where its interpreter's lock is. */
+static uint32_t switch_flags(const struct bpf_sampler *sampler, const struct sampler_switch *record)
+{
+    const struct process *process = processes_find(&sampler->processes, record->head.pid);
+    const struct python_runtime *runtime = process ? &process->interpreter.runtime : NULL;
+    bool gil = record->flags & SAMPLER_ASLEEP && record->syscall == SAMPLER_CALL_FUTEX && runtime &&
+               process->interpreter.state == INTERPRETER_FOUND &&
+               record->argument >= runtime->runtime && record->argument < runtime->runtime_end;
+    return record->flags | (gil ? SAMPLER_GIL_WAIT : 0);
+}
+
 static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch *record)
 {
     struct common common = {
@@ -342,7 +357,8 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
         .ranges = record->ranges,
         .fixed = offsetof(struct sampler_switch, ranges),
     };
-    struct wait_facts facts = {record->syscall, record->file_mode, record->state, record->flags};
+    struct wait_facts facts = {record->syscall, record->file_mode, record->state,
+                               switch_flags(sampler, record)};
     struct queued_sample out = {.sample = {.kind = SAMPLE_OFF_CPU,
                                            .reason = (uint8_t)wait_classify(&facts),
                                            .time_ns = (int64_t)record->head.time_ns,

@@ -124,18 +124,18 @@ int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *re
                                           : take_python(sampler, process, part);
 }
 
-/* ---- Copies -----------------------------------------------------------------------------------
+/* ---- Walks ------------------------------------------------------------------------------------
  */
 
-struct copy_walk {
+struct native_walk {
     struct bpf_sampler *sampler;
     const struct mapping_list *list;
-    const struct sampler_copy *copy;
+    const struct native_source *source;
 };
 
-static bool copy_find(void *context, uint64_t address, struct unwind_place *ret_place)
+static bool walk_find(void *context, uint64_t address, struct unwind_place *ret_place)
 {
-    const struct copy_walk *walk = context;
+    const struct native_walk *walk = context;
     const struct mapping *mapping = mapping_list_find(walk->list, address);
     if (!mapping)
         return false;
@@ -152,9 +152,37 @@ static bool copy_find(void *context, uint64_t address, struct unwind_place *ret_
     return true;
 }
 
+static bool walk_read(void *context, uint64_t address, uint64_t *ret_value)
+{
+    const struct native_source *source = ((const struct native_walk *)context)->source;
+    return source->read(source->context, address, ret_value);
+}
+
+int sampler_unwind(struct bpf_sampler *sampler, struct process *process, uint64_t hash,
+                   const struct native_source *source)
+{
+    static _Thread_local struct unwind_frame frames[SAMPLER_NATIVE_MAX];
+    struct native_walk walk = {sampler, process->list, source};
+    struct unwind_request request = {
+        .registers = source->registers, .find = walk_find, .read = walk_read, .context = &walk};
+    enum stack_end end = STACK_NOT_WALKED;
+    uint32_t count = unwind_stack(&request, frames, SAMPLER_NATIVE_MAX, &end);
+    struct stack_part *part = stack_parts_add(&sampler->parts, PART_NATIVE, hash, count);
+    if (!part)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        part->items[i] = (struct part_item){frames[i].address, frames[i].cfa, 0, 0};
+        part->base = frames[i].cfa ? frames[i].cfa : part->base;
+    }
+    part->end = (uint8_t)end;
+    part->space = source->space;
+    part->used_ns = sampler->now_ns;
+    return name_natives(sampler, process, part);
+}
+
 static bool copy_read(void *context, uint64_t address, uint64_t *ret_value)
 {
-    const struct sampler_copy *copy = ((const struct copy_walk *)context)->copy;
+    const struct sampler_copy *copy = context;
     uint64_t offset = address - copy->rsp;
     if (offset > copy->size || copy->size - offset < sizeof(*ret_value))
         return false;
@@ -164,32 +192,18 @@ static bool copy_read(void *context, uint64_t address, uint64_t *ret_value)
 
 int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *copy)
 {
-    static _Thread_local struct unwind_frame frames[SAMPLER_NATIVE_MAX];
     struct process *process = sampler_process_of(sampler, &copy->head);
+    struct native_source source = {
+        .registers = {.rip = copy->rip, .rsp = copy->rsp, .rbp = copy->rbp, .rbx = copy->rbx},
+        .read = copy_read,
+        .context = (void *)copy,
+        .space = copy->space};
     if (copy->head.size < sizeof(*copy) || copy->size > copy->head.size - sizeof(*copy))
         return sampler_pass_damaged(sampler);
     if (!process)
         return -ENOMEM;
-    struct copy_walk walk = {sampler, process->list, copy};
-    struct unwind_request request = {
-        .registers = {.rip = copy->rip, .rsp = copy->rsp, .rbp = copy->rbp, .rbx = copy->rbx},
-        .find = copy_find,
-        .read = copy_read,
-        .context = &walk};
-    enum stack_end end = STACK_NOT_WALKED;
-    uint32_t count = unwind_stack(&request, frames, SAMPLER_NATIVE_MAX, &end);
-    struct stack_part *part = stack_parts_add(&sampler->parts, PART_NATIVE, copy->hash, count);
-    if (!part)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        part->items[i] = (struct part_item){frames[i].address, frames[i].cfa, 0, 0};
-        part->base = frames[i].cfa ? frames[i].cfa : part->base;
-    }
-    part->end = (uint8_t)end;
-    part->space = copy->space;
-    part->used_ns = sampler->now_ns;
     sampler->counts.copies++;
-    return name_natives(sampler, process, part);
+    return sampler_unwind(sampler, process, copy->hash, &source);
 }
 
 /* ---- Stacks -----------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rung of the BPF sampler consists of; shared by its files (sampler_bpf.c is the rung,
  * sampler_records.c takes records, sampler_stacks.c their stacks, sampler_publish.c tells the
- * kernel, sampler_upkeep.c and sampler_untold.c look after it, sampler_counts.c writes facts).
+ * kernel, sampler_upkeep.c and sampler_untold.c look after it, sampler_counts.c writes facts,
+ * sampler_asleep.c knows who slept).
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_SAMPLER_STATE_H
 #define ANNOT_SAMPLER_STATE_H
@@ -12,6 +13,7 @@
 #include "python_finder.h"
 #include "sample_queue.h"
 #include "stack_join.h"
+#include "unwind_stack.h"
 
 /* What was counted about stacks, by how they ended. */
 struct sampler_counts {
@@ -26,8 +28,25 @@ struct sampler_counts {
     uint64_t adopted;    /* processes whose fork was not told */
     uint64_t ends_untold, execs_untold; /* noticed by looking */
     uint64_t stuck_lists;               /* processes whose mappings could not be published */
-    uint64_t maps_unread; /* processes that ended before their mappings could be read */
+    uint64_t maps_unread;   /* processes that ended before their mappings could be read */
+    uint64_t asleep_moved;  /* threads that woke up while their stack was read */
+    uint64_t asleep_denied; /* times that sleeping threads could not be looked for */
 };
+
+/* Those that slept when their process was begun with: sampler_asleep.c. */
+struct asleep_thread {
+    struct sampler_asleep told;
+    uint32_t *frames; /* root first; of the trace */
+    uint32_t count;
+    uint8_t native_end, python_end;
+};
+
+struct asleep_threads {
+    VEC(struct asleep_thread *) unread;
+    struct map64 by_key; /* hash of tid and time -> struct asleep_thread *, whose stack is known */
+};
+
+void asleep_threads_fini(struct asleep_threads *asleep);
 
 struct bpf_sampler {
     struct sampler_options options;
@@ -45,6 +64,7 @@ struct bpf_sampler {
     struct stack_parts parts;
     struct stack_join join;
     struct sample_queue queue;
+    struct asleep_threads asleep;
     struct sampler_counts counts;
     bool unpublished; /* processes changed since the last publication */
     uint64_t published_ns;
@@ -82,6 +102,18 @@ int sampler_pass_damaged(struct bpf_sampler *sampler);
 /* Parts of stacks. 0 or -ENOMEM. */
 int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *record);
 int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *copy);
+
+/* A native stack to be walked here: registers, and who reads 8 bytes of its memory. */
+struct native_source {
+    struct unwind_registers registers;
+    bool (*read)(void *context, uint64_t address, uint64_t *ret_value);
+    void *context;
+    uint32_t space; /* that was published when it was taken; 0 = none */
+};
+
+/* Walks it by the process's present mappings, into a part of that hash. 0 or -ENOMEM. */
+int sampler_unwind(struct bpf_sampler *sampler, struct process *process, uint64_t hash,
+                   const struct native_source *source);
 
 /* What sample and switch have in common. */
 struct sampler_stack {

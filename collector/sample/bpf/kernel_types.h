@@ -78,7 +78,7 @@ struct task_struct {
     struct mm_struct *mm;
     int exit_code;
     unsigned in_iowait : 1;
-    int pid, tgid;
+    int pid, tgid, wake_cpu;
     struct task_struct *group_leader;
     struct pid *thread_pid;
     __u64 start_boottime;

@@ -10,7 +10,6 @@
 #include "sleeper.bpf.h"
 
 enum {
-    SCHED_FUTEX = 202,
     SCHED_RATE_WINDOWS = 100, /* windows of the rate cap in a second */
 };
 
@@ -70,7 +69,7 @@ static __always_inline uint32_t sched_file_mode(const struct task_struct *task, 
 
 /* What it waits for: `stretch->state` and its PREEMPTED flag are known. */
 static __always_inline void sched_facts(struct sampler_switch *stretch, struct task_struct *task,
-                                        const struct walk *walk)
+                                        const struct sampler_process *process)
 {
     const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
     int64_t call = regs->orig_ax;
@@ -86,8 +85,8 @@ static __always_inline void sched_facts(struct sampler_switch *stretch, struct t
         stretch->flags |= SAMPLER_FAULTED;
     else if (sched_takes_fd(stretch->syscall))
         stretch->file_mode = sched_file_mode(task, stretch->argument);
-    else if (stretch->syscall == SCHED_FUTEX && stretch->argument >= walk->process.runtime &&
-             stretch->argument < walk->process.runtime_end)
+    else if (stretch->syscall == SAMPLER_CALL_FUTEX && stretch->argument >= process->runtime &&
+             stretch->argument < process->runtime_end)
         stretch->flags |= SAMPLER_GIL_WAIT;
 }
 
@@ -229,7 +228,7 @@ static __always_inline void sched_leave(struct task_struct *task, uint32_t state
     entry->state = state;
     entry->used_ns = task->se.sum_exec_runtime;
     entry->flags = preempted || state == 0 ? SAMPLER_PREEMPTED : 0;
-    sched_facts(entry, task, walk);
+    sched_facts(entry, task, &walk->process);
     entry->kernel = 0; /* when it is told: most are not */
     entry->native = stack_send_native(walk);
     entry->python = stack_send_python(walk);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that slept already when their process was begun with: a server that hangs.
+ *
+ * The kernel's part opens a stretch for each (bpf/asleep.bpf.h), which ends as any other does.
+ * Their stacks are read from outside, once: native frames by their registers and the process's
+ * memory, Python frames as where there is no BPF. What moved meanwhile is thrown away; what did not
+ * stood still, so that all parts belong together. Thread-safety: one thread per object. */
+#include "sampler_asleep.h"
+
+#include "hash.h"
+#include "proc_info.h"
+#include "python_remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 4096, STACK_FRAMES_MAX = 2048, THREADS_MAX = 65536 };
+
+/* A piece of the process's memory, for words that lie side by side. */
+struct memory {
+    int32_t pid;
+    uint64_t at;
+    int64_t size;
+    uint8_t bytes[PAGE_BYTES];
+};
+
+/* The interpreter of the process that is being read. */
+struct interpreter_threads {
+    int32_t pid;
+    struct python_remote *remote; /* NULL: none, or not to be read */
+    struct python_remote_thread *threads;
+    int count;
+    struct python_remote_frame frames[SAMPLER_PYTHON_MAX];
+};
+
+static uint64_t asleep_key(const struct sampler_head *head)
+{
+    return hash_u64(hash_u64((uint64_t)(uint32_t)head->tid) ^ head->time_ns) | 1;
+}
+
+/* ---- Finding ----------------------------------------------------------------------------------
+ */
+
+static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep *told)
+{
+    struct asleep_thread *thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        return -ENOMEM;
+    thread->told = *told;
+    if (map64_find(&asleep->by_key, asleep_key(&told->head)) ||
+        vec_push(&asleep->unread, thread) != 0) {
+        free(thread);
+        return 0; /* without a stack */
+    }
+    return 0;
+}
+
+int sampler_find_asleep(struct bpf_sampler *sampler)
+{
+    struct sampler_asleep *told = NULL;
+    size_t count = 0;
+    if (!sampler->options.off_cpu)
+        return 0;
+    int error = bpf_program_find_asleep(sampler->program, &told, &count);
+    if (error != 0 && error != -ENOMEM)
+        sampler->counts.asleep_denied++;
+    if (error != -ENOMEM)
+        error = 0;
+    for (size_t i = 0; i < count && !error; i++)
+        error = add_thread(&sampler->asleep, &told[i]);
+    free(told);
+    return error;
+}
+
+/* ---- Native frames ----------------------------------------------------------------------------
+ */
+
+static bool read_word(void *context, uint64_t address, uint64_t *ret_value)
+{
+    struct memory *memory = context;
+    uint64_t offset = address - memory->at;
+    if (address % sizeof(*ret_value) != 0)
+        return proc_read_memory(memory->pid, address, ret_value, sizeof(*ret_value)) ==
+               (int64_t)sizeof(*ret_value);
+    if (memory->size <= 0 || offset >= (uint64_t)memory->size) {
+        memory->at = address & ~(uint64_t)(PAGE_BYTES - 1);
+        memory->size = proc_read_memory(memory->pid, memory->at, memory->bytes, PAGE_BYTES);
+        offset = address - memory->at;
+    }
+    if (memory->size <= 0 || offset + sizeof(*ret_value) > (uint64_t)memory->size)
+        return false;
+    memcpy(ret_value, memory->bytes + offset, sizeof(*ret_value));
+    return true;
+}
+
+static int read_native(struct bpf_sampler *sampler, struct process *process,
+                       const struct sampler_asleep *told, struct sampler_stack *stack)
+{
+    struct memory memory = {.pid = process->pid};
+    struct native_source source = {
+        .registers = {.rip = told->rip, .rsp = told->rsp, .rbp = told->rbp, .rbx = told->rbx},
+        .read = read_word,
+        .context = &memory,
+    };
+    stack->native = asleep_key(&told->head);
+    stack->flags = SAMPLER_COPIED; /* used once */
+    return sampler_unwind(sampler, process, stack->native, &source);
+}
+
+/* ---- Python frames ----------------------------------------------------------------------------
+ */
+
+static void close_interpreter(struct interpreter_threads *interpreter)
+{
+    python_remote_close(interpreter->remote);
+    free(interpreter->threads);
+    interpreter->remote = NULL;
+    interpreter->threads = NULL;
+    interpreter->pid = interpreter->count = 0;
+}
+
+static void open_interpreter(struct interpreter_threads *interpreter, const struct process *process)
+{
+    char reason[PYTHON_REMOTE_REASON_MAX];
+    if (interpreter->pid == process->pid)
+        return;
+    close_interpreter(interpreter);
+    interpreter->pid = process->pid;
+    if (process->interpreter.state != INTERPRETER_FOUND ||
+        python_remote_open(process->pid, &interpreter->remote, reason) != 0)
+        return;
+    interpreter->threads = calloc(THREADS_MAX, sizeof(*interpreter->threads));
+    if (interpreter->threads)
+        interpreter->count =
+            python_remote_threads(interpreter->remote, interpreter->threads, THREADS_MAX);
+}
+
+static int64_t python_frame(struct bpf_sampler *sampler, const struct python_remote_frame *python)
+{
+    struct trace *trace = sampler->options.trace;
+    int64_t function = trace_string_add(trace, python->function, strlen(python->function));
+    int64_t file = trace_string_add(trace, python->file, strlen(python->file));
+    struct frame frame = {.kind = FRAME_PYTHON,
+                          .function = (uint32_t)function,
+                          .file = (uint32_t)file,
+                          .line = python->line,
+                          .first_line = python->first_line};
+    if (function < 0 || file < 0)
+        return -ENOMEM;
+    return python->code ? stacks_frame(trace_stacks(trace), &frame) : 0;
+}
+
+/* Behind the native part: their places are compared. */
+static int keep_python(struct bpf_sampler *sampler, const struct python_remote_frame *frames,
+                       uint32_t count, struct sampler_stack *stack)
+{
+    const struct stack_part *native =
+        stack_parts_find(&sampler->parts, PART_NATIVE, stack->native, sampler->now_ns);
+    uint64_t base = native ? native->base : 0;
+    struct stack_part *part = stack_parts_add(&sampler->parts, PART_PYTHON, stack->native, count);
+    if (!part)
+        return -ENOMEM;
+    stack->python = stack->native;
+    part->base = base;
+    part->space = 0;
+    part->end = stack->python_end;
+    part->used_ns = sampler->now_ns;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t frame = python_frame(sampler, &frames[i]);
+        part->items[i] = (struct part_item){frames[i].code, frames[i].anchor,
+                                            frame > 0 ? (uint32_t)frame : 0, frames[i].flags};
+        if (frame < 0)
+            return (int)frame;
+    }
+    return 0;
+}
+
+static int read_python(struct bpf_sampler *sampler, struct interpreter_threads *interpreter,
+                       const struct process *process, struct asleep_thread *thread,
+                       struct sampler_stack *stack)
+{
+    enum stack_end end = STACK_NO_THREAD;
+    uint32_t count = 0;
+    open_interpreter(interpreter, process);
+    if (!interpreter->remote)
+        return 0;
+    for (int i = 0; i < interpreter->count; i++) {
+        if (interpreter->threads[i].tid != thread->told.head.tid)
+            continue;
+        count = python_remote_stack(interpreter->remote, &interpreter->threads[i],
+                                    interpreter->frames, SAMPLER_PYTHON_MAX, &end);
+        break;
+    }
+    stack->python_end = (uint8_t)end;
+    return count ? keep_python(sampler, interpreter->frames, count, stack) : 0;
+}
+
+/* ---- Stacks -----------------------------------------------------------------------------------
+ */
+
+/* Frames, not an ordinal: stacks are forgotten when they are written, and this one may be asked for
+ * hours later. */
+static int keep_stack(struct bpf_sampler *sampler, struct asleep_thread *thread, uint32_t ordinal)
+{
+    static _Thread_local uint32_t frames[STACK_FRAMES_MAX];
+    uint32_t count =
+        stacks_frames(trace_stacks(sampler->options.trace), ordinal, frames, STACK_FRAMES_MAX);
+    thread->frames = malloc((count + 1) * sizeof(*frames));
+    if (!thread->frames)
+        return -ENOMEM;
+    memcpy(thread->frames, frames, count * sizeof(*frames));
+    thread->count = count;
+    return 0;
+}
+
+/* 1: its stack is known; 0: it moved; -ENOMEM. */
+static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *interpreter,
+                       struct asleep_thread *thread)
+{
+    struct sampler_stack stack = {0};
+    struct process *process = processes_find(&sampler->processes, thread->told.head.pid);
+    if (!process || process->exited)
+        return 0;
+    int error = read_native(sampler, process, &thread->told, &stack);
+    if (!error)
+        error = read_python(sampler, interpreter, process, thread, &stack);
+    int64_t ordinal = error ? error : sampler_find_stack(sampler, process, &stack);
+    stack_parts_drop(&sampler->parts, PART_PYTHON, stack.python);
+    if (ordinal < 0)
+        return (int)ordinal;
+    if (!bpf_program_is_asleep(sampler->program, &thread->told)) {
+        sampler->counts.asleep_moved++;
+        return 0;
+    }
+    thread->native_end = stack.native_end;
+    thread->python_end = stack.python_end;
+    error = keep_stack(sampler, thread, (uint32_t)ordinal);
+    if (!error)
+        error = map64_put(&sampler->asleep.by_key, asleep_key(&thread->told.head),
+                          (uint64_t)(uintptr_t)thread);
+    return error ? error : 1;
+}
+
+static void free_thread(struct asleep_thread *thread)
+{
+    free(thread->frames);
+    free(thread);
+}
+
+int sampler_read_asleep(struct bpf_sampler *sampler)
+{
+    struct asleep_threads *asleep = &sampler->asleep;
+    struct interpreter_threads *interpreter =
+        asleep->unread.count ? calloc(1, sizeof(*interpreter)) : NULL;
+    int error = asleep->unread.count && !interpreter ? -ENOMEM : 0;
+    for (size_t i = 0; i < asleep->unread.count; i++) {
+        struct asleep_thread *thread = asleep->unread.items[i];
+        int known = error ? 0 : read_thread(sampler, interpreter, thread);
+        if (known < 0)
+            error = known;
+        if (known <= 0)
+            free_thread(thread);
+    }
+    asleep->unread.count = 0;
+    if (interpreter)
+        close_interpreter(interpreter);
+    free(interpreter);
+    return error;
+}
+
+int sampler_take_asleep(struct bpf_sampler *sampler, const struct sampler_head *head,
+                        const struct sampler_stack *parts, struct sample *sample)
+{
+    struct stacks *stacks = trace_stacks(sampler->options.trace);
+    struct asleep_thread *thread;
+    uint64_t found;
+    int64_t stack = 0;
+    if (!map64_take(&sampler->asleep.by_key, asleep_key(head), &found))
+        return 0;
+    thread = (struct asleep_thread *)(uintptr_t)found;
+    bool same = thread->told.head.tid == head->tid && thread->told.head.time_ns == head->time_ns;
+    for (uint32_t i = 0; same && i < thread->count && stack >= 0; i++)
+        stack = stacks_push(stacks, (uint32_t)stack, thread->frames[i]);
+    const struct stack_part *kernel =
+        stack_parts_find(&sampler->parts, PART_KERNEL, parts->kernel, sampler->now_ns);
+    for (uint32_t i = kernel ? kernel->count : 0; i > 0 && stack >= 0; i--)
+        if (kernel->items[i - 1].frame)
+            stack = stacks_push(stacks, (uint32_t)stack, kernel->items[i - 1].frame);
+    if (stack >= 0 && same) {
+        sample->stack = (uint32_t)stack;
+        sample->native_end = thread->native_end;
+        sample->python_end = thread->python_end;
+    }
+    free_thread(thread);
+    return stack < 0 ? (int)stack : 0;
+}
+
+void asleep_threads_fini(struct asleep_threads *asleep)
+{
+    for (size_t i = 0; i < asleep->unread.count; i++)
+        free_thread(asleep->unread.items[i]);
+    for (size_t i = 0; i < asleep->by_key.capacity; i++)
+        if (asleep->by_key.entries[i].key)
+            free_thread((struct asleep_thread *)(uintptr_t)asleep->by_key.entries[i].value);
+    vec_free(&asleep->unread);
+    map64_free(&asleep->by_key);
+}
