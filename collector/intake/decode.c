@@ -260,6 +260,25 @@ void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count)
     }
 }
 
+/* What another thread is called. 0 or -errno. */
+static int name_thread(struct decode_pass *pass, const struct decode_parts *parts)
+{
+    struct decoder *decoder = pass->decoder;
+    int error = 0;
+    uint32_t name = name_of(&decoder->names, parts, &error);
+    pass->owner = OWNER_UNKNOWN; /* it has no key-values */
+    if (error != 0 || !decoder->roster || name == 0 || parts->id.id == 0 ||
+        parts->id.id > INT32_MAX)
+        return error;
+    const struct roster_name told = {
+        .process = decoder->process,
+        .ns_tid = (int32_t)parts->id.id,
+        .name = name,
+        .time_ns = decode_event_time(decoder, pass->thread, parts->record.time),
+    };
+    return roster_name_thread(decoder->roster, &told);
+}
+
 /* An event, or something that belongs to one. 0 or -errno. */
 static int add_record(struct decode_pass *pass, const struct decode_parts *parts, size_t room)
 {
@@ -318,14 +337,15 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
     if (record.flags == 0 && (record.kind == ANNOT_REC_PUSH || record.kind == ANNOT_REC_POP))
         return add_plain(pass, &record);
     struct decode_parts parts = {.record = record};
-    if (event_kinds[parts.record.kind] == 0) {
+    bool is_name = record.kind == ANNOT_REC_NAME_THREAD;
+    if (event_kinds[parts.record.kind] == 0 && !is_name) {
         pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
                                         are not known here */
         return 0;
     }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
-    return add_record(pass, &parts, room / ANNOT_GRANULE + 1);
+    return is_name ? name_thread(pass, &parts) : add_record(pass, &parts, room / ANNOT_GRANULE + 1);
 }
 
 static int add_before(struct decoder *decoder, struct decode_thread *thread,

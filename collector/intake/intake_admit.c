@@ -207,6 +207,7 @@ static int start_drain(struct intake *intake, struct process *process)
     process->drain->sink = intake->options.sink;
     process->drain->sink_context = intake->options.sink_context;
     process->drain->roster = intake->options.roster;
+    process->drain->decoder.roster = intake->options.roster;
     process->drain->serial_base = serial_base(process);
     process->drain->decoder.recover = intake->options.recover;
     process->drain->decoder.names.pid = process->host_pid;

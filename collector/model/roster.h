@@ -74,4 +74,14 @@ int64_t roster_claim_process(struct roster *roster, int32_t pid, uint64_t start_
 int64_t roster_claim_thread(struct roster *roster, uint32_t process, int32_t ns_tid,
                             int64_t first_ns);
 
+/* What another thread of its process calls a thread, at a time: for its entry, whenever it gets
+ * one. A name that the entry has from elsewhere stays. 0 or -ENOMEM. */
+struct roster_name {
+    uint32_t process, name; /* ordinals in the trace */
+    int32_t ns_tid;
+    int64_t time_ns;
+};
+
+int roster_name_thread(struct roster *roster, const struct roster_name *told);
+
 #endif

@@ -18,13 +18,17 @@
 /* Times of two clocks are compared with this much of tolerance. */
 #define ROSTER_SLACK_NS INT64_C(10000000)
 
+/* A thread's name may be told this long after its end, where the machine is busy. */
+#define ROSTER_LATE_NS INT64_C(10000000000)
+
 struct thread_record {
     struct thread_record *next;         /* with the same tid */
     struct thread_record *next_sibling; /* of the same process */
     int64_t start_ns;                   /* CLOCK_MONOTONIC, 0 = unknown */
     uint64_t start_boot_ns;             /* the same as the kernel says it */
     int64_t used_ns, end_ns;            /* 0 = not yet */
-    uint32_t ordinal;
+    int64_t ordinal;                    /* -1 = no entry: only its name was told */
+    uint32_t name;                      /* what others call it; 0 = nothing */
     int32_t ns_tid;
     bool claimed;
 };

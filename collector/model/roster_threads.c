@@ -26,18 +26,36 @@ static struct thread_record *add_record(struct roster *roster, uint32_t process,
     if (!record)
         return NULL;
     record->ns_tid = ns_tid;
+    record->ordinal = -1;
     record->next = first_of(roster, key);
     record->next_sibling = first_of(roster, all);
-    int64_t ordinal = trace_thread_add(roster->trace, process);
-    if (ordinal < 0 || map64_put(&roster->threads, all, (uint64_t)(uintptr_t)record) != 0) {
+    if (map64_put(&roster->threads, all, (uint64_t)(uintptr_t)record) != 0) {
         free(record);
         return NULL;
     }
     if (ns_tid != 0 && map64_put(&roster->threads, key, (uint64_t)(uintptr_t)record) != 0)
         return NULL;
-    record->ordinal = (uint32_t)ordinal;
-    trace_thread(roster->trace, record->ordinal)->tid = ns_tid;
     return record;
+}
+
+static struct trace_thread *entry_of(const struct roster *roster,
+                                     const struct thread_record *record)
+{
+    return trace_thread(roster->trace, (uint32_t)record->ordinal);
+}
+
+/* Gives it an entry of the trace if it has none. 0 or -ENOMEM. */
+static int enter(struct roster *roster, uint32_t process, struct thread_record *record)
+{
+    if (record->ordinal >= 0)
+        return 0;
+    int64_t ordinal = trace_thread_add(roster->trace, process);
+    if (ordinal < 0)
+        return (int)ordinal;
+    record->ordinal = ordinal;
+    entry_of(roster, record)->tid = record->ns_tid;
+    entry_of(roster, record)->name = record->name;
+    return 0;
 }
 
 /* Whether the record, made at an event of its thread, may be of one that began at that time. */
@@ -85,7 +103,7 @@ static void note_use(struct thread_record *record, int64_t time_ns)
 /* The sampler's first look at a thread. */
 static void describe(struct roster *roster, struct thread_record *record, int64_t time_ns)
 {
-    struct trace_thread *entry = trace_thread(roster->trace, record->ordinal);
+    struct trace_thread *entry = entry_of(roster, record);
     if (entry->first_ns == 0 && !record->claimed)
         entry->first_ns = entry->last_ns = time_ns;
 }
@@ -104,7 +122,7 @@ int64_t roster_thread(struct roster *roster, const struct roster_task *task, int
         record = find_by_time(record, time_ns, false);
     if (!record)
         record = add_record(roster, (uint32_t)process, ns_tid);
-    if (!record)
+    if (!record || enter(roster, (uint32_t)process, record) != 0)
         return -ENOMEM;
     if (task->thread_start_ns != 0 && record->start_boot_ns == 0) {
         record->start_boot_ns = task->thread_start_ns;
@@ -122,11 +140,54 @@ int64_t roster_claim_thread(struct roster *roster, uint32_t process, int32_t ns_
     record = ns_tid > 0 ? find_by_time(record, first_ns, true) : NULL;
     if (!record)
         record = add_record(roster, process, ns_tid > 0 ? ns_tid : 0);
-    if (!record)
+    if (!record || enter(roster, process, record) != 0)
         return -ENOMEM;
     record->claimed = true;
     note_use(record, first_ns);
     return record->ordinal;
+}
+
+/* One that had ended when whoever started it came to tell its name. Numbers do not come again that
+ * soon. */
+static struct thread_record *find_ended(struct thread_record *record, int64_t time_ns)
+{
+    while (record && (record->name != 0 || record->start_ns > time_ns ||
+                      record->end_ns + ROSTER_LATE_NS < time_ns))
+        record = record->next;
+    return record;
+}
+
+/* Of a thread that never got an entry, and whose number another one has now. */
+static struct thread_record *find_unused(struct thread_record *record)
+{
+    while (record && record->ordinal >= 0)
+        record = record->next;
+    if (record)
+        record->start_ns = record->used_ns = record->end_ns = 0, record->start_boot_ns = 0;
+    return record;
+}
+
+int roster_name_thread(struct roster *roster, const struct roster_name *told)
+{
+    struct thread_record *first = first_of(roster, key_of(told->process, told->ns_tid));
+    struct thread_record *record = find_by_time(first, told->time_ns, false);
+    if (!record)
+        record = find_ended(first, told->time_ns);
+    if (!record)
+        record = find_unused(first);
+    if (!record)
+        record = add_record(roster, told->process, told->ns_tid);
+    if (!record)
+        return -ENOMEM;
+    if (record->ordinal < 0)
+        record->used_ns = told->time_ns; /* it may have been of another one */
+    struct trace_thread *entry = record->ordinal >= 0 ? entry_of(roster, record) : NULL;
+    if (entry && (entry->name == 0 || entry->name == record->name)) {
+        entry->revision += entry->name != told->name;
+        entry->name = told->name;
+    }
+    record->name = told->name;
+    return 0;
 }
 
 void roster_thread_comm(struct roster *roster, const struct roster_task *task, int64_t time_ns,
@@ -138,10 +199,11 @@ void roster_thread_comm(struct roster *roster, const struct roster_task *task, i
     struct thread_record *record =
         process >= 0 ? first_of(roster, key_of((uint32_t)process, ns_tid)) : NULL;
     record = find_by_time(record, time_ns, false);
-    int64_t text = record ? trace_string_add(roster->trace, comm, strlen(comm)) : 0;
+    bool has_entry = record && record->ordinal >= 0;
+    int64_t text = has_entry ? trace_string_add(roster->trace, comm, strlen(comm)) : 0;
     if (text <= 0)
         return;
-    struct trace_thread *entry = trace_thread(roster->trace, record->ordinal);
+    struct trace_thread *entry = entry_of(roster, record);
     entry->revision += entry->comm != (uint32_t)text;
     entry->comm = (uint32_t)text;
 }
@@ -159,9 +221,9 @@ void roster_end_thread(struct roster *roster, uint32_t process, const struct ros
     if (!record || record->used_ns > time_ns)
         return;
     record->end_ns = time_ns;
-    struct trace_thread *entry = trace_thread(roster->trace, record->ordinal);
-    if (record->claimed || entry->serial != 0)
+    if (record->ordinal < 0 || record->claimed || entry_of(roster, record)->serial != 0)
         return;
+    struct trace_thread *entry = entry_of(roster, record);
     entry->last_ns = time_ns;
     entry->revision++;
 }

@@ -80,6 +80,15 @@ void annot_name_thread(const char *name)
     emit_name_thread(annot_name_intern(name));
 }
 
+void annot_name_thread_of(int tid, const char *name)
+{
+    FORWARD(name_thread_of, tid, name);
+    struct emission emission = {
+        .kind = ANNOT_REC_NAME_THREAD, .id = (uint64_t)tid, .text = name ? name : "(null)"};
+    if (tid > 0 && annot_enabled())
+        emit_general(&emission);
+}
+
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 APART void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
@@ -306,6 +315,7 @@ OWN(annot_domain_create);
 OWN(annot_category_create);
 OWN(annot_name_process);
 OWN(annot_name_thread);
+OWN(annot_name_thread_of);
 OWN(annot_emit_push);
 OWN(annot_emit_push_name);
 OWN(annot_emit_push_event);

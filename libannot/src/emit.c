@@ -194,6 +194,7 @@ static void dispatch(struct control *control, struct emission *emission)
         do_track_mark(control, emission);
         break;
     case ANNOT_REC_TRACK_END:
+    case ANNOT_REC_NAME_THREAD:
         write_event(control, emission, NULL);
         break;
     case EMIT_SHOW:

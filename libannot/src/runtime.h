@@ -71,6 +71,7 @@ struct runtime_table {
     int (*wants)(const struct annot_event *event);
     /* From 0.6. */
     uint64_t (*recording)(void);
+    void (*name_thread_of)(int tid, const char *name);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

@@ -51,6 +51,7 @@ OWNED(annot_emit_show);
 OWNED(annot_emit_hide);
 OWNED(annot_emit_wants);
 OWNED(annot_recording);
+OWNED(annot_name_thread_of);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -102,4 +103,5 @@ const struct runtime_table runtime_own = {
     .hide = own_annot_emit_hide,
     .wants = own_annot_emit_wants,
     .recording = own_annot_recording,
+    .name_thread_of = own_annot_name_thread_of,
 };

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 2
+#define ANNOT_WIRE_MINOR 3
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -459,6 +459,8 @@ enum annot_record_kind {
     ANNOT_REC_TRACK_END = 12,
     ANNOT_REC_PAYLOAD = 13,
     ANNOT_REC_COUNTER_GROUP = 14,
+    /* From minor version 3: has ID, the number of another thread of the process. */
+    ANNOT_REC_NAME_THREAD = 15,
     /* Reserved; skipped by length until they are described here. */
     ANNOT_REC_CALL = 16, /* function tracing */
     ANNOT_REC_RETURN = 17,

@@ -62,7 +62,8 @@ static int use_logs(void)
     annot_log(ANNOT_SEVERITY_DEBUG, "l");
     annot_log_format(ANNOT_SEVERITY_FATAL, "%s", "l");
     annot_abort_note("n");
-    return annot_current() != 0 || annot_recording() != 0 || annot_trace_context(text) || annot_trace_context_adopt(NULL);
+    return annot_current() != 0 || annot_recording() != 0 || annot_trace_context(text) ||
+           annot_trace_context_adopt(NULL);
 }
 
 int main(void)
@@ -78,6 +79,7 @@ int main(void)
     event.payload.float64 = 1.5;
     annot_name_process("header test");
     annot_name_thread("main");
+    annot_name_thread_of(1, "main");
     annot_push("a");
     annot_push_name(event.name);
     annot_push_event(&event);

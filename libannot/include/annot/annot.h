@@ -130,6 +130,11 @@ ANNOT_API annot_category annot_category_create(annot_domain domain, const char *
 ANNOT_API void annot_name_process(const char *name);
 ANNOT_API void annot_name_thread(const char *name);
 
+/* The same for another thread of this process, by its number (gettid), which need not emit anything
+ * itself: whoever starts threads names them. Recorded with the caller's events, and only while
+ * somebody records. What a thread calls itself stays. */
+ANNOT_API void annot_name_thread_of(int tid, const char *name);
+
 /* ---- The long form: everything an event can carry ---------------------------------------------
  */
 

@@ -44,6 +44,12 @@ static inline void annot_name_thread(const char *name)
 {
 }
 
+static inline void annot_name_thread_of(int tid, const char *name)
+{
+    (void)tid;
+    (void)name;
+}
+
 static inline void annot_emit_push(const char *text)
 {
 }
@@ -208,6 +214,7 @@ static inline uint64_t annot_recording(void)
 {
     return 0;
 }
+
 static inline uint64_t annot_current(void)
 {
     return 0;

@@ -446,6 +446,81 @@ TEST(a_name_of_the_kernel_reaches_the_thread)
     finish();
 }
 
+static void tell_name(int64_t process, int32_t tid, int64_t time_ns, const char *name)
+{
+    const struct roster_name told = {.process = (uint32_t)process,
+                                     .name = (uint32_t)trace_string_add(trace, name, strlen(name)),
+                                     .ns_tid = tid,
+                                     .time_ns = time_ns};
+    CHECK_INT(roster_name_thread(roster, &told), 0);
+}
+
+static const char *name_of(int64_t thread)
+{
+    return text_of(trace_thread_get(trace, (uint32_t)thread)->name);
+}
+
+TEST(a_name_that_another_thread_tells_waits_for_the_entry)
+{
+    start();
+    int64_t process = sampled(20, 5, SECOND);
+    uint32_t before = trace_thread_count(trace);
+    tell_name(process, 21, 100 * SECOND, "first");
+    tell_name(process, 22, 100 * SECOND, "never seen");
+    CHECK_INT(trace_thread_count(trace), before);
+    struct roster_task worker = thread_task(20, 21, 100 * SECOND - 1000);
+    int64_t thread = roster_thread(roster, &worker, 101 * SECOND);
+    CHECK_STR(name_of(thread), "first");
+    tell_name(process, 21, 102 * SECOND, "renamed");
+    CHECK_STR(name_of(thread), "renamed");
+    CHECK_INT(trace_thread_count(trace), before + 1);
+    finish();
+}
+
+TEST(what_a_thread_calls_itself_stays)
+{
+    start();
+    int64_t process = sampled(20, 5, SECOND);
+    tell_name(process, 21, 100 * SECOND, "told");
+    int64_t thread = roster_claim_thread(roster, (uint32_t)process, 21, 101 * SECOND);
+    CHECK_STR(name_of(thread), "told");
+    trace_thread(trace, (uint32_t)thread)->name = (uint32_t)trace_string_add(trace, "said", 4);
+    tell_name(process, 21, 102 * SECOND, "told again");
+    CHECK_STR(name_of(thread), "said");
+    finish();
+}
+
+TEST(a_name_goes_to_the_thread_that_has_the_number_then)
+{
+    start();
+    int64_t process = sampled(20, 5, SECOND);
+    tell_name(process, 21, 100 * SECOND, "never seen");
+    tell_name(process, 21, 110 * SECOND, "old");
+    struct roster_task old = thread_task(20, 21, 110 * SECOND - 1000);
+    int64_t a = roster_thread(roster, &old, 111 * SECOND);
+    roster_exit(roster, &old, 112 * SECOND, false, 0);
+    tell_name(process, 21, 120 * SECOND, "young");
+    struct roster_task young = thread_task(20, 21, 120 * SECOND - 1000);
+    int64_t b = roster_thread(roster, &young, 121 * SECOND);
+    CHECK_STR(name_of(a), "old");
+    CHECK_STR(name_of(b), "young");
+    finish();
+}
+
+TEST(a_name_may_be_told_when_the_thread_has_just_ended)
+{
+    start();
+    int64_t process = sampled(20, 5, SECOND);
+    struct roster_task ended = thread_task(20, 21, 110 * SECOND);
+    int64_t a = roster_thread(roster, &ended, 111 * SECOND);
+    roster_exit(roster, &ended, 112 * SECOND, false, 0);
+    tell_name(process, 21, 113 * SECOND, "short");
+    CHECK_STR(name_of(a), "short");
+    tell_name(process, 21, 114 * SECOND, "of another one");
+    CHECK_STR(name_of(a), "short");
+    finish();
+}
+
 TEST(an_unknown_pid_is_always_a_new_entry)
 {
     start();
