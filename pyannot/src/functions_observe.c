@@ -28,6 +28,8 @@ static PyMethodDef table[] = {
      PyDoc_STR("offer_process_name(name, /)\n--\n\nUnless the program has named it itself.")},
     {"offer_thread_name", naming_offer_thread, METH_O,
      PyDoc_STR("offer_thread_name(name, /)\n--\n\nUnless the program has named it itself.")},
+    {"tell_thread_name", (PyCFunction)(void (*)(void))naming_tell_thread, METH_FASTCALL,
+     PyDoc_STR("tell_thread_name(number, name, /)\n--\n\nOf any thread of this process.")},
     {"starts_watch", starts_watch, METH_O,
      PyDoc_STR("starts_watch(on, /)\n--\n\nWhether forks get arrows.")},
     {"starts_before_fork", starts_before_fork, METH_NOARGS,

@@ -6,6 +6,8 @@
 #include "annotation.h"
 #include "entered.h"
 
+#include <limits.h>
+
 /* entered_forks + 1 in the process that named itself: what a parent has said is no name of its
  * forked children. 0: nobody has. */
 static uint32_t process_said;
@@ -49,4 +51,21 @@ PyObject *naming_offer_thread(PyObject *module, PyObject *name)
     if (thread_said)
         Py_RETURN_NONE;
     return name_with(module, name, annot_name_thread);
+}
+
+PyObject *naming_tell_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "tell_thread_name() takes 2 arguments");
+        return NULL;
+    }
+    long tid = PyLong_AsLong(args[0]);
+    if (tid == -1 && PyErr_Occurred())
+        return NULL;
+    struct annotation *annotation = annotation_of_name(PyModule_GetState(module), args[1]);
+    if (annotation == NULL)
+        return NULL;
+    annot_name_thread_of(tid > 0 && tid <= INT_MAX ? (int)tid : 0, annotation->event.text);
+    Py_DECREF(annotation);
+    Py_RETURN_NONE;
 }

@@ -13,4 +13,7 @@ PyObject *naming_set_thread(PyObject *module, PyObject *name);
 PyObject *naming_offer_process(PyObject *module, PyObject *name);
 PyObject *naming_offer_thread(PyObject *module, PyObject *name);
 
+/* tell_thread_name(number, name): of a thread that may never emit anything itself. */
+PyObject *naming_tell_thread(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
 #endif

@@ -219,8 +219,8 @@ class Pools(PoolTest):
                              {None, "start process", "start-up"})
 
     def test_a_worker_that_is_terminated_in_send_is_complete(self):
-        """The parent has the result, and the worker no time to tell that it was sent: it stays in the
-        call that wrote it, until `with` terminates it."""
+        """The parent has the result, and the worker no time to tell that it was sent: it stays in
+        the call that wrote it, until `with` terminates it."""
         for method in METHODS:
             with self.subTest(method=method):
                 self.run_pool("""

@@ -363,8 +363,12 @@ def arrive():
     global _telling, _watches_forks
     _telling = True
     states = status()
-    if gives_names() and _was_started_by_python():
-        _native.starts_arrived()
+    if gives_names():
+        if _was_started_by_python():
+            _native.starts_arrived()
+        if "threading" in sys.modules:
+            from pyannot.observe import names
+            names.tell_threads(sys.modules["threading"])
     tell("python", sys.executable or "?", _build(), _known_event("started"), _running(states))
     for name, state in states.items():
         if not state.startswith(("on", "off", "waits")):

@@ -4,11 +4,14 @@
 Processes of multiprocessing are called what it calls them (ForkPoolWorker-3), when they begin,
 before any code of the program, and when they rename themselves. The others are named by their
 command line, as ever. Threads are called what threading.Thread calls them, from their start on and
-when they rename themselves; the main thread and threads of C keep their names. What the program
-says itself (set_process_name, set_thread_name) stays, in that process and on that thread: a worker
-that is forked later has a name of its own.
+when they are renamed; the main thread and threads of C keep their names. What the program says
+itself (set_process_name, set_thread_name) stays, in that process and on that thread: a worker that
+is forked later has a name of its own.
 
-Wrapped: threading.Thread._set_native_id, the setters of threading.Thread.name and of
+A thread that never emits anything would need memory of its own to say what it is called: who starts
+or renames it says that, among what that thread records. Only one that renames itself takes a block.
+
+Wrapped: threading.Thread.start and _set_native_id, the setters of threading.Thread.name and of
 multiprocessing.process.BaseProcess.name, _posixsubprocess.fork_exec, os.posix_spawn(p) (by which
 subprocess starts commands from 3.13 on). Used as they are: os.register_at_fork,
 multiprocessing.util.register_after_fork. What is needed at once stands in __init__.py, which calls
@@ -20,7 +23,7 @@ from posix import getpid
 
 import pyannot
 from pyannot import observe
-from pyannot._native import observed, offer_process_name, offer_thread_name
+from pyannot._native import observed, offer_process_name, offer_thread_name, tell_thread_name
 
 LEFT_MAX = 8  # reasons that are kept
 
@@ -94,8 +97,16 @@ def _put(owner, name, original, replacement):
 
 def wrap_threads(threading):
     thread = threading.Thread
-    _wrap_start(thread)
+    _wrap_begin(thread)
+    original = vars(thread)["start"]
+    _put(thread, "start", original, observed("call", original, _starts, _started))
     _wrap_rename(thread)
+
+
+def tell_threads(threading):
+    """What threads that run already are called, for a recording that begins."""
+    for thread in list(threading._active.values()):
+        _quietly(_tell, thread)
 
 
 def _is_foreign(thread):
@@ -110,7 +121,22 @@ def _name_started(thread):
     observe.thread_began()
 
 
-def _wrap_start(thread):
+def _starts(thread, *_args, **_kwargs):
+    return thread
+
+
+def _started(thread, _first, _result, error):
+    if error is None:
+        _tell(thread)
+
+
+def _tell(thread):
+    number = getattr(thread, "_native_id", None)
+    if number is not None and number != getpid() and not _is_foreign(thread):
+        tell_thread_name(number, thread.name)
+
+
+def _wrap_begin(thread):
     original = vars(thread).get("_set_native_id")
     code = getattr(original, "__code__", None)
     if code is None or code.co_varnames != ("self",):
@@ -129,8 +155,10 @@ def _wrap_rename(thread):
     def name_thread(self):
         if self.ident == get_ident() and not _is_foreign(self):
             offer_thread_name(self.name)
+        if self.is_alive():
+            _tell(self)
 
-    _wrap_setter(thread, "threads that rename themselves", name_thread)
+    _wrap_setter(thread, "threads that are renamed", name_thread)
 
 
 # ---- What both need ----
