@@ -224,7 +224,8 @@ def check_all(home, path):
     check_json(told, truth)
     text = home.run(ANNOT, "report", "--csv", path).ok().out.decode()
     check_csv(list(csv.DictReader(text.splitlines())), told)
-    for options in ((), ("--by", "thread"), ("--limit", "1", "--functions", "1"), ("--all",)):
+    for options in ((), ("--by", "thread"), ("--sort", "total"), ("--all",),
+                    ("--limit", "1", "--functions", "1")):
         text = home.run(ANNOT, "report", "--wide", *options, path).ok().out.decode()
         check_text(text, told, options != ("--all",))
     check_flames(home, path, told, truth)
