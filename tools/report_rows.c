@@ -6,6 +6,7 @@
 #include "line.h"
 #include "report_lists.h"
 #include "report_tasks.h"
+#include "term.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -197,16 +198,18 @@ struct report_outside report_outside(const struct range_stats *stats, uint64_t c
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
+/* Foreign text, with control characters shown as in the tables. */
 static void put_text(struct out_stream *out, const char *text)
 {
-    if (text[strcspn(text, "\",\r\n")] == '\0') {
-        out_text(out, text);
-        return;
+    bool quoted = text[strcspn(text, "\",\r\n")] != '\0';
+    out_write(out, "\"", quoted);
+    while (*text) {
+        char bytes[TERM_GLYPH_SIZE];
+        size_t size = term_take(&text, bytes);
+        out_write(out, "\"", bytes[0] == '"'); /* told twice */
+        out_write(out, bytes, size);
     }
-    out_write(out, "\"", 1);
-    for (const char *at = text; *at; at++)
-        out_write(out, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
-    out_write(out, "\"", 1);
+    out_write(out, "\"", quoted);
 }
 
 static void put_value(struct out_stream *out, const struct report_value *value)

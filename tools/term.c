@@ -92,7 +92,7 @@ static size_t point_width(uint32_t point)
 /* A character as it is shown. */
 struct glyph {
     size_t columns, size;
-    char bytes[8];
+    char bytes[TERM_GLYPH_SIZE];
 };
 
 /* As shells write it in $'...'. */
@@ -171,6 +171,13 @@ size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_
     }
     copy_clean(text, tail, to, end);
     return term_text_width(buffer);
+}
+
+size_t term_take(const char **text, char bytes[TERM_GLYPH_SIZE])
+{
+    struct glyph glyph = take_glyph(text);
+    memcpy(bytes, glyph.bytes, glyph.size);
+    return glyph.size;
 }
 
 void term_write(FILE *stream, const char *text, size_t size)

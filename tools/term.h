@@ -25,6 +25,11 @@ size_t term_text_width(const char *text);
  * buffer_size >= 4 * width + 4. */
 size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_size);
 
+enum { TERM_GLYPH_SIZE = 8 };
+
+/* The bytes that show the next character of `text`, which moves behind it, and their number. */
+size_t term_take(const char **text, char bytes[TERM_GLYPH_SIZE]);
+
 /* Prints `text` to standard output. */
 void term_print(const char *text);
 

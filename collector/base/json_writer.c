@@ -77,7 +77,14 @@ uint8_t *json_put_double(uint8_t *at, double value)
 
 static bool needs_escape(uint8_t byte)
 {
-    return byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f;
+    return byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f || byte == 0xc2;
+}
+
+/* U+0080 to U+009F, control characters of terminals, begin with it; so does other text. */
+static bool is_control(const char *bytes, size_t size)
+{
+    return (uint8_t)bytes[0] == 0xc2 && size > 1 && (uint8_t)bytes[1] >= 0x80 &&
+           (uint8_t)bytes[1] < 0xa0;
 }
 
 bool json_is_plain(const char *bytes, size_t length)
@@ -108,7 +115,11 @@ void json_escaped(struct out_stream *out, const char *bytes, size_t length)
     for (size_t i = 0; i < length; i++) {
         if (!needs_escape((uint8_t)bytes[i]))
             continue;
+        bool control = is_control(bytes + i, length - i);
+        if ((uint8_t)bytes[i] == 0xc2 && !control)
+            continue;
         out_write(out, bytes + run, i - run);
+        i += control;
         escape(out, (uint8_t)bytes[i]);
         run = i + 1;
     }

@@ -56,6 +56,9 @@ static void make_harmless(char *label)
     for (; *label; label++) {
         if ((unsigned char)*label < 0x20 || *label == 0x7f)
             *label = ' ';
+        else if (*label == '\xc2' && (unsigned char)label[1] >= 0x80 &&
+                 (unsigned char)label[1] < 0xa0)
+            label[0] = label[1] = ' '; /* U+0080 to U+009F */
         else if (*label == ';')
             *label = ',';
     }

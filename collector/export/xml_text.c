@@ -15,6 +15,8 @@ static const char *escape_of(const char *at, size_t size)
         return REPLACEMENT;
     if (size == 3 && (memcmp(at, "\xef\xbf\xbe", 3) == 0 || memcmp(at, "\xef\xbf\xbf", 3) == 0))
         return REPLACEMENT; /* U+FFFE, U+FFFF */
+    if (size == 2 && at[0] == '\xc2' && (unsigned char)at[1] < 0xa0)
+        return REPLACEMENT; /* U+0080 to U+009F */
     switch (*at) {
     case '&':
         return "&amp;";
