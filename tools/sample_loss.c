@@ -38,6 +38,7 @@ static const struct meaning meanings[] = {
     {"processes: became another user's", OF_NOTHING, "What they did from then on is missing."},
     {"processes: more than", OF_NOTHING, "The others were not sampled."},
     {"mappings of processes: ", OF_NOTHING, "Some of their stacks end early."},
+    {"texts: ", OF_NOTHING, "They are called \"(too many different texts)\"."},
     {"unwind ", OF_NOTHING, "Stacks through some libraries end early."},
 };
 

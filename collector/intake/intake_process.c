@@ -168,13 +168,25 @@ static int publish_note(struct process *process, struct trace *trace)
     return 0;
 }
 
+/* Texts of all processes together that the collector had no room for. */
+static int publish_cut(struct process *process, struct trace *trace)
+{
+    static const char name[] = "texts: a process had more different ones than are kept";
+    uint64_t cut = process->drain->decoder.names.cut, more = cut - process->cut_told;
+    process->cut_told = cut;
+    return more == 0 ? 0
+                     : trace_fact_set(trace, FACT_LOSS, name, trace_fact_value(trace, name) + more);
+}
+
 static int publish_names(struct process *process, struct trace *trace)
 {
     struct drain *drain = process->drain;
     int error = drain->broken ? 0 : names_walk(&drain->decoder.names);
     if (error == -EFAULT)
         drain->broken = true;
-    return error == -ENOMEM ? error : publish_note(process, trace);
+    if (error != -ENOMEM)
+        error = publish_cut(process, trace);
+    return error != 0 ? error : publish_note(process, trace);
 }
 
 int process_publish(struct process *process, struct trace *trace, const struct directory *directory)

@@ -42,8 +42,9 @@ struct process {
     bool status_known, end_told;
     bool status_final; /* nothing more will be known of its end */
     bool orderly;
-    bool note_told; /* its last word is in the trace */
-    int64_t end_ns; /* when its end was seen */
+    bool note_told;    /* its last word is in the trace */
+    uint64_t cut_told; /* of names.cut */
+    int64_t end_ns;    /* when its end was seen */
 };
 
 /* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */

@@ -154,8 +154,10 @@ int64_t names_by_id(struct names *names, uint32_t id)
 int64_t names_inline(struct names *names, const char *bytes, size_t length)
 {
     static const char beyond[] = "(too many different texts)";
-    if (names->inline_bytes > NAMES_INLINE_BYTES)
+    if (names->inline_bytes > NAMES_INLINE_BYTES) {
+        names->cut++;
         return trace_string_add(names->trace, beyond, sizeof(beyond) - 1);
+    }
     uint32_t before = trace_string_count(names->trace);
     int64_t ordinal = trace_string_add(names->trace, bytes, length);
     if (trace_string_count(names->trace) != before)

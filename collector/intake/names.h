@@ -59,6 +59,7 @@ struct names {
     uint32_t walked;   /* ids before this one are in domains and categories */
     uint32_t walk_end; /* string_used / 16 at the last walk */
     uint64_t walk_cost;
+    uint64_t cut;    /* texts that are "(too many different texts)" */
     uint64_t broken; /* ids and texts that could not be believed */
 };
 
