@@ -30,13 +30,13 @@ import sys
 # meson's arguments.
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
-             ["--suite=unit", "--suite=stress", "--suite=fuzz", "--suite=golden", "--suite=cli",
-              "--suite=two-sided"]),
+             ["--suite=unit", "--suite=timed", "--suite=stress", "--suite=fuzz", "--suite=golden",
+              "--suite=cli", "--suite=two-sided"]),
     "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"],
              ["--suite=stress", "--suite=two-sided"]),
     "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
-MACHINE = {"python", "sampling", "stress", "system", "two-sided"}
+MACHINE = {"python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
 # Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
 PATIENCE = 5

@@ -11,7 +11,8 @@ import tempfile
 
 MESON = """project('counted')
 shell = find_program('sh')
-foreach suite : ['unit', 'golden', 'cli', 'fuzz', 'docs', 'python', 'system', 'sampling', 'both']
+foreach suite : ['unit', 'golden', 'cli', 'fuzz', 'docs', 'timed', 'python', 'system', 'sampling',
+    'both']
   test('second ' + suite, shell, suite: suite == 'both' ? ['unit', 'two-sided'] : suite,
     args: ['-c', 'test -e $0 || { touch $0; exit 1; }', meson.current_build_dir() / 'was-' + suite])
 endforeach
@@ -28,6 +29,7 @@ CASES = [
     (["cli"], 1, "0 passed, 1 failed, 0 skipped"),
     (["fuzz"], 1, "0 passed, 1 failed, 0 skipped"),
     (["docs"], 1, "0 passed, 1 failed, 0 skipped"),
+    (["timed"], 0, "1 passed, 0 failed, 0 skipped, 1 unsteady"),
     (["python"], 0, "1 passed, 0 failed, 0 skipped, 1 unsteady"),
     (["system", "sampling"], 0, "2 passed, 0 failed, 0 skipped, 2 unsteady"),
     (["good"], 0, "3 passed, 0 failed, 2 skipped"),

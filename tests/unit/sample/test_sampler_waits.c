@@ -119,7 +119,7 @@ static void check_waited(const struct session *session, pid_t pid, enum wait_rea
            expected = (double)(own->wall_ns - own->cpu_ns - own->delay_ns) / 1e6;
     fprintf(stderr, "  %s: %.1f ms, by its clocks %.1f (and %.1f for a CPU)\n",
             wait_reason_name(reason), actual, expected, (double)own->delay_ns / 1e6);
-    CHECK(expected >= WAIT_MS / 4);
+    CHECK(expected >= WAIT_MS * 0.25);
     /* For the thread that holds the mutex, until it does and until it ends, it waits as well. */
     double most = reason == WAIT_LOCK ? INFINITY : expected * 1.02 + 2;
     if (actual < expected * 0.98 - 2 || actual > most)
