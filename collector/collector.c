@@ -388,6 +388,7 @@ int collector_open_gate(struct collector *collector)
     begin_now(trace_session(collector->trace));
     int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
+    collector->refusals.generation = generation > 0 ? (uint64_t)generation : 0;
     return generation < 0 ? (int)generation : sampling_begin(&collector->sampling);
 }
 
@@ -444,7 +445,9 @@ static int stop(struct collector *collector, int error)
 static int look_around(struct collector *collector)
 {
     int error = intake_look_around(collector->intake);
-    return error != 0 ? error : refusals_poll(&collector->refusals, &collector->session);
+    return error != 0 ? error
+                      : refusals_poll(&collector->refusals, &collector->directory,
+                                      &collector->session, false);
 }
 
 int collector_step(struct collector *collector)
@@ -532,7 +535,7 @@ int collector_complete(struct collector *collector)
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
     int64_t closed_ns = clock_now_ns();
     close_gate(collector);
-    refusals_poll(&collector->refusals, &collector->session);
+    refusals_poll(&collector->refusals, &collector->directory, &collector->session, true);
     int error = collector->error;
     if (error == 0) {
         struct intake_counts counts;

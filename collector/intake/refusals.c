@@ -9,6 +9,8 @@
 #include "vec.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +20,9 @@ enum {
     COST_FACTOR = 200,
 };
 
-#define SCAN_NS INT64_C(1000000000)
+#define SCAN_NS         INT64_C(1000000000)
+#define YOUNG_NS        INT64_C(500000000)
+#define LOST_BELIEVABLE (UINT64_C(1) << 48)
 
 void refusals_init(struct refusals *refusals, struct trace *trace)
 {
@@ -28,6 +32,7 @@ void refusals_init(struct refusals *refusals, struct trace *trace)
 void refusals_fini(struct refusals *refusals)
 {
     map64_free(&refusals->seen);
+    vec_free(&refusals->refused);
 }
 
 static const char *explain(uint16_t reason)
@@ -135,13 +140,158 @@ static int scan_others(struct refusals *refusals)
     return error;
 }
 
-int refusals_poll(struct refusals *refusals, const struct session_file *session)
+/* ---- Slots ---- */
+
+/* Whether a process that does not know its session, or one that is over, is one of ours: named by
+ * `annot attach`, or below us. */
+static bool is_ours(const struct refusals *refusals, const struct directory *directory,
+                    const struct annot_refusal_slot *slot)
 {
-    struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS];
+    struct proc_stat stat;
+    char name[64];
+    snprintf(name, sizeof(name), ANNOT_TARGET_PREFIX "%d-%llx", (int)slot->pid,
+             (unsigned long long)slot->pid_ns);
+    if (faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return true;
+    if (slot->pid_ns != proc_pid_namespace(0))
+        return false;
+    if (is_descendant(slot->pid, &stat) || slot->ppid == getpid())
+        return true;
+    for (uint32_t i = 0; i < trace_process_count(refusals->trace); i++)
+        if (trace_process_get(refusals->trace, i)->pid == slot->ppid)
+            return true;
+    return false;
+}
+
+static bool belongs(const struct refusals *refusals, const struct directory *directory,
+                    const struct session_file *session, const struct annot_refusal_slot *slot)
+{
+    struct annot_session other;
+    if (slot->session_id == session->id)
+        return true;
+    if (slot->session_id != 0 && session_file_alive(directory, slot->session_id, &other))
+        return false;
+    return is_ours(refusals, directory, slot);
+}
+
+/* The entry of the process in the trace: as it was sampled, or one that is made. */
+static int64_t find_process(struct refusals *refusals, const struct annot_refusal_slot *slot)
+{
+    struct trace *trace = refusals->trace;
+    for (uint32_t i = trace_process_count(trace); i-- > 0;) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (process->pid == slot->pid &&
+            (process->end_ns == 0 || process->end_ns > (int64_t)slot->time_ns))
+            return i;
+    }
+    size_t length = strnlen((const char *)slot->comm, sizeof(slot->comm));
+    int64_t comm = trace_string_add(trace, (const char *)slot->comm, length);
+    int64_t ordinal = comm < 0 ? comm : trace_process_add(trace);
+    if (ordinal < 0)
+        return ordinal;
+    struct trace_process *process = trace_process(trace, (uint32_t)ordinal);
+    process->pid = process->ns_pid = slot->pid;
+    process->ppid = slot->ppid;
+    process->pid_ns = slot->pid_ns;
+    process->start_ns = (int64_t)slot->time_ns;
+    process->comm = (uint32_t)comm;
+    return ordinal;
+}
+
+static void tell_lost(struct refusals *refusals, struct refused *refused, uint64_t lost)
+{
+    struct trace_process *process = trace_process(refusals->trace, refused->process);
+    if (lost == refused->told)
+        return;
+    process->lost[LOSS_NO_MEMORY] += lost - refused->told;
+    process->revision++;
+    refused->told = lost;
+}
+
+/* The one of a slot; NULL: no memory. */
+static struct refused *find_refused(struct refusals *refusals,
+                                    const struct annot_refusal_slot *slot)
+{
+    for (size_t i = 0; i < refusals->refused.count; i++) {
+        struct refused *refused = &refusals->refused.items[i];
+        if (refused->owner == slot->owner && refused->time_ns == slot->time_ns)
+            return refused;
+    }
+    int64_t process = find_process(refusals, slot);
+    struct refused fresh = {
+        .owner = slot->owner, .time_ns = slot->time_ns, .process = (uint32_t)process};
+    if (process < 0 || vec_push(&refusals->refused, fresh) != 0)
+        return NULL;
+    return &refusals->refused.items[refusals->refused.count - 1];
+}
+
+/* Nobody watched one that made no segment and was not sampled. */
+static void tell_end(struct trace_process *process, pid_t pid)
+{
+    struct proc_stat stat;
+    if (process->end_ns != 0 || (proc_stat(pid, &stat) == 0 && stat.state != 'Z'))
+        return;
+    process->end = PROCESS_VANISHED;
+    process->end_ns = clock_now_ns();
+    process->revision++;
+}
+
+/* One that finds a descriptor in the next moment is none to name. */
+static int take_slot(struct refusals *refusals, const struct annot_refusal_slot *slot, bool last)
+{
+    if (!last && clock_now_ns() - (int64_t)slot->time_ns < YOUNG_NS)
+        return 0;
+    struct refused *refused =
+        refusals->refused.count < REFUSALS_MAX ? find_refused(refusals, slot) : NULL;
+    if (refused && last)
+        tell_end(trace_process(refusals->trace, refused->process), slot->pid);
+    if (refused && slot->lost <= LOST_BELIEVABLE && slot->pending <= LOST_BELIEVABLE) {
+        refused->is_there = true;
+        refused->lost = slot->lost;
+        tell_lost(refusals, refused, slot->lost + slot->pending);
+    }
+    return refusals_note(refusals, slot);
+}
+
+/* A copy that no writer came into. */
+static bool read_slot(int fd, int index, struct annot_refusal_slot *slot)
+{
+    const off_t at = ANNOT_REFUSALS_OFFSET + (off_t)offsetof(struct annot_refusals, slots) +
+                     (off_t)index * (off_t)sizeof(*slot);
+    uint64_t after;
+    if (pread(fd, slot, sizeof(*slot), at) != (ssize_t)sizeof(*slot) || slot->generation == 0)
+        return false;
+    if (pread(fd, &after, sizeof(after),
+              at + (off_t)offsetof(struct annot_refusal_slot, generation)) != sizeof(after))
+        return false;
+    return after == slot->generation && slot->pid > 0 &&
+           (uint32_t)(slot->owner >> 32) == (uint32_t)slot->pid;
+}
+
+static int take_slots(struct refusals *refusals, const struct directory *directory,
+                      const struct session_file *session, bool last)
+{
+    struct annot_refusal_slot slot;
     int error = 0;
-    if (session->fd >= 0 && session_file_refusals(session, slots) == 0)
-        for (int i = 0; i < ANNOT_REFUSAL_SLOTS && error == 0; i++)
-            error = refusals_note(refusals, &slots[i]);
+    int fd = openat(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    for (size_t i = 0; i < refusals->refused.count; i++)
+        refusals->refused.items[i].is_there = false;
+    for (int i = 0; fd >= 0 && i < ANNOT_REFUSAL_SLOTS && error == 0; i++)
+        if (read_slot(fd, i, &slot) && slot.generation >= refusals->generation &&
+            belongs(refusals, directory, session, &slot))
+            error = take_slot(refusals, &slot, last);
+    for (size_t i = 0; i < refusals->refused.count; i++)
+        if (!refusals->refused.items[i].is_there)
+            tell_lost(refusals, &refusals->refused.items[i], refusals->refused.items[i].lost);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+int refusals_poll(struct refusals *refusals, const struct directory *directory,
+                  const struct session_file *session, bool last)
+{
+    int error = session->fd >= 0 ? take_slots(refusals, directory, session, last) : 0;
     int64_t begin = clock_now_ns();
     if (error != 0 || begin < refusals->next_scan_ns)
         return error;

@@ -130,14 +130,6 @@ int session_file_peek(const struct directory *directory, const char *name,
     return error;
 }
 
-int session_file_refusals(const struct session_file *file,
-                          struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS])
-{
-    size_t size = ANNOT_REFUSAL_SLOTS * sizeof(slots[0]);
-    ssize_t got = pread(file->fd, slots, size, offsetof(struct annot_session, refusals));
-    return got < 0 ? -errno : (size_t)got == size ? 0 : -EBADMSG;
-}
-
 int session_file_end(const struct session_file *file)
 {
     const size_t at = offsetof(struct annot_session, flags);

@@ -41,10 +41,6 @@ int session_file_peek(const struct directory *directory, const char *name,
 bool session_file_alive(const struct directory *directory, uint64_t id,
                         struct annot_session *ret_session);
 
-/* Changed later: the refusals that programs left. 0 or -errno. */
-int session_file_refusals(const struct session_file *file,
-                          struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS]);
-
 /* Nobody joins any more; until the file is removed, the segments are still this session's.
  * 0 or -errno. */
 int session_file_end(const struct session_file *file);

@@ -3,6 +3,7 @@
 #include "directory.h"
 
 #include "proc.h"
+#include "refused.h"
 
 #include <annot/annot.h>
 #include <errno.h>
@@ -160,6 +161,8 @@ static int wake_map(int directory_fd, struct refusal *refusal)
         if (error == 0 && mmap(&annot_gate_v1, sizeof(annot_gate_v1), PROT_READ,
                                MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
             error = refuse(refusal, ANNOT_REFUSAL_MAP, errno, 0);
+        if (error == 0)
+            refusals_map(fd);
         flock(fd, LOCK_UN); /* the mapping keeps the file open: closing would not do it */
         close(fd);
         return error;

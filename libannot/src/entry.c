@@ -174,6 +174,8 @@ static struct control *join(uint64_t generation)
         leave();
         if (!process_takes_no_part(generation)) /* whoever makes the segment has not finished */
             process_lose(process_is_put_off() ? ANNOT_LOSS_NO_MEMORY : ANNOT_LOSS_INTERRUPTED);
+        else
+            process_miss();
         return NULL;
     }
     struct control *control = entry_take_control();
@@ -201,6 +203,7 @@ static struct control *join_undisturbed(uint64_t generation)
 {
     if (process_takes_no_part(generation)) {
         leave();
+        process_miss();
         return NULL;
     }
     if (process_is_put_off()) {

@@ -6,6 +6,7 @@
 #include "filter.h"
 #include "mix.h"
 #include "proc.h"
+#include "refused.h"
 #include "stream.h"
 #include "strings.h"
 #include "testpoint.h"
@@ -42,6 +43,7 @@ struct wiped {
     uint64_t off_generation; /* this process takes no part in it; W: all, atomic */
     uint32_t ready;          /* the fork handler ran, or this is the first process */
     uint32_t creating;       /* tid of the thread that makes a segment, or 0; W: all, atomic */
+    uint32_t refused_slot;   /* of refused.h, 0: none; W: who decides, atomic */
     uint32_t attempts;       /* segments tried; makes names distinct; W: all, atomic */
     uint64_t range_counter;  /* W: all, atomic */
     uint64_t nonce;
@@ -196,6 +198,21 @@ static APART int create_and_publish(int directory_fd, const struct session *sess
     return 0;
 }
 
+/* Says that this process cannot take part and why, or takes that back. */
+static APART void tell_refusal(int found, uint64_t session_id, uint64_t generation)
+{
+    uint32_t slot = annot_load_relaxed(&wiped->refused_slot);
+    if (found >= 0) {
+        annot_store_relaxed(&wiped->refused_slot, 0u);
+        refusals_clear(slot);
+        return;
+    }
+    if (refused.reason == ANNOT_REFUSAL_NONE)
+        refused = (struct refusal){ANNOT_REFUSAL_SYSTEM, (uint16_t)-found, 0};
+    slot = refusals_note(slot, &refused, session_id ? session_id : session_guess(), generation);
+    annot_store_relaxed(&wiped->refused_slot, slot);
+}
+
 /* Decides for a new generation: stay, leave, join. */
 static APART void decide(uint64_t generation)
 {
@@ -207,16 +224,15 @@ static APART void decide(uint64_t generation)
         annot_store_release(&current->valid_generation, generation); /* partner: process_join */
     } else if (found == 1) {
         int error = create_and_publish(directory_fd, &session, generation, current);
-        if (error && error != -EAGAIN) {
-            session_note_refusal(directory_fd, session.id, &refused);
+        if (error && error != -EAGAIN)
             found = error;
-        }
     }
     if (found < 0 && parent_identity && !annot_load_relaxed(&wiped->retry_time)) {
         if (refused.reason == ANNOT_REFUSAL_DIR_OWNER && geteuid() != last_uid)
             refused = (struct refusal){ANNOT_REFUSAL_OTHER_UID, refused.error, geteuid()};
         segment_note_refused_child(parent_identity, &refused);
     }
+    tell_refusal(found, session.id, generation);
     if (found == -EMFILE || found == -ENFILE) /* that may pass */
         annot_store_relaxed(&wiped->retry_time, clock_now() + RETRY_TICKS);
     else if (found <= 0)
@@ -341,8 +357,16 @@ uint64_t process_take_ids(void)
 
 void process_lose(enum annot_loss cause)
 {
+    if (!wiped)
+        return;
+    annot_fetch_add_relaxed(&wiped->lost[cause], UINT64_C(1));
+    refusals_count(annot_load_relaxed(&wiped->refused_slot), 1);
+}
+
+void process_miss(void)
+{
     if (wiped)
-        annot_fetch_add_relaxed(&wiped->lost[cause], UINT64_C(1));
+        refusals_count(annot_load_relaxed(&wiped->refused_slot), 0);
 }
 
 void process_flush(struct segment *segment)

@@ -43,6 +43,8 @@ uint64_t process_take_ids(void);
 
 /* An event that found no thread state to count in. Moved to a segment by process_flush. */
 void process_lose(enum annot_loss cause);
+/* The same of a process that takes no part: told if that was not its choice. */
+void process_miss(void);
 void process_flush(struct segment *segment);
 /* The same at once, for a thread that cannot join. */
 void process_tell_losses(uint64_t generation);

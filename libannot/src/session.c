@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -375,26 +374,8 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
     return error;
 }
 
-void session_note_refusal(int directory_fd, uint64_t session_id, const struct refusal *refusal)
+uint64_t session_guess(void)
 {
-    uint64_t limit;
-    struct annot_refusal_slot slot = {
-        .pid = getpid(),
-        .refusal = refusal->reason,
-        .error = refusal->error,
-        .detail = refusal->detail,
-    };
-    char comm[16] = "";
-    if (session_id == 0 || !file_size_allowed(sizeof(struct annot_session), &limit))
-        return;
-    prctl(PR_GET_NAME, comm);
-    memcpy(slot.comm, comm, sizeof(slot.comm));
-    int fd = session_open(directory_fd, session_id, O_WRONLY);
-    if (fd < 0)
-        return;
-    off_t at = (off_t)(offsetof(struct annot_session, refusals) +
-                       (unsigned)slot.pid % ANNOT_REFUSAL_SLOTS * sizeof(slot));
-    ssize_t ignored = pwrite(fd, &slot, sizeof(slot), at);
-    (void)ignored;
-    close(fd);
+    uint64_t last = annot_load_relaxed(&last_session);
+    return environment_session ? environment_session : last;
 }

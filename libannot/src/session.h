@@ -34,7 +34,7 @@ int session_find(int directory_fd, struct session *ret_session, struct refusal *
 /* Reads the filter as it is now. 0 or negative errno: -EAGAIN, it is being changed all the time. */
 int session_read_filter(int directory_fd, uint64_t id, struct session_filter *ret_filter);
 
-/* Leaves a note in the session file, if that can be done. */
-void session_note_refusal(int directory_fd, uint64_t session_id, const struct refusal *refusal);
+/* The session that it most likely belongs to, without a look at any file; 0: not known. */
+uint64_t session_guess(void);
 
 #endif

@@ -42,7 +42,7 @@ enum {
     ANNOT_LEVELS = 8,               /* 0 is always the default, 7 the most detailed      */
     ANNOT_LIVE_DEPTH = 32,          /* innermost open ranges shown live; a power of two  */
     ANNOT_OPEN_DEPTH = 32,          /* innermost open ranges a block header holds        */
-    ANNOT_REFUSAL_SLOTS = 120,
+    ANNOT_REFUSAL_SLOTS = 127,
     ANNOT_FILTER_MAX = 240, /* bytes of a session's filter                      */
     ANNOT_NOTE_MAX = 984,   /* bytes of a last word                             */
 };
@@ -121,17 +121,37 @@ struct annot_wake {
     uint8_t reserved[4060];
 };
 
-/* ---- Session file: "session-ID", two pages, never a hole ----------------------------------- */
+/* From minor version 3: a process that cannot take part says so behind the wake page, in pages of
+ * the same file that it mapped for writing when it started: at that moment it may have neither
+ * descriptor nor right to write files. Never a hole. */
+#define ANNOT_REFUSALS_OFFSET 4096
 
-/* A process whose attempt to take part failed leaves a note here (by pwrite, slot = pid mod
- * ANNOT_REFUSAL_SLOTS), so that `info` can tell. */
+/* W: its owner, which takes it by a swap of `owner`. A reader copies it between two loads of
+ * `generation` that agree and are not 0. */
 struct annot_refusal_slot {
-    int32_t pid;      /* 0: empty */
+    uint64_t owner;      /* pid << 32 | low half of pid_ns; 0: free */
+    uint64_t generation; /* of the wake page, when the process was refused; stored last (release) */
+    uint64_t session_id; /* the session that it would join, 0: not known */
+    uint64_t pid_ns;
+    uint64_t time_ns; /* CLOCK_MONOTONIC, when it took the slot */
+    uint64_t lost; /* events since then, atomic; and those that its segment will tell of, if it */
+    uint64_t pending; /* finds a descriptor after all */
+    uint64_t detail;  /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
+    int32_t pid, ppid;
     uint16_t refusal; /* enum annot_refusal */
     uint16_t error;   /* errno, or 0 */
+    uint32_t reserved0;
     uint8_t comm[16];
-    uint64_t detail; /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
+    uint64_t reserved[4];
 };
+
+struct annot_refusals {
+    uint64_t unnamed; /* attempts of processes that found no slot; atomic */
+    uint8_t reserved[120];
+    struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS];
+};
+
+/* ---- Session file: "session-ID", two pages, never a hole ----------------------------------- */
 
 enum annot_session_flags {
     ANNOT_SESSION_DESCENDANTS = 1u << 0, /* processes below collector_pid join by themselves */
@@ -161,7 +181,7 @@ struct annot_session {
     int64_t unwatched_ns;
     uint64_t reserved0[8];
     uint8_t recording_path[3888]; /* absolute, NUL-terminated; "" = none */
-    struct annot_refusal_slot refusals[ANNOT_REFUSAL_SLOTS]; /* from byte 4096 */
+    uint8_t reserved2[3840];      /* until minor version 2: notes of refused processes */
     /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the
      * wake page. `filter_sequence` is odd while it changes; a process reads it when it joins and
      * at each new domain or category, the collector at each step. */
@@ -542,9 +562,10 @@ struct annot_id {
 
 ANNOT_WIRE_ASSERT(sizeof(struct annot_wake) == 4096);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_wake, generation) == 0);
-ANNOT_WIRE_ASSERT(sizeof(struct annot_refusal_slot) == 32);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_refusal_slot) == 128);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_refusals) == 4 * 4096);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_session, recording_path) == 208);
-ANNOT_WIRE_ASSERT(offsetof(struct annot_session, refusals) == 4096);
+ANNOT_WIRE_ASSERT(offsetof(struct annot_session, reserved2) == 4096);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_session) == 8192);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_segment_info) == 2048);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_control) == 128);

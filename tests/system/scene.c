@@ -136,6 +136,8 @@ struct scene_recording scene_read(const char *path)
     for (uint32_t i = 0; i < recording.process_count; i++) {
         const struct trace_process *process = trace_process_get(trace, i);
         recording.ends[process->end & 7]++;
+        for (int cause = 0; cause < LOSS_COUNT; cause++)
+            recording.told_count += process->lost[cause];
         recording.other_pid_count += process->pid != process->ns_pid;
         recording.orphan_count += process->parent < 0;
     }

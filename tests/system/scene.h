@@ -18,6 +18,7 @@ struct scene {
 struct scene_recording {
     uint64_t record_count; /* pushes, pops, starts, ends, marks, counters */
     uint64_t lost_count;   /* by EVENT_LOST */
+    uint64_t told_count;   /* lost, as processes have it */
     uint32_t process_count, thread_count, refusal_count;
     uint32_t ends[8];         /* processes by enum process_end */
     uint32_t other_pid_count; /* processes that see themselves under another pid */

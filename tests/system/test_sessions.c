@@ -132,6 +132,27 @@ TEST(child_of_another_user_is_named)
     scene_end(&scene);
 }
 
+/* It may write no file when the first event comes: it is named all the same, and what it lost is
+ * counted. */
+TEST(refused_process_is_named_and_its_events_are_counted)
+{
+    struct scene scene;
+    char command[600];
+    scene_begin(&scene);
+    snprintf(command, sizeof(command), "ulimit -f 8; exec %s fork return", target());
+    const char *const arguments[] = {
+        "record", "--no-sample", "-o", scene_path("r.annot"), "--", "sh", "-c", command, NULL};
+    CHECK_INT(scene_run(arguments), 0);
+    struct scene_recording recording = scene_read(scene_path("r.annot"));
+    CHECK_INT(recording.record_count, 0);
+    CHECK(recording.refusal_count >= 1);
+    CHECK_INT(recording.refusal_count, recording.process_count);
+    CHECK(recording.told_count > 0);
+    CHECK(recording.told_count <= scene_committed(&scene));
+    CHECK_INT(recording.ends[0], 0);
+    scene_end(&scene);
+}
+
 /* Its pid there is 1; here it has another, and its end is seen. */
 TEST(processes_of_another_pid_namespace_take_part)
 {

@@ -46,30 +46,6 @@ static void check_nothing_recorded(const char *status)
     arena_clean();
 }
 
-static void check_note(enum annot_refusal refusal)
-{
-    struct annot_session session;
-    char path[160];
-    unsigned slot = (unsigned)getpid() % ANNOT_REFUSAL_SLOTS;
-    snprintf(path, sizeof(path), "%s/" ANNOT_SESSION_PREFIX "a110ca7e0000beef", arena_directory());
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    CHECK(fd >= 0);
-    CHECK_INT(pread(fd, &session, sizeof(session), 0), sizeof(session));
-    close(fd);
-    CHECK_INT(session.refusals[slot].pid, getpid());
-    CHECK_INT(session.refusals[slot].refusal, refusal);
-}
-
-TEST(file_size_limit_of_one_mebibyte)
-{
-    struct rlimit limit = {1 << 20, 1 << 20};
-    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    arena_begin(NULL);
-    events(10);
-    check_note(ANNOT_REFUSAL_FILE_SIZE);
-    check_nothing_recorded("the file size limit is smaller than a segment");
-}
-
 /* A new file system over the directory, in a namespace of this test's own. */
 static void mount_over(const char *options, unsigned long flags)
 {
@@ -254,49 +230,6 @@ TEST(an_event_is_no_cancellation_point)
     CHECK_INT(reached, 1);
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records, 1);
-    arena_end();
-    arena_clean();
-}
-
-TEST(no_descriptor_left_for_it)
-{
-    struct rlimit limit = {3, 3};
-    fflush(NULL);
-    arena_begin(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        setrlimit(RLIMIT_NOFILE, &limit);
-        events(10);
-        _exit(strcmp(annot_status(), "recording") == 0);
-    }
-    int status;
-    CHECK_INT(waitpid(pid, &status, 0), pid);
-    CHECK_INT(status, 0);
-    arena_end();
-    arena_clean();
-}
-
-/* Like a server at its limit when a recording begins. */
-TEST(descriptors_that_come_back)
-{
-    struct rlimit limit, few = {3, 0};
-    struct seen seen;
-    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    few.rlim_max = limit.rlim_max;
-    arena_begin(NULL);
-    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
-    events(10);
-    few.rlim_cur = 4; /* enough for the directory, not for the session */
-    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
-    usleep(150000);
-    events(10);
-    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    usleep(150000);
-    events(10);
-    CHECK_STR(annot_status(), "recording");
-    arena_read(getpid(), &seen, NULL, NULL);
-    CHECK_INT(seen.records, 30);
-    CHECK_INT(seen.lost_total, 60);
     arena_end();
     arena_clean();
 }

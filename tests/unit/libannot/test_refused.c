@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that cannot take part: they say so, and count what they lose by it. */
+#include "arena.h"
+#include "test.h"
+
+#include <annot/annot.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void events(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char text[40];
+        snprintf(text, sizeof(text), "name %d", i);
+        annot_push(text);
+        annot_counter("counter", i);
+        annot_pop();
+    }
+}
+
+/* What the process says of itself behind the wake page. */
+static void check_note(int pid, enum annot_refusal refusal, uint64_t lost)
+{
+    static struct annot_refusals notes;
+    char path[160];
+    int found = 0;
+    snprintf(path, sizeof(path), "%s/" ANNOT_WAKE_NAME, arena_directory());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_INT(pread(fd, &notes, sizeof(notes), ANNOT_REFUSALS_OFFSET), sizeof(notes));
+    close(fd);
+    for (int i = 0; i < ANNOT_REFUSAL_SLOTS; i++) {
+        const struct annot_refusal_slot *slot = &notes.slots[i];
+        if (slot->pid != pid || slot->owner == 0)
+            continue;
+        found++;
+        CHECK_INT(slot->owner >> 32, pid);
+        CHECK(slot->generation != 0 && slot->pid_ns != 0 && slot->time_ns != 0);
+        CHECK_INT(slot->refusal, refusal);
+        CHECK_INT(slot->lost + slot->pending, lost);
+        CHECK(strncmp((const char *)slot->comm, "test-libannot-r", 15) == 0);
+    }
+    CHECK_INT(found, refusal != ANNOT_REFUSAL_NONE);
+}
+
+TEST(refused_process_needs_neither_descriptor_nor_file_to_say_so)
+{
+    const struct rlimit size = {4096, 4096}, none = {0, 0};
+    int status;
+    arena_begin(NULL);
+    fflush(NULL);
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            CHECK_INT(setrlimit(i ? RLIMIT_FSIZE : RLIMIT_NOFILE, i ? &size : &none), 0);
+            events(1000);
+            _exit(0);
+        }
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        CHECK_INT(status, 0);
+        check_note(pid, i ? ANNOT_REFUSAL_FILE_SIZE : ANNOT_REFUSAL_NO_DIRECTORY, 3000);
+    }
+    arena_end();
+    arena_clean();
+}
+
+TEST(file_size_limit_of_one_mebibyte)
+{
+    struct rlimit limit = {1 << 20, 1 << 20};
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    arena_begin(NULL);
+    events(10);
+    check_note(getpid(), ANNOT_REFUSAL_FILE_SIZE, 30);
+    CHECK_STR(annot_status(), "the file size limit is smaller than a segment");
+    arena_end();
+    arena_clean();
+}
+
+TEST(no_descriptor_left_for_it)
+{
+    struct rlimit limit = {3, 3};
+    fflush(NULL);
+    arena_begin(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setrlimit(RLIMIT_NOFILE, &limit);
+        events(10);
+        _exit(strcmp(annot_status(), "recording") == 0);
+    }
+    int status;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+    arena_end();
+    arena_clean();
+}
+
+/* Like a server at its limit when a recording begins. */
+TEST(descriptors_that_come_back)
+{
+    struct rlimit limit, few = {3, 0};
+    struct seen seen;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few.rlim_max = limit.rlim_max;
+    arena_begin(NULL);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    events(10);
+    few.rlim_cur = 4; /* enough for the directory, not for the session */
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    usleep(150000);
+    events(10);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    check_note(getpid(), ANNOT_REFUSAL_NO_DIRECTORY, 60);
+    usleep(150000);
+    events(10);
+    check_note(getpid(), ANNOT_REFUSAL_NONE, 0);
+    CHECK_STR(annot_status(), "recording");
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 30);
+    CHECK_INT(seen.lost_total, 60);
+    arena_end();
+    arena_clean();
+}
