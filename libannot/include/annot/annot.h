@@ -18,6 +18,10 @@
  *   1 KiB, any other call 768 bytes, where symbols are bound at load (-z now): a call that the
  *   dynamic linker looks up takes up to 3 KiB more. The _format calls add what the C library's
  *   printf needs.
+ * Sandboxes: a thread makes system calls at its first event and now and then when it needs more
+ *   room; one that the system refuses costs events, which are counted. Under SECCOMP_MODE_STRICT
+ *   the kernel kills instead, and nothing can tell without a call that it would: emit no events in
+ *   a thread that is in that mode.
  * Strings: UTF-8, copied before the call returns; the caller keeps its own. Names longer than
  *   1,024 bytes are cut at a character. NULL is shown as "(null)".
  * Cost: each function says what it costs while recording, in units of P, the cost of a plain range
