@@ -2,16 +2,8 @@
 /* See counter_groups.h. Thread-safety: none. */
 #include "counter_groups.h"
 
-#include "hash.h"
-
 #include <stdbool.h>
 #include <string.h>
-
-static uint64_t unit_key(uint32_t domain, uint32_t counter)
-{
-    uint64_t key = hash_u64((uint64_t)domain << 32 | counter);
-    return key ? key : 1;
-}
 
 int counter_groups_init(struct counter_groups *groups, const struct trace *trace)
 {
@@ -19,15 +11,16 @@ int counter_groups_init(struct counter_groups *groups, const struct trace *trace
     groups->trace = trace;
     for (uint32_t i = 0; !error && i < trace_unit_count(trace); i++) {
         const struct trace_unit *unit = trace_unit_get(trace, i);
-        error = map64_put(&groups->units, unit_key(unit->domain, unit->counter), unit->unit);
+        error = wide_map_put(&groups->units, WIDE_KEY(unit->domain, unit->counter), unit->unit);
     }
     return error;
 }
 
 void counter_groups_fini(struct counter_groups *groups)
 {
-    map64_free(&groups->units);
-    map64_free(&groups->known);
+    wide_map_free(&groups->units);
+    wide_map_free(&groups->known);
+    strtab_free(&groups->names);
 }
 
 /* The length of GROUP in "GROUP/SERIES", else 0. */
@@ -57,12 +50,13 @@ static uint32_t unit_of_group(const struct counter_groups *groups, const struct 
 
 uint32_t counter_unit(struct counter_groups *groups, const struct event *event)
 {
-    uint64_t key = unit_key(event->domain, event->name);
-    const uint64_t *known = map64_find(&groups->units, key);
+    const struct wide_key *key = WIDE_KEY(event->domain, event->name);
+    const uint64_t *known = wide_map_find(&groups->units, key);
     if (known || trace_unit_count(groups->trace) == 0)
         return known ? (uint32_t)*known : 0;
     uint32_t unit = unit_of_group(groups, event);
-    return map64_put(&groups->units, key, unit) ? 0 : unit; /* without it, it is looked for again */
+    return wide_map_put(&groups->units, key, unit) ? 0
+                                                   : unit; /* without it, it is looked for again */
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
@@ -71,10 +65,13 @@ uint32_t counter_unit(struct counter_groups *groups, const struct event *event)
 static int find_group(struct counter_groups *groups, struct counter_run *run, size_t length)
 {
     const struct trace_string *name = trace_string(groups->trace, run->events[0].name);
-    uint64_t key = hash_u64(run->events[0].domain ^ hash_bytes(name->bytes, length)) | 1;
-    if (run->count > 1 || map64_find(&groups->known, key))
+    int64_t group = strtab_add(&groups->names, name->bytes, length);
+    if (group < 0)
+        return (int)group;
+    const struct wide_key *key = WIDE_KEY(run->events[0].domain, (uint64_t)group);
+    if (run->count > 1 || wide_map_find(&groups->known, key))
         run->group_length = length;
-    return run->count > 1 ? map64_put(&groups->known, key, 1) : 0;
+    return run->count > 1 ? wide_map_put(&groups->known, key, 1) : 0;
 }
 
 int counter_groups_finish(struct counter_groups *groups)

@@ -6,9 +6,10 @@
 #ifndef ANNOT_COUNTER_GROUPS_H
 #define ANNOT_COUNTER_GROUPS_H
 
-#include "map64.h"
+#include "strtab.h"
 #include "trace.h"
 #include "vec.h"
+#include "wide_map.h"
 
 enum { COUNTER_SERIES_MAX = 64 }; /* of one instant; further ones are another run */
 
@@ -27,8 +28,9 @@ struct counter_groups {
     void *context;
     struct event held[COUNTER_SERIES_MAX];
     uint32_t held_count;
-    struct map64 units; /* by counter and domain: string, 0 = none */
-    struct map64 known; /* groups of which several series came at once */
+    struct wide_map units; /* by counter and domain: string, 0 = none */
+    struct wide_map known; /* domain and name of groups of which several series came at once */
+    struct strtab names;   /* of groups */
 };
 
 /* Each value goes to `put`, at once or when the next one tells that its run is over; the last at

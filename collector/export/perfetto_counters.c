@@ -37,11 +37,12 @@ static uint32_t find(const struct perfetto_counters *counters, const struct even
 static uint64_t describe_group(struct perfetto_counters *counters, const struct event *event,
                                const char *label, size_t length)
 {
-    uint64_t key = hash_u64(process_uuid(counters, event) ^ hash_bytes(label, length)) | 1;
-    const uint64_t *known = map64_find(&counters->group_by_key, key);
+    struct perfetto_tracks *tracks = counters->tracks;
+    int64_t name = strtab_add(&counters->group_names, label, length);
+    const struct wide_key *key = WIDE_KEY(process_uuid(counters, event), (uint64_t)name);
+    const uint64_t *known = name < 0 ? NULL : wide_map_find(&counters->group_by_key, key);
     if (known)
         return *known;
-    struct perfetto_tracks *tracks = counters->tracks;
     uint64_t uuid = tracks->next_uuid++;
     struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
     proto_uint(packet, PX_TRACK_PARENT_UUID, process_uuid(counters, event));
@@ -49,8 +50,8 @@ static uint64_t describe_group(struct perfetto_counters *counters, const struct 
                PERFETTO_RANK_COUNTERS + counters->counters.count);
     proto_bytes(packet, PX_TRACK_NAME, label, length);
     perfetto_track_end(tracks);
-    if (map64_put(&counters->group_by_key, key, uuid) != 0)
-        counters->tracks->px->error = -ENOMEM;
+    if (name < 0 || wide_map_put(&counters->group_by_key, key, uuid) != 0)
+        tracks->px->error = -ENOMEM;
     return uuid;
 }
 
@@ -148,5 +149,6 @@ void perfetto_counters_fini(struct perfetto_counters *counters)
     counter_groups_fini(&counters->groups);
     vec_free(&counters->counters);
     map64_free(&counters->by_key);
-    map64_free(&counters->group_by_key);
+    wide_map_free(&counters->group_by_key);
+    strtab_free(&counters->group_names);
 }

@@ -6,6 +6,7 @@
 
 #include "counter_groups.h"
 #include "perfetto_tracks.h"
+#include "wide_map.h"
 
 struct perfetto_counter {
     uint64_t uuid;
@@ -18,8 +19,9 @@ struct perfetto_counters {
     int (*put)(void *context, const struct event *event, uint64_t uuid);
     void *context;
     struct counter_groups groups;
-    struct map64 by_key;       /* process and name: index + 1 of the first of a chain */
-    struct map64 group_by_key; /* uuid */
+    struct map64 by_key;          /* process and name: index + 1 of the first of a chain */
+    struct wide_map group_by_key; /* process and name: uuid */
+    struct strtab group_names;
     VEC(struct perfetto_counter) counters;
 };
 

@@ -4,8 +4,9 @@
 #include "track_lines.h"
 
 #include "export_ids.h"
-#include "hash.h"
+#include "strtab.h"
 #include "track_names.h"
+#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,29 +16,28 @@
 
 /* Tracks whose names differ in numbers only, below parents of one family. */
 struct family {
-    uint64_t key;
     uint32_t names; /* different ones */
 };
 
 struct planner {
     struct track_lines *lines;
     const struct trace *trace;
-    struct map64 families_by_key, names, lines_by_key;
+    struct wide_map families_by_key, names, lines_by_key;
+    struct strtab family_names;
     struct family *families; /* as many as tracks at most */
     uint32_t family_count;
     uint32_t *family_of; /* of track */
 };
 
-static uint64_t key_of(uint64_t above, uint64_t kind, uint64_t name)
-{
-    uint64_t key = hash_u64(above ^ hash_u64(kind ^ hash_u64(name + 1)));
-    return key ? key : 1;
-}
+/* What has a line: by its family's name, by its own, or as one of too many. */
+enum line_kind { LINE_FAMILY, LINE_NAME, LINE_OTHER };
 
-static uint64_t family_name(const struct trace *trace, uint32_t name, char *buffer)
+/* The number of a family's name, which is in `buffer` then; -ENOMEM. */
+static int64_t family_name(struct planner *planner, uint32_t name, char *buffer)
 {
-    const struct trace_string *text = trace_string(trace, name);
-    return hash_bytes(buffer, track_family(text->bytes, text->length, buffer, TRACK_FAMILY_SIZE));
+    const struct trace_string *text = trace_string(planner->trace, name);
+    size_t length = track_family(text->bytes, text->length, buffer, TRACK_FAMILY_SIZE);
+    return strtab_add(&planner->family_names, buffer, length);
 }
 
 /* The parent of a track if it has its number in `numbers` already: parents come first (resolve),
@@ -76,26 +76,29 @@ static int join_family(struct planner *planner, uint32_t track)
     const struct trace_track *entry = trace_track_get(planner->trace, track);
     char text[TRACK_FAMILY_SIZE];
     const uint32_t *parent = number_of_parent(planner, track, planner->family_of);
-    uint64_t above = parent ? planner->families[*parent].key : entry->process + 1ull;
-    uint64_t key = key_of(above, 1, family_name(planner->trace, entry->name, text));
-    const uint64_t *known = map64_find(&planner->families_by_key, key);
+    int64_t name = family_name(planner, entry->name, text);
+    if (name < 0)
+        return (int)name;
+    const struct wide_key *key =
+        WIDE_KEY(parent != NULL, parent ? *parent : entry->process, (uint64_t)name);
+    const uint64_t *known = wide_map_find(&planner->families_by_key, key);
     uint32_t family = known ? (uint32_t)*known : planner->family_count;
     if (!known) {
-        planner->families[planner->family_count++].key = key;
-        if (map64_put(&planner->families_by_key, key, family) != 0)
+        planner->families[planner->family_count++] = (struct family){0};
+        if (wide_map_put(&planner->families_by_key, key, family) != 0)
             return -ENOMEM;
     }
     planner->family_of[track] = family;
-    uint64_t name_key = key_of(key, 2, entry->name);
-    if (map64_find(&planner->names, name_key))
+    const struct wide_key *name_key = WIDE_KEY(family, entry->name);
+    if (wide_map_find(&planner->names, name_key))
         return 0;
     planner->families[family].names++;
-    return map64_put(&planner->names, name_key, 1);
+    return wide_map_put(&planner->names, name_key, 1);
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static int64_t add_line(struct planner *planner, uint64_t key, struct track_line line)
+static int64_t add_line(struct planner *planner, const struct wide_key *key, struct track_line line)
 {
     struct track_lines *lines = planner->lines;
     int64_t index = (int64_t)lines->lines.count;
@@ -103,14 +106,14 @@ static int64_t add_line(struct planner *planner, uint64_t key, struct track_line
         free(line.text);
         return -ENOMEM;
     }
-    return map64_put(&planner->lines_by_key, key, (uint64_t)index) ? -ENOMEM : index;
+    return wide_map_put(&planner->lines_by_key, key, (uint64_t)index) ? -ENOMEM : index;
 }
 
 /* The line for what there is too much of, in the process of `line`. */
 static int64_t find_other(struct planner *planner, struct track_line line)
 {
-    uint64_t key = key_of(line.process, 3, 0);
-    const uint64_t *known = map64_find(&planner->lines_by_key, key);
+    const struct wide_key *key = WIDE_KEY(LINE_OTHER, line.process);
+    const uint64_t *known = wide_map_find(&planner->lines_by_key, key);
     if (known)
         return (int64_t)*known;
     line = (struct track_line){.process = line.process};
@@ -132,9 +135,11 @@ static int64_t find_line(struct planner *planner, uint32_t track)
     }
     uint64_t above = line.parent ? line.parent : (uint64_t)line.process << 32;
     bool shared = family->names > TRACK_NAMES_MAX;
-    uint64_t key = shared ? key_of(above, 4, family_name(planner->trace, entry->name, text))
-                          : key_of(above, 5, entry->name);
-    const uint64_t *known = map64_find(&planner->lines_by_key, key);
+    int64_t name = shared ? family_name(planner, entry->name, text) : entry->name;
+    if (name < 0)
+        return name;
+    const struct wide_key *key = WIDE_KEY(shared ? LINE_FAMILY : LINE_NAME, above, (uint64_t)name);
+    const uint64_t *known = wide_map_find(&planner->lines_by_key, key);
     if (known)
         return (int64_t)*known;
     if (lines->lines.count >= TRACK_LINES_MAX)
@@ -184,9 +189,10 @@ int track_lines_init(struct track_lines *lines, const struct trace *trace)
         error = plan(&planner);
     free(planner.family_of);
     free(planner.families);
-    map64_free(&planner.families_by_key);
-    map64_free(&planner.names);
-    map64_free(&planner.lines_by_key);
+    wide_map_free(&planner.families_by_key);
+    wide_map_free(&planner.names);
+    wide_map_free(&planner.lines_by_key);
+    strtab_free(&planner.family_names);
     return error;
 }
 

@@ -3,7 +3,6 @@
 #include "refusals.h"
 
 #include "clock_now.h"
-#include "hash.h"
 #include "proc_info.h"
 #include "text.h"
 #include "vec.h"
@@ -31,7 +30,7 @@ void refusals_init(struct refusals *refusals, struct trace *trace)
 
 void refusals_fini(struct refusals *refusals)
 {
-    map64_free(&refusals->seen);
+    wide_map_free(&refusals->seen);
     vec_free(&refusals->refused);
 }
 
@@ -71,15 +70,15 @@ int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *sl
     char buffer[256];
     struct text text = text_init(buffer, sizeof(buffer));
     size_t length = strnlen((const char *)slot->comm, sizeof(slot->comm));
-    uint64_t key =
-        hash_bytes(slot->comm, length) ^ (uint64_t)(uint32_t)slot->pid << 16 ^ slot->refusal;
-    if (slot->pid <= 0 || map64_find(&refusals->seen, key | 1) ||
+    struct wide_key key = {{(uint64_t)(uint32_t)slot->pid << 16 | slot->refusal}};
+    memcpy(&key.words[1], slot->comm, length);
+    if (slot->pid <= 0 || wide_map_find(&refusals->seen, &key) ||
         trace_refusal_count(refusals->trace) >= REFUSALS_MAX)
         return 0;
     compose(&text, slot);
     int64_t comm = trace_string_add(refusals->trace, (const char *)slot->comm, length);
     int64_t reason = trace_string_add(refusals->trace, buffer, text.length);
-    if (comm < 0 || reason < 0 || map64_put(&refusals->seen, key | 1, 1) != 0)
+    if (comm < 0 || reason < 0 || wide_map_put(&refusals->seen, &key, 1) != 0)
         return -ENOMEM;
     struct trace_refusal refusal = {slot->pid, (uint32_t)comm, (uint32_t)reason};
     return trace_refusal_add(refusals->trace, &refusal) < 0 ? -ENOMEM : 0;

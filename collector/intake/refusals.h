@@ -5,10 +5,10 @@
 #ifndef ANNOT_INTAKE_REFUSALS_H
 #define ANNOT_INTAKE_REFUSALS_H
 
-#include "map64.h"
 #include "session_file.h"
 #include "trace.h"
 #include "vec.h"
+#include "wide_map.h"
 
 /* A process that has a slot. */
 struct refused {
@@ -20,8 +20,8 @@ struct refused {
 };
 
 struct refusals {
-    struct trace *trace; /* outlives it */
-    struct map64 seen;   /* by pid, reason and command name */
+    struct trace *trace;  /* outlives it */
+    struct wide_map seen; /* by pid, reason and command name */
     int64_t next_scan_ns;
     uint64_t generation; /* of the session's begin: slots of earlier ones are others' */
     VEC(struct refused) refused;

@@ -3,10 +3,9 @@
  * its own depth, in which only wanted ranges are. Thread-safety: none. */
 #include "event_select.h"
 
-#include "hash.h"
-#include "map64.h"
 #include "range_stack.h"
 #include "text.h"
+#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +34,7 @@ struct event_select {
     VEC(struct line) tracks;
     VEC(struct entry) starts; /* free places are all zero */
     VEC(uint32_t) free_starts;
-    struct map64 start_index;
+    struct wide_map start_index;
     VEC(uint8_t) named; /* of string: 0 not looked at, 1 the range, 2 not */
     VEC(struct event) queue;
     size_t queue_next;
@@ -121,7 +120,7 @@ void event_select_destroy(struct event_select *select)
     vec_free(&select->free_starts);
     vec_free(&select->named);
     vec_free(&select->queue);
-    map64_free(&select->start_index);
+    wide_map_free(&select->start_index);
     free(select);
 }
 
@@ -345,12 +344,10 @@ static int take_plain(struct event_select *select, const struct line *line,
 
 /* ---- Overlapping ranges ---------------------------------------------------------------------- */
 
-static uint64_t start_key(const struct event_select *select, const struct event *event)
+static struct wide_key start_key(const struct event_select *select, const struct event *event)
 {
     const struct trace_thread *entry = trace_thread_get(select->trace, event->thread);
-    uint64_t process = entry ? entry->process : 0;
-    uint64_t key = hash_u64(event->id ^ hash_u64(process + 1));
-    return key ? key : 1;
+    return *WIDE_KEY(entry ? entry->process : 0, event->id);
 }
 
 static int take_start(struct event_select *select, const struct line *line,
@@ -372,13 +369,15 @@ static int take_start(struct event_select *select, const struct line *line,
         free(entry.begin);
         return error;
     }
-    return map64_put(&select->start_index, start_key(select, events), index + 1ull);
+    struct wide_key key = start_key(select, events);
+    return wide_map_put(&select->start_index, &key, index + 1ull);
 }
 
 static int take_end(struct event_select *select, const struct event *events, uint32_t count)
 {
+    struct wide_key key = start_key(select, events);
     uint64_t index;
-    if (!map64_take(&select->start_index, start_key(select, events), &index)) {
+    if (!wide_map_take(&select->start_index, &key, &index)) {
         bool told = event_selection_wants(&select->selection, events->thread) &&
                     !select->selection.range && select->selection.from_ns == INT64_MIN;
         return told ? put(select, events, count) : 0;

@@ -7,10 +7,9 @@
  * another thread, waits in the same table. Tracks: track_slices.h. Thread-safety: none. */
 #include "slices.h"
 
-#include "hash.h"
-#include "map64.h"
 #include "range_stack.h"
 #include "track_slices.h"
+#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ struct slices {
     VEC(struct lane) lanes; /* by thread ordinal */
     VEC(struct open_start) starts;
     uint32_t first_free; /* index + 1 */
-    struct map64 start_index;
+    struct wide_map start_index;
     struct track_slices *tracks;    /* made at the first event of one */
     VEC(struct slice_value) values; /* of the event that is being fed */
     int64_t last_ns;
@@ -73,7 +72,7 @@ void slices_destroy(struct slices *slices)
     vec_free(&slices->values);
     vec_free(&slices->lanes);
     vec_free(&slices->starts);
-    map64_free(&slices->start_index);
+    wide_map_free(&slices->start_index);
     free(slices);
 }
 
@@ -171,12 +170,6 @@ static uint32_t process_of(const struct slices *slices, uint32_t thread)
     return entry ? entry->process : 0;
 }
 
-static uint64_t start_key(uint32_t process, uint64_t id)
-{
-    uint64_t key = hash_u64(id ^ hash_u64((uint64_t)process + 1));
-    return key ? key : 1;
-}
-
 /* Keeps a copy of the event and its key-values. */
 static int fill_start(struct open_start *entry, const struct event *event,
                       const struct slice_values *values)
@@ -192,7 +185,7 @@ static int fill_start(struct open_start *entry, const struct event *event,
     return 0;
 }
 
-static int remember(struct slices *slices, uint64_t key, const struct event *event,
+static int remember(struct slices *slices, const struct wide_key *key, const struct event *event,
                     const struct slice_values *values)
 {
     uint32_t index = slices->first_free;
@@ -206,7 +199,7 @@ static int remember(struct slices *slices, uint64_t key, const struct event *eve
         slices->first_free = entry->next_free;
     *entry = (struct open_start){.process = process_of(slices, event->thread)};
     int error = fill_start(entry, event, values);
-    return error ? error : map64_put(&slices->start_index, key, index);
+    return error ? error : wide_map_put(&slices->start_index, key, index);
 }
 
 /* The entry's copy, whose values are now the caller's. */
@@ -282,13 +275,13 @@ static int start_or_end(struct slices *slices, const struct event *event,
                         const struct slice_values *values)
 {
     uint32_t process = process_of(slices, event->thread);
-    uint64_t key = start_key(process, event->id), index;
+    const struct wide_key *key = WIDE_KEY(process, event->id);
+    uint64_t index;
     int status;
-    if (!map64_take(&slices->start_index, key, &index))
+    if (!wide_map_take(&slices->start_index, key, &index))
         return remember(slices, key, event, values);
     struct open_start partner = forget(slices, index);
-    if (partner.event.kind == event->kind || partner.event.id != event->id ||
-        partner.process != process) {
+    if (partner.event.kind == event->kind) {
         status = displace(slices, &partner, event);
         if (!status)
             status = remember(slices, key, event, values);
@@ -425,7 +418,7 @@ static int finish_starts(struct slices *slices)
     }
     slices->starts.count = 0;
     slices->first_free = 0;
-    map64_free(&slices->start_index);
+    wide_map_free(&slices->start_index);
     return status;
 }
 

@@ -128,7 +128,7 @@ int64_t frame_kernel(struct address_frames *names, uint64_t address)
 {
     char buffer[NAME_MAX_BYTES];
     int error = 0;
-    const uint64_t *found = map64_find(&names->kernel_frames, address | 1);
+    const uint64_t *found = map64_find(&names->kernel_frames, address + 1);
     if (found)
         return (int64_t)*found;
     const char *name = kernel_name(names, address, buffer, &error);
@@ -140,7 +140,7 @@ int64_t frame_kernel(struct address_frames *names, uint64_t address)
         map64_free(&names->kernel_frames);
     struct frame frame = {.kind = FRAME_KERNEL, .address = address};
     int64_t ordinal = add_frame(names, &frame, name);
-    if (ordinal > 0 && map64_put(&names->kernel_frames, address | 1, (uint64_t)ordinal) != 0)
+    if (ordinal > 0 && map64_put(&names->kernel_frames, address + 1, (uint64_t)ordinal) != 0)
         return -ENOMEM;
     return ordinal;
 }

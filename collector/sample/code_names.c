@@ -16,7 +16,8 @@ enum { CODE_BYTES_MAX = 24 << 20, TEXT_BYTES = 4 * SAMPLER_TEXT_MAX };
 #define UNUSED_NS UINT64_C(20000000000)
 
 struct code_name {
-    uint64_t key, told_ns;
+    struct wide_key key;
+    uint64_t told_ns;
     uint32_t function, file; /* strings */
     int32_t first_line;
     uint32_t version; /* of the interpreter */
@@ -34,7 +35,7 @@ void code_names_fini(struct code_names *codes)
     for (size_t i = 0; i < codes->codes.count; i++)
         free(codes->codes.items[i]);
     vec_free(&codes->codes);
-    map64_free(&codes->by_code);
+    wide_map_free(&codes->by_code);
 }
 
 /* Drops what was told before that time. */
@@ -45,12 +46,12 @@ static void forget_before(struct code_names *codes, uint64_t time_ns)
     for (size_t i = 0; i < codes->codes.count; i++) {
         struct code_name *code = codes->codes.items[i];
         if (code->told_ns < time_ns) {
-            map64_take(&codes->by_code, code->key, &gone);
+            wide_map_take(&codes->by_code, &code->key, &gone);
             codes->bytes -= code_bytes(code);
             free(code);
         } else {
             codes->codes.items[kept++] = code;
-            *map64_find(&codes->by_code, code->key) = kept;
+            *wide_map_find(&codes->by_code, &code->key) = kept;
         }
     }
     codes->codes.count = kept;
@@ -66,11 +67,6 @@ static void make_room(struct code_names *codes, uint64_t now_ns)
         forget_before(codes, now_ns - UNUSED_NS);
     if (codes->bytes / 2 > CODE_BYTES_MAX)
         forget_before(codes, UINT64_MAX);
-}
-
-static uint64_t code_key(uint64_t code, uint64_t key, uint64_t family)
-{
-    return (hash_u64(code ^ hash_u64(key ^ hash_u64(family)))) | 1;
 }
 
 /* A unicode object's text as a string of the trace; 0: not readable. */
@@ -119,11 +115,11 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct p
     struct code_name *code = read_code(trace, &process->interpreter.runtime.offsets, record);
     if (!code)
         return -ENOMEM;
-    code->key = code_key(record->code, record->key, process->family);
+    code->key = *WIDE_KEY(record->code, record->key, process->family);
     code->told_ns = record->head.time_ns;
-    const uint64_t *found = map64_find(&codes->by_code, code->key);
+    const uint64_t *found = wide_map_find(&codes->by_code, &code->key);
     if (!found && (vec_reserve(&codes->codes, 1) != 0 ||
-                   map64_put(&codes->by_code, code->key, codes->codes.count + 1) != 0)) {
+                   wide_map_put(&codes->by_code, &code->key, codes->codes.count + 1) != 0)) {
         free(code);
         return -ENOMEM;
     }
@@ -143,7 +139,7 @@ int64_t code_names_frame(struct code_names *codes, struct trace *trace,
                          const struct process *process, const struct sampler_python *place)
 {
     const uint64_t *found =
-        map64_find(&codes->by_code, code_key(place->code, place->key, process->family));
+        wide_map_find(&codes->by_code, WIDE_KEY(place->code, place->key, process->family));
     if (!found)
         return 0;
     const struct code_name *code = codes->codes.items[*found - 1];

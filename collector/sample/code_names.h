@@ -6,9 +6,10 @@
 #define ANNOT_CODE_NAMES_H
 
 #include "address_frames.h"
+#include "wide_map.h"
 
 struct code_names {
-    struct map64 by_code; /* hash of code, key, family -> index in `codes`, plus 1 */
+    struct wide_map by_code; /* code, key, family -> index in `codes`, plus 1 */
     VEC(struct code_name *) codes;
     uint64_t bytes;
     uint64_t swept_ns; /* when room was made last */

@@ -10,7 +10,7 @@ static void destroy_process(struct process *process)
 {
     mapping_list_unref(process->list);
     symbol_jit_destroy(process->jit);
-    map64_free(&process->threads);
+    wide_map_free(&process->threads);
     free(process);
 }
 
@@ -74,7 +74,7 @@ void process_exec(struct processes *processes, struct process *process, uint64_t
 {
     space_leave(process->space, now_ns, step);
     symbol_jit_destroy(process->jit);
-    map64_free(&process->threads);
+    wide_map_free(&process->threads);
     process->space = NULL;
     process->jit = NULL;
     process->tls_offset = 0;

@@ -14,6 +14,7 @@
 #include "sampler_abi.h"
 #include "spaces.h"
 #include "symbol_other.h"
+#include "wide_map.h"
 
 /* Open ranges that a forked process has from its parent, as of the fork. */
 struct process_ranges {
@@ -70,8 +71,8 @@ struct process {
     struct interpreter interpreter;
     struct symbol_jit *jit; /* made at the first question */
     struct process_ranges inherited;
-    struct map64 threads; /* hash of tid and start -> ordinal in the trace + 1 */
-    bool active;          /* the roster knows that its image did something */
+    struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
+    bool active;             /* the roster knows that its image did something */
 };
 
 struct processes {

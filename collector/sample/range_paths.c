@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks for a name once per image. Thread-safety: one thread per object. */
+/* Asks for a name once per image; paths are found again by their names, whole, in the trace's
+ * table. Thread-safety: one thread per object. */
 #include "range_paths.h"
 
-#include "hash.h"
 #include "stacks.h"
 
 #include <errno.h>
@@ -11,17 +11,16 @@ enum { KNOWN_MAX = 1 << 17 };
 
 void range_paths_fini(struct range_paths *paths)
 {
-    map64_free(&paths->names);
-    map64_free(&paths->paths);
+    wide_map_free(&paths->names);
 }
 
 static int64_t find_name(struct range_paths *paths, const struct range_request *request,
                          uint32_t name)
 {
-    uint64_t key = hash_u64(request->image << 32 ^ name) | 1;
-    const uint64_t *found = map64_find(&paths->names, key);
+    const struct wide_key *key = WIDE_KEY(request->image, name);
+    const uint64_t *found = wide_map_find(&paths->names, key);
     if (found)
-        return (int64_t)*found - 1;
+        return (int64_t)*found;
     const struct sampler_options *options = paths->options;
     if (!options->range_name)
         return -ENOENT;
@@ -29,8 +28,8 @@ static int64_t find_name(struct range_paths *paths, const struct range_request *
     if (string < 0)
         return string;
     if (paths->names.count > KNOWN_MAX)
-        map64_free(&paths->names);
-    return map64_put(&paths->names, key, (uint64_t)string + 1) != 0 ? -ENOMEM : string;
+        wide_map_free(&paths->names);
+    return wide_map_put(&paths->names, key, (uint64_t)string) != 0 ? -ENOMEM : string;
 }
 
 static uint32_t kind_of(const struct sampler_range *range)
@@ -40,21 +39,8 @@ static uint32_t kind_of(const struct sampler_range *range)
     return range->mark == SAMPLER_MARK_INNER ? RANGE_PATH_INSIDE : RANGE_PATH_THREAD;
 }
 
-static uint64_t request_key(const struct range_request *request)
-{
-    uint64_t key = request->image;
-    for (uint32_t i = 0; i < request->count; i++)
-        key = hash_u64(key + request->ranges[i].name + 1 +
-                       ((uint64_t)kind_of(&request->ranges[i]) << 32));
-    return key | 1;
-}
-
 int64_t range_paths_find(struct range_paths *paths, const struct range_request *request)
 {
-    uint64_t key = request_key(request);
-    const uint64_t *found = map64_find(&paths->paths, key);
-    if (found)
-        return (int64_t)*found - 1;
     int64_t path = 0;
     for (uint32_t i = request->count; i > 0 && path >= 0; i--) {
         const struct sampler_range *range = &request->ranges[i - 1];
@@ -62,9 +48,5 @@ int64_t range_paths_find(struct range_paths *paths, const struct range_request *
         struct range_path node = {(uint32_t)path, (uint32_t)name, kind_of(range)};
         path = name < 0 ? name : stacks_path_of_kind(trace_stacks(paths->options->trace), &node);
     }
-    if (path < 0)
-        return path;
-    if (paths->paths.count > KNOWN_MAX)
-        map64_free(&paths->paths);
-    return map64_put(&paths->paths, key, (uint64_t)path + 1) != 0 ? -ENOMEM : path;
+    return path;
 }

@@ -4,14 +4,13 @@
 #ifndef ANNOT_RANGE_PATHS_H
 #define ANNOT_RANGE_PATHS_H
 
-#include "map64.h"
 #include "sampler.h"
 #include "sampler_abi.h"
+#include "wide_map.h"
 
 struct range_paths {
     const struct sampler_options *options; /* range_name, trace */
-    struct map64 names;                    /* image and name id -> string + 1 */
-    struct map64 paths;                    /* hash of image and all ids -> path + 1 */
+    struct wide_map names;                 /* image and name id -> string */
 };
 
 struct range_request {

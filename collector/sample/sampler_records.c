@@ -3,7 +3,6 @@
  * Thread-safety: one thread per object. */
 #include "clock_now.h"
 #include "command_text.h"
-#include "hash.h"
 #include "sampler_asleep.h"
 #include "wait_class.h"
 
@@ -211,9 +210,9 @@ static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exe
     return sampler_begin_image(sampler, process, &image);
 }
 
-static uint64_t thread_key(const struct sampler_head *head)
+static struct wide_key thread_key(const struct sampler_head *head)
 {
-    return hash_u64((uint64_t)(uint32_t)head->tid ^ hash_u64(head->thread_start_ns)) | 1;
+    return *WIDE_KEY((uint32_t)head->tid, head->thread_start_ns);
 }
 
 static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exit)
@@ -228,7 +227,8 @@ static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exi
                 exit->code);
     if (!process)
         return 0;
-    map64_take(&process->threads, thread_key(&exit->head), &gone);
+    const struct wide_key key = thread_key(&exit->head);
+    wide_map_take(&process->threads, &key, &gone);
     if (exit->last && !process->exited) {
         process->exited = true;
         process->exit_step = sampler->step;
@@ -254,15 +254,15 @@ static int64_t find_thread(struct bpf_sampler *sampler, struct process *process,
                            const struct common *common)
 {
     const struct sampler_head *head = common->head;
-    uint64_t key = thread_key(head);
-    const uint64_t *found = map64_find(&process->threads, key);
+    const struct wide_key key = thread_key(head);
+    const uint64_t *found = wide_map_find(&process->threads, &key);
     if (found && (common->passing || process->active))
         return (int64_t)*found - 1;
     struct roster_task task = head_task(head);
     task.passing = common->passing;
     process->active = process->active || !common->passing;
     int64_t thread = roster_thread(sampler->options.roster, &task, common->image_ns);
-    if (thread >= 0 && map64_put(&process->threads, key, (uint64_t)thread + 1) != 0)
+    if (thread >= 0 && wide_map_put(&process->threads, &key, (uint64_t)thread + 1) != 0)
         return -ENOMEM;
     return thread;
 }

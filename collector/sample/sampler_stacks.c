@@ -4,7 +4,6 @@
  * say of a program's memory is the program's: bounded. Thread-safety: one thread per object. */
 #include "sampler_state.h"
 
-#include "hash.h"
 #include "unwind_stack.h"
 
 #include <errno.h>
@@ -245,14 +244,16 @@ static uint32_t first_replaced(const struct stack_part *part, const struct mappi
     return part->count;
 }
 
+enum { CUT_AT_BITS = 10 };
+
+_Static_assert(SAMPLER_NATIVE_MAX <= 1 << CUT_AT_BITS, "place and frame are one number");
+
 /* Of a native part, what can be relied on: a library may have taken the place of another one before
  * the program was told. NULL: out of memory. A part that was made for this must be dropped. */
 static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct process *process,
-                                       struct sampler_stack *stack, struct stack_part *part,
-                                       uint64_t *ret_made)
+                                       struct sampler_stack *stack, struct stack_part *part)
 {
     const struct space *space = spaces_find(&sampler->spaces, stack->space);
-    *ret_made = 0;
     if (!part || !space || space->list == process->list || process->fresh_list ||
         (stack->flags & SAMPLER_COPIED))
         return part;
@@ -261,19 +262,18 @@ static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct proce
         return part;
     int64_t frame =
         frame_native(&sampler->names, process, process->list, part->items[at].address - (at > 0));
-    uint64_t hash = hash_u64(stack->native ^ hash_u64((uint64_t)frame << 32 | at));
     struct stack_part *cut =
-        frame > 0 ? stack_parts_add(&sampler->parts, PART_NATIVE, hash, at + 1) : NULL;
+        frame > 0 ? stack_parts_add(&sampler->parts, PART_CUT, part->hash, at + 1) : NULL;
     if (!cut)
         return NULL;
     memcpy(cut->items, part->items, (at + 1) * sizeof(cut->items[0]));
     cut->items[at].frame = (uint32_t)frame;
+    cut->cut = (uint64_t)frame << CUT_AT_BITS | at;
     cut->base = part->base;
     cut->space = part->space;
     cut->used_ns = sampler->now_ns;
     cut->end = stack->native_end = STACK_NO_TABLE;
     sampler->counts.stacks_replaced++;
-    *ret_made = hash;
     return cut;
 }
 
@@ -285,10 +285,9 @@ int64_t sampler_find_stack(struct bpf_sampler *sampler, struct process *process,
     struct stack_parts *parts = &sampler->parts;
     struct stack_part *native =
         stack_parts_find(parts, PART_NATIVE, stack->native, sampler->now_ns);
-    uint64_t made = 0;
     struct join_request request = {
         .kernel = stack_parts_find(parts, PART_KERNEL, stack->kernel, sampler->now_ns),
-        .native = cut_replaced(sampler, process, stack, native, &made),
+        .native = cut_replaced(sampler, process, stack, native),
         .python = stack_parts_find(parts, PART_PYTHON, stack->python, sampler->now_ns),
         .process = process,
         .collects = stack->flags & SAMPLER_GC,
@@ -309,7 +308,6 @@ int64_t sampler_find_stack(struct bpf_sampler *sampler, struct process *process,
     request.python_end = stack->python_end;
     int64_t ordinal = stack_join_parts(&sampler->join, &sampler->names, &request);
     forget_copy(sampler, stack);
-    if (made)
-        stack_parts_drop(parts, PART_NATIVE, made);
+    stack_parts_drop(parts, PART_CUT, stack->native);
     return ordinal;
 }

@@ -4,7 +4,6 @@
  * Thread-safety: one thread per object. */
 #include "stack_join.h"
 
-#include "hash.h"
 #include "python_stack.h"
 #include "sample.h"
 
@@ -29,7 +28,7 @@ struct pile {
 
 void stack_join_fini(struct stack_join *join)
 {
-    map64_free(&join->known);
+    wide_map_free(&join->known);
 }
 
 static void pile_add(struct pile *pile, uint32_t frame, bool python)
@@ -144,21 +143,25 @@ static int64_t intern_pile(const struct pile *pile, struct stacks *stacks)
     return stack;
 }
 
-static uint64_t request_key(const struct join_request *request)
+static uint64_t hash_of(const struct stack_part *part)
 {
-    const struct stack_part *parts[] = {request->kernel, request->native, request->python};
-    uint64_t key = (uint64_t)request->native_end << 16 | (uint64_t)request->python_end << 8 |
-                   (uint64_t)request->collects;
-    for (size_t i = 0; i < 3; i++)
-        key = hash_u64(key + (parts[i] ? parts[i]->key : i));
-    return key | 1;
+    return part ? part->hash : 0; /* of one that is there it is not 0 */
+}
+
+static struct wide_key request_key(const struct join_request *request)
+{
+    uint64_t rest = (uint64_t)request->native_end << 9 | (uint64_t)request->python_end << 1 |
+                    (uint64_t)request->collects;
+    uint64_t cut = request->native ? request->native->cut : 0;
+    return *WIDE_KEY(hash_of(request->kernel), hash_of(request->native), hash_of(request->python),
+                     cut << 17 | rest);
 }
 
 int64_t stack_join_parts(struct stack_join *join, struct address_frames *names,
                          const struct join_request *request)
 {
-    uint64_t key = request_key(request);
-    const uint64_t *found = map64_find(&join->known, key);
+    const struct wide_key key = request_key(request);
+    const uint64_t *found = wide_map_find(&join->known, &key);
     if (found)
         return (int64_t)*found - 1;
     static _Thread_local struct pile pile;
@@ -178,6 +181,6 @@ int64_t stack_join_parts(struct stack_join *join, struct address_frames *names,
         return stack;
     join->joined++;
     if (join->known.count >= KNOWN_MAX)
-        map64_free(&join->known);
-    return map64_put(&join->known, key, (uint64_t)stack + 1) != 0 ? -ENOMEM : stack;
+        wide_map_free(&join->known);
+    return wide_map_put(&join->known, &key, (uint64_t)stack + 1) != 0 ? -ENOMEM : stack;
 }

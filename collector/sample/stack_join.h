@@ -7,11 +7,12 @@
 
 #include "address_frames.h"
 #include "stack_parts.h"
+#include "wide_map.h"
 
 struct stack_join {
-    struct map64 known; /* hash of all that matters -> ordinal + 1 */
-    uint64_t unplaced;  /* Python frames whose place was guessed by order */
-    uint64_t joined;    /* stacks that were made */
+    struct wide_map known; /* all that matters -> ordinal + 1 */
+    uint64_t unplaced;     /* Python frames whose place was guessed by order */
+    uint64_t joined;       /* stacks that were made */
 };
 
 struct join_request {

@@ -2,19 +2,12 @@
 /* A map of blocks. Thread-safety: one thread per object. */
 #include "stack_parts.h"
 
-#include "hash.h"
-
 #include <stdlib.h>
 
 enum { PARTS_BYTES_MAX = 12 << 20, LEAVING_STEPS = 2 };
 
 #define UNUSED_NS UINT64_C(300000000)
 #define SWEEP_NS  UINT64_C(100000000) /* at most so often */
-
-static uint64_t part_key(enum part_kind kind, uint64_t hash)
-{
-    return hash_u64(hash + (uint64_t)kind) | 1;
-}
 
 static size_t part_bytes(uint32_t count)
 {
@@ -26,41 +19,42 @@ void stack_parts_fini(struct stack_parts *parts)
     for (size_t i = 0; i < parts->all.count; i++)
         free(parts->all.items[i]);
     vec_free(&parts->all);
-    map64_free(&parts->by_key);
+    wide_map_free(&parts->by_key);
 }
 
 static void remove_at(struct stack_parts *parts, size_t index)
 {
     struct stack_part *part = parts->all.items[index];
     uint64_t gone;
-    map64_take(&parts->by_key, part->key, &gone);
+    wide_map_take(&parts->by_key, WIDE_KEY(part->kind, part->hash), &gone);
     parts->bytes -= part_bytes(part->count);
     free(part);
     parts->all.items[index] = parts->all.items[--parts->all.count];
-    if (index < parts->all.count)
-        map64_put(&parts->by_key, parts->all.items[index]->key, index + 1); /* is there: no grow */
+    if (index == parts->all.count)
+        return;
+    part = parts->all.items[index];
+    wide_map_put(&parts->by_key, WIDE_KEY(part->kind, part->hash), index + 1); /* no grow */
 }
 
-static size_t find_index(const struct stack_parts *parts, uint64_t key)
+static size_t find_index(const struct stack_parts *parts, enum part_kind kind, uint64_t hash)
 {
-    const uint64_t *found = map64_find(&parts->by_key, key);
+    const uint64_t *found = wide_map_find(&parts->by_key, WIDE_KEY(kind, hash));
     return found ? (size_t)*found : 0;
 }
 
 struct stack_part *stack_parts_add(struct stack_parts *parts, enum part_kind kind, uint64_t hash,
                                    uint32_t count)
 {
-    uint64_t key = part_key(kind, hash);
-    size_t old = find_index(parts, key);
+    size_t old = find_index(parts, kind, hash);
     if (old)
         remove_at(parts, old - 1);
     struct stack_part *part = malloc(part_bytes(count));
     if (!part || vec_reserve(&parts->all, 1) != 0 ||
-        map64_put(&parts->by_key, key, parts->all.count + 1) != 0) {
+        wide_map_put(&parts->by_key, WIDE_KEY(kind, hash), parts->all.count + 1) != 0) {
         free(part);
         return NULL;
     }
-    *part = (struct stack_part){.key = key, .hash = hash, .count = count};
+    *part = (struct stack_part){.kind = (uint8_t)kind, .hash = hash, .count = count};
     parts->all.items[parts->all.count++] = part;
     parts->bytes += part_bytes(count);
     return part;
@@ -69,7 +63,7 @@ struct stack_part *stack_parts_add(struct stack_parts *parts, enum part_kind kin
 struct stack_part *stack_parts_find(struct stack_parts *parts, enum part_kind kind, uint64_t hash,
                                     uint64_t now_ns)
 {
-    size_t index = hash ? find_index(parts, part_key(kind, hash)) : 0;
+    size_t index = hash ? find_index(parts, kind, hash) : 0;
     if (!index)
         return NULL;
     struct stack_part *part = parts->all.items[index - 1];
@@ -79,7 +73,7 @@ struct stack_part *stack_parts_find(struct stack_parts *parts, enum part_kind ki
 
 void stack_parts_drop(struct stack_parts *parts, enum part_kind kind, uint64_t hash)
 {
-    size_t index = find_index(parts, part_key(kind, hash));
+    size_t index = find_index(parts, kind, hash);
     if (index)
         remove_at(parts, index - 1);
 }

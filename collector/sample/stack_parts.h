@@ -8,8 +8,8 @@
 #ifndef ANNOT_STACK_PARTS_H
 #define ANNOT_STACK_PARTS_H
 
-#include "map64.h"
 #include "vec.h"
+#include "wide_map.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,17 +22,19 @@ struct part_item {
 };
 
 struct stack_part {
-    uint64_t key, hash;
+    uint64_t hash;
+    uint64_t cut;  /* tells one that was cut from the whole one; 0 = whole */
     uint64_t base; /* of `place`, see struct sampler_part */
     uint64_t used_ns;
     uint64_t leaves_step; /* 0 = it stays; else when the program was told to send it again */
     uint32_t space, count;
+    uint8_t kind;             /* enum part_kind */
     uint8_t end;              /* enum stack_end */
     struct part_item items[]; /* leaf first */
 };
 
 struct stack_parts {
-    struct map64 by_key; /* -> index in `all`, plus 1 */
+    struct wide_map by_key; /* kind and hash -> index in `all`, plus 1 */
     VEC(struct stack_part *) all;
     size_t bytes;
     uint64_t swept_ns;
@@ -41,7 +43,8 @@ struct stack_parts {
     void *context;
 };
 
-enum part_kind { PART_KERNEL = 1, PART_NATIVE = 2, PART_PYTHON = 3 };
+/* CUT: of a native one, made for one sample. */
+enum part_kind { PART_KERNEL = 1, PART_NATIVE = 2, PART_PYTHON = 3, PART_CUT = 4 };
 
 void stack_parts_fini(struct stack_parts *parts);
 

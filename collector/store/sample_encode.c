@@ -2,9 +2,9 @@
 /* Samples to columns. The dictionary of shapes is searched from its end: a recording has few.
  * Thread-safety: none. */
 #include "format.h"
-#include "hash.h"
 #include "sample_code.h"
 #include "varint.h"
+#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct column {
 struct sample_encoder {
     struct column columns[STORE_SAMPLE_COLUMNS];
     struct sample_threads threads;
-    struct map64 shapes; /* by hash of all that a shape decides */
+    struct wide_map shapes; /* by all that a shape decides */
     struct sample last;
     uint64_t count;
     int64_t first_ns, last_ns;
@@ -88,7 +88,7 @@ void sample_encoder_destroy(struct sample_encoder *encoder)
     for (int i = 0; i < STORE_SAMPLE_COLUMNS; i++)
         vec_free(&encoder->columns[i].bytes);
     sample_threads_free(&encoder->threads);
-    map64_free(&encoder->shapes);
+    wide_map_free(&encoder->shapes);
     free(encoder);
 }
 
@@ -111,16 +111,19 @@ struct shape_key {
     uint64_t weight_ns;
 };
 
+_Static_assert(sizeof(struct shape_key) <= sizeof(struct wide_key), "the key is the shape");
+
 /* The number of the sample's shape; 0: it was not there, and is if there was room. */
 static int64_t shape_number(struct sample_encoder *encoder, const struct shape_key *key)
 {
-    uint64_t hash = hash_bytes(key, sizeof(*key)) | 1;
-    const uint64_t *found = map64_find(&encoder->shapes, hash);
+    struct wide_key whole = {0};
+    memcpy(whole.words, key, sizeof(*key));
+    const uint64_t *found = wide_map_find(&encoder->shapes, &whole);
     if (found)
         return (int64_t)*found;
     if (encoder->shapes.count + 1 >= STORE_SAMPLE_SHAPES_MAX)
         return 0;
-    return map64_put(&encoder->shapes, hash, encoder->shapes.count + 1);
+    return wide_map_put(&encoder->shapes, &whole, encoder->shapes.count + 1);
 }
 
 static int put_shape(struct sample_encoder *encoder, const struct sample *sample)
@@ -231,7 +234,7 @@ void sample_encoder_take(struct sample_encoder *encoder, uint8_t *payload)
     }
     memcpy(payload, &header, sizeof(header));
     sample_threads_reset(&encoder->threads);
-    map64_free(&encoder->shapes);
+    wide_map_free(&encoder->shapes);
     encoder->last = (struct sample){0};
     encoder->count = 0;
 }

@@ -2,8 +2,6 @@
 /* See column_table.h. Thread-safety: none. */
 #include "column_table.h"
 
-#include "hash.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -176,20 +174,18 @@ static int64_t add_row(struct table *table, const struct event *event)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-static struct table_lane *find_lane(struct table *table, uint64_t key)
+static struct table_lane *find_lane(struct table *table, const struct event *event,
+                                    enum row_range range)
 {
-    const uint64_t *found = map64_find(&table->lane_of, key);
+    uint64_t line = range == ROW_TRACK ? event->id : event->thread;
+    const struct wide_key *key = WIDE_KEY(range, line);
+    const uint64_t *found = wide_map_find(&table->lane_of, key);
     if (found)
         return &table->lanes.items[*found - 1];
     if (vec_push(&table->lanes, ((struct table_lane){0})) != 0 ||
-        map64_put(&table->lane_of, key, table->lanes.count) != 0)
+        wide_map_put(&table->lane_of, key, table->lanes.count) != 0)
         return NULL;
     return &table->lanes.items[table->lanes.count - 1];
-}
-
-static uint64_t lane_key(const struct event *event, enum row_range range)
-{
-    return range == ROW_TRACK ? hash_u64(event->id) | 1 : ((uint64_t)event->thread + 1) << 1;
 }
 
 /* A row that nobody has ended yet. */
@@ -228,7 +224,7 @@ static int open_nested(struct table *table, const struct event *begin, enum row_
                        uint32_t depth)
 {
     int64_t row = begin_range(table, begin, range);
-    struct table_lane *lane = find_lane(table, lane_key(begin, range));
+    struct table_lane *lane = find_lane(table, begin, range);
     if (row < 0 || !lane)
         return row < 0 ? (int)row : -ENOMEM;
     if (lane->rows.count > depth)
@@ -241,7 +237,7 @@ static int open_nested(struct table *table, const struct event *begin, enum row_
 
 static int close_nested(struct table *table, const struct slice *slice, enum row_range range)
 {
-    struct table_lane *lane = find_lane(table, lane_key(slice->begin, range));
+    struct table_lane *lane = find_lane(table, slice->begin, range);
     if (!lane)
         return -ENOMEM;
     if (slice->depth >= lane->rows.count)
@@ -279,11 +275,9 @@ static int on_track_closed(void *context, const struct slice *slice)
 }
 
 /* Ids come again in other processes, and in hostile files at any time. */
-static uint64_t start_key(const struct event *event)
+static struct wide_key start_key(const struct event *event)
 {
-    uint64_t place = hash_u64((uint64_t)event->time_ns) ^ event->thread;
-    uint64_t key = hash_u64(event->id ^ hash_u64(place));
-    return key ? key : 1;
+    return *WIDE_KEY(event->id, (uint64_t)event->time_ns, event->thread);
 }
 
 static int on_event(void *context, const struct event *event)
@@ -291,15 +285,17 @@ static int on_event(void *context, const struct event *event)
     struct table *table = context;
     if (event->kind != EVENT_START)
         return 0;
+    const struct wide_key key = start_key(event);
     int64_t row = begin_range(table, event, ROW_OVERLAPPING);
-    return row < 0 ? (int)row : map64_put(&table->started, start_key(event), (uint64_t)row + 1);
+    return row < 0 ? (int)row : wide_map_put(&table->started, &key, (uint64_t)row + 1);
 }
 
 static int on_started(void *context, const struct slice *slice)
 {
     struct table *table = context;
+    const struct wide_key key = start_key(slice->begin);
     uint64_t row;
-    if (!map64_take(&table->started, start_key(slice->begin), &row))
+    if (!wide_map_take(&table->started, &key, &row))
         return 0;
     end_range(table, (size_t)row - 1, slice);
     put32(table, RANGE_END_THREAD, (size_t)row - 1, (int32_t)slice->end_thread);
@@ -409,8 +405,8 @@ void table_fini(struct table *table)
         vec_free(&table->lanes.items[i].rows);
     vec_free(&table->lanes);
     map64_free(&table->string_of);
-    map64_free(&table->lane_of);
-    map64_free(&table->started);
+    wide_map_free(&table->lane_of);
+    wide_map_free(&table->started);
     strtab_free(&table->strings);
     *table = (struct table){0};
 }

@@ -10,6 +10,7 @@
 #include "map64.h"
 #include "rows.h"
 #include "strtab.h"
+#include "wide_map.h"
 
 enum { TABLE_COLUMNS_MAX = 20 };
 
@@ -33,11 +34,11 @@ struct table {
     const struct trace *trace;
     struct source *source;
     struct source_watch watch;
-    int64_t begin_ns;       /* what is called 0 */
-    struct map64 string_of; /* string ordinal + 1 -> number of `strings` */
-    struct map64 lane_of;   /* thread or track -> index + 1 */
+    int64_t begin_ns;        /* what is called 0 */
+    struct map64 string_of;  /* string ordinal + 1 -> number of `strings` */
+    struct wide_map lane_of; /* thread or track -> index + 1 */
     VEC(struct table_lane) lanes;
-    struct map64 started; /* overlapping ranges that are open -> row + 1 */
+    struct wide_map started; /* overlapping ranges that are open -> row + 1 */
 };
 
 /* As rows_init. */

@@ -34,11 +34,18 @@ static __always_inline uint64_t emit_flags(uint64_t now, bool urgent)
     return BPF_RB_FORCE_WAKEUP;
 }
 
-/* One step of a 64-bit hash. */
+/* One step of a 64-bit hash. The first of them is emit_begin. */
 static __always_inline uint64_t emit_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
     return hash ^ (hash >> 29);
+}
+
+/* The first step, with a space or an image: were they taken as they are, neighbouring addresses in
+ * neighbouring spaces would have one hash. */
+static __always_inline uint64_t emit_begin(uint64_t space)
+{
+    return emit_mix(0xd6e8feb86659fd93ull, space);
 }
 
 /* Whether a part or code object must be sent now. */

@@ -364,7 +364,7 @@ __noinline int native_walk(struct walk *walk)
     walk->lost = 0;
     walk->exact = 1;
     walk->stack.size = 0;
-    walk->native_hash = walk->process.space;
+    walk->native_hash = emit_begin(walk->process.space);
     bpf_loop(SAMPLER_NATIVE_MAX, native_step, &walk, 0);
     if (walk->native_end == STACK_NOT_WALKED)
         walk->native_end = STACK_DEPTH;

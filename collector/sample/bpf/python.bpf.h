@@ -174,7 +174,7 @@ static __always_inline void python_more_frames(struct walk *walk, struct python_
 static __always_inline void python_frames(struct walk *walk, struct python_cursor *c)
 {
     c->taken = 0;
-    c->hash = walk->process.space;
+    c->hash = emit_begin(walk->process.space);
     c->frames.size = 0;
     python_more_frames(walk, c);
 }

@@ -126,7 +126,8 @@ static __always_inline uint64_t python_key_tag(const struct python_cursor *c, ui
 
     if (number == 0 || c->several)
         return 0;
-    return emit_mix(emit_mix(c->image, code), number | (uint64_t)(*(uint32_t *)c->code) << 32);
+    return emit_mix(emit_mix(emit_begin(c->image), code), number | (uint64_t)(*(uint32_t *)c->code)
+                                                                       << 32);
 }
 
 /* Sets c->key. Not 0: there is no code object. */
@@ -248,7 +249,7 @@ static long python_send_step(uint32_t index, void *context)
     frame = &walk->python[index];
     if (!frame->code)
         return 0;
-    hash = emit_mix(emit_mix(walk->process.space, frame->code), frame->key);
+    hash = emit_mix(emit_mix(emit_begin(walk->process.space), frame->code), frame->key);
     sent = bpf_map_lookup_elem(&python_sent, &hash);
     if (sent && now - *sent < PYTHON_TELL_AGAIN_NS)
         return 0;

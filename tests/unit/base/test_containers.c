@@ -9,6 +9,7 @@
 #include "utf8.h"
 #include "varint.h"
 #include "vec.h"
+#include "wide_map.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,6 +89,35 @@ TEST(to_replace_a_value_of_map64_takes_no_memory)
     CHECK_INT(map.capacity, capacity);
     CHECK_INT(*map64_find(&map, 1), 2);
     map64_free(&map);
+}
+
+/* Neighbours in every word, of which sums, differences and exclusive ors are the same. */
+TEST(wide_map_agrees_with_an_array_and_keys_never_meet)
+{
+    enum { SIDE = 12, KEYS = SIDE * SIDE * SIDE, STEPS = 200000 };
+
+    static uint64_t values[KEYS]; /* 0 = absent */
+    struct wide_map map = {0};
+    size_t present = 0;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t at = next_random() % KEYS, value = next_random() | 1, taken = 0;
+        const struct wide_key *key = WIDE_KEY(at / SIDE / SIDE, at / SIDE % SIDE, 0, at % SIDE);
+        uint64_t *found = wide_map_find(&map, key);
+        CHECK_INT(found ? *found : 0, values[at]);
+        present -= values[at] != 0;
+        if (next_random() % 2) {
+            CHECK_INT(wide_map_put(&map, key, value), 0);
+            values[at] = value;
+        } else {
+            CHECK_INT(wide_map_take(&map, key, &taken), values[at] != 0);
+            CHECK_INT(taken, values[at]);
+            values[at] = 0;
+        }
+        present += values[at] != 0;
+        CHECK_INT(map.count, present);
+    }
+    CHECK(map.capacity <= 4096);
+    wide_map_free(&map);
 }
 
 TEST(strtab_gives_each_text_one_ordinal)
