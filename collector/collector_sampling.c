@@ -24,6 +24,12 @@ static int64_t name_of_range(void *context, int32_t pid, uint64_t time_ns, uint3
     return intake_range_name(sampling->intake, pid, time_ns, name_id);
 }
 
+static int64_t domain_of_range(void *context, int32_t pid, uint64_t time_ns, uint32_t number)
+{
+    const struct sampling *sampling = context;
+    return intake_range_domain(sampling->intake, pid, time_ns, number);
+}
+
 int sampling_init(struct sampling *sampling, const struct collector_options *options,
                   struct trace *trace, struct roster *roster)
 {
@@ -37,6 +43,7 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .rung_max = options->rung_max,
         .sink = take_samples,
         .range_name = name_of_range,
+        .range_domain = domain_of_range,
         .context = sampling,
     };
     sampling->trace = trace;

@@ -123,6 +123,8 @@ static int run_info(const struct cmd_call *call)
     int rc = count_records(reader, &counts);
     if (rc >= 0)
         rc = info_count_samples(reader, &samples);
+    if (rc >= 0)
+        rc = info_check_samples(reader, &samples);
     if (rc < 0)
         recording_fail(path, rc);
     const struct info_options options = {

@@ -224,6 +224,10 @@ static void put_sampling(const struct info_json *info, struct json_doc *doc)
     json_doc_uint(doc, "sample_count", info->samples->cpu);
     json_doc_uint(doc, "off_cpu_count", info->samples->off_cpu);
     json_doc_uint(doc, "in_range_count", info->samples->in_range);
+    json_doc_uint(doc, "checked_count", info->samples->checks.checked);
+    json_doc_uint(doc, "at_edge_count", info->samples->checks.at_edge);
+    json_doc_uint(doc, "unsure_count", info->samples->checks.unsure);
+    json_doc_uint(doc, "contradicted_count", info->samples->checks.contradicted);
     put_ends(doc, "native_stacks", info->samples->native);
     put_ends(doc, "python_stacks", info->samples->python);
     put_facts(info, doc, FACT_COUNT, "counts");

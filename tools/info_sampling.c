@@ -3,6 +3,7 @@
 #include "info_parts.h"
 
 #include "number_text.h"
+#include "recording.h"
 #include "sampling_options.h"
 #include "term.h"
 
@@ -49,6 +50,22 @@ int info_count_samples(struct store_reader *reader, struct info_sample_counts *r
             ret_counts->python[sample->python_end < STACK_END_COUNT ? sample->python_end : 0]++;
         }
     }
+    return rc;
+}
+
+int info_check_samples(struct store_reader *reader, struct info_sample_counts *counts)
+{
+    const struct sample_source source = recording_source(reader);
+    const struct sample_filter all = {0};
+    const struct sample *sample;
+    struct sample_walk *walk;
+    int rc = counts->cpu + counts->off_cpu ? sample_walk_create(&source, &all, &walk) : 0;
+    if (rc < 0 || counts->cpu + counts->off_cpu == 0)
+        return rc;
+    while ((rc = sample_walk_next(walk, &sample)) > 0)
+        ;
+    counts->checks = sample_walk_checks(walk);
+    sample_walk_destroy(walk);
     return rc;
 }
 
@@ -146,6 +163,22 @@ static void print_facts(const struct trace *trace)
     }
 }
 
+/* Whether the ranges that were read with samples are those that the events tell. */
+static void print_checks(const struct sample_checks *checks)
+{
+    char text[NUMBER_TEXT_SIZE];
+    if (checks->checked == 0)
+        return;
+    print_count("compared with the events of their thread", checks->checked);
+    if (checks->contradicted)
+        printf(", %s contradict them", number_count(checks->contradicted, text));
+    if (checks->at_edge)
+        printf(", %s within 2 us of an event", number_count(checks->at_edge, text));
+    if (checks->unsure)
+        printf(", %s where events are missing", number_count(checks->unsure, text));
+    putchar('\n');
+}
+
 void info_print_sampling(const struct info_options *options,
                          const struct info_sample_counts *counts)
 {
@@ -160,6 +193,7 @@ void info_print_sampling(const struct info_options *options,
         printf("\n");
         print_count("of these in a range", counts->in_range);
         printf("\n");
+        print_checks(&counts->checks);
         print_ends("native stacks", counts->native);
         print_ends("Python stacks", counts->python);
         if (counts->python[STACK_NO_THREAD]) {

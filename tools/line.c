@@ -35,8 +35,8 @@ const char *line_kind_name(enum line_kind kind)
 
 const char *line_range_name(enum range_kind kind)
 {
-    static const char *const names[RANGE_KIND_COUNT] = {"pushed", "overlapping", "mark", "counter",
-                                                        "track"};
+    static const char *const names[RANGE_KIND_COUNT] = {
+        "pushed", "overlapping", "mark", "counter", "track", "inherited", "unrecorded"};
     return names[kind];
 }
 

@@ -276,11 +276,15 @@ static void put_sample(struct line_writer *writer, struct json_doc *doc, const s
         json_doc_bool(doc, "gil", true);
     if (sample->flags & SAMPLE_UNFINISHED)
         json_doc_bool(doc, "unfinished", true);
-    uint32_t count = stacks_names(stacks, sample->path, frames, LINE_FRAMES_MAX);
+    uint32_t count = stacks_paths(stacks, sample->path, frames, LINE_FRAMES_MAX);
     json_doc_array(doc, "ranges");
-    for (uint32_t i = 0; i < count; i++)
-        json_doc_text(doc, NULL, text_of(writer, frames[i]));
+    for (uint32_t i = 0; i < count; i++) {
+        trace_range_label(writer->trace, frames[i], label, sizeof(label));
+        json_doc_text(doc, NULL, label);
+    }
     json_doc_close(doc);
+    if (stacks_get_path(stacks, sample->path)->kind == RANGE_PATH_INHERITED)
+        json_doc_bool(doc, "inherited", true);
     count = line_frames(writer, sample, frames);
     json_doc_array(doc, "stack");
     for (uint32_t i = 0; i < count; i++) {

@@ -126,6 +126,10 @@ static int put_tables(const struct report_data_options *options, struct json_doc
         error = put_rows(options, doc, RANGE_OVERLAPPING);
     if (!error)
         error = put_rows(options, doc, RANGE_TRACK);
+    if (!error)
+        error = put_rows(options, doc, RANGE_INHERITED);
+    if (!error)
+        error = put_rows(options, doc, RANGE_UNRECORDED);
     json_doc_close(doc);
     put_outside(options, doc);
     json_doc_array(doc, "marks");
@@ -175,6 +179,12 @@ static void put_samples(const struct report_data_options *options, struct json_d
     json_doc_bool(doc, "off_cpu", samples->off_cpu);
     json_doc_uint(doc, "sample_count", samples->all.all.sample_count);
     json_doc_uint(doc, "cpu_ns", samples->all.all.cpu_ns);
+    json_doc_uint(doc, "outside_ranges_cpu_ns", range_stats_totals(options->stats)->cpu_outside_ns);
+    json_doc_uint(doc, "inherited_cpu_ns", range_stats_totals(options->stats)->cpu_inherited_ns);
+    json_doc_uint(doc, "checked_count", samples->checks.checked);
+    json_doc_uint(doc, "at_edge_count", samples->checks.at_edge);
+    json_doc_uint(doc, "unsure_count", samples->checks.unsure);
+    json_doc_uint(doc, "contradicted_count", samples->checks.contradicted);
     json_doc_text(doc, "inside_range", samples->range ? samples->range : "");
     json_doc_uint(doc, "inside_cpu_ns", samples->inside.all.cpu_ns);
     json_doc_close(doc);

@@ -109,6 +109,18 @@ const char *report_nothing_text(const struct trace *trace)
     }
 }
 
+static void print_checks(const struct sample_checks *checks)
+{
+    char text[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
+    if (checks->contradicted)
+        printf("\n%s of %s samples contradict the events of their threads. They count for the "
+               "ranges that the\nevents tell.\n",
+               number_count(checks->contradicted, text), number_count(checks->checked, all));
+    if (checks->unresolved)
+        printf("\nToo many samples: the ranges of %s were not compared with the events.\n",
+               number_count(checks->unresolved, text));
+}
+
 void report_facts_print(const struct trace *trace, const struct report_samples *samples)
 {
     char text[NUMBER_TEXT_SIZE];
@@ -121,9 +133,7 @@ void report_facts_print(const struct trace *trace, const struct report_samples *
         if (fact->kind == FACT_NOTE && fact->value > 0)
             print_text(trace, "\n", fact->name);
     }
-    if (samples->unresolved)
-        printf("\nToo many samples without a path: %s count as outside of all ranges.\n",
-               number_count(samples->unresolved, text));
+    print_checks(&samples->checks);
     uint64_t refused = samples->times ? thread_times_refused(samples->times) : 0;
     if (refused)
         printf("\nToo many stretches off the CPU: %s count as running.\n",

@@ -31,7 +31,7 @@ static const struct field fields[REPORT_FIELDS] = {
     {"thread_count", OF_ALL},    {"unfinished", OF_RANGES},   {"end_lost", OF_RANGES},
     {"lost", OF_RANGES},         {"value_last", OF_COUNTERS}, {"value_min", OF_COUNTERS},
     {"value_mean", OF_COUNTERS}, {"value_max", OF_COUNTERS},  {"value_sum", OF_COUNTERS},
-    {"unit", OF_COUNTERS},
+    {"unit", OF_COUNTERS},       {"sample_count", OF_RANGES}, {"few_samples", OF_RANGES},
 };
 
 static const enum range_column columns[] = {
@@ -50,7 +50,9 @@ enum {
     FIELD_END_LOST = 17,
     FIELD_LOST = 18,
     FIELD_VALUES = 19,
-    FIELD_UNIT = 24
+    FIELD_UNIT = 24,
+    FIELD_SAMPLES = 25,
+    FIELD_FEW = 26
 };
 
 const char *report_kind_name(enum range_kind kind)
@@ -68,8 +70,10 @@ static bool is_known(const struct report_data_options *options, unsigned field,
 {
     if (field == FIELD_SELF)
         return kind != RANGE_OVERLAPPING;
-    if (field == FIELD_CPU || field == FIELD_CPU_SELF)
-        return (kind == RANGE_PUSHED || kind == RANGE_TRACK) && options->samples->present;
+    if (field == FIELD_CPU || field == FIELD_CPU_SELF || field >= FIELD_SAMPLES)
+        return range_kind_has_cpu(kind) && options->samples->present;
+    if (kind >= RANGE_INHERITED) /* nothing but CPU time is known */
+        return false;
     if (field >= FIELD_RUNNING && field < FIELD_RUNNING + 3)
         return kind == RANGE_PUSHED && options->samples->off_cpu;
     return true;
@@ -125,7 +129,11 @@ struct report_value report_value(const struct report_data_options *options, uint
 {
     const struct range_row *row = range_stats_row(options->stats, index);
     struct report_value value = {0};
-    if (field == FIELD_UNIT) {
+    if (field == FIELD_SAMPLES) {
+        value.count = row->sample_count;
+    } else if (field == FIELD_FEW) {
+        value.count = range_row_is_rough(row);
+    } else if (field == FIELD_UNIT) {
         value.is_text = true;
         value.text = unit_of(options, index);
     } else if (field >= FIELD_VALUES) {
@@ -235,7 +243,7 @@ static void put_number(struct out_stream *out, bool known, int32_t number)
 
 /* The columns behind `fields`, which ranges do not have. Appended to, too. */
 static const char *const list_columns[] = {
-    "code", "module", "reason", "sample_count", "cpu_python_ns", "gc_ns", "gil_ns",
+    "code", "module", "reason", "cpu_python_ns", "gc_ns", "gil_ns",
 };
 
 enum { LIST_COLUMNS = sizeof(list_columns) / sizeof(*list_columns) };
@@ -314,8 +322,9 @@ static int put_rows(const struct report_data_options *options, enum range_kind k
 
 int report_csv(const struct report_data_options *options, struct out_stream *out)
 {
-    static const enum range_kind kinds[] = {RANGE_PUSHED, RANGE_OVERLAPPING, RANGE_TRACK,
-                                            RANGE_MARK, RANGE_COUNTER};
+    static const enum range_kind kinds[] = {RANGE_PUSHED,    RANGE_OVERLAPPING, RANGE_TRACK,
+                                            RANGE_INHERITED, RANGE_UNRECORDED,  RANGE_MARK,
+                                            RANGE_COUNTER};
 
     int error = 0;
     out_text(out, "kind,path,pid,process,tid,thread");

@@ -5,7 +5,7 @@
 
 #include "report_data.h"
 
-enum { REPORT_LABEL_SIZE = 8192, REPORT_FIELDS = 25 };
+enum { REPORT_LABEL_SIZE = 8192, REPORT_FIELDS = 27 };
 
 struct report_row {
     char label[REPORT_LABEL_SIZE]; /* path, or name */

@@ -3,7 +3,6 @@
 #include "report_samples.h"
 
 #include "recording.h"
-#include "sample_walk.h"
 #include "stacks.h"
 #include "text.h"
 
@@ -75,7 +74,7 @@ static int walk(struct report_samples *samples, struct store_reader *reader,
         if (selection_cut_sample(samples->selection, &part))
             status = take(samples, &part, context);
     }
-    samples->unresolved = sample_walk_unresolved(walk);
+    samples->checks = sample_walk_checks(walk);
     sample_walk_destroy(walk);
     return status;
 }

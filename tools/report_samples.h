@@ -8,6 +8,7 @@
 #include "frame_stats.h"
 #include "range_stats.h"
 #include "sample_stats.h"
+#include "sample_walk.h"
 #include "selection.h"
 #include "store.h"
 #include "thread_times.h"
@@ -31,7 +32,7 @@ struct report_samples {
     struct frame_stats *frames;   /* of samples on a CPU */
     struct wait_places *places;   /* of stretches off it */
     struct thread_entry *entries; /* by thread */
-    uint64_t unresolved;          /* samples of which nobody can tell the ranges */
+    struct sample_checks checks;  /* of all */
 };
 
 /* Before the events are read: times, which range_stats needs. Leaves the reader at its start.

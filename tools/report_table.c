@@ -96,7 +96,10 @@ static int rows_of(const struct report_table_options *options, enum range_kind k
                    struct rows *ret_rows)
 {
     bool no_self = kind == RANGE_OVERLAPPING && options->sort == RANGE_COLUMN_SELF;
-    enum range_column sort = no_self ? RANGE_COLUMN_TOTAL : options->sort;
+    bool cpu_only = kind >= RANGE_INHERITED && options->sort != RANGE_COLUMN_PATH;
+    enum range_column sort = no_self    ? RANGE_COLUMN_TOTAL
+                             : cpu_only ? RANGE_COLUMN_CPU
+                                        : options->sort;
     int64_t count = range_stats_sort(options->stats, kind, sort, &ret_rows->items);
     if (count < 0)
         return (int)count;
@@ -230,13 +233,13 @@ static bool is_known(const struct report_table_options *options, enum range_kind
     switch (column) {
     case RANGE_COLUMN_CPU:
     case RANGE_COLUMN_CPU_SELF:
-        return options->sampled && (kind == RANGE_PUSHED || kind == RANGE_TRACK);
+        return options->sampled && range_kind_has_cpu(kind);
     case RANGE_COLUMN_RUNNING:
     case RANGE_COLUMN_RUNNABLE:
     case RANGE_COLUMN_BLOCKED:
         return options->off_cpu && kind == RANGE_PUSHED;
     default:
-        return true;
+        return kind < RANGE_INHERITED;
     }
 }
 
@@ -250,7 +253,8 @@ static void choose_cells(const struct report_table_options *options, enum range_
         ret_used[i] = !rare && !(column == RANGE_COLUMN_SELF && kind == RANGE_OVERLAPPING) &&
                       is_known(options, kind, column);
         for (uint64_t row = 0; rare && row < rows->count && !ret_used[i]; row++)
-            ret_used[i] = range_stats_value(options->stats, rows->items[row], column) > 0;
+            ret_used[i] = range_stats_value(options->stats, rows->items[row], column) > 0 &&
+                          is_known(options, kind, column);
     }
 }
 
@@ -267,6 +271,14 @@ static int print_table(const struct report_table_options *options, struct table 
     return rc;
 }
 
+static void add_cpu_cell(struct table *table, const struct range_row *row, uint64_t value)
+{
+    char text[NUMBER_TEXT_SIZE], rough[NUMBER_TEXT_SIZE + 1];
+    snprintf(rough, sizeof(rough), "%s%s", range_row_is_rough(row) && value ? "~" : "",
+             number_time(value, text));
+    table_add(table, rough);
+}
+
 static void add_row(const struct report_table_options *options, struct table *table, uint32_t index,
                     const bool *used)
 {
@@ -275,6 +287,8 @@ static void add_row(const struct report_table_options *options, struct table *ta
         enum range_column column = range_cells[i].column;
         if (used[i] && is_untold(row, column))
             table_add(table, "-");
+        else if (used[i] && (column == RANGE_COLUMN_CPU || column == RANGE_COLUMN_CPU_SELF))
+            add_cpu_cell(table, row, range_stats_value(options->stats, index, column));
         else if (used[i])
             add_range_cell(options, table, range_cells[i].cell,
                            range_stats_value(options->stats, index, column));
@@ -385,28 +399,41 @@ out:
     return rc;
 }
 
-/* Why cpu may be more than the time in a range. */
-static void print_inherited(const struct report_table_options *options)
+static bool has_rough_rows(const struct range_stats *stats)
+{
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        if (range_kind_has_cpu(row->kind) && range_row_is_rough(row))
+            return true;
+    }
+    return false;
+}
+
+/* What is in no row, and which rows say little. */
+static void print_cpu_notes(const struct report_table_options *options)
 {
     char text[NUMBER_TEXT_SIZE];
-    uint64_t inherited_ns = range_stats_totals(options->stats)->cpu_inherited_ns;
-    if (inherited_ns == 0 || options->grouping >= RANGE_BY_PROCESS)
-        return;
-    printf(
-        "(%s of the cpu is of forked processes without ranges of their own: it counts for the\n"
-        "ranges that were open at their fork, beyond their total; --by process shows it apart)\n",
-        number_time_plain(inherited_ns, text));
+    uint64_t outside_ns = range_stats_totals(options->stats)->cpu_outside_ns;
+    if (outside_ns)
+        printf("\n(%s of the cpu is outside all ranges)\n", number_time_plain(outside_ns, text));
+    if (has_rough_rows(options->stats))
+        printf("%s(~: fewer than %d samples)\n", outside_ns ? "" : "\n", RANGE_FEW_SAMPLES);
 }
 
 int report_table_print(const struct report_table_options *options)
 {
     int rc = print_ranges(options, RANGE_PUSHED, "ranges");
     if (rc == 0)
-        print_inherited(options);
-    if (rc == 0)
         rc = print_ranges(options, RANGE_OVERLAPPING, "overlapping ranges (start/end)");
     if (rc == 0)
         rc = print_ranges(options, RANGE_TRACK, "ranges on tracks");
+    if (rc == 0)
+        rc = print_ranges(options, RANGE_INHERITED,
+                          "inherited ranges (open in the parent when a process was forked)");
+    if (rc == 0)
+        rc = print_ranges(options, RANGE_UNRECORDED, "ranges without a recorded beginning");
+    if (rc == 0 && options->sampled)
+        print_cpu_notes(options);
     if (rc == 0)
         rc = report_imports_print(options);
     if (rc == 0)

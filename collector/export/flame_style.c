@@ -36,11 +36,12 @@ enum flame_kind flame_kind_of(const struct call_tree *tree, uint32_t item)
     };
 
     static const enum flame_kind of_items[] = {
-        [CALL_ALL] = FLAME_ALL,         [CALL_FUNCTION] = FLAME_NOTE,
-        [CALL_PROCESS] = FLAME_PROCESS, [CALL_THREAD] = FLAME_THREAD,
-        [CALL_RANGE] = FLAME_RANGE,     [CALL_NO_RANGE] = FLAME_NOTE,
-        [CALL_REASON] = FLAME_WAIT,     [CALL_NO_STACK] = FLAME_NOTE,
-        [CALL_NO_ROOM] = FLAME_NOTE,    [CALL_RUNNABLE] = FLAME_RUNNABLE,
+        [CALL_ALL] = FLAME_ALL,           [CALL_FUNCTION] = FLAME_NOTE,
+        [CALL_PROCESS] = FLAME_PROCESS,   [CALL_THREAD] = FLAME_THREAD,
+        [CALL_RANGE] = FLAME_RANGE,       [CALL_NO_RANGE] = FLAME_NOTE,
+        [CALL_INHERITED] = FLAME_NOTE,    [CALL_REASON] = FLAME_WAIT,
+        [CALL_NO_STACK] = FLAME_NOTE,     [CALL_NO_ROOM] = FLAME_NOTE,
+        [CALL_RUNNABLE] = FLAME_RUNNABLE,
     };
 
     unsigned frame = call_item_frame_kind(tree, item);

@@ -96,6 +96,9 @@ int intake_snapshot(struct intake *intake);
  * or more. */
 int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id);
 
+/* The same of the number of a domain. */
+int64_t intake_range_domain(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t number);
+
 /* Whether a living process still has a segment mapped that was found here. */
 bool intake_is_mapped(const struct intake *intake);
 

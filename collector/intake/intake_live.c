@@ -69,20 +69,44 @@ static bool is_unread(const struct intake *intake, int32_t pid)
     return false;
 }
 
-int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id)
+/* Whose ranges were open at that time. 0, -EAGAIN, -ENOENT. */
+static int find(const struct intake *intake, int32_t pid, uint64_t time_ns,
+                struct process **ret_process)
 {
     struct process *process = newest(intake, pid);
     if (time_ns > (uint64_t)intake->searched_ns || is_unread(intake, pid))
         return -EAGAIN;
     while (process && process->created_ns > (int64_t)time_ns)
         process = process->older;
-    if (!process)
-        return -ENOENT;
+    *ret_process = process;
+    return process ? 0 : -ENOENT;
+}
+
+int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id)
+{
+    struct process *process;
+    int error = find(intake, pid, time_ns, &process);
+    if (error)
+        return error;
     if (name_id == 0) /* the table had no room for it */
         return 0;
     if (!process->drain)
         return names_known(&process->names, name_id);
     int64_t ordinal = names_by_id(&process->drain->decoder.names, name_id);
+    if (ordinal == -EFAULT)
+        process->drain->broken = true;
+    return ordinal > 0 || ordinal == -ENOMEM ? ordinal : -ENOENT;
+}
+
+int64_t intake_range_domain(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t number)
+{
+    struct process *process;
+    int error = find(intake, pid, time_ns, &process);
+    if (error || number > UINT16_MAX)
+        return error ? error : -ENOENT;
+    int64_t ordinal = process->drain
+                          ? names_domain(&process->drain->decoder.names, (uint16_t)number)
+                          : names_known_domain(&process->names, number);
     if (ordinal == -EFAULT)
         process->drain->broken = true;
     return ordinal > 0 || ordinal == -ENOMEM ? ordinal : -ENOENT;

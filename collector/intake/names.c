@@ -38,9 +38,17 @@ void names_fini(struct names *names)
 
 void names_keep(struct names *names, struct names *from)
 {
-    *names = (struct names){.pages = from->pages, .page_count = from->page_count};
+    *names = (struct names){
+        .pages = from->pages, .page_count = from->page_count, .domains = from->domains};
     from->pages = NULL;
     from->page_count = 0;
+    from->domains = (number_table){0};
+}
+
+int64_t names_known_domain(const struct names *names, uint32_t number)
+{
+    uint32_t known = number < names->domains.count ? names->domains.items[number] : 0;
+    return known ? (int64_t)known : -ENOENT;
 }
 
 int64_t names_known(const struct names *names, uint32_t id)

@@ -70,8 +70,9 @@ void names_fini(struct names *names);
 /* Takes the ids that were read, when their segment goes away: `from` is empty then. */
 void names_keep(struct names *names, struct names *from);
 
-/* Of an id that was read before; -ENOENT. Needs no segment. */
+/* Of an id that was read before; of a domain that was met; -ENOENT. Need no segment. */
 int64_t names_known(const struct names *names, uint32_t id);
+int64_t names_known_domain(const struct names *names, uint32_t number);
 
 /* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);

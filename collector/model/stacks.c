@@ -10,6 +10,7 @@
 #include "hash.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,11 +178,11 @@ int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame)
 
 int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name)
 {
-    struct range_path path = {parent, name, RANGE_PATH_THREAD};
+    struct range_path path = {.parent = parent, .name = name, .kind = RANGE_PATH_THREAD};
     return intern(&stacks->paths, &path);
 }
 
-int64_t stacks_path_of_kind(struct stacks *stacks, const struct range_path *path)
+int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path)
 {
     return intern(&stacks->paths, path);
 }
@@ -206,13 +207,26 @@ int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path)
     return append(&stacks->paths, path);
 }
 
-void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind)
+/* NULL: there is none. */
+static struct range_path *path_at(struct stacks *stacks, uint32_t ordinal)
 {
     const struct interned *table = &stacks->paths;
-    if (ordinal == 0 || ordinal < table->base || ordinal >= table->count)
-        return;
-    struct range_path *path = item_at(table, ordinal);
-    path->kind = kind <= RANGE_PATH_INSIDE ? (uint32_t)kind : RANGE_PATH_THREAD;
+    bool there = ordinal != 0 && ordinal >= table->base && ordinal < table->count;
+    return there ? item_at(table, ordinal) : NULL;
+}
+
+void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind)
+{
+    struct range_path *path = path_at(stacks, ordinal);
+    if (path)
+        path->kind = kind <= RANGE_PATH_INHERITED ? (uint32_t)kind : RANGE_PATH_THREAD;
+}
+
+void stacks_set_path_domain(struct stacks *stacks, uint32_t ordinal, uint32_t domain)
+{
+    struct range_path *path = path_at(stacks, ordinal);
+    if (path)
+        path->domain = domain;
 }
 
 uint32_t stacks_frame_count(const struct stacks *stacks)
@@ -267,6 +281,15 @@ const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t o
 _Static_assert(sizeof(struct stack) == 8 && offsetof(struct range_path, name) == 4,
                "nodes are alike");
 
+static void turn_round(uint32_t *items, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t swapped = items[i];
+        items[i] = items[count - 1 - i];
+        items[count - 1 - i] = swapped;
+    }
+}
+
 static uint32_t walk(const struct interned *table, uint32_t leaf, uint32_t *whats, uint32_t size)
 {
     uint32_t depth = 0;
@@ -275,11 +298,7 @@ static uint32_t walk(const struct interned *table, uint32_t leaf, uint32_t *what
         memcpy(&node, get(table, at), sizeof(node));
         whats[depth++] = node.frame;
     }
-    for (uint32_t i = 0; i < depth / 2; i++) {
-        uint32_t swapped = whats[i];
-        whats[i] = whats[depth - 1 - i];
-        whats[depth - 1 - i] = swapped;
-    }
+    turn_round(whats, depth);
     return depth;
 }
 
@@ -291,4 +310,14 @@ uint32_t stacks_frames(const struct stacks *stacks, uint32_t stack, uint32_t *fr
 uint32_t stacks_names(const struct stacks *stacks, uint32_t path, uint32_t *names, uint32_t size)
 {
     return walk(&stacks->paths, path, names, size);
+}
+
+uint32_t stacks_paths(const struct stacks *stacks, uint32_t path, uint32_t *paths, uint32_t size)
+{
+    uint32_t depth = 0;
+    for (uint32_t at = path; at != 0 && at < stacks->paths.count && depth < size;
+         at = stacks_get_path(stacks, at)->parent)
+        paths[depth++] = at;
+    turn_round(paths, depth);
+    return depth;
 }

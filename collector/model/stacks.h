@@ -39,14 +39,17 @@ struct stack {
 /* Whose a range of a path is. Numbers are those of the recording format. */
 enum range_path_kind {
     RANGE_PATH_THREAD = 0,
-    RANGE_PATH_TRACK = 1,  /* of a track that the thread ran: its outermost that is shown */
-    RANGE_PATH_INSIDE = 2, /* of the same track as the next such range around it */
+    RANGE_PATH_TRACK = 1,      /* of a track that the thread ran: its outermost that is shown */
+    RANGE_PATH_INSIDE = 2,     /* of the same track as the next such range around it */
+    RANGE_PATH_INHERITED = 3,  /* open in the parent at the fork: none of the process's own */
+    RANGE_PATH_UNRECORDED = 4, /* its begin was lost; only found out (sample_walk.h), not stored */
 };
 
 struct range_path {
     uint32_t parent; /* the path around it; 0 = outermost */
     uint32_t name;   /* string */
     uint32_t kind;   /* enum range_path_kind */
+    uint32_t domain; /* string; in a recording, of tracks only: the events tell the threads' */
 };
 
 struct stacks; /* of one trace: trace_stacks() */
@@ -57,16 +60,18 @@ void stacks_destroy(struct stacks *stacks);
 /* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
 int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
-int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name);
-int64_t stacks_path_of_kind(struct stacks *stacks, const struct range_path *path);
+int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name); /* of no domain */
+int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path);
 
 /* For readers, whose ordinals are given: appended unseen. -EBADMSG: a parent or frame that does
  * not exist before it. */
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);
 int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path);
-/* The kind of one that was appended; unknown ones are taken for the thread's. */
+/* The kind of one that was appended, of which unknown ones are taken for the thread's; its domain.
+ */
 void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind);
+void stacks_set_path_domain(struct stacks *stacks, uint32_t ordinal, uint32_t domain);
 
 uint32_t stacks_frame_count(const struct stacks *stacks); /* with ordinal 0 */
 uint32_t stacks_stack_count(const struct stacks *stacks);
@@ -87,5 +92,7 @@ const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t o
 uint32_t stacks_frames(const struct stacks *stacks, uint32_t stack, uint32_t *frames,
                        uint32_t size);
 uint32_t stacks_names(const struct stacks *stacks, uint32_t path, uint32_t *names, uint32_t size);
+/* The path itself and those around it. */
+uint32_t stacks_paths(const struct stacks *stacks, uint32_t path, uint32_t *paths, uint32_t size);
 
 #endif

@@ -276,6 +276,9 @@ size_t trace_track_path(const struct trace *trace, uint32_t track, char *buffer,
  * trace_process_count() entries. 0 or -ENOMEM. */
 int trace_process_order(const struct trace *trace, uint32_t *order);
 
+/* A range path's innermost range: "load", "nvtx:step". */
+size_t trace_range_label(const struct trace *trace, uint32_t path, char *buffer, size_t size);
+
 /* The time that outputs call zero: the beginning of the session. */
 int64_t trace_begin_ns(const struct trace *trace);
 

@@ -5,6 +5,7 @@
  * "(worker N)" of the program it was forked from, counted by start among its like siblings; a
  * worker of a worker is "(worker N.M)". Foreign recordings may hold cycles: every walk upwards is
  * bounded. Thread-safety: reads the trace only. */
+#include "stacks.h"
 #include "text.h"
 #include "trace.h"
 #include "utf8.h"
@@ -326,5 +327,16 @@ size_t trace_track_path(const struct trace *trace, uint32_t ordinal, char *buffe
         if (count > 0)
             text_format(&text, "/");
     }
+    return text.length;
+}
+
+size_t trace_range_label(const struct trace *trace, uint32_t path, char *buffer, size_t size)
+{
+    const struct range_path *range = stacks_get_path(trace_stacks_get(trace), path);
+    const struct trace_string *name = trace_string(trace, range->name);
+    struct text text = text_init(buffer, size);
+    if (range->domain)
+        text_format(&text, "%s:", trace_string(trace, range->domain)->bytes);
+    text_format(&text, "%s", name->length ? name->bytes : "(no name)");
     return text.length;
 }

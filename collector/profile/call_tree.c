@@ -44,7 +44,7 @@ struct call_tree *call_tree_create(const struct trace *trace,
         tree->options.node_limit = NODES_MAX;
     tree->frame_count = stacks_frame_count(trace_stacks_get(trace));
     tree->item_of_frame = calloc(tree->frame_count + 1u, sizeof(*tree->item_of_frame));
-    const struct call_item all = {CALL_ALL, 0};
+    const struct call_item all = {.kind = CALL_ALL};
     const struct call_node root = {0};
     if (!tree->item_of_frame || vec_push(&tree->items, all) || vec_push(&tree->next_items, 0) ||
         vec_push(&tree->nodes, root)) {
@@ -90,17 +90,17 @@ static int64_t append_item(struct call_tree *tree, struct call_item item, uint64
 
 /* Keys of items that are no functions have a kind in their upper half; hashes that look so are
  * harmless, as chains are compared. */
-static int64_t plain_item(struct call_tree *tree, enum call_kind kind, uint32_t id)
+static int64_t plain_item(struct call_tree *tree, struct call_item wanted)
 {
-    uint64_t key = (uint64_t)kind << 32 | id;
+    uint64_t key = (uint64_t)wanted.kind << 32 | wanted.id;
     const uint64_t *found = map64_find(&tree->items_by_key, key);
     uint32_t first = found ? (uint32_t)*found : 0;
     for (uint32_t at = first; at; at = tree->next_items.items[at - 1]) {
         const struct call_item *item = &tree->items.items[at - 1];
-        if (item->kind == kind && item->id == id)
+        if (item->kind == wanted.kind && item->id == wanted.id && item->domain == wanted.domain)
             return at - 1;
     }
-    return append_item(tree, (struct call_item){kind, id}, key, first);
+    return append_item(tree, wanted, key, first);
 }
 
 static int64_t function_item(struct call_tree *tree, uint32_t frame)
@@ -117,7 +117,7 @@ static int64_t function_item(struct call_tree *tree, uint32_t frame)
              call_same_function(stacks_get_frame(stacks, tree->items.items[at - 1].id), entry)))
         at = tree->next_items.items[at - 1];
     int64_t item = at ? (int64_t)at - 1
-                      : append_item(tree, (struct call_item){CALL_FUNCTION, frame}, key, first);
+                      : append_item(tree, (struct call_item){CALL_FUNCTION, frame, 0}, key, first);
     if (item >= 0 && frame < tree->frame_count)
         tree->item_of_frame[frame] = (uint32_t)item + 1;
     return item;
@@ -147,17 +147,23 @@ static int64_t child_of(struct call_tree *tree, uint32_t parent, int64_t item)
 static int64_t plain_child(struct call_tree *tree, uint32_t parent, enum call_kind kind,
                            uint32_t id)
 {
-    return child_of(tree, parent, plain_item(tree, kind, id));
+    return child_of(tree, parent, plain_item(tree, (struct call_item){kind, id, 0}));
 }
 
 static int64_t range_node(struct call_tree *tree, int64_t node, uint32_t path)
 {
-    uint32_t names[RANGES_MAX];
-    uint32_t count = stacks_names(trace_stacks_get(tree->trace), path, names, RANGES_MAX);
+    const struct stacks *stacks = trace_stacks_get(tree->trace);
+    uint32_t paths[RANGES_MAX];
+    uint32_t count = stacks_paths(stacks, path, paths, RANGES_MAX);
     if (count == 0)
         return plain_child(tree, (uint32_t)node, CALL_NO_RANGE, 0);
-    for (uint32_t i = 0; i < count && node >= 0; i++)
-        node = plain_child(tree, (uint32_t)node, CALL_RANGE, names[i]);
+    if (stacks_get_path(stacks, path)->kind == RANGE_PATH_INHERITED)
+        node = plain_child(tree, (uint32_t)node, CALL_INHERITED, 0);
+    for (uint32_t i = 0; i < count && node >= 0; i++) {
+        const struct range_path *range = stacks_get_path(stacks, paths[i]);
+        const struct call_item item = {CALL_RANGE, range->name, range->domain};
+        node = child_of(tree, (uint32_t)node, plain_item(tree, item));
+    }
     return node;
 }
 
@@ -231,7 +237,8 @@ static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item
 static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
 {
     struct off_share share = sample_off_share(sample);
-    const struct call_item reason = {CALL_REASON, sample->reason}, runnable = {CALL_RUNNABLE, 0};
+    const struct call_item reason = {CALL_REASON, sample->reason, 0},
+                           runnable = {.kind = CALL_RUNNABLE};
     bool waited = share.blocked_ns > 0;
     int error = waited ? add_leaf(tree, node, reason, share.blocked_ns, true) : 0;
     if (!error && share.runnable_ns > 0)
@@ -418,7 +425,12 @@ size_t call_item_label(const struct call_tree *tree, uint32_t item, char *buffer
     case CALL_THREAD:
         return thread_label(trace, entry->id, buffer, size);
     case CALL_RANGE:
+        if (entry->domain)
+            text_format(&text, "%s:", trace_string(trace, entry->domain)->bytes);
         text_format(&text, "%s", entry->id ? trace_string(trace, entry->id)->bytes : "(unnamed)");
+        break;
+    case CALL_INHERITED:
+        text_format(&text, "(inherited)");
         break;
     case CALL_NO_RANGE:
         text_format(&text, "(no range)");

@@ -25,17 +25,19 @@ enum call_kind {
     CALL_FUNCTION = 1, /* id: a frame of it */
     CALL_PROCESS = 2,  /* id: ordinal */
     CALL_THREAD = 3,
-    CALL_RANGE = 4,    /* id: string */
-    CALL_NO_RANGE = 5, /* outside all ranges */
-    CALL_REASON = 6,   /* id: enum wait_reason */
-    CALL_NO_STACK = 7, /* a sample without frames */
-    CALL_RUNNABLE = 9, /* it could run again and had no CPU */
-    CALL_NO_ROOM = 8,  /* a sample for which there was no node left */
+    CALL_RANGE = 4,      /* id: string */
+    CALL_NO_RANGE = 5,   /* outside all ranges */
+    CALL_REASON = 6,     /* id: enum wait_reason */
+    CALL_NO_STACK = 7,   /* a sample without frames */
+    CALL_RUNNABLE = 9,   /* it could run again and had no CPU */
+    CALL_NO_ROOM = 8,    /* a sample for which there was no node left */
+    CALL_INHERITED = 10, /* around ranges that a forked process had not opened itself */
 };
 
 struct call_item {
     uint32_t kind; /* enum call_kind */
     uint32_t id;
+    uint32_t domain; /* of a range: string */
 };
 
 struct call_node {

@@ -12,12 +12,12 @@ static uint64_t running_ns(const struct range_row *row)
     return all > off ? all - off : 0;
 }
 
-/* What samples told of a pushed range; of one on a track, when it used the CPU, but not for what
- * the threads that ran it waited. */
+/* What samples told of a pushed range; of others when they used the CPU, but not for what the
+ * threads that ran them waited. */
 static uint64_t sampled_value(const struct range_row *row, enum range_column column)
 {
     bool timed = column == RANGE_COLUMN_CPU || column == RANGE_COLUMN_CPU_SELF;
-    if (row->kind != RANGE_PUSHED && !(timed && row->kind == RANGE_TRACK))
+    if (row->kind != RANGE_PUSHED && !(timed && range_kind_has_cpu(row->kind)))
         return 0;
     switch (column) {
     case RANGE_COLUMN_CPU:
@@ -104,7 +104,7 @@ int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
         goto out;
     for (uint32_t i = 0; i < rows; i++) {
         const struct range_row *row = range_stats_row(stats, i);
-        bool sampled = (kind == RANGE_PUSHED || kind == RANGE_TRACK) && row->cpu_ns > 0;
+        bool sampled = range_kind_has_cpu(kind) && row->cpu_ns > 0;
         if (row->kind != kind || !(row->count || sampled))
             continue;
         struct sort_entry *entry = &entries[count++];

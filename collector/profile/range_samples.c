@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What samples add to the rows of range_stats.h.
  *
- * CPU time is added up by path first, and goes to the rows once all is in. A path knows names only:
- * of ranges with that name and different domains, the one without a domain gets it, else the first.
- * A path without a row (its ranges' records were dropped, or a forked child inherited it) gets one,
- * whose count is 0. Ranges of the thread and of the tracks that it ran have rows of their own
- * kinds, as if there were no others; what is in no further range is the innermost's, of whichever
- * kind, so that these times add up over both. Thread-safety: none. */
+ * CPU time is added up by path first, and goes to the rows once all is in. Ranges of the thread, of
+ * the tracks that it ran, those that a forked process inherited, and those whose begin was lost
+ * have rows of their own kinds, as if there were no others; what is in no further range is the
+ * innermost's, of whichever kind, so that these times add up over all. Thread-safety: none. */
 #include "range_stats_parts.h"
 #include "stacks.h"
 #include "thread_times.h"
@@ -28,7 +26,6 @@ void range_stats_free_samples(struct range_stats *stats)
 {
     vec_free(&stats->weights);
     map64_free(&stats->weight_index);
-    map64_free(&stats->nodes_by_name);
 }
 
 static uint32_t owner_of(const struct range_stats *stats, uint32_t thread)
@@ -37,13 +34,6 @@ static uint32_t owner_of(const struct range_stats *stats, uint32_t thread)
         return thread;
     const struct trace_thread *entry = trace_thread_get(stats->trace, thread);
     return stats->grouping == RANGE_BY_PROCESS && entry ? entry->process : RANGE_NO_OWNER;
-}
-
-/* A thread without events is in the ranges of the one that forked its process. */
-static bool has_no_ranges(const struct trace *trace, uint32_t thread)
-{
-    const struct trace_thread *entry = trace_thread_get(trace, thread);
-    return entry && entry->event_count == 0;
 }
 
 int range_stats_add_sample(struct range_stats *stats, const struct sample *sample)
@@ -57,7 +47,7 @@ int range_stats_add_sample(struct range_stats *stats, const struct sample *sampl
         stats->totals.cpu_outside_ns += sample->weight_ns;
         return 0;
     }
-    if (has_no_ranges(stats->trace, sample->thread))
+    if (stacks_get_path(trace_stacks_get(stats->trace), sample->path)->kind == RANGE_PATH_INHERITED)
         stats->totals.cpu_inherited_ns += sample->weight_ns;
     uint32_t owner = owner_of(stats, sample->thread);
     uint64_t key = (uint64_t)owner << 32 | sample->path; /* not 0: the path is not */
@@ -75,52 +65,34 @@ int range_stats_add_sample(struct range_stats *stats, const struct sample *sampl
     return 0;
 }
 
-static uint64_t name_key(uint32_t parent, uint32_t name)
-{
-    return ((uint64_t)parent + 1) << 32 | name;
-}
-
-static int index_names(struct range_stats *stats)
-{
-    for (uint32_t i = 1; i < stats->tree.count; i++) {
-        const struct path_node *node = &stats->tree.nodes[i];
-        uint64_t key = name_key(node->parent, node->name);
-        if (node->parent == PATH_NONE ||
-            (node->domain != 0 && map64_find(&stats->nodes_by_name, key)))
-            continue;
-        if (map64_put(&stats->nodes_by_name, key, i) != 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
 /* Where the ranges of one kind are, as a path is followed inwards. */
 struct branch {
-    enum range_kind kind;
     uint32_t owner, root, parent;
+    bool started;
 };
+
+static enum range_kind row_kind(const struct range_path *range)
+{
+    switch ((enum range_path_kind)range->kind) {
+    case RANGE_PATH_THREAD:
+        return RANGE_PUSHED;
+    case RANGE_PATH_INHERITED:
+        return RANGE_INHERITED;
+    case RANGE_PATH_UNRECORDED:
+        return RANGE_UNRECORDED;
+    default:
+        return RANGE_TRACK;
+    }
+}
 
 static int start_branch(struct range_stats *stats, struct branch *branch, enum range_kind kind,
                         uint32_t owner)
 {
-    *branch = (struct branch){.kind = kind, .owner = owner};
-    branch->root = branch->parent = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
+    branch->started = true;
+    branch->owner = owner;
+    branch->root = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
+    branch->parent = kind == RANGE_TRACK ? PATH_OTHER : branch->root; /* a track has a first one */
     return range_rows_follow(stats, kind, owner) ? 0 : -ENOMEM;
-}
-
-/* PATH_OTHER if there is no room; -ENOMEM. */
-static int64_t child_by_name(struct range_stats *stats, const struct branch *branch, uint32_t name)
-{
-    uint32_t parent = branch->parent;
-    const uint64_t *found = map64_find(&stats->nodes_by_name, name_key(parent, name));
-    if (found)
-        return (int64_t)*found;
-    uint32_t node = path_tree_child(&stats->tree, parent, name, 0);
-    if (!range_rows_follow(stats, branch->kind, branch->owner))
-        return -ENOMEM;
-    if (node != PATH_OTHER && map64_put(&stats->nodes_by_name, name_key(parent, name), node) != 0)
-        return -ENOMEM;
-    return node;
 }
 
 /* Whether the row is that of one of the ranges around it. */
@@ -146,32 +118,14 @@ static uint32_t ranges_of(const struct stacks *stacks, uint32_t path, struct ran
     return depth;
 }
 
-/* Of the thread, and if there are any, of tracks. */
-static int start_branches(struct range_stats *stats, struct branch *branches, uint32_t owner,
-                          const struct range_path *ranges, uint32_t depth)
-{
-    bool on_track = false;
-    for (uint32_t i = 0; i < depth; i++)
-        on_track = on_track || ranges[i].kind != RANGE_PATH_THREAD;
-    if (start_branch(stats, &branches[0], RANGE_PUSHED, owner) != 0 ||
-        (on_track && start_branch(stats, &branches[1], RANGE_TRACK, owner) != 0))
-        return -ENOMEM;
-    if (depth == DEPTH_MAX) /* its outer end is missing */
-        branches[0].parent = PATH_OTHER;
-    branches[1].parent = PATH_OTHER; /* the same, unless one begins its track */
-    return 0;
-}
-
-/* The node of a range, from which the branch goes on. */
-static int64_t follow(struct range_stats *stats, struct branch *branch,
-                      const struct range_path *range)
+/* The node of a range, from which the branch goes on. 0 or -ENOMEM. */
+static int follow(struct range_stats *stats, struct branch *branch, enum range_kind kind,
+                  const struct range_path *range)
 {
     if (stats->grouping == RANGE_BY_NAME || range->kind == RANGE_PATH_TRACK)
         branch->parent = branch->root;
-    int64_t node = child_by_name(stats, branch, range->name);
-    if (node >= 0)
-        branch->parent = (uint32_t)node;
-    return node;
+    branch->parent = path_tree_child(&stats->tree, branch->parent, range->name, range->domain);
+    return range_rows_follow(stats, kind, branch->owner) ? 0 : -ENOMEM;
 }
 
 /* Gives the time of a path to each of its ranges. */
@@ -180,28 +134,32 @@ static int spread(struct range_stats *stats, const struct path_weight *weight)
     struct range_path ranges[DEPTH_MAX];
     uint32_t nodes[DEPTH_MAX], depth;
     struct range_row *rows[DEPTH_MAX];
-    struct branch branches[2];
+    struct branch branches[RANGE_KIND_COUNT] = {0};
     depth = ranges_of(trace_stacks_get(stats->trace), weight->path, ranges);
-    if (start_branches(stats, branches, weight->owner, ranges, depth) != 0)
-        return -ENOMEM;
     for (uint32_t i = 0; i < depth; i++) {
-        int64_t node = follow(stats, &branches[ranges[i].kind != RANGE_PATH_THREAD], &ranges[i]);
-        if (node < 0)
+        enum range_kind kind = row_kind(&ranges[i]);
+        struct branch *branch = &branches[kind];
+        if (!branch->started && start_branch(stats, branch, kind, weight->owner) != 0)
             return -ENOMEM;
-        nodes[i] = (uint32_t)node;
+        if (i == 0 && depth == DEPTH_MAX) /* its outer end is missing */
+            branch->parent = PATH_OTHER;
+        if (follow(stats, branch, kind, &ranges[i]) != 0)
+            return -ENOMEM;
+        nodes[i] = branch->parent;
     }
     for (uint32_t i = 0; i < depth; i++) { /* rows stay where they are from here on */
-        rows[i] = range_row_at(stats, branches[ranges[i].kind != RANGE_PATH_THREAD].kind, nodes[i]);
-        rows[i]->cpu_ns += is_among(rows, i, rows[i]) ? 0 : weight->cpu_ns;
+        rows[i] = range_row_at(stats, row_kind(&ranges[i]), nodes[i]);
+        bool again = is_among(rows, i, rows[i]);
+        rows[i]->cpu_ns += again ? 0 : weight->cpu_ns;
+        rows[i]->sample_count += again ? 0 : weight->count;
         rows[i]->cpu_self_ns += i + 1 == depth ? weight->cpu_ns : 0;
-        rows[i]->sample_count += i + 1 == depth ? weight->count : 0;
     }
     return 0;
 }
 
 int range_stats_finish_samples(struct range_stats *stats)
 {
-    int error = index_names(stats);
+    int error = 0;
     for (size_t i = 0; i < stats->weights.count && !error; i++)
         error = spread(stats, &stats->weights.items[i]);
     range_stats_free_samples(stats);

@@ -32,8 +32,17 @@ enum range_kind {
     RANGE_MARK = 2,        /* only counted */
     RANGE_COUNTER = 3,     /* values; always per process */
     RANGE_TRACK = 4,       /* ranges on tracks: by the path on their track, whichever that is */
-    RANGE_KIND_COUNT = 5,
+    /* Ranges that samples know and no event tells: only CPU time, and in no other row. */
+    RANGE_INHERITED = 5,  /* of forked processes: what their parents had open at the fork */
+    RANGE_UNRECORDED = 6, /* their begins were lost */
+    RANGE_KIND_COUNT = 7,
 };
+
+/* Whether samples give rows of the kind CPU time. */
+static inline bool range_kind_has_cpu(enum range_kind kind)
+{
+    return kind == RANGE_PUSHED || kind >= RANGE_TRACK;
+}
 
 #define RANGE_NO_OWNER UINT32_MAX
 
@@ -52,7 +61,7 @@ struct range_row {
             uint64_t nested_ns; /* by name: the part of total_ns that is inside itself */
             uint64_t runnable_ns, blocked_ns; /* of total_ns - nested_ns; the rest was running */
             uint64_t cpu_ns, cpu_self_ns;     /* by samples; self: in no range inside */
-            uint64_t sample_count;            /* of cpu_self_ns */
+            uint64_t sample_count;            /* of cpu_ns */
             struct histogram durations;
         };
 
@@ -74,8 +83,7 @@ struct range_totals {
     uint64_t lost_outside;     /* records lost outside any pushed range */
     uint64_t cpu_ns;           /* of all samples */
     uint64_t cpu_outside_ns;   /* of those outside any range */
-    uint64_t cpu_inherited_ns; /* of forked threads without ranges of their own, inside of those
-                                  that were open at their fork: no row's total has that time */
+    uint64_t cpu_inherited_ns; /* in RANGE_INHERITED rows: outside any range of its own process */
     uint64_t orphan_count;     /* ends without a start */
     uint64_t other_count;      /* entries in the "(other)" rows, for want of room */
     uint64_t quantile_count;   /* durations that are in no quantile, for want of room */
@@ -124,6 +132,14 @@ static inline bool range_stats_is_other(uint32_t index)
  * size >= 1 bytes with NUL; returns the length. */
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
                          size_t size);
+
+/* So few samples say little about a row. */
+enum { RANGE_FEW_SAMPLES = 10 };
+
+static inline bool range_row_is_rough(const struct range_row *row)
+{
+    return row->sample_count > 0 && row->sample_count < RANGE_FEW_SAMPLES;
+}
 
 /* A row's innermost range: its name, and its domain's ("" if it has none). NULL: a row "(other)".
  */

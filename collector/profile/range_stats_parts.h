@@ -47,8 +47,7 @@ struct range_stats {
     uint32_t free_track_path;                        /* index + 1 */
     struct map64 threads_of_rows, processes_of_rows; /* keys (row, ordinal) + 1 */
     VEC(struct path_weight) weights;
-    struct map64 weight_index;  /* by owner and path: index + 1 */
-    struct map64 nodes_by_name; /* by parent and name: node */
+    struct map64 weight_index; /* by owner and path: index + 1 */
     struct range_totals totals;
     int64_t last_ns;
 };

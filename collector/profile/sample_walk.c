@@ -4,6 +4,7 @@
 #include "sample_walk.h"
 
 #include "path_points.h"
+#include "sample_path.h"
 #include "text.h"
 #include "vec.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GENERATIONS_MAX = 64, JOINED_MAX = 256 };
+enum { GENERATIONS_MAX = 64 };
 
 struct sample_walk {
     struct sample_source source;
@@ -24,17 +25,14 @@ struct sample_walk {
     uint32_t at, count;
     struct sample sample;
     VEC(uint8_t) matches; /* of paths: 1 if some range of it has the name */
+    struct sample_checks checks;
 };
 
-/* Threads without events have no path but what was read. What was read in a forked child begins
- * with the ranges that its parent had open; its own events tell where its own begin. */
-static bool needs_path(const struct trace *trace, const struct sample *sample)
+/* Threads without events have no path but what was read. */
+static bool has_events(const struct trace *trace, uint32_t ordinal)
 {
-    const struct trace_thread *thread = trace_thread_get(trace, sample->thread);
-    const struct trace_process *process = thread ? trace_process_get(trace, thread->process) : NULL;
-    bool whole = (sample->flags & SAMPLE_PATH_KNOWN) && !(sample->flags & SAMPLE_PATH_CUT) &&
-                 (sample->path == 0 || (process && !process->forked));
-    return !whole && thread && (thread->serial != 0 || thread->event_count > 0);
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    return thread && (thread->serial != 0 || thread->event_count > 0);
 }
 
 /* The process whose ranges at its fork the sample's thread inherited, or NULL. */
@@ -58,7 +56,8 @@ static int note_forks(struct sample_walk *walk, uint32_t thread)
         if (*point != 0)
             break;
         thread = process->fork_thread - 1;
-        error = path_points_note(&walk->forks, thread, process->fork_ns);
+        error = path_points_note(
+            &walk->forks, &(struct path_point){.time_ns = process->fork_ns, .thread = thread});
         *point = (uint32_t)walk->forks.points.count;
     }
     return error;
@@ -70,7 +69,7 @@ static uint32_t inherited_path(const struct sample_walk *walk, uint32_t thread)
     const struct trace_process *process;
     for (int i = 0; i < GENERATIONS_MAX && (process = heir(trace, thread)) != NULL; i++) {
         uint32_t point = walk->fork_points[trace_thread_get(trace, thread)->process];
-        uint32_t path = point ? walk->forks.paths.items[point - 1] : 0;
+        uint32_t path = point ? walk->forks.answers.items[point - 1].told : 0;
         if (path != 0)
             return path;
         thread = process->fork_thread - 1;
@@ -89,12 +88,18 @@ static bool passes_kind_and_owner(const struct sample_walk *walk, const struct s
 
 static int note_one(struct sample_walk *walk, const struct sample *sample)
 {
+    const struct trace *trace = walk->source.trace;
+    const struct path_point point = {.time_ns = sample->time_ns,
+                                     .thread = sample->thread,
+                                     .read = sample->path,
+                                     .known = sample->flags & SAMPLE_PATH_KNOWN,
+                                     .cut = sample->flags & SAMPLE_PATH_CUT};
     int error = 0;
     if (!passes_kind_and_owner(walk, sample))
         return 0;
-    if (needs_path(walk->source.trace, sample))
-        error = path_points_note(&walk->points, sample->thread, sample->time_ns);
-    if (!error && !(sample->flags & SAMPLE_PATH_KNOWN))
+    if (has_events(trace, sample->thread))
+        error = path_points_note(&walk->points, &point);
+    if (!error && (!point.known || sample_path_is_inherited(trace_stacks_get(trace), point.read)))
         error = note_forks(walk, sample->thread);
     return error;
 }
@@ -172,60 +177,60 @@ void sample_walk_destroy(struct sample_walk *walk)
     free(walk);
 }
 
-/* The ranges of `told`, which are the thread's, with those of tracks that are among them in `read`.
- * -ENOENT: `read` has other ones of the thread; unless `cut`, it must have all of them. -ENOMEM. */
-static int64_t join_paths(struct stacks *stacks, uint32_t read, uint32_t told, bool cut)
+/* The path of a sample that was read; *answer: what its thread's events say. -ENOMEM. */
+static int64_t judge(struct sample_walk *walk, const struct sample *sample,
+                     const struct path_answer *answer)
 {
-    struct range_path ranges[JOINED_MAX];
-    uint32_t count = 0;
-    for (; told != 0 && read != 0 && count < JOINED_MAX; count++) {
-        ranges[count] = *stacks_get_path(stacks, read);
-        read = ranges[count].parent;
-        const struct range_path *own = stacks_get_path(stacks, told);
-        if (ranges[count].kind != RANGE_PATH_THREAD)
-            continue;
-        if (ranges[count].name != own->name)
-            return -ENOENT;
-        told = own->parent;
+    struct stacks *stacks = trace_stacks(walk->source.trace);
+    walk->checks.checked++;
+    if (answer->verdict & (PATH_AGREES | PATH_AT_EDGE)) {
+        walk->checks.at_edge += !(answer->verdict & PATH_AGREES);
+        return sample_path_agreed(stacks, sample->path, answer->agreed);
     }
-    if (told != 0 && !(cut && read == 0))
-        return -ENOENT;
-    int64_t path = told;
-    while (count > 0 && path >= 0) {
-        ranges[--count].parent = (uint32_t)path;
-        path = stacks_path_of_kind(stacks, &ranges[count]);
+    if (answer->verdict & PATH_UNSURE) {
+        walk->checks.unsure++;
+        return sample_path_unsure(stacks, sample->path, answer->told,
+                                  sample->flags & SAMPLE_PATH_CUT);
     }
-    return path;
+    walk->checks.contradicted++;
+    return answer->told;
 }
 
-/* What the events tell, if that is better than what was read; else negative. */
-static int64_t better_path(struct sample_walk *walk, const struct sample *sample, uint32_t told)
-{
-    bool cut = sample->flags & SAMPLE_PATH_CUT;
-    if (!(sample->flags & SAMPLE_PATH_KNOWN))
-        return told;
-    if (told == 0)
-        return -ENOENT;
-    int64_t path = join_paths(trace_stacks(walk->source.trace), sample->path, told, cut);
-    return path < 0 && cut ? told : path;
-}
-
-static void find_path(struct sample_walk *walk, struct sample *sample)
+/* By the events of its thread, if there are any. -ENOMEM. */
+static int64_t find_own(struct sample_walk *walk, const struct sample *sample)
 {
     bool known = sample->flags & SAMPLE_PATH_KNOWN;
-    if (needs_path(walk->source.trace, sample)) {
-        if (walk->next_point >= walk->points.paths.count)
-            return;
-        uint32_t told = walk->points.paths.items[walk->next_point++];
-        int64_t path = better_path(walk, sample, told);
-        if (path >= 0) {
-            sample->path = (uint32_t)path;
-            sample->flags &= (uint8_t)~SAMPLE_PATH_CUT;
-        }
-    }
-    if (!known && sample->path == 0)
-        sample->path = inherited_path(walk, sample->thread);
+    struct stacks *stacks = trace_stacks(walk->source.trace);
+    if (!has_events(walk->source.trace, sample->thread))
+        return known ? sample_path_unsure(stacks, sample->path, 0, false) : sample->path;
+    if (walk->next_point >= walk->points.answers.count)
+        return sample->path;
+    const struct path_answer *answer = &walk->points.answers.items[walk->next_point++];
+    return known ? judge(walk, sample, answer) : answer->told;
+}
+
+/* What the thread inherited, as the events of those who forked tell it, with domains. -ENOMEM. */
+static int64_t find_inherited(struct sample_walk *walk, const struct sample *sample, uint32_t path)
+{
+    struct stacks *stacks = trace_stacks(walk->source.trace);
+    uint32_t told = inherited_path(walk, sample->thread);
+    bool better = told != 0 && (path == 0 || sample_path_same_names(stacks, path, told));
+    return better ? sample_path_inherited(stacks, told) : path;
+}
+
+static int find_path(struct sample_walk *walk, struct sample *sample)
+{
+    const struct stacks *stacks = trace_stacks_get(walk->source.trace);
+    bool known = sample->flags & SAMPLE_PATH_KNOWN;
+    int64_t path = find_own(walk, sample);
+    if (path >= 0 && (path == 0 ? !known : sample_path_is_inherited(stacks, (uint32_t)path)))
+        path = find_inherited(walk, sample, (uint32_t)path);
+    if (path < 0)
+        return (int)path;
+    sample->path = (uint32_t)path;
+    sample->flags &= (uint8_t)~SAMPLE_PATH_CUT;
     sample->flags |= SAMPLE_PATH_KNOWN;
+    return 0;
 }
 
 static bool is_wanted_name(const struct sample_walk *walk, uint32_t name)
@@ -258,7 +263,9 @@ static int take_sample(struct sample_walk *walk, const struct sample *sample)
     if (!passes_kind_and_owner(walk, sample))
         return 0;
     walk->sample = *sample;
-    find_path(walk, &walk->sample);
+    int error = find_path(walk, &walk->sample);
+    if (error)
+        return error;
     return walk->filter.range ? passes_range(walk, walk->sample.path) : 1;
 }
 
@@ -279,7 +286,9 @@ int sample_walk_next(struct sample_walk *walk, const struct sample **ret_sample)
     return status;
 }
 
-uint64_t sample_walk_unresolved(const struct sample_walk *walk)
+struct sample_checks sample_walk_checks(const struct sample_walk *walk)
 {
-    return walk->points.refused;
+    struct sample_checks checks = walk->checks;
+    checks.unresolved = walk->points.refused;
+    return checks;
 }

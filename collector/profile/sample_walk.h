@@ -2,12 +2,13 @@
 /* The samples of a recording, one by one, each with its path of ranges, as far as a filter lets
  * them through.
  *
- * A path that was read together with the sample is true even where the range's own record was
- * dropped. In a forked child it counts from the child's first own range on; before that, it is what
- * the parent had open. Else it follows from the events of the sample's thread, or of the one that
- * forked its process, which is found out by a pass over samples and events before the first sample
- * is handed out. Memory: 24 bytes for each sample whose path must be found out (8 million at most),
- * besides what the source takes. Thread-safety: one thread per object. */
+ * A path that was read together with the sample is held against the events of the sample's thread,
+ * which also tell the domains of its ranges: a pass over samples and events goes before the first
+ * sample is handed out. Where both contradict each other (more than PATH_EDGE_NS from an event),
+ * the events are believed, of which the rows of reports are made, and the sample is counted. Where
+ * events were lost, ranges that only the live stack knows are RANGE_PATH_UNRECORDED. A forked
+ * process has RANGE_PATH_INHERITED ones outside of its own. Memory: 44 bytes a sample (8 million at
+ * most), besides what the source takes. Thread-safety: one thread per object. */
 #ifndef ANNOT_SAMPLE_WALK_H
 #define ANNOT_SAMPLE_WALK_H
 
@@ -50,7 +51,15 @@ void sample_walk_destroy(struct sample_walk *walk);
  * SAMPLE_PATH_KNOWN unless nobody can know it. Valid until the next call. */
 int sample_walk_next(struct sample_walk *walk, const struct sample **ret_sample);
 
-/* Samples whose path was not found out for want of room. */
-uint64_t sample_walk_unresolved(const struct sample_walk *walk);
+/* Of the samples handed out so far, how what was read agrees with the events of their threads. */
+struct sample_checks {
+    uint64_t checked;      /* those of threads with events whose ranges were read */
+    uint64_t at_edge;      /* agree with what was open PATH_EDGE_NS before or after only */
+    uint64_t unsure;       /* do not, but events are missing there */
+    uint64_t contradicted; /* do not: they have the ranges that the events tell */
+    uint64_t unresolved;   /* of all: neither checked nor found out, for want of room */
+};
+
+struct sample_checks sample_walk_checks(const struct sample_walk *walk);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct range_paths {
     const struct sampler_options *options; /* range_name, trace */
-    struct wide_map names;                 /* image and name id -> string */
+    struct wide_map names; /* image, id of a name or number of a domain, which -> string */
 };
 
 struct range_request {

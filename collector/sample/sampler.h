@@ -34,6 +34,8 @@ struct sampler_options {
      * (CLOCK_MONOTONIC): ids of another program, before or after an exec, mean other names.
      * -EAGAIN: not known yet, the sample waits; -ENOENT: never. */
     int64_t (*range_name)(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id);
+    /* The same of the number of a domain. NULL: domains are not wanted. */
+    int64_t (*range_domain)(void *context, int32_t pid, uint64_t time_ns, uint32_t number);
     void *context;
 };
 

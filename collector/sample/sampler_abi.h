@@ -70,11 +70,18 @@ struct sampler_head {
 /* Open ranges of the thread, innermost first. */
 struct sampler_range {
     uint32_t name; /* of struct annot_open */
-    uint32_t mark; /* enum sampler_mark; larger: the thread's own */
+    uint32_t mark; /* 0: the thread's own; else enum sampler_mark, above it the domain's number */
 };
 
-/* What is in place of the time of a range that is none of the thread's: enum annot_open_track. */
-enum sampler_mark { SAMPLER_MARK_OUTERMOST = 1, SAMPLER_MARK_INNER = 2 };
+/* What is in place of the time of a range that is none of the thread's: enum annot_open_mark. */
+enum sampler_mark {
+    SAMPLER_MARK_OUTERMOST = 1,
+    SAMPLER_MARK_INNER = 2,
+    SAMPLER_MARK_INHERITED = 3,
+    SAMPLER_MARK_KINDS = 3,  /* mask */
+    SAMPLER_MARK_DOMAIN = 2, /* bits below the number */
+    SAMPLER_MARK_END = 1 << 18,
+};
 
 enum sampler_flags {
     SAMPLER_RANGES_KNOWN = 1u << 0,     /* the live stack was read (depth may be 0)          */

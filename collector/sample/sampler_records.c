@@ -110,7 +110,7 @@ static struct process_ranges told_ranges(const struct process *process,
         .known = known, .pid = process->pid, .image = process->image, .time_ns = head->time_ns};
 }
 
-/* What a forked child has open: as its parent's thread at the fork. */
+/* What a forked child has open: as its parent's thread at the fork, and none of it is its own. */
 static void inherit_ranges(struct process *child, const struct process *parent,
                            const struct sampler_fork *fork)
 {
@@ -123,7 +123,8 @@ static void inherit_ranges(struct process *child, const struct process *parent,
     ranges->depth = fork->range_depth;
     ranges->count =
         range_count(fork->range_depth, fork->head.size, offsetof(struct sampler_fork, ranges));
-    memcpy(ranges->ranges, fork->ranges, ranges->count * sizeof(ranges->ranges[0]));
+    for (uint32_t i = 0; i < ranges->count; i++)
+        ranges->ranges[i] = (struct sampler_range){fork->ranges[i].name, SAMPLER_MARK_INHERITED};
 }
 
 static void set_request(struct queued_sample *out, const struct process_ranges *ranges)

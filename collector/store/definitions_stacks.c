@@ -10,7 +10,7 @@
 
 enum {
     FRAME_BYTES_MAX = 7 * VARINT_MAX,
-    NODE_BYTES_MAX = 3 * VARINT_MAX,
+    NODE_BYTES_MAX = 4 * VARINT_MAX,
     STACK_HOLES_MAX = 1 << 20, /* frames, stacks and paths together */
 };
 
@@ -61,14 +61,19 @@ static uint8_t *put_any(uint8_t *at, const struct stacks *stacks, unsigned type,
     return put_node(at, ordinal, path->parent, path->name);
 }
 
-/* Behind the paths, if some are of tracks. */
+/* Behind the paths: kinds if some are not the thread's, and behind these domains if some have one.
+ */
 static uint8_t *put_kinds(uint8_t *at, const struct stacks *stacks, uint32_t begin, uint32_t end)
 {
-    uint32_t all = 0;
-    for (uint32_t i = begin; i < end; i++)
-        all |= stacks_get_path(stacks, i)->kind;
-    for (uint32_t i = begin; i < end && all != 0; i++)
+    uint32_t kinds = 0, domains = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        kinds |= stacks_get_path(stacks, i)->kind;
+        domains |= stacks_get_path(stacks, i)->domain;
+    }
+    for (uint32_t i = begin; i < end && (kinds | domains) != 0; i++)
         at = varint_put(at, stacks_get_path(stacks, i)->kind);
+    for (uint32_t i = begin; i < end && domains != 0; i++)
+        at = varint_put(at, stacks_get_path(stacks, i)->domain);
     return at;
 }
 
@@ -164,15 +169,19 @@ static int fill(struct stacks *stacks, struct definitions_holes *holes, unsigned
     return 0;
 }
 
-/* Before version 1.3, and where no range is of a track, there are none. Paths from `known` on are
- * new. */
+/* Kinds (before version 1.3, and where all are the thread's, there are none), then domains (before
+ * version 1.4, and where none has one, there are none). Paths from `known` on are new. */
 static void take_kinds(struct stacks *stacks, struct varint_reader *body, uint64_t first,
                        uint64_t size, uint32_t known)
 {
-    for (uint64_t i = 0; i < size && body->at && body->at < body->end; i++) {
-        uint64_t kind = varint_get(body);
-        if (body->at && first + i >= known)
-            stacks_set_path_kind(stacks, (uint32_t)(first + i), kind);
+    for (uint64_t i = 0; i < 2 * size && body->at && body->at < body->end; i++) {
+        uint64_t value = varint_get(body), ordinal = first + i % size;
+        if (!body->at || ordinal < known)
+            continue;
+        if (i < size)
+            stacks_set_path_kind(stacks, (uint32_t)ordinal, value);
+        else
+            stacks_set_path_domain(stacks, (uint32_t)ordinal, (uint32_t)value);
     }
 }
 

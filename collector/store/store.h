@@ -14,7 +14,7 @@
 
 /* A change that an older reader would misread raises the major number; one that it skips by
  * length the minor number. */
-enum { STORE_VERSION_MAJOR = 1, STORE_VERSION_MINOR = 3 };
+enum { STORE_VERSION_MAJOR = 1, STORE_VERSION_MINOR = 4 };
 
 /* ---- Writing ----------------------------------------------------------------------------------
  */

@@ -165,14 +165,15 @@ void annot_emit_track_mark_event(const struct annot_track *track, const struct a
 
 /* ---- What is shown of the track that a thread runs ------------------------------------------- */
 
-int annot_emit_show(annot_name name, int is_outermost)
+int annot_emit_show(annot_name name, annot_domain domain, int is_outermost)
 {
-    const uint64_t kind = is_outermost ? ANNOT_OPEN_TRACK_OUTERMOST : ANNOT_OPEN_TRACK_INNER;
+    const uint64_t kind =
+        ANNOT_OPEN_MARK(is_outermost ? ANNOT_OPEN_TRACK_OUTERMOST : ANNOT_OPEN_TRACK_INNER, domain);
     if (name == 0)
         return 0;
     if (__builtin_expect(fast_show(annot_control, name, kind), 1))
         return 1;
-    FORWARD_VALUE(show, 0, name, is_outermost);
+    FORWARD_VALUE(show, 0, name, domain, is_outermost);
     struct emission emission = {.kind = EMIT_SHOW, .name = name, .value = kind};
     emit_general(&emission);
     return emission.id != 0;

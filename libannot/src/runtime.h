@@ -66,7 +66,7 @@ struct runtime_table {
     void (*track_end_values)(const struct annot_track *track, const struct annot_value *values,
                              size_t count);
     /* From 0.5. */
-    int (*show)(annot_name name, int is_outermost);
+    int (*show)(annot_name name, annot_domain domain, int is_outermost);
     void (*hide)(uint32_t skip, uint32_t count);
     int (*wants)(const struct annot_event *event);
     /* From 0.6. */

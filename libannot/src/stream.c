@@ -227,6 +227,12 @@ int stream_register(struct control *control)
     return 1;
 }
 
+static void mark_inherited(struct annot_open *open)
+{
+    open->instance = 0;
+    open->time = ANNOT_OPEN_INHERITED;
+}
+
 /* Ranges that were open in the parent at the fork: their pops will do nothing. */
 static void inherit_stack(struct control *control)
 {
@@ -246,9 +252,9 @@ static void inherit_stack(struct control *control)
     if (keep->fork_depth > LEVELS_KEPT)
         control->deep_suppressed = LEVELS_KEPT;
     for (int i = 0; i < ANNOT_LIVE_DEPTH; i++)
-        keep->fork_live[i].instance = 0;
+        mark_inherited(&keep->fork_live[i]);
     for (uint32_t i = 0; i + ANNOT_LIVE_DEPTH < keep->fork_live_depth && i < SPILL_KEPT; i++)
-        keep->spill[i].instance = 0;
+        mark_inherited(&keep->spill[i]);
 }
 
 void stream_attach(struct control *control, struct segment *segment)

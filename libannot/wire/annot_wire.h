@@ -318,15 +318,20 @@ enum annot_thread_state {
 struct annot_open {
     uint32_t name;     /* string id; 0 = name was too much for the table */
     uint32_t instance; /* 1, 2, ... per thread, over recorded begins; wraps, never 0 */
-    uint64_t time;     /* timestamp of the begin; or enum annot_open_track */
+    uint64_t time;     /* timestamp of the begin; or, below ANNOT_OPEN_MARK_END, a mark */
 };
 
-/* From minor version 2: a range of the track that the thread runs at present (a task, a fiber). No
- * time stamp is as small. Only in the live stack, never in a block's header. */
-enum annot_open_track {
+/* Marks. No time stamp is as small. Only in the live stack, never in a block's header. From minor
+ * version 2: a range of the track that the thread runs at present (a task, a fiber); from minor
+ * version 3 with the number of its domain above the two bits of the kind. */
+enum annot_open_mark {
     ANNOT_OPEN_TRACK_OUTERMOST = 1, /* of its track: another one may be around it */
     ANNOT_OPEN_TRACK_INNER = 2,     /* inside of the entry before, of the same track */
+    ANNOT_OPEN_INHERITED = 3,       /* from minor version 3: the parent's, open at the fork */
 };
+
+#define ANNOT_OPEN_MARK(kind, domain) ((uint64_t)(domain) << 2 | (kind))
+#define ANNOT_OPEN_MARK_END           (UINT64_C(1) << 18)
 
 /* W: the owning thread; `state` also by whoever frees the record of a dead thread.
  * live[(depth - 1) % ANNOT_LIVE_DEPTH] is the innermost open range. An entry is written before

@@ -336,13 +336,26 @@ static PyObject *stack_object(const struct trace *trace, uint32_t stack, PyObjec
     return labels;
 }
 
+/* "name", or "domain:name". */
+static PyObject *path_range(const struct row_context *context, uint32_t path)
+{
+    const struct trace *trace = context->texts->trace;
+    const struct range_path *range = stacks_get_path(trace_stacks_get(trace), path);
+    char label[CALL_LABEL_SIZE];
+    if (range->domain == 0)
+        return text_get(context->texts, range->name);
+    size_t length = trace_range_label(trace, path, label, sizeof(label));
+    return PyUnicode_DecodeUTF8(label, (Py_ssize_t)length, "replace");
+}
+
 static PyObject *ranges_object(const struct row_context *context, uint32_t path)
 {
-    uint32_t names[FRAMES_MAX];
-    uint32_t count = stacks_names(trace_stacks_get(context->texts->trace), path, names, FRAMES_MAX);
+    const struct trace *trace = context->texts->trace;
+    uint32_t paths[FRAMES_MAX];
+    uint32_t count = stacks_paths(trace_stacks_get(trace), path, paths, FRAMES_MAX);
     PyObject *texts = PyTuple_New((Py_ssize_t)count);
     for (uint32_t i = 0; texts && i < count; i++) {
-        PyObject *text = text_get(context->texts, names[i]);
+        PyObject *text = path_range(context, paths[i]);
         if (text == NULL)
             Py_CLEAR(texts);
         else
@@ -354,8 +367,9 @@ static PyObject *ranges_object(const struct row_context *context, uint32_t path)
 PyObject *sample_object(const struct row_context *context, const struct sample *sample,
                         PyObject *frames)
 {
+    const struct stacks *stacks = trace_stacks_get(context->texts->trace);
     bool off = sample->kind == SAMPLE_OFF_CPU;
-    struct filler filler = filler_start(14);
+    struct filler filler = filler_start(15);
     put(&filler, PyUnicode_InternFromString(off ? "off_cpu" : "cpu"));
     put_time(&filler, context, sample->time_ns);
     put_time(&filler, context, off ? sample->end_ns : sample->time_ns);
@@ -371,5 +385,6 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
     put_bool(&filler, (sample->flags & SAMPLE_GC) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_HOLDS_GIL) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_UNFINISHED) != 0);
+    put_bool(&filler, stacks_get_path(stacks, sample->path)->kind == RANGE_PATH_INHERITED);
     return filler_end(&filler);
 }

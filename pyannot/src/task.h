@@ -15,17 +15,22 @@
 /* How far the range of the task's whole life has come. */
 enum task_life { TASK_LIFE_NONE = 0, TASK_LIFE_OPEN, TASK_LIFE_ENDED };
 
+struct task_open {
+    annot_name name; /* 0: not shown */
+    annot_domain domain;
+};
+
 struct task_track {
     PyObject_HEAD struct annot_track track;
-    uint64_t recording;  /* in which the range of its life was begun; 0: in none */
-    uint64_t generation; /* of the gate, when that was last known to go on */
-    uint32_t process;    /* task_process of the process that the track belongs to */
-    uint32_t open;       /* ranges of `with` on it */
-    uint32_t pushed;     /* ranges of push() on it */
-    uint8_t life;        /* enum task_life */
-    bool done;           /* the task is over, ranges may still be open */
-    annot_name name;     /* of the coroutine */
-    annot_name *names;   /* of its open ranges, outermost first; 0: not shown (task_shown.h) */
+    uint64_t recording;      /* in which the range of its life was begun; 0: in none */
+    uint64_t generation;     /* of the gate, when that was last known to go on */
+    uint32_t process;        /* task_process of the process that the track belongs to */
+    uint32_t open;           /* ranges of `with` on it */
+    uint32_t pushed;         /* ranges of push() on it */
+    uint8_t life;            /* enum task_life */
+    bool done;               /* the task is over, ranges may still be open */
+    annot_name name;         /* of the coroutine */
+    struct task_open *names; /* of its open ranges, outermost first (task_shown.h) */
     uint32_t name_count, name_room;
 #if PYANNOT_FREE_THREADED
     PyMutex mutex; /* of these */

@@ -29,7 +29,7 @@ static void names_unlock(struct task_track *track)
 static bool names_grow(struct task_track *track)
 {
     uint32_t room = track->name_room ? track->name_room * 2 : ROOM_FIRST;
-    annot_name *names = PyMem_RawRealloc(track->names, room * sizeof(*names));
+    struct task_open *names = PyMem_RawRealloc(track->names, room * sizeof(*names));
     if (names == NULL)
         return false;
     track->names = names;
@@ -38,11 +38,11 @@ static bool names_grow(struct task_track *track)
 }
 
 /* What finds no memory is counted, so that its end takes away no other. */
-static void names_push(struct task_track *track, annot_name name)
+static void names_push(struct task_track *track, struct task_open open)
 {
     names_lock(track);
     if (track->name_count < track->name_room || names_grow(track))
-        track->names[track->name_count] = name;
+        track->names[track->name_count] = open;
     track->name_count++;
     names_unlock(track);
 }
@@ -52,7 +52,7 @@ static annot_name names_pop(struct task_track *track)
     annot_name name = 0;
     names_lock(track);
     if (track->name_count > 0 && --track->name_count < track->name_room)
-        name = track->names[track->name_count];
+        name = track->names[track->name_count].name;
     names_unlock(track);
     return name;
 }
@@ -67,10 +67,10 @@ void task_shown_clear(struct task_track *track)
     track->name_count = track->name_room = 0;
 }
 
-static void show(struct task_step *step, annot_name name)
+static void show(struct task_step *step, struct task_open open)
 {
-    if (name != 0)
-        step->shown += (uint32_t)annot_track_show(name, step->shown == 0);
+    if (open.name != 0)
+        step->shown += (uint32_t)annot_track_show(open.name, open.domain, step->shown == 0);
 }
 
 void task_step_begin(struct task_step *step, struct task_track *track)
@@ -96,12 +96,12 @@ void task_step_end(struct task_step *step)
  * whoever finds the id of an annotation's name first (annotation.h); all store the same. */
 void task_shown_begin(struct task_track *track, const struct annot_event *event)
 {
-    annot_name name = __atomic_load_n(&event->name, __ATOMIC_RELAXED);
+    struct task_open open = {__atomic_load_n(&event->name, __ATOMIC_RELAXED), event->domain};
     if (!annot_track_wants(event))
-        name = 0;
-    names_push(track, name);
+        open.name = 0;
+    names_push(track, open);
     if (task_step != NULL && task_step->track == track)
-        show(task_step, name);
+        show(task_step, open);
 }
 
 void task_shown_end(struct task_track *track)

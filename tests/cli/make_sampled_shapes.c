@@ -74,9 +74,9 @@ static void sampled_at(uint32_t hz, enum sampling_rung rung, const char *reason,
 }
 
 /* load 0..100 with parse 20..60 in it; 10 samples of 10 ms: 2 in load before parse, 3 in parse, 3
- * in load behind it, 1 outside, 1 that names a range whose record was dropped. Off the CPU 30..50
- * for a lock, runnable from 40 on, and 95..110 asleep, of which 5 are in load. A forked worker
- * without events runs 4 samples in load as its parent did. */
+ * in load behind it, 1 outside, 1 in a range of which the thread's events know nothing. Off the
+ * CPU 30..50 for a lock, runnable from 40 on, and 95..110 asleep, of which 5 are in load. A forked
+ * worker without events runs 4 samples in load as its parent did. */
 void make_profiled(void)
 {
     uint32_t main_process = add_process(800, -1, command_line, 0);
@@ -99,6 +99,8 @@ void make_profiled(void)
     range(thread, "parse", 1, 20 * ms, 60 * ms);
     pop(thread, 0, 100 * ms);
     uint32_t load_path = path(0, "load");
+    const struct range_path of_parent = {.name = string("load"), .kind = RANGE_PATH_INHERITED};
+    int64_t inherited = stacks_path_add(trace_stacks(trace), &of_parent);
     cpu_sample(thread, 5 * ms, in_load, load_path);
     cpu_sample(thread, 15 * ms, in_copy, load_path);
     cpu_sample(thread, 25 * ms, in_parse, -1);
@@ -112,7 +114,7 @@ void make_profiled(void)
     wait_for(thread, WAIT_LOCK, 30 * ms, 40 * ms, 50 * ms);
     wait_for(thread, WAIT_SLEEP, 95 * ms, 110 * ms, 110 * ms);
     for (int64_t i = 0; i < 4; i++)
-        cpu_sample(worker, (60 + 10 * i) * ms, in_copy, load_path);
+        cpu_sample(worker, (60 + 10 * i) * ms, in_copy, inherited);
     sampled_at(100, SAMPLING_BPF, "", "");
     trace_sampling(trace)->off_cpu = true;
     require(trace_fact_set(trace, FACT_LOSS, "samples: the ring was full", 3), "fact");

@@ -160,14 +160,14 @@ static void take_samples(struct trace *trace, struct range_stats *stats)
     uint64_t self_ns = range_stats_totals(stats)->cpu_outside_ns;
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
-        self_ns += row->kind == RANGE_PUSHED ? row->cpu_self_ns : 0;
+        self_ns += range_kind_has_cpu(row->kind) ? row->cpu_self_ns : 0;
         assert(row->kind != RANGE_PUSHED ||
                row->runnable_ns + row->blocked_ns <= row->total_ns - row->nested_ns);
     }
     assert(self_ns == cpu_ns && sums.all.cpu_ns == cpu_ns);
     rc = frame_stats_finish(frames);
     assert(rc == 0);
-    uint64_t weight = frame_stats_totals(frames)->no_stack_ns;
+    uint64_t weight = 0;
     uint32_t count = frame_stats_sort(frames, FRAME_ORDER_SELF, &functions);
     for (uint32_t i = 0; i < count; i++)
         weight += functions[i].self_ns;

@@ -261,7 +261,7 @@ class Recording:
     def __init__(self, data):
         self.strings, self.processes, self.threads = {0: ''}, {}, {}
         self.frames, self.stacks, self.paths, self.facts = {}, {}, {}, {}
-        self.path_kinds = {}
+        self.path_kinds, self.path_domains = {}, {}
         self.tracks, self.units = {}, {}
         self.sampling = {}
         self.sums, self.next_index, self.offsets, self.indexed = {}, {}, [], []
@@ -338,6 +338,8 @@ class Recording:
     def define_path_kinds(self, entry):
         for ordinal in entry.ordinals if entry else ():
             self.path_kinds[ordinal] = entry.varint()
+        for ordinal in entry.ordinals if entry else ():
+            self.path_domains[ordinal] = entry.varint()
 
     def read_index(self, body):
         at = begin = 0
@@ -392,6 +394,8 @@ class Recording:
                 self.add(key, ordinal * (parent + 1) + what)
         for ordinal, kind in self.path_kinds.items():
             self.add('paths', 1000003 * ordinal * kind)
+        for ordinal, domain in self.path_domains.items():
+            self.add('paths', 1000033 * ordinal * domain)
         for fact in self.facts.values():
             self.add('facts', fact['ordinal'] * 7 + fact['name'] + fact['kind'] + fact['value'])
         for i, value in enumerate(self.sampling.values()):

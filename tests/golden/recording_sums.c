@@ -128,7 +128,7 @@ static uint64_t sum_of_paths(const struct stacks *stacks)
     for (uint32_t i = 1; i < stacks_path_count(stacks); i++) {
         const struct range_path *path = stacks_get_path(stacks, i);
         sum += (uint64_t)i * (path->parent + UINT64_C(1)) + path->name +
-               UINT64_C(1000003) * i * path->kind;
+               UINT64_C(1000003) * i * path->kind + UINT64_C(1000033) * i * path->domain;
     }
     return sum;
 }

@@ -46,7 +46,7 @@ static int use_tracks(const struct annot_event *event)
     annot_track_begin(&track, "t");
     annot_track_begin_event(&below, event);
     annot_track_mark_event(&below, event);
-    if (annot_track_wants(event) && annot_track_show(annot_name_intern("t"), 1))
+    if (annot_track_wants(event) && annot_track_show(annot_name_intern("t"), 0, 1))
         annot_track_hide(0, 1);
     annot_track_end(&below);
     annot_track_end_values(&track, event->values, event->value_count);

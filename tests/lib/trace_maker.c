@@ -257,8 +257,8 @@ uint32_t maker_path(struct maker *maker, uint32_t parent, const char *name)
 
 uint32_t maker_path_of_kind(struct maker *maker, uint32_t parent, const char *name, uint32_t kind)
 {
-    struct range_path path = {parent, maker_string(maker, name), kind};
-    int64_t ordinal = stacks_path_of_kind(trace_stacks(maker->trace), &path);
+    struct range_path path = {.parent = parent, .name = maker_string(maker, name), .kind = kind};
+    int64_t ordinal = stacks_path_add(trace_stacks(maker->trace), &path);
     must(ordinal > 0);
     return (uint32_t)ordinal;
 }

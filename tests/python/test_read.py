@@ -116,8 +116,8 @@ def line_of_sample(row):
         event="off_cpu" if off else "sample", time_ns=row.time_ns, cpu=row.cpu,
         weight_ns=None if off else row.weight_ns, dur_ns=row.end_ns - row.time_ns if off else None,
         reason=row.reason, runnable_ns=row.runnable_ns if off else None, in_kernel=row.in_kernel,
-        gc=row.collecting, gil=row.holds_gil, unfinished=row.unfinished, ranges=list(row.ranges),
-        stack=list(row.stack), **owner(row))
+        gc=row.collecting, gil=row.holds_gil, unfinished=row.unfinished,
+        inherited=row.inherited, ranges=list(row.ranges), stack=list(row.stack), **owner(row))
 
 
 TABLES = [("ranges", line_of_range, {"range"}), ("marks", line_of_mark, {"mark", "log"}),

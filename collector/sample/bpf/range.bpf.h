@@ -54,8 +54,8 @@ static long range_copy_step(uint32_t index, void *context)
     uint64_t entry = copying->live[at], time = copying->live[at + 1];
 
     range->name = (uint32_t)entry;
-    /* Without a branch, of which verifiers follow both ways each time. */
-    range->mark = (uint32_t)(entry >> 32 << 2 | time >> 32 | time);
+    /* 0 for time stamps. Without a branch, of which verifiers follow both ways each time. */
+    range->mark = (uint32_t)(time & -((time - SAMPLER_MARK_END) >> 63));
     return 0;
 }
 

@@ -169,7 +169,7 @@ static inline annot_flow annot_flow_id(const char *scope, uint64_t number)
     return 0;
 }
 
-static inline int annot_emit_show(annot_name name, int is_outermost)
+static inline int annot_emit_show(annot_name name, annot_domain domain, int is_outermost)
 {
     return 0;
 }

@@ -33,7 +33,7 @@ ANNOT_EMIT void annot_emit_track_end_values(const struct annot_track *track,
                                             const struct annot_value *values, size_t count);
 ANNOT_EMIT void annot_emit_track_mark_event(const struct annot_track *track,
                                             const struct annot_event *event);
-ANNOT_EMIT int annot_emit_show(annot_name name, int is_outermost);
+ANNOT_EMIT int annot_emit_show(annot_name name, annot_domain domain, int is_outermost);
 ANNOT_EMIT void annot_emit_hide(uint32_t skip, uint32_t count);
 ANNOT_EMIT int annot_emit_wants(const struct annot_event *event);
 
@@ -121,12 +121,14 @@ ANNOT_UNTRACED static inline void annot_track_mark_event(const struct annot_trac
  * track goes on, and hides them when it stops; a range that begins or ends meanwhile is shown or
  * hidden with it. Nothing is recorded by this. In signal handlers it does nothing. */
 
-/* Shows a range, inside of all that the calling thread has open and shows. is_outermost: it is the
- * first of its track, so that tracks may run inside of each other. Returns 1, or 0: it is not shown
- * (nobody records, or there are thousands). Cost: 0.2 P. */
-ANNOT_UNTRACED static inline int annot_track_show(annot_name name, int is_outermost)
+/* Shows a range, inside of all that the calling thread has open and shows. `domain` is that of its
+ * event, by which reports tell it from others of its name. is_outermost: it is the first of its
+ * track, so that tracks may run inside of each other. Returns 1, or 0: it is not shown (nobody
+ * records, or there are thousands). Cost: 0.2 P. */
+ANNOT_UNTRACED static inline int annot_track_show(annot_name name, annot_domain domain,
+                                                  int is_outermost)
 {
-    return ANNOT_UNLIKELY(annot_enabled()) ? annot_emit_show(name, is_outermost) : 0;
+    return ANNOT_UNLIKELY(annot_enabled()) ? annot_emit_show(name, domain, is_outermost) : 0;
 }
 
 /* Hides `count` of the ranges that the calling thread shows, from the innermost on, after `skip`

@@ -40,7 +40,7 @@ static const char *text_of(uint32_t id)
     return text;
 }
 
-/* "a [b] {c}": the thread's a, then of a track the outermost and one inside. */
+/* "<i> a [b] {c}": the parent's i, the thread's a, then of a track the outermost and one inside. */
 static const char *live(const struct annot_thread *thread)
 {
     static char text[512];
@@ -50,6 +50,7 @@ static const char *live(const struct annot_thread *thread)
         const char *form = open->instance                             ? "%s%s"
                            : open->time == ANNOT_OPEN_TRACK_OUTERMOST ? "%s[%s]"
                            : open->time == ANNOT_OPEN_TRACK_INNER     ? "%s{%s}"
+                           : open->time == ANNOT_OPEN_INHERITED       ? "%s<%s>"
                                                                       : "%s?%s";
         size_t length = strlen(text);
         (void)snprintf(text + length, sizeof(text) - length, form, i ? " " : "",
@@ -60,7 +61,7 @@ static const char *live(const struct annot_thread *thread)
 
 static int show(const char *name, int is_outermost)
 {
-    return annot_track_show(annot_name_intern(name), is_outermost);
+    return annot_track_show(annot_name_intern(name), 0, is_outermost);
 }
 
 TEST(ranges_of_a_track_stand_among_the_threads_and_write_nothing)
@@ -78,7 +79,7 @@ TEST(ranges_of_a_track_stand_among_the_threads_and_write_nothing)
     CHECK_STR(live(thread), "main");
     annot_pop();
     CHECK_STR(live(thread), "");
-    CHECK_INT(annot_track_show(0, 1), 0);
+    CHECK_INT(annot_track_show(0, 0, 1), 0);
     arena_unmap(&mapped);
     finish();
     CHECK_INT(seen.records, 4);
@@ -191,7 +192,7 @@ TEST(a_new_recording_begins_without_what_was_shown)
 }
 
 /* The child's own pops close nothing of the parent's, and what it hides is what it inherited. */
-TEST(a_forked_child_goes_on_with_the_track)
+TEST(a_forked_child_has_the_track_of_its_parent_as_inherited)
 {
     arena_begin(NULL);
     annot_push("main");
@@ -205,11 +206,11 @@ TEST(a_forked_child_goes_on_with_the_track)
         for (int i = 0; i < count; i++)
             if (atoi(names[i]) == getpid() && !arena_map(names[i], &mapped))
                 _exit(1);
-        if (strcmp(live(&mapped.threads[0]), "?main [task] own") != 0)
+        if (strcmp(live(&mapped.threads[0]), "<main> <task> own") != 0)
             _exit(2);
         annot_pop();
         annot_track_hide(0, 1);
-        if (strcmp(live(&mapped.threads[0]), "?main") != 0)
+        if (strcmp(live(&mapped.threads[0]), "<main>") != 0)
             _exit(3);
         annot_pop();
         _exit(mapped.threads[0].depth == 0 ? 0 : 4);
@@ -221,6 +222,24 @@ TEST(a_forked_child_goes_on_with_the_track)
     annot_pop();
     finish();
     CHECK_INT(seen.kinds[ANNOT_REC_POP], 1);
+}
+
+TEST(a_range_of_a_track_tells_its_domain)
+{
+    arena_begin(NULL);
+    annot_domain domain = annot_domain_create("asyncio");
+    annot_push("main");
+    const struct annot_thread *thread = own_record();
+    CHECK(domain != 0);
+    CHECK_INT(annot_track_show(annot_name_intern("task"), domain, 1), 1);
+    CHECK_INT(annot_track_show(annot_name_intern("fetch"), UINT16_MAX, 0), 1);
+    CHECK_INT(thread->live[1].time, ANNOT_OPEN_MARK(ANNOT_OPEN_TRACK_OUTERMOST, domain));
+    CHECK_INT(thread->live[2].time, ANNOT_OPEN_MARK(ANNOT_OPEN_TRACK_INNER, UINT16_MAX));
+    CHECK(thread->live[2].time < ANNOT_OPEN_MARK_END &&
+          thread->live[0].time >= ANNOT_OPEN_MARK_END);
+    annot_track_hide(0, 2);
+    annot_pop();
+    finish();
 }
 
 /* A block that begins now tells only what is the thread's. */
@@ -298,7 +317,7 @@ static void add_one(const annot_name *names, unsigned bits)
     if (count == ENTRIES_MAX)
         return;
     if (entry.shown)
-        CHECK_INT(annot_track_show(entry.name, (int)(bits & 1)), 1);
+        CHECK_INT(annot_track_show(entry.name, 0, (int)(bits & 1)), 1);
     else if (entry.masked)
         annot_push_event(&masked);
     else

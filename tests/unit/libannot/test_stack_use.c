@@ -160,7 +160,7 @@ static void track_event(void)
 
 static void shown(void)
 {
-    annot_emit_show(annot_name_intern("shown"), 1);
+    annot_emit_show(annot_name_intern("shown"), 0, 1);
     annot_emit_hide(0, 1);
 }
 

@@ -59,9 +59,9 @@ TEST(a_range_of_a_track_is_another_one_than_the_threads)
 {
     struct stacks *stacks = stacks_create();
     struct range_path on_track = {.name = 5, .kind = RANGE_PATH_TRACK};
-    int64_t own = stacks_path(stacks, 0, 5), other = stacks_path_of_kind(stacks, &on_track);
+    int64_t own = stacks_path(stacks, 0, 5), other = stacks_path_add(stacks, &on_track);
     CHECK(own != other);
-    CHECK_INT(stacks_path_of_kind(stacks, &on_track), other);
+    CHECK_INT(stacks_path_add(stacks, &on_track), other);
     CHECK_INT(stacks_path(stacks, 0, 5), own);
     CHECK_INT(stacks_get_path(stacks, (uint32_t)other)->kind, RANGE_PATH_TRACK);
     stacks_set_path_kind(stacks, (uint32_t)own, RANGE_PATH_INSIDE);
@@ -71,6 +71,24 @@ TEST(a_range_of_a_track_is_another_one_than_the_threads)
     stacks_set_path_kind(stacks, 0, RANGE_PATH_TRACK);
     stacks_set_path_kind(stacks, 3, RANGE_PATH_TRACK);
     CHECK_INT(stacks_get_path(stacks, 0)->kind, RANGE_PATH_THREAD);
+    stacks_set_path_kind(stacks, (uint32_t)own, RANGE_PATH_UNRECORDED); /* never stored */
+    CHECK_INT(stacks_get_path(stacks, (uint32_t)own)->kind, RANGE_PATH_THREAD);
+    stacks_destroy(stacks);
+}
+
+TEST(a_range_of_another_domain_is_another_one)
+{
+    struct stacks *stacks = stacks_create();
+    struct range_path in_a = {.name = 5, .domain = 1}, in_b = {.name = 5, .domain = 2};
+    int64_t none = stacks_path(stacks, 0, 5), a = stacks_path_add(stacks, &in_a);
+    int64_t b = stacks_path_add(stacks, &in_b);
+    CHECK(none != a && a != b && b != none);
+    CHECK_INT(stacks_path_add(stacks, &in_a), a);
+    stacks_set_path_domain(stacks, (uint32_t)b, 3);
+    stacks_set_path_domain(stacks, 0, 3);
+    stacks_set_path_domain(stacks, 4, 3);
+    CHECK_INT(stacks_get_path(stacks, (uint32_t)b)->domain, 3);
+    CHECK_INT(stacks_get_path(stacks, 0)->domain, 0);
     stacks_destroy(stacks);
 }
 
@@ -121,7 +139,7 @@ TEST(what_a_reader_appended_is_found_by_look_ups)
     CHECK_INT(stacks_append_frame(stacks, &frame), 1);
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 1);
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 2); /* unseen */
-    CHECK_INT(stacks_append_path(stacks, &(struct range_path){0, 4, 0}), 1);
+    CHECK_INT(stacks_append_path(stacks, &(struct range_path){.name = 4}), 1);
     CHECK_INT(stacks_frame(stacks, &frame), 1);
     CHECK_INT(stacks_push(stacks, 0, 1), 1);
     CHECK_INT(stacks_push(stacks, 2, 1), 3);
@@ -134,7 +152,7 @@ TEST(foreign_entries_name_only_what_stands_before_them)
     struct stacks *stacks = stacks_create();
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){1, 0}), -EBADMSG);
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), -EBADMSG);
-    CHECK_INT(stacks_append_path(stacks, &(struct range_path){1, 0, 0}), -EBADMSG);
+    CHECK_INT(stacks_append_path(stacks, &(struct range_path){.parent = 1}), -EBADMSG);
     CHECK_INT(stacks_get_stack(stacks, 4000000000)->frame, 0);
     CHECK_INT(stacks_get_frame(stacks, 4000000000)->function, 0);
     CHECK_INT(stacks_get_path(stacks, 4000000000)->name, 0);

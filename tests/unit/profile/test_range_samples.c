@@ -97,7 +97,7 @@ static void check_adds_up(const struct range_stats *stats)
     uint64_t self = 0;
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
-        if (row->kind != RANGE_PUSHED && row->kind != RANGE_TRACK)
+        if (!range_kind_has_cpu(row->kind))
             continue;
         self += row->cpu_self_ns;
         if (row->count && row->kind == RANGE_PUSHED)
@@ -186,15 +186,16 @@ TEST(owners_and_paths_without_events_get_rows)
     uint32_t child =
         maker_thread(maker, maker_process(maker, 200, 0, "python a.py", 0), 200, "main");
     struct thread_times *times;
+    const uint32_t kind = RANGE_PATH_INHERITED;
+    uint32_t load = maker_path_of_kind(maker, 0, "load", kind);
     maker_push(maker, thread, 100, "load");
     cpu(thread, 150, 2);
-    maker_sample(maker,
-                 &(struct sample){.kind = SAMPLE_CPU,
-                                  .thread = child,
-                                  .time_ns = 160,
-                                  .path = maker_path(maker, maker_path(maker, 0, "load"), "x"),
-                                  .flags = SAMPLE_PATH_KNOWN,
-                                  .weight_ns = 30});
+    maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+                                         .thread = child,
+                                         .time_ns = 160,
+                                         .path = maker_path_of_kind(maker, load, "x", kind),
+                                         .flags = SAMPLE_PATH_KNOWN,
+                                         .weight_ns = 30});
     maker_finish(maker, 600);
     struct range_stats *stats = collect(RANGE_BY_PROCESS, &times);
     uint64_t of_parent = 0, of_child = 0;
@@ -207,8 +208,12 @@ TEST(owners_and_paths_without_events_get_rows)
     CHECK_INT(of_parent, 2);
     CHECK_INT(of_child, 30);
     uint32_t *rows;
-    CHECK_INT(range_stats_sort(stats, RANGE_PUSHED, RANGE_COLUMN_CPU, &rows), 3);
+    CHECK_INT(range_stats_sort(stats, RANGE_PUSHED, RANGE_COLUMN_CPU, &rows), 1);
+    CHECK_INT(range_stats_value(stats, rows[0], RANGE_COLUMN_CPU), 2);
+    free(rows);
+    CHECK_INT(range_stats_sort(stats, RANGE_INHERITED, RANGE_COLUMN_CPU, &rows), 2);
     CHECK_INT(range_stats_value(stats, rows[0], RANGE_COLUMN_CPU), 30);
+    CHECK_INT(range_stats_value(stats, rows[1], RANGE_COLUMN_CPU), 30);
     free(rows);
     check_adds_up(stats);
     release(stats, times);
@@ -235,7 +240,11 @@ TEST(names_of_domains_are_found_by_their_names)
 static void add_tracks(uint32_t thread)
 {
     uint32_t main = maker_path(maker, 0, "main");
-    uint32_t task = maker_path_of_kind(maker, main, "task", RANGE_PATH_TRACK);
+    struct range_path in_python = {.parent = main,
+                                   .name = maker_string(maker, "task"),
+                                   .kind = RANGE_PATH_TRACK,
+                                   .domain = maker_string(maker, "python")};
+    uint32_t task = (uint32_t)stacks_path_add(trace_stacks(maker_trace(maker)), &in_python);
     uint32_t fetch = maker_path_of_kind(maker, task, "fetch", RANGE_PATH_INSIDE);
     uint32_t eager = maker_path_of_kind(maker, fetch, "eager", RANGE_PATH_TRACK);
     uint32_t again = maker_path_of_kind(maker, eager, "fetch", RANGE_PATH_INSIDE);
@@ -261,6 +270,9 @@ static struct range_stats *collect_tracks(enum range_grouping grouping, struct t
                                        .id = track,
                                        .name = maker_string(maker, "task"),
                                        .domain = maker_string(maker, "python")});
+    maker_push(maker, thread, 154, "parse");
+    maker_pop(maker, thread, 155);
+    maker_pop(maker, thread, 155);
     add_tracks(thread);
     maker_finish(maker, 600);
     return collect(grouping, times);
@@ -298,4 +310,121 @@ TEST(by_name_ranges_of_tasks_count_once)
     CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU), 31);
     check_adds_up(stats);
     release(stats, times);
+}
+
+/* ---- Random programs --------------------------------------------------------------------------
+ */
+
+enum { PERIOD_NS = 10000, THREADS = 3, NAMES = 4, STEPS = 3000, DEPTH = 6 };
+
+static uint64_t random_state;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+/* A thread of a random program; `path` is what its live stack says. */
+struct program {
+    uint32_t thread;
+    uint32_t path[DEPTH + 1];
+    uint32_t depth;
+    int64_t time_ns, sampled_ns;
+    bool forked;
+};
+
+static const char *const names[NAMES] = {"a", "b", "c", "d"};
+static const char *const domains[] = {NULL, "x", "y"};
+
+/* The sampler looks each period of CPU time, wherever the program is. Now and then it is wrong. */
+static void sample_until(struct program *program, int64_t time_ns)
+{
+    uint32_t inherited = maker_path_of_kind(maker, 0, "a", RANGE_PATH_INHERITED);
+    for (; program->sampled_ns < time_ns; program->sampled_ns += PERIOD_NS) {
+        uint32_t path = program->path[program->depth];
+        if (program->forked && program->depth == 0)
+            path = inherited;
+        else if (next_random() % 50 == 0)
+            path = maker_path(maker, 0, names[next_random() % NAMES]);
+        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+                                             .thread = program->thread,
+                                             .time_ns = program->sampled_ns,
+                                             .weight_ns = PERIOD_NS,
+                                             .path = path,
+                                             .flags = SAMPLE_PATH_KNOWN});
+    }
+}
+
+static void step(struct program *program)
+{
+    program->time_ns += 1 + (int64_t)(next_random() % 40000);
+    sample_until(program, program->time_ns);
+    if (program->depth < DEPTH && next_random() % 2) {
+        const char *name = names[next_random() % NAMES], *domain = domains[next_random() % 3];
+        maker_event(maker, &(struct event){.kind = EVENT_PUSH,
+                                           .thread = program->thread,
+                                           .time_ns = program->time_ns,
+                                           .name = maker_string(maker, name),
+                                           .domain = domain ? maker_string(maker, domain) : 0});
+        program->path[program->depth + 1] = maker_path(maker, program->path[program->depth], name);
+        program->depth++;
+    } else if (program->depth > 0) {
+        maker_pop(maker, program->thread, program->time_ns);
+        program->depth--;
+    }
+}
+
+static void make_program(void)
+{
+    struct program programs[THREADS] = {{.thread = begin()}};
+    maker_push(maker, programs[0].thread, 0, "a"); /* open when the others are forked */
+    maker_pop(maker, programs[0].thread, 10);
+    for (int i = 1; i < THREADS; i++) {
+        uint32_t process = maker_process(maker, 100 + i, 0, "python a.py", 0);
+        programs[i] = (struct program){.thread = maker_thread(maker, process, 100 + i, "main"),
+                                       .forked = true};
+    }
+    for (int i = 0; i < STEPS; i++)
+        step(&programs[next_random() % THREADS]);
+    int64_t end_ns = 0;
+    for (int i = 0; i < THREADS; i++) {
+        for (; programs[i].depth > 0; programs[i].depth--)
+            maker_pop(maker, programs[i].thread, programs[i].time_ns);
+        end_ns = programs[i].time_ns > end_ns ? programs[i].time_ns : end_ns;
+    }
+    maker_finish(maker, end_ns);
+}
+
+static uint64_t square_root(uint64_t number)
+{
+    uint64_t root = 0;
+    while (root * root < number)
+        root++;
+    return root;
+}
+
+TEST(no_row_has_more_cpu_than_time_beyond_the_error_of_sampling)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct thread_times *times;
+        random_state = seed * 88172645463325252u;
+        make_program();
+        struct range_stats *stats = collect((enum range_grouping)(seed % 4), &times);
+        for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+            const struct range_row *row = range_stats_row(stats, i);
+            uint64_t total = range_stats_value(stats, i, RANGE_COLUMN_TOTAL);
+            uint64_t error = PERIOD_NS + 4 * PERIOD_NS * square_root(row->sample_count);
+            if (row->kind != RANGE_PUSHED)
+                continue;
+            CHECK(row->cpu_ns <= total + error);
+            error = PERIOD_NS + 4 * PERIOD_NS * square_root(total / PERIOD_NS);
+            CHECK(row->cpu_ns + error >= total); /* they are always on a CPU */
+            CHECK(range_stats_value(stats, i, RANGE_COLUMN_RUNNING) <= total);
+        }
+        CHECK(range_stats_totals(stats)->cpu_inherited_ns > 0);
+        check_adds_up(stats);
+        release(stats, times);
+    }
 }

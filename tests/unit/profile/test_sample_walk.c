@@ -25,20 +25,38 @@ static void add_sample(uint32_t thread, int64_t time, enum sample_kind kind)
                                          .weight_ns = 10});
 }
 
-/* "load/parse", "" outside; two more bytes for the text of an unknown path. */
+static void add_known(uint32_t thread, int64_t time, uint32_t path, unsigned more_flags)
+{
+    maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+                                         .thread = thread,
+                                         .time_ns = time,
+                                         .path = path,
+                                         .flags = (uint8_t)(SAMPLE_PATH_KNOWN | more_flags)});
+}
+
+/* "load/nvtx:parse", "" outside; <inherited>, ?without a record. */
 static const char *path_text(uint32_t path)
 {
+    static const char *const forms[] = {
+        [RANGE_PATH_INHERITED] = "%s<%s>", [RANGE_PATH_UNRECORDED] = "%s?%s"};
     static char text[256];
-    uint32_t names[16];
+    uint32_t paths[16];
     const struct trace *trace = maker_trace(maker);
-    uint32_t depth = stacks_names(trace_stacks_get(trace), path, names, 16);
+    uint32_t depth = stacks_paths(trace_stacks_get(trace), path, paths, 16);
     size_t length = 0;
     text[0] = 0;
-    for (uint32_t i = 0; i < depth; i++)
-        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s", i ? "/" : "",
-                                   trace_string(trace, names[i])->bytes);
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t kind = stacks_get_path(trace_stacks_get(trace), paths[i])->kind;
+        char label[64];
+        trace_range_label(trace, paths[i], label, sizeof(label));
+        length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                   kind >= RANGE_PATH_INHERITED ? forms[kind] : "%s%s",
+                                   i ? "/" : "", label);
+    }
     return text;
 }
+
+static struct sample_checks checks; /* of the last walk */
 
 /* Walks, and joins times and paths: "15:load 25:load/parse". */
 static const char *walked(const struct sample_filter *filter)
@@ -58,7 +76,8 @@ static const char *walked(const struct sample_filter *filter)
                                    path_text(sample->path));
     }
     CHECK_INT(status, 0);
-    CHECK_INT(sample_walk_unresolved(walk), 0);
+    checks = sample_walk_checks(walk);
+    CHECK_INT(checks.unresolved, 0);
     sample_walk_destroy(walk);
     return text;
 }
@@ -82,21 +101,6 @@ TEST(paths_follow_from_the_events_of_the_thread)
         add_sample(thread, time, SAMPLE_CPU);
     maker_finish(maker, 60);
     CHECK_STR(walked(&(struct sample_filter){0}), "55:train 45: 35:load 25:load/parse 15:load 5:");
-    maker_destroy(maker);
-}
-
-TEST(a_path_that_was_read_wins)
-{
-    uint32_t thread = begin();
-    maker_push(maker, thread, 10, "load");
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
-                                         .thread = thread,
-                                         .time_ns = 15,
-                                         .path = maker_path(maker, 0, "dropped"),
-                                         .flags = SAMPLE_PATH_KNOWN});
-    add_sample(thread, 16, SAMPLE_CPU);
-    maker_finish(maker, 60);
-    CHECK_STR(walked(&(struct sample_filter){0}), "15:dropped 16:load");
     maker_destroy(maker);
 }
 
@@ -155,13 +159,98 @@ TEST(filters_keep_what_they_say)
     maker_destroy(maker);
 }
 
-static void add_known(uint32_t thread, int64_t time, uint32_t path, unsigned more_flags)
+/* Half a period of a range of 10 us, and more than 2 us from each of its ends. */
+TEST(a_path_that_the_events_contradict_is_counted_and_not_believed)
 {
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
-                                         .thread = thread,
-                                         .time_ns = time,
-                                         .path = path,
-                                         .flags = (uint8_t)(SAMPLE_PATH_KNOWN | more_flags)});
+    uint32_t thread = begin();
+    maker_push(maker, thread, 10000, "load");
+    maker_pop(maker, thread, 20000);
+    add_known(thread, 15000, maker_path(maker, 0, "other"), 0);
+    add_known(thread, 15001, 0, 0);
+    add_known(thread, 15002, maker_path(maker, 0, "load"), 0);
+    add_known(thread, 15003, maker_path(maker, maker_path(maker, 0, "load"), "more"), 0);
+    add_known(thread, 30000, maker_path(maker, 0, "load"), 0);
+    maker_finish(maker, 60000);
+    CHECK_STR(walked(&(struct sample_filter){0}),
+              "15000:load 15001:load 15002:load 15003:load 30000:");
+    CHECK_INT(checks.checked, 5);
+    CHECK_INT(checks.contradicted, 4);
+    CHECK_INT(checks.at_edge + checks.unsure, 0);
+    maker_destroy(maker);
+}
+
+TEST(at_an_edge_what_was_read_is_right_on_both_sides)
+{
+    uint32_t thread = begin();
+    uint32_t load = maker_path(maker, 0, "load");
+    maker_push(maker, thread, 10000, "load");
+    maker_pop(maker, thread, 20000);
+    add_known(thread, 7999, load, 0);
+    add_known(thread, 8000, load, 0);
+    add_known(thread, 9999, load, 0);
+    add_known(thread, 10000, 0, 0);
+    add_known(thread, 11999, 0, 0);
+    add_known(thread, 12001, 0, 0);
+    add_known(thread, 21999, load, 0);
+    add_known(thread, 22001, load, 0);
+    maker_finish(maker, 60000);
+    CHECK_STR(walked(&(struct sample_filter){0}), "7999: 8000:load 9999:load 10000: 11999: "
+                                                  "12001:load 21999:load 22001:");
+    CHECK_INT(checks.contradicted, 3);
+    CHECK_INT(checks.at_edge, 5);
+    maker_destroy(maker);
+}
+
+static void push_in(uint32_t thread, int64_t time, const char *name, const char *domain)
+{
+    maker_event(maker, &(struct event){.kind = EVENT_PUSH,
+                                       .thread = thread,
+                                       .time_ns = time,
+                                       .name = maker_string(maker, name),
+                                       .domain = domain ? maker_string(maker, domain) : 0});
+}
+
+TEST(events_tell_the_domains_of_ranges_that_were_read)
+{
+    static const char *const domains[] = {"a", "b", NULL};
+    uint32_t thread = begin();
+    uint32_t same = maker_path(maker, 0, "same"), inner = maker_path(maker, same, "same");
+    for (int i = 0; i < 3; i++) {
+        push_in(thread, i * 20000, "same", domains[i]);
+        push_in(thread, i * 20000 + 10000, "same", domains[2 - i]);
+        maker_pop(maker, thread, i * 20000 + 15000);
+        maker_pop(maker, thread, i * 20000 + 16000);
+        add_known(thread, i * 20000 + 5000, same, 0);
+        add_known(thread, i * 20000 + 12500, inner, 0);
+    }
+    maker_finish(maker, 80000);
+    CHECK_STR(walked(&(struct sample_filter){0}),
+              "5000:a:same 12500:a:same/same 25000:b:same 32500:b:same/b:same 45000:same "
+              "52500:same/a:same");
+    CHECK_INT(checks.contradicted, 0);
+    maker_destroy(maker);
+}
+
+/* The begins of two ranges were dropped; that of the one between them was not. */
+TEST(where_events_are_missing_the_others_stay_and_the_rest_is_marked)
+{
+    uint32_t thread = begin();
+    uint32_t a = maker_path(maker, 0, "a"), b = maker_path(maker, a, "b");
+    uint32_t c = maker_path(maker, b, "c"), gone = maker_path(maker, 0, "gone");
+    maker_push(maker, thread, 10000, "a");
+    maker_lost(maker, thread, &(struct maker_gap){20000, 30000, 2, 1, LOSS_POOL_FULL});
+    maker_push(maker, thread, 40000, "c");
+    add_known(thread, 15000, maker_path(maker, 0, "b"), 0); /* nothing is missing before */
+    add_known(thread, 25000, b, 0);
+    add_known(thread, 50000, c, 0);
+    add_known(thread, 50001, gone, 0);
+    add_known(thread, 50002, maker_path(maker, 0, "c"), 0);
+    maker_finish(maker, 80000);
+    CHECK_STR(walked(&(struct sample_filter){0}),
+              "15000:a 25000:a/?b 50000:a/?b/c 50001:?gone 50002:?c");
+    CHECK_INT(checks.contradicted, 1);
+    CHECK_INT(checks.unsure, 4);
+    maker_destroy(maker);
 }
 
 TEST(ranges_of_a_forked_child_begin_where_its_own_do)
@@ -170,16 +259,17 @@ TEST(ranges_of_a_forked_child_begin_where_its_own_do)
     uint32_t process = maker_process(maker, 200, 0, "python a.py", 0);
     uint32_t child = maker_thread(maker, process, 200, "main");
     trace_process(maker_trace(maker), process)->forked = true;
-    uint32_t main_path = maker_path(maker, 0, "main");
+    uint32_t main_path = maker_path_of_kind(maker, 0, "main", RANGE_PATH_INHERITED);
     uint32_t job = maker_path(maker, main_path, "job");
-    maker_push(maker, child, 20, "job");
-    maker_pop(maker, child, 40);
-    add_known(child, 10, main_path, 0); /* inherited */
-    add_known(child, 30, job, 0);
-    add_known(child, 35, maker_path(maker, job, "dropped"), 0);
-    add_known(child, 50, main_path, 0);
-    maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}), "10:main 30:job 35:main/job/dropped 50:main");
+    maker_push(maker, child, 20000, "job");
+    maker_pop(maker, child, 40000);
+    add_known(child, 10000, main_path, 0);
+    add_known(child, 30000, job, 0);
+    add_known(child, 50000, main_path, 0);
+    add_known(child, 60000, maker_path_of_kind(maker, main_path, "task", RANGE_PATH_TRACK), 0);
+    maker_finish(maker, 80000);
+    CHECK_STR(walked(&(struct sample_filter){0}), "10000:<main> 30000:job 50000:<main> 60000:task");
+    CHECK_INT(checks.contradicted, 0);
     maker_destroy(maker);
 }
 
@@ -197,7 +287,7 @@ TEST(a_forked_child_without_events_has_what_its_parent_had_open)
     *trace_process(trace, grandchild) = (struct trace_process){
         .forked = true, .ns_pid = 300, .fork_ns = MAKER_BEGIN_NS + 35, .fork_thread = first + 1};
     maker_push(maker, thread, 10, "main");
-    maker_push(maker, thread, 20, "pool");
+    push_in(thread, 20, "pool", "a");
     maker_pop(maker, thread, 30);
     maker_push(maker, first, 50, "own");
     maker_pop(maker, first, 60);
@@ -206,7 +296,8 @@ TEST(a_forked_child_without_events_has_what_its_parent_had_open)
     add_sample(second, 56, SAMPLE_CPU);
     add_sample(worker, 57, SAMPLE_CPU);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}), "40:main/pool 55:own 56:main/pool 57:");
+    CHECK_STR(walked(&(struct sample_filter){0}),
+              "40:<main>/<a:pool> 55:own 56:<main>/<a:pool> 57:");
     maker_destroy(maker);
 }
 
@@ -216,9 +307,9 @@ TEST(a_cut_path_is_completed_by_the_events)
     maker_push(maker, thread, 10, "outer");
     maker_push(maker, thread, 20, "inner");
     add_known(thread, 30, maker_path(maker, 0, "inner"), SAMPLE_PATH_CUT);
-    add_known(thread, 5, maker_path(maker, 0, "lost"), SAMPLE_PATH_CUT);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}), "30:outer/inner 5:lost");
+    CHECK_STR(walked(&(struct sample_filter){0}), "30:outer/inner");
+    CHECK_INT(checks.contradicted, 0);
     maker_destroy(maker);
 }
 
@@ -237,7 +328,8 @@ TEST(ranges_of_tracks_stay_where_they_were_read)
     add_known(thread, 31, maker_path(maker, fetch, "other"), SAMPLE_PATH_CUT);
     add_known(thread, 32, fetch, SAMPLE_PATH_CUT);
     /* Its parent forked it inside of a task; then it runs one of its own. */
-    uint32_t forked = maker_path_of_kind(maker, maker_path(maker, 0, "main"), "forker", 1);
+    uint32_t main = maker_path_of_kind(maker, 0, "main", RANGE_PATH_INHERITED);
+    uint32_t forked = maker_path_of_kind(maker, main, "forker", RANGE_PATH_INHERITED);
     uint32_t job = maker_path(maker, forked, "job");
     maker_push(maker, child, 20, "job");
     maker_pop(maker, child, 40);
@@ -246,7 +338,7 @@ TEST(ranges_of_tracks_stay_where_they_were_read)
     maker_finish(maker, 80);
     CHECK_STR(walked(&(struct sample_filter){0}),
               "30:outer/task/fetch/inner 31:outer/inner 32:outer/inner/task/fetch "
-              "33:job/own task 50:main/forker");
+              "33:job/own task 50:<main>/<forker>");
     maker_destroy(maker);
 }
 

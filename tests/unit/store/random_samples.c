@@ -54,8 +54,8 @@ void random_stacks(struct trace *trace, uint32_t strings, uint32_t count)
                           bits % stacks_frame_count(stacks)) > 0);
     }
     for (uint32_t i = 1; i < 4 + count / 200; i++)
-        CHECK(stacks_path_of_kind(stacks, &(struct range_path){i / 2, i % (strings + 1), i % 3}) >
-              0);
+        CHECK(stacks_path_add(stacks, &(struct range_path){i / 2, i % (strings + 1), i % 4,
+                                                           i % 5 ? 0 : i % strings}) > 0);
     fill_facts(trace, strings);
 }
 
