@@ -179,7 +179,6 @@ static void put_samples(const struct report_data_options *options, struct json_d
     json_doc_bool(doc, "off_cpu", samples->off_cpu);
     json_doc_uint(doc, "sample_count", samples->all.all.sample_count);
     json_doc_uint(doc, "cpu_ns", samples->all.all.cpu_ns);
-    json_doc_uint(doc, "outside_ranges_cpu_ns", range_stats_totals(options->stats)->cpu_outside_ns);
     json_doc_uint(doc, "inherited_cpu_ns", range_stats_totals(options->stats)->cpu_inherited_ns);
     json_doc_uint(doc, "checked_count", samples->checks.checked);
     json_doc_uint(doc, "at_edge_count", samples->checks.at_edge);

@@ -195,8 +195,10 @@ uint64_t report_cpu_self_ns(const struct range_stats *stats, enum range_kind kin
 struct report_outside report_outside(const struct range_stats *stats, uint64_t cpu_ns)
 {
     const struct range_totals *totals = range_stats_totals(stats);
-    uint64_t inside_ns =
-        report_cpu_self_ns(stats, RANGE_PUSHED) + report_cpu_self_ns(stats, RANGE_TRACK);
+    uint64_t inside_ns = 0;
+    for (unsigned kind = 0; kind < RANGE_KIND_COUNT; kind++)
+        if (range_kind_has_cpu((enum range_kind)kind))
+            inside_ns += report_cpu_self_ns(stats, (enum range_kind)kind);
     bool whole = totals->thread_ns > totals->covered_ns;
     return (struct report_outside){
         .self_ns = whole ? totals->thread_ns - totals->covered_ns : 0,

@@ -212,16 +212,22 @@ static void add_sums(const struct report_table_options *options, struct table *t
     struct sum_row more = {text, rows->shown, rows->count, {0}};
     struct sum_row imports = {"(imports)", rows->count, end, {0}};
     struct sum_row tracks = {"(on tracks)", 0, 0, {0}};
+    struct sum_row inherited = {"(inherited)", 0, 0, {0}};
+    struct sum_row unrecorded = {"(unrecorded)", 0, 0, {0}};
     struct sum_row outside = {"(outside)", 0, 0, {0}};
     struct sum_row sum = {"(sum)", 0, end, {0}};
     if (kind == RANGE_PUSHED) {
         tracks.more.cpu_self_ns = report_cpu_self_ns(options->stats, RANGE_TRACK);
+        inherited.more.cpu_self_ns = report_cpu_self_ns(options->stats, RANGE_INHERITED);
+        unrecorded.more.cpu_self_ns = report_cpu_self_ns(options->stats, RANGE_UNRECORDED);
         outside.more = report_outside(options->stats, options->cpu_ns);
         sum.more = outside.more;
-        sum.more.cpu_self_ns += tracks.more.cpu_self_ns;
+        sum.more.cpu_self_ns +=
+            tracks.more.cpu_self_ns + inherited.more.cpu_self_ns + unrecorded.more.cpu_self_ns;
     }
     snprintf(text, sizeof(text), "(%s more)", number_count(rows->count - rows->shown, count));
-    const struct sum_row *const all[] = {&more, &imports, &tracks, &outside, &sum};
+    const struct sum_row *const all[] = {&more,       &imports, &tracks, &inherited,
+                                         &unrecorded, &outside, &sum};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         add_sum_row(options, table, rows, used, all[i]);
 }
@@ -409,17 +415,6 @@ static bool has_rough_rows(const struct range_stats *stats)
     return false;
 }
 
-/* What is in no row, and which rows say little. */
-static void print_cpu_notes(const struct report_table_options *options)
-{
-    char text[NUMBER_TEXT_SIZE];
-    uint64_t outside_ns = range_stats_totals(options->stats)->cpu_outside_ns;
-    if (outside_ns)
-        printf("\n(%s of the cpu is outside all ranges)\n", number_time_plain(outside_ns, text));
-    if (has_rough_rows(options->stats))
-        printf("%s(~: fewer than %d samples)\n", outside_ns ? "" : "\n", RANGE_FEW_SAMPLES);
-}
-
 int report_table_print(const struct report_table_options *options)
 {
     int rc = print_ranges(options, RANGE_PUSHED, "ranges");
@@ -432,8 +427,8 @@ int report_table_print(const struct report_table_options *options)
                           "inherited ranges (open in the parent when a process was forked)");
     if (rc == 0)
         rc = print_ranges(options, RANGE_UNRECORDED, "ranges without a recorded beginning");
-    if (rc == 0 && options->sampled)
-        print_cpu_notes(options);
+    if (rc == 0 && options->sampled && has_rough_rows(options->stats))
+        printf("\n(~: fewer than %d samples)\n", RANGE_FEW_SAMPLES);
     if (rc == 0)
         rc = report_imports_print(options);
     if (rc == 0)

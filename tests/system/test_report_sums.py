@@ -99,7 +99,8 @@ def check_json(told, truth):
           truth.runnable_ns, "time of the waits for a CPU")
     equal(total(told["wait_places"], "total_ns"), truth.off_ns - truth.runnable_ns,
           "time of all places of waits")
-    ranges = [row for row in told["ranges"] if row["kind"] in ("pushed", "track")]
+    kinds = ("pushed", "track", "inherited", "unrecorded")
+    ranges = [row for row in told["ranges"] if row["kind"] in kinds]
     outside = told["outside_ranges"]
     equal(total(ranges, "cpu_self_ns") + outside["cpu_self_ns"], truth.cpu_ns,
           "CPU time in and outside of ranges")
@@ -130,9 +131,10 @@ def check_csv(rows, told):
         for field, column in FIELDS[name].items():
             equal([row[column or field] for row in mine], [str(row[field]) for row in told[name]],
                   f"{field} of {name} as CSV")
-    ranges = [row for row in rows if row["kind"] in ("pushed", "overlapping", "track")]
+    ranges = [row for row in rows if row["kind"] in (
+        "pushed", "overlapping", "track", "inherited", "unrecorded")]
     equal([(row["path"], row["total_ns"]) for row in ranges],
-          [(row["path"], str(row["total_ns"])) for row in told["ranges"]], "ranges as CSV")
+          [(row["path"], str(row.get("total_ns", ""))) for row in told["ranges"]], "ranges as CSV")
     outside = [row for row in rows if row["kind"] == "outside"]
     equal([int(row["cpu_self_ns"] or 0) for row in outside],
           [told["outside_ranges"]["cpu_self_ns"]], "what is outside of ranges as CSV")

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of the same four names in three domains, in forked processes, their children and threads,
+ * each of which burns CPU time outside of its own ranges too.
+ *
+ * target_ranges UNIT_MS: prints "PID TID PATH NANOSECONDS" for each range of each thread, by the
+ * thread's own clock; PATH as reports have it, "(inherited)" for what is outside in a fork. */
+#include "spin.h"
+
+#include "annot/annot.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FORKS = 8, NAMES = 4, DOMAINS = 3 };
+
+static const char *const names[NAMES] = {"alpha", "beta", "gamma", "delta"};
+static const char *const domains[DOMAINS] = {NULL, "A", "B"};
+static int64_t unit_ns;
+
+/* One write, so that lines of several processes do not mix. */
+static void tell(const char *domain, const char *name, int64_t ns)
+{
+    char line[160];
+    int length = snprintf(line, sizeof(line), "%d %ld %s%s%s %" PRId64 "\n", getpid(),
+                          syscall(SYS_gettid), domain ? domain : "", domain ? ":" : "", name, ns);
+    if (write(STDOUT_FILENO, line, (size_t)length) != length)
+        _exit(2);
+}
+
+/* The order is the process's own: so the n-th name of one is another one's n-th plus one. */
+static void burn_all(int turn)
+{
+    for (int i = 0; i < NAMES * DOMAINS; i++) {
+        int at = (i + turn) % (NAMES * DOMAINS);
+        const char *domain = domains[at / NAMES];
+        struct annot_event event = {.text = names[at % NAMES],
+                                    .domain = domain ? annot_domain_create(domain) : 0};
+        annot_push_event(&event);
+        int64_t spent = spin_inline(unit_ns * (1 + at % 3));
+        annot_pop();
+        tell(domain, names[at % NAMES], spent);
+    }
+}
+
+static void *run(void *argument)
+{
+    burn_all((int)(intptr_t)argument);
+    return NULL;
+}
+
+static void wait_for_all(void)
+{
+    int status;
+    while (wait(&status) > 0)
+        if (status != 0)
+            exit(3);
+}
+
+/* A process with a thread beside its first one and, on the first level, a child. */
+static void live(int turn, int level)
+{
+    pthread_t thread;
+    int64_t outside = level ? spin_inline(unit_ns) : 0;
+    burn_all(turn);
+    if (level == 1 && turn % 4 == 0) {
+        annot_push("nested");
+        pid_t pid = fork();
+        if (pid == 0) {
+            live(turn + 5, 2);
+            _exit(0);
+        }
+        annot_pop();
+    }
+    if (pthread_create(&thread, NULL, run, (void *)(intptr_t)(turn + 1)) != 0)
+        exit(4);
+    pthread_join(thread, NULL);
+    outside += level ? spin_inline(unit_ns) : 0;
+    if (level)
+        tell(NULL, "(inherited)", outside);
+    wait_for_all();
+}
+
+int main(int argc, char **argv)
+{
+    unit_ns = argc > 1 ? atoi(argv[1]) * INT64_C(1000000) : 10000000;
+    annot_push("parent");
+    for (int i = 0; i < FORKS; i++) {
+        if (fork() == 0) {
+            live(i, 1);
+            _exit(0);
+        }
+    }
+    annot_pop();
+    live(0, 0);
+    return 0;
+}
