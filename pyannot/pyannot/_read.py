@@ -201,10 +201,10 @@ class Sample(NamedTuple):
     """What a thread did at an instant on a CPU ("cpu"), or in a stretch off it ("off_cpu").
 
     ranges: the names of those that were open ("domain:name" if they have one), outermost first;
-    inherited: they were open in the parent when the process was forked, and none is its own. stack: functions, outermost first,
-    as all outputs call them. weight_ns: the CPU time that an instant stands for. reason: what a
-    stretch waited for; in runnable_ns at its end it waited for a CPU only. unfinished: it lasted
-    longer than the recording or the thread.
+    inherited: they were open in the parent when the process was forked, and none is its own.
+    stack: functions, outermost first, as all outputs call them. weight_ns: the CPU time that an
+    instant stands for. reason: what a stretch waited for; in runnable_ns at its end it waited
+    for a CPU only. unfinished: it lasted longer than the recording or the thread.
     """
 
     kind: str

@@ -99,7 +99,8 @@ def check_run(home, done, hz):
         rows_are_possible(report, period)
         same_as_truth(sampled_of(report, field), truth_of(done, column), period)
     edges = report["sampling"]
-    print(f"  {hz} Hz: {edges['checked_count']} samples compared, {edges['at_edge_count']} at edges")
+    print(f"  {hz} Hz: {edges['checked_count']} samples compared, "
+          f"{edges['at_edge_count']} at edges, {edges['contradicted_count']} in wrong ranges")
 
 
 @case
