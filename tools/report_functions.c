@@ -18,9 +18,6 @@
 /* Names of C++ templates take hundreds of columns, and all rows would be as wide. */
 enum { NAME_WIDTH_MAX = 120 };
 
-/* So many tell a time to within a third, in two of three cases. */
-enum { FEW_SAMPLES = 10 };
-
 /* Nameless code is worth a word from this part of the time on. */
 enum { NAMELESS_PART = 20 };
 
@@ -52,13 +49,13 @@ int report_print_table(const struct report_functions_options *options, struct ta
 
 bool report_few_samples(uint64_t count)
 {
-    return count > 0 && count < FEW_SAMPLES;
+    return count > 0 && count < RANGE_FEW_SAMPLES;
 }
 
 void report_few_print(void)
 {
     printf("(" REPORT_FEW_MARK_TEXT " from fewer than %d samples: a rough estimate)\n",
-           FEW_SAMPLES);
+           RANGE_FEW_SAMPLES);
 }
 
 /* Native functions say where they are: many have the same name. "[vdso]" has its brackets, and one

@@ -41,7 +41,7 @@ void report_add_function(struct table *table, const struct trace *trace, const s
                          const char *mark);
 
 /* Rows of so few samples that their times say little have a mark, and the table a line about it. */
-#define REPORT_FEW_MARK_TEXT "*"
+#define REPORT_FEW_MARK_TEXT "~"
 #define REPORT_FEW_MARK      " " REPORT_FEW_MARK_TEXT
 bool report_few_samples(uint64_t count);
 void report_few_print(void);

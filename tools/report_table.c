@@ -5,6 +5,7 @@
 #include "report_table.h"
 
 #include "number_text.h"
+#include "report_functions.h"
 #include "report_imports.h"
 #include "report_rows.h"
 #include "table.h"
@@ -280,7 +281,8 @@ static int print_table(const struct report_table_options *options, struct table 
 static void add_cpu_cell(struct table *table, const struct range_row *row, uint64_t value)
 {
     char text[NUMBER_TEXT_SIZE], rough[NUMBER_TEXT_SIZE + 1];
-    snprintf(rough, sizeof(rough), "%s%s", range_row_is_rough(row) && value ? "~" : "",
+    snprintf(rough, sizeof(rough), "%s%s",
+             range_row_is_rough(row) && value ? REPORT_FEW_MARK_TEXT : "",
              number_time(value, text));
     table_add(table, rough);
 }
@@ -428,7 +430,7 @@ int report_table_print(const struct report_table_options *options)
     if (rc == 0)
         rc = print_ranges(options, RANGE_UNRECORDED, "ranges without a recorded beginning");
     if (rc == 0 && options->sampled && has_rough_rows(options->stats))
-        printf("\n(~: fewer than %d samples)\n", RANGE_FEW_SAMPLES);
+        report_few_print();
     if (rc == 0)
         rc = report_imports_print(options);
     if (rc == 0)

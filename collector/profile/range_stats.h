@@ -133,7 +133,7 @@ static inline bool range_stats_is_other(uint32_t index)
 size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *buffer,
                          size_t size);
 
-/* So few samples say little about a row. */
+/* So many tell a time to within a third, in two of three cases; fewer say little. */
 enum { RANGE_FEW_SAMPLES = 10 };
 
 static inline bool range_row_is_rough(const struct range_row *row)
