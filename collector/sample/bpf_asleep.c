@@ -38,7 +38,7 @@ int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep *
     *ret_threads = NULL;
     *ret_count = 0;
     if (!program->asleep)
-        return 0;
+        return -EOPNOTSUPP;
     fd = bpf_iter_create(bpf_link__fd(program->asleep));
     if (fd < 0)
         return -errno;

@@ -268,6 +268,7 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
 
     bpf_object__for_each_program(part, object)
     {
+        bool asleep = strcmp(bpf_program__name(part), "sampler_asleep") == 0;
         struct bpf_link *link;
 
         if (!bpf_program__autoload(part) || !strchr(bpf_program__section_name(part), '/'))
@@ -275,10 +276,12 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
         if (program->link_count == BPF_LINKS_MAX)
             return -E2BIG;
         link = bpf_program__attach(part);
+        if (!link && asleep)
+            continue; /* threads that sleep already are counted, not seen */
         if (!link)
             return -errno;
         program->links[program->link_count++] = link;
-        if (strcmp(bpf_program__name(part), "sampler_asleep") == 0)
+        if (asleep)
             program->asleep = link;
     }
     return 0;
