@@ -18,7 +18,7 @@ int file_open_regular(int folder, const char *path, int flags, struct stat *ret_
     if (S_ISLNK(status.st_mode))
         return -ELOOP;
     if (!S_ISREG(status.st_mode))
-        return -EINVAL;
+        return S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
     int fd = openat(folder, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return -errno;
