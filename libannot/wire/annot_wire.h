@@ -568,7 +568,7 @@ struct annot_id {
 ANNOT_WIRE_ASSERT(sizeof(struct annot_wake) == 4096);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_wake, generation) == 0);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_refusal_slot) == 128);
-ANNOT_WIRE_ASSERT(sizeof(struct annot_refusals) == 4 * 4096);
+ANNOT_WIRE_ASSERT(sizeof(struct annot_refusals) == 16384);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_session, recording_path) == 208);
 ANNOT_WIRE_ASSERT(offsetof(struct annot_session, reserved2) == 4096);
 ANNOT_WIRE_ASSERT(sizeof(struct annot_session) == 8192);
