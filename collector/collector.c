@@ -140,6 +140,7 @@ static int open_directory(struct collector *collector, const struct collector_op
 
 static int make_session(struct collector *collector, const struct collector_options *options)
 {
+    uint64_t blocks = options->pool_bytes / ANNOT_BLOCK_SIZE;
     struct annot_session session = {
         .magic = ANNOT_SESSION_MAGIC,
         .major = ANNOT_WIRE_MAJOR,
@@ -149,12 +150,12 @@ static int make_session(struct collector *collector, const struct collector_opti
         .collector_pid = getpid(),
         .flags = options->attach ? 0 : ANNOT_SESSION_DESCENDANTS,
         .collector_pid_ns = proc_pid_namespace(0),
-        .block_count = (uint32_t)(options->pool_bytes / ANNOT_BLOCK_SIZE),
+        .block_count = blocks < ANNOT_BLOCK_COUNT_MAX ? (uint32_t)blocks : ANNOT_BLOCK_COUNT_MAX,
         .policy = options->policy,
         .late_ticks = ticks(&collector->clock, LATE_NS),
     };
-    if (session.block_count > ANNOT_BLOCK_COUNT_MAX)
-        session.block_count = ANNOT_BLOCK_COUNT_MAX;
+    if (session.block_count == 0)
+        session.block_count = ANNOT_BLOCK_COUNT_DEFAULT;
     for (int level = 0; level < ANNOT_LEVELS; level++)
         session.category_mask[level] = UINT64_MAX;
     collector->pool_bytes = (int64_t)session.block_count * ANNOT_BLOCK_SIZE;

@@ -28,9 +28,7 @@ static uint64_t segment_bytes(const struct directory *directory)
 
 void hold_begin(struct hold *hold, int64_t pool_bytes)
 {
-    const uint64_t usual = (uint64_t)ANNOT_BLOCK_COUNT_DEFAULT * ANNOT_BLOCK_SIZE;
-    uint64_t pool = pool_bytes > 0 ? (uint64_t)pool_bytes : usual;
-    hold->bytes_max = segment_bytes(hold->directory) + HOLD_POOLS * pool;
+    hold->bytes_max = segment_bytes(hold->directory) + HOLD_POOLS * (uint64_t)pool_bytes;
 }
 
 void hold_step(struct hold *hold)

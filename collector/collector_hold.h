@@ -19,7 +19,7 @@ struct hold {
     bool shut;
 };
 
-/* The shared memory may grow by HOLD_POOLS times `pool_bytes` (0: the default) from here on. */
+/* The shared memory may grow by HOLD_POOLS times `pool_bytes` from here on. */
 void hold_begin(struct hold *hold, int64_t pool_bytes);
 
 /* From time to time. */
