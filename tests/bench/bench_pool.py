@@ -12,7 +12,8 @@ start and end of the pool included, the collector's not.
 As Python has it, the thread that looks after a pool's workers runs in circles for as long as a
 result lies in the pipe, and competes with the two that carry tasks and results: whatever delays
 these lets it run longer. So the same is measured with a pool in which that thread sleeps ("calm"):
-there, what is added is what annot takes itself.
+there, what is added is what annot takes itself. Whose CPU time it is while the tasks run, annot's
+own too, follows: where two processors have nothing else to do, wall time is half of the sum.
 
 The first rows are of one thread that plays parent and worker over the same pipes, with hooks and
 without, in bursts that alternate: there is no scheduler in them, so they hold on a busy machine.
@@ -35,7 +36,10 @@ from multiprocessing.pool import mapstar
 
 from rows import finish, row
 
-BUDGET_WALL_PERCENT, BUDGET_CPU_US = 5, 3
+BUDGET_WALL_PERCENT, BUDGET_CPU_US = 15, 3
+SHARES = {"hands_over": "thread that hands tasks over", "takes": "thread that takes results",
+          "looks_after": "thread that looks after workers", "workers": "workers",
+          "annot": "annot itself"}
 
 
 def task(_):
@@ -54,19 +58,35 @@ class CalmPool(multiprocessing.pool.Pool):
         return [self._change_notifier._reader]
 
 
+def share_seconds(pool):
+    """CPU time by now, {key of SHARES: seconds}."""
+    parent = pathlib.Path(f"/proc/{os.getppid()}")
+    is_annot = (parent / "comm").read_text() == "annot\n"
+    threads = {
+        "hands_over": [pool._task_handler.native_id], "takes": [pool._result_handler.native_id],
+        "looks_after": [pool._worker_handler.native_id],
+        "workers": [worker.pid for worker in pool._pool],
+        "annot": [int(task.name) for task in (parent / "task").iterdir()] if is_annot else [],
+    }
+    return {key: sum(int(pathlib.Path(f"/proc/{number}/schedstat").read_text().split()[0])
+                     for number in numbers) / 1e9
+            for key, numbers in threads.items()}
+
+
 def program(tasks, is_calm):
     """The measured program; prints what it measured."""
     before = cpu_seconds()
     kind = CalmPool if is_calm else multiprocessing.pool.Pool
     with kind(4, context=multiprocessing.get_context("fork")) as pool:
         pool.map(task, range(100), chunksize=1)
-        begin = time.perf_counter()
+        shares, begin = share_seconds(pool), time.perf_counter()
         pool.map(task, range(tasks), chunksize=1)
         wall = time.perf_counter() - begin
+        shares = {key: used - shares[key] for key, used in share_seconds(pool).items()}
         pool.close()
         pool.join()
-    result = {"wall_us": 1e6 * wall / tasks, "cpu_us": 1e6 * (cpu_seconds() - before) / tasks}
-    print(json.dumps(result), flush=True)
+    result = {"wall_us": wall, "cpu_us": cpu_seconds() - before, **shares}
+    print(json.dumps({key: 1e6 * value / tasks for key, value in result.items()}), flush=True)
 
 
 # ---- One thread --------------------------------------------------------------------------------
@@ -167,6 +187,11 @@ def rows_of_programs(results):
     for name in results:
         if not name.startswith("no tool"):
             yield from added(name, results)
+    for key, what in SHARES.items():
+        bare, seen = ([run[key] for run in results[name]] for name in ("no tool", "annot"))
+        yield row(f"{what}: CPU added", statistics.median(seen) - statistics.median(bare),
+                  "us/task", against=f"of {statistics.median(bare):.3g}; of minima "
+                                     f"{min(seen) - min(bare):+.3g}")
 
 
 def added(name, results):
