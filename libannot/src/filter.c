@@ -17,6 +17,8 @@
 
 enum { ATTEMPTS = 16 };
 
+#define FILTER_UNKNOWN UINT32_MAX /* no sequence of rules: those are even */
+
 static const struct annot_filter_name default_domain = {
     .domain = ANNOT_FILTER_DEFAULT, .domain_length = sizeof(ANNOT_FILTER_DEFAULT) - 1};
 
@@ -68,10 +70,11 @@ uint32_t filter_join(int directory_fd, struct session *session)
     struct session_filter filter;
     struct annot_filter_masks masks = {0};
     /* In doubt everything is wanted: the collector knows better soon. */
-    int is_filtered =
-        session_read_filter(directory_fd, session->id, &filter) == 0 && filter.size > 0;
+    int is_known = session_read_filter(directory_fd, session->id, &filter) == 0;
+    int is_filtered = is_known && filter.size > 0;
     uint32_t next = evaluate(is_filtered ? &filter : NULL, 0, strings_last_number(), &masks);
     session->is_filtered = (uint32_t)is_filtered;
+    session->filter_sequence = is_known ? filter.sequence : FILTER_UNKNOWN;
     for (int level = 0; level < ANNOT_LEVELS && is_filtered; level++)
         session->category_mask[level] &= annot_filter_mask(&masks, level);
     return next;
@@ -106,14 +109,16 @@ struct work {
 _Static_assert(sizeof(struct work) <= SCRATCH_SIZE, "it fits a scratch");
 
 /* Again, as long as others made numbers or the rules changed meanwhile: a bit that was cleared late
- * may be one that they had set. */
+ * may be one that they had set. Nothing to do if the rules are those of the sequence `known`. */
 static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_t first,
-                              char *scratch)
+                              uint32_t known, char *scratch)
 {
     struct work *work = (void *)scratch;
     struct session_filter *filter = &work->filter;
     uint32_t next = first;
     int error = session_read_filter(directory_fd, segment->session_id, filter);
+    if (error == 0 && filter->sequence == known)
+        return;
     for (int i = 0; i < ATTEMPTS && error == 0; i++) {
         uint32_t last = strings_last_number(), sequence = filter->sequence;
         work->masks = (struct annot_filter_masks){0};
@@ -141,7 +146,15 @@ void filter_numbers(struct segment *segment)
         return;
     char *scratch = scratch_take();
     if (scratch) /* else the collector does it */
-        apply_until_quiet(directory_fd, segment, first, scratch);
+        apply_until_quiet(directory_fd, segment, first, FILTER_UNKNOWN, scratch);
     scratch_give(scratch);
     close(directory_fd);
+}
+
+void filter_check(int directory_fd, struct segment *segment, uint32_t sequence)
+{
+    char *scratch = scratch_take();
+    if (scratch) /* else the collector does it */
+        apply_until_quiet(directory_fd, segment, 0, sequence, scratch);
+    scratch_give(scratch);
 }

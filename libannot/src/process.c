@@ -182,6 +182,7 @@ static APART int create_and_publish(int directory_fd, const struct session *sess
     made->first_range = annot_load_relaxed(&wiped->range_counter);
     strings_sync(made);
     made->filter_next = filter_next;
+    filter_check(directory_fd, made, filtered.filter_sequence);
     annot_store_relaxed(&made->header->shared.process_name, annot_load_relaxed(&process_name));
     if (is_too_late(directory_fd, session, generation) || !replace(current, made)) {
         segment_discard(directory_fd, made, &identity);

@@ -16,7 +16,8 @@ struct session {
     uint64_t late_ticks;
     uint32_t block_count, thread_count, strings_size, policy;
     uint32_t is_late; /* this process ran before: ranges may be open whose begin nobody recorded */
-    uint32_t is_filtered; /* not read from the file: filter_join */
+    /* Not read from the file, but by filter_join: */
+    uint32_t is_filtered, filter_sequence;
 };
 
 /* The rules of a session's filter: annot_filter.h. */

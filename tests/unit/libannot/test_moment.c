@@ -72,6 +72,34 @@ TEST(segment_stays_when_only_the_generation_moves)
     arena_clean();
 }
 
+/* The collector tells all that it can find, and cannot find this one yet. */
+static void change_rules(const char *name)
+{
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    arena_set_filter("-*");
+}
+
+TEST(rules_that_change_while_a_segment_is_made_hold_for_its_first_event)
+{
+    static const char *const names[] = {"create:mapped", "create:filled"};
+    struct seen seen;
+    for (int i = 0; i < 2; i++) {
+        arena_begin(&(struct arena_options){.filter = i ? "+*:7" : ""});
+        moment = names[i];
+        annot_testpoint_hook = change_rules;
+        annot_mark("held back");
+        annot_testpoint_hook = NULL;
+        CHECK(moment == NULL);
+        arena_read(getpid(), &seen, NULL, NULL);
+        CHECK_INT(seen.segments, 1);
+        CHECK_INT(seen.records + seen.lost_total, 0);
+        arena_end();
+        arena_clean();
+    }
+}
+
 static __thread int stops_here;
 static int reserved, forked; /* atomic */
 
