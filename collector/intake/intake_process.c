@@ -5,6 +5,7 @@
 #include "clock_now.h"
 #include "command_text.h"
 #include "proc_info.h"
+#include "proc_mapped.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -217,14 +218,19 @@ int process_publish(struct process *process, struct trace *trace, const struct d
     return 0;
 }
 
-bool process_was_replaced(const struct process *process)
+/* Tools that run a program on a processor of their own (valgrind) make up its auxiliary vector.
+ * Then the mapping decides. */
+bool process_was_replaced(struct process *process)
 {
     if (process->watch.pid <= 0 || process->watch.ended)
         return false;
     uint64_t address = proc_at_random(process->watch.pid);
-    if (address != 0 && process->who.at_random_address != 0 &&
-        address != process->who.at_random_address)
+    if (address == 0 || process->who.at_random_address == 0 ||
+        address == process->who.at_random_address || address == process->kernels_address)
+        return false;
+    if (proc_has_mapped(process->watch.pid, process->segment.device, process->segment.inode) == 0)
         return true;
+    process->kernels_address = address;
     return false;
 }
 

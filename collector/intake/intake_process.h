@@ -42,9 +42,10 @@ struct process {
     bool status_known, end_told;
     bool status_final; /* nothing more will be known of its end */
     bool orderly;
-    bool note_told;    /* its last word is in the trace */
-    uint64_t cut_told; /* of names.cut */
-    int64_t end_ns;    /* when its end was seen */
+    bool note_told;           /* its last word is in the trace */
+    uint64_t cut_told;        /* of names.cut */
+    int64_t end_ns;           /* when its end was seen */
+    uint64_t kernels_address; /* AT_RANDOM by the kernel, where the program has another */
 };
 
 /* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */
@@ -55,7 +56,7 @@ int process_publish(struct process *process, struct trace *trace,
                     const struct directory *directory);
 
 /* Whether the program was replaced by exec: its mapping is gone although it lives. */
-bool process_was_replaced(const struct process *process);
+bool process_was_replaced(struct process *process);
 
 /* Notes the end in the trace. `wait_status` only if status_known. */
 void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns);

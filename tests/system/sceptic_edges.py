@@ -157,5 +157,13 @@ def a_survivor_that_emitted_is_told(home):
     home.left = {"wake"}
 
 
+@case
+def a_program_with_another_auxiliary_vector_is_the_same_program(home):
+    """As under valgrind: nothing was executed, though the kernel's AT_RANDOM is another."""
+    result = home.record(program("emit_auxv"), 300).ok()
+    dump = home.dump(result.path).whole()
+    equal(len(dump.kind("mark")), 300, "marks")
+
+
 if __name__ == "__main__":
     main()
