@@ -142,9 +142,9 @@ static void put_records(const struct info_json *info, struct json_doc *doc)
 
 static void put_misuse(const struct info_json *info, struct json_doc *doc)
 {
-    static const char *const names[MISUSE_COUNT] = {"pop_without_push", "end_of_unknown_range",
-                                                    "name_cut",         "name_in_full",
-                                                    "key_values_cut",   "struct_not_as_its_schema"};
+    static const char *const names[MISUSE_COUNT] = {
+        "pop_without_push", "end_of_unknown_range",     "name_cut",     "name_in_full",
+        "key_values_cut",   "struct_not_as_its_schema", "name_left_out"};
     const struct trace *trace = info->options->trace;
     json_doc_object(doc, "remarkable_calls");
     for (unsigned kind = 0; kind < MISUSE_COUNT; kind++) {

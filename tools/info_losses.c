@@ -91,6 +91,7 @@ static void print_misuse(const struct trace *trace)
         "names written in full each time: the name table is full",
         "events with more key-values than a record holds: the rest was left out",
         "structs that are not what their schema says: shown as bytes",
+        "names left out: the name table is full",
     };
     uint64_t counts[MISUSE_COUNT] = {0};
     char text[NUMBER_TEXT_SIZE];

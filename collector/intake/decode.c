@@ -75,7 +75,7 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     thread->generation = header->generation;
 
     bool any = false;
-    for (int cause = 0; cause < LOSS_COUNT; cause++)
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         any = any || header->lost[cause] != 0;
     if (!any)
         return count;
@@ -84,7 +84,7 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     int64_t end_ns = decode_event_time(decoder, thread, header->claim_time);
     if (header->kept_depth < thread->depth)
         thread->depth = header->kept_depth;
-    for (int cause = 0; cause < LOSS_COUNT; cause++) {
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
         if (header->lost[cause] == 0)
             continue;
         bool believed = header->lost[cause] <= LOSS_BELIEVABLE;

@@ -94,7 +94,7 @@ int decode_before(struct decoder *decoder, struct decode_thread *thread,
     size_t count = 0;
     if (shown > ANNOT_OPEN_DEPTH || shown > header->open_depth)
         shown = 0;
-    for (int cause = 0; cause < LOSS_COUNT; cause++)
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         lost[cause] = missing(header->lost_before[cause], thread->lost[cause]);
     lost[LOSS_OVERWRITTEN] = missing(header->records_before, thread->wire_records);
     /* The begins of those that are shown were overwritten, too, but here they are. */

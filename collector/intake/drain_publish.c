@@ -40,7 +40,7 @@ static int read_record(struct drain *drain, uint32_t index)
     if (error <= 0)
         return error;
     bool any = drain->complete && record.records != 0;
-    for (int cause = 0; cause < LOSS_COUNT; cause++)
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         any = any || record.lost[cause] != 0;
     uint64_t key = record.serial + UINT64_C(1);
     if (!any && record.name == 0 && !map64_find(&drain->thread_index, key))
@@ -60,7 +60,7 @@ static int read_record(struct drain *drain, uint32_t index)
     thread->record = index;
     thread->in_record = true;
     thread->left = record.state == ANNOT_THREAD_FREE;
-    for (int cause = 0; cause < LOSS_COUNT; cause++)
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         if (record.lost[cause] <= LOSS_BELIEVABLE)
             thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
     if (drain->complete && thread->decode.headers == 0 && record.records <= LOSS_BELIEVABLE)

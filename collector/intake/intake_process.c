@@ -106,8 +106,11 @@ static struct process_share share_now(const struct drain *drain, const struct an
         for (int cause = 0; cause < LOSS_COUNT; cause++)
             share.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
     }
-    for (int cause = 0; cause < LOSS_COUNT; cause++)
-        share.lost[cause] += shared->lost[cause] <= LOSS_BELIEVABLE ? shared->lost[cause] : 0;
+    for (int cause = 0; cause < ANNOT_LOSS_ALL; cause++) {
+        uint64_t count = cause < ANNOT_LOSS_COUNT ? shared->lost[cause]
+                                                  : shared->lost_more[cause - ANNOT_LOSS_COUNT];
+        share.lost[cause] += count <= LOSS_BELIEVABLE ? count : 0;
+    }
     for (int i = 0; i < MISUSE_COUNT; i++) {
         uint64_t count = i < ANNOT_MISUSE_COUNT ? shared->misuse[i]
                                                 : shared->misuse_more[i - ANNOT_MISUSE_COUNT];

@@ -202,7 +202,7 @@ static void tell_lost(struct refusals *refusals, struct refused *refused, uint64
     struct trace_process *process = trace_process(refusals->trace, refused->process);
     if (lost == refused->told)
         return;
-    process->lost[LOSS_NO_MEMORY] += lost - refused->told;
+    process->lost[LOSS_REFUSED] += lost - refused->told;
     process->revision++;
     refused->told = lost;
 }

@@ -48,7 +48,9 @@ enum loss {
     LOSS_OVERWRITTEN = 5,
     LOSS_CORRUPT = 6,
     LOSS_TOO_LARGE = 7,
-    LOSS_COUNT = 8,
+    LOSS_SHARED = 8,
+    LOSS_REFUSED = 9, /* found by the collector */
+    LOSS_COUNT = 10,
 };
 
 /* A short constant text for humans: "buffer full", "shared memory full", ... */

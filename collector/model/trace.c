@@ -25,6 +25,8 @@ const char *loss_name(enum loss loss)
         [LOSS_OVERWRITTEN] = "overwritten by newer records",
         [LOSS_CORRUPT] = "damaged data",
         [LOSS_TOO_LARGE] = "record too large",
+        [LOSS_SHARED] = "from tasks that share another thread's storage",
+        [LOSS_REFUSED] = "its process could not take part",
     };
     return (unsigned)loss < LOSS_COUNT ? names[loss] : "unknown cause";
 }

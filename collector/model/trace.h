@@ -31,7 +31,8 @@ enum misuse {
     MISUSE_NAME_INLINE = 3,
     MISUSE_PAYLOAD_CUT = 4,
     MISUSE_SCHEMA = 5,
-    MISUSE_COUNT = 6,
+    MISUSE_NAME_LEFT = 6,
+    MISUSE_COUNT = 7,
 };
 
 struct trace_string {

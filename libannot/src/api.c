@@ -37,12 +37,20 @@ const char *annot_status(void)
     return text;
 }
 
+uint32_t intern_or_tell(const struct string_key *key)
+{
+    uint32_t id = strings_intern(key);
+    if (id == 0)
+        process_leave_name();
+    return id;
+}
+
 annot_name annot_name_intern(const char *text)
 {
     struct string_key key;
     FORWARD_VALUE(name_intern, 0, text);
     string_key_init(&key, text, ANNOT_STRING_NAME);
-    return strings_intern(&key);
+    return intern_or_tell(&key);
 }
 
 annot_domain annot_domain_create(const char *name)
@@ -50,7 +58,7 @@ annot_domain annot_domain_create(const char *name)
     struct string_key key;
     FORWARD_VALUE(domain_create, 0, name);
     string_key_init(&key, name, ANNOT_STRING_DOMAIN);
-    uint16_t number = strings_number(strings_intern(&key));
+    uint16_t number = strings_number(intern_or_tell(&key));
     process_tell_numbers();
     return number;
 }
@@ -61,7 +69,7 @@ annot_category annot_category_create(annot_domain domain, const char *name)
     FORWARD_VALUE(category_create, 0, domain, name);
     string_key_init(&key, name, ANNOT_STRING_CATEGORY);
     key.parent = domain;
-    uint16_t number = strings_number(strings_intern(&key));
+    uint16_t number = strings_number(intern_or_tell(&key));
     process_tell_numbers();
     return number;
 }

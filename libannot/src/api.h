@@ -37,6 +37,10 @@ static inline int is_ready(const struct control *control)
     return control->generation == annot_gate_v1.generation;
 }
 
+/* The id of a name; 0, and counted: the table is full. */
+struct string_key;
+uint32_t intern_or_tell(const struct string_key *key);
+
 /* What the API was given, as an event of a kind. */
 void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind);
 

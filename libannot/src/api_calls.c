@@ -45,7 +45,7 @@ static annot_name intern_function(char *text, const char *file, uint64_t offset,
     length = put_number(text, length, inode, 10);
     text[length] = 0;
     string_key_init(&key, text, ANNOT_STRING_FUNCTION);
-    return strings_intern(&key);
+    return intern_or_tell(&key);
 }
 
 annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode)
@@ -64,12 +64,12 @@ annot_name annot_function_name(const char *file, uint64_t offset, uint64_t inode
 /* ---- Calls and returns ------------------------------------------------------------------------
  */
 
-static FAST void record_call(struct control *control, annot_name name)
+static FAST void record_call(struct control *control, annot_name name, uint32_t at)
 {
     uint64_t time = clock_now();
-    record_base(record_next(control), time, record_head(ANNOT_REC_PUSH, 1, 0, ANNOT_CALL_LEVEL),
-                name);
-    record_commit(control, sizeof(struct annot_record));
+    record_base(record_at(control->block, at), time,
+                record_head(ANNOT_REC_PUSH, 1, 0, ANNOT_CALL_LEVEL), name);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH, 0)) {
         levels_push(control, LEVEL_RECORDED, name, time, 1);
         return;
@@ -94,7 +94,8 @@ static FAST int is_plain_call(const struct control *control, annot_name name,
 static FAST int fast_call(struct control *control, annot_name name, const struct annot_call *made)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
         return 0;
     if (__builtin_expect(!is_plain_call(control, name, made), 0)) {
         control->generation = generation;
@@ -110,18 +111,18 @@ static FAST int fast_call(struct control *control, annot_name name, const struct
     annot_signal_fence();
     calls->count++;
     if (call->is_shown)
-        record_call(control, name);
+        record_call(control, name, at);
     fast_leave(control, generation);
     return 1;
 }
 
-static FAST void record_return(struct control *control)
+static FAST void record_return(struct control *control, uint32_t at)
 {
     uint32_t recorded = control->recorded - 1, level = control->depth - 1;
     int counted;
-    record_base(record_next(control), clock_now(),
+    record_base(record_at(control->block, at), clock_now(),
                 record_head(ANNOT_REC_POP, 1, 0, ANNOT_CALL_LEVEL), recorded);
-    record_commit(control, sizeof(struct annot_record));
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH, 0)) {
         levels_pop(control, &counted);
         return;
@@ -157,7 +158,8 @@ static FAST int is_plain_return(const struct control *control, const struct anno
 static FAST int fast_return(struct control *control, const struct annot_call *made, int is_down)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
         return 0;
     if (__builtin_expect(!is_plain_return(control, made, is_down), 0)) {
         control->generation = generation;
@@ -165,7 +167,7 @@ static FAST int fast_return(struct control *control, const struct annot_call *ma
     }
     struct calls *calls = control->calls;
     if (calls->at[calls->count - 1].is_shown)
-        record_return(control);
+        record_return(control, at);
     annot_signal_fence();
     calls->count--;
     fast_leave(control, generation);

@@ -92,7 +92,7 @@ static annot_schema intern_schema(char *text, const struct schema *schema)
     if (at - text > SCHEMA_TEXT_MAX)
         return 0;
     string_key_init(&key, text, ANNOT_STRING_SCHEMA);
-    return strings_number(strings_intern(&key));
+    return strings_number(intern_or_tell(&key));
 }
 
 annot_schema annot_schema_create(const char *name, uint32_t size, const struct annot_field *fields,
@@ -120,7 +120,7 @@ static uint32_t intern_unit(char *text, annot_domain domain, const char *counter
         return 0;
     string_key_init(&key, text, ANNOT_STRING_COUNTER_UNIT);
     key.number = domain;
-    return strings_intern(&key);
+    return intern_or_tell(&key);
 }
 
 void annot_counter_unit(annot_domain domain, const char *counter, const char *unit)

@@ -50,11 +50,12 @@ static APART void close_calls(struct control *control, uint32_t count)
     const struct emission pop = {.kind = ANNOT_REC_POP};
     struct calls *calls = control->calls;
     calls->beyond = 0;
-    while (calls->count > count) {
-        const struct call *call = &calls->at[calls->count - 1];
+    uint32_t open = calls->count < CALLS_KEPT ? calls->count : (uint32_t)CALLS_KEPT;
+    for (; open > count; open--) {
+        const struct call *call = &calls->at[open - 1];
         while (call->is_shown && control->depth - control->shown > call->depth)
             emit_close(control, &pop);
-        calls->count--;
+        calls->count = open - 1;
     }
 }
 
@@ -63,7 +64,7 @@ static void close_gone(struct control *control, const struct annot_call *made)
 {
     struct calls *calls = control->calls;
     uintptr_t stack = (uintptr_t)made->stack;
-    uint32_t count = calls->count;
+    uint32_t count = calls->count < CALLS_KEPT ? calls->count : (uint32_t)CALLS_KEPT;
     while (count > 0 && !calls_is_open(&calls->at[count - 1], made)) {
         if (calls->at[count - 1].stack < stack && is_elsewhere(&calls->at[count - 1], stack))
             break;
@@ -82,7 +83,7 @@ void calls_enter(struct control *control, struct emission *emission)
         return;
     }
     close_gone(control, made);
-    if (calls->count == CALLS_KEPT) {
+    if (calls->count >= CALLS_KEPT) {
         calls->beyond++;
         stream_lose(control, ANNOT_LOSS_TOO_LARGE);
         return;
@@ -107,7 +108,8 @@ static uint32_t find_call(const struct calls *calls, const struct annot_call *ma
 {
     uintptr_t stack = (uintptr_t)made->stack;
     uint32_t found = CALLS_KEPT;
-    for (uint32_t i = calls->count; i-- > 0;) {
+    uint32_t open = calls->count < CALLS_KEPT ? calls->count : (uint32_t)CALLS_KEPT;
+    for (uint32_t i = open; i-- > 0;) {
         const struct call *call = &calls->at[i];
         int is_same =
             call->function == (uintptr_t)made->function && call->site == (uintptr_t)made->site;

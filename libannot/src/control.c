@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -23,6 +24,7 @@ enum {
     CHUNK_LIMIT = ANNOT_THREAD_COUNT_MAX / CONTROLS_PER_CHUNK,
 };
 
+union control_scrap control_scrap;
 struct control control_dummy = {.generation = UINT64_MAX};
 __thread struct control *annot_control = &control_dummy;
 __thread const uint64_t *annot_mask;
@@ -80,6 +82,26 @@ static void levels_clear(struct keep *keep)
             words[i] = 0;
 }
 
+int control_is_foreign(const struct control *control)
+{
+    uint32_t owner = annot_load_relaxed(&control->owner) & ~CONTROL_RECLAIMED;
+    return owner ? owner != (uint32_t)proc_tid() : !proc_owns_storage();
+}
+
+void control_share(struct control *control)
+{
+    annot_store_relaxed(&control->sharer, (uint32_t)proc_tid());
+    annot_signal_fence();
+    control->limit = control->quick_limit = 0;
+}
+
+void control_unshare(struct control *control)
+{
+    uint32_t sharer = annot_load_relaxed(&control->sharer);
+    if (sharer && !proc_task_alive((pid_t)sharer))
+        annot_cas_acq_rel(&control->sharer, &sharer, 0u); /* partner: control_share */
+}
+
 /* A forked child finds its own one wiped and takes it again, keep included. */
 static struct control *find_wiped(struct control *control)
 {
@@ -90,6 +112,7 @@ static struct control *find_wiped(struct control *control)
             continue;
         if (!annot_cas_acq_rel(&control->owner, &none, (uint32_t)proc_tid())) /* partner: itself */
             return NULL;
+        annot_store_relaxed(&control->pid, getpid());
         control->keep = keep_at(chunks[i], (uint32_t)offset / CONTROL_SIZE);
         if (!control->keep->forking)
             levels_clear(control->keep);
@@ -112,6 +135,7 @@ static struct control *find_free(void)
             uint32_t none = 0;
             if (annot_load_relaxed(&control->owner) == 0 &&
                 annot_cas_acq_rel(&control->owner, &none, tid)) { /* partner: control_give */
+                annot_store_relaxed(&control->pid, getpid());
                 control->keep = keep_at(chunk, slot);
                 memset(control->keep, 0, offsetof(struct keep, levels));
                 levels_clear(control->keep);
@@ -156,6 +180,7 @@ void control_restore(struct control *control)
     keep->is_interrupted = 0;
     *control = keep->interrupted;
     control->owner = owner;
+    control->pid = getpid();
     control->shadow = 1;
     control->limit = control->quick_limit = 0; /* sends the next event to emit_general */
     control->id_next = 0;                      /* the parent takes from that batch */
@@ -180,6 +205,7 @@ void control_wipe(struct control *control)
 void control_give(struct control *control)
 {
     zero(control);
+    annot_store_relaxed(&control->pid, 0);
     /* Partner: find_free. */
     annot_store_release(&control->owner, 0u);
 }

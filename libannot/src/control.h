@@ -63,12 +63,14 @@ struct control {
     /* Warm. */
     uint8_t *levels; /* enum level_state of levels below LEVELS_KEPT; RECORDED above depth */
     uint32_t owner;  /* tid; 0 = free; W: all, atomic */
+    int32_t pid;     /* of its process, 0: not known yet; W: the owner, atomic */
     /* Cold. */
     struct segment *segment;
     struct keep *keep;
     uint64_t attached_generation;
     uint32_t block_index, serial;
     uint32_t block_state;     /* as it was published: the tag of this claim */
+    uint32_t sharer;          /* tid of a task that uses this by mistake, or 0; W: it, the owner */
     uint32_t deep_suppressed; /* level from which all are suppressed, 0 = none; >= LEVELS_KEPT */
     uint32_t deep_counted;    /* of the suppressed ones, pushes that were counted as lost */
     uint32_t gap_pending;     /* a recorded range was closed without a record: new block first */
@@ -125,6 +127,17 @@ extern __thread const uint64_t *annot_mask __attribute__((tls_model("initial-exe
 extern __thread struct annot_thread *annot_live __attribute__((tls_model("initial-exec")));
 extern struct control control_dummy;
 
+/* Instead of a block that was closed: who shares the thread's storage may be about to write. */
+extern union control_scrap {
+    struct annot_block block;
+    uint8_t bytes[ANNOT_BLOCK_SIZE];
+} control_scrap;
+
+static inline int control_has_block(const struct control *control)
+{
+    return control->block && control->block != &control_scrap.block;
+}
+
 #define BUSY(stack_address)    (~(uint64_t)(uintptr_t)(stack_address))
 #define IS_BUSY(generation)    ((int64_t)(generation) < 0)
 #define BUSY_STACK(generation) ((uintptr_t) ~(generation))
@@ -161,6 +174,15 @@ int64_t control_tls_offset(void);
 
 /* Gives the calling thread a control block if it has none. NULL: no memory. */
 struct control *control_take(void);
+/* Whether the calling task is not the thread whose control block it has, but shares that thread's
+ * storage, as clone with CLONE_VM and without CLONE_SETTLS makes it. Cost: a system call; so it is
+ * asked where a block is claimed, and at each event after such a task was found. Until then both
+ * write into one block, which may mix their records up, and nothing else. */
+int control_is_foreign(const struct control *control);
+/* By such a task: from now on each event asks. By the owner: no more, if that task is gone. */
+void control_share(struct control *control);
+void control_unshare(struct control *control);
+
 /* Before a fork: keeps what the child's range stack begins with. */
 void control_save_stack(struct control *control);
 /* In the child: the interrupted event goes on with what it knew, once its segment is a shadow. */

@@ -24,6 +24,12 @@
 
 enum { RANGE_BATCH = 1024 };
 
+/* The task that was just found out has no part in the range stack. */
+static int is_foreign_now(const struct control *control, uint64_t time)
+{
+    return time == 0 && control->last_cause == ANNOT_LOSS_SHARED;
+}
+
 static inline __attribute__((always_inline)) void open_range(struct control *control,
                                                              const struct emission *emission)
 {
@@ -33,6 +39,8 @@ static inline __attribute__((always_inline)) void open_range(struct control *con
         levels_push(control, LEVEL_DROPPED, 0, 0, 1);
     } else {
         uint64_t time = write_event(control, emission, &name);
+        if (is_foreign_now(control, time))
+            return;
         levels_push(control, time ? LEVEL_RECORDED : LEVEL_DROPPED, name, time ? time : clock_now(),
                     1);
     }
@@ -65,11 +73,13 @@ void emit_close(struct control *control, const struct emission *pop)
     uint32_t level = own - 1;
     int is_recorded = control->deep_suppressed == 0 &&
                       (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED);
-    if (is_recorded)
-        write_event(control, pop, NULL); /* lost or not: the range is closed */
-    else if (levels_pop(control, &counted) == LEVEL_DROPPED && counted)
-        stream_lose(control, (enum annot_loss)control->last_cause);
-    if (is_recorded)
+    if (!is_recorded) {
+        if (levels_pop(control, &counted) == LEVEL_DROPPED && counted)
+            stream_lose(control, (enum annot_loss)control->last_cause);
+        return;
+    }
+    uint64_t time = write_event(control, pop, NULL); /* lost or not: the range is closed */
+    if (!is_foreign_now(control, time))
         levels_pop(control, &counted);
 }
 
@@ -217,13 +227,13 @@ void emit_name_thread(uint32_t name)
         proc_block_signals(); /* a handler that forks or joins would change all this */
     struct control *control = annot_control;
     if (control == &control_dummy || !IS_BUSY(control->generation))
-        control = entry_take_control();
+        control = control_is_foreign(control) ? NULL : entry_take_control();
     if (control)
         control->keep->name = name;
     if (control && control->thread && strings_sync_one(control->segment, name)) {
         /* Partner: the collector's loads; the name follows the thread. */
         annot_store_release(&control->thread->name, name);
-        if (control->block)
+        if (control_has_block(control))
             annot_store_release(&control->block->thread_name, name);
     }
     proc_restore_signals(before);

@@ -64,6 +64,18 @@ int entry_passes(const struct control *control, const struct emission *emission)
     return (mask >> (number & 63) & 1) != 0;
 }
 
+/* An event of a task that shares the thread's storage: it touches nothing of the thread's. Filters
+ * are not asked, so there are rather too many. */
+static void lose_foreign(struct emission *emission)
+{
+    if (emission->kind == ANNOT_REC_NONE || emission->kind >= EMIT_SHOW ||
+        (emission->kind == ANNOT_REC_RANGE_END && emission->id == 0))
+        return;
+    if (emission->kind == ANNOT_REC_RANGE_START)
+        emission->id = process_nonce() | RANGE_DROPPED;
+    process_lose_now(ANNOT_LOSS_SHARED);
+}
+
 /* ---- Signal handlers that met a commit of their own thread ----------------------------------- */
 
 static void nested_lose(struct control *control, const struct emission *emission)
@@ -106,16 +118,19 @@ static void nested(struct control *control, struct emission *emission)
 void entry_apply_nested(struct control *control)
 {
     int counted;
-    for (; control->nested_pops > 0 && levels_own(control) > 0; control->nested_pops--)
+    uint32_t pops = control->nested_pops;
+    control->nested_pops = 0;
+    for (; pops > 0 && levels_own(control) > 0; pops--)
         if (levels_pop(control, &counted) == LEVEL_RECORDED)
             control->gap_pending = 1;
-    control->nested_pops = 0;
-    if (control->block && !control->gap_pending) /* else the next record opens a block */
+    if (control_has_block(control) &&
+        !control->gap_pending) /* else the next record opens a block */
         record_limit(control, ANNOT_BLOCK_DATA_SIZE);
     control->last_cause = ANNOT_LOSS_INTERRUPTED;
-    for (; control->nested_depth > 0; control->nested_depth--) {
-        uint32_t shift = control->nested_depth - 1;
-        int counts = shift > 63 || (control->nested_bits >> shift & 1);
+    uint32_t pushes = control->nested_depth; /* who interrupts this leaves its own */
+    uint64_t bits = control->nested_bits;
+    for (control->nested_depth = 0; pushes > 0; pushes--) {
+        int counts = pushes > 64 || (bits >> (pushes - 1) & 1);
         levels_push(control, counts ? LEVEL_DROPPED : LEVEL_MASKED, 0, clock_now(), counts);
     }
 }
@@ -124,7 +139,9 @@ void entry_apply_nested(struct control *control)
 static uint32_t count_instances(const struct annot_block *block)
 {
     const uint8_t *at = (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
-    const uint8_t *end = at + block->committed;
+    uint32_t committed =
+        block->committed; /* who shares the thread's storage may have mixed it up */
+    const uint8_t *end = at + (committed < ANNOT_BLOCK_DATA_SIZE ? committed : 0);
     uint32_t instance = block->first_instance;
     while (at < end) {
         const struct annot_record *record = (const void *)at;
@@ -141,7 +158,7 @@ static void repair(struct control *control)
 {
     struct annot_block *block = control->block;
     control->generation = 0;
-    if (!block)
+    if (!control_has_block(control))
         return;
     control->committed = block->committed;
     control->instance = count_instances(block);
@@ -163,7 +180,7 @@ struct control *entry_take_control(void)
 static void leave(void)
 {
     struct control *control = annot_control;
-    if (control != &control_dummy && control->segment)
+    if (control != &control_dummy && control->segment && !control_is_foreign(control))
         stream_detach(control);
 }
 
@@ -234,7 +251,12 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
     uint64_t gate = annot_gate_v1.generation;
     if (gate == 0)
         return NULL;
-    if (control != &control_dummy && IS_BUSY(control->generation)) {
+    int is_busy = control != &control_dummy && IS_BUSY(control->generation);
+    if ((is_busy || annot_load_relaxed(&control->sharer)) && control_is_foreign(control)) {
+        lose_foreign(emission);
+        return NULL;
+    }
+    if (is_busy) {
         if (!entry_is_stale(BUSY_STACK(control->generation), frame)) {
             nested(control, emission);
             return NULL;
@@ -245,6 +267,10 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
         leave_shadow(control);
     if (control->generation == gate && control->segment)
         return control;
+    if (process_may_join(gate) && control_is_foreign(control)) {
+        lose_foreign(emission);
+        return NULL;
+    }
     if (joining && !entry_is_stale(joining, frame)) {
         process_lose(ANNOT_LOSS_INTERRUPTED);
         return NULL;

@@ -25,14 +25,17 @@ static FAST int fast_is_gate(uint64_t generation)
 }
 
 /* Marks the control block busy if the thread is ready and `size` bytes fit. A handler that comes
- * between the check and the mark has done its events completely: all is read after the mark. */
-static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size)
+ * between the check and the mark has done its events completely: all is read after the mark. The
+ * record goes to *ret_at of the block. */
+static FAST int fast_enter(struct control *control, uint64_t generation, uint32_t size,
+                           uint32_t *ret_at)
 {
     if (__builtin_expect(!fast_is_gate(generation), 0))
         return 0;
     control->generation = busy_mark(0);
     annot_signal_fence();
-    if (__builtin_expect(control->committed + size <= control->limit, 1))
+    *ret_at = annot_load_relaxed(&control->committed); /* once: see control_is_foreign */
+    if (__builtin_expect(*ret_at + size <= control->limit, 1))
         return 1;
     control->generation = generation;
     return 0;
@@ -81,7 +84,8 @@ int fast_hold_bare(struct control *control, uint8_t kind, const struct annot_eve
 static FAST int fast_push(struct control *control, annot_name name)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
         return fast_hold_bare(control, ANNOT_REC_PUSH, NULL);
     if (__builtin_expect(control->depth >= ANNOT_LIVE_DEPTH || !fast_passes(control, name), 0)) {
         int held = !fast_is_wanted(control) && fast_hold_push(control);
@@ -89,8 +93,8 @@ static FAST int fast_push(struct control *control, annot_name name)
         return held;
     }
     uint64_t time = clock_now();
-    record_base(record_next(control), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
-    record_commit(control, sizeof(struct annot_record));
+    record_base(record_at(control->block, at), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     live_put(control, name, control->instance, time);
     control->depth++;
     control->recorded++;
@@ -102,7 +106,8 @@ static FAST int fast_push(struct control *control, annot_name name)
 static FAST int fast_pop(struct control *control)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
         return fast_hold_bare(control, ANNOT_REC_POP, NULL);
     uint32_t level = control->depth - 1;
     if (__builtin_expect(level >= ANNOT_LIVE_DEPTH || control->levels[level] != LEVEL_RECORDED,
@@ -112,8 +117,9 @@ static FAST int fast_pop(struct control *control)
         return held;
     }
     uint32_t recorded = control->recorded - 1, depth = control->live_depth - 1;
-    record_base(record_next(control), clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0), recorded);
-    record_commit(control, sizeof(struct annot_record));
+    record_base(record_at(control->block, at), clock_now(), record_head(ANNOT_REC_POP, 1, 0, 0),
+                recorded);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     control->depth = level;
     control->live_depth = depth;
     control->recorded = recorded;
@@ -169,9 +175,10 @@ static FAST int quick_push(struct control *control, annot_name name)
     record_base(record_at(block, committed), time, record_head(ANNOT_REC_PUSH, 1, 0, 0), name);
     record_commit_to(control, block, next);
     struct annot_thread *thread = control->thread;
-    uint32_t depth = control->live_depth; /* at most control->depth */
+    uint32_t depth = control->live_depth; /* at most control->depth, unless somebody shares it */
     uint32_t deeper = depth + 1;
-    struct annot_open *open = (void *)((uint8_t *)thread->live + depth * sizeof(*open));
+    struct annot_open *open =
+        (void *)((uint8_t *)thread->live + depth % ANNOT_LIVE_DEPTH * sizeof(*open));
     /* Partner of all four: the sampler, which reads depth first. */
     annot_store_relaxed(&open->name, name);
     annot_store_relaxed(&open->instance, control->instance);
@@ -212,15 +219,17 @@ static FAST int quick_pop(struct control *control)
 static FAST int fast_mark(struct control *control, annot_name name)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
         return fast_hold_bare(control, ANNOT_REC_MARK, NULL);
     if (__builtin_expect(!fast_passes(control, name), 0)) {
         int held = !fast_is_wanted(control);
         fast_leave(control, generation);
         return held;
     }
-    record_base(record_next(control), clock_now(), record_head(ANNOT_REC_MARK, 1, 0, 0), name);
-    record_commit(control, sizeof(struct annot_record));
+    record_base(record_at(control->block, at), clock_now(), record_head(ANNOT_REC_MARK, 1, 0, 0),
+                name);
+    record_commit_to(control, control->block, at + (uint32_t)sizeof(struct annot_record));
     fast_leave(control, generation);
     return 1;
 }
@@ -230,18 +239,20 @@ static FAST int fast_flow(struct control *control, uint32_t kind, uint64_t flow,
 {
     const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_id);
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, size))
+    uint32_t at;
+    if (!fast_enter(control, generation, size, &at))
         return 0;
     if (__builtin_expect(!fast_passes(control, name), 0)) {
         int held = !fast_is_wanted(control);
         fast_leave(control, generation);
         return held;
     }
-    uint64_t *id = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
+    uint64_t *id = (uint64_t *)(record_at(control->block, at) + sizeof(struct annot_record));
     id[0] = flow;
     id[1] = 0;
-    record_base(record_next(control), clock_now(), record_head(kind, 2, ANNOT_FLAG_ID, 0), name);
-    record_commit(control, size);
+    record_base(record_at(control->block, at), clock_now(), record_head(kind, 2, ANNOT_FLAG_ID, 0),
+                name);
+    record_commit_to(control, control->block, at + size);
     fast_leave(control, generation);
     return 1;
 }
@@ -255,10 +266,11 @@ static FAST int fast_knows(const struct control *control, const struct annot_tra
 static FAST int fast_show(struct control *control, annot_name name, uint64_t kind)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, 0))
+    uint32_t at;
+    if (!fast_enter(control, generation, 0, &at))
         return 0;
     uint32_t level = control->depth;
-    int done = control->block && level < ANNOT_LIVE_DEPTH && name < control->name_limit;
+    int done = control_has_block(control) && level < ANNOT_LIVE_DEPTH && name < control->name_limit;
     if (__builtin_expect(done, 1)) {
         live_put(control, name, 0, kind);
         control->levels[level] = LEVEL_SHOWN;
@@ -273,10 +285,11 @@ static FAST int fast_show(struct control *control, annot_name name, uint64_t kin
 static FAST uint32_t fast_hide(struct control *control, uint32_t count)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, 0))
+    uint32_t at;
+    if (!fast_enter(control, generation, 0, &at))
         return count;
     uint32_t level = control->depth, live = control->live_depth;
-    if (control->block && level <= ANNOT_LIVE_DEPTH) {
+    if (control_has_block(control) && level <= ANNOT_LIVE_DEPTH) {
         for (; count > 0 && level > 0 && control->levels[level - 1] == LEVEL_SHOWN; count--) {
             control->levels[--level] = LEVEL_RECORDED;
             live--;
@@ -304,20 +317,21 @@ static FAST int fast_track_begin(struct control *control, const struct annot_tra
     const uint32_t size =
         sizeof(struct annot_record) + sizeof(struct annot_attr) + sizeof(struct annot_id);
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, size))
+    uint32_t at;
+    if (!fast_enter(control, generation, size, &at))
         return 0;
     if (__builtin_expect(!fast_passes(control, name) || !fast_knows(control, track), 0)) {
         control->generation = generation;
         return 0;
     }
-    uint64_t *words = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
+    uint64_t *words = (uint64_t *)(record_at(control->block, at) + sizeof(struct annot_record));
     words[0] = fast_track_names(track);
     words[1] = 0;
     words[2] = track->id;
     words[3] = track->parent;
-    record_base(record_next(control), clock_now(),
+    record_base(record_at(control->block, at), clock_now(),
                 record_head(ANNOT_REC_TRACK_BEGIN, 3, ANNOT_FLAG_ATTR | ANNOT_FLAG_ID, 0), name);
-    record_commit(control, size);
+    record_commit_to(control, control->block, at + size);
     fast_leave(control, generation);
     return 1;
 }
@@ -326,14 +340,15 @@ static FAST int fast_track_end(struct control *control, const struct annot_track
 {
     const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_id);
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, size))
+    uint32_t at;
+    if (!fast_enter(control, generation, size, &at))
         return 0;
-    uint64_t *id = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
+    uint64_t *id = (uint64_t *)(record_at(control->block, at) + sizeof(struct annot_record));
     id[0] = track->id;
     id[1] = track->parent;
-    record_base(record_next(control), clock_now(),
+    record_base(record_at(control->block, at), clock_now(),
                 record_head(ANNOT_REC_TRACK_END, 2, ANNOT_FLAG_ID, 0), 0);
-    record_commit(control, size);
+    record_commit_to(control, control->block, at + size);
     fast_leave(control, generation);
     return 1;
 }
@@ -342,19 +357,20 @@ static FAST int fast_counter(struct control *control, annot_name name, uint64_t 
 {
     const uint32_t size = sizeof(struct annot_record) + sizeof(struct annot_attr);
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, size))
+    uint32_t at;
+    if (!fast_enter(control, generation, size, &at))
         return fast_hold_bare(control, ANNOT_REC_COUNTER, NULL);
     if (__builtin_expect(!fast_passes(control, name), 0)) {
         int held = !fast_is_wanted(control);
         fast_leave(control, generation);
         return held;
     }
-    uint64_t *attr = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
+    uint64_t *attr = (uint64_t *)(record_at(control->block, at) + sizeof(struct annot_record));
     attr[0] = bits;
     attr[1] = 0;
-    record_base(record_next(control), clock_now(),
+    record_base(record_at(control->block, at), clock_now(),
                 record_head(ANNOT_REC_COUNTER, 2, ANNOT_FLAG_ATTR, kind << 3), name);
-    record_commit(control, size);
+    record_commit_to(control, control->block, at + size);
     fast_leave(control, generation);
     return 1;
 }

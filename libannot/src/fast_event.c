@@ -30,9 +30,8 @@ static FAST uint8_t *put_text(uint8_t *at, const uint8_t *end, const char *text,
 
 /* Returns where the next one goes, or NULL: this is none for the fast path. */
 static FAST uint8_t *put_value(struct control *control, const struct annot_value *value,
-                               uint8_t *at)
+                               uint8_t *at, const uint8_t *end)
 {
-    const uint8_t *end = record_at(control->block, control->limit);
     annot_name key = value->key_name ? value->key_name : spell_cached(control, value->key);
     uint64_t bits = value->value.uint64;
     uint8_t *next = at + sizeof(struct annot_record);
@@ -56,13 +55,13 @@ static FAST uint8_t *put_value(struct control *control, const struct annot_value
 }
 
 static FAST uint8_t *put_values(struct control *control, const struct annot_value *values,
-                                uint64_t count, uint8_t *at)
+                                uint64_t count, uint8_t *at, const uint8_t *end)
 {
     const uint8_t *limit = at + ANNOT_PAYLOAD_BYTES;
     if (count > FAST_VALUES || (count && !values))
         return NULL;
     for (uint64_t i = 0; at && i < count; i++)
-        at = put_value(control, &values[i], at);
+        at = put_value(control, &values[i], at, end);
     return at && at <= limit ? at : NULL;
 }
 
@@ -90,8 +89,8 @@ __attribute__((noinline, cold)) int fast_hold_bare(struct control *control, uint
     control->generation = BUSY(stack_pointer());
     annot_signal_fence();
     /* No mask: a signal handler forked just before, and this is the child. */
-    if (control->mask && !control->block && !control->nested_depth && !control->nested_pops &&
-        !control->shadow) {
+    if (control->mask && !control_has_block(control) && !control->nested_depth &&
+        !control->nested_pops && !control->shadow) {
         int wanted = event ? is_wanted(control, event) : fast_is_wanted(control);
         if (kind == ANNOT_REC_POP)
             held = fast_hold_pop(control);
@@ -124,10 +123,10 @@ static FAST uint64_t payload_bits(const struct annot_event *event)
 }
 
 /* What stands between base and key-values. Returns where these begin. */
-static FAST uint8_t *put_parts(struct control *control, const struct annot_event *event,
+static FAST uint8_t *put_parts(uint8_t *at, const struct annot_event *event,
                                const struct annot_track *track, uint32_t *ret_flags)
 {
-    uint64_t *words = (uint64_t *)(record_next(control) + sizeof(struct annot_record));
+    uint64_t *words = (uint64_t *)(at + sizeof(struct annot_record));
     uint64_t numbers = (uint64_t)event->category << 48 | (uint64_t)event->domain << 32;
     uint32_t flags = 0;
     if (track || event->payload_kind || event->color || numbers) {
@@ -156,23 +155,26 @@ static FAST void open_range(struct control *control, annot_name name, uint64_t t
 }
 
 static FAST int write_marked(struct control *control, uint8_t kind, const struct annot_event *event,
-                             const struct annot_track *track)
+                             const struct annot_track *track, uint32_t place)
 {
+    struct annot_block *block = annot_load_relaxed(&control->block);
+    uint8_t *at = record_at(block, place);
     annot_name name = event->name ? event->name : spell_cached(control, event->text);
     uint32_t flags;
     if (!is_fast(control, event, kind, name) || (track && !fast_knows(control, track)))
         return 0;
-    uint8_t *values = put_parts(control, event, track, &flags);
-    uint8_t *end = put_values(control, event->values, event->value_count, values);
+    uint8_t *values = put_parts(at, event, track, &flags);
+    uint8_t *end = put_values(control, event->values, event->value_count, values,
+                              record_at(block, ANNOT_BLOCK_DATA_SIZE));
     if (!end)
         return 0;
     uint32_t level = event->level & (ANNOT_LEVELS - 1);
     level |= track ? 0 : (uint32_t)event->payload_kind << 3;
     level |= event->color ? ANNOT_RECORD_HAS_COLOR : 0;
-    uint32_t granules = (uint32_t)(values - record_next(control)) / ANNOT_GRANULE;
+    uint32_t granules = (uint32_t)(values - at) / ANNOT_GRANULE;
     uint64_t time = clock_now();
-    record_base(record_next(control), time, record_head(kind, granules, flags, level), name);
-    record_commit(control, (uint32_t)(end - record_next(control)));
+    record_base(at, time, record_head(kind, granules, flags, level), name);
+    record_commit_to(control, block, place + (uint32_t)(end - at));
     if (kind == ANNOT_REC_PUSH)
         open_range(control, name, time);
     return 1;
@@ -184,30 +186,33 @@ int fast_event(struct control *control, uint8_t kind, const struct annot_event *
     const uint32_t size =
         sizeof(struct annot_record) + sizeof(struct annot_attr) + sizeof(struct annot_id);
     uint64_t generation = control->generation;
+    uint32_t at;
     if (!event)
         return 0;
-    if (!fast_enter(control, generation, size))
+    if (!fast_enter(control, generation, size, &at))
         return fast_hold_bare(control, kind, event);
     int done = __builtin_expect(is_wanted(control, event), 1)
-                   ? write_marked(control, kind, event, track)
+                   ? write_marked(control, kind, event, track, at)
                    : hold(control, kind);
     fast_leave(control, generation);
     return done;
 }
 
 static FAST int write_group(struct control *control, annot_name name,
-                            const struct annot_value *values, uint64_t count)
+                            const struct annot_value *values, uint64_t count, uint32_t place)
 {
-    uint8_t *at = record_next(control) + sizeof(struct annot_record);
+    struct annot_block *block = annot_load_relaxed(&control->block);
+    uint8_t *begin = record_at(block, place), *at = begin + sizeof(struct annot_record);
     for (uint64_t i = 0; i < count && i < FAST_VALUES; i++)
         if (values[i].kind < ANNOT_PAYLOAD_INT64 || values[i].kind > ANNOT_PAYLOAD_DOUBLE)
             return 0;
-    at = fast_passes(control, name) ? put_values(control, values, count, at) : NULL;
+    at = fast_passes(control, name)
+             ? put_values(control, values, count, at, record_at(block, ANNOT_BLOCK_DATA_SIZE))
+             : NULL;
     if (!at)
         return 0;
-    record_base(record_next(control), clock_now(), record_head(ANNOT_REC_COUNTER_GROUP, 1, 0, 0),
-                name);
-    record_commit(control, (uint32_t)(at - record_next(control)));
+    record_base(begin, clock_now(), record_head(ANNOT_REC_COUNTER_GROUP, 1, 0, 0), name);
+    record_commit_to(control, block, place + (uint32_t)(at - begin));
     return 1;
 }
 
@@ -215,9 +220,10 @@ int fast_counters(struct control *control, annot_name name, const struct annot_v
                   uint64_t count)
 {
     uint64_t generation = control->generation;
-    if (!fast_enter(control, generation, sizeof(struct annot_record)))
+    uint32_t at;
+    if (!fast_enter(control, generation, sizeof(struct annot_record), &at))
         return 0;
-    int done = !fast_is_wanted(control) || write_group(control, name, values, count);
+    int done = !fast_is_wanted(control) || write_group(control, name, values, count, at);
     fast_leave(control, generation);
     return done;
 }

@@ -125,7 +125,7 @@ static enum level_state take_out(struct control *control, uint32_t level)
     uint32_t inside = 0, last = control->depth - 1;
     if (level < LEVELS_KEPT)
         state = (enum level_state)control->levels[level];
-    for (uint32_t i = level; i < last; i++) {
+    for (uint32_t i = level; i < last && i + 1 < LEVELS_KEPT; i++) {
         inside += control->levels[i + 1] != LEVEL_MASKED;
         control->levels[i] = control->levels[i + 1];
     }

@@ -5,10 +5,12 @@
 #include <annot_barrier.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -122,6 +124,7 @@ static uint64_t stat_field_of(pid_t pid, int number)
 
 /* What never changes in the life of a process; 0: not asked yet. W: all, atomic. */
 static uint64_t own_start_ticks, own_namespace;
+static pid_t forked_tid; /* the first thread of a forked child */
 
 uint64_t proc_start_ticks(void)
 {
@@ -156,6 +159,7 @@ uint64_t proc_pid_namespace(void)
 
 void proc_forked(void)
 {
+    annot_store_relaxed(&forked_tid, proc_tid());
     annot_store_relaxed(&own_start_ticks, UINT64_C(0));
     annot_store_relaxed(&own_namespace, UINT64_C(0));
 }
@@ -190,9 +194,26 @@ pid_t proc_tid(void)
     return (pid_t)syscall(SYS_gettid);
 }
 
-int proc_thread_alive(pid_t tid)
+int proc_thread_alive(pid_t pid, pid_t tid)
 {
-    return syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH;
+    return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno != ESRCH;
+}
+
+int proc_task_alive(pid_t tid)
+{
+    return syscall(SYS_tkill, tid, 0) == 0 || errno != ESRCH;
+}
+
+/* The C library tells what it knows of a thread by the id of the thread's clock alone: the tid,
+ * inverted, above three bits. After a fork without its handlers it still knows the parent's. */
+int proc_owns_storage(void)
+{
+    clockid_t clock;
+    pid_t tid = proc_tid();
+    if (tid == annot_load_relaxed(&forked_tid) || pthread_getcpuclockid(pthread_self(), &clock))
+        return 1;
+    pid_t known = (pid_t) ~((int32_t)clock >> 3);
+    return known == tid || known <= 0;
 }
 
 uint64_t proc_hash(uint64_t hash, const void *bytes, size_t size)

@@ -32,7 +32,7 @@ pid_t proc_parent(pid_t pid);
 /* Inode of the own pid namespace. 0 = unknown. */
 uint64_t proc_pid_namespace(void);
 
-/* In a forked child: the two above are asked for once a process. */
+/* In a forked child, by its only thread: the two above are asked for once a process. */
 void proc_forked(void);
 
 pid_t proc_tid(void);
@@ -41,8 +41,13 @@ pid_t proc_tid(void);
 uint64_t proc_block_signals(void);
 void proc_restore_signals(uint64_t before);
 
-/* Whether a thread of this process still exists. */
-int proc_thread_alive(pid_t tid);
+/* Whether a thread of the process still exists; the same of any task. */
+int proc_thread_alive(pid_t pid, pid_t tid);
+int proc_task_alive(pid_t tid);
+
+/* Whether the C library's idea of the calling thread is the calling task. No: it shares the
+ * storage of another one. In doubt yes. */
+int proc_owns_storage(void);
 
 /* A mixing step: 64-bit FNV-1a over `size` bytes, continued from `hash`. */
 #define PROC_HASH_START UINT64_C(0xcbf29ce484222325)

@@ -47,9 +47,10 @@ struct wiped {
     uint32_t attempts;       /* segments tried; makes names distinct; W: all, atomic */
     uint64_t range_counter;  /* W: all, atomic */
     uint64_t nonce;
-    uint64_t id_base;                /* of flows and tracks, 0: none yet; W: all, swapped in once */
-    uint64_t id_counter;             /* W: all, atomic */
-    uint64_t lost[ANNOT_LOSS_COUNT]; /* not yet in a segment; W: all, atomic */
+    uint64_t id_base;              /* of flows and tracks, 0: none yet; W: all, swapped in once */
+    uint64_t id_counter;           /* W: all, atomic */
+    uint64_t lost[ANNOT_LOSS_ALL]; /* not yet in a segment; W: all, atomic */
+    uint64_t names_left;           /* the same */
 };
 
 static struct wiped *wiped;
@@ -316,6 +317,11 @@ int process_takes_no_part(uint64_t generation)
     return !wiped || annot_load_acquire(&wiped->off_generation) == generation;
 }
 
+int process_may_join(uint64_t generation)
+{
+    return wiped && wiped->ready && !process_takes_no_part(generation) && !process_is_put_off();
+}
+
 int process_is_late(void)
 {
     return annot_load_relaxed(&late) != 0;
@@ -370,14 +376,48 @@ void process_miss(void)
         refusals_count(annot_load_relaxed(&wiped->refused_slot), 0);
 }
 
+static void move_count(uint64_t *from, uint64_t *to)
+{
+    if (annot_load_relaxed(from))
+        annot_fetch_add_relaxed(to, __atomic_exchange_n(from, 0, __ATOMIC_RELAXED));
+}
+
 void process_flush(struct segment *segment)
 {
-    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
-        if (annot_load_relaxed(&wiped->lost[cause]) == 0)
-            continue;
-        uint64_t count = __atomic_exchange_n(&wiped->lost[cause], 0, __ATOMIC_RELAXED);
-        annot_fetch_add_relaxed(&segment->header->shared.lost[cause], count);
+    struct annot_shared *shared = &segment->header->shared;
+    for (int cause = 0; cause < ANNOT_LOSS_ALL; cause++)
+        move_count(&wiped->lost[cause], cause < ANNOT_LOSS_COUNT
+                                            ? &shared->lost[cause]
+                                            : &shared->lost_more[cause - ANNOT_LOSS_COUNT]);
+    move_count(&wiped->names_left,
+               &shared->misuse_more[ANNOT_MISUSE_NAME_LEFT - ANNOT_MISUSE_COUNT]);
+}
+
+/* Without joining: that is for threads that write. */
+static void flush_current(void)
+{
+    uint64_t before = proc_block_signals(); /* a handler that forks would take the segment away */
+    struct segment *segment = current_get();
+    if (segment) {
+        process_flush(segment);
+        segment_put(segment);
     }
+    proc_restore_signals(before);
+}
+
+void process_lose_now(enum annot_loss cause)
+{
+    process_lose(cause);
+    if (wiped)
+        flush_current();
+}
+
+void process_leave_name(void)
+{
+    if (!wiped)
+        return;
+    annot_fetch_add_relaxed(&wiped->names_left, UINT64_C(1));
+    flush_current();
 }
 
 void process_misuse(struct segment *segment, enum annot_misuse misuse)

@@ -17,6 +17,9 @@ enum { RANGE_COUNTER_BITS = 44 };
 /* Once, in the constructor; `secure` says AT_SECURE. */
 void process_setup(int secure);
 
+/* Whether the next event makes an attempt to join, and is not the first one of a forked child. */
+int process_may_join(uint64_t generation);
+
 /* The segment for the gate's generation with a reference for the caller, or NULL: this process
  * takes no part. Cost: loads; at a new generation some hundred microseconds. */
 struct segment *process_join(uint64_t generation);
@@ -43,6 +46,10 @@ uint64_t process_take_ids(void);
 
 /* An event that found no thread state to count in. Moved to a segment by process_flush. */
 void process_lose(enum annot_loss cause);
+/* The same, at once into the segment if there is one. */
+void process_lose_now(enum annot_loss cause);
+/* A name that finds no room in the table. */
+void process_leave_name(void);
 /* The same of a process that takes no part: told if that was not its choice. */
 void process_miss(void);
 void process_flush(struct segment *segment);

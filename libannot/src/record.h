@@ -38,6 +38,8 @@ static inline uint8_t *record_next(const struct control *control)
  * tries first knows only of clocks that are an instruction, and of numbers that don't wrap. */
 static inline void record_limit(struct control *control, uint32_t limit)
 {
+    if (annot_load_relaxed(&control->sharer)) /* partner: control_share */
+        limit = 0;
     int is_quick = clock_is_quick() && control->instance < UINT32_MAX - RECORDS_PER_BLOCK;
     control->limit = limit;
     control->quick_limit = is_quick ? limit : 0;

@@ -25,6 +25,10 @@
 
 void stream_lose(struct control *control, enum annot_loss cause)
 {
+    if (cause >= ANNOT_LOSS_COUNT) {
+        process_lose_now(cause);
+        return;
+    }
     if (control->gap_time == 0)
         control->gap_time = clock_now();
     if (control->thread)
@@ -51,7 +55,7 @@ static void copy_open(const struct control *control, struct annot_block *block)
         control->live_depth > ANNOT_LIVE_DEPTH ? control->live_depth - ANNOT_LIVE_DEPTH : 0;
     for (; level < control->live_depth; level++) {
         struct annot_open open = thread->live[level % ANNOT_LIVE_DEPTH];
-        if (open.instance != 0)
+        if (open.instance != 0 && count < control->recorded)
             block->open[count++] = open;
     }
     block->open_count = count;
@@ -101,10 +105,29 @@ static int claim(const struct control *control, uint32_t *ret_index)
     return error;
 }
 
-int stream_open(struct control *control)
+/* Where the block changes. Not at each event that finds the pool full. */
+static int is_foreign(struct control *control)
+{
+    const struct segment *segment = control->segment;
+    if (!control_has_block(control) && segment->policy == ANNOT_POLICY_DROP_NEWEST &&
+        !block_available(segment))
+        return 0;
+    if (!control_is_foreign(control)) {
+        control_unshare(control);
+        return 0;
+    }
+    control_share(control);
+    control->last_cause = ANNOT_LOSS_SHARED;
+    return 1;
+}
+
+int stream_next(struct control *control)
 {
     struct segment *segment = control->segment;
     uint32_t index;
+    if (is_foreign(control))
+        return 0;
+    stream_close(control);
     int error = claim(control, &index);
     if (error == -ENOBUFS) {
         stream_reclaim(segment);
@@ -134,13 +157,13 @@ int stream_open(struct control *control)
 
 void stream_close(struct control *control)
 {
-    if (!control->block)
+    if (!control_has_block(control))
         return;
     if (control->segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         overwrite_count(control);
     control->committed = 0;
     record_limit(control, 0);
-    control->block = NULL;
+    control->block = &control_scrap.block;
     annot_store_relaxed(&control->thread->block, 0u);
     block_release(control->segment, control->block_index);
 }
@@ -271,6 +294,7 @@ void stream_attach(struct control *control, struct segment *segment)
     control->gap_time = 0;
     control->records = 0; /* also for a thread that gets no record */
     control->block_state = 0;
+    control->sharer = 0;
     control->nested_depth = control->nested_pops = 0;
     control->next_register = 0;
     control->id_next = 0;
@@ -318,6 +342,12 @@ void stream_detach(struct control *control)
     segment_put(segment);
 }
 
+static int is_alive(const struct control *control, uint32_t owner)
+{
+    pid_t pid = annot_load_relaxed(&control->pid); /* partner: control_take; of the present owner */
+    return pid == 0 || proc_thread_alive(pid, (pid_t)owner);
+}
+
 /* Makes the control block of a thread that is gone the caller's. Other threads may be at the same
  * one, may have given it back, and it may have a new owner since, even with the same tid. */
 static int take_over(struct control *control, const struct segment *segment)
@@ -325,12 +355,12 @@ static int take_over(struct control *control, const struct segment *segment)
     uint32_t owner = annot_load_relaxed(&control->owner);
     uint32_t mine = CONTROL_RECLAIMED | (uint32_t)proc_tid();
     if (annot_load_relaxed(&control->segment) != segment || owner == 0 ||
-        owner & CONTROL_RECLAIMED || proc_thread_alive((pid_t)owner))
+        owner & CONTROL_RECLAIMED || is_alive(control, owner))
         return 0;
     TESTPOINT("reclaim:dead");
     if (!annot_cas_acq_rel(&control->owner, &owner, mine)) /* partner: itself, control_give */
         return 0;
-    if (annot_load_relaxed(&control->segment) == segment && !proc_thread_alive((pid_t)owner))
+    if (annot_load_relaxed(&control->segment) == segment && !is_alive(control, owner))
         return 1;
     annot_cas_acq_rel(&control->owner, &mine, owner); /* unless that one has given it back */
     return 0;
@@ -342,9 +372,9 @@ static void reclaim_one(struct control *control, void *context)
     if (!take_over(control, segment))
         return;
     struct annot_thread *thread = control->thread;
-    if (control->block && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
+    if (control_has_block(control) && segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         overwrite_count(control);
-    if (control->block)
+    if (control_has_block(control))
         block_release(segment, control->block_index);
     if (segment->policy == ANNOT_POLICY_OVERWRITE_OLDEST)
         overwrite_leave(control, segment);

@@ -7,8 +7,10 @@
 
 #include "control.h"
 
-/* Claims a block and fills its header. Returns 1, or 0 with last_cause set. */
-int stream_open(struct control *control);
+/* Closes the block, claims the next one and fills its header. Returns 1, or 0 with last_cause set:
+ * ANNOT_LOSS_SHARED, if the caller is another task with the thread's storage, and then nothing has
+ * been changed. */
+int stream_next(struct control *control);
 
 /* Hands the block to the collector. */
 void stream_close(struct control *control);

@@ -27,10 +27,12 @@ static uint32_t granules_of(uint32_t bytes)
     return (bytes + ANNOT_GRANULE - 1) / ANNOT_GRANULE;
 }
 
-static uint8_t *put_bytes(uint8_t *at, const char *bytes, uint32_t length)
+/* Not beyond `end`: what was planned is only safe from another task that shares the thread's
+ * storage as long as there is none. */
+static uint8_t *put_bytes(uint8_t *at, const uint8_t *end, const void *bytes, uint32_t length)
 {
     uint32_t padded = granules_of(length) * ANNOT_GRANULE;
-    if (length == 0)
+    if (length == 0 || padded > end - at)
         return at;
     memset(at + padded - ANNOT_GRANULE, 0, ANNOT_GRANULE);
     memcpy(at, bytes, length);
@@ -87,10 +89,10 @@ static void plan(struct control *control, const struct emission *emission, struc
     }
 }
 
-static void put_record(struct control *control, const struct emission *emission,
+static void put_record(uint8_t *at, uint32_t size, const struct emission *emission,
                        const struct parts *parts, uint64_t time)
 {
-    uint8_t *at = record_next(control);
+    const uint8_t *end = at + size;
     uint32_t level = emission->level | (uint32_t)emission->value_kind << 3 |
                      (emission->color ? ANNOT_RECORD_HAS_COLOR : 0);
     uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? parts->name.length : parts->name.id;
@@ -104,16 +106,14 @@ static void put_record(struct control *control, const struct emission *emission,
             .domain = emission->domain,
             .category = emission->category,
         };
-        memcpy(at, &attr, sizeof(attr));
-        at += sizeof(attr);
+        at = put_bytes(at, end, &attr, sizeof(attr));
     }
     if (parts->flags & ANNOT_FLAG_ID) {
         const struct annot_id id = {.id = emission->id, .reserved = emission->parent};
-        memcpy(at, &id, sizeof(id));
-        at += sizeof(id);
+        at = put_bytes(at, end, &id, sizeof(id));
     }
-    at = put_bytes(at, parts->name.bytes, parts->name.length);
-    put_bytes(at, parts->string.bytes, parts->string.length);
+    at = put_bytes(at, end, parts->name.bytes, parts->name.length);
+    put_bytes(at, end, parts->string.bytes, parts->string.length);
 }
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
@@ -198,14 +198,15 @@ static uint32_t pair_granules(const struct pair *pair)
 
 static void put_pair(uint8_t *at, const struct pair *pair)
 {
+    const uint8_t *end = at + (size_t)pair_granules(pair) * ANNOT_GRANULE;
     uint32_t name = pair->flags & ANNOT_FLAG_NAME_INLINE ? pair->key.length : pair->key.id;
     record_base(
         at, pair->bits,
         record_head(ANNOT_REC_PAYLOAD, pair_granules(pair), pair->flags, (uint32_t)pair->kind << 3),
         name);
-    at = put_bytes(at + sizeof(struct annot_record), pair->key.bytes, pair->key.length);
+    at = put_bytes(at + sizeof(struct annot_record), end, pair->key.bytes, pair->key.length);
     if (pair->flags & ANNOT_FLAG_VALUE_STRING)
-        put_bytes(at, pair->bytes, (uint32_t)pair->bits);
+        put_bytes(at, end, pair->bytes, (uint32_t)pair->bits);
 }
 
 /* What is planned, in memory of the thread's own: the stack is the program's. Nothing else is
@@ -239,7 +240,7 @@ static int64_t put_values(struct control *control, const struct emission *emissi
             is_whole = 0;
             break;
         }
-        if (size > (size_t)(end - at))
+        if (at > end || size > (size_t)(end - at))
             return NO_ROOM;
         put_pair(at, pair);
         at += size;
@@ -253,11 +254,10 @@ static int64_t put_values(struct control *control, const struct emission *emissi
 
 static int has_room(struct control *control, uint32_t size)
 {
-    if (control->block && !control->gap_pending &&
+    if (control_has_block(control) && !control->gap_pending &&
         ANNOT_BLOCK_DATA_SIZE - control->committed >= size)
         return 1;
-    stream_close(control);
-    return stream_open(control);
+    return stream_next(control);
 }
 
 /* Nothing of it is visible before the commit, so a block that is too short is just closed. */
@@ -267,8 +267,7 @@ static int64_t put_values_somewhere(struct control *control, const struct emissi
     int64_t size = put_values(control, emission, record_next(control) + record_size);
     if (size != NO_ROOM)
         return size;
-    stream_close(control);
-    if (!stream_open(control))
+    if (!stream_next(control))
         return NO_ROOM;
     return put_values(control, emission, record_next(control) + record_size);
 }
@@ -288,8 +287,15 @@ uint64_t write_event(struct control *control, const struct emission *emission, u
         stream_lose(control, (enum annot_loss)control->last_cause);
         return 0;
     }
+    struct annot_block *block = control->block;
+    uint32_t committed = annot_load_relaxed(&control->committed);
+    uint32_t size = record_size + (uint32_t)values_size;
+    if (committed > ANNOT_BLOCK_DATA_SIZE - size) { /* another task came in between */
+        stream_lose(control, ANNOT_LOSS_SHARED);
+        return 0;
+    }
     uint64_t time = clock_now();
-    put_record(control, emission, parts, time);
-    record_commit(control, record_size + (uint32_t)values_size);
+    put_record(record_at(block, committed), record_size, emission, parts, time);
+    record_commit_to(control, block, committed + size);
     return time;
 }

@@ -71,6 +71,9 @@ enum annot_loss {
     ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: bytes it could not believe                */
     ANNOT_LOSS_TOO_LARGE = 7,   /* record longer than a block can hold                          */
     ANNOT_LOSS_COUNT = 8,
+    /* Counted in lost_more, from its first entry: */
+    ANNOT_LOSS_SHARED = 8, /* of a task that uses the thread-local storage of another one */
+    ANNOT_LOSS_ALL = 9,
 };
 
 /* Not losses: calls that by contract do nothing, counted so that `info` can tell. */
@@ -83,7 +86,8 @@ enum annot_misuse {
     /* Counted in misuse_more, from its first entry: */
     ANNOT_MISUSE_PAYLOAD_CUT = 4, /* more key-values, or a larger struct, than a record can hold */
     ANNOT_MISUSE_SCHEMA = 5, /* a struct that does not fit its schema; counted by the collector */
-    ANNOT_MISUSE_ALL = 6,
+    ANNOT_MISUSE_NAME_LEFT = 6, /* string table full: there is no id for a name */
+    ANNOT_MISUSE_ALL = 7,
 };
 
 /* Why a process does not take part (session refusal slots, parent's segment, annot_status()). */
@@ -281,7 +285,8 @@ struct annot_shared {
     uint64_t misuse[ANNOT_MISUSE_COUNT]; /* of the whole process */
     uint64_t backed_extents[32];         /* bit e: extent e of the block area is reserved */
     uint64_t misuse_more[ANNOT_MISUSE_ALL - ANNOT_MISUSE_COUNT]; /* from ANNOT_MISUSE_PAYLOAD_CUT */
-    uint64_t reserved3[3];
+    uint64_t lost_more[ANNOT_LOSS_ALL - ANNOT_LOSS_COUNT];       /* from ANNOT_LOSS_SHARED */
+    uint64_t reserved3[1];
 };
 
 /* The last word of a process, written by a crash handler in whatever state its thread is: the first

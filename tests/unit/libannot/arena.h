@@ -71,6 +71,7 @@ struct seen {
     uint64_t records;                /* without PAYLOADs */
     uint64_t lost[ANNOT_LOSS_COUNT]; /* told by blocks, threads and segments; each once */
     uint64_t lost_total;
+    uint64_t shared; /* ANNOT_LOSS_SHARED, not in the above */
     uint64_t misuse[ANNOT_MISUSE_ALL];
     uint32_t segments, threads, blocks, claimed_blocks;
     uint32_t exit_state, child_refused, child_refused_reason;
@@ -78,6 +79,9 @@ struct seen {
     char process_name[ANNOT_STRING_MAX + 1];
     struct annot_note note;
 };
+
+/* Records of this thread may be mixed up with others' and are not looked at; 0: of none. */
+extern int arena_mixed_tid;
 
 typedef void (*arena_visit)(const struct seen_record *record, void *context);
 

@@ -128,6 +128,8 @@ static void check_record(const struct seen_record *record, struct stack_check *c
     }
 }
 
+int arena_mixed_tid;
+
 static void read_block(const struct mapped *mapped, const struct annot_block *block,
                        struct seen *seen, arena_visit visit, void *context)
 {
@@ -137,10 +139,12 @@ static void read_block(const struct mapped *mapped, const struct annot_block *bl
     const uint8_t *at = (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE;
     const uint8_t *end = at + committed;
     CHECK(committed <= ANNOT_BLOCK_DATA_SIZE);
+    seen->blocks++;
+    if (block->tid == arena_mixed_tid)
+        return;
     CHECK(block->open_count <= ANNOT_OPEN_DEPTH);
     CHECK(block->open_count <= block->open_depth);
     CHECK_INT(block->kept_depth, block->open_depth);
-    seen->blocks++;
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         seen->lost[cause] += block->lost[cause];
     record.serial = block->thread_serial;
@@ -272,6 +276,7 @@ static void read_segment(const struct mapped *mapped, struct seen *seen, arena_v
     add_untold(mapped, seen);
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         seen->lost[cause] += annot_load_relaxed(&mapped->shared->lost[cause]);
+    seen->shared += annot_load_relaxed(&mapped->shared->lost_more[0]);
     for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
         seen->misuse[i] += annot_load_relaxed(&mapped->shared->misuse[i]);
     for (int i = ANNOT_MISUSE_COUNT; i < ANNOT_MISUSE_ALL; i++)

@@ -60,7 +60,7 @@ static void run_writer(int index)
     for (int cycle = 0; cycle < CYCLES; cycle++) {
         int opened = 0;
         for (int attempt = 0; attempt < 2 && !opened; attempt++)
-            opened = stream_open(control);
+            opened = stream_next(control);
         for (int i = 0; opened && i < RECORDS; i++)
             write_one(control, (uint32_t)index << 16 | attempted[index]++);
         stream_close(control);

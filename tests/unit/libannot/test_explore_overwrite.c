@@ -61,7 +61,7 @@ static void run_writer(int index)
 {
     struct control *control = controls[index];
     for (int cycle = 0; cycle < CYCLES; cycle++) {
-        int opened = stream_open(control);
+        int opened = stream_next(control);
         for (int i = 0; i < RECORDS; i++) {
             if (opened)
                 write_one(control, (uint32_t)index << 16 | attempted[index]++);

@@ -97,6 +97,28 @@ TEST(names_beyond_the_table_travel_inline)
     CHECK(seen.misuse[ANNOT_MISUSE_NAME_INLINE] > 1500);
 }
 
+/* The table of the process is full: there are no ids any more, and each call that gets none counts.
+ */
+TEST(names_without_room_are_counted)
+{
+    struct seen seen;
+    char text[ANNOT_STRING_MAX];
+    uint64_t left = 0, ignored = 0;
+    memset(text, 'x', sizeof(text));
+    arena_begin(NULL);
+    annot_mark("first");
+    for (int i = 0; i < 6000; i++) {
+        snprintf(text, 16, "name %9d", i);
+        text[strlen(text)] = 'x';
+        text[sizeof(text) - 1] = 0;
+        left += annot_name_intern(text) == 0;
+    }
+    left += annot_track_create(text, NULL).name == 0;
+    CHECK(left > 1000);
+    finish(&seen, NULL, &ignored);
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_NAME_LEFT], left);
+}
+
 static uint64_t summed;
 
 static void sum_number(const struct seen_record *record, void *context)

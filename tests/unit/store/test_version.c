@@ -54,12 +54,12 @@ static void add_chunk(uint16_t type, uint16_t flags, const uint8_t *payload, siz
 static void add_definitions(void)
 {
     static const uint8_t payload[] = {
-        200, 1,  3,  9,   9,   9,                       /* an unknown entry                     */
-        1,   4,  1,  'r', 'u', 'n',                     /* string 1                             */
-        3,   1,  0,                                     /* process 0, no further field          */
-        4,   30, 0,  0,   1,   14,  1,  0,  0,  0,  2,  /* thread 0: process, serial, tid 7 ... */
-        10,  1,  2,  3,   4,   5,   6,  7,  8,  9,  10, /* two causes of loss too many          */
-        77,  77, 77, 77,  77,  77,  77, 77, 77, 77,     /* fields of a later version            */
+        200, 1,  3,  9,   9,   9,                      /* an unknown entry                     */
+        1,   4,  1,  'r', 'u', 'n',                    /* string 1                             */
+        3,   1,  0,                                    /* process 0, no further field          */
+        4,   32, 0,  0,   1,   14,  1,  0,  0,  0,  2, /* thread 0: process, serial, tid 7 ... */
+        12,  1,  2,  3,   4,   5,   6,  7,  8,  9,  10, 11, 12, /* two causes of loss too many */
+        77,  77, 77, 77,  77,  77,  77, 77, 77, 77, /* fields of a later version            */
     };
     add_chunk(STORE_CHUNK_DEFINITIONS, 0, payload, sizeof(payload));
 }
@@ -126,7 +126,7 @@ TEST(newer_minor_version_is_read_and_additions_are_skipped)
     CHECK(thread && trace_thread_count(store_reader_trace(reader)) == 1);
     CHECK_INT(thread->tid, 7);
     CHECK_INT(thread->name, 1);
-    CHECK_INT(thread->lost[LOSS_COUNT - 1], 8);
+    CHECK_INT(thread->lost[LOSS_COUNT - 1], 10);
     CHECK_INT(store_reader_next(reader, &batch), 1);
     CHECK_INT(batch.count, 2);
     CHECK_INT(batch.source.sequence, 1);
