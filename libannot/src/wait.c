@@ -11,7 +11,6 @@
 #include <annot_barrier.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,15 +33,9 @@ static void pause_ns(long ns)
     syscall(SYS_nanosleep, &pause, NULL);
 }
 
-/* Whether the session that the thread joined goes on. The gate changes for others' as well: then
- * this thread asks, as its next event would, and remembers for which generation. */
-static int is_recording(const struct control *control, uint64_t *asked)
+/* As the thread's next event would find out. */
+static APART int does_go_on(const struct control *control, uint64_t gate)
 {
-    uint64_t gate = annot_gate_v1.generation;
-    if (gate == *asked)
-        return 1;
-    if (gate == 0)
-        return 0;
     uint64_t before =
         proc_block_signals(); /* a handler that jumps out would leave a reference behind */
     struct segment *segment = process_join(gate);
@@ -50,8 +43,20 @@ static int is_recording(const struct control *control, uint64_t *asked)
     if (segment)
         segment_put(segment);
     proc_restore_signals(before);
-    *asked = gate;
     return goes_on;
+}
+
+/* Whether the session that the thread joined goes on. The gate changes for others' as well: then
+ * this thread asks, and remembers for which generation. */
+static int is_recording(const struct control *control, uint64_t *asked)
+{
+    uint64_t gate = annot_gate_v1.generation;
+    if (gate == *asked)
+        return 1;
+    if (gate == 0)
+        return 0;
+    *asked = gate;
+    return does_go_on(control, gate);
 }
 
 static uint64_t heartbeat(const struct segment *segment)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* docs/architecture.md, "Stack". */
-enum { FIRST_OF_PROCESS = 2048, FIRST_OF_THREAD = 1024, ANY_OTHER = 768, FORMATTED = 3072 };
+enum { FIRST_OF_PROCESS = 2048, FIRST_OF_THREAD = 1024, ANY_OTHER = 832, FORMATTED = 3072 };
 
 static char counted_text[32];
 static annot_range range;
