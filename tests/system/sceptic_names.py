@@ -37,7 +37,7 @@ def a_million_names(home):
         rows = seen_once(reader.stdout)
     process = next(row for row in rows if row["row"] == "process")
     session = next(row for row in rows if row["row"] == "session")
-    equal(process["lost"], [0] * 8, "losses")
+    equal(sum(process["lost"]), 0, "losses")
     equal(session["events"], 2 * COUNT, "events")
     mib = result.peak_kib / 1024
     print(f"  collector: {mib:.0f} MiB; recording: {session['file_bytes'] / COUNT:.1f} bytes a "
