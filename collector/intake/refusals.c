@@ -264,6 +264,7 @@ static bool read_slot(int fd, int index, struct annot_refusal_slot *slot)
               at + (off_t)offsetof(struct annot_refusal_slot, generation)) != sizeof(after))
         return false;
     return after == slot->generation && slot->pid > 0 &&
+           slot->time_ns <= (uint64_t)clock_now_ns() &&
            (uint32_t)(slot->owner >> 32) == (uint32_t)slot->pid;
 }
 

@@ -39,7 +39,7 @@ static bool open_shared(struct symbol_lines *lines)
     size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
     if (strlen(name) >= sizeof(path) - folder)
         return false;
-    strcpy(path + folder, name);
+    memcpy(path + folder, name, strlen(name) + 1);
     lines->shared_fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
     if (lines->shared_fd >= 0)
         lines->shared = dwarf_begin(lines->shared_fd, DWARF_C_READ);

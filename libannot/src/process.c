@@ -205,6 +205,11 @@ static APART void tell_refusal(int found, uint64_t session_id, uint64_t generati
 {
     uint32_t slot = annot_load_relaxed(&wiped->refused_slot);
     if (found >= 0) {
+        struct segment *made = slot ? current_get() : NULL;
+        if (made) { /* first, so that a kill in between tells its losses twice, not never */
+            process_flush(made);
+            segment_put(made);
+        }
         annot_store_relaxed(&wiped->refused_slot, 0u);
         refusals_clear(slot);
         return;
@@ -558,6 +563,7 @@ void process_exit(void)
     struct segment *segment = wiped ? current_get() : NULL;
     if (!segment)
         return;
+    process_flush(segment);
     annot_store_relaxed(&segment->header->shared.exit_time, clock_now());
     /* Partner: the collector's acquire load. */
     annot_store_release(&segment->header->shared.exit_state, (uint32_t)ANNOT_EXIT_ORDERLY);

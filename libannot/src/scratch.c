@@ -45,7 +45,7 @@ void scratch_give(char *text)
 {
     struct keep *keep = annot_control->keep;
     annot_signal_fence();
-    if (text)
+    if (text && keep) /* none in a child by _Fork, made by a handler meanwhile */
         annot_store_relaxed(&keep->scratch_frames[(text - keep->scratch[0]) / SCRATCH_SIZE],
                             (uintptr_t)0);
 }
