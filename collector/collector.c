@@ -387,6 +387,7 @@ int collector_open_gate(struct collector *collector)
     if (error != 0)
         return error;
     begin_now(trace_session(collector->trace));
+    refusals_begin(&collector->refusals, &collector->directory);
     int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
     collector->refusals.generation = generation > 0 ? (uint64_t)generation : 0;

@@ -268,12 +268,44 @@ static bool read_slot(int fd, int index, struct annot_refusal_slot *slot)
            (uint32_t)(slot->owner >> 32) == (uint32_t)slot->pid;
 }
 
+static int open_pages(const struct directory *directory)
+{
+    return openat(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* 0 if there are none. */
+static uint64_t read_unnamed(int fd)
+{
+    uint64_t count;
+    const off_t at = ANNOT_REFUSALS_OFFSET + (off_t)offsetof(struct annot_refusals, unnamed);
+    bool is_read = fd >= 0 && pread(fd, &count, sizeof(count), at) == (ssize_t)sizeof(count);
+    return is_read ? count : 0;
+}
+
+void refusals_begin(struct refusals *refusals, const struct directory *directory)
+{
+    int fd = open_pages(directory);
+    refusals->unnamed = read_unnamed(fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Of any session: nobody knows whose they were. */
+static int tell_unnamed(const struct refusals *refusals, int fd)
+{
+    uint64_t count = read_unnamed(fd), more = count - refusals->unnamed;
+    if (count <= refusals->unnamed || more > LOST_BELIEVABLE)
+        return 0;
+    return trace_fact_set(refusals->trace, FACT_LOSS,
+                          "events: of refused processes, more than could be named", more);
+}
+
 static int take_slots(struct refusals *refusals, const struct directory *directory,
                       const struct session_file *session, bool last)
 {
     struct annot_refusal_slot slot;
     int error = 0;
-    int fd = openat(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_pages(directory);
     for (size_t i = 0; i < refusals->refused.count; i++)
         refusals->refused.items[i].is_there = false;
     for (int i = 0; fd >= 0 && i < ANNOT_REFUSAL_SLOTS && error == 0; i++)
@@ -283,6 +315,8 @@ static int take_slots(struct refusals *refusals, const struct directory *directo
     for (size_t i = 0; i < refusals->refused.count; i++)
         if (!refusals->refused.items[i].is_there)
             tell_lost(refusals, &refusals->refused.items[i], refusals->refused.items[i].lost);
+    if (error == 0)
+        error = tell_unnamed(refusals, fd);
     if (fd >= 0)
         close(fd);
     return error;

@@ -24,11 +24,15 @@ struct refusals {
     struct wide_map seen; /* by pid, reason and command name */
     int64_t next_scan_ns;
     uint64_t generation; /* of the session's begin: slots of earlier ones are others' */
+    uint64_t unnamed;    /* events of processes without a slot, before the session's begin */
     VEC(struct refused) refused;
 };
 
 void refusals_init(struct refusals *refusals, struct trace *trace);
 void refusals_fini(struct refusals *refusals);
+
+/* Before the gate is opened: what is counted by then is others'. */
+void refusals_begin(struct refusals *refusals, const struct directory *directory);
 
 /* Notes one, once. `reason`: enum annot_refusal; `detail`: see annot_refusal_slot. 0 or -ENOMEM. */
 int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *slot);

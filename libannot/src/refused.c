@@ -92,12 +92,10 @@ uint32_t refusals_note(uint32_t held, const struct refusal *refusal, uint64_t se
     char comm[16] = "";
     if (!pages)
         return 0;
-    if (held == 0)
+    if (held == 0 || held == REFUSED_UNNAMED)
         held = take(owner_of(getpid()), generation);
-    if (held == 0) {
-        annot_fetch_add_relaxed(&pages->unnamed, UINT64_C(1));
-        return 0;
-    }
+    if (held == 0)
+        return REFUSED_UNNAMED;
     struct annot_refusal_slot *slot = &pages->slots[(held - 1) % ANNOT_REFUSAL_SLOTS];
     prctl(PR_GET_NAME, comm);
     memcpy(slot->comm, comm, sizeof(slot->comm));
@@ -116,13 +114,17 @@ void refusals_count(uint32_t held, int is_pending)
 {
     if (!held || !pages)
         return;
+    if (held == REFUSED_UNNAMED) {
+        annot_fetch_add_relaxed(&pages->unnamed, UINT64_C(1));
+        return;
+    }
     struct annot_refusal_slot *slot = &pages->slots[(held - 1) % ANNOT_REFUSAL_SLOTS];
     annot_fetch_add_relaxed(is_pending ? &slot->pending : &slot->lost, UINT64_C(1));
 }
 
 void refusals_clear(uint32_t held)
 {
-    if (!held || !pages)
+    if (!held || held == REFUSED_UNNAMED || !pages)
         return;
     struct annot_refusal_slot *slot = &pages->slots[(held - 1) % ANNOT_REFUSAL_SLOTS];
     annot_store_release(&slot->generation, UINT64_C(0)); /* partner: the collector's loads */

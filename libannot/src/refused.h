@@ -11,6 +11,9 @@
 /* Makes sure that the wake file has the pages, and maps them. In the constructor. */
 void refusals_map(int wake_fd);
 
+/* Instead of a slot, where none is free: events are counted without the process's name. */
+#define REFUSED_UNNAMED UINT32_MAX
+
 /* Takes a slot, or changes the one that is taken. `held`: 1 + its index, or 0; the same is
  * returned. `session_id`: that of the session it would join, as far as it is known. */
 uint32_t refusals_note(uint32_t held, const struct refusal *refusal, uint64_t session_id,

@@ -150,7 +150,7 @@ struct annot_refusal_slot {
 };
 
 struct annot_refusals {
-    uint64_t unnamed; /* attempts of processes that found no slot; atomic */
+    uint64_t unnamed; /* events lost by processes that found no slot; atomic */
     uint8_t reserved[120];
     struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS];
 };

@@ -6,6 +6,8 @@
 #include <annot/annot.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +65,45 @@ TEST(refused_process_needs_neither_descriptor_nor_file_to_say_so)
         CHECK_INT(status, 0);
         check_note(pid, i ? ANNOT_REFUSAL_FILE_SIZE : ANNOT_REFUSAL_NO_DIRECTORY, 3000);
     }
+    arena_end();
+    arena_clean();
+}
+
+/* All of them are some living process's. */
+static struct annot_refusals *take_all_slots(void)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/" ANNOT_WAKE_NAME, arena_directory());
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct annot_refusals *notes =
+        mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, ANNOT_REFUSALS_OFFSET);
+    CHECK(notes != MAP_FAILED);
+    close(fd);
+    for (int i = 0; i < ANNOT_REFUSAL_SLOTS; i++) {
+        notes->slots[i].owner = UINT64_C(1) << 32 | 1;
+        notes->slots[i].generation = UINT64_MAX;
+    }
+    return notes;
+}
+
+TEST(events_of_processes_without_a_slot_are_counted)
+{
+    const struct rlimit none = {0, 0};
+    int status;
+    arena_begin(NULL);
+    fflush(NULL);
+    struct annot_refusals *notes = take_all_slots();
+    pid_t pid = fork();
+    if (pid == 0) {
+        CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+        events(1000);
+        _exit(0);
+    }
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+    CHECK_INT(notes->unnamed, 3000);
+    memset(notes, 0, sizeof(*notes)); /* the file stays */
+    munmap(notes, sizeof(*notes));
     arena_end();
     arena_clean();
 }
