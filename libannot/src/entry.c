@@ -17,7 +17,12 @@
 /* Events are marked near the entry of a public function. An event whose own frame stands lower than
  * the mark by more than the frames of two public functions differ is a handler's; else the marked
  * event was left by siglongjmp. */
-enum { STALE_MARGIN = 192, STALE_LIMIT = 8 << 20 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { STALE_MARGIN = 1024 }; /* frames with red zones; a signal's own frame is larger still */
+#else
+enum { STALE_MARGIN = 192 };
+#endif
+enum { STALE_LIMIT = 8 << 20 };
 
 enum { KEYS_WITHOUT_MEMORY = 32 }; /* glibc keeps so many values in the thread itself */
 
