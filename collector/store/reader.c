@@ -155,6 +155,7 @@ static void settle_chunks(struct store_reader *reader)
         settled_ns = first_ns < settled_ns ? first_ns : settled_ns;
         at->settled_ns = settled_ns;
     }
+    sample_stream_settle(&reader->samples);
 }
 
 /* Headers of all chunks that are there, payloads of definitions. */
@@ -391,6 +392,11 @@ int store_reader_next_samples(struct store_reader *reader, const struct sample *
 {
     return sample_stream_next(&reader->samples, &reader->scan, reader->trace, ret_samples,
                               ret_count);
+}
+
+int64_t store_reader_samples_settled_ns(const struct store_reader *reader)
+{
+    return sample_stream_settled_ns(&reader->samples);
 }
 
 int store_reader_rewind(struct store_reader *reader)

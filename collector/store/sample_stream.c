@@ -126,6 +126,26 @@ int sample_stream_next(struct sample_stream *stream, struct scan *scan, const st
     return 1;
 }
 
+void sample_stream_settle(struct sample_stream *stream)
+{
+    int64_t settled_ns = INT64_MAX;
+    for (size_t i = stream->chunks.count; i-- > 0;) {
+        struct samples_chunk *at = &stream->chunks.items[i];
+        int64_t first_ns = store_time(at->chunk.header.first_ns);
+        settled_ns = first_ns < settled_ns ? first_ns : settled_ns;
+        at->settled_ns = settled_ns;
+    }
+    stream->settled = true;
+}
+
+int64_t sample_stream_settled_ns(const struct sample_stream *stream)
+{
+    size_t next = stream->next_chunk - (stream->in_chunk ? 1 : 0);
+    if (!stream->settled)
+        return INT64_MIN;
+    return next < stream->chunks.count ? stream->chunks.items[next].settled_ns : INT64_MAX;
+}
+
 void sample_stream_forget(struct sample_stream *stream)
 {
     if (stream->next_chunk == stream->chunks.count && !stream->in_chunk)

@@ -12,6 +12,7 @@ enum { SAMPLE_STREAM_MAX = 1024 }; /* samples handed out at once */
 
 struct samples_chunk {
     struct chunk_place chunk;
+    int64_t settled_ns; /* no sample of it or of a later one begins earlier */
     bool damage_noted;
 };
 
@@ -22,6 +23,7 @@ struct sample_stream {
     VEC(struct samples_chunk) chunks;
     size_t next_chunk;
     bool in_chunk;
+    bool settled; /* the chunks know what is settled */
 };
 
 /* 0 or -ENOMEM. fini accepts a stream of zeros or half initialised. */
@@ -39,6 +41,12 @@ int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t 
  * scan, whose file is read. */
 int sample_stream_next(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
                        const struct sample **ret_samples, uint32_t *ret_count);
+
+/* All chunks are there: says of each what is settled. Then: no sample that was not handed out
+ * begins before this; INT64_MIN: not known. */
+void sample_stream_settle(struct sample_stream *stream);
+int64_t sample_stream_settled_ns(const struct sample_stream *stream);
+
 /* Drops the chunks that were read: nobody will rewind. */
 void sample_stream_forget(struct sample_stream *stream);
 void sample_stream_rewind(struct sample_stream *stream);

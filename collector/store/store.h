@@ -100,6 +100,10 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
 int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
                               uint32_t *ret_count);
 
+/* No sample that was not handed out yet begins before this; INT64_MIN: not known (a recording that
+ * is followed). */
+int64_t store_reader_samples_settled_ns(const struct store_reader *reader);
+
 /* Back to the first event and the first sample. */
 int store_reader_rewind(struct store_reader *reader);
 
