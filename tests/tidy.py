@@ -29,7 +29,7 @@ EXCEPTIONS = {}
 # Which folders a folder's files may include from, itself always. Headers that come in through an
 # allowed header are allowed as well, hence base wherever model stands.
 ALL_COLLECTOR = ["base", "model", "elf", "intake", "sample", "unwind", "symbol", "python",
-                 "store", "profile", "export"]
+                 "store", "read", "profile", "export"]
 INCLUDES = {
     "libannot/include/annot": [],
     "libannot/wire": [],
@@ -39,7 +39,7 @@ INCLUDES = {
     # The layout of the interpreter that it is compiled for, told to the sampler.
     # And the reader of recordings, for pyannot.read.
     "pyannot": ["libannot/include/annot", "collector/python", "collector/store",
-                "collector/profile", "collector/model", "collector/base"],
+                "collector/read", "collector/profile", "collector/model", "collector/base"],
     "examples": ["libannot/include/annot"],
     "collector/base": [],
     "collector/model": ["collector/base"],
@@ -54,12 +54,15 @@ INCLUDES = {
     "collector/sample/bpf": ["collector/sample", "collector/unwind", "collector/python",
                              "collector/model", "libannot/wire"],
     "collector/store": ["collector/model", "collector/base"],
-    "collector/profile": ["collector/model", "collector/base", "collector/store"],
-    "collector/export": ["collector/model", "collector/base", "collector/profile"],
+    "collector/read": ["collector/model", "collector/base", "collector/store"],
+    "collector/profile": ["collector/model", "collector/base", "collector/store", "collector/read"],
+    "collector/export": ["collector/model", "collector/base", "collector/read",
+                         "collector/profile"],
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "tools": ["collector", "collector/look", "collector/sample", "collector/export",
-              "collector/profile", "collector/store", "collector/model", "collector/base"],
+              "collector/profile", "collector/read", "collector/store", "collector/model",
+              "collector/base"],
 }
 
 # All that lies at the top; a run leaves its results elsewhere.
