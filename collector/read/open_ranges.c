@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges begin, lie inside of one another and end: the rules of all lanes that nest. */
+#include "read_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int open_ranges_grow(struct open_ranges *open)
+{
+    size_t begins = 0;
+    if (vec_grow((void **)&open->items, &open->capacity, open->count + 1, sizeof(*open->items)) ||
+        vec_grow((void **)&open->begins, &open->begins_capacity, open->capacity,
+                 sizeof(*open->begins)))
+        return -ENOMEM;
+    for (size_t i = 0; i < open->count; i++) {
+        if (open->items[i].wanted)
+            open->begins[begins++] = &open->items[i].begin;
+    }
+    return 0;
+}
+
+int open_ranges_keep_args(struct open_ranges *open, const struct args *args)
+{
+    if (vec_reserve(&open->args, args->count) != 0)
+        return -ENOMEM;
+    memcpy(open->args.items + open->args.count, args->items, args->count * sizeof(*args->items));
+    open->args.count += args->count;
+    return 0;
+}
+
+void open_ranges_free(struct open_ranges *open)
+{
+    free(open->items);
+    free(open->begins);
+    vec_free(&open->args);
+    *open = (struct open_ranges){0};
+}
+
+/* The key-values of a range, without those of the ranges inside of it. */
+static struct args args_of(const struct open_ranges *open, size_t index)
+{
+    size_t first = open->items[index].first_arg;
+    size_t end = index + 1 < open->count ? open->items[index + 1].first_arg : open->args.count;
+    return (struct args){open->args.items + first, (uint32_t)(end - first)};
+}
+
+/* One that is wanted, inside of `depth` others. */
+static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+                      size_t index, uint32_t depth)
+{
+    struct open_range *range = &open->items[index];
+    struct item *item = &pass->opened; /* all else in it stays 0 */
+    item->lane = (uint8_t)kind;
+    item->flags = range->cut ? ITEM_CUT_BEGIN : 0;
+    item->depth = depth;
+    item->event = &range->begin;
+    item->args = args_of(open, index);
+    item->begin_ns = range->begin.time_ns;
+    item->parents = open->begins;
+    range->told = true;
+    if (!pass->selects_all) /* else it was counted as it came */
+        pass_count(pass, &pass->lanes.items[range->begin.thread], range->begin.kind,
+                   range->begin.time_ns);
+    return pass_tell(pass, item);
+}
+
+int open_ranges_tell_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
+{
+    return tell_begin(pass, kind, open, open->count - 1, (uint32_t)open->wanted_count - 1);
+}
+
+int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
+{
+    uint32_t depth = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < open->count; i++) {
+        const struct open_range *range = &open->items[i];
+        if (range->wanted && !range->told)
+            status = tell_begin(pass, kind, open, i, depth);
+        depth += range->wanted;
+    }
+    return status;
+}
+
+/* The end that the selection makes counts for the thread that began the range. */
+static void count_cut_end(struct pass *pass, enum lane_kind kind, const struct event *begin)
+{
+    pass_count(pass, &pass->lanes.items[begin->thread],
+               kind == LANE_THREAD ? EVENT_POP : EVENT_TRACK_END, pass->selection.to_ns);
+}
+
+static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+                     const struct open_range *range, const struct range_end *end)
+{
+    bool cut = end->time_ns >= pass->selection.to_ns;
+    size_t arg_count = open->args.count - range->first_arg;
+    struct item *item = &pass->span;
+    item->lane = (uint8_t)kind;
+    item->flags = (uint16_t)((range->cut ? ITEM_CUT_BEGIN : 0) | (cut ? ITEM_CUT_END : end->flags));
+    item->depth = (uint32_t)open->wanted_count;
+    item->event = &range->begin;
+    item->args.items = open->args.items + range->first_arg;
+    item->args.count = (uint32_t)arg_count - (cut ? end->arg_count : 0);
+    item->end_arg_count = cut ? 0 : end->arg_count;
+    item->end_thread = cut || end->flags ? range->begin.thread : end->thread;
+    item->begin_ns = range->begin.time_ns;
+    item->end_ns = cut ? pass->selection.to_ns : time_latest(end->time_ns, item->begin_ns);
+    item->child_ns = range->child_ns;
+    item->off.runnable_ns = end->off.runnable_ns - range->off.runnable_ns;
+    item->off.blocked_ns = end->off.blocked_ns - range->off.blocked_ns;
+    item->parents = open->begins;
+    item->number = 0;
+    struct open_range *parent = open_ranges_parent(open);
+    if (parent)
+        parent->child_ns = time_add(parent->child_ns, item->end_ns - item->begin_ns);
+    if (kind == LANE_THREAD && range->instance)
+        item->number = range_number(pass->source.trace, range->begin.thread, range->instance);
+    if (cut)
+        count_cut_end(pass, kind, &range->begin);
+    return pass_tell(pass, item);
+}
+
+int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+                      const struct range_end *end)
+{
+    struct open_range *range = &open->items[open->count - 1];
+    bool before = range->cut && end->time_ns <= pass->selection.from_ns;
+    int status = 0;
+    if (range->wanted && !before && !range->told)
+        status = open_ranges_tell(pass, kind, open);
+    open->count--;
+    if (range->wanted) {
+        open->wanted_count--;
+        if (!status && !before)
+            status = tell_span(pass, kind, open, range, end);
+    }
+    open->args.count = range->first_arg;
+    return status;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of threads, each in its order. An open range remembers the level that the producer gave
+ * it (how many were open below), so that a pop finds its range even when others were lost in
+ * between. Thread-safety: none. */
+#include "read_parts.h"
+
+static const struct args no_args;
+
+/* Its ranges are about to change. */
+static int settle(struct pass *pass, struct lane *lane, int64_t time_ns)
+{
+    int error = 0;
+    if (lane->samples && (pass->wants & WANT_PATHS))
+        error = lane_samples_settle(pass, lane, time_ns, false);
+    lane->since_ns = time_ns;
+    return error;
+}
+
+static struct off_share off_until(const struct pass *pass, struct lane *lane, int64_t time_ns)
+{
+    if (!lane->samples)
+        return (struct off_share){0};
+    return lane_off_until(lane, time_earliest(time_ns, pass->selection.to_ns));
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
+
+static bool is_open(const struct lane *lane, uint64_t level)
+{
+    const struct open_range *top = open_ranges_top(&lane->open);
+    return top && top->level >= level;
+}
+
+static int close_top(struct pass *pass, struct lane *lane, struct range_end *end)
+{
+    if (pass->wants & WANT_TIMES)
+        end->off = off_until(pass, lane, end->time_ns);
+    return open_ranges_close(pass, LANE_THREAD, &lane->open, end);
+}
+
+/* The ranges at `level` and above, innermost first. */
+static int close_from(struct pass *pass, struct lane *lane, uint64_t level, int64_t end_ns,
+                      uint32_t flags)
+{
+    struct range_end end = {.time_ns = end_ns, .flags = flags};
+    int status = 0;
+    while (!status && is_open(lane, level))
+        status = close_top(pass, lane, &end);
+    return status;
+}
+
+static int close_with(struct pass *pass, struct lane *lane, const struct event *event,
+                      const struct args *args)
+{
+    struct range_end end = {
+        .time_ns = event->time_ns, .thread = event->thread, .arg_count = args->count};
+    if (args->count && open_ranges_keep_args(&lane->open, args) != 0)
+        return -ENOMEM;
+    return close_top(pass, lane, &end);
+}
+
+static int tell_point(struct pass *pass, enum item_kind kind, enum lane_kind lane_kind,
+                      const struct event *event, const struct args *args)
+{
+    const struct item item = {
+        .kind = (uint8_t)kind,
+        .lane = (uint8_t)lane_kind,
+        .depth = (uint32_t)pass->lanes.items[event->thread].open.wanted_count,
+        .event = event,
+        .args = *args,
+        .end_thread = event->thread,
+        .begin_ns = event->time_ns,
+        .end_ns = event->kind == EVENT_LOST ? event->end_ns : event->time_ns,
+    };
+    if (!pass->selects_all)
+        pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);
+    return pass_tell(pass, &item);
+}
+
+/* An end of something that nobody saw begin. */
+static int tell_orphan(struct pass *pass, const struct lane *lane, const struct event *event,
+                       const struct args *args)
+{
+    if (!lane->wanted || !lane->begun || pass->selection.range)
+        return 0;
+    pass->counts.orphans++;
+    return tell_point(pass, ITEM_ORPHAN, LANE_THREAD, event, args);
+}
+
+static int take_pop(struct pass *pass, struct lane *lane, const struct event *event,
+                    const struct args *args)
+{
+    bool known = event->depth < lane->depth;
+    size_t wanted = lane->open.wanted_count;
+    int status = settle(pass, lane, event->time_ns);
+    if (!status && known && is_open(lane, event->depth + 1)) /* above it: their pops were lost */
+        status = close_from(pass, lane, event->depth + 1, event->time_ns, ITEM_END_LOST);
+    lane->depth = event->depth;
+    if (status)
+        return status;
+    if (!known || !is_open(lane, event->depth))
+        return tell_orphan(pass, lane, event, args);
+    status = close_with(pass, lane, event, args);
+    if (!pass->selects_all && lane->begun && lane->open.wanted_count < wanted)
+        pass_count(pass, lane, event->kind, event->time_ns);
+    return status;
+}
+
+/* ---- Begins, points -------------------------------------------------------------------------- */
+
+/* What is wanted of what happens at this place of the thread. */
+static bool is_wanted(const struct pass *pass, const struct lane *lane)
+{
+    return lane->wanted && (!pass->selection.range || open_ranges_inside(&lane->open));
+}
+
+static int take_push(struct pass *pass, struct lane *lane, const struct event *event,
+                     const struct args *args)
+{
+    bool wanted = is_wanted(pass, lane) || (lane->wanted && pass_names(pass, event->name));
+    int error = settle(pass, lane, event->time_ns);
+    struct open_range *range = error ? NULL : open_ranges_push(&lane->open, event, args, wanted);
+    if (!range)
+        return error ? error : -ENOMEM;
+    range->level = lane->depth++;
+    if (event->time_ns < pass->selection.from_ns) {
+        range->cut = true;
+        range->begin.time_ns = pass->selection.from_ns;
+    }
+    lane->instances += lane->instances == UINT32_MAX ? 2 : 1; /* wraps, never 0 */
+    range->instance =
+        lane->instances_unknown || !(pass->wants & WANT_NUMBERS) ? 0 : lane->instances;
+    if (pass->wants & WANT_TIMES)
+        range->off = off_until(pass, lane, range->begin.time_ns);
+    return wanted && lane->begun ? open_ranges_tell_top(pass, LANE_THREAD, &lane->open) : 0;
+}
+
+/* Records that were there take their numbers with them; those that never were have none. */
+static bool took_records(uint8_t cause)
+{
+    return cause == LOSS_OVERWRITTEN || cause == LOSS_CORRUPT;
+}
+
+static int take_lost(struct pass *pass, struct lane *lane, const struct event *event)
+{
+    bool wanted = is_wanted(pass, lane) && lane->begun;
+    struct event told = *event;
+    int status = settle(pass, lane, event->time_ns);
+    lane->lossy = true;
+    pass->counts.last_ns = time_latest(pass->counts.last_ns, event->end_ns);
+    lane->instances_unknown = lane->instances_unknown || took_records(event->level);
+    if (!status)
+        status = close_from(pass, lane, event->depth, event->end_ns, ITEM_END_LOST);
+    lane->depth = event->depth;
+    told.time_ns = time_latest(told.time_ns, pass->selection.from_ns);
+    return status || !wanted ? status : tell_point(pass, ITEM_LOST, LANE_THREAD, &told, &no_args);
+}
+
+static int take_edge(struct pass *pass, struct lane *lane, const struct event *event)
+{
+    const struct track_told told = {.wanted = lane->wanted};
+    int status = settle(pass, lane, event->time_ns);
+    lane->depth = 0;
+    if (!status)
+        status = close_from(pass, lane, 0, event->time_ns, ITEM_UNFINISHED);
+    if (!status)
+        status = tracks_take(pass, event, &no_args, told);
+    return status || !lane->wanted || !lane->begun
+               ? status
+               : tell_point(pass, ITEM_EDGE, LANE_THREAD, event, &no_args);
+}
+
+static int take_point(struct pass *pass, struct lane *lane, const struct event *event,
+                      const struct args *args)
+{
+    enum item_kind kind = event->kind == EVENT_MARK      ? ITEM_INSTANT
+                          : event->kind == EVENT_COUNTER ? ITEM_COUNTER
+                                                         : ITEM_FLOW;
+    bool told = is_wanted(pass, lane) && lane->begun;
+    return told ? tell_point(pass, kind, LANE_THREAD, event, args) : 0;
+}
+
+static int take_start(struct pass *pass, const struct lane *lane, const struct event *event,
+                      const struct args *args)
+{
+    bool wanted = is_wanted(pass, lane) ||
+                  (lane->wanted && event->kind == EVENT_START && pass_names(pass, event->name));
+    return starts_take(pass, event, args, wanted);
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+static int take_kind(struct pass *pass, struct lane *lane, const struct event *event,
+                     const struct args *args)
+{
+    switch (event->kind) {
+    case EVENT_PUSH:
+        return take_push(pass, lane, event, args);
+    case EVENT_POP:
+        return take_pop(pass, lane, event, args);
+    case EVENT_LOST:
+        return take_lost(pass, lane, event);
+    case EVENT_EDGE:
+        return take_edge(pass, lane, event);
+    case EVENT_MARK:
+    case EVENT_COUNTER:
+    case EVENT_FLOW_BEGIN:
+    case EVENT_FLOW_STEP:
+    case EVENT_FLOW_END:
+        return take_point(pass, lane, event, args);
+    default:
+        return 0;
+    }
+}
+
+/* What ends at the first instant is not of the selection. */
+static bool is_after_begin(const struct pass *pass, uint8_t kind, int64_t told_ns)
+{
+    bool is_end = kind == EVENT_POP || kind == EVENT_LOST || kind == EVENT_EDGE;
+    return is_end ? told_ns > pass->selection.from_ns : told_ns >= pass->selection.from_ns;
+}
+
+/* The selection ends before this event. */
+static int end_lane(struct pass *pass, struct lane *lane, const struct event *event,
+                    int64_t told_ns)
+{
+    int status = settle(pass, lane, told_ns);
+    lane->over = true;
+    if (!status)
+        status = close_from(pass, lane, 0, told_ns, 0);
+    return status || event->kind != EVENT_EDGE
+               ? status
+               : tracks_take(pass, event, &no_args, (struct track_told){0});
+}
+
+/* What lies on its thread, as far as the selection has it. */
+static int take_selected(struct pass *pass, struct lane *lane, const struct event *event,
+                         const struct args *args)
+{
+    int64_t told_ns = event_told_ns(event);
+    int status = 0;
+    if (lane->over)
+        return 0;
+    if (told_ns >= pass->selection.to_ns)
+        return end_lane(pass, lane, event, told_ns);
+    if (!lane->begun && is_after_begin(pass, event->kind, told_ns)) {
+        lane->begun = true;
+        status = open_ranges_tell(pass, LANE_THREAD, &lane->open);
+    }
+    return status ? status : take_kind(pass, lane, event, args);
+}
+
+static int take(struct pass *pass, struct lane *lane, const struct event *event,
+                const struct args *args)
+{
+    if (event_is_of_track(event->kind)) {
+        bool inside = pass->selection.range && is_wanted(pass, lane);
+        return tracks_take(pass, event, args, (struct track_told){lane->wanted, inside});
+    }
+    if (event->kind == EVENT_START || event->kind == EVENT_END)
+        return take_start(pass, lane, event, args);
+    return pass->selects_all ? take_kind(pass, lane, event, args)
+                             : take_selected(pass, lane, event, args);
+}
+
+/* The key-values behind an event, in a smaller form. */
+static int read_args(struct pass *pass, const struct event *payload, struct args *ret_args)
+{
+    uint32_t count = ret_args->count;
+    pass->args.count = 0;
+    if (vec_reserve(&pass->args, count) != 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        pass->args.items[i] =
+            (struct arg){payload[i].name, payload[i].value_kind, payload[i].value};
+    ret_args->items = pass->args.items;
+    return 0;
+}
+
+static void count_batch(struct pass *pass, struct lane *lane, const struct event_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint8_t kind = batch->events[i].kind;
+        pass->counts.events[kind < EVENT_KIND_COUNT ? kind : 0]++;
+    }
+    lane->first_ns = time_earliest(lane->first_ns, batch->events[0].time_ns);
+    lane->last_told_ns = time_latest(lane->last_told_ns, lane->last_ns);
+}
+
+int pair_batch(struct pass *pass, const struct event_batch *batch)
+{
+    int status = 0;
+    if (!trace_thread_get(pass->source.trace, batch->thread) || batch->count == 0)
+        return 0;
+    struct lane *lane = pass_lane(pass, batch->thread);
+    if (!lane)
+        return -ENOMEM;
+    lane->last_ns = batch->events[batch->count - 1].time_ns;
+    pass->counts.last_ns = time_latest(pass->counts.last_ns, lane->last_ns);
+    if (pass->selects_all)
+        count_batch(pass, lane, batch);
+    for (uint32_t i = 0; !status && i < batch->count;) {
+        const struct event *event = &batch->events[i];
+        struct args args = {.count = event_payload_count(batch->events, batch->count, i)};
+        i += 1 + args.count;
+        if (args.count)
+            status = read_args(pass, event + 1, &args);
+        if (!status)
+            status = take(pass, lane, event, &args);
+    }
+    return status;
+}
+
+/* Not before the thread's last event, so that nothing outlives what is around it. */
+int pair_finish_thread(struct pass *pass, uint32_t thread)
+{
+    struct lane *lane = &pass->lanes.items[thread];
+    if (lane->open.count == 0)
+        return 0;
+    int64_t end_ns =
+        range_end_ns(pass->source.trace, pass_process_of(pass, thread), pass->counts.last_ns);
+    return close_from(pass, lane, 0, time_latest(end_ns, lane->last_ns), ITEM_UNFINISHED);
+}

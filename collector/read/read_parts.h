@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this folder share: the state of one pass, lane by lane. Thread-safety: none. */
+#ifndef ANNOT_READ_PARTS_H
+#define ANNOT_READ_PARTS_H
+
+#include "map64.h"
+#include "merge.h"
+#include "pass.h"
+#include "stacks.h"
+#include "vec.h"
+#include "wide_map.h"
+
+#include <errno.h>
+
+/* ---- Open ranges of a lane ------------------------------------------------------------------- */
+
+struct open_range {
+    struct event begin; /* first, see open_ranges_parent(); never before the selection */
+    uint64_t level;     /* threads: open ranges below it, as the producer counts; tracks: hidden
+                           ranges that began directly inside it and are open */
+    int64_t child_ns;
+    struct off_share off; /* of its thread, until it began */
+    size_t first_arg;
+    uint32_t path;     /* of model/stacks.h; 0: nobody asked for it yet */
+    uint32_t instance; /* of its thread's pushes; 0: not known */
+    bool wanted;       /* the selection has it */
+    bool cut;          /* it began before that */
+    bool told;         /* ITEM_OPENED is out */
+};
+
+/* Innermost last. Their key-values lie in one array, in the order of the ranges. */
+struct open_ranges {
+    struct open_range *items;
+    const struct event **begins; /* of those that are wanted */
+    size_t count, capacity, wanted_count, begins_capacity;
+    VEC(struct arg) args;
+};
+
+/* 0 or -ENOMEM. */
+int open_ranges_grow(struct open_ranges *open);
+int open_ranges_keep_args(struct open_ranges *open, const struct args *args);
+void open_ranges_free(struct open_ranges *open);
+
+/* NULL: out of memory. */
+static inline struct open_range *open_ranges_push(struct open_ranges *open,
+                                                  const struct event *event,
+                                                  const struct args *args, bool wanted)
+{
+    if (open->count >= open->capacity && open_ranges_grow(open) != 0)
+        return NULL;
+    size_t first_arg = open->args.count;
+    if (args->count && open_ranges_keep_args(open, args) != 0)
+        return NULL;
+    struct open_range *range = &open->items[open->count++];
+    range->begin = *event; /* one by one: this is the hottest place of all reading */
+    range->level = 0;
+    range->child_ns = 0;
+    range->off.runnable_ns = range->off.blocked_ns = 0;
+    range->first_arg = first_arg;
+    range->path = range->instance = 0;
+    range->wanted = wanted;
+    range->cut = range->told = false;
+    if (wanted)
+        open->begins[open->wanted_count++] = &range->begin;
+    return range;
+}
+
+/* The innermost range; NULL: none is open. */
+static inline struct open_range *open_ranges_top(const struct open_ranges *open)
+{
+    return open->count ? &open->items[open->count - 1] : NULL;
+}
+
+/* The innermost that is wanted. */
+static inline struct open_range *open_ranges_parent(const struct open_ranges *open)
+{
+    return open->wanted_count ? (struct open_range *)open->begins[open->wanted_count - 1] : NULL;
+}
+
+static inline bool open_ranges_inside(const struct open_ranges *open)
+{
+    return open->count && open->items[open->count - 1].wanted;
+}
+
+/* ---- Lanes ----------------------------------------------------------------------------------- */
+
+/* A sample until its lane has come so far, or a fork whose ranges somebody inherits. */
+struct waiting_sample {
+    struct sample sample;
+    int64_t time_ns; /* of the sample, or when the lane last changed if it came too late */
+    uint32_t told,
+        agreed;      /* paths: open at the instant, by the events; that agrees with the read */
+    uint32_t fork;   /* process + 1: no sample */
+    uint8_t verdict; /* enum path_verdict */
+};
+
+struct lane_samples {
+    VEC(struct waiting_sample) items; /* by time */
+    size_t next;                      /* of those not handed out */
+    size_t off_next;                  /* the first stretch that is not in `off` as a whole */
+    struct off_share off, part;       /* of all stretches so far; of that one, already in `off` */
+    bool listed;                      /* in pass->waiting_lanes */
+};
+
+/* A thread. */
+struct lane {
+    struct open_ranges open;
+    struct lane_samples *samples;   /* NULL: it had none yet */
+    uint64_t depth;                 /* as the producer counts it */
+    int64_t last_ns;                /* of its last batch */
+    int64_t since_ns;               /* when its path last changed */
+    int64_t first_ns, last_told_ns; /* of its events in the selection; first > last: none */
+    uint32_t instances;             /* pushes so far */
+    bool instances_unknown;
+    bool known;  /* the line below is filled in */
+    bool wanted; /* by the selection */
+    bool begun;  /* something of it lies in the selection: what was open before has begun */
+    bool over;   /* the selection's end has passed */
+    bool lossy;  /* events are missing */
+};
+
+struct tracks;
+struct starts;
+
+/* Samples of forked processes until the ranges that these inherited are known. */
+struct heir {
+    struct sample sample;
+    uint32_t path;
+};
+
+struct pass {
+    struct pass_source source;
+    struct pass_selection selection;
+    bool selects_all;
+    struct sink sinks[PASS_SINKS_MAX];
+    unsigned sink_count;
+    uint32_t wants;           /* of all sinks */
+    struct item opened, span; /* what is told most: filled in, not made anew */
+    VEC(struct lane) lanes;   /* by thread */
+    struct starts *starts;
+    struct tracks *tracks; /* made at the first event of one */
+    VEC(struct arg) args;  /* of the event at hand */
+    VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
+    struct pass_counts counts;
+    int64_t settled_ns; /* of events */
+    bool begun;         /* the selection's first instant has passed */
+    bool finished;
+    /* Order of time. */
+    struct merge *merge;
+    struct sample_merge *samples_merge;
+    /* Samples. */
+    int64_t samples_settled_ns;
+    size_t waiting_count;
+    VEC(uint32_t) waiting_lanes;
+    int64_t *inherited; /* by process: the path that was open when it was forked; -1: none is known
+                           yet; -2: nobody will tell */
+    bool inherited_news;
+    VEC(struct heir) heirs;
+    struct path_matches matches;
+    bool samples_ended;
+};
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+/* Inline, because all that a recording tells goes through here. */
+static inline int pass_tell(const struct pass *pass, const struct item *item)
+{
+    uint32_t want = item->kind == ITEM_SAMPLE ? WANT_SAMPLES : WANT_EVENTS;
+    int status = 0;
+    for (unsigned i = 0; !status && i < pass->sink_count; i++) {
+        const struct sink *sink = &pass->sinks[i];
+        if (sink->wants & want)
+            status = sink->take(sink->context, item);
+    }
+    return status;
+}
+
+/* An event is of the selection. */
+static inline void pass_count(struct pass *pass, struct lane *lane, uint8_t kind, int64_t time_ns)
+{
+    pass->counts.events[kind < EVENT_KIND_COUNT ? kind : 0]++;
+    if (time_ns < lane->first_ns)
+        lane->first_ns = time_ns;
+    if (time_ns > lane->last_told_ns)
+        lane->last_told_ns = time_ns;
+}
+
+static inline int64_t time_latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t time_earliest(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Foreign times may add up to anything. */
+static inline int64_t time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* NULL: out of memory. Lanes move when one is added. */
+struct lane *pass_lane(struct pass *pass, uint32_t thread);
+bool pass_names(struct pass *pass, uint32_t name);
+uint32_t pass_process_of(const struct pass *pass, uint32_t thread);
+
+/* ITEM_OPENED of the innermost, which is wanted; of all that is wanted and was not told. */
+int open_ranges_tell_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
+int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
+
+/* How a range ends. */
+struct range_end {
+    int64_t time_ns;
+    uint32_t thread, flags;
+    uint32_t arg_count;   /* key-values of the end, which open_ranges_keep_args keeps already */
+    struct off_share off; /* of its thread, until it ended */
+};
+
+/* Ends the innermost range, and tells it if it is wanted and of the selection. */
+int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+                      const struct range_end *end);
+
+/* The number of a thread's push, 0: none is known (log_number.c). */
+uint64_t range_number(const struct trace *trace, uint32_t thread, uint32_t instance);
+
+/* ---- Threads: pair.c ------------------------------------------------------------------------- */
+
+/* Events of one thread, in its order. */
+int pair_batch(struct pass *pass, const struct event_batch *batch);
+int pair_finish_thread(struct pass *pass, uint32_t thread);
+
+/* ---- Overlapping ranges: overlapping.c; tracks: tracks.c
+ * ------------------------------------------ */
+
+struct starts *starts_create(void);
+void starts_destroy(struct starts *starts);
+/* EVENT_START or EVENT_END. `wanted`: what the selection says of a start. */
+int starts_take(struct pass *pass, const struct event *event, const struct args *args, bool wanted);
+int starts_begin(struct pass *pass); /* ITEM_OPENED of all that is open */
+int starts_finish(struct pass *pass);
+
+struct tracks *tracks_create(void);
+void tracks_destroy(struct tracks *tracks);
+
+/* What is known of an event of a track when its thread tells it. */
+struct track_told {
+    bool wanted; /* its thread is */
+    bool inside; /* of one of the selection's ranges */
+};
+
+/* EVENT_TRACK_..., or EVENT_EDGE: ends the ranges that its thread began. */
+int tracks_take(struct pass *pass, const struct event *event, const struct args *args,
+                struct track_told told);
+int tracks_begin(struct pass *pass);
+int tracks_finish(struct pass *pass);
+
+/* ---- Samples: lane_samples.c, sample_paths.c ------------------------------------------------- */
+
+enum path_verdict {
+    PATH_AGREES = 1,  /* with what was open at the instant */
+    PATH_AT_EDGE = 2, /* with what was open a moment before or after */
+    PATH_UNSURE = 4,  /* events of the thread are missing before, or none follow */
+};
+
+/* Registers the forks of the trace. 0 or -ENOMEM. */
+int samples_start(struct pass *pass);
+void lane_samples_free(struct lane *lane);
+
+/* Reads on until no sample is to come that begins before that time, or too many wait. */
+int samples_read_until(struct pass *pass, int64_t time_ns);
+
+/* Whether more may wait. */
+bool samples_room(const struct pass *pass);
+
+/* The lane's path changes at that time, or, `final`, never again. */
+int lane_samples_settle(struct pass *pass, struct lane *lane, int64_t until_ns, bool final);
+
+/* No thread has an event before that time any more. */
+int samples_settle(struct pass *pass, int64_t until_ns, bool final);
+
+/* When its thread did not run, until that time. */
+struct off_share lane_off_until(struct lane *lane, int64_t time_ns);
+
+/* The path of the lane's innermost open range, or 0; -ENOMEM. */
+int64_t lane_path(struct pass *pass, struct lane *lane);
+
+/* Hands out a sample that waited, or one without a lane (`answer` NULL). */
+int sample_finish(struct pass *pass, const struct sample *sample,
+                  const struct waiting_sample *answer);
+/* Those whose forks are known by now; `all`: no more will be. */
+int heirs_finish(struct pass *pass, bool all);
+/* Hands out one as it is. */
+int sample_tell(struct pass *pass, struct sample *sample);
+
+#endif
