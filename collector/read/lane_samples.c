@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples wait on the lane of their thread until its events have come so far: then it is known what
+ * was open, whether that agrees with what was read, and when the thread did not run.
+ *
+ * Before an event changes what is open, the lane is compared with the samples that are near enough.
+ * Stretches off the CPU add up lane by lane; what they have in common with a range is the
+ * difference of two such sums. Thread-safety: none. */
+#include "read_parts.h"
+#include "sample_path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAITING_MAX = 1 << 20 }; /* of all lanes: 104 MiB */
+
+static int64_t edge_before(int64_t time_ns)
+{
+    return time_ns < INT64_MIN + PATH_EDGE_NS ? INT64_MIN : time_ns - PATH_EDGE_NS;
+}
+
+static int64_t edge_after(int64_t time_ns)
+{
+    return time_ns > INT64_MAX - PATH_EDGE_NS ? INT64_MAX : time_ns + PATH_EDGE_NS;
+}
+
+void lane_samples_free(struct lane *lane)
+{
+    if (!lane->samples)
+        return;
+    vec_free(&lane->samples->items);
+    free(lane->samples);
+    lane->samples = NULL;
+}
+
+/* ---- What was open --------------------------------------------------------------------------- */
+
+/* Outermost first: each needs the one around it. */
+int64_t lane_path(struct pass *pass, struct lane *lane)
+{
+    struct stacks *stacks = trace_stacks(pass->source.trace);
+    size_t known = lane->open.count;
+    while (known > 0 && lane->open.items[known - 1].path == 0)
+        known--;
+    uint32_t parent = known > 0 ? lane->open.items[known - 1].path : 0;
+    for (size_t i = known; i < lane->open.count; i++) {
+        const struct event *begin = &lane->open.items[i].begin;
+        const struct range_path node = {
+            .parent = parent, .name = begin->name, .domain = begin->domain};
+        int64_t path = stacks_path_add(stacks, &node);
+        if (path < 0)
+            return path;
+        parent = lane->open.items[i].path = (uint32_t)path;
+    }
+    return parent;
+}
+
+/* Whether the thread's own ranges that were read are those that the events tell. A name that found
+ * no room in the program's table is any. */
+static bool agrees(const struct stacks *stacks, const struct sample *sample, uint32_t told)
+{
+    const struct range_path *node;
+    for (uint32_t at = sample->path; at != 0; at = node->parent) {
+        node = stacks_get_path(stacks, at);
+        if (node->kind != RANGE_PATH_THREAD)
+            continue;
+        const struct range_path *own = stacks_get_path(stacks, told);
+        if (told == 0 || (node->name != 0 && node->name != own->name))
+            return false;
+        told = own->parent;
+    }
+    return told == 0 || (sample->flags & SAMPLE_PATH_CUT);
+}
+
+/* What is open from the lane's since_ns until that time. */
+struct stretch {
+    int64_t until_ns;
+    uint32_t path;
+    bool unsure; /* events are missing before, or none follow */
+};
+
+static void compare(const struct pass *pass, const struct lane *lane, struct waiting_sample *at,
+                    const struct stretch *stretch)
+{
+    bool inside = at->time_ns >= lane->since_ns && at->time_ns < stretch->until_ns;
+    if (inside) {
+        at->told = stretch->path;
+        at->verdict |= stretch->unsure ? PATH_UNSURE : 0;
+    }
+    if (!(at->sample.flags & SAMPLE_PATH_KNOWN) || edge_after(at->time_ns) < lane->since_ns ||
+        (at->verdict & PATH_AGREES) || ((at->verdict & PATH_AT_EDGE) && !inside) ||
+        !agrees(trace_stacks_get(pass->source.trace), &at->sample, stretch->path))
+        return;
+    at->agreed = stretch->path;
+    at->verdict |= inside ? PATH_AGREES : PATH_AT_EDGE;
+}
+
+/* ---- Off the CPU ----------------------------------------------------------------------------- */
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_stretch(const struct waiting_sample *at)
+{
+    return !at->fork && at->sample.kind == SAMPLE_OFF_CPU && at->sample.end_ns > at->sample.time_ns;
+}
+
+/* Where the next stretch begins, at which this one ends at the latest. */
+static int64_t next_stretch_ns(const struct lane_samples *samples, size_t index)
+{
+    for (size_t i = index + 1; i < samples->items.count; i++) {
+        if (is_stretch(&samples->items.items[i]))
+            return samples->items.items[i].sample.time_ns;
+    }
+    return INT64_MAX;
+}
+
+/* Of a stretch that is cut off at its end, what lies before that time: blocked first. */
+static struct off_share share_before(const struct sample *sample, int64_t cut_ns, int64_t time_ns)
+{
+    struct off_share whole = sample_off_share(sample), part;
+    uint64_t length = whole.blocked_ns + whole.runnable_ns;
+    uint64_t room = (uint64_t)cut_ns - (uint64_t)sample->time_ns;
+    uint64_t cut = length > room ? length - room : 0;
+    whole.runnable_ns -= smaller(cut, whole.runnable_ns);
+    uint64_t off = length - cut;
+    uint64_t before = smaller(off, (uint64_t)time_ns - (uint64_t)sample->time_ns);
+    part.blocked_ns = smaller(before, off - whole.runnable_ns);
+    part.runnable_ns = before - part.blocked_ns;
+    return part;
+}
+
+/* A stretch that came after its lane had gone on: it adds to all ranges that are open, but for what
+ * lies before they began. */
+static void add_late(struct lane *lane, const struct sample *sample)
+{
+    struct off_share whole = share_before(sample, INT64_MAX, INT64_MAX);
+    lane->samples->off.blocked_ns += whole.blocked_ns;
+    lane->samples->off.runnable_ns += whole.runnable_ns;
+    for (size_t i = 0; i < lane->open.count; i++) {
+        struct open_range *range = &lane->open.items[i];
+        if (range->begin.time_ns <= sample->time_ns)
+            continue;
+        struct off_share part = share_before(sample, INT64_MAX, range->begin.time_ns);
+        range->off.blocked_ns += part.blocked_ns;
+        range->off.runnable_ns += part.runnable_ns;
+    }
+}
+
+/* Adds what lies before that time of the stretch at off_next. Whether that is all of it. */
+static bool add_stretch(struct lane_samples *samples, int64_t time_ns)
+{
+    const struct sample *sample = &samples->items.items[samples->off_next].sample;
+    int64_t cut_ns = next_stretch_ns(samples, samples->off_next);
+    struct off_share part = share_before(sample, time_latest(cut_ns, sample->time_ns), time_ns);
+    samples->off.blocked_ns += part.blocked_ns - smaller(samples->part.blocked_ns, part.blocked_ns);
+    samples->off.runnable_ns +=
+        part.runnable_ns - smaller(samples->part.runnable_ns, part.runnable_ns);
+    samples->part = part;
+    return time_ns >= time_earliest(sample->end_ns, cut_ns);
+}
+
+struct off_share lane_off_until(struct lane *lane, int64_t time_ns)
+{
+    struct lane_samples *samples = lane->samples;
+    while (samples->off_next < samples->items.count) {
+        const struct waiting_sample *at = &samples->items.items[samples->off_next];
+        if (at->sample.time_ns >= time_ns || (is_stretch(at) && !add_stretch(samples, time_ns)))
+            break;
+        samples->off_next++;
+        samples->part = (struct off_share){0};
+    }
+    return samples->off;
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* Forgets those that nobody needs any more. */
+static void drop_passed(struct pass *pass, struct lane_samples *samples)
+{
+    size_t passed = samples->next;
+    if ((pass->wants & WANT_TIMES) && samples->off_next < passed)
+        passed = samples->off_next;
+    if (passed < 64 || passed * 2 < samples->items.count)
+        return;
+    size_t kept = samples->items.count - passed;
+    memmove(samples->items.items, samples->items.items + passed,
+            kept * sizeof(*samples->items.items));
+    samples->items.count = kept;
+    samples->next -= passed;
+    samples->off_next -= smaller(passed, samples->off_next);
+    pass->waiting_count -= passed;
+}
+
+static int finish_fork(struct pass *pass, const struct waiting_sample *at)
+{
+    pass->inherited[at->fork - 1] = at->told;
+    pass->inherited_news = true;
+    return 0;
+}
+
+/* Threads without events have no path but what was read. */
+static bool has_events(const struct trace *trace, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    return entry && (entry->serial != 0 || entry->event_count > 0);
+}
+
+static int hand_out(struct pass *pass, struct lane_samples *samples)
+{
+    const struct waiting_sample at = samples->items.items[samples->next++];
+    if (at.fork)
+        return finish_fork(pass, &at);
+    bool told = has_events(pass->source.trace, at.sample.thread);
+    return sample_finish(pass, &at.sample, told ? &at : NULL);
+}
+
+/* Compares those that are near enough, and hands out those that lie behind. `changes`: what is open
+ * does so at that time; else only samples that lie before it as a whole are looked at. */
+static int settle(struct pass *pass, struct lane *lane, const struct stretch *stretch, bool changes)
+{
+    struct lane_samples *samples = lane->samples;
+    int status = 0;
+    for (size_t i = samples->next; !status && i < samples->items.count; i++) {
+        struct waiting_sample *at = &samples->items.items[i];
+        int64_t last_ns = changes ? edge_before(at->time_ns) : edge_after(at->time_ns);
+        if (last_ns >= stretch->until_ns && stretch->until_ns != INT64_MAX)
+            break;
+        compare(pass, lane, at, stretch);
+        bool passed = edge_after(at->time_ns) < stretch->until_ns || stretch->until_ns == INT64_MAX;
+        if (passed && i == samples->next)
+            status = hand_out(pass, samples);
+    }
+    return status;
+}
+
+static int settle_lane(struct pass *pass, struct lane *lane, int64_t until_ns, bool changes,
+                       bool final)
+{
+    struct lane_samples *samples = lane->samples;
+    if (samples->next == samples->items.count ||
+        (!changes && edge_after(samples->items.items[samples->next].time_ns) >= until_ns &&
+         until_ns != INT64_MAX))
+        return 0;
+    bool ended = trace_session_get(pass->source.trace)->end_ns != 0;
+    int64_t path = lane_path(pass, lane);
+    const struct stretch stretch = {until_ns, (uint32_t)path, lane->lossy || (final && !ended)};
+    return path < 0 ? (int)path : settle(pass, lane, &stretch, changes);
+}
+
+int lane_samples_settle(struct pass *pass, struct lane *lane, int64_t until_ns, bool final)
+{
+    int status = settle_lane(pass, lane, until_ns, true, final);
+    drop_passed(pass, lane->samples);
+    return status;
+}
+
+/* Of a recording that was cut, nobody knows what a thread would have told: its last samples wait
+ * for the end as long as there is room. */
+int samples_settle(struct pass *pass, int64_t until_ns, bool final)
+{
+    bool ended = trace_session_get(pass->source.trace)->end_ns != 0;
+    size_t kept = 0;
+    int status = 0;
+    if (!ended && !final && pass->waiting_count < WAITING_MAX / 2)
+        return 0;
+    for (size_t i = 0; !status && i < pass->waiting_lanes.count; i++) {
+        uint32_t thread = pass->waiting_lanes.items[i];
+        struct lane *lane = &pass->lanes.items[thread];
+        if ((pass->wants & WANT_TIMES) && until_ns != INT64_MAX) /* ranges may be open yet */
+            lane_off_until(lane, time_earliest(until_ns, pass->selection.to_ns));
+        status = settle_lane(pass, lane, until_ns, false, final);
+        drop_passed(pass, lane->samples);
+        lane->samples->listed = lane->samples->next < lane->samples->items.count;
+        if (lane->samples->listed)
+            pass->waiting_lanes.items[kept++] = thread;
+    }
+    pass->waiting_lanes.count = status ? pass->waiting_lanes.count : kept;
+    return status;
+}
+
+/* By time: they come nearly so. */
+static void put_in_place(struct pass *pass, struct lane *lane)
+{
+    struct lane_samples *samples = lane->samples;
+    struct waiting_sample *items = samples->items.items;
+    size_t at = samples->items.count - 1, first = samples->next;
+    if (items[at].time_ns < lane->since_ns) {
+        pass->counts.late++;
+        items[at].time_ns = lane->since_ns;
+    }
+    for (; at > first && items[at - 1].time_ns > items[at].time_ns; at--) {
+        struct waiting_sample swapped = items[at - 1];
+        items[at - 1] = items[at];
+        items[at] = swapped;
+    }
+    if (at < samples->off_next) {
+        samples->off_next++;
+        if (is_stretch(&items[at]))
+            add_late(lane, &items[at].sample);
+    }
+}
+
+static int insert(struct pass *pass, uint32_t thread, const struct waiting_sample *fresh)
+{
+    struct lane *lane = pass_lane(pass, thread);
+    if (lane && !lane->samples)
+        lane->samples = calloc(1, sizeof(*lane->samples));
+    struct lane_samples *samples = lane ? lane->samples : NULL;
+    if (!samples || vec_push(&samples->items, *fresh) != 0)
+        return -ENOMEM;
+    put_in_place(pass, lane);
+    pass->waiting_count++;
+    if (samples->listed)
+        return 0;
+    samples->listed = true;
+    return vec_push(&pass->waiting_lanes, thread);
+}
+
+static int take(struct pass *pass, const struct sample *sample)
+{
+    const struct waiting_sample fresh = {.sample = *sample, .time_ns = sample->time_ns};
+    struct sample part = *sample;
+    if (!pass_selects_sample(&pass->selection, &part))
+        return 0;
+    bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);
+    bool times = (pass->wants & WANT_TIMES) && sample->kind == SAMPLE_OFF_CPU;
+    if (path || times)
+        return insert(pass, sample->thread, &fresh);
+    return sample_finish(pass, sample, NULL);
+}
+
+bool samples_room(const struct pass *pass)
+{
+    return pass->waiting_count < WAITING_MAX;
+}
+
+int samples_read_until(struct pass *pass, int64_t time_ns)
+{
+    struct sample_batch batch;
+    int status = 0;
+    while (!status && !pass->samples_ended && pass->samples_settled_ns <= edge_after(time_ns) &&
+           samples_room(pass)) {
+        status = pass->source.next_samples(pass->source.context, &batch);
+        pass->samples_ended = status == 0;
+        if (status <= 0)
+            return status;
+        status = 0;
+        pass->samples_settled_ns = batch.settled_ns;
+        for (uint32_t i = 0; !status && i < batch.count; i++)
+            status = take(pass, &batch.samples[i]);
+    }
+    return status;
+}
+
+/* ---- Forks ----------------------------------------------------------------------------------- */
+
+int samples_start(struct pass *pass)
+{
+    const struct trace *trace = pass->source.trace;
+    uint32_t count = trace_process_count(trace);
+    pass->inherited = calloc((size_t)count + 1, sizeof(*pass->inherited));
+    int error = pass->inherited ? 0 : -ENOMEM;
+    for (uint32_t i = 0; !error && i < count; i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        const struct waiting_sample fork = {.time_ns = process->fork_ns, .fork = i + 1};
+        bool told =
+            process->forked && process->fork_ns != 0 && has_events(trace, process->fork_thread - 1);
+        pass->inherited[i] = told ? -1 : 0;
+        if (told)
+            error = insert(pass, process->fork_thread - 1, &fork);
+    }
+    return error;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* See pass.h. A pass reads a batch of events, first the samples that fall into its time, and
+ * pairs it; or, in order of time, one event or sample after the other. Thread-safety: none. */
+#include "read_parts.h"
+
+#include <stdlib.h>
+
+/* ---- Lanes ----------------------------------------------------------------------------------- */
+
+uint32_t pass_process_of(const struct pass *pass, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(pass->source.trace, thread);
+    return entry ? entry->process : 0;
+}
+
+struct lane *pass_lane(struct pass *pass, uint32_t thread)
+{
+    static const struct lane fresh = {.last_ns = INT64_MIN,
+                                      .since_ns = INT64_MIN,
+                                      .first_ns = INT64_MAX,
+                                      .last_told_ns = INT64_MIN};
+    while (pass->lanes.count <= thread)
+        if (vec_push(&pass->lanes, fresh) != 0)
+            return NULL;
+    struct lane *lane = &pass->lanes.items[thread];
+    if (!lane->known) {
+        lane->known = true;
+        lane->wanted = pass_selects_thread(&pass->selection, thread);
+        lane->begun = pass->selection.from_ns == INT64_MIN || pass->begun;
+    }
+    return lane;
+}
+
+/* ---- Lane by lane ---------------------------------------------------------------------------- */
+
+static int read_samples(struct pass *pass, int64_t time_ns)
+{
+    bool wanted = pass->source.next_samples && (pass->wants & (WANT_SAMPLES | WANT_TIMES));
+    return wanted ? samples_read_until(pass, time_ns) : 0;
+}
+
+/* Samples that no event can concern any more. */
+static int settle_samples(struct pass *pass, int64_t until_ns, bool final)
+{
+    int status = pass->waiting_lanes.count ? samples_settle(pass, until_ns, final) : 0;
+    if (!status && pass->inherited_news)
+        status = heirs_finish(pass, false);
+    return status;
+}
+
+static int take_batch(struct pass *pass, const struct event_batch *batch)
+{
+    int64_t last_ns = batch->count ? batch->events[batch->count - 1].time_ns : INT64_MIN;
+    int status = read_samples(pass, last_ns);
+    bool news = batch->settled_ns && batch->settled_ns > pass->settled_ns;
+    if (!status && news) {
+        pass->settled_ns = batch->settled_ns;
+        status = settle_samples(pass, batch->settled_ns, false);
+    }
+    return status ? status : pair_batch(pass, batch);
+}
+
+/* The rest of the samples, when no more events come. */
+static int finish_samples(struct pass *pass)
+{
+    int status = 0;
+    while (!status && !pass->samples_ended && pass->samples_settled_ns < pass->selection.to_ns) {
+        status = samples_read_until(pass, pass->samples_settled_ns);
+        if (!status)
+            status = settle_samples(pass, samples_room(pass) ? pass->samples_settled_ns : INT64_MAX,
+                                    true);
+    }
+    return status ? status : settle_samples(pass, INT64_MAX, true);
+}
+
+/* All that is left once there are no more events. */
+static int finish(struct pass *pass)
+{
+    bool samples = pass->source.next_samples && !pass->merge;
+    int status = 0;
+    pass->finished = true;
+    if (samples && (pass->wants & (WANT_SAMPLES | WANT_TIMES)))
+        status = finish_samples(pass);
+    for (uint32_t i = 0; !status && i < pass->lanes.count; i++)
+        status = pair_finish_thread(pass, i);
+    if (!status)
+        status = heirs_finish(pass, true);
+    if (!status)
+        status = starts_finish(pass);
+    return status ? status : tracks_finish(pass);
+}
+
+static int step_in_lanes(struct pass *pass)
+{
+    struct event_batch batch = {0};
+    int status = 0;
+    if (pass->finished)
+        return 0;
+    bool events = pass->wants & (WANT_EVENTS | WANT_PATHS | WANT_TIMES);
+    if (events && pass->settled_ns < pass->selection.to_ns)
+        status = pass->source.next_events(pass->source.context, &batch);
+    if (status > 0)
+        status = take_batch(pass, &batch);
+    else if (status == 0)
+        status = finish(pass);
+    return status ? status : 1;
+}
+
+/* ---- In order of time ------------------------------------------------------------------------ */
+
+static bool is_end(uint8_t kind)
+{
+    return kind == EVENT_POP || kind == EVENT_END || kind == EVENT_TRACK_END ||
+           kind == EVENT_LOST || kind == EVENT_EDGE;
+}
+
+/* The first instant of the selection: all that is open begins. */
+static int begin_all(struct pass *pass)
+{
+    int status = 0;
+    pass->begun = true;
+    for (uint32_t i = 0; !status && i < pass->lanes.count; i++) {
+        pass->lanes.items[i].begun = true;
+        status = open_ranges_tell(pass, LANE_THREAD, &pass->lanes.items[i].open);
+    }
+    if (!status)
+        status = starts_begin(pass);
+    return status ? status : tracks_begin(pass);
+}
+
+static int take_event(struct pass *pass)
+{
+    struct event_batch batch;
+    const struct pass_selection *selection = &pass->selection;
+    int status = merge_next(pass->merge, &batch);
+    if (status <= 0)
+        return status;
+    int64_t told_ns = event_told_ns(batch.events);
+    bool begins =
+        is_end(batch.events->kind) ? told_ns > selection->from_ns : told_ns >= selection->from_ns;
+    pass->settled_ns = time_latest(pass->settled_ns, told_ns);
+    status = begins && !pass->begun ? begin_all(pass) : 0;
+    if (!status && told_ns >= selection->to_ns) {
+        pass->counts.last_ns = time_latest(pass->counts.last_ns, told_ns);
+        return finish(pass);
+    }
+    return status ? status : pair_batch(pass, &batch);
+}
+
+static int take_sample(struct pass *pass)
+{
+    struct sample sample;
+    int status = sample_merge_next(pass->samples_merge, &sample);
+    return status > 0 ? sample_tell(pass, &sample) : status;
+}
+
+/* Which comes next: 1 an event, 2 a sample, 0 none; -errno. */
+static int choose(struct pass *pass, int64_t *ret_time_ns)
+{
+    int64_t event_ns = INT64_MAX, sample_ns = INT64_MAX;
+    int events = pass->finished ? 0 : merge_peek(pass->merge, &event_ns);
+    int samples = 0;
+    if (events < 0)
+        return events;
+    if (pass->samples_merge)
+        samples = sample_merge_peek(pass->samples_merge, &sample_ns);
+    if (samples < 0)
+        return samples;
+    bool sample = samples && (!events || sample_ns < event_ns);
+    *ret_time_ns = sample ? sample_ns : event_ns;
+    return sample ? 2 : events ? 1 : 0;
+}
+
+static int step_in_time(struct pass *pass)
+{
+    int64_t time_ns;
+    int next = choose(pass, &time_ns);
+    if (next < 0)
+        return next;
+    int status = next == 2 ? take_sample(pass) : next == 1 ? take_event(pass) : 0;
+    if (next)
+        return status ? status : 1;
+    bool more = pass->finished || (pass->source.live && pass->settled_ns != INT64_MAX);
+    if (more)
+        return 0;
+    status = finish(pass);
+    return status ? status : 1;
+}
+
+void pass_settle(struct pass *pass, int64_t settled_ns)
+{
+    pass->settled_ns = time_latest(pass->settled_ns, settled_ns);
+    if (pass->merge)
+        merge_settle(pass->merge, settled_ns);
+    if (pass->samples_merge)
+        sample_merge_settle(pass->samples_merge, settled_ns);
+}
+
+int pass_next_ns(struct pass *pass, int64_t *ret_time_ns)
+{
+    int next = pass->merge ? choose(pass, ret_time_ns) : 0;
+    return next > 0 ? 1 : next;
+}
+
+int pass_finish_thread(struct pass *pass, uint32_t thread)
+{
+    return thread < pass->lanes.count ? pair_finish_thread(pass, thread) : 0;
+}
+
+/* ---- The object ------------------------------------------------------------------------------ */
+
+static int start_in_time(struct pass *pass)
+{
+    const struct pass_source *source = &pass->source;
+    const struct merge_source events = {source->next_events, source->context, source->live};
+    const struct sample_merge_source samples = {source->next_samples, source->context,
+                                                source->live};
+    pass->merge = merge_create(&events);
+    if (source->next_samples && (pass->wants & WANT_SAMPLES))
+        pass->samples_merge = sample_merge_create(&samples);
+    bool whole = pass->samples_merge || !source->next_samples || !(pass->wants & WANT_SAMPLES);
+    return pass->merge && whole ? 0 : -ENOMEM;
+}
+
+static int start(struct pass *pass)
+{
+    uint32_t count = trace_thread_count(pass->source.trace);
+    pass->starts = starts_create();
+    if (!pass->starts || (count && !pass_lane(pass, count - 1)))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        pass_lane(pass, i);
+    if (pass->wants & WANT_TIME_ORDER)
+        return start_in_time(pass);
+    return pass->wants & WANT_PATHS ? samples_start(pass) : 0;
+}
+
+struct pass *pass_create(const struct pass_source *source, const struct pass_selection *selection,
+                         const struct sink *sinks, unsigned sink_count)
+{
+    struct pass *pass = calloc(1, sizeof(*pass));
+    if (!pass || sink_count > PASS_SINKS_MAX) {
+        free(pass);
+        return NULL;
+    }
+    pass->source = *source;
+    pass->selection = *selection;
+    pass->selects_all = pass_selects_all(selection);
+    pass->begun = selection->from_ns == INT64_MIN;
+    pass->sink_count = sink_count;
+    pass->opened.kind = ITEM_OPENED;
+    pass->span.kind = ITEM_SPAN;
+    pass->settled_ns = pass->samples_settled_ns = pass->counts.last_ns = INT64_MIN;
+    for (unsigned i = 0; i < sink_count; i++) {
+        pass->sinks[i] = sinks[i];
+        pass->wants |= sinks[i].wants;
+    }
+    bool in_time = pass->wants & WANT_TIME_ORDER;
+    if (selection->range && (pass->wants & WANT_SAMPLES) && !in_time)
+        pass->wants |= WANT_PATHS;
+    if (start(pass) == 0)
+        return pass;
+    pass_destroy(pass);
+    return NULL;
+}
+
+void pass_destroy(struct pass *pass)
+{
+    if (!pass)
+        return;
+    for (size_t i = 0; i < pass->lanes.count; i++) {
+        open_ranges_free(&pass->lanes.items[i].open);
+        lane_samples_free(&pass->lanes.items[i]);
+    }
+    vec_free(&pass->lanes);
+    vec_free(&pass->args);
+    vec_free(&pass->named);
+    vec_free(&pass->waiting_lanes);
+    vec_free(&pass->heirs);
+    path_matches_fini(&pass->matches);
+    starts_destroy(pass->starts);
+    tracks_destroy(pass->tracks);
+    merge_destroy(pass->merge);
+    sample_merge_destroy(pass->samples_merge);
+    free(pass->inherited);
+    free(pass);
+}
+
+int pass_step(struct pass *pass)
+{
+    return pass->merge ? step_in_time(pass) : step_in_lanes(pass);
+}
+
+int pass_run(struct pass *pass)
+{
+    int status;
+    do
+        status = pass_step(pass);
+    while (status == 1);
+    return status;
+}
+
+int pass_read(const struct pass_source *source, const struct pass_selection *selection,
+              const struct sink *sinks, unsigned sink_count)
+{
+    struct pass *pass = pass_create(source, selection, sinks, sink_count);
+    int status = pass ? pass_run(pass) : -ENOMEM;
+    pass_destroy(pass);
+    return status;
+}
+
+const struct pass_counts *pass_counts(struct pass *pass)
+{
+    if (pass->merge)
+        pass->counts.late = merge_late_count(pass->merge);
+    if (pass->samples_merge)
+        pass->counts.late += sample_merge_late_count(pass->samples_merge);
+    return &pass->counts;
+}
+
+bool pass_thread_span(const struct pass *pass, uint32_t thread, int64_t *ret_first_ns,
+                      int64_t *ret_last_ns)
+{
+    if (thread >= pass->lanes.count)
+        return false;
+    const struct lane *lane = &pass->lanes.items[thread];
+    *ret_first_ns = lane->first_ns;
+    *ret_last_ns = lane->last_told_ns;
+    return lane->first_ns <= lane->last_told_ns;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* The path of ranges of a sample: what was read together with it, held against what the events of
+ * its thread tell; of a forked process outside of its own ranges, what it inherited. Where both
+ * contradict each other, the events are believed, of which the rows of reports are made, and the
+ * sample is counted. Where events were lost, ranges that only the live stack knows are
+ * RANGE_PATH_UNRECORDED. Thread-safety: none. */
+#include "read_parts.h"
+#include "sample_path.h"
+
+enum { GENERATIONS_MAX = 64 };
+
+/* The process whose ranges at its fork the thread inherited, or NULL. */
+static const struct trace_process *heir_process(const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    const struct trace_process *process = thread ? trace_process_get(trace, thread->process) : NULL;
+    bool forked = process && process->forked && process->fork_ns != 0 &&
+                  trace_thread_get(trace, process->fork_thread - 1) != NULL;
+    return forked && thread->tid == process->ns_pid ? process : NULL;
+}
+
+/* What was open when its process was forked, or the one before; -1: not known yet. */
+static int64_t inherited_path(const struct pass *pass, uint32_t thread)
+{
+    const struct trace *trace = pass->source.trace;
+    const struct trace_process *process;
+    for (int i = 0; i < GENERATIONS_MAX && (process = heir_process(trace, thread)) != NULL; i++) {
+        int64_t path = pass->inherited[trace_thread_get(trace, thread)->process];
+        if (path != 0)
+            return path;
+        thread = process->fork_thread - 1;
+    }
+    return 0;
+}
+
+/* The path of a sample that was read. -ENOMEM. */
+static int64_t judge(struct pass *pass, const struct sample *sample,
+                     const struct waiting_sample *answer)
+{
+    struct stacks *stacks = trace_stacks(pass->source.trace);
+    struct sample_checks *checks = &pass->counts.checks;
+    checks->checked++;
+    if (answer->verdict & (PATH_AGREES | PATH_AT_EDGE)) {
+        checks->at_edge += !(answer->verdict & PATH_AGREES);
+        return sample_path_agreed(stacks, sample->path, answer->agreed);
+    }
+    if (answer->verdict & PATH_UNSURE) {
+        checks->unsure++;
+        return sample_path_unsure(stacks, sample->path, answer->told,
+                                  sample->flags & SAMPLE_PATH_CUT);
+    }
+    checks->contradicted++;
+    return answer->told;
+}
+
+static int64_t find_own(struct pass *pass, const struct sample *sample,
+                        const struct waiting_sample *answer)
+{
+    bool known = sample->flags & SAMPLE_PATH_KNOWN;
+    if (answer)
+        return known ? judge(pass, sample, answer) : answer->told;
+    struct stacks *stacks = trace_stacks(pass->source.trace);
+    return known ? sample_path_unsure(stacks, sample->path, 0, false) : sample->path;
+}
+
+static int tell_with_path(struct pass *pass, const struct sample *sample, int64_t path)
+{
+    struct sample told = *sample;
+    if (path < 0)
+        return (int)path;
+    told.path = (uint32_t)path;
+    told.flags &= (uint8_t)~SAMPLE_PATH_CUT;
+    told.flags |= SAMPLE_PATH_KNOWN;
+    return sample_tell(pass, &told);
+}
+
+/* What the thread inherited, as the events of those who forked tell it, with domains. */
+static int tell_inherited(struct pass *pass, const struct sample *sample, uint32_t path,
+                          uint32_t told)
+{
+    struct stacks *stacks = trace_stacks(pass->source.trace);
+    bool better = told != 0 && (path == 0 || sample_path_same_names(stacks, path, told));
+    return tell_with_path(pass, sample, better ? sample_path_inherited(stacks, told) : path);
+}
+
+int sample_finish(struct pass *pass, const struct sample *sample,
+                  const struct waiting_sample *answer)
+{
+    struct sample copy = *sample;
+    if (!(pass->wants & WANT_PATHS))
+        return sample_tell(pass, &copy);
+    int64_t path = find_own(pass, sample, answer);
+    const struct stacks *stacks = trace_stacks_get(pass->source.trace);
+    bool known = sample->flags & SAMPLE_PATH_KNOWN;
+    bool heir =
+        path >= 0 && (path == 0 ? !known : sample_path_is_inherited(stacks, (uint32_t)path));
+    int64_t told = heir ? inherited_path(pass, sample->thread) : 0;
+    if (told < 0)
+        return vec_push(&pass->heirs, ((struct heir){copy, (uint32_t)path}));
+    return heir ? tell_inherited(pass, sample, (uint32_t)path, (uint32_t)told)
+                : tell_with_path(pass, sample, path);
+}
+
+int heirs_finish(struct pass *pass, bool all)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < pass->heirs.count; i++) {
+        const struct heir heir = pass->heirs.items[i];
+        int64_t told = inherited_path(pass, heir.sample.thread);
+        if (told < 0 && !all)
+            pass->heirs.items[kept++] = heir;
+        else
+            status = tell_inherited(pass, &heir.sample, heir.path, told > 0 ? (uint32_t)told : 0);
+    }
+    pass->heirs.count = status ? pass->heirs.count : kept;
+    pass->inherited_news = false;
+    return status;
+}
+
+int sample_tell(struct pass *pass, struct sample *sample)
+{
+    if (!pass_selects_sample(&pass->selection, sample))
+        return 0;
+    if (pass->selection.range) {
+        int match =
+            path_matches(&pass->matches, pass->source.trace, pass->selection.range, sample->path);
+        if (match != 1)
+            return match;
+    }
+    *(sample->kind == SAMPLE_CPU ? &pass->counts.samples : &pass->counts.stretches) += 1;
+    const struct item item = {.kind = ITEM_SAMPLE,
+                              .lane = LANE_THREAD,
+                              .begin_ns = sample->time_ns,
+                              .end_ns =
+                                  sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns,
+                              .sample = sample};
+    return pass_tell(pass, &item);
+}
