@@ -572,28 +572,10 @@ void process_exit(void)
 
 const char *process_status(void)
 {
-    static const char *const texts[] = {
-        [ANNOT_REFUSAL_NONE] = "recording",
-        [ANNOT_REFUSAL_SECURE_EXEC] = "set-uid program or file capabilities: off by design",
-        [ANNOT_REFUSAL_NO_DIRECTORY] = "the annot directory can't be opened or made",
-        [ANNOT_REFUSAL_DIR_OWNER] = "the annot directory belongs to another user",
-        [ANNOT_REFUSAL_DIR_MODE] = "the annot directory's mode is not 0700",
-        [ANNOT_REFUSAL_FILE_SIZE] = "the file size limit is smaller than a segment",
-        [ANNOT_REFUSAL_NO_SPACE] = "the shared-memory file system is full or read-only",
-        [ANNOT_REFUSAL_MAP] = "shared memory can't be mapped",
-        [ANNOT_REFUSAL_VERSION] = "the session was made by another version of annot",
-        [ANNOT_REFUSAL_OTHER_UID] = "this process changed its user",
-        [ANNOT_REFUSAL_SYSTEM] = "a system call failed",
-    };
     uint64_t gate = annot_gate_v1.generation;
-    if (gate != 0) {
-        struct segment *segment = process_join(gate);
-        if (segment) {
-            segment_put(segment);
-            return texts[ANNOT_REFUSAL_NONE];
-        }
-    }
-    if (refused.reason == ANNOT_REFUSAL_NONE || refused.reason >= sizeof(texts) / sizeof(*texts))
-        return "nobody records";
-    return texts[refused.reason];
+    struct segment *segment = gate != 0 ? process_join(gate) : NULL;
+    if (!segment)
+        return refusals_text(refused.reason);
+    segment_put(segment);
+    return "recording";
 }

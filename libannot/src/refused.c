@@ -130,3 +130,21 @@ void refusals_clear(uint32_t held)
     annot_store_release(&slot->generation, UINT64_C(0)); /* partner: the collector's loads */
     annot_store_release(&slot->owner, UINT64_C(0));      /* partner: take */
 }
+
+const char *refusals_text(uint16_t reason)
+{
+    static const char *const texts[] = {
+        [ANNOT_REFUSAL_NONE] = "nobody records",
+        [ANNOT_REFUSAL_SECURE_EXEC] = "set-uid program or file capabilities: off by design",
+        [ANNOT_REFUSAL_NO_DIRECTORY] = "the annot directory can't be opened or made",
+        [ANNOT_REFUSAL_DIR_OWNER] = "the annot directory belongs to another user",
+        [ANNOT_REFUSAL_DIR_MODE] = "the annot directory's mode is not 0700",
+        [ANNOT_REFUSAL_FILE_SIZE] = "the file size limit is smaller than a segment",
+        [ANNOT_REFUSAL_NO_SPACE] = "the shared-memory file system is full or read-only",
+        [ANNOT_REFUSAL_MAP] = "shared memory can't be mapped",
+        [ANNOT_REFUSAL_VERSION] = "the session was made by another version of annot",
+        [ANNOT_REFUSAL_OTHER_UID] = "this process changed its user",
+        [ANNOT_REFUSAL_SYSTEM] = "a system call failed",
+    };
+    return texts[reason < sizeof(texts) / sizeof(*texts) ? reason : ANNOT_REFUSAL_NONE];
+}

@@ -25,4 +25,7 @@ void refusals_count(uint32_t held, int is_pending);
 /* The process takes part after all, or has no session. */
 void refusals_clear(uint32_t held);
 
+/* For annot_status: one line. */
+const char *refusals_text(uint16_t reason);
+
 #endif
