@@ -191,7 +191,8 @@ static void watch(struct intake *intake, struct process *process)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = process};
     const struct annot_segment_info *info = &process->segment.info;
-    process_watch_open(&process->watch, info);
+    process_watch_open(&process->watch,
+                       &(struct process_watched){info->pid, info->pid_ns, info->start_time_ticks});
     bool ours = info->pid_ns == 0 || info->pid_ns == proc_pid_namespace(0);
     process->host_pid = process->watch.pid > 0 ? process->watch.pid : ours ? info->pid : 0;
     if (process->watch.pidfd >= 0)

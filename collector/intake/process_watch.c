@@ -19,21 +19,20 @@ static bool sees_all(void)
     return proc_pid_namespace(0) == FIRST_PID_NS;
 }
 
-void process_watch_open(struct process_watch *watch, const struct annot_segment_info *info)
+void process_watch_open(struct process_watch *watch, const struct process_watched *who)
 {
     struct proc_stat stat;
-    bool ours = info->pid_ns == 0 || info->pid_ns == proc_pid_namespace(0);
+    bool ours = who->pid_ns == 0 || who->pid_ns == proc_pid_namespace(0);
     *watch = (struct process_watch){.pidfd = -1, .ended = true};
-    watch->pid = ours ? info->pid : proc_find(info->pid_ns, info->pid);
+    watch->pid = ours ? who->pid : proc_find(who->pid_ns, who->pid);
     if (watch->pid <= 0) {
         watch->ended = sees_all(); /* else it may live where we cannot see it */
         return;
     }
     watch->pidfd = proc_end_open(watch->pid); /* without, /proc tells the end, too */
     int error = proc_stat(watch->pid, &stat);
-    bool same = error == 0
-                    ? info->start_time_ticks == 0 || stat.start_ticks == info->start_time_ticks
-                    : error != -ESRCH; /* not to be found out now is not dead */
+    bool same = error == 0 ? who->start_ticks == 0 || stat.start_ticks == who->start_ticks
+                           : error != -ESRCH; /* not to be found out now is not dead */
     if (same) {
         watch->ended = false;
         return;

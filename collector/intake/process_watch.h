@@ -3,9 +3,8 @@
 #ifndef ANNOT_INTAKE_PROCESS_WATCH_H
 #define ANNOT_INTAKE_PROCESS_WATCH_H
 
-#include "annot_wire.h"
-
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct process_watch {
@@ -14,9 +13,15 @@ struct process_watch {
     bool ended; /* all its threads are gone */
 };
 
-/* Finds the process of a segment and begins to watch it. Never fails: what cannot be found has
- * ended. */
-void process_watch_open(struct process_watch *watch, const struct annot_segment_info *info);
+/* A process as it names itself. */
+struct process_watched {
+    pid_t pid;
+    uint64_t pid_ns;      /* 0: ours */
+    uint64_t start_ticks; /* 0: not known */
+};
+
+/* Finds a process and begins to watch it. Never fails: what cannot be found has ended. */
+void process_watch_open(struct process_watch *watch, const struct process_watched *who);
 void process_watch_close(struct process_watch *watch);
 
 /* Whether it has ended by now. */

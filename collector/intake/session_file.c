@@ -168,7 +168,9 @@ static bool has_living(const struct directory *directory, uint64_t id)
         if (segment_open(directory->fd, entry->d_name, &segment) != 0)
             continue;
         if (segment.info.session_id == id) {
-            process_watch_open(&watch, &segment.info);
+            const struct annot_segment_info *info = &segment.info;
+            process_watch_open(&watch, &(struct process_watched){info->pid, info->pid_ns,
+                                                                 info->start_time_ticks});
             living = !process_watch_poll(&watch);
             process_watch_close(&watch);
         }

@@ -244,8 +244,8 @@ static void check_end(int wanted)
         _exit(99);
     }
     CHECK_INT(proc_stat(pid, &stat), 0);
-    struct annot_segment_info info = {
-        .pid = pid, .pid_ns = proc_pid_namespace(0), .start_time_ticks = stat.start_ticks};
+    struct process_watched info = {
+        .pid = pid, .pid_ns = proc_pid_namespace(0), .start_ticks = stat.start_ticks};
     process_watch_open(&watch, &info);
     CHECK(!process_watch_poll(&watch));
     CHECK_INT(process_watch_status(&watch, &status), 0);
@@ -255,7 +255,7 @@ static void check_end(int wanted)
     CHECK_INT(process_watch_status(&watch, &status), 1);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == wanted);
     CHECK_INT(waitpid(pid, NULL, 0), pid);
-    info.start_time_ticks++;
+    info.start_ticks++;
     process_watch_close(&watch);
     process_watch_open(&watch, &info); /* the pid of somebody else, or of nobody */
     CHECK(process_watch_poll(&watch));
@@ -289,8 +289,8 @@ TEST(process_without_its_first_thread_lives)
         usleep(1000);
         CHECK_INT(proc_stat(pid, &stat), 0);
     } while (stat.state != 'Z');
-    struct annot_segment_info info = {
-        .pid = pid, .pid_ns = proc_pid_namespace(0), .start_time_ticks = stat.start_ticks};
+    struct process_watched info = {
+        .pid = pid, .pid_ns = proc_pid_namespace(0), .start_ticks = stat.start_ticks};
     process_watch_open(&watch, &info);
     CHECK(!process_watch_poll(&watch));
     process_watch_close(&watch); /* as if descriptors were short */
