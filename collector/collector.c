@@ -15,6 +15,7 @@
 #include "pace.h"
 #include "proc_info.h"
 #include "python_lines.h"
+#include "refusal_pages.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"
@@ -268,7 +269,7 @@ static int make_parts(struct collector *collector, const struct collector_option
     collector->roster = collector->trace ? roster_create(collector->trace) : NULL;
     if (!collector->roster || clock_map_init(&collector->clock) != 0)
         return fail(error, -ENOMEM, "cannot begin", "");
-    refusals_init(&collector->refusals, collector->trace);
+    refusals_init(&collector->refusals, collector->trace, collector->roster);
     collector->nested.trace = collector->trace;
     int code = open_directory(collector, options);
     char what[PATH_MAX + 64];
@@ -340,6 +341,8 @@ int collector_annotate(struct collector *collector, const struct target *target,
 {
     int error = targets_add(&collector->targets, &collector->directory, target,
                             collector->session.id, ret_other);
+    if (error == 0)
+        error = refusals_add_target(&collector->refusals, target->ns_pid, target->pid_ns);
     return error == -EBUSY ? targets_note_other(collector->trace, target, ret_other) : error;
 }
 
@@ -387,10 +390,11 @@ int collector_open_gate(struct collector *collector)
     if (error != 0)
         return error;
     begin_now(trace_session(collector->trace));
-    refusals_begin(&collector->refusals, &collector->directory);
+    error = refusal_pages_begin(&collector->directory, &collector->session);
+    if (error != 0)
+        return error;
     int64_t generation = directory_wake(&collector->directory);
     collector->gate_open = generation > 0;
-    collector->refusals.generation = generation > 0 ? (uint64_t)generation : 0;
     return generation < 0 ? (int)generation : sampling_begin(&collector->sampling);
 }
 
@@ -537,16 +541,18 @@ int collector_complete(struct collector *collector)
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
     int64_t closed_ns = clock_now_ns();
     close_gate(collector);
-    refusals_poll(&collector->refusals, &collector->directory, &collector->session, true);
     int error = collector->error;
     if (error == 0) {
         struct intake_counts counts;
         intake_count(collector->intake, &counts);
-        if (counts.live_count > 0)
+        if (counts.live_count > 0 || collector->refusals.refused.count > 0)
             nanosleep(&settle, NULL); /* events that were under way when the gate closed */
         error = intake_finish(collector->intake);
         if (error == 0)
             error = sampling_finish(&collector->sampling);
+        if (error == 0)
+            error = refusals_poll(&collector->refusals, &collector->directory, &collector->session,
+                                  true);
     }
     if (error == 0) {
         finish_session(collector, closed_ns);
@@ -569,6 +575,7 @@ int collector_finish(struct collector *collector)
     }
     intake_free(collector->intake);
     session_file_remove(&collector->directory, &collector->session);
+    refusal_pages_sweep(&collector->directory);
     directory_remove_unused(&collector->directory);
     return error;
 }

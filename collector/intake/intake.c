@@ -126,18 +126,6 @@ static int64_t end_time(const struct intake *intake, const struct process *proce
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
-/* A forked child that could not take part can tell its parent's segment only. */
-static int note_refused_child(struct intake *intake, const struct process *process)
-{
-    const struct annot_shared *shared = &process->shared;
-    struct annot_refusal_slot slot = {.pid = shared->child_refused_pid,
-                                      .refusal = (uint16_t)shared->child_refused_reason};
-    if (shared->child_refused_count == 0 || !intake->options.refusals)
-        return 0;
-    memcpy(slot.comm, process->segment.info.comm, sizeof(slot.comm));
-    return refusals_note(intake->options.refusals, &slot);
-}
-
 /* Reads the last of a segment whose process is gone. */
 static int empty_process(struct intake *intake, struct process *process, bool replaced)
 {
@@ -145,8 +133,6 @@ static int empty_process(struct intake *intake, struct process *process, bool re
     int error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
     if (error == 0)
         error = process_publish(process, intake->options.trace, intake->options.directory);
-    if (error == 0)
-        error = note_refused_child(intake, process);
     if (error != 0)
         return error;
     process->state = PROCESS_EMPTIED;
@@ -248,8 +234,6 @@ static int look_at(struct intake *intake, struct process *process)
         return 0;
     }
     int error = process_publish(process, intake->options.trace, intake->options.directory);
-    if (error == 0)
-        error = note_refused_child(intake, process);
     if (process->watch.pid == 0 && process->orderly) /* out of sight, but it said good-bye */
         process->watch.ended = true;
     if (error == 0 && process_was_replaced(process))

@@ -25,7 +25,7 @@ struct intake_options {
     bool recover;              /* the session's collector died: its clock anchors died with it */
     bool snapshot;             /* look only: see intake_snapshot */
     int32_t only_pid;          /* of a snapshot; 0: all processes */
-    struct refusals *refusals; /* gets those of forked children and of unusable files; or NULL */
+    struct refusals *refusals; /* gets those of unusable files; or NULL */
     drain_sink_fn *sink;       /* its errors end a step */
     void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
     /* A process, or a newer program in one, takes part from now on; pid as we see it. Its live

@@ -182,6 +182,13 @@ static int store_generation(void *context)
     return 0;
 }
 
+static uint64_t read_last(int fd)
+{
+    uint64_t last;
+    const size_t at = offsetof(struct annot_wake, last_generation);
+    return file_read_at(fd, &last, sizeof(last), at) == sizeof(last) ? last : 0;
+}
+
 static int64_t wake(struct directory *directory, bool last)
 {
     int fd = open_wake(directory, directory->foreign ? 0 : O_CREAT);
@@ -201,7 +208,7 @@ static int64_t wake(struct directory *directory, bool last)
         change.open = last || session_count_live(directory) != 0;
         result = guard_install();
         if (result == 0)
-            session_note_leaving(directory);
+            session_note_leaving(directory, read_last(fd) + 1);
         result = result == 0 ? guard_call(&range, store_generation, &change) : result;
         result = result == 0 ? change.generation : result;
         munmap(change.wake, sizeof(*change.wake));

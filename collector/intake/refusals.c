@@ -4,11 +4,10 @@
 
 #include "clock_now.h"
 #include "proc_info.h"
+#include "refusal_pages.h"
 #include "text.h"
-#include "vec.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,15 +22,24 @@ enum {
 #define YOUNG_NS        INT64_C(500000000)
 #define LOST_BELIEVABLE (UINT64_C(1) << 48)
 
-void refusals_init(struct refusals *refusals, struct trace *trace)
+void refusals_init(struct refusals *refusals, struct trace *trace, struct roster *roster)
 {
-    *refusals = (struct refusals){.trace = trace};
+    *refusals = (struct refusals){
+        .trace = trace, .roster = roster, .collector = {getpid(), proc_pid_namespace(0)}};
 }
 
 void refusals_fini(struct refusals *refusals)
 {
+    for (size_t i = 0; i < refusals->refused.count; i++)
+        process_watch_close(&refusals->refused.items[i].watch);
     wide_map_free(&refusals->seen);
+    vec_free(&refusals->targets);
     vec_free(&refusals->refused);
+}
+
+int refusals_add_target(struct refusals *refusals, int32_t pid, uint64_t pid_ns)
+{
+    return vec_push(&refusals->targets, ((struct refusal_target){pid, pid_ns}));
 }
 
 static const char *explain(uint16_t reason)
@@ -139,75 +147,136 @@ static int scan_others(struct refusals *refusals)
     return error;
 }
 
-/* ---- Slots ---- */
+/* ---- Whose is a slot ---- */
+
+/* An entry of the trace. Who was sampled only has no namespace there: it is ours then. */
+static bool is_named(const struct trace_process *process, int32_t pid, uint64_t pid_ns)
+{
+    if (process->pid_ns != 0 || pid_ns != proc_pid_namespace(0))
+        return process->ns_pid == pid && process->pid_ns == pid_ns;
+    return process->pid == pid;
+}
+
+static bool is_target(const struct refusal_target *target, int32_t pid, uint64_t pid_ns)
+{
+    return target->pid == pid && target->pid_ns == pid_ns;
+}
 
 /* Whether a process that does not know its session, or one that is over, is one of ours: named by
- * `annot attach`, or below us. */
-static bool is_ours(const struct refusals *refusals, const struct directory *directory,
+ * `annot attach`, or below us, or below one of ours. */
+static bool is_ours(const struct refusals *refusals, const struct refused *refused,
                     const struct annot_refusal_slot *slot)
 {
     struct proc_stat stat;
-    char name[64];
-    snprintf(name, sizeof(name), ANNOT_TARGET_PREFIX "%d-%llx", (int)slot->pid,
-             (unsigned long long)slot->pid_ns);
-    if (faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        return true;
-    if (slot->pid_ns != proc_pid_namespace(0))
-        return false;
-    if (is_descendant(slot->pid, &stat) || slot->ppid == getpid())
+    for (size_t i = 0; i < refusals->targets.count; i++)
+        if (is_target(&refusals->targets.items[i], slot->pid, slot->pid_ns) ||
+            is_target(&refusals->targets.items[i], slot->ppid, slot->pid_ns))
+            return true;
+    if (is_target(&refusals->collector, slot->ppid, slot->pid_ns) ||
+        (refused->watch.pid > 0 && is_descendant(refused->watch.pid, &stat)))
         return true;
     for (uint32_t i = 0; i < trace_process_count(refusals->trace); i++)
-        if (trace_process_get(refusals->trace, i)->pid == slot->ppid)
+        if (is_named(trace_process_get(refusals->trace, i), slot->ppid, slot->pid_ns))
             return true;
     return false;
 }
 
-static bool belongs(const struct refusals *refusals, const struct directory *directory,
-                    const struct session_file *session, const struct annot_refusal_slot *slot)
+static bool is_others(const struct directory *directory, const struct session_file *session,
+                      const struct annot_refusal_slot *slot)
 {
     struct annot_session other;
-    if (slot->session_id == session->id)
-        return true;
-    if (slot->session_id != 0 && session_file_alive(directory, slot->session_id, &other))
-        return false;
-    return is_ours(refusals, directory, slot);
+    return slot->session_id != session->id && slot->session_id != 0 &&
+           session_file_alive(directory, slot->session_id, &other);
 }
 
-/* The entry of the process in the trace: as it was sampled, or one that is made. */
-static int64_t find_process(struct refusals *refusals, const struct annot_refusal_slot *slot)
+/* ---- Its process ---- */
+
+/* As we see it. Of another namespace and out of sight: as it sees itself. */
+static pid_t pid_here(const struct refused *refused, const struct annot_refusal_slot *slot)
 {
-    struct trace *trace = refusals->trace;
-    for (uint32_t i = trace_process_count(trace); i-- > 0;) {
-        const struct trace_process *process = trace_process_get(trace, i);
-        if (process->pid == slot->pid &&
-            (process->end_ns == 0 || process->end_ns > (int64_t)slot->time_ns))
+    return refused->watch.pid > 0 ? refused->watch.pid : slot->pid;
+}
+
+static int64_t find_process(const struct refusals *refusals, const struct annot_refusal_slot *slot)
+{
+    int64_t time_ns = (int64_t)slot->time_ns;
+    for (uint32_t i = trace_process_count(refusals->trace); i-- > 0;) {
+        const struct trace_process *process = trace_process_get(refusals->trace, i);
+        if (is_named(process, slot->pid, slot->pid_ns) && process->start_ns <= time_ns &&
+            (process->end_ns == 0 || process->end_ns > time_ns))
             return i;
     }
-    size_t length = strnlen((const char *)slot->comm, sizeof(slot->comm));
-    int64_t comm = trace_string_add(trace, (const char *)slot->comm, length);
-    int64_t ordinal = comm < 0 ? comm : trace_process_add(trace);
-    if (ordinal < 0)
-        return ordinal;
-    struct trace_process *process = trace_process(trace, (uint32_t)ordinal);
-    process->pid = process->ns_pid = slot->pid;
-    process->ppid = slot->ppid;
-    process->pid_ns = slot->pid_ns;
-    process->start_ns = (int64_t)slot->time_ns;
-    process->comm = (uint32_t)comm;
-    return ordinal;
+    return -1;
 }
 
-static void tell_lost(struct refusals *refusals, struct refused *refused, uint64_t lost)
+/* The entry of the image in the trace: as it was sampled, or as its segment will find it. */
+static int64_t enter_process(struct refusals *refusals, const struct refused *refused,
+                             const struct annot_refusal_slot *slot)
 {
-    struct trace_process *process = trace_process(refusals->trace, refused->process);
-    if (lost == refused->told)
-        return;
-    process->lost[LOSS_REFUSED] += lost - refused->told;
-    process->revision++;
-    refused->told = lost;
+    struct proc_stat stat;
+    struct roster_task task = {.pid = pid_here(refused, slot), .ns_pid = slot->pid};
+    bool here = refused->watch.pid > 0 || slot->pid_ns == proc_pid_namespace(0);
+    if (!refusals->roster || !here) {
+        int64_t ordinal = find_process(refusals, slot);
+        return ordinal >= 0 ? ordinal : trace_process_add(refusals->trace);
+    }
+    if (refused->watch.pid > 0 && proc_stat(refused->watch.pid, &stat) == 0)
+        task.start_ticks = stat.start_ticks;
+    return roster_process(refusals->roster, &task, (int64_t)slot->time_ns);
 }
 
-/* The one of a slot; NULL: no memory. */
+static int enter(struct refusals *refusals, struct refused *refused,
+                 const struct annot_refusal_slot *slot)
+{
+    size_t length = strnlen((const char *)slot->comm, sizeof(slot->comm));
+    int64_t comm = trace_string_add(refusals->trace, (const char *)slot->comm, length);
+    int64_t ordinal = comm < 0 ? comm : enter_process(refusals, refused, slot);
+    if (ordinal < 0)
+        return (int)ordinal;
+    struct trace_process *process = trace_process(refusals->trace, (uint32_t)ordinal);
+    if (process->pid == 0)
+        process->pid = pid_here(refused, slot);
+    if (process->pid_ns == 0) {
+        process->ns_pid = slot->pid;
+        process->pid_ns = slot->pid_ns;
+    }
+    if (process->ppid == 0 && slot->pid_ns == proc_pid_namespace(0))
+        process->ppid = slot->ppid;
+    if (process->start_ns == 0)
+        process->start_ns = (int64_t)slot->time_ns;
+    if (process->comm == 0)
+        process->comm = (uint32_t)comm;
+    process->revision++;
+    refused->process = (uint32_t)ordinal;
+    refused->entered = true;
+    return 0;
+}
+
+/* Nobody watched one that made no segment and was not sampled. */
+static void tell_end(struct trace_process *process, struct process_watch *watch)
+{
+    if (process->end != PROCESS_RUNNING || process->end_ns != 0 || !process_watch_poll(watch))
+        return;
+    process->end = PROCESS_VANISHED;
+    process->end_ns = clock_now_ns();
+    process->revision++;
+}
+
+/* ---- Slots ---- */
+
+/* Somebody else may have got the pid since. */
+static void watch(struct refused *refused, const struct annot_refusal_slot *slot)
+{
+    struct proc_stat stat;
+    process_watch_open(&refused->watch, &(struct process_watched){slot->pid, slot->pid_ns, 0});
+    if (refused->watch.pid <= 0 || proc_stat(refused->watch.pid, &stat) != 0 ||
+        clock_ticks_ns(stat.start_ticks, clock_asleep_ns()) <= (int64_t)slot->time_ns)
+        return;
+    process_watch_close(&refused->watch);
+    refused->watch = (struct process_watch){.pidfd = -1, .ended = true};
+}
+
+/* NULL: no memory. */
 static struct refused *find_refused(struct refusals *refusals,
                                     const struct annot_refusal_slot *slot)
 {
@@ -216,116 +285,89 @@ static struct refused *find_refused(struct refusals *refusals,
         if (refused->owner == slot->owner && refused->time_ns == slot->time_ns)
             return refused;
     }
-    int64_t process = find_process(refusals, slot);
-    struct refused fresh = {
-        .owner = slot->owner, .time_ns = slot->time_ns, .process = (uint32_t)process};
-    if (process < 0 || vec_push(&refusals->refused, fresh) != 0)
+    struct refused fresh = {.owner = slot->owner, .time_ns = slot->time_ns};
+    if (vec_push(&refusals->refused, fresh) != 0)
         return NULL;
+    watch(&refusals->refused.items[refusals->refused.count - 1], slot);
     return &refusals->refused.items[refusals->refused.count - 1];
 }
 
-/* Nobody watched one that made no segment and was not sampled. */
-static void tell_end(struct trace_process *process, pid_t pid)
+static void tell_lost(struct refusals *refusals, struct refused *refused, uint64_t lost)
 {
-    struct proc_stat stat;
-    if (process->end_ns != 0 || (proc_stat(pid, &stat) == 0 && stat.state != 'Z'))
+    struct trace_process *process = trace_process(refusals->trace, refused->process);
+    if (lost == refused->told || lost > LOST_BELIEVABLE)
         return;
-    process->end = PROCESS_VANISHED;
-    process->end_ns = clock_now_ns();
+    process->lost[LOSS_REFUSED] += lost - refused->told;
     process->revision++;
+    refused->told = lost;
 }
 
+struct look {
+    struct refusals *refusals;
+    const struct directory *directory;
+    const struct session_file *session;
+    struct session_span span;
+    bool last;
+};
+
 /* One that finds a descriptor in the next moment is none to name. */
-static int take_slot(struct refusals *refusals, const struct annot_refusal_slot *slot, bool last)
+static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
 {
-    if (!last && clock_now_ns() - (int64_t)slot->time_ns < YOUNG_NS)
+    struct refusals *refusals = look->refusals;
+    if (is_others(look->directory, look->session, slot))
         return 0;
-    struct refused *refused =
-        refusals->refused.count < REFUSALS_MAX ? find_refused(refusals, slot) : NULL;
-    if (refused && last)
-        tell_end(trace_process(refusals->trace, refused->process), slot->pid);
-    if (refused && slot->lost <= LOST_BELIEVABLE && slot->pending <= LOST_BELIEVABLE) {
-        refused->is_there = true;
-        refused->lost = slot->lost;
-        tell_lost(refusals, refused, slot->lost + slot->pending);
-    }
+    struct refused *refused = find_refused(refusals, slot);
+    if (!refused)
+        return -ENOMEM;
+    refused->ours =
+        refused->ours || slot->session_id == look->session->id || is_ours(refusals, refused, slot);
+    if (!refused->ours)
+        return 0;
+    int error = refused->entered ? 0 : enter(refusals, refused, slot);
+    if (error != 0)
+        return error;
+    tell_lost(refusals, refused, slot->lost);
+    if (look->last)
+        tell_end(trace_process(refusals->trace, refused->process), &refused->watch);
+    if (slot->over || (!look->last && clock_now_ns() - (int64_t)slot->time_ns < YOUNG_NS))
+        return 0;
+    slot->pid = pid_here(refused, slot);
     return refusals_note(refusals, slot);
 }
 
-/* A copy that no writer came into. */
-static bool read_slot(int fd, int index, struct annot_refusal_slot *slot)
-{
-    const off_t at = ANNOT_REFUSALS_OFFSET + (off_t)offsetof(struct annot_refusals, slots) +
-                     (off_t)index * (off_t)sizeof(*slot);
-    uint64_t after;
-    if (pread(fd, slot, sizeof(*slot), at) != (ssize_t)sizeof(*slot) || slot->generation == 0)
-        return false;
-    if (pread(fd, &after, sizeof(after),
-              at + (off_t)offsetof(struct annot_refusal_slot, generation)) != sizeof(after))
-        return false;
-    return after == slot->generation && slot->pid > 0 &&
-           slot->time_ns <= (uint64_t)clock_now_ns() &&
-           (uint32_t)(slot->owner >> 32) == (uint32_t)slot->pid;
-}
-
-static int open_pages(const struct directory *directory)
-{
-    return openat(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-}
-
-/* 0 if there are none. */
-static uint64_t read_unnamed(int fd)
-{
-    uint64_t count;
-    const off_t at = ANNOT_REFUSALS_OFFSET + (off_t)offsetof(struct annot_refusals, unnamed);
-    bool is_read = fd >= 0 && pread(fd, &count, sizeof(count), at) == (ssize_t)sizeof(count);
-    return is_read ? count : 0;
-}
-
-void refusals_begin(struct refusals *refusals, const struct directory *directory)
-{
-    int fd = open_pages(directory);
-    refusals->unnamed = read_unnamed(fd);
-    if (fd >= 0)
-        close(fd);
-}
-
 /* Of any session: nobody knows whose they were. */
-static int tell_unnamed(const struct refusals *refusals, int fd)
+static int tell_unnamed(const struct look *look)
 {
-    uint64_t count = read_unnamed(fd), more = count - refusals->unnamed;
-    if (count <= refusals->unnamed || more > LOST_BELIEVABLE)
+    uint64_t count = look->refusals->pages.unnamed, before = look->span.unnamed_before;
+    if (count <= before || count - before > LOST_BELIEVABLE)
         return 0;
-    return trace_fact_set(refusals->trace, FACT_LOSS,
-                          "events: of refused processes, more than could be named", more);
+    return trace_fact_set(look->refusals->trace, FACT_LOSS,
+                          "events: of refused processes, more than could be named", count - before);
 }
 
-static int take_slots(struct refusals *refusals, const struct directory *directory,
-                      const struct session_file *session, bool last)
+static int take_slots(const struct look *look)
 {
-    struct annot_refusal_slot slot;
-    int error = 0;
-    int fd = open_pages(directory);
-    for (size_t i = 0; i < refusals->refused.count; i++)
-        refusals->refused.items[i].is_there = false;
-    for (int i = 0; fd >= 0 && i < ANNOT_REFUSAL_SLOTS && error == 0; i++)
-        if (read_slot(fd, i, &slot) && slot.generation >= refusals->generation &&
-            belongs(refusals, directory, session, &slot))
-            error = take_slot(refusals, &slot, last);
-    for (size_t i = 0; i < refusals->refused.count; i++)
-        if (!refusals->refused.items[i].is_there)
-            tell_lost(refusals, &refusals->refused.items[i], refusals->refused.items[i].lost);
-    if (error == 0)
-        error = tell_unnamed(refusals, fd);
-    if (fd >= 0)
-        close(fd);
-    return error;
+    struct annot_refusals *pages = &look->refusals->pages;
+    int error = refusal_pages_read(look->directory, pages);
+    if (error != 0) /* the next look may find a descriptor */
+        return 0;
+    for (int i = 0; i < ANNOT_REFUSAL_SLOTS && error == 0; i++) {
+        struct annot_refusal_slot *slot = &pages->slots[i];
+        if (slot->owner != 0 && slot->generation >= look->span.begin_generation &&
+            (look->span.end_generation == 0 || slot->generation < look->span.end_generation))
+            error = take_slot(look, slot);
+    }
+    return error != 0 ? error : tell_unnamed(look);
 }
 
 int refusals_poll(struct refusals *refusals, const struct directory *directory,
                   const struct session_file *session, bool last)
 {
-    int error = session->fd >= 0 ? take_slots(refusals, directory, session, last) : 0;
+    struct look look = {refusals, directory, session, {0}, last};
+    int error = 0;
+    if (session->fd >= 0 && session_file_span(session, &look.span) == 0 &&
+        look.span.begin_generation != 0)
+        error = take_slots(&look);
     int64_t begin = clock_now_ns();
     if (error != 0 || begin < refusals->next_scan_ns)
         return error;

@@ -1,45 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that wanted to take part, or that one would expect, and that do not: with the reason,
- * in one sentence for humans. From the slots behind the wake page, from parents, and from a look at
- * the collector's descendants that run under another uid. Thread-safety: one thread per object. */
+ * in one sentence for humans, and with the events that they lost. From the slots behind the wake
+ * page, and from a look at the collector's descendants that run under another uid.
+ * Thread-safety: one thread per object. */
 #ifndef ANNOT_INTAKE_REFUSALS_H
 #define ANNOT_INTAKE_REFUSALS_H
 
+#include "process_watch.h"
+#include "roster.h"
 #include "session_file.h"
 #include "trace.h"
 #include "vec.h"
 #include "wide_map.h"
 
-/* A process that has a slot. */
+/* A slot of a process of this session. */
 struct refused {
     uint64_t owner, time_ns;
     uint64_t told;    /* events that its entry in the trace has as lost */
-    uint64_t lost;    /* of those, the ones that no segment will tell of */
     uint32_t process; /* its ordinal in the trace */
-    bool is_there;    /* its slot was seen in this poll */
+    bool ours, entered;
+    struct process_watch watch;
+};
+
+/* A process that somebody attached to, as it names itself. */
+struct refusal_target {
+    int32_t pid;
+    uint64_t pid_ns;
 };
 
 struct refusals {
-    struct trace *trace;  /* outlives it */
-    struct wide_map seen; /* by pid, reason and command name */
+    struct trace *trace;   /* outlives it */
+    struct roster *roster; /* the same; NULL: there is none */
+    struct wide_map seen;  /* by pid, reason and command name */
     int64_t next_scan_ns;
-    uint64_t generation; /* of the session's begin: slots of earlier ones are others' */
-    uint64_t unnamed;    /* events of processes without a slot, before the session's begin */
+    struct refusal_target collector; /* whose children may be ours */
+    VEC(struct refusal_target) targets;
     VEC(struct refused) refused;
+    struct annot_refusals pages; /* the last copy */
 };
 
-void refusals_init(struct refusals *refusals, struct trace *trace);
+void refusals_init(struct refusals *refusals, struct trace *trace, struct roster *roster);
 void refusals_fini(struct refusals *refusals);
 
-/* Before the gate is opened: what is counted by then is others'. */
-void refusals_begin(struct refusals *refusals, const struct directory *directory);
+/* It belongs to the session, whatever it knows. 0 or -ENOMEM. */
+int refusals_add_target(struct refusals *refusals, int32_t pid, uint64_t pid_ns);
 
 /* Notes one, once. `reason`: enum annot_refusal; `detail`: see annot_refusal_slot. 0 or -ENOMEM. */
 int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *slot);
 
-/* Reads the slots of the wake file, and, if it is due, looks for descendants of other uids. The
- * look costs a pass over /proc and takes at most about 1/200 of the time. `last`: nothing comes
- * later. 0 or -ENOMEM. */
+/* Reads the slots, and, if it is due, looks for descendants of other uids. The look costs a pass
+ * over /proc and takes at most about 1/200 of the time. `last`: nothing comes later. 0 or -ENOMEM.
+ */
 int refusals_poll(struct refusals *refusals, const struct directory *directory,
                   const struct session_file *session, bool last);
 

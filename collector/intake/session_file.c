@@ -169,8 +169,8 @@ static bool has_living(const struct directory *directory, uint64_t id)
             continue;
         if (segment.info.session_id == id) {
             const struct annot_segment_info *info = &segment.info;
-            process_watch_open(&watch, &(struct process_watched){info->pid, info->pid_ns,
-                                                                 info->start_time_ticks});
+            process_watch_open(
+                &watch, &(struct process_watched){info->pid, info->pid_ns, info->start_time_ticks});
             living = !process_watch_poll(&watch);
             process_watch_close(&watch);
         }
@@ -180,20 +180,51 @@ static bool has_living(const struct directory *directory, uint64_t id)
     return living;
 }
 
-void session_note_leaving(const struct directory *directory)
+_Static_assert(offsetof(struct annot_session, unnamed_before) ==
+                       offsetof(struct annot_session, begin_generation) +
+                           offsetof(struct session_span, unnamed_before) &&
+                   offsetof(struct annot_session, end_generation) ==
+                       offsetof(struct annot_session, begin_generation) +
+                           offsetof(struct session_span, end_generation),
+               "they are read at once");
+
+int session_file_begin(const struct session_file *file, const struct session_span *span)
+{
+    const off_t at = offsetof(struct annot_session, begin_generation);
+    return pwrite(file->fd, span, sizeof(*span), at) == sizeof(*span) ? 0 : -errno;
+}
+
+int session_file_span(const struct session_file *file, struct session_span *ret_span)
+{
+    const off_t at = offsetof(struct annot_session, begin_generation);
+    return pread(file->fd, ret_span, sizeof(*ret_span), at) == sizeof(*ret_span) ? 0 : -EBADMSG;
+}
+
+static void note_leaving(const struct directory *directory, const struct session_file *file,
+                         uint64_t generation)
+{
+    /* A shared lock, so that nobody takes it for a living one meanwhile. */
+    bool alone = flock(file->fd, LOCK_SH | LOCK_NB) == 0;
+    struct annot_session session;
+    if (read_session(directory, file->fd, &session) != 0)
+        return;
+    bool ended = (session.flags & ANNOT_SESSION_ENDED) != 0;
+    if ((alone || ended) && session.begin_generation != 0 && session.end_generation == 0)
+        (void)!pwrite(file->fd, &generation, sizeof(generation),
+                      offsetof(struct annot_session, end_generation));
+    if (alone && !ended && session.unwatched_ns == 0 && has_living(directory, file->id))
+        session_file_unwatched(file, clock_now_ns());
+}
+
+void session_note_leaving(const struct directory *directory, uint64_t generation)
 {
     DIR *stream = file_list_folder(directory->fd);
     for (const struct dirent *entry; stream && (entry = readdir(stream));) {
-        struct annot_session session;
         struct session_file file = {.fd = -1};
         if (session_name_parse(entry->d_name, &file.id))
             file.fd = file_open_regular(directory->fd, entry->d_name, O_RDWR | O_NOFOLLOW, NULL);
-        /* A shared lock, so that nobody takes it for a living one meanwhile. */
-        if (file.fd >= 0 && flock(file.fd, LOCK_SH | LOCK_NB) == 0 &&
-            read_session(directory, file.fd, &session) == 0 &&
-            !(session.flags & ANNOT_SESSION_ENDED) && session.unwatched_ns == 0 &&
-            has_living(directory, file.id))
-            session_file_unwatched(&file, clock_now_ns());
+        if (file.fd >= 0)
+            note_leaving(directory, &file, generation);
         session_file_leave(&file);
     }
     if (stream)

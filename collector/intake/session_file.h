@@ -49,9 +49,18 @@ int session_file_end(const struct session_file *file);
  */
 int session_file_unwatched(const struct session_file *file, int64_t now_ns);
 
-/* The generation is about to change: sessions without a collector, whose programs leave them then,
- * are told so. The caller holds the lock of the wake page. */
-void session_note_leaving(const struct directory *directory);
+/* Which slots of refused processes may be for it: see struct annot_session. */
+struct session_span {
+    uint64_t begin_generation, end_generation, unnamed_before;
+};
+
+/* It begins: `span`; and what is there now. 0 or -errno. */
+int session_file_begin(const struct session_file *file, const struct session_span *span);
+int session_file_span(const struct session_file *file, struct session_span *ret_span);
+
+/* The generation is about to change: sessions that are over, or without a collector, whose programs
+ * leave them then, are told so. The caller holds the lock of the wake page. */
+void session_note_leaving(const struct directory *directory, uint64_t generation);
 
 /* Removes the file and gives up the lock. */
 void session_file_remove(const struct directory *directory, struct session_file *file);

@@ -38,14 +38,15 @@ enum {
 
 /* On a page of its own that a fork wipes: zero is the state of a new child. */
 struct wiped {
-    struct segment *current; /* holds a reference; W: all, atomic */
-    uint64_t retry_time;     /* timestamp: no attempt to join before; W: all, atomic */
-    uint64_t off_generation; /* this process takes no part in it; W: all, atomic */
-    uint32_t ready;          /* the fork handler ran, or this is the first process */
-    uint32_t creating;       /* tid of the thread that makes a segment, or 0; W: all, atomic */
-    uint32_t refused_slot;   /* of refused.h, 0: none; W: who decides, atomic */
-    uint32_t attempts;       /* segments tried; makes names distinct; W: all, atomic */
-    uint64_t range_counter;  /* W: all, atomic */
+    struct segment *current;   /* holds a reference; W: all, atomic */
+    uint64_t retry_time;       /* timestamp: no attempt to join before; W: all, atomic */
+    uint64_t retry_generation; /* in which that holds; W: all, atomic */
+    uint64_t off_generation;   /* this process takes no part in it; W: all, atomic */
+    uint32_t ready;            /* the fork handler ran, or this is the first process */
+    uint32_t creating;         /* tid of the thread that makes a segment, or 0; W: all, atomic */
+    uint32_t attempts;         /* segments tried; makes names distinct; W: all, atomic */
+    uint64_t refused_place;    /* of refused.h, 0: none; W: who decides, atomic */
+    uint64_t range_counter;    /* W: all, atomic */
     uint64_t nonce;
     uint64_t id_base;              /* of flows and tracks, 0: none yet; W: all, swapped in once */
     uint64_t id_counter;           /* W: all, atomic */
@@ -57,7 +58,7 @@ static struct wiped *wiped;
 
 /* Survives forks. */
 static uint64_t last_identity;   /* of the current segment */
-static uid_t last_uid;           /* who made it */
+static uid_t first_uid;          /* W: constructor */
 static uint64_t parent_identity; /* W: fork handler in the child */
 static uint64_t fork_time;       /* W: fork handler in the child */
 static uint32_t process_name;    /* string id; W: all, atomic */
@@ -79,6 +80,7 @@ void process_setup(int secure)
     }
     wiped = page;
     wiped->ready = 1;
+    first_uid = geteuid();
     clock_select();
     session_setup();
     directory_setup(&refused);
@@ -193,31 +195,46 @@ static APART int create_and_publish(int directory_fd, const struct session *sess
     if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
         annot_store_release(&wiped->off_generation, UINT64_C(0));
     last_identity = identity.hash;
-    last_uid = geteuid();
     if (session->is_late)
         annot_store_relaxed(&late, 1u);
     refused.reason = ANNOT_REFUSAL_NONE;
     return 0;
 }
 
+/* What this process lost before it had a place is counted there. */
+static void move_to_place(uint64_t place, int cause)
+{
+    if (annot_load_relaxed(&wiped->lost[cause]))
+        refusals_count(place, __atomic_exchange_n(&wiped->lost[cause], 0, __ATOMIC_RELAXED));
+}
+
 /* Says that this process cannot take part and why, or takes that back. */
 static APART void tell_refusal(int found, uint64_t session_id, uint64_t generation)
 {
-    uint32_t slot = annot_load_relaxed(&wiped->refused_slot);
+    uint64_t place = annot_load_acquire(&wiped->refused_place); /* partner: the exchange below */
     if (found >= 0) {
-        struct segment *made = slot ? current_get() : NULL;
-        if (made) { /* first, so that a kill in between tells its losses twice, not never */
-            process_flush(made);
-            segment_put(made);
-        }
-        annot_store_relaxed(&wiped->refused_slot, 0u);
-        refusals_clear(slot);
+        if (refusals_is_place(place, generation))
+            refusals_end(place, found);
+        annot_store_relaxed(&wiped->refused_place, UINT64_C(0));
         return;
     }
     if (refused.reason == ANNOT_REFUSAL_NONE)
         refused = (struct refusal){ANNOT_REFUSAL_SYSTEM, (uint16_t)-found, 0};
-    slot = refusals_note(slot, &refused, session_id ? session_id : session_guess(), generation);
-    annot_store_relaxed(&wiped->refused_slot, slot);
+    if (refused.reason == ANNOT_REFUSAL_DIR_OWNER && geteuid() != first_uid)
+        refused = (struct refusal){ANNOT_REFUSAL_OTHER_UID, refused.error, geteuid()};
+    place = refusals_note(place, &refused, session_id ? session_id : session_guess(), generation);
+    /* Partner: process_lose. Each writes first and then looks for what the other wrote. */
+    (void)__atomic_exchange_n(&wiped->refused_place, place, __ATOMIC_SEQ_CST);
+    for (int cause = 0; place && cause < ANNOT_LOSS_ALL; cause++)
+        move_to_place(place, cause);
+}
+
+/* Another generation is another attempt. */
+static void put_off(uint64_t generation)
+{
+    annot_store_relaxed(&wiped->retry_time, clock_now() + RETRY_TICKS);
+    /* Partner: process_is_put_off. */
+    annot_store_release(&wiped->retry_generation, generation);
 }
 
 /* Decides for a new generation: stay, leave, join. */
@@ -225,6 +242,7 @@ static APART void decide(uint64_t generation)
 {
     struct session session = {0};
     struct segment *current = current_get();
+    refused.reason = ANNOT_REFUSAL_NONE;
     int directory_fd = directory_open(&refused);
     int found = directory_fd < 0 ? directory_fd : session_find(directory_fd, &session, &refused);
     if (found == 1 && current && current->session_id == session.id) {
@@ -234,14 +252,9 @@ static APART void decide(uint64_t generation)
         if (error && error != -EAGAIN)
             found = error;
     }
-    if (found < 0 && parent_identity && !annot_load_relaxed(&wiped->retry_time)) {
-        if (refused.reason == ANNOT_REFUSAL_DIR_OWNER && geteuid() != last_uid)
-            refused = (struct refusal){ANNOT_REFUSAL_OTHER_UID, refused.error, geteuid()};
-        segment_note_refused_child(parent_identity, &refused);
-    }
     tell_refusal(found, session.id, generation);
-    if (found == -EMFILE || found == -ENFILE) /* that may pass */
-        annot_store_relaxed(&wiped->retry_time, clock_now() + RETRY_TICKS);
+    if (refusals_may_pass(-found))
+        put_off(generation);
     else if (found <= 0)
         take_no_part(generation, current);
     if (directory_fd >= 0)
@@ -312,8 +325,9 @@ struct segment *process_join(uint64_t generation)
 
 int process_is_put_off(void)
 {
-    uint64_t retry_time = wiped ? annot_load_relaxed(&wiped->retry_time) : 0;
-    return retry_time != 0 && clock_now() < retry_time;
+    /* Partner: put_off. */
+    return wiped && annot_load_acquire(&wiped->retry_generation) == annot_gate_v1.generation &&
+           clock_now() < annot_load_relaxed(&wiped->retry_time);
 }
 
 int process_takes_no_part(uint64_t generation)
@@ -371,14 +385,18 @@ void process_lose(enum annot_loss cause)
 {
     if (!wiped)
         return;
-    annot_fetch_add_relaxed(&wiped->lost[cause], UINT64_C(1));
-    refusals_count(annot_load_relaxed(&wiped->refused_slot), 1);
+    /* Partner: tell_refusal. */
+    __atomic_fetch_add(&wiped->lost[cause], 1, __ATOMIC_SEQ_CST);
+    uint64_t place = __atomic_load_n(&wiped->refused_place, __ATOMIC_SEQ_CST);
+    if (refusals_is_place(place, annot_gate_v1.generation))
+        move_to_place(place, cause);
 }
 
 void process_miss(void)
 {
-    if (wiped)
-        refusals_count(annot_load_relaxed(&wiped->refused_slot), 0);
+    uint64_t place = wiped ? annot_load_relaxed(&wiped->refused_place) : 0;
+    if (refusals_is_place(place, annot_gate_v1.generation))
+        refusals_count(place, 1);
 }
 
 static void move_count(uint64_t *from, uint64_t *to)

@@ -7,14 +7,16 @@
 #include <annot_barrier.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PROBES = 16 };
+/* A place: the generation, above the slot's index + 1, or this: without a slot. */
+enum { INDEX_BITS = 8, UNNAMED = (1 << INDEX_BITS) - 1 };
+
+_Static_assert((int)ANNOT_REFUSAL_SLOTS < (int)UNNAMED, "a place holds any index");
 
 static struct annot_refusals *pages; /* W: constructor */
 
@@ -51,54 +53,39 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t owner_of(pid_t pid)
+/* NULL: none. */
+static struct annot_refusal_slot *slot_of(uint64_t place)
 {
-    return (uint64_t)(uint32_t)pid << 32 | (uint32_t)proc_pid_namespace();
+    uint32_t index = (uint32_t)place & UNNAMED;
+    return pages && index != 0 && index != UNNAMED
+               ? &pages->slots[(index - 1) % ANNOT_REFUSAL_SLOTS]
+               : NULL;
 }
 
-/* Of an earlier recording, and its process is gone: at least none of this pid is there. */
-static int is_left(const struct annot_refusal_slot *slot, uint64_t owner, uint64_t generation)
+/* 1 + the index of a slot that is now this process's, or UNNAMED. */
+static uint32_t take(uint32_t first)
 {
-    return (uint32_t)owner == (uint32_t)proc_pid_namespace() &&
-           annot_load_relaxed(&slot->generation) < generation &&
-           kill((pid_t)(owner >> 32), 0) != 0 && errno == ESRCH;
-}
-
-/* 1 + the index of a slot that is now this process's, or 0. */
-static uint32_t take(uint64_t mine, uint64_t generation)
-{
-    uint32_t first = (uint32_t)(mine >> 32);
-    for (uint32_t probe = 0; probe < PROBES; probe++) {
+    const uint64_t mine = (uint64_t)first << 32 | (uint32_t)proc_pid_namespace();
+    for (uint32_t probe = 0; probe < ANNOT_REFUSAL_SLOTS; probe++) {
         uint32_t index = (first + probe) % ANNOT_REFUSAL_SLOTS;
-        struct annot_refusal_slot *slot = &pages->slots[index];
-        uint64_t owner = annot_load_relaxed(&slot->owner);
-        if (owner != 0 && owner != mine && !is_left(slot, owner, generation))
-            continue;
-        if (!annot_cas_acq_rel(&slot->owner, &owner, mine)) /* partner: itself */
-            continue;
-        /* Partner: the collector's two loads of it, around its copy. */
-        annot_store_release(&slot->generation, UINT64_C(0));
-        annot_store_relaxed(&slot->lost, UINT64_C(0));
-        annot_store_relaxed(&slot->pending, UINT64_C(0));
-        annot_store_relaxed(&slot->time_ns, monotonic_ns());
-        return index + 1;
+        uint64_t *owner = &pages->slots[index].owner, none = 0;
+        /* Partner: itself; the collector that gave it back. */
+        if (annot_load_relaxed(owner) == 0 && annot_cas_acq_rel(owner, &none, mine))
+            return index + 1;
     }
-    return 0;
+    return UNNAMED;
 }
 
-uint32_t refusals_note(uint32_t held, const struct refusal *refusal, uint64_t session_id,
-                       uint64_t generation)
+static void fill(struct annot_refusal_slot *slot, const struct refusal *refusal,
+                 uint64_t session_id)
 {
     char comm[16] = "";
-    if (!pages)
-        return 0;
-    if (held == 0 || held == REFUSED_UNNAMED)
-        held = take(owner_of(getpid()), generation);
-    if (held == 0)
-        return REFUSED_UNNAMED;
-    struct annot_refusal_slot *slot = &pages->slots[(held - 1) % ANNOT_REFUSAL_SLOTS];
+    uint64_t late = __atomic_exchange_n(&slot->lost, 0, __ATOMIC_RELAXED);
+    if (late) /* its last owner came too late with them */
+        annot_fetch_add_relaxed(&pages->unnamed, late);
     prctl(PR_GET_NAME, comm);
     memcpy(slot->comm, comm, sizeof(slot->comm));
+    slot->time_ns = monotonic_ns();
     slot->pid_ns = proc_pid_namespace();
     slot->session_id = session_id;
     slot->detail = refusal->detail;
@@ -106,29 +93,48 @@ uint32_t refusals_note(uint32_t held, const struct refusal *refusal, uint64_t se
     slot->ppid = getppid();
     slot->refusal = refusal->reason;
     slot->error = refusal->error;
-    annot_store_release(&slot->generation, generation); /* partner: the collector's loads */
-    return held;
+    slot->over = 0;
 }
 
-void refusals_count(uint32_t held, int is_pending)
+int refusals_is_place(uint64_t place, uint64_t generation)
 {
-    if (!held || !pages)
-        return;
-    if (held == REFUSED_UNNAMED) {
-        annot_fetch_add_relaxed(&pages->unnamed, UINT64_C(1));
-        return;
+    return place != 0 && place >> INDEX_BITS == generation;
+}
+
+uint64_t refusals_note(uint64_t place, const struct refusal *refusal, uint64_t session_id,
+                       uint64_t generation)
+{
+    const struct annot_refusal_slot *held = slot_of(place);
+    if (!pages)
+        return 0;
+    if (refusals_is_place(place, generation) &&
+        (!held || refusals_may_pass(refusal->error) || held->refusal == refusal->reason))
+        return place;
+    uint32_t index = take((uint32_t)getpid());
+    place = generation << INDEX_BITS | index;
+    struct annot_refusal_slot *slot = slot_of(place);
+    if (slot) {
+        fill(slot, refusal, session_id);
+        annot_store_release(&slot->generation, generation); /* partner: the collector's loads */
     }
-    struct annot_refusal_slot *slot = &pages->slots[(held - 1) % ANNOT_REFUSAL_SLOTS];
-    annot_fetch_add_relaxed(is_pending ? &slot->pending : &slot->lost, UINT64_C(1));
+    return place;
 }
 
-void refusals_clear(uint32_t held)
+void refusals_count(uint64_t place, uint64_t count)
 {
-    if (!held || held == REFUSED_UNNAMED || !pages)
+    struct annot_refusal_slot *slot = slot_of(place);
+    if (pages && place && count)
+        annot_fetch_add_relaxed(slot ? &slot->lost : &pages->unnamed, count);
+}
+
+void refusals_end(uint64_t place, int is_member)
+{
+    struct annot_refusal_slot *slot = slot_of(place);
+    if (!slot)
         return;
-    struct annot_refusal_slot *slot = &pages->slots[(held - 1) % ANNOT_REFUSAL_SLOTS];
-    annot_store_release(&slot->generation, UINT64_C(0)); /* partner: the collector's loads */
-    annot_store_release(&slot->owner, UINT64_C(0));      /* partner: take */
+    if (!is_member) /* nobody's events */
+        annot_store_relaxed(&slot->lost, UINT64_C(0));
+    annot_store_relaxed(&slot->over, 1u);
 }
 
 const char *refusals_text(uint16_t reason)

@@ -375,16 +375,3 @@ void segment_unmap_inherited(void)
             munmap(base, inherited[i].size);
     }
 }
-
-void segment_note_refused_child(uint64_t parent_hash, const struct refusal *refusal)
-{
-    for (int i = 0; i < SEGMENT_LIMIT; i++) {
-        struct annot_segment *parent = (struct annot_segment *)inherited[i].base;
-        if (!parent || parent->info.identity != parent_hash)
-            continue;
-        annot_store_relaxed(&parent->shared.child_refused_pid, getpid());
-        annot_store_relaxed(&parent->shared.child_refused_reason, refusal->reason);
-        /* Partner: the collector's acquire load of the count. */
-        __atomic_fetch_add(&parent->shared.child_refused_count, 1, __ATOMIC_RELEASE);
-    }
-}

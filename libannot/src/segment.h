@@ -67,8 +67,6 @@ void segment_put(struct segment *segment);
 void segment_forget_all(struct segment *interrupted);
 /* Unmaps what segment_forget_all put on the list. */
 void segment_unmap_inherited(void);
-/* Tells the parent's segment, if still mapped, that this child cannot take part. */
-void segment_note_refused_child(uint64_t parent_hash, const struct refusal *refusal);
 
 /* Reserves the pages of a range. Returns 0 or negative errno. Cost: a system call. */
 int segment_populate(struct segment *segment, const void *at, uint64_t size);

@@ -377,5 +377,5 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
 uint64_t session_guess(void)
 {
     uint64_t last = annot_load_relaxed(&last_session);
-    return environment_session ? environment_session : last;
+    return last ? last : environment_session;
 }

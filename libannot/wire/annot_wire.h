@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 3
+#define ANNOT_WIRE_MINOR 4
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -90,7 +90,7 @@ enum annot_misuse {
     ANNOT_MISUSE_ALL = 7,
 };
 
-/* Why a process does not take part (session refusal slots, parent's segment, annot_status()). */
+/* Why a process does not take part (slots of refused processes, annot_status()). */
 enum annot_refusal {
     ANNOT_REFUSAL_NONE = 0,
     ANNOT_REFUSAL_SECURE_EXEC = 1,  /* AT_SECURE: set-uid or file capabilities      */
@@ -130,27 +130,29 @@ struct annot_wake {
  * descriptor nor right to write files. Never a hole. */
 #define ANNOT_REFUSALS_OFFSET 4096
 
-/* W: its owner, which takes it by a swap of `owner`. A reader copies it between two loads of
- * `generation` that agree and are not 0. */
+/* What one image of a process lost in one generation, and why at first. W: its owner, which takes a
+ * free one by a swap of `owner`, changes `lost` and `over` alone from then on, and never gives it
+ * back. Collectors do, under flock(LOCK_EX), when no session file is left that it may be for:
+ * `owner` last. A reader copies it between two equal loads of `generation` that are not 0. */
 struct annot_refusal_slot {
     uint64_t owner;      /* pid << 32 | low half of pid_ns; 0: free */
     uint64_t generation; /* of the wake page, when the process was refused; stored last (release) */
     uint64_t session_id; /* the session that it would join, 0: not known */
     uint64_t pid_ns;
-    uint64_t time_ns; /* CLOCK_MONOTONIC, when it took the slot */
-    uint64_t lost; /* events since then, atomic; and those that its segment will tell of, if it */
-    uint64_t pending; /* finds a descriptor after all */
-    uint64_t detail;  /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
+    uint64_t time_ns;   /* CLOCK_MONOTONIC, when it took the slot */
+    uint64_t lost;      /* events, atomic; no segment tells them */
+    uint64_t reserved1; /* until minor version 4: events that a segment may tell */
+    uint64_t detail;    /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
     int32_t pid, ppid;
     uint16_t refusal; /* enum annot_refusal */
     uint16_t error;   /* errno, or 0 */
-    uint32_t reserved0;
+    uint32_t over;    /* from minor version 4: 1: it takes part by now */
     uint8_t comm[16];
     uint64_t reserved[4];
 };
 
 struct annot_refusals {
-    uint64_t unnamed; /* events lost by processes that found no slot; atomic */
+    uint64_t unnamed; /* events that are in no slot, or came too late for it; atomic */
     uint8_t reserved[120];
     struct annot_refusal_slot slots[ANNOT_REFUSAL_SLOTS];
 };
@@ -183,7 +185,12 @@ struct annot_session {
      * segment of it. W: who finds the session without a collector and changes the generation, and
      * its collector; the first one stays. */
     int64_t unwatched_ns;
-    uint64_t reserved0[8];
+    /* From minor version 4: slots of refused processes may be for it if their generation is from
+     * begin_generation on (0: it did not begin) and below end_generation (0: it goes on). W: its
+     * collector; the end: whoever changes the generation then. */
+    uint64_t begin_generation, end_generation;
+    uint64_t unnamed_before; /* annot_refusals.unnamed when it began */
+    uint64_t reserved0[5];
     uint8_t recording_path[3888]; /* absolute, NUL-terminated; "" = none */
     uint8_t reserved2[3840];      /* until minor version 2: notes of refused processes */
     /* What is recorded, see docs/wire-format.md, "Filters". W: whoever holds flock(LOCK_EX) of the
@@ -269,17 +276,14 @@ struct annot_control {
 struct annot_shared {
     uint64_t free_head; /* Treiber stack of free blocks: tag << 32 | (block + 1); 0 low = empty */
     uint64_t reserved0[7];
-    uint32_t high_water;          /* blocks [high_water, block_count) were never claimed */
-    uint32_t string_used;         /* bytes of the string table reserved, a multiple of 16 */
-    uint32_t thread_serial;       /* threads registered so far */
-    uint32_t thread_high;         /* thread records [thread_high, count) were never used */
-    uint32_t process_name;        /* string id, 0 = none; the last one set wins */
-    uint32_t exit_state;          /* enum annot_exit_state */
-    uint32_t child_refused_count; /* forked children that could not take part */
-    int32_t child_refused_pid;    /* the last of them */
-    uint32_t child_refused_reason;
-    uint32_t reserved1;
-    uint64_t exit_time; /* timestamp, with exit_state */
+    uint32_t high_water;    /* blocks [high_water, block_count) were never claimed */
+    uint32_t string_used;   /* bytes of the string table reserved, a multiple of 16 */
+    uint32_t thread_serial; /* threads registered so far */
+    uint32_t thread_high;   /* thread records [thread_high, count) were never used */
+    uint32_t process_name;  /* string id, 0 = none; the last one set wins */
+    uint32_t exit_state;    /* enum annot_exit_state */
+    uint32_t reserved1[4];  /* until minor version 4: a forked child that was refused */
+    uint64_t exit_time;     /* timestamp, with exit_state */
     uint64_t reserved2;
     uint64_t lost[ANNOT_LOSS_COUNT];     /* losses of threads without a thread record */
     uint64_t misuse[ANNOT_MISUSE_COUNT]; /* of the whole process */

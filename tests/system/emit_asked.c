@@ -10,6 +10,9 @@
  *     orphan N      the same by a child of a child, when its parent has ended
  *     spawn N       a child runs this program anew with an empty environment but ANNOT_DIR
  *     exec          runs this program anew in the same process
+ *     files N       may have N descriptors, size N may write files of N bytes: what it may have at
+ *                   most is as before, and all of it with N = -1
+ *     user N        changes its user
  *
  * Ends with standard input. */
 #include <annot/annot.h>
@@ -18,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,6 +129,22 @@ static void start_program(const char *program, const char *count)
     wait_for(pid);
 }
 
+static void limit(int resource, int value)
+{
+    struct rlimit bounds;
+    if (getrlimit(resource, &bounds) != 0)
+        abort();
+    bounds.rlim_cur = value < 0 ? bounds.rlim_max : (rlim_t)value;
+    if (setrlimit(resource, &bounds) != 0)
+        abort();
+}
+
+static void change_user(uid_t user)
+{
+    if (setresuid(user, user, user) != 0)
+        abort();
+}
+
 static void obey(const char *program, const char *word, const char *rest)
 {
     int number = (int)strtol(rest, NULL, 10);
@@ -152,6 +172,12 @@ static void obey(const char *program, const char *word, const char *rest)
         start_program(program, rest);
     else if (strcmp(word, "exec") == 0)
         execl(program, program, (char *)NULL);
+    else if (strcmp(word, "files") == 0)
+        limit(RLIMIT_NOFILE, number);
+    else if (strcmp(word, "size") == 0)
+        limit(RLIMIT_FSIZE, number);
+    else if (strcmp(word, "user") == 0)
+        change_user((uid_t)number);
     else
         abort();
 }

@@ -74,7 +74,7 @@ struct seen {
     uint64_t shared; /* ANNOT_LOSS_SHARED, not in the above */
     uint64_t misuse[ANNOT_MISUSE_ALL];
     uint32_t segments, threads, blocks, claimed_blocks;
-    uint32_t exit_state, child_refused, child_refused_reason;
+    uint32_t exit_state;
     uint64_t identity, parent_identity, fork_time;
     char process_name[ANNOT_STRING_MAX + 1];
     struct annot_note note;

@@ -285,8 +285,6 @@ static void read_segment(const struct mapped *mapped, struct seen *seen, arena_v
         seen->note = mapped->header->note;
     seen->segments++;
     seen->exit_state = mapped->shared->exit_state;
-    seen->child_refused += mapped->shared->child_refused_count;
-    seen->child_refused_reason = mapped->shared->child_refused_reason;
     seen->identity = mapped->header->info.identity;
     seen->parent_identity = mapped->header->info.parent_identity;
     seen->fork_time = mapped->header->info.fork_time;

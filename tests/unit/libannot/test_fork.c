@@ -308,25 +308,3 @@ TEST(committed_records_survive_every_death)
     }
     finish();
 }
-
-TEST(child_of_another_user_is_refused_and_told)
-{
-    struct seen seen;
-    if (geteuid() != 0)
-        test_skip("needs root to change the user");
-    arena_begin(NULL);
-    annot_mark("parent");
-    pid_t pid = fork();
-    if (pid == 0) {
-        if (setresuid(65534, 65534, 65534) != 0)
-            _exit(1);
-        annot_mark("child");
-        _exit(strcmp(annot_status(), "recording") == 0);
-    }
-    CHECK_INT(wait_for(pid), 0);
-    arena_read(0, &seen, NULL, NULL);
-    CHECK_INT(seen.segments, 1);
-    CHECK_INT(seen.child_refused, 1);
-    CHECK_INT(seen.child_refused_reason, ANNOT_REFUSAL_OTHER_UID);
-    finish();
-}

@@ -23,29 +23,42 @@ static void events(int count)
     }
 }
 
-/* What the process says of itself behind the wake page. */
-static void check_note(int pid, enum annot_refusal refusal, uint64_t lost)
+static const struct annot_refusals *read_notes(void)
 {
     static struct annot_refusals notes;
     char path[160];
-    int found = 0;
     snprintf(path, sizeof(path), "%s/" ANNOT_WAKE_NAME, arena_directory());
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     CHECK(fd >= 0);
     CHECK_INT(pread(fd, &notes, sizeof(notes), ANNOT_REFUSALS_OFFSET), sizeof(notes));
     close(fd);
+    return &notes;
+}
+
+/* What the process says of itself behind the wake page, in `slots` slots. */
+static void check_notes(int pid, enum annot_refusal refusal, uint64_t lost, int slots)
+{
+    const struct annot_refusals *notes = read_notes();
+    int found = 0;
+    uint64_t sum = 0;
     for (int i = 0; i < ANNOT_REFUSAL_SLOTS; i++) {
-        const struct annot_refusal_slot *slot = &notes.slots[i];
+        const struct annot_refusal_slot *slot = &notes->slots[i];
         if (slot->pid != pid || slot->owner == 0)
             continue;
         found++;
+        sum += slot->lost;
         CHECK_INT(slot->owner >> 32, pid);
         CHECK(slot->generation != 0 && slot->pid_ns != 0 && slot->time_ns != 0);
         CHECK_INT(slot->refusal, refusal);
-        CHECK_INT(slot->lost + slot->pending, lost);
         CHECK(strncmp((const char *)slot->comm, "test-libannot-r", 15) == 0);
     }
-    CHECK_INT(found, refusal != ANNOT_REFUSAL_NONE);
+    CHECK_INT(found, slots);
+    CHECK_INT(sum, lost);
+}
+
+static void check_note(int pid, enum annot_refusal refusal, uint64_t lost)
+{
+    check_notes(pid, refusal, lost, 1);
 }
 
 TEST(refused_process_needs_neither_descriptor_nor_file_to_say_so)
@@ -156,11 +169,69 @@ TEST(descriptors_that_come_back)
     check_note(getpid(), ANNOT_REFUSAL_NO_DIRECTORY, 60);
     usleep(150000);
     events(10);
-    check_note(getpid(), ANNOT_REFUSAL_NONE, 0);
+    check_note(getpid(), ANNOT_REFUSAL_NO_DIRECTORY, 60);
     CHECK_STR(annot_status(), "recording");
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records, 30);
-    CHECK_INT(seen.lost_total, 60);
+    CHECK_INT(seen.lost_total, 0); /* told once */
+    arena_end();
+    arena_clean();
+}
+
+/* What stands in a slot is for the recording of its time. */
+TEST(each_generation_has_a_slot_of_its_own)
+{
+    const struct rlimit few = {4096, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+    struct seen seen;
+    for (int recording = 1; recording <= 2; recording++) {
+        CHECK_INT(setrlimit(RLIMIT_FSIZE, &all), 0);
+        arena_begin(NULL);
+        if (setrlimit(RLIMIT_FSIZE, &few) != 0)
+            test_skip("the file size limit is not ours to change");
+        events(10);
+        check_notes(getpid(), ANNOT_REFUSAL_FILE_SIZE, 30 * (uint64_t)recording, recording);
+        if (recording == 1)
+            arena_end();
+    }
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &all), 0);
+    arena_bump();
+    events(1);
+    check_notes(getpid(), ANNOT_REFUSAL_FILE_SIZE, 60, 2);
+    CHECK_STR(annot_status(), "recording");
+    arena_read(getpid(), &seen, NULL, NULL);
+    CHECK_INT(seen.records, 3);
+    CHECK_INT(seen.lost_total, 0);
+    arena_end();
+    arena_clean();
+}
+
+static int forked_events(uid_t uid)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (uid != geteuid() && setresuid(uid, uid, uid) != 0)
+            _exit(1);
+        events(10);
+        _exit(strcmp(annot_status(), "recording") == 0);
+    }
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(status, 0);
+    return (int)pid;
+}
+
+TEST(child_of_another_user_is_refused_and_told)
+{
+    struct seen seen;
+    if (geteuid() != 0)
+        test_skip("needs root to change the user");
+    arena_begin(NULL);
+    annot_mark("parent");
+    fflush(NULL);
+    check_note(forked_events(65534), ANNOT_REFUSAL_OTHER_UID, 30);
+    arena_read(0, &seen, NULL, NULL);
+    CHECK_INT(seen.segments, 1);
+    CHECK_INT(seen.records, 1);
     arena_end();
     arena_clean();
 }
