@@ -10,6 +10,8 @@
 #include "file_io.h"
 #include "intake.h"
 #include "python_lines.h"
+#include "refusal_pages.h"
+#include "refusals.h"
 #include "session_file.h"
 #include "store.h"
 #include "vec.h"
@@ -37,6 +39,7 @@ struct recovery {
     struct store_writer *writer;
     struct intake *intake;
     struct function_names functions;
+    struct refusals refusals;
     struct targets gate;            /* names none, but programs that live may have to leave */
     VEC(struct intake_known) known; /* by thread ordinal */
     uint64_t known_events;
@@ -213,6 +216,7 @@ static int make_intake(struct recovery *recovery)
         .clock = &recovery->clock,
         .session_id = recovery->session.id,
         .recover = true,
+        .refusals = &recovery->refusals,
         .sink = take_batch,
         .sink_context = recovery,
         .function = function_names_find,
@@ -263,7 +267,7 @@ static int finish_trace(struct recovery *recovery)
     int64_t begin = INT64_MAX, end = session->begin_ns;
     struct intake_counts counts;
     intake_count(recovery->intake, &counts);
-    uint32_t left_count = counts.left_count;
+    uint32_t left_count = counts.left_count + refusals_living(&recovery->refusals);
     if (recovery->last_sample_ns > end)
         end = recovery->last_sample_ns;
     for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
@@ -293,8 +297,8 @@ static void note_living(struct recovery *recovery)
     struct intake_counts counts;
     struct annot_session *session = &recovery->session;
     intake_count(recovery->intake, &counts);
-    if (counts.live_count == 0 || session->flags & ANNOT_SESSION_ENDED ||
-        session->unwatched_ns != 0)
+    if (counts.live_count + refusals_living(&recovery->refusals) == 0 ||
+        session->flags & ANNOT_SESSION_ENDED || session->unwatched_ns != 0)
         return;
     recovery->let_go = true;
     session->unwatched_ns = clock_now_ns();
@@ -304,6 +308,9 @@ static void note_living(struct recovery *recovery)
 static int close_session(struct recovery *recovery)
 {
     const struct timespec settle = {.tv_nsec = SETTLE_NS};
+    int error = refusals_poll(&recovery->refusals, recovery->directory, &recovery->file, false);
+    if (error != 0)
+        return error;
     note_living(recovery);
     session_file_end(&recovery->file);
     recovery->gate.gate_held = directory_wake_last(recovery->directory) > 0; /* programs leave */
@@ -337,11 +344,16 @@ static int recover_one(struct recovery *recovery, bool make)
     if (error == 0 && read_recording(recovery) != 0)
         error = make ? new_recording(recovery) : leave(recovery);
     if (error == 0)
+        error = refusals_resume(&recovery->refusals, recovery->trace, recovery->directory,
+                                &recovery->session);
+    if (error == 0)
         error = make_intake(recovery);
     if (error == 0)
         error = drain_all(recovery);
     if (error == 0)
         error = close_session(recovery);
+    if (error == 0)
+        error = refusals_poll(&recovery->refusals, recovery->directory, &recovery->file, true);
     if (error == 0)
         error = python_lines_take(recovery->file.fd, recovery->trace);
     if (error != 0)
@@ -355,6 +367,7 @@ static int recover_one(struct recovery *recovery, bool make)
     if (error == 0) {
         intake_free(recovery->intake);
         session_file_remove(recovery->directory, &recovery->file);
+        refusal_pages_sweep(recovery->directory);
     }
     count_result(recovery);
     return error;
@@ -365,6 +378,7 @@ static void recovery_fini(struct recovery *recovery)
     targets_shut_gate(&recovery->gate, recovery->directory, NULL);
     store_writer_abandon(recovery->writer);
     intake_destroy(recovery->intake);
+    refusals_fini(&recovery->refusals);
     function_names_fini(&recovery->functions);
     if (recovery->reader)
         store_reader_close(recovery->reader);

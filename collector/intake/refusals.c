@@ -5,6 +5,7 @@
 #include "clock_now.h"
 #include "proc_info.h"
 #include "refusal_pages.h"
+#include "target.h"
 #include "text.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ void refusals_fini(struct refusals *refusals)
     wide_map_free(&refusals->seen);
     vec_free(&refusals->targets);
     vec_free(&refusals->refused);
+    vec_free(&refusals->recorded);
 }
 
 int refusals_add_target(struct refusals *refusals, int32_t pid, uint64_t pid_ns)
@@ -89,6 +91,12 @@ int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *sl
     if (comm < 0 || reason < 0 || wide_map_put(&refusals->seen, &key, 1) != 0)
         return -ENOMEM;
     struct trace_refusal refusal = {slot->pid, (uint32_t)comm, (uint32_t)reason};
+    for (uint32_t i = 0; i < trace_refusal_count(refusals->trace); i++) { /* before a recovery */
+        const struct trace_refusal *other = trace_refusal_get(refusals->trace, i);
+        if (other->pid == refusal.pid && other->comm == refusal.comm &&
+            other->reason == refusal.reason)
+            return 0;
+    }
     return trace_refusal_add(refusals->trace, &refusal) < 0 ? -ENOMEM : 0;
 }
 
@@ -327,6 +335,7 @@ static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
     if (error != 0)
         return error;
     tell_lost(refusals, refused, slot->lost);
+    refused->over = slot->over != 0;
     if (look->last)
         tell_end(trace_process(refusals->trace, refused->process), &refused->watch);
     if (slot->over || (!look->last && clock_now_ns() - (int64_t)slot->time_ns < YOUNG_NS))
@@ -360,6 +369,18 @@ static int take_slots(const struct look *look)
     return error != 0 ? error : tell_unnamed(look);
 }
 
+/* What the dead collector had found, nobody need find again. */
+static void keep_recorded(struct refusals *refusals)
+{
+    for (uint32_t i = 0; i < refusals->recorded.count; i++) {
+        struct trace_process *process = trace_process(refusals->trace, i);
+        if (process->lost[LOSS_REFUSED] >= refusals->recorded.items[i])
+            continue;
+        process->lost[LOSS_REFUSED] = refusals->recorded.items[i];
+        process->revision++;
+    }
+}
+
 int refusals_poll(struct refusals *refusals, const struct directory *directory,
                   const struct session_file *session, bool last)
 {
@@ -368,6 +389,8 @@ int refusals_poll(struct refusals *refusals, const struct directory *directory,
     if (session->fd >= 0 && session_file_span(session, &look.span) == 0 &&
         look.span.begin_generation != 0)
         error = take_slots(&look);
+    if (last)
+        keep_recorded(refusals);
     int64_t begin = clock_now_ns();
     if (error != 0 || begin < refusals->next_scan_ns)
         return error;
@@ -375,4 +398,46 @@ int refusals_poll(struct refusals *refusals, const struct directory *directory,
     int64_t end = clock_now_ns(), pause = (end - begin) * COST_FACTOR;
     refusals->next_scan_ns = end + (pause > SCAN_NS ? pause : SCAN_NS);
     return error;
+}
+
+/* Of the slots of one process the last one is asked. */
+static bool is_last_of_process(const struct refusals *refusals, size_t index)
+{
+    const struct refused *refused = refusals->refused.items;
+    for (size_t i = index + 1; i < refusals->refused.count; i++)
+        if (refused[i].entered && refused[i].process == refused[index].process)
+            return false;
+    return refused[index].entered;
+}
+
+uint32_t refusals_living(struct refusals *refusals)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < refusals->refused.count; i++) {
+        struct refused *refused = &refusals->refused.items[i];
+        count += is_last_of_process(refusals, i) && !refused->over &&
+                 !process_watch_poll(&refused->watch);
+    }
+    return count;
+}
+
+static int add_named(void *context, int32_t pid, uint64_t pid_ns)
+{
+    return refusals_add_target(context, pid, pid_ns);
+}
+
+int refusals_resume(struct refusals *refusals, struct trace *trace,
+                    const struct directory *directory, const struct annot_session *session)
+{
+    refusals_init(refusals, trace, NULL);
+    refusals->collector =
+        (struct refusal_target){session->collector_pid, session->collector_pid_ns};
+    refusals->next_scan_ns = INT64_MAX;
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        struct trace_process *process = trace_process(trace, i);
+        if (vec_push(&refusals->recorded, process->lost[LOSS_REFUSED]) != 0)
+            return -ENOMEM;
+        process->lost[LOSS_REFUSED] = 0;
+    }
+    return target_each(directory, session->id, add_named, refusals);
 }

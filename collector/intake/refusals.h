@@ -19,6 +19,7 @@ struct refused {
     uint64_t told;    /* events that its entry in the trace has as lost */
     uint32_t process; /* its ordinal in the trace */
     bool ours, entered;
+    bool over; /* it takes part by now */
     struct process_watch watch;
 };
 
@@ -36,11 +37,17 @@ struct refusals {
     struct refusal_target collector; /* whose children may be ours */
     VEC(struct refusal_target) targets;
     VEC(struct refused) refused;
+    VEC(uint64_t) recorded;      /* of a recovery: by process, what the recording says */
     struct annot_refusals pages; /* the last copy */
 };
 
 void refusals_init(struct refusals *refusals, struct trace *trace, struct roster *roster);
 void refusals_fini(struct refusals *refusals);
+
+/* Of a recovery: instead of init. The trace is that of the recording, and the slots say what its
+ * processes lost, from the session's begin on. 0 or -ENOMEM. */
+int refusals_resume(struct refusals *refusals, struct trace *trace,
+                    const struct directory *directory, const struct annot_session *session);
 
 /* It belongs to the session, whatever it knows. 0 or -ENOMEM. */
 int refusals_add_target(struct refusals *refusals, int32_t pid, uint64_t pid_ns);
@@ -53,5 +60,8 @@ int refusals_note(struct refusals *refusals, const struct annot_refusal_slot *sl
  */
 int refusals_poll(struct refusals *refusals, const struct directory *directory,
                   const struct session_file *session, bool last);
+
+/* How many that lost events still run. */
+uint32_t refusals_living(struct refusals *refusals);
 
 #endif

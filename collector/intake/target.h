@@ -58,6 +58,10 @@ void target_name(const struct target *target, char name[TARGET_NAME_SIZE]);
 /* Removes such a file if it names the session `id`. Waits for those who attach or leave. */
 void target_release(const struct directory *directory, const char *name, uint64_t id);
 
+/* Calls back for each process that such a file names to the session `id`, until an error. */
+int target_each(const struct directory *directory, uint64_t id,
+                int (*call)(void *context, int32_t pid, uint64_t pid_ns), void *context);
+
 /* Removes those whose session is over. */
 void target_sweep(const struct directory *directory);
 

@@ -225,6 +225,26 @@ void target_release(const struct directory *directory, const char *name, uint64_
         close(lock);
 }
 
+int target_each(const struct directory *directory, uint64_t id,
+                int (*call)(void *context, int32_t pid, uint64_t pid_ns), void *context)
+{
+    const size_t prefix = strlen(ANNOT_TARGET_PREFIX);
+    int error = 0;
+    DIR *stream = file_list_folder(directory->fd);
+    for (const struct dirent *entry; stream && error == 0 && (entry = readdir(stream));) {
+        if (strncmp(entry->d_name, ANNOT_TARGET_PREFIX, prefix) != 0 ||
+            read_file(directory, entry->d_name, 0) != id)
+            continue;
+        char *end;
+        long pid = strtol(entry->d_name + prefix, &end, 10);
+        if (*end == '-' && pid > 0 && pid <= INT32_MAX)
+            error = call(context, (int32_t)pid, strtoull(end + 1, NULL, 16));
+    }
+    if (stream)
+        closedir(stream);
+    return error;
+}
+
 void target_sweep(const struct directory *directory)
 {
     struct annot_session session;

@@ -3,6 +3,7 @@
 """Programs that cannot take part (no descriptor, no right to write files, another user): each is
 named with its reason, and every event that it lost is in one recording, once."""
 
+import json
 import os
 import pathlib
 import signal
@@ -166,6 +167,27 @@ def slots_are_free_again_when_the_recording_has_ended(home):
 
 
 @attach_case
+def a_recovery_counts_what_was_refused(home):
+    recorded = Recorded(home)
+    recorded.ask(NO_FILES, "steps 100", "fork 10")
+    wait_until(lambda: home.dump(recorded.path).refusals, "the recording names it")
+    children = pathlib.Path(f"/proc/{recorded.pid}/task/{recorded.pid}/children")
+    inner, = map(int, children.read_text().split())
+    os.kill(recorded.pid, signal.SIGKILL)
+    recorded.process.wait()
+    recorded.ask("steps 50")
+    recorded.process.stdin.close()
+    wait_until(lambda: not pathlib.Path(f"/proc/{inner}").exists() or
+               pathlib.Path(f"/proc/{inner}/stat").read_text().split()[2] == "Z", "its end")
+    done = home.annot("recover", "--json").ok()
+    row, = [json.loads(line) for line in done.out.decode().splitlines()]
+    equal((row["state"], row["lost"]), ("completed", 2 * 160), "what the recovery tells")
+    dump = check_lost(home, recorded.path, 2 * 160)
+    equal(len({(refusal["pid"], refusal["reason"]) for refusal in dump.refusals}),
+          len(dump.refusals), "refusals that are told once")
+
+
+@attach_case
 @needs_root
 def a_process_of_another_pid_namespace_is_itself(home):
     """Its pid there is 1, as that of another one here."""
@@ -196,6 +218,20 @@ def a_child_that_changed_its_user_is_counted(home):
     equal(len(dump.kind("push")), 10, "ranges")
     text = reasons(dump)
     check(len(text) > 0 and all("under another uid" in reason for reason in text), text)
+
+
+@attach_case
+def a_program_that_goes_on_after_a_recovery_is_told(home):
+    recorded = Recorded(home)
+    recorded.ask(NO_FILES, "steps 100")
+    os.kill(recorded.pid, signal.SIGKILL)
+    recorded.process.wait()
+    row, = [json.loads(line) for line in
+            home.annot("recover", "--json").ok().out.decode().splitlines()]
+    equal((row["lost"], row["unrecorded_processes"]), (200, 1), "what the recovery tells")
+    check("gone on unrecorded from" in home.info(recorded.path), home.info(recorded.path))
+    recorded.ask("steps 5")
+    recorded.process.stdin.close()
 
 
 if __name__ == "__main__":
