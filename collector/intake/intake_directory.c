@@ -140,16 +140,17 @@ struct wake_change {
     int64_t generation;
 };
 
-/* What programs say that cannot take part: some of them may not make the file longer. */
-static int fill_refusals(int fd)
+/* Room for what programs say that cannot take part: some of them may not make the file longer.
+ * Nobody has mapped it yet, as all do that under the lock. Without it the recording says so. */
+static void fill_refusals(int fd)
 {
     static const struct annot_refusals none;
     struct stat status;
-    if (fstat(fd, &status) != 0)
-        return -errno;
-    if (status.st_size >= ANNOT_REFUSALS_OFFSET + (off_t)sizeof(none))
-        return 0;
-    return pwrite(fd, &none, sizeof(none), ANNOT_REFUSALS_OFFSET) == sizeof(none) ? 0 : -ENOSPC;
+    if (fstat(fd, &status) != 0 || status.st_size >= ANNOT_REFUSALS_OFFSET + (off_t)sizeof(none) ||
+        fallocate(fd, 0, ANNOT_REFUSALS_OFFSET, sizeof(none)) == 0 || errno != EOPNOTSUPP)
+        return;
+    if (pwrite(fd, &none, sizeof(none), ANNOT_REFUSALS_OFFSET) != sizeof(none))
+        (void)!ftruncate(fd, ANNOT_REFUSALS_OFFSET);
 }
 
 /* A page that was never written whole is written now, so that it is no hole. */
@@ -195,7 +196,8 @@ static int64_t wake(struct directory *directory, bool last)
     if (fd < 0)
         return fd;
     int64_t result = fill_wake(fd, directory->made);
-    result = result == 0 ? fill_refusals(fd) : result;
+    if (result == 0)
+        fill_refusals(fd);
     struct wake_change change = {.wake = MAP_FAILED};
     if (result == 0) {
         change.wake = mmap(NULL, sizeof(*change.wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -358,6 +358,11 @@ static int take_slots(const struct look *look)
 {
     struct annot_refusals *pages = &look->refusals->pages;
     int error = refusal_pages_read(look->directory, pages);
+    if (error == -ENOENT)
+        return trace_fact_set(look->refusals->trace, FACT_NOTE,
+                              "Programs that cannot take part cannot say so, nor how many events "
+                              "they lose: there was no room for that in the annot directory.",
+                              1);
     if (error != 0) /* the next look may find a descriptor */
         return 0;
     for (int i = 0; i < ANNOT_REFUSAL_SLOTS && error == 0; i++) {

@@ -18,23 +18,30 @@ enum { INDEX_BITS = 8, UNNAMED = (1 << INDEX_BITS) - 1 };
 
 _Static_assert((int)ANNOT_REFUSAL_SLOTS < (int)UNNAMED, "a place holds any index");
 
+/* So many bytes a process may write if it appends: others may have appended just now. */
+enum { APPEND_ALLOWED = 1 << 20 };
+
 static struct annot_refusals *pages; /* W: constructor */
 
-/* Reserved, so that a full file system is no SIGBUS later. Two programs at once write the same. */
+/* Reserved, so that a full file system is no SIGBUS later. Others may do the same at once, and
+ * count already: what cannot be reserved is appended, which erases nothing. */
 static int extend(int fd)
 {
     static const struct annot_refusals none;
     const off_t end = ANNOT_REFUSALS_OFFSET + sizeof(none);
     uint64_t limit;
-    if (lseek(fd, 0, SEEK_END) >= end)
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size >= end)
         return 0;
     if (!file_size_allowed((uint64_t)end, &limit))
         return -EFBIG;
     if (fallocate(fd, 0, ANNOT_REFUSALS_OFFSET, sizeof(none)) == 0)
         return 0;
-    if (pwrite(fd, &none, sizeof(none), ANNOT_REFUSALS_OFFSET) != (ssize_t)sizeof(none))
+    if (errno != EOPNOTSUPP || !file_size_allowed(APPEND_ALLOWED, &limit))
         return -ENOSPC;
-    return 0;
+    if (fcntl(fd, F_SETFL, O_APPEND) != 0) /* nothing else is written by it */
+        return -errno;
+    return write(fd, &none, (size_t)(end - size)) == end - size ? 0 : -ENOSPC;
 }
 
 void refusals_map(int wake_fd)

@@ -10,7 +10,7 @@
  * next who takes the slot.
  *
  * Threads: any, lock-free; async-signal-safe. Without the pages (their room could not be reserved,
- * or pages are larger than 4 KiB) nothing is told. */
+ * or pages are larger than 4 KiB) nothing is told; the recording says that. */
 #ifndef ANNOT_REFUSED_H
 #define ANNOT_REFUSED_H
 

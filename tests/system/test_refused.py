@@ -234,5 +234,46 @@ def a_program_that_goes_on_after_a_recovery_is_told(home):
     recorded.process.stdin.close()
 
 
+def mounts(home, script):
+    done = home.run("unshare", "-m", "sh", "-e", "-c", script)
+    if b"unshare" in done.err or b"mount:" in done.err:
+        raise Skip(f"no mounts of its own: {done.err_text}")
+    return done.ok()
+
+
+@attach_case
+@needs_root
+def a_recording_goes_on_where_there_is_no_room_for_slots(home):
+    """Four pages: one for the wake page, two for the session, one is left."""
+    home.directory.mkdir(mode=0o700)
+    path = home.work / "full.annot"
+    mounts(home, f"""mount -t tmpfs -o mode=700,size=16k none {home.directory}
+{ANNOT} record {ONLY} -o {path} -- true""")
+    info = home.info(path)
+    check("no room" in info and "cannot say" in info, info)
+
+
+@attach_case
+@needs_root
+def who_comes_late_erases_no_counts(home):
+    """On ramfs nobody can reserve pages; they are written. A program that was held up in the middle
+    of that comes after others have counted."""
+    home.directory.mkdir(mode=0o700)
+    path, asked = home.work / "late.annot", program("emit_asked")
+    (home.work / "script").write_text(f"""
+truncate -s 4096 {home.directory}/wake
+LD_PRELOAD={program("libstop_reserving.so")} {asked} < /dev/null > late &
+late=$!
+while ! grep -q '^State:.T' /proc/$late/status; do sleep 0.01; done
+printf '{NO_FILES}\nsteps 100\n' | {asked} > answers
+kill -CONT $late
+wait $late
+""")
+    mounts(home, f"""mount -t ramfs -o mode=700 none {home.directory}
+{ANNOT} record {ONLY} -o {path} -- sh script""")
+    equal((home.work / "late").read_text(), "ok\n", "answers of the late one")
+    check_lost(home, path, 200)
+
+
 if __name__ == "__main__":
     main()
