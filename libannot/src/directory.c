@@ -46,16 +46,26 @@ int file_size_allowed(uint64_t size, uint64_t *ret_limit)
     return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size;
 }
 
-int directory_open_file(int directory_fd, const char *name, int flags)
+int directory_open_any(int directory_fd, const char *name, int flags)
+{
+    int fd = openat(directory_fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+APART int directory_only_file(int fd)
 {
     struct stat status;
-    int fd = openat(directory_fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0)
-        return -errno;
+        return fd;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())
         return fd;
     close(fd);
     return -EBADMSG;
+}
+
+int directory_open_file(int directory_fd, const char *name, int flags)
+{
+    return directory_only_file(directory_open_any(directory_fd, name, flags));
 }
 
 APART int directory_open(struct refusal *refusal)

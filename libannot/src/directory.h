@@ -28,6 +28,10 @@ int directory_open(struct refusal *ret_refusal);
 /* Opens a regular file of this user in it. Returns a descriptor or negative errno: -EBADMSG, it is
  * something else. Never blocks, as opening a pipe would. */
 int directory_open_file(int directory_fd, const char *name, int flags);
+/* The two steps of it, for names that lie on the stack: opens anything; then closes what is no such
+ * file. */
+int directory_open_any(int directory_fd, const char *name, int flags);
+int directory_only_file(int fd);
 
 /* Whether this process may write a file of `size` bytes without SIGXFSZ. */
 int file_size_allowed(uint64_t size, uint64_t *ret_limit);

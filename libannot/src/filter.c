@@ -6,6 +6,7 @@
  * new strings. */
 #include "filter.h"
 
+#include "proc.h"
 #include "scratch.h"
 #include "strings.h"
 #include "testpoint.h"
@@ -28,8 +29,18 @@ static void set_domain(struct annot_filter_name *name, const struct annot_string
     name->domain_length = string ? string_length(string) : 0;
 }
 
-/* 1, or 0: the number's name is not ready. */
-static int name_of(uint32_t number, struct annot_filter_name *ret_name)
+/* Rules and what they say: mostly in a scratch. */
+struct work {
+    struct annot_filter_masks masks;
+    struct session_filter filter;
+    struct annot_filter_name name; /* that is being judged */
+    uint32_t first, last;          /* numbers to judge */
+    uint32_t next;                 /* the first that was not ready, or the one behind the last */
+};
+
+_Static_assert(sizeof(struct work) <= SCRATCH_SIZE, "it fits a scratch");
+
+static void name_of(uint32_t number, struct annot_filter_name *ret_name)
 {
     const struct annot_string *string = number ? strings_by_number(number) : NULL;
     *ret_name = default_domain;
@@ -41,48 +52,52 @@ static int name_of(uint32_t number, struct annot_filter_name *ret_name)
     } else if (string) {
         set_domain(ret_name, string);
     }
-    return number == 0 || string;
 }
 
-static int level_of(const struct session_filter *filter, const struct annot_filter_name *name)
+static int is_ready(uint32_t number)
 {
-    return annot_filter_level(filter->text, filter->size, name);
+    return number == 0 || strings_by_number(number) != NULL;
 }
 
-/* Numbers from `first` to `last`. Returns the first that was not ready, or the one behind the last;
- * without rules, that alone. */
-static uint32_t evaluate(const struct session_filter *filter, uint32_t first, uint32_t last,
-                         struct annot_filter_masks *masks)
+/* The first from `first` to `last` that is not ready, or the one behind the last. */
+static uint32_t skip_ready(uint32_t first, uint32_t last)
 {
-    struct annot_filter_name name;
-    uint32_t next = first;
-    for (uint32_t number = first; number <= last; number++) {
-        int is_ready = name_of(number, &name);
-        if (is_ready && filter)
-            annot_filter_add(masks, number, level_of(filter, &name));
-        next += is_ready && next == number;
+    while (first <= last && is_ready(first))
+        first++;
+    return first;
+}
+
+static APART void judge(struct work *work)
+{
+    work->masks = (struct annot_filter_masks){0};
+    work->next = skip_ready(work->first, work->last);
+    for (uint32_t number = work->first; number <= work->last; number++) {
+        if (!is_ready(number))
+            continue;
+        name_of(number, &work->name);
+        int level = annot_filter_level(work->filter.text, work->filter.size, &work->name);
+        annot_filter_add(&work->masks, number, level);
     }
-    return next;
 }
 
 uint32_t filter_join(int directory_fd, struct session *session)
 {
-    struct session_filter filter;
-    struct annot_filter_masks masks = {0};
+    struct work work = {.last = strings_last_number()};
     /* In doubt everything is wanted: the collector knows better soon. */
-    int is_known = session_read_filter(directory_fd, session->id, &filter) == 0;
-    int is_filtered = is_known && filter.size > 0;
-    uint32_t next = evaluate(is_filtered ? &filter : NULL, 0, strings_last_number(), &masks);
-    session->is_filtered = (uint32_t)is_filtered;
-    session->filter_sequence = is_known ? filter.sequence : FILTER_UNKNOWN;
-    for (int level = 0; level < ANNOT_LEVELS && is_filtered; level++)
-        session->category_mask[level] &= annot_filter_mask(&masks, level);
-    return next;
+    int is_known = session_read_filter(directory_fd, session->id, &work.filter) == 0;
+    session->is_filtered = is_known && work.filter.size > 0;
+    session->filter_sequence = is_known ? work.filter.sequence : FILTER_UNKNOWN;
+    if (!session->is_filtered)
+        return skip_ready(0, work.last);
+    judge(&work);
+    for (int level = 0; level < ANNOT_LEVELS; level++)
+        session->category_mask[level] &= annot_filter_mask(&work.masks, level);
+    return work.next;
 }
 
 /* Bits of numbers below 64 are new; what shares a bit with others may only add. */
-static void apply(struct annot_control *control, const struct annot_filter_masks *masks,
-                  uint32_t first)
+static APART void apply(struct annot_control *control, const struct annot_filter_masks *masks,
+                        uint32_t first)
 {
     uint64_t fresh = first < 64 ? masks->used & UINT64_MAX << first : 0;
     /* Partner: the loads of each event, in any order. */
@@ -100,61 +115,69 @@ static void raise_next(struct segment *segment, uint32_t next)
         continue;
 }
 
-/* Rules and what they say, in a scratch. */
-struct work {
-    struct annot_filter_masks masks;
-    struct session_filter filter;
-};
-
-_Static_assert(sizeof(struct work) <= SCRATCH_SIZE, "it fits a scratch");
+/* By the rules that were read last. Returns 1 if they and the numbers are still the same, or they
+ * cannot be read any more. */
+static APART int apply_once(int directory_fd, struct segment *segment, struct work *work)
+{
+    uint32_t sequence = work->filter.sequence;
+    work->last = strings_last_number();
+    judge(work);
+    TESTPOINT("filter:evaluated");
+    apply(&segment->header->control, &work->masks, work->first);
+    return session_read_filter(directory_fd, segment->session_id, &work->filter) != 0 ||
+           (work->filter.sequence == sequence && strings_last_number() == work->last);
+}
 
 /* Again, as long as others made numbers or the rules changed meanwhile: a bit that was cleared late
  * may be one that they had set. Nothing to do if the rules are those of the sequence `known`. */
-static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_t first,
-                              uint32_t known, char *scratch)
+static void apply_until_quiet(int directory_fd, struct segment *segment, uint32_t known,
+                              struct work *work)
 {
-    struct work *work = (void *)scratch;
-    struct session_filter *filter = &work->filter;
-    uint32_t next = first;
-    int error = session_read_filter(directory_fd, segment->session_id, filter);
-    if (error == 0 && filter->sequence == known)
+    work->next = work->first;
+    int error = session_read_filter(directory_fd, segment->session_id, &work->filter);
+    if (error == 0 && work->filter.sequence == known)
         return;
-    for (int i = 0; i < ATTEMPTS && error == 0; i++) {
-        uint32_t last = strings_last_number(), sequence = filter->sequence;
-        work->masks = (struct annot_filter_masks){0};
-        next = evaluate(filter, first, last, &work->masks);
-        TESTPOINT("filter:evaluated");
-        apply(&segment->header->control, &work->masks, first);
-        error = session_read_filter(directory_fd, segment->session_id, filter);
-        if (error == 0 && filter->sequence == sequence && strings_last_number() == last)
+    for (int i = 0; i < ATTEMPTS && error == 0; i++)
+        if (apply_once(directory_fd, segment, work))
             break;
+    raise_next(segment, work->next);
+}
+
+/* Numbers from `first` on. */
+static void apply_in_scratch(int directory_fd, struct segment *segment, uint32_t first,
+                             uint32_t known)
+{
+    char *scratch = scratch_take();
+    struct work *work = (void *)scratch;
+    if (work) { /* else the collector does it */
+        work->first = first;
+        apply_until_quiet(directory_fd, segment, known, work);
     }
-    raise_next(segment, next);
+    scratch_give(scratch);
+}
+
+static APART int open_quietly(void)
+{
+    struct refusal ignored;
+    return directory_open(&ignored);
 }
 
 void filter_numbers(struct segment *segment)
 {
-    struct refusal ignored;
     uint32_t first = annot_load_relaxed(&segment->filter_next);
     /* Partner: the collector's store. If that comes later, it finds the new numbers itself. */
     if (annot_load_acquire(&segment->header->control.is_filtered) == 0) {
-        raise_next(segment, evaluate(NULL, first, strings_last_number(), NULL));
+        raise_next(segment, skip_ready(first, strings_last_number()));
         return;
     }
-    int directory_fd = directory_open(&ignored);
+    int directory_fd = open_quietly();
     if (directory_fd < 0)
         return;
-    char *scratch = scratch_take();
-    if (scratch) /* else the collector does it */
-        apply_until_quiet(directory_fd, segment, first, FILTER_UNKNOWN, scratch);
-    scratch_give(scratch);
+    apply_in_scratch(directory_fd, segment, first, FILTER_UNKNOWN);
     close(directory_fd);
 }
 
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence)
 {
-    char *scratch = scratch_take();
-    if (scratch) /* else the collector does it */
-        apply_until_quiet(directory_fd, segment, 0, sequence, scratch);
-    scratch_give(scratch);
+    apply_in_scratch(directory_fd, segment, 0, sequence);
 }

@@ -87,12 +87,17 @@ void session_setup(void)
     environment_policy = policy ? parse_policy(policy) : -1;
 }
 
-static APART int session_open(int directory_fd, uint64_t id, int flags)
+static APART int open_any(int directory_fd, uint64_t id, int flags)
 {
     char name[48];
     char *at = text_append(name, name + sizeof(name), ANNOT_SESSION_PREFIX);
     text_append_hex(at, name + sizeof(name), id, ID_DIGITS);
-    return directory_open_file(directory_fd, name, flags);
+    return directory_open_any(directory_fd, name, flags);
+}
+
+static APART int session_open(int directory_fd, uint64_t id, int flags)
+{
+    return directory_only_file(open_any(directory_fd, id, flags));
 }
 
 /* What a session file begins with; the whole is two pages, too much for a stack. */
@@ -350,7 +355,7 @@ int session_find(int directory_fd, struct session *ret_session, struct refusal *
 }
 
 /* Between the same even sequence before and after, it is whole. */
-static int read_filter_once(int fd, struct session_filter *ret_filter)
+static APART int read_filter_once(int fd, struct session_filter *ret_filter)
 {
     const off_t at = offsetof(struct annot_session, filter_sequence);
     uint32_t after;
