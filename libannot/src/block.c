@@ -3,6 +3,7 @@
 #include "block.h"
 
 #include "clock.h"
+#include "proc.h"
 #include "testpoint.h"
 
 #include <annot_barrier.h>
@@ -67,7 +68,7 @@ static int extent_is_backed(const struct segment *segment, uint32_t extent)
     return (word >> (extent % 64) & 1) != 0;
 }
 
-static int reserve_extent(struct segment *segment, uint32_t extent)
+static APART int reserve_extent(struct segment *segment, uint32_t extent)
 {
     uint32_t first = extent * BLOCKS_PER_EXTENT;
     uint32_t count = segment->block_count - first;
@@ -83,30 +84,39 @@ static int reserve_extent(struct segment *segment, uint32_t extent)
     return 0;
 }
 
+static APART int reserve_block(struct segment *segment, uint32_t index)
+{
+    uint32_t *state = &segment->block_states[index];
+    if (segment_populate(segment, segment_block(segment, index), ANNOT_BLOCK_SIZE) != 0) {
+        annot_store_relaxed(&segment->no_memory_until, clock_now() + NO_MEMORY_PAUSE_TICKS);
+        return -ENOMEM;
+    }
+    annot_store_relaxed(state, annot_load_relaxed(state) | ANNOT_BLOCK_BACKED); /* it is FREE */
+    return 0;
+}
+
 static int reserves_extent(uint32_t index)
 {
     return index < BLOCKS_PER_EXTENT ? index == FIRST_BLOCKS_ALONE : index % BLOCKS_PER_EXTENT == 0;
 }
 
+static APART int is_put_off(const struct segment *segment)
+{
+    return clock_now() < annot_load_relaxed(&segment->no_memory_until);
+}
+
 /* The claimer of an extent's first block (of the first extent: the third) reserves the whole;
  * whoever comes before that is done reserves its own block and does not wait. */
-static int make_backed(struct segment *segment, uint32_t index)
+static APART int make_backed(struct segment *segment, uint32_t index)
 {
-    uint32_t extent = index / BLOCKS_PER_EXTENT;
-    uint32_t *state = &segment->block_states[index];
-    if (annot_load_relaxed(state) & ANNOT_BLOCK_BACKED || extent_is_backed(segment, extent))
+    if (annot_load_relaxed(&segment->block_states[index]) & ANNOT_BLOCK_BACKED ||
+        extent_is_backed(segment, index / BLOCKS_PER_EXTENT))
         return 0;
-    uint64_t now = clock_now();
-    if (now < annot_load_relaxed(&segment->no_memory_until))
+    if (is_put_off(segment))
         return -ENOMEM;
-    if (reserves_extent(index) && reserve_extent(segment, extent) == 0)
+    if (reserves_extent(index) && reserve_extent(segment, index / BLOCKS_PER_EXTENT) == 0)
         return 0;
-    if (segment_populate(segment, segment_block(segment, index), ANNOT_BLOCK_SIZE) != 0) {
-        annot_store_relaxed(&segment->no_memory_until, now + NO_MEMORY_PAUSE_TICKS);
-        return -ENOMEM;
-    }
-    annot_store_relaxed(state, annot_load_relaxed(state) | ANNOT_BLOCK_BACKED); /* it is FREE */
-    return 0;
+    return reserve_block(segment, index);
 }
 
 int block_available(const struct segment *segment)
@@ -115,17 +125,22 @@ int block_available(const struct segment *segment)
            annot_load_relaxed(&segment->header->shared.high_water) < segment->block_count;
 }
 
+static APART int take(struct segment *segment, uint32_t *ret_index)
+{
+    int error = pop(segment, ret_index);
+    return error ? raise_high_water(segment, ret_index) : 0;
+}
+
 int block_claim(struct segment *segment, uint32_t *ret_index)
 {
-    uint32_t index;
-    if (pop(segment, &index) != 0 && raise_high_water(segment, &index) != 0)
+    if (take(segment, ret_index) != 0)
         return -ENOBUFS;
+    uint32_t index = *ret_index;
     int error = make_backed(segment, index);
     if (error) {
         block_push(segment, index);
         return error;
     }
-    *ret_index = index;
     return 0;
 }
 

@@ -37,7 +37,7 @@ void stream_lose(struct control *control, enum annot_loss cause)
         annot_fetch_add_relaxed(&control->segment->header->shared.lost[cause], UINT64_C(1));
 }
 
-static int is_late(const struct segment *segment)
+static APART int is_late(const struct segment *segment)
 {
     const struct annot_control *control = &segment->header->control;
     uint64_t late = annot_load_relaxed(&control->late_ticks);
@@ -61,7 +61,7 @@ static void copy_open(const struct control *control, struct annot_block *block)
     block->open_count = count;
 }
 
-static void fill_header(struct control *control, struct annot_block *block)
+static APART void fill_header(struct control *control, struct annot_block *block)
 {
     struct annot_thread *thread = control->thread;
     if (!PLANTED(BUG_COMMITTED_KEPT))
@@ -91,7 +91,7 @@ static void fill_header(struct control *control, struct annot_block *block)
 }
 
 /* A block, as the policy says. */
-static int claim(const struct control *control, uint32_t *ret_index)
+static APART int claim(const struct control *control, uint32_t *ret_index)
 {
     struct segment *segment = control->segment;
     int error = block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
@@ -106,7 +106,7 @@ static int claim(const struct control *control, uint32_t *ret_index)
 }
 
 /* Where the block changes. Not at each event that finds the pool full. */
-static int is_foreign(struct control *control)
+static APART int is_foreign(struct control *control)
 {
     const struct segment *segment = control->segment;
     if (!control_has_block(control) && segment->policy == ANNOT_POLICY_DROP_NEWEST &&
@@ -121,22 +121,9 @@ static int is_foreign(struct control *control)
     return 1;
 }
 
-int stream_next(struct control *control)
+static APART int begin_block(struct control *control, uint32_t index)
 {
     struct segment *segment = control->segment;
-    uint32_t index;
-    if (is_foreign(control))
-        return 0;
-    stream_close(control);
-    int error = claim(control, &index);
-    if (error == -ENOBUFS) {
-        stream_reclaim(segment);
-        control->last_cause = is_late(segment) ? ANNOT_LOSS_COLLECTOR_LATE : ANNOT_LOSS_POOL_FULL;
-    } else if (error) {
-        control->last_cause = ANNOT_LOSS_NO_MEMORY;
-    }
-    if (error)
-        return 0;
     struct annot_block *block = segment_block(segment, index);
     struct annot_thread *thread = control->thread;
     if (PLANTED(BUG_PUBLISHED_EARLY))
@@ -155,7 +142,29 @@ int stream_next(struct control *control)
     return 1;
 }
 
-void stream_close(struct control *control)
+/* There is none. */
+static APART int lack_block(struct control *control, int error)
+{
+    struct segment *segment = control->segment;
+    control->last_cause = ANNOT_LOSS_NO_MEMORY;
+    if (error != -ENOBUFS)
+        return 0;
+    stream_reclaim(segment);
+    control->last_cause = is_late(segment) ? ANNOT_LOSS_COLLECTOR_LATE : ANNOT_LOSS_POOL_FULL;
+    return 0;
+}
+
+int stream_next(struct control *control)
+{
+    uint32_t index;
+    if (is_foreign(control))
+        return 0;
+    stream_close(control);
+    int error = claim(control, &index);
+    return error ? lack_block(control, error) : begin_block(control, index);
+}
+
+APART void stream_close(struct control *control)
 {
     if (!control_has_block(control))
         return;

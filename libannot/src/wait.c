@@ -18,7 +18,7 @@
 /* The collector comes by each millisecond while data flow. */
 enum { PAUSE_NS = 100 * 1000, PAUSE_MAX_NS = 2000 * 1000 };
 
-static uint64_t monotonic_ns(void)
+static APART uint64_t monotonic_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -27,7 +27,7 @@ static uint64_t monotonic_ns(void)
 
 /* By the system call itself: nanosleep is a cancellation point, an event is none. A signal ends it
  * early, which does no harm. */
-static void pause_ns(long ns)
+static APART void pause_ns(long ns)
 {
     const struct timespec pause = {0, ns};
     syscall(SYS_nanosleep, &pause, NULL);
@@ -48,7 +48,7 @@ static APART int does_go_on(const struct control *control, uint64_t gate)
 
 /* Whether the session that the thread joined goes on. The gate changes for others' as well: then
  * this thread asks, and remembers for which generation. */
-static int is_recording(const struct control *control, uint64_t *asked)
+static APART int is_recording(const struct control *control, uint64_t *asked)
 {
     uint64_t gate = annot_gate_v1.generation;
     if (gate == *asked)
@@ -83,22 +83,36 @@ void wait_hope(struct segment *segment)
         annot_store_relaxed(&segment->vain_heartbeat, UINT64_MAX);
 }
 
+static int is_vain(const struct segment *segment)
+{
+    uint64_t vain = annot_load_relaxed(&segment->vain_heartbeat);
+    return vain == heartbeat(segment) || vain == WITHOUT_HOPE;
+}
+
+static APART int try_claim(struct segment *segment, uint32_t *ret_index)
+{
+    return block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
+}
+
+static APART void give_up(struct segment *segment)
+{
+    int any = is_any_released(segment) || block_available(segment);
+    annot_store_relaxed(&segment->vain_heartbeat, any ? heartbeat(segment) : WITHOUT_HOPE);
+}
+
 int wait_claim(const struct control *control, uint32_t *ret_index)
 {
-    struct segment *segment = control->segment;
-    uint64_t vain = annot_load_relaxed(&segment->vain_heartbeat);
-    if (vain == heartbeat(segment) || vain == WITHOUT_HOPE)
+    uint64_t asked = control->attached_generation;
+    if (is_vain(control->segment))
         return -ENOBUFS;
     uint64_t end = monotonic_ns() + ANNOT_WAIT_MAX_NS;
-    uint64_t asked = control->attached_generation;
     for (long ns = PAUSE_NS; is_recording(control, &asked) && monotonic_ns() < end;) {
         pause_ns(ns);
-        int error = block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
+        int error = try_claim(control->segment, ret_index);
         if (error != -ENOBUFS)
             return error;
         ns = ns < PAUSE_MAX_NS / 2 ? 2 * ns : PAUSE_MAX_NS;
     }
-    int any = is_any_released(segment) || block_available(segment);
-    annot_store_relaxed(&segment->vain_heartbeat, any ? heartbeat(segment) : WITHOUT_HOPE);
+    give_up(control->segment);
     return -ENOBUFS;
 }
