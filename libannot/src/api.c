@@ -53,23 +53,27 @@ annot_name annot_name_intern(const char *text)
     return intern_or_tell(&key);
 }
 
-annot_domain annot_domain_create(const char *name)
+static APART uint16_t intern_numbered(const char *name, enum annot_string_kind kind,
+                                      uint16_t parent)
 {
     struct string_key key;
+    string_key_init(&key, name, kind);
+    key.parent = parent;
+    return strings_number(intern_or_tell(&key));
+}
+
+annot_domain annot_domain_create(const char *name)
+{
     FORWARD_VALUE(domain_create, 0, name);
-    string_key_init(&key, name, ANNOT_STRING_DOMAIN);
-    uint16_t number = strings_number(intern_or_tell(&key));
+    uint16_t number = intern_numbered(name, ANNOT_STRING_DOMAIN, 0);
     process_tell_numbers();
     return number;
 }
 
 annot_category annot_category_create(annot_domain domain, const char *name)
 {
-    struct string_key key;
     FORWARD_VALUE(category_create, 0, domain, name);
-    string_key_init(&key, name, ANNOT_STRING_CATEGORY);
-    key.parent = domain;
-    uint16_t number = strings_number(intern_or_tell(&key));
+    uint16_t number = intern_numbered(name, ANNOT_STRING_CATEGORY, domain);
     process_tell_numbers();
     return number;
 }
@@ -99,7 +103,7 @@ void annot_name_thread_of(int tid, const char *name)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-APART void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
+void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind)
 {
     static const struct annot_event nothing;
     if (!event)
@@ -122,6 +126,13 @@ APART void emission_from(struct emission *emission, const struct annot_event *ev
         emission->value = event->payload.boolean != 0;
     else if (event->payload_kind != ANNOT_PAYLOAD_NONE)
         emission->value = event->payload.uint64;
+}
+
+static APART void general_event(uint8_t kind, const struct annot_event *event)
+{
+    struct emission emission;
+    emission_from(&emission, event, kind);
+    emit_general(&emission);
 }
 
 static APART void general_text(uint8_t kind, const char *text)
@@ -175,12 +186,10 @@ HOT void annot_emit_push(const char *text)
 
 void annot_emit_push_event(const struct annot_event *event)
 {
-    struct emission emission;
     if (__builtin_expect(fast_event(annot_control, ANNOT_REC_PUSH, event, NULL), 1))
         return;
     FORWARD(push_event, event);
-    emission_from(&emission, event, ANNOT_REC_PUSH);
-    emit_general(&emission);
+    general_event(ANNOT_REC_PUSH, event);
 }
 
 static __attribute__((noinline)) void pop_slowly(void)
@@ -247,12 +256,10 @@ void annot_emit_mark(const char *text)
 
 void annot_emit_mark_event(const struct annot_event *event)
 {
-    struct emission emission;
     if (__builtin_expect(fast_event(annot_control, ANNOT_REC_MARK, event, NULL), 1))
         return;
     FORWARD(mark_event, event);
-    emission_from(&emission, event, ANNOT_REC_MARK);
-    emit_general(&emission);
+    general_event(ANNOT_REC_MARK, event);
 }
 
 static APART void general_counter(annot_name name, const char *text, uint64_t bits, uint8_t kind)
@@ -298,21 +305,14 @@ static int is_plain_number(const struct annot_event *event)
             event->payload_kind == ANNOT_PAYLOAD_DOUBLE);
 }
 
-static APART void general_counter_event(const struct annot_event *event)
-{
-    struct emission emission;
-    int is_group = event && event->value_count && event->payload_kind == ANNOT_PAYLOAD_NONE;
-    emission_from(&emission, event, is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER);
-    emit_general(&emission);
-}
-
 void annot_emit_counter_event(const struct annot_event *event)
 {
     if (__builtin_expect(is_plain_number(event), 1) &&
         __builtin_expect(fast_event(annot_control, ANNOT_REC_COUNTER, event, NULL), 1))
         return;
     FORWARD(counter_event, event);
-    general_counter_event(event);
+    int is_group = event && event->value_count && event->payload_kind == ANNOT_PAYLOAD_NONE;
+    general_event(is_group ? ANNOT_REC_COUNTER_GROUP : ANNOT_REC_COUNTER, event);
 }
 
 /* ---- For later copies ------------------------------------------------------------------------ */

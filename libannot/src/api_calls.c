@@ -33,7 +33,8 @@ static const char *shortened(const char *file, uint32_t room)
     return length <= room ? file : file + (length - room);
 }
 
-static annot_name intern_function(char *text, const char *file, uint64_t offset, uint64_t inode)
+static APART annot_name intern_function(char *text, const char *file, uint64_t offset,
+                                        uint64_t inode)
 {
     enum { NUMBERS = 2 * 21 };
 
@@ -180,6 +181,7 @@ static APART void general_call(annot_name name, const struct annot_call *call)
                                 .level = ANNOT_CALL_LEVEL,
                                 .domain = annot_load_relaxed(&calls_domain),
                                 .name = name,
+                                .is_call = 1,
                                 .call = call};
     emit_general(&emission);
 }
@@ -194,8 +196,11 @@ void annot_emit_call(annot_name name, const struct annot_call *call)
 
 static APART void general_return(const struct annot_call *call, int is_down)
 {
-    struct emission emission = {
-        .kind = ANNOT_REC_POP, .level = ANNOT_CALL_LEVEL, .is_down = is_down != 0, .call = call};
+    struct emission emission = {.kind = ANNOT_REC_POP,
+                                .level = ANNOT_CALL_LEVEL,
+                                .is_down = is_down != 0,
+                                .is_call = 1,
+                                .call = call};
     emit_general(&emission);
 }
 

@@ -66,12 +66,9 @@ uint64_t annot_recording(void)
 
 /* ---- W3C trace context ----------------------------------------------------------------------- */
 
-int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
+/* Returns the span: the innermost range, or a number of its own. */
+static APART uint64_t write_context(struct control *control, char *text)
 {
-    FORWARD_VALUE(trace_context, 0, text);
-    struct control *control = annot_enabled() ? recording() : NULL;
-    if (!control)
-        return 0;
     struct trace_context context = {{control->keep->trace[0], control->keep->trace[1]},
                                     current(control)};
     if ((context.trace[0] | context.trace[1]) == 0) {
@@ -81,23 +78,40 @@ int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
     if (context.span == 0)
         context.span = emit_take_id();
     trace_context_write(&context, text);
-    general(ANNOT_REC_FLOW_BEGIN, context.span);
+    return context.span;
+}
+
+int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
+{
+    FORWARD_VALUE(trace_context, 0, text);
+    struct control *control = annot_enabled() ? recording() : NULL;
+    if (!control)
+        return 0;
+    general(ANNOT_REC_FLOW_BEGIN, write_context(control, text));
+    return 1;
+}
+
+/* Returns whether the text is one, or none is given; ret_span gets the sender's, or 0. */
+static APART int read_context(struct control *control, const char *traceparent, uint64_t *ret_span)
+{
+    struct trace_context context = {0};
+    if (traceparent && !trace_context_read(traceparent, &context))
+        return 0;
+    control->keep->trace[0] = context.trace[0];
+    control->keep->trace[1] = context.trace[1];
+    *ret_span = context.span;
     return 1;
 }
 
 int annot_trace_context_adopt(const char *traceparent)
 {
-    struct trace_context context = {0};
+    uint64_t span;
     FORWARD_VALUE(trace_context_adopt, 0, traceparent);
-    if (traceparent && !trace_context_read(traceparent, &context))
-        return 0;
     struct control *control = annot_enabled() ? recording() : NULL;
-    if (!control)
+    if (!control || !read_context(control, traceparent, &span))
         return 0;
-    control->keep->trace[0] = context.trace[0];
-    control->keep->trace[1] = context.trace[1];
-    if (traceparent)
-        general(ANNOT_REC_FLOW_END, context.span);
+    if (span)
+        general(ANNOT_REC_FLOW_END, span);
     return 1;
 }
 

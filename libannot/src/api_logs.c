@@ -2,6 +2,7 @@
 /* The public functions of logs.h that leave texts. */
 #include "api.h"
 #include "note.h"
+#include "proc.h"
 #include "scratch.h"
 #include "spell.h"
 
@@ -23,28 +24,26 @@ static const char *format_text(char *scratch, const char *format, va_list argume
     return length >= 0 ? scratch : format;
 }
 
-static void push_from(const char *text, uintptr_t frame)
+static APART void push_from(const char *text, uintptr_t frame)
 {
-    struct emission emission = {
-        .kind = ANNOT_REC_PUSH, .text = text, .manner = SPELL_SPARING, .frame = frame};
-    emit_general(&emission);
+    struct emission emission = {.kind = ANNOT_REC_PUSH, .text = text, .manner = SPELL_SPARING};
+    emit_from(&emission, frame);
 }
 
-static void mark_from(const char *text, uintptr_t frame)
+static APART void mark_from(const char *text, uintptr_t frame)
 {
-    struct emission emission = {
-        .kind = ANNOT_REC_MARK, .text = text, .manner = SPELL_INLINE, .frame = frame};
-    emit_general(&emission);
+    struct emission emission = {.kind = ANNOT_REC_MARK, .text = text, .manner = SPELL_INLINE};
+    emit_from(&emission, frame);
 }
 
 void push_formatted(const char *text)
 {
-    push_from(text, 0);
+    push_from(text, stack_pointer());
 }
 
 void mark_formatted(const char *text)
 {
-    mark_from(text, 0);
+    mark_from(text, stack_pointer());
 }
 
 /* A serving copy that does not know this must push all the same: the pop will come. */
@@ -86,23 +85,25 @@ void annot_emit_mark_format(const char *format, ...)
 
 /* ---- Logs ------------------------------------------------------------------------------------ */
 
-static const char *severity_text(enum annot_severity severity)
-{
-    static const char *const texts[] = {"debug", "info", "warning", "error", "fatal"};
-    unsigned number = (unsigned)severity;
-    return texts[number < sizeof(texts) / sizeof(*texts) ? number : ANNOT_SEVERITY_FATAL];
-}
+#define SEVERITY(text)                                                                             \
+    {                                                                                              \
+        .key = "severity", .value.string = (text), .kind = ANNOT_PAYLOAD_STRING                    \
+    }
 
-static void log_from(enum annot_severity severity, const char *text, uintptr_t frame)
+static const struct annot_value severities[] = {
+    SEVERITY("debug"), SEVERITY("info"), SEVERITY("warning"), SEVERITY("error"), SEVERITY("fatal")};
+
+static APART void log_from(enum annot_severity severity, const char *text, uintptr_t frame)
 {
-    const struct annot_value value = annot_value_string("severity", severity_text(severity));
+    unsigned number = (unsigned)severity;
+    if (number >= sizeof(severities) / sizeof(*severities))
+        number = ANNOT_SEVERITY_FATAL;
     struct emission emission = {.kind = ANNOT_REC_MARK,
                                 .text = text,
                                 .manner = SPELL_INLINE,
-                                .values = &value,
-                                .value_count = 1,
-                                .frame = frame};
-    emit_general(&emission);
+                                .values = &severities[number],
+                                .value_count = 1};
+    emit_from(&emission, frame);
 }
 
 static void log_text(enum annot_severity severity, const char *text, uintptr_t frame)
@@ -113,7 +114,7 @@ static void log_text(enum annot_severity severity, const char *text, uintptr_t f
 
 void annot_emit_log(enum annot_severity severity, const char *text)
 {
-    log_text(severity, text, 0);
+    log_text(severity, text, stack_pointer());
 }
 
 void annot_emit_log_format(enum annot_severity severity, const char *format, ...)

@@ -87,12 +87,12 @@ static APART void general_begin(const struct annot_track *track, const char *tex
         emit_general(&emission);
 }
 
-static APART void general_begin_event(const struct annot_track *track,
-                                      const struct annot_event *event)
+static APART void general_event(const struct annot_track *track, const struct annot_event *event,
+                                uint8_t kind)
 {
     struct emission emission;
-    emission_from(&emission, event, ANNOT_REC_TRACK_BEGIN);
-    if (track_emission(&emission, track, ANNOT_REC_TRACK_BEGIN))
+    emission_from(&emission, event, kind);
+    if (track_emission(&emission, track, kind))
         emit_general(&emission);
 }
 
@@ -120,7 +120,7 @@ void annot_emit_track_begin_event(const struct annot_track *track, const struct 
     if (is_track(track) && fast_event(annot_control, ANNOT_REC_TRACK_BEGIN, event, track))
         return;
     FORWARD(track_begin_event, track, event);
-    general_begin_event(track, event);
+    general_event(track, event, ANNOT_REC_TRACK_BEGIN);
 }
 
 void annot_emit_track_end(const struct annot_track *track)
@@ -154,13 +154,10 @@ void annot_emit_track_end_values(const struct annot_track *track, const struct a
 
 void annot_emit_track_mark_event(const struct annot_track *track, const struct annot_event *event)
 {
-    struct emission emission;
     if (is_track(track) && fast_event(annot_control, ANNOT_REC_TRACK_MARK, event, track))
         return;
     FORWARD(track_mark_event, track, event);
-    emission_from(&emission, event, ANNOT_REC_TRACK_MARK);
-    if (track_emission(&emission, track, ANNOT_REC_TRACK_MARK))
-        emit_general(&emission);
+    general_event(track, event, ANNOT_REC_TRACK_MARK);
 }
 
 /* ---- What is shown of the track that a thread runs ------------------------------------------- */

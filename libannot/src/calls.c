@@ -44,25 +44,25 @@ static int is_elsewhere(const struct call *call, uintptr_t stack)
     return sigaltstack(NULL, &other) != 0 || (other.ss_flags & SS_ONSTACK);
 }
 
-/* Ends the calls from `count` on, and what was opened in them. */
-static APART void close_calls(struct control *control, uint32_t count)
+int calls_have_range(struct control *control, uint32_t count)
 {
-    const struct emission pop = {.kind = ANNOT_REC_POP};
     struct calls *calls = control->calls;
+    if (!calls || count >= calls->count)
+        return 0;
     calls->beyond = 0;
     uint32_t open = calls->count < CALLS_KEPT ? calls->count : (uint32_t)CALLS_KEPT;
     for (; open > count; open--) {
         const struct call *call = &calls->at[open - 1];
-        while (call->is_shown && control->depth - control->shown > call->depth)
-            emit_close(control, &pop);
+        if (call->is_shown && control->depth - control->shown > call->depth)
+            return 1;
         calls->count = open - 1;
     }
+    return 0;
 }
 
-/* Ends what an exception or longjmp left. */
-static void close_gone(struct control *control, const struct annot_call *made)
+/* All but what an exception or longjmp left. */
+static uint32_t count_open(const struct calls *calls, const struct annot_call *made)
 {
-    struct calls *calls = control->calls;
     uintptr_t stack = (uintptr_t)made->stack;
     uint32_t count = calls->count < CALLS_KEPT ? calls->count : (uint32_t)CALLS_KEPT;
     while (count > 0 && !calls_is_open(&calls->at[count - 1], made)) {
@@ -70,36 +70,7 @@ static void close_gone(struct control *control, const struct annot_call *made)
             break;
         count--;
     }
-    if (count < calls->count)
-        close_calls(control, count);
-}
-
-void calls_enter(struct control *control, struct emission *emission)
-{
-    const struct annot_call *made = emission->call;
-    struct calls *calls = take_calls(control);
-    if (!calls) {
-        stream_lose(control, ANNOT_LOSS_NO_MEMORY);
-        return;
-    }
-    close_gone(control, made);
-    if (calls->count >= CALLS_KEPT) {
-        calls->beyond++;
-        stream_lose(control, ANNOT_LOSS_TOO_LARGE);
-        return;
-    }
-    int is_ready = strings_sync_one(control->segment, emission->name);
-    emission->domain = 0; /* that of the filter; a record without attributes is shorter */
-    calls->at[calls->count] = (struct call){
-        .function = (uintptr_t)made->function,
-        .site = (uintptr_t)made->site,
-        .stack = (uintptr_t)made->stack,
-        .depth = control->depth - control->shown,
-        .is_shown = !is_ready || calls_are_wanted(control, emission->name),
-    };
-    annot_signal_fence();
-    if (calls->at[calls->count++].is_shown)
-        emit_open(control, emission);
+    return count;
 }
 
 /* The call that returns: the innermost one of the function on this side of its stack pointer, or,
@@ -123,17 +94,48 @@ static uint32_t find_call(const struct calls *calls, const struct annot_call *ma
     return found;
 }
 
-void calls_leave(struct control *control, const struct emission *emission)
+/* A return that nothing was noted of has no effect. */
+static uint32_t count_after_return(struct control *control, const struct emission *emission)
 {
     struct calls *calls = control->calls;
-    if (!calls)
-        return;
     if (calls->beyond && (uintptr_t)emission->call->stack <= calls->at[CALLS_KEPT - 1].stack) {
         calls->beyond--;
         stream_lose(control, ANNOT_LOSS_TOO_LARGE);
-        return;
+        return CALLS_KEPT;
     }
-    uint32_t found = find_call(calls, emission->call, emission->is_down);
-    if (found < CALLS_KEPT)
-        close_calls(control, found);
+    return find_call(calls, emission->call, emission->is_down);
+}
+
+APART uint32_t calls_left(struct control *control, const struct emission *emission)
+{
+    if (!control->calls)
+        return CALLS_KEPT;
+    return emission->kind == ANNOT_REC_PUSH ? count_open(control->calls, emission->call)
+                                            : count_after_return(control, emission);
+}
+
+APART int calls_enter(struct control *control, struct emission *emission)
+{
+    const struct annot_call *made = emission->call;
+    struct calls *calls = take_calls(control);
+    if (!calls) {
+        stream_lose(control, ANNOT_LOSS_NO_MEMORY);
+        return 0;
+    }
+    if (calls->count >= CALLS_KEPT) {
+        calls->beyond++;
+        stream_lose(control, ANNOT_LOSS_TOO_LARGE);
+        return 0;
+    }
+    int is_ready = strings_sync_one(control->segment, emission->name);
+    emission->domain = 0; /* that of the filter; a record without attributes is shorter */
+    calls->at[calls->count] = (struct call){
+        .function = (uintptr_t)made->function,
+        .site = (uintptr_t)made->site,
+        .stack = (uintptr_t)made->stack,
+        .depth = control->depth - control->shown,
+        .is_shown = !is_ready || calls_are_wanted(control, emission->name),
+    };
+    annot_signal_fence();
+    return (int)calls->at[calls->count++].is_shown;
 }

@@ -35,9 +35,14 @@ extern uint16_t calls_domain;
 /* At a new stream. `is_forked`: the range stack is the parent's. */
 void calls_begin(struct control *control, int is_forked);
 
-/* What emission->call says. */
-void calls_enter(struct control *control, struct emission *emission);
-void calls_leave(struct control *control, const struct emission *emission);
+/* How many calls stay, by what emission->call says: the others are gone, or return. CALLS_KEPT: all
+ * of them. */
+uint32_t calls_left(struct control *control, const struct emission *emission);
+/* Takes calls away, from the innermost on, down to `count`; but stops where one still has an open
+ * range, and returns 1: that is to be closed first. */
+int calls_have_range(struct control *control, uint32_t count);
+/* Notes the call that begins. Returns whether it has a range. */
+int calls_enter(struct control *control, struct emission *emission);
 
 /* Within this many bytes of stack the return address is looked for. */
 enum { CALLS_SEARCH = 512 };

@@ -18,7 +18,7 @@ enum {
     SPILL_KEPT = 1024,   /* live entries that come back when deeper ranges end */
     NAME_CACHE_SIZE = 256,
     CONTROL_SIZE = 512,
-    WRITING_SIZE = 128,
+    WRITING_SIZE = 160,
     SCRATCHES = 2,                       /* of the thread and of a handler that interrupts it */
     SCRATCH_SIZE = ANNOT_STRING_MAX + 8, /* one byte more than a name shows that it was cut */
 };

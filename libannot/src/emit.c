@@ -30,65 +30,44 @@ static int is_foreign_now(const struct control *control, uint64_t time)
     return time == 0 && control->last_cause == ANNOT_LOSS_SHARED;
 }
 
-static inline __attribute__((always_inline)) void open_range(struct control *control,
-                                                             const struct emission *emission)
+/* ---- Before the record ------------------------------------------------------------------------
+ *
+ * Each returns whether a record is to be written. They have returned before that begins, and what
+ * follows the record is called when it is done: their frames don't add up. */
+
+static APART int begin_open(struct control *control)
 {
-    uint32_t name = 0;
-    if (!levels_can_record(control)) {
-        stream_lose(control, (enum annot_loss)control->last_cause);
-        levels_push(control, LEVEL_DROPPED, 0, 0, 1);
-    } else {
-        uint64_t time = write_event(control, emission, &name);
-        if (is_foreign_now(control, time))
-            return;
-        levels_push(control, time ? LEVEL_RECORDED : LEVEL_DROPPED, name, time ? time : clock_now(),
-                    1);
-    }
+    if (levels_can_record(control))
+        return 1;
+    stream_lose(control, (enum annot_loss)control->last_cause);
+    levels_push(control, LEVEL_DROPPED, 0, 0, 1);
+    return 0;
 }
 
-void emit_open(struct control *control, const struct emission *emission)
+static int begin_push(struct control *control, const struct emission *emission)
 {
-    open_range(control, emission);
+    if (entry_passes(control, emission))
+        return begin_open(control);
+    levels_push(control, LEVEL_MASKED, 0, 0, 0);
+    return 0;
 }
 
-static void do_push(struct control *control, struct emission *emission)
-{
-    if (emission->call)
-        calls_enter(control, emission);
-    else if (entry_passes(control, emission))
-        open_range(control, emission);
-    else
-        levels_push(control, LEVEL_MASKED, 0, 0, 0);
-}
-
-void emit_close(struct control *control, const struct emission *pop)
+static APART int begin_pop(struct control *control)
 {
     int counted = 0;
     uint32_t own = levels_own(control);
     if (own == 0) {
         if (!process_is_late()) /* else it may be a range that was open before */
             process_misuse(control->segment, ANNOT_MISUSE_POP_EMPTY);
-        return;
+        return 0;
     }
     uint32_t level = own - 1;
-    int is_recorded = control->deep_suppressed == 0 &&
-                      (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED);
-    if (!is_recorded) {
-        if (levels_pop(control, &counted) == LEVEL_DROPPED && counted)
-            stream_lose(control, (enum annot_loss)control->last_cause);
-        return;
-    }
-    uint64_t time = write_event(control, pop, NULL); /* lost or not: the range is closed */
-    if (!is_foreign_now(control, time))
-        levels_pop(control, &counted);
-}
-
-static void do_pop(struct control *control, const struct emission *emission)
-{
-    if (emission->call)
-        calls_leave(control, emission);
-    else
-        emit_close(control, emission);
+    if (control->deep_suppressed == 0 &&
+        (level >= LEVELS_KEPT || control->levels[level] == LEVEL_RECORDED))
+        return 1;
+    if (levels_pop(control, &counted) == LEVEL_DROPPED && counted)
+        stream_lose(control, (enum annot_loss)control->last_cause);
+    return 0;
 }
 
 static uint64_t take_range(struct control *control)
@@ -100,29 +79,29 @@ static uint64_t take_range(struct control *control)
     return process_nonce() | (control->range_next++ & (RANGE_DROPPED - 1));
 }
 
-static void do_start(struct control *control, struct emission *emission)
+static int begin_start(struct control *control, struct emission *emission)
 {
     emission->id = 0;
     if (!entry_passes(control, emission))
-        return;
+        return 0;
     emission->id = take_range(control);
-    if (write_event(control, emission, NULL) == 0)
-        emission->id |= RANGE_DROPPED;
+    return 1;
 }
 
 /* Nothing is told of the end of a range that began before this segment was made. */
-static void do_end(struct control *control, const struct emission *emission)
+static int begin_end(struct control *control, const struct emission *emission)
 {
     const uint64_t counter = (UINT64_C(1) << RANGE_COUNTER_BITS) - 1;
     uint64_t number = emission->id & (RANGE_DROPPED - 1);
     if ((emission->id & ~counter) != process_nonce())
         process_misuse(control->segment, ANNOT_MISUSE_END_FOREIGN);
     else if (number && number <= control->segment->first_range)
-        return;
+        return 0;
     else if (emission->id & RANGE_DROPPED)
         stream_lose(control, (enum annot_loss)control->last_cause);
     else
-        write_event(control, emission, NULL);
+        return 1;
+    return 0;
 }
 
 /* A counter's value is an int64 or a double; what is no number counts as 0. */
@@ -147,9 +126,11 @@ static uint64_t ready_names(struct control *control, uint64_t names)
 }
 
 /* Begins are always written, for the filter must not tear them from their ends. */
-static void do_track_begin(struct control *control, struct emission *emission)
+static int begin_track(struct control *control, struct emission *emission)
 {
     emission->hidden = !entry_passes(control, emission);
+    if (emission->hidden && emission->kind == ANNOT_REC_TRACK_MARK)
+        return 0;
     if (emission->hidden)
         *emission = (struct emission){.kind = ANNOT_REC_TRACK_BEGIN,
                                       .id = emission->id,
@@ -157,15 +138,7 @@ static void do_track_begin(struct control *control, struct emission *emission)
                                       .hidden = 1};
     else
         emission->value = ready_names(control, emission->value);
-    write_event(control, emission, NULL);
-}
-
-static void do_track_mark(struct control *control, struct emission *emission)
-{
-    if (!entry_passes(control, emission))
-        return;
-    emission->value = ready_names(control, emission->value);
-    write_event(control, emission, NULL);
+    return 1;
 }
 
 static void normalize(struct emission *emission)
@@ -179,45 +152,85 @@ static void normalize(struct emission *emission)
         emission->value_count = 0;
 }
 
-static void dispatch(struct control *control, struct emission *emission)
+static APART int begin(struct control *control, struct emission *emission)
 {
     normalize(emission);
     switch (emission->kind) {
     case ANNOT_REC_NONE:
-        break;
+        return 0;
     case ANNOT_REC_PUSH:
-        do_push(control, emission);
-        break;
+        return begin_push(control, emission);
     case ANNOT_REC_POP:
-        do_pop(control, emission);
-        break;
+        return begin_pop(control);
     case ANNOT_REC_RANGE_START:
-        do_start(control, emission);
-        break;
+        return begin_start(control, emission);
     case ANNOT_REC_RANGE_END:
-        do_end(control, emission);
-        break;
+        return begin_end(control, emission);
     case ANNOT_REC_TRACK_BEGIN:
-        do_track_begin(control, emission);
-        break;
     case ANNOT_REC_TRACK_MARK:
-        do_track_mark(control, emission);
-        break;
+        return begin_track(control, emission);
     case ANNOT_REC_TRACK_END:
     case ANNOT_REC_NAME_THREAD:
-        write_event(control, emission, NULL);
-        break;
+        return 1;
     case EMIT_SHOW:
         emission->id =
             (uint64_t)levels_show(control, spell_ready(control, emission->name), emission->value);
-        break;
+        return 0;
     case EMIT_HIDE:
         levels_hide(control, (uint32_t)emission->id, (uint32_t)emission->value);
-        break;
+        return 0;
     default:
-        if (entry_passes(control, emission))
-            write_event(control, emission, NULL);
+        return entry_passes(control, emission);
     }
+}
+
+/* ---- After it ---------------------------------------------------------------------------------
+ */
+
+/* `time`: of the record, or 0: it is lost. */
+static APART void end_push(struct control *control, uint64_t time)
+{
+    if (is_foreign_now(control, time))
+        return;
+    levels_push(control, time ? LEVEL_RECORDED : LEVEL_DROPPED, write_name(control),
+                time ? time : clock_now(), 1);
+}
+
+/* Lost or not: the range is closed. */
+static APART void end_pop(struct control *control, uint64_t time)
+{
+    int counted;
+    if (!is_foreign_now(control, time))
+        levels_pop(control, &counted);
+}
+
+static APART void end(struct control *control, struct emission *emission, uint64_t time)
+{
+    if (emission->kind == ANNOT_REC_PUSH)
+        end_push(control, time);
+    else if (emission->kind == ANNOT_REC_POP)
+        end_pop(control, time);
+    else if (emission->kind == ANNOT_REC_RANGE_START && time == 0)
+        emission->id |= RANGE_DROPPED;
+}
+
+/* ---- Both -------------------------------------------------------------------------------------
+ */
+
+/* A call or a return of an instrumented function, after what it shows to be gone. */
+static APART void call(struct control *control, struct emission *emission)
+{
+    static const struct emission pop = {.kind = ANNOT_REC_POP};
+    uint32_t count = calls_left(control, emission);
+    while (calls_have_range(control, count)) {
+        uint32_t depth = control->depth;
+        if (begin_pop(control))
+            end_pop(control, write_event(control, &pop));
+        if (control->depth >= depth) /* another task found out that it has no part in this */
+            return;
+    }
+    if (emission->kind == ANNOT_REC_PUSH && calls_enter(control, emission) && begin_open(control))
+        end_push(control, write_event(control, emission));
 }
 
 void emit_name_thread(uint32_t name)
@@ -258,19 +271,25 @@ uint64_t emit_take_id(void)
 
 __attribute__((noinline, cold)) void emit_general(struct emission *emission)
 {
-    int error = errno;
-    uintptr_t frame = emission->frame ? emission->frame : (uintptr_t)__builtin_frame_address(0);
-    uint64_t generation;
-    struct control *control = entry_busy(emission, frame, &generation);
+    emit_from(emission, stack_pointer());
+}
+
+__attribute__((noinline, cold)) void emit_from(struct emission *emission, uintptr_t frame)
+{
+    struct entry entry = {.error = errno};
+    struct control *control = entry_busy(emission, frame, &entry);
     if (control) {
         if (control->nested_depth || control->nested_pops)
             entry_apply_nested(control);
         stream_register(control);
-        dispatch(control, emission);
+        if (emission->is_call)
+            call(control, emission);
+        else if (begin(control, emission))
+            end(control, emission, write_event(control, emission));
         if (control->nested_depth || control->nested_pops || control->shadow)
             record_limit(control, 0);
         annot_signal_fence();
-        control->generation = generation;
+        control->generation = entry.generation;
     }
-    errno = error;
+    errno = entry.error;
 }

@@ -16,34 +16,40 @@ enum emit_kind {
     EMIT_HIDE = 0xf1, /* id: so many stay, value: how many go */
 };
 
-/* One event, as the API got it. No larger than what a compiler clears by plain stores. */
+/* One event, as the API got it. It lies on the program's stack: the less, the better. */
 struct emission {
     uint8_t kind; /* enum annot_record_kind, or enum emit_kind */
     uint8_t level, value_kind;
     uint8_t manner : 4;  /* enum spell_manner of the name */
     uint8_t hidden : 1;  /* TRACK_BEGIN that the filter holds back */
     uint8_t is_down : 1; /* of a call: annot_emit_return */
+    uint8_t is_call : 1; /* of an instrumented function */
     uint16_t domain, category;
     uint32_t color;
     uint32_t name; /* wins over text */
     const char *text;
-    uint64_t value;      /* bits; of a track, as in ATTR */
-    const char *string;  /* ANNOT_VALUE_STRING */
-    uint64_t id, parent; /* RANGE_END, flows, tracks; RANGE_START: id is out */
+    uint64_t id; /* RANGE_END, flows, tracks; RANGE_START: out */
+
+    union {
+        uint64_t value;     /* bits; of a track, as in ATTR */
+        const char *string; /* ANNOT_VALUE_STRING */
+    };
+
+    union {
+        uint64_t parent;               /* of a track */
+        const struct annot_call *call; /* PUSH, POP with is_call */
+    };
+
     const struct annot_value *values;
     uint64_t value_count;
-    const struct annot_call *call; /* PUSH, POP: of an instrumented function */
-    uintptr_t frame; /* of a public function whose own is large, else 0: see entry.c */
 };
 
 /* Does everything: joins a session, registers the thread, interns, claims blocks, counts. Of kind
  * NONE, it only joins. */
 void emit_general(struct emission *emission);
 
-/* Opens a range that the filter lets pass; closes the innermost one, with what `pop` has of
- * key-values. With the BUSY mark set. */
-void emit_open(struct control *control, const struct emission *emission);
-void emit_close(struct control *control, const struct emission *pop);
+/* The same for a public function whose own frame is large. `frame`: its address; see entry.c. */
+void emit_from(struct emission *emission, uintptr_t frame);
 
 /* A number that no other process of this machine has, for a flow or a track; 0: not possible. */
 uint64_t emit_take_id(void);

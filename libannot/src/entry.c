@@ -289,11 +289,11 @@ static struct control *enter(struct emission *emission, uintptr_t frame)
 }
 
 /* Unless a handler forked between enter and the mark: the child's control block is a new one. */
-struct control *entry_busy(struct emission *emission, uintptr_t frame, uint64_t *ret_generation)
+struct control *entry_busy(struct emission *emission, uintptr_t frame, struct entry *entry)
 {
     struct control *control;
     while ((control = enter(emission, frame))) {
-        *ret_generation = control->generation;
+        entry->generation = control->generation;
         control->generation = BUSY(frame);
         annot_signal_fence();
         if (control->segment && !control->shadow)

@@ -12,9 +12,15 @@
 /* Whether the event is wanted. What closes a range always is: its begin was decided on. */
 int entry_passes(const struct control *control, const struct emission *emission);
 
+/* What is to be as before when an event is done: of the control block, and of the caller. */
+struct entry {
+    uint64_t generation;
+    int error;
+};
+
 /* The thread's control block, joined and marked BUSY with `frame`, or NULL: the event is over and
- * counted. ret_generation is to be stored again when the event is done. */
-struct control *entry_busy(struct emission *emission, uintptr_t frame, uint64_t *ret_generation);
+ * counted. Fills in the generation. */
+struct control *entry_busy(struct emission *emission, uintptr_t frame, struct entry *entry);
 
 /* Puts the range stack right after signal handlers that met BUSY. */
 void entry_apply_nested(struct control *control);

@@ -2,6 +2,7 @@
 /* Names of records: see spell.h. */
 #include "spell.h"
 
+#include "proc.h"
 #include "process.h"
 #include "strings.h"
 
@@ -44,61 +45,62 @@ uint32_t spell_by_text(struct control *control, const char *text)
     return id;
 }
 
-static void spell_inline(struct control *control, const struct string_key *key,
-                         enum spell_manner manner, struct spelled *spelled)
-{
-    spelled->id = 0;
-    spelled->bytes = key->bytes;
-    spelled->length = key->length;
-    spelled->flags =
-        ANNOT_FLAG_NAME_INLINE | (key->flags & ANNOT_STRING_CUT ? ANNOT_FLAG_NAME_CUT : 0);
-    if (manner == SPELL_INTERNED)
-        process_misuse(control->segment, ANNOT_MISUSE_NAME_INLINE);
-}
-
 /* The id in the mirror; 0: the text must go into the record. */
-static uint32_t intern(struct control *control, const char *text, enum spell_manner manner,
-                       struct string_key *key)
+static APART uint32_t intern(struct control *control, struct spelled *spelled)
 {
+    struct string_key *key = &spelled->key;
+    const char *text = key->bytes;
     string_key_init(key, text, ANNOT_STRING_NAME);
     if (key->flags & ANNOT_STRING_CUT)
         process_misuse(control->segment, ANNOT_MISUSE_NAME_CUT);
-    if (manner == SPELL_INLINE)
+    if (spelled->manner == SPELL_INLINE)
         return 0;
-    key->sparing = manner == SPELL_SPARING;
+    key->sparing = spelled->manner == SPELL_SPARING;
     uint32_t id = strings_intern(key);
-    if (id && text && key->bytes == text && !key->flags && manner == SPELL_INTERNED)
-        control->keep->cache[cache_slot(key->bytes, key->length)] = id;
+    if (id && text && !key->flags && spelled->manner == SPELL_INTERNED)
+        control->keep->cache[cache_slot(text, key->length)] = id;
     return id;
 }
 
 uint32_t spell_ready(struct control *control, uint32_t name)
 {
-    if (name >= control->name_limit)
-        control->name_limit = strings_sync(control->segment);
-    if (name && (name < control->name_limit || strings_sync_one(control->segment, name)))
+    if (name < control->name_limit)
         return name;
-    return 0;
+    control->name_limit = strings_sync(control->segment);
+    return name < control->name_limit || strings_copy(control->segment, name) ? name : 0;
 }
 
-void spell_name(struct control *control, uint32_t name, const char *text, enum spell_manner manner,
-                struct spelled *spelled)
+/* Of an id that is in the mirror, but not in this segment; or 0: as `intern` left it. */
+static APART void spell_inline(struct control *control, struct spelled *spelled, uint32_t id)
 {
-    struct string_key key = {.length = 0};
-    uint32_t id = name;
-    *spelled = (struct spelled){0};
-    if (id == 0 && manner != SPELL_INLINE)
-        id = spell_cached(control, text);
-    if (id == 0)
-        id = intern(control, text, manner, &key);
-    spelled->id = spell_ready(control, id);
-    if (spelled->id)
-        return;
-    if (id) { /* in the mirror, but not in this segment */
-        const struct annot_string *string = strings_get(id);
-        key.bytes = string ? string_bytes(string) : "";
-        key.length = string ? string->length : 0;
-        key.flags = string ? string->flags : 0;
+    struct string_key *key = &spelled->key;
+    const struct annot_string *string = strings_get(id);
+    if (id) {
+        key->bytes = string ? string_bytes(string) : "";
+        key->length = string ? string->length : 0;
+        key->flags = string ? string->flags : 0;
     }
-    spell_inline(control, &key, manner, spelled);
+    spelled->flags =
+        ANNOT_FLAG_NAME_INLINE | (key->flags & ANNOT_STRING_CUT ? ANNOT_FLAG_NAME_CUT : 0);
+    if (spelled->manner == SPELL_INTERNED)
+        process_misuse(control->segment, ANNOT_MISUSE_NAME_INLINE);
+}
+
+/* The same from the caches. */
+static APART uint32_t find(struct control *control, const struct spelled *spelled)
+{
+    if (spelled->id || spelled->manner == SPELL_INLINE)
+        return spelled->id;
+    return spell_cached(control, spelled->key.bytes);
+}
+
+APART void spell_name(struct control *control, struct spelled *spelled)
+{
+    uint32_t id = find(control, spelled);
+    if (id == 0)
+        id = intern(control, spelled);
+    spelled->id = spell_ready(control, id);
+    spelled->key.length = spelled->id ? 0 : spelled->key.length;
+    if (spelled->id == 0)
+        spell_inline(control, spelled, id);
 }

@@ -11,11 +11,12 @@
 #include <annot_barrier.h>
 #include <string.h>
 
+/* In: id, or 0 and key.bytes, the text. Out: id, or 0 and the key. */
 struct spelled {
-    uint32_t id;       /* or 0: */
-    const char *bytes; /* inline, */
-    uint16_t length;
-    uint8_t flags; /* enum annot_record_flags */
+    struct string_key key;
+    uint32_t id;
+    uint8_t manner; /* enum spell_manner */
+    uint8_t flags;  /* enum annot_record_flags */
 };
 
 enum spell_manner {
@@ -24,9 +25,8 @@ enum spell_manner {
     SPELL_INLINE = 2,  /* a text that hardly comes twice */
 };
 
-/* `name` wins over `text`; NULL is "(null)". */
-void spell_name(struct control *control, uint32_t name, const char *text, enum spell_manner manner,
-                struct spelled *ret_spelled);
+/* NULL is "(null)". An inline name's length is 0 if there is an id. */
+void spell_name(struct control *control, struct spelled *spelled);
 
 /* The slot of a text's address in keep->by_address. */
 static inline uint32_t spell_slot(const char *text)

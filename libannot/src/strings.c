@@ -2,6 +2,7 @@
 /* Interned strings: see strings.h. */
 #include "strings.h"
 
+#include "proc.h"
 #include "testpoint.h"
 
 #include <annot_barrier.h>
@@ -217,9 +218,12 @@ const struct annot_string *strings_by_number(uint32_t number)
     return strings_get(annot_load_acquire(&numbered[number])); /* partner: append */
 }
 
-static int back(struct segment *segment, uint32_t end)
+/* Returns 0 if a string that ends there can't be stored. */
+static APART int back(struct segment *segment, uint32_t end)
 {
     uint32_t backed = annot_load_relaxed(&segment->strings_backed);
+    if (end > segment->strings_size)
+        return 0;
     while (end > backed) {
         uint32_t next = backed + BACKING_STEP;
         if (next > segment->strings_size)
@@ -241,25 +245,26 @@ static void raise_used(struct segment *segment, uint32_t end)
         continue;
 }
 
-/* Writes the first word, not ready. Returns the string's size, 0 if it can't be stored. */
-static uint32_t copy_word(struct segment *segment, uint32_t offset)
+/* Of the string in the mirror. */
+static uint32_t size_at(uint32_t offset)
 {
-    uint64_t word =
-        annot_load_acquire((uint64_t *)(strings_mirror + offset)); /* partner: reserve */
-    uint32_t size = word_size(word);
-    uint64_t none = 0;
-    if (offset + size > segment->strings_size || !back(segment, offset + size))
-        return 0;
-    word &= ~UINT64_C(0xffffffff);
-    annot_cas_acq_rel((uint64_t *)(segment->strings + offset), &none, word);
+    return word_size(
+        annot_load_acquire((uint64_t *)(strings_mirror + offset))); /* partner: reserve */
+}
+
+/* Writes the first word, not ready. */
+static void copy_word(struct segment *segment, uint32_t offset)
+{
+    uint64_t none = 0, word = annot_load_acquire((uint64_t *)(strings_mirror + offset));
+    annot_cas_acq_rel((uint64_t *)(segment->strings + offset), &none, word & ~UINT64_C(0xffffffff));
     TESTPOINT("strings:word");
-    raise_used(segment, offset + size);
-    return size;
+    raise_used(segment, offset + word_size(word));
 }
 
 /* Two threads may copy the same string: they store the same words. */
-static void copy_rest(struct segment *segment, uint32_t offset, uint32_t size)
+static void copy_rest(struct segment *segment, uint32_t offset)
 {
+    uint32_t size = size_at(offset);
     const uint64_t *from = (const uint64_t *)(strings_mirror + offset);
     uint64_t *to = (uint64_t *)(segment->strings + offset);
     for (uint32_t i = 1; i < size / sizeof(uint64_t); i++)
@@ -267,6 +272,12 @@ static void copy_rest(struct segment *segment, uint32_t offset, uint32_t size)
     TESTPOINT("strings:copied");
     /* Partner: the collector's acquire load of `ready`. */
     annot_store_release((uint32_t *)to, 1u);
+}
+
+static APART void copy_whole(struct segment *segment, uint32_t offset)
+{
+    copy_word(segment, offset);
+    copy_rest(segment, offset);
 }
 
 uint32_t strings_sync(struct segment *segment)
@@ -279,11 +290,10 @@ uint32_t strings_sync(struct segment *segment)
     while (offset < used) {
         if (annot_load_acquire(&at_offset(offset)->ready) != 1) /* partner: append */
             break;
-        uint32_t size = copy_word(segment, offset);
-        if (size == 0)
+        if (!back(segment, offset + size_at(offset)))
             break;
-        copy_rest(segment, offset, size);
-        offset += size;
+        copy_whole(segment, offset);
+        offset += size_at(offset);
     }
     uint32_t reached = offset / ANNOT_STRING_UNIT;
     while (limit < reached && !annot_cas_acq_rel(&segment->strings_limit, &limit, reached))
@@ -291,26 +301,29 @@ uint32_t strings_sync(struct segment *segment)
     return reached > limit ? reached : limit;
 }
 
-int strings_sync_one(struct segment *segment, uint32_t id)
+int strings_copy(struct segment *segment, uint32_t id)
 {
     uint32_t target = id * ANNOT_STRING_UNIT;
     if (!strings_get(id) || target >= segment->strings_size)
         return 0;
-    if (strings_sync(segment) > id)
-        return 1;
     if (target < annot_load_relaxed(&segment->header->shared.string_used) &&
         annot_load_acquire((uint32_t *)(segment->strings + target)) == 1) /* partner: copy_rest */
         return 1;
     uint32_t offset = annot_load_relaxed(&segment->strings_limit) * ANNOT_STRING_UNIT;
     while (offset <= target) {
-        uint32_t size = copy_word(segment, offset);
-        if (size == 0)
+        if (!back(segment, offset + size_at(offset)))
             return 0;
+        copy_word(segment, offset);
         if (offset == target)
-            copy_rest(segment, offset, size);
-        offset += size;
+            copy_rest(segment, offset);
+        offset += size_at(offset);
     }
     return 1;
+}
+
+int strings_sync_one(struct segment *segment, uint32_t id)
+{
+    return id != 0 && (id < strings_sync(segment) || strings_copy(segment, id));
 }
 
 void strings_after_fork(void)

@@ -65,7 +65,9 @@ static inline const struct annot_string *strings_known(uint32_t id)
  * the limit below which every id is ready there. Cost: one load if there is nothing new. */
 uint32_t strings_sync(struct segment *segment);
 
-/* Whether one id is ready in the segment; copies it if it can. */
+/* The same for one id that strings_sync did not reach. Returns whether it is ready there. */
+int strings_copy(struct segment *segment, uint32_t id);
+/* Both: whether one id is ready in the segment. */
 int strings_sync_one(struct segment *segment, uint32_t id);
 
 /* Length and kind of a ready string. In one atomic load, because a late swap in `reserve` may still

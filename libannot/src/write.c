@@ -2,6 +2,7 @@
 /* Records: see write.h. */
 #include "write.h"
 
+#include "proc.h"
 #include "process.h"
 #include "record.h"
 #include "spell.h"
@@ -21,6 +22,31 @@ struct parts {
     uint32_t granules;
     uint8_t flags;
 };
+
+/* One key-value as it is written. */
+struct pair {
+    struct spelled key;
+    uint64_t bits;     /* or, with VALUE_STRING, the size of: */
+    const char *bytes; /* NULL: no bytes */
+    uint8_t kind;      /* enum annot_value_kind */
+    uint8_t flags;     /* enum annot_record_flags, beside those of the key */
+};
+
+/* What is planned, in memory of the thread's own: the stack is the program's. Nothing else is
+ * written while the thread has its BUSY mark. Each step that goes deep stands alone (APART) and has
+ * returned when the next one begins. */
+struct writing {
+    struct parts parts;
+    struct pair pair;
+    uint32_t is_cut; /* some key-value, or behind the last one that fits */
+};
+
+_Static_assert(sizeof(struct writing) <= WRITING_SIZE, "it has its place in struct keep");
+
+static struct writing *writing_of(const struct control *control)
+{
+    return (struct writing *)control->keep->writing;
+}
 
 static uint32_t granules_of(uint32_t bytes)
 {
@@ -62,14 +88,36 @@ static int has_attr(const struct emission *emission)
     return emission->value_kind || emission->domain || emission->category || emission->color;
 }
 
-static void plan(struct control *control, const struct emission *emission, struct parts *parts)
+static void plan_name(struct control *control, const struct emission *emission)
 {
-    *parts = (struct parts){.granules = 1};
+    struct spelled *name = &writing_of(control)->parts.name;
+    *name = (struct spelled){
+        .key.bytes = emission->text, .id = emission->name, .manner = emission->manner};
     if (emission->kind == ANNOT_REC_POP)
-        parts->name.id = control->recorded - 1;
+        name->id = control->recorded - 1;
     else if (has_name(emission))
-        spell_name(control, emission->name, emission->text, emission->manner, &parts->name);
+        spell_name(control, name);
+    else
+        name->id = 0;
+}
+
+static void plan_string(const struct emission *emission, struct parts *parts)
+{
+    string_key_init(&parts->string, emission->string, ANNOT_STRING_NAME);
+    parts->flags |= ANNOT_FLAG_VALUE_STRING;
+    if (parts->string.flags & ANNOT_STRING_CUT)
+        parts->flags |= ANNOT_FLAG_VALUE_CUT;
+    parts->granules += granules_of(parts->string.length);
+}
+
+/* Behind the name. */
+static APART void plan(struct control *control, const struct emission *emission)
+{
+    struct parts *parts = &writing_of(control)->parts;
+    plan_name(control, emission);
+    parts->granules = 1 + granules_of(parts->name.key.length);
     parts->flags = parts->name.flags;
+    parts->string.length = 0;
     if (has_attr(emission)) {
         parts->flags |= ANNOT_FLAG_ATTR;
         parts->granules++;
@@ -79,23 +127,18 @@ static void plan(struct control *control, const struct emission *emission, struc
         parts->flags |= ANNOT_FLAG_ID;
         parts->granules++;
     }
-    parts->granules += granules_of(parts->name.length);
-    if (emission->value_kind == ANNOT_VALUE_STRING) {
-        string_key_init(&parts->string, emission->string, ANNOT_STRING_NAME);
-        parts->flags |= ANNOT_FLAG_VALUE_STRING;
-        if (parts->string.flags & ANNOT_STRING_CUT)
-            parts->flags |= ANNOT_FLAG_VALUE_CUT;
-        parts->granules += granules_of(parts->string.length);
-    }
+    if (emission->value_kind == ANNOT_VALUE_STRING)
+        plan_string(emission, parts);
 }
 
 static void put_record(uint8_t *at, uint32_t size, const struct emission *emission,
                        const struct parts *parts, uint64_t time)
 {
     const uint8_t *end = at + size;
+    const struct spelled *spelled = &parts->name;
     uint32_t level = emission->level | (uint32_t)emission->value_kind << 3 |
                      (emission->color ? ANNOT_RECORD_HAS_COLOR : 0);
-    uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? parts->name.length : parts->name.id;
+    uint32_t name = parts->flags & ANNOT_FLAG_NAME_INLINE ? spelled->key.length : spelled->id;
     record_base(at, time, record_head(emission->kind, parts->granules, parts->flags, level), name);
     at += sizeof(struct annot_record);
     if (parts->flags & ANNOT_FLAG_ATTR) {
@@ -112,34 +155,27 @@ static void put_record(uint8_t *at, uint32_t size, const struct emission *emissi
         const struct annot_id id = {.id = emission->id, .reserved = emission->parent};
         at = put_bytes(at, end, &id, sizeof(id));
     }
-    at = put_bytes(at, end, parts->name.bytes, parts->name.length);
+    at = put_bytes(at, end, spelled->key.bytes, spelled->key.length);
     put_bytes(at, end, parts->string.bytes, parts->string.length);
 }
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* One key-value as it is written. */
-struct pair {
-    struct spelled key;
-    uint64_t bits;     /* or, with VALUE_STRING, the size of: */
-    const char *bytes; /* NULL: no bytes */
-    uint8_t kind;      /* enum annot_value_kind */
-    uint8_t flags;     /* enum annot_record_flags */
-};
-
-static int plan_struct(struct control *control, const struct annot_value *value, struct pair *pair)
+static void plan_struct(struct control *control, const struct annot_value *value)
 {
+    struct writing *writing = writing_of(control);
+    struct pair *pair = &writing->pair;
     uint32_t size = value->value.bytes ? value->size : 0;
     int is_cut = size > ANNOT_STRUCT_BYTES;
-    control->name_limit = strings_sync(control->segment); /* schemas are told there */
-    pair->key = (struct spelled){.id = value->schema};
+    pair->key.id = value->schema;
     pair->bytes = value->value.bytes;
     pair->bits = is_cut ? ANNOT_STRUCT_BYTES : size;
     pair->flags = ANNOT_FLAG_VALUE_STRING | (is_cut ? ANNOT_FLAG_VALUE_CUT : 0);
-    return !is_cut;
+    writing->is_cut |= (uint32_t)is_cut;
+    control->name_limit = strings_sync(control->segment); /* schemas are told there */
 }
 
-static void plan_string(const struct annot_value *value, struct pair *pair)
+static void plan_text(const struct annot_value *value, struct pair *pair)
 {
     struct string_key string;
     string_key_init(&string, value->value.string, ANNOT_STRING_NAME);
@@ -165,7 +201,7 @@ static void plan_any(const struct annot_value *value, struct pair *pair)
 {
     pair->kind = value->kind;
     if (value->kind == ANNOT_PAYLOAD_STRING)
-        plan_string(value, pair);
+        plan_text(value, pair);
     else if (value->kind == ANNOT_PAYLOAD_BOOL)
         pair->bits = value->value.boolean != 0;
     else if (value->kind >= ANNOT_PAYLOAD_INT64 && value->kind <= ANNOT_PAYLOAD_DOUBLE)
@@ -174,78 +210,82 @@ static void plan_any(const struct annot_value *value, struct pair *pair)
         pair->kind = ANNOT_VALUE_NONE;
 }
 
-/* Returns 0 if something of it is cut that should have fit. */
-static int plan_value(struct control *control, const struct annot_value *value, int is_group,
-                      struct pair *pair)
+/* The value first, for the key goes deep. */
+static APART void plan_value(const struct annot_value *value, int is_group, struct pair *pair)
 {
-    *pair = (struct pair){.kind = value->kind};
-    if (value->kind == ANNOT_PAYLOAD_STRUCT && !is_group)
-        return plan_struct(control, value, pair);
-    spell_name(control, value->key_name, value->key, SPELL_INTERNED, &pair->key);
-    pair->flags = pair->key.flags;
+    *pair =
+        (struct pair){.kind = value->kind, .key.id = value->key_name, .key.key.bytes = value->key};
     if (is_group)
         plan_number(value, pair);
-    else
+    else if (value->kind != ANNOT_PAYLOAD_STRUCT)
         plan_any(value, pair);
-    return 1;
+}
+
+static APART void plan_pair(struct control *control, const struct annot_value *value, int is_group)
+{
+    struct pair *pair = &writing_of(control)->pair;
+    plan_value(value, is_group, pair);
+    if (value->kind == ANNOT_PAYLOAD_STRUCT && !is_group)
+        plan_struct(control, value);
+    else
+        spell_name(control, &pair->key);
 }
 
 static uint32_t pair_granules(const struct pair *pair)
 {
     uint32_t bytes = pair->flags & ANNOT_FLAG_VALUE_STRING ? (uint32_t)pair->bits : 0;
-    return 1 + granules_of(pair->key.length) + granules_of(bytes);
+    return 1 + granules_of(pair->key.key.length) + granules_of(bytes);
 }
 
-static void put_pair(uint8_t *at, const struct pair *pair)
+/* Returns what is behind it, or NULL: it does not fit. */
+static APART uint8_t *put_pair(uint8_t *at, const uint8_t *end, const struct pair *pair)
 {
-    const uint8_t *end = at + (size_t)pair_granules(pair) * ANNOT_GRANULE;
-    uint32_t name = pair->flags & ANNOT_FLAG_NAME_INLINE ? pair->key.length : pair->key.id;
-    record_base(
-        at, pair->bits,
-        record_head(ANNOT_REC_PAYLOAD, pair_granules(pair), pair->flags, (uint32_t)pair->kind << 3),
-        name);
-    at = put_bytes(at + sizeof(struct annot_record), end, pair->key.bytes, pair->key.length);
-    if (pair->flags & ANNOT_FLAG_VALUE_STRING)
+    const struct spelled *key = &pair->key;
+    uint32_t flags = pair->flags | key->flags;
+    uint32_t granules = pair_granules(pair);
+    if (at > end || granules > (size_t)(end - at) / ANNOT_GRANULE)
+        return NULL;
+    end = at + (size_t)granules * ANNOT_GRANULE;
+    record_base(at, pair->bits,
+                record_head(ANNOT_REC_PAYLOAD, granules, flags, (uint32_t)pair->kind << 3),
+                flags & ANNOT_FLAG_NAME_INLINE ? key->key.length : key->id);
+    at = put_bytes(at + sizeof(struct annot_record), end, key->key.bytes, key->key.length);
+    if (flags & ANNOT_FLAG_VALUE_STRING)
         put_bytes(at, end, pair->bytes, (uint32_t)pair->bits);
+    return (uint8_t *)end;
 }
 
-/* What is planned, in memory of the thread's own: the stack is the program's. Nothing else is
- * written while the thread has its BUSY mark. */
-struct writing {
-    struct parts parts;
-    struct pair pair;
-};
-
-_Static_assert(sizeof(struct writing) <= WRITING_SIZE, "it has its place in struct keep");
-
-static struct writing *writing_of(struct control *control)
+static int is_too_much(const struct control *control, size_t before)
 {
-    return (struct writing *)control->keep->writing;
+    uint32_t granules = pair_granules(&writing_of(control)->pair);
+    return before + (size_t)granules * ANNOT_GRANULE > ANNOT_PAYLOAD_BYTES;
+}
+
+static int is_one(const struct emission *emission, const struct annot_value *value)
+{
+    return (uint64_t)(value - emission->values) < emission->value_count;
 }
 
 enum { NO_ROOM = -1 };
 
 /* Writes an event's key-values to `at`. Returns their bytes, or NO_ROOM in this block. */
-static int64_t put_values(struct control *control, const struct emission *emission, uint8_t *at)
+static APART int64_t put_values(struct control *control, const struct emission *emission,
+                                uint8_t *at)
 {
     const uint8_t *begin = at;
     const uint8_t *end = (uint8_t *)control->block + ANNOT_BLOCK_SIZE;
-    struct pair *pair = &writing_of(control)->pair;
-    int is_whole = 1;
-    for (uint64_t i = 0; i < emission->value_count; i++) {
-        is_whole &= plan_value(control, &emission->values[i],
-                               emission->kind == ANNOT_REC_COUNTER_GROUP, pair);
-        uint32_t size = pair_granules(pair) * ANNOT_GRANULE;
-        if ((size_t)(at - begin) + size > ANNOT_PAYLOAD_BYTES) {
-            is_whole = 0;
+    writing_of(control)->is_cut = 0;
+    for (const struct annot_value *value = emission->values; is_one(emission, value); value++) {
+        plan_pair(control, value, emission->kind == ANNOT_REC_COUNTER_GROUP);
+        if (is_too_much(control, (size_t)(at - begin))) {
+            writing_of(control)->is_cut = 1;
             break;
         }
-        if (at > end || size > (size_t)(end - at))
+        at = put_pair(at, end, &writing_of(control)->pair);
+        if (!at)
             return NO_ROOM;
-        put_pair(at, pair);
-        at += size;
     }
-    if (!is_whole)
+    if (writing_of(control)->is_cut)
         process_misuse(control->segment, ANNOT_MISUSE_PAYLOAD_CUT);
     return at - begin;
 }
@@ -272,13 +312,27 @@ static int64_t put_values_somewhere(struct control *control, const struct emissi
     return put_values(control, emission, record_next(control) + record_size);
 }
 
-uint64_t write_event(struct control *control, const struct emission *emission, uint32_t *ret_name)
+/* Writes and commits what is planned. Returns its time, or 0: another task came in between. */
+static APART uint64_t put_event(struct control *control, const struct emission *emission,
+                                uint32_t record_size, uint32_t size)
 {
-    struct parts *parts = &writing_of(control)->parts;
-    plan(control, emission, parts);
-    if (ret_name)
-        *ret_name = parts->name.id;
-    uint32_t record_size = parts->granules * ANNOT_GRANULE;
+    struct annot_block *block = control->block;
+    uint32_t committed = annot_load_relaxed(&control->committed);
+    if (committed > ANNOT_BLOCK_DATA_SIZE - size) {
+        stream_lose(control, ANNOT_LOSS_SHARED);
+        return 0;
+    }
+    uint64_t time = clock_now();
+    put_record(record_at(block, committed), record_size, emission, &writing_of(control)->parts,
+               time);
+    record_commit_to(control, block, committed + size);
+    return time;
+}
+
+uint64_t write_event(struct control *control, const struct emission *emission)
+{
+    plan(control, emission);
+    uint32_t record_size = writing_of(control)->parts.granules * ANNOT_GRANULE;
     int64_t values_size = 0;
     int fits = control->thread && has_room(control, record_size);
     if (fits && emission->value_count)
@@ -287,15 +341,10 @@ uint64_t write_event(struct control *control, const struct emission *emission, u
         stream_lose(control, (enum annot_loss)control->last_cause);
         return 0;
     }
-    struct annot_block *block = control->block;
-    uint32_t committed = annot_load_relaxed(&control->committed);
-    uint32_t size = record_size + (uint32_t)values_size;
-    if (committed > ANNOT_BLOCK_DATA_SIZE - size) { /* another task came in between */
-        stream_lose(control, ANNOT_LOSS_SHARED);
-        return 0;
-    }
-    uint64_t time = clock_now();
-    put_record(record_at(block, committed), record_size, emission, parts, time);
-    record_commit_to(control, block, committed + size);
-    return time;
+    return put_event(control, emission, record_size, record_size + (uint32_t)values_size);
+}
+
+uint32_t write_name(const struct control *control)
+{
+    return writing_of(control)->parts.name.id;
 }

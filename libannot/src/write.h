@@ -8,8 +8,10 @@
 #include "control.h"
 #include "emit.h"
 
-/* Returns the time of the record, or 0: it is lost and counted. `ret_name` (or NULL) gets the
- * string id of its name, 0 if that is in the record. */
-uint64_t write_event(struct control *control, const struct emission *emission, uint32_t *ret_name);
+/* Returns the time of the record, or 0: it is lost and counted. */
+uint64_t write_event(struct control *control, const struct emission *emission);
+
+/* The string id of that event's name; 0: it is in the record. */
+uint32_t write_name(const struct control *control);
 
 #endif

@@ -15,7 +15,7 @@
  *   atexit handlers, and in a child after fork. An event in a signal handler that interrupts an
  *   event of the same thread may be dropped; it is counted.
  * Stack: the first event of a process or of a forked child takes at most 2 KiB, that of a thread
- *   1 KiB, any other call 832 bytes, where symbols are bound at load (-z now): a call that the
+ *   1 KiB, any other call 512 bytes, where symbols are bound at load (-z now): a call that the
  *   dynamic linker looks up takes up to 3 KiB more. The _format calls add what the C library's
  *   printf needs.
  * Sandboxes: a thread makes system calls at its first event and now and then when it needs more
