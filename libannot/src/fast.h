@@ -262,7 +262,8 @@ static FAST int fast_knows(const struct control *control, const struct annot_tra
     return track->name < control->name_limit && track->parent_name < control->name_limit;
 }
 
-/* Shows a range of the track that the thread runs. */
+/* Shows a range of the track that the thread runs. That writes no record, so it always fits: a
+ * limit of 0, which sends the next event the general way, is looked for by itself. */
 static FAST int fast_show(struct control *control, annot_name name, uint64_t kind)
 {
     uint64_t generation = control->generation;
@@ -270,7 +271,7 @@ static FAST int fast_show(struct control *control, annot_name name, uint64_t kin
     if (!fast_enter(control, generation, 0, &at))
         return 0;
     uint32_t level = control->depth;
-    int done = control_has_block(control) && level < ANNOT_LIVE_DEPTH && name < control->name_limit;
+    int done = control->limit && level < ANNOT_LIVE_DEPTH && name < control->name_limit;
     if (__builtin_expect(done, 1)) {
         live_put(control, name, 0, kind);
         control->levels[level] = LEVEL_SHOWN;
@@ -289,7 +290,7 @@ static FAST uint32_t fast_hide(struct control *control, uint32_t count)
     if (!fast_enter(control, generation, 0, &at))
         return count;
     uint32_t level = control->depth, live = control->live_depth;
-    if (control_has_block(control) && level <= ANNOT_LIVE_DEPTH) {
+    if (control->limit && level <= ANNOT_LIVE_DEPTH) {
         for (; count > 0 && level > 0 && control->levels[level - 1] == LEVEL_SHOWN; count--) {
             control->levels[--level] = LEVEL_RECORDED;
             live--;

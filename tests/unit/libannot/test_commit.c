@@ -2,12 +2,14 @@
 /* Events that are cut off or interrupted at a step of their commit: what a reader counts stays
  * true, and nothing is ever there by half. */
 #include "arena.h"
+#include "control.h"
 #include "mix.h"
 #include "test.h"
 #include "testpoint.h"
 
 #include <annot/annot.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <unistd.h>
 
 enum { LIST_MAX = 64 };
@@ -258,4 +260,51 @@ TEST(last_word_is_kept_whatever_it_interrupts)
     };
     for (unsigned i = 0; i < sizeof(points) / sizeof(*points); i++)
         check_note_at(points[i]);
+}
+
+/* ---- Nothing committed yet ------------------------------------------------------------------- */
+
+static void push_in_handler(int signal_number)
+{
+    (void)signal_number;
+    annot_push("of a handler");
+}
+
+static void interrupt(const char *name)
+{
+    if (!moment || strcmp(name, moment) != 0)
+        return;
+    moment = NULL;
+    raise(SIGUSR1);
+}
+
+/* The first event of a block was left before its record, so none is committed where none is
+ * allowed: what a handler opened must come first all the same. */
+TEST(track_is_shown_inside_of_what_a_handler_opened)
+{
+    struct sigaction action = {.sa_handler = push_in_handler};
+    sigaction(SIGUSR1, &action, NULL);
+    arena_begin(NULL);
+    annot_name known = annot_name_intern("known");
+    annot_testpoint_hook = jump_out;
+    moment = "claim:published";
+    if (sigsetjmp(jump, 1) == 0)
+        ANNOT_MARK("cut off");
+    CHECK(moment == NULL);
+    CHECK(annot_track_show(known, 0, 1));
+    annot_testpoint_hook = interrupt;
+    moment = "strings:word";
+    CHECK(annot_track_show(annot_name_intern("not in the segment yet"), 0, 0));
+    CHECK(moment == NULL);
+    CHECK_INT(annot_control->committed, 0);
+    CHECK_INT(annot_control->limit, 0);
+    CHECK(annot_track_show(known, 0, 0));
+    CHECK_INT(annot_control->depth, 4);
+    CHECK_INT(annot_control->levels[2], LEVEL_DROPPED);
+    CHECK_INT(annot_control->levels[3], LEVEL_SHOWN);
+    annot_pop();
+    annot_track_hide(0, 3);
+    CHECK_INT(annot_control->depth, 0);
+    finish();
+    CHECK_INT(seen.records, 0);
 }
