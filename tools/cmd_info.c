@@ -7,6 +7,7 @@
 #include "info_json.h"
 #include "info_parts.h"
 #include "recording.h"
+#include "recording_source.h"
 #include "term.h"
 
 #include <errno.h>
@@ -53,18 +54,55 @@ static void count_batch(const struct trace *trace, const struct event_batch *bat
     }
 }
 
-static int count_records(struct store_reader *reader, struct info_counts *ret_counts)
+/* A recording that is counted while a pass reads it. */
+struct counting {
+    struct store_reader *reader;
+    struct info_counts *events;
+    struct info_sample_counts *samples;
+};
+
+static int next_events(void *context, struct event_batch *ret_batch)
 {
-    struct event_batch batch;
-    const struct trace *trace = store_reader_trace(reader);
-    int rc;
-    ret_counts->tracks = calloc(trace_track_count(trace) + (size_t)1, sizeof(*ret_counts->tracks));
-    ret_counts->whole_ns =
-        calloc(trace_process_count(trace) + (size_t)1, sizeof(*ret_counts->whole_ns));
-    if (!ret_counts->tracks || !ret_counts->whole_ns)
-        return -ENOMEM;
-    while ((rc = store_reader_next(reader, &batch)) > 0)
-        count_batch(trace, &batch, ret_counts);
+    const struct counting *counting = context;
+    int status = store_reader_next(counting->reader, ret_batch);
+    if (status > 0)
+        count_batch(store_reader_trace(counting->reader), ret_batch, counting->events);
+    return status;
+}
+
+static int next_samples(void *context, struct sample_batch *ret_batch)
+{
+    const struct counting *counting = context;
+    const struct pass_source stored = recording_pass_source(counting->reader);
+    int status = stored.next_samples(stored.context, ret_batch);
+    int error = status > 0 ? info_count_samples(stored.trace, ret_batch, counting->samples) : 0;
+    return error ? error : status;
+}
+
+static int take(void *context, const struct item *item)
+{
+    (void)context;
+    (void)item;
+    return 0;
+}
+
+/* Counts what there is, and how samples agree with the events. */
+static int count_records(struct counting *counting)
+{
+    struct trace *trace = store_reader_trace(counting->reader);
+    struct info_counts *counts = counting->events;
+    const struct pass_source source = {.trace = trace,
+                                       .next_events = next_events,
+                                       .next_samples = next_samples,
+                                       .context = counting};
+    const struct sink sink = {.take = take, .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS};
+    counts->tracks = calloc(trace_track_count(trace) + (size_t)1, sizeof(*counts->tracks));
+    counts->whole_ns = calloc(trace_process_count(trace) + (size_t)1, sizeof(*counts->whole_ns));
+    struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
+    int rc = pass && counts->tracks && counts->whole_ns ? pass_run(pass) : -ENOMEM;
+    if (rc == 0)
+        counting->samples->checks = pass_counts(pass)->checks;
+    pass_destroy(pass);
     return rc;
 }
 
@@ -120,11 +158,7 @@ static int run_info(const struct cmd_call *call)
         return CMD_FAILED;
     struct info_counts counts = {0};
     struct info_sample_counts samples = {0};
-    int rc = count_records(reader, &counts);
-    if (rc >= 0)
-        rc = info_count_samples(reader, &samples);
-    if (rc >= 0)
-        rc = info_check_samples(reader, &samples);
+    int rc = count_records(&(struct counting){reader, &counts, &samples});
     if (rc < 0)
         recording_fail(path, rc);
     const struct info_options options = {

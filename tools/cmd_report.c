@@ -7,6 +7,7 @@
 #include "loss_sums.h"
 #include "number_text.h"
 #include "recording.h"
+#include "recording_source.h"
 #include "report_data.h"
 #include "report_functions.h"
 #include "report_imports.h"
@@ -156,18 +157,6 @@ static void print_remarks(const struct trace *trace, const struct range_totals *
         printf("\nToo many threads: the columns procs and threads are lower bounds.\n");
 }
 
-static int read_all(struct store_reader *reader, const struct selection *selection,
-                    struct range_stats *stats)
-{
-    struct selected_source source = {0};
-    struct event_batch batch;
-    int rc = selected_source_init(&source, reader, selection);
-    while (rc >= 0 && (rc = selected_source_next(&source, &batch)) > 0)
-        rc = range_stats_add(stats, &batch);
-    selected_source_fini(&source);
-    return rc < 0 ? rc : range_stats_finish(stats);
-}
-
 /* Has any range of the program a row of its own? */
 static bool has_ranges(const struct range_stats *stats)
 {
@@ -205,7 +194,7 @@ static int print_functions(const struct cmd_call *call, const struct range_stats
     return report_functions_print(&options);
 }
 
-/* What the passes over the recording found. */
+/* What was found in the recording. */
 struct report_parts {
     struct range_stats *stats;
     struct report_samples *samples;
@@ -281,28 +270,43 @@ static int print_data(const struct cmd_call *call, const char *path, struct stor
     return rc;
 }
 
+/* One reading for all tables. */
+static int read_all(struct store_reader *reader, const struct report_parts *parts)
+{
+    const struct pass_source source = recording_pass_source(reader);
+    const struct pass_selection selection = selection_of_pass(parts->samples->selection);
+    const struct sink sinks[] = {range_stats_sink(parts->stats), pool_tasks_sink(parts->tasks),
+                                 report_samples_sink(parts->samples)};
+    struct pass *pass = pass_create(&source, &selection, sinks, sizeof(sinks) / sizeof(*sinks));
+    int rc = pass ? pass_run(pass) : -ENOMEM;
+    if (rc == 0)
+        rc = range_stats_finish(parts->stats, pass);
+    if (rc == 0)
+        rc = report_samples_finish(parts->samples, pass);
+    if (rc == 0)
+        rc = pool_tasks_finish(parts->tasks);
+    pass_destroy(pass);
+    return rc;
+}
+
 /* The whole report of an open recording: 0, -errno, or REPORT_TOLD. */
 static int make_report(const struct cmd_call *call, const char *path, struct store_reader *reader,
                        const struct selection *selection)
 {
     const struct report_values *values = call->values;
-    struct range_stats_options options = {
+    const struct trace *trace = store_reader_trace(reader);
+    const struct range_stats_options options = {
         .grouping = (enum range_grouping)word_index(by_words, values->by),
         .from_ns = selection->chosen.from_ns,
         .to_ns = selection->chosen.to_ns,
     };
     struct report_samples samples;
-    struct report_parts parts = {.samples = &samples};
+    struct report_parts parts = {.samples = &samples,
+                                 .stats = range_stats_create(trace, &options),
+                                 .tasks = pool_tasks_create(trace)};
     int rc = report_samples_begin(&samples, reader, selection, values->selection.range);
-    options.times = samples.off_cpu ? samples.times : NULL;
     if (rc == 0)
-        parts.stats = range_stats_create(store_reader_trace(reader), &options);
-    if (rc == 0)
-        rc = parts.stats ? read_all(reader, selection, parts.stats) : -ENOMEM;
-    if (rc == 0)
-        rc = report_samples_read(&samples, reader, parts.stats);
-    if (rc == 0)
-        rc = report_tasks_read(reader, selection, range_stats_totals(parts.stats), &parts.tasks);
+        rc = parts.stats && parts.tasks ? read_all(reader, &parts) : -ENOMEM;
     if (rc == 0)
         rc = values->json || values->csv ? print_data(call, path, reader, &parts)
                                          : print_report(call, path, reader, &parts);

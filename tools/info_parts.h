@@ -5,7 +5,7 @@
 #ifndef ANNOT_INFO_PARTS_H
 #define ANNOT_INFO_PARTS_H
 
-#include "sample_walk.h"
+#include "pass.h"
 #include "store.h"
 #include "vec.h"
 
@@ -42,10 +42,9 @@ struct info_sample_counts {
     VEC(struct info_thread_samples) of_thread; /* by ordinal; those may be missing that have none */
 };
 
-/* Reads all samples. 0 or -errno of the reader. Free of_thread afterwards. Then holds them against
- * the events: 0, -ENOMEM or -errno of the reader. */
-int info_count_samples(struct store_reader *reader, struct info_sample_counts *ret_counts);
-int info_check_samples(struct store_reader *reader, struct info_sample_counts *counts);
+/* As they are stored. 0 or -ENOMEM. Free of_thread afterwards. */
+int info_count_samples(const struct trace *trace, const struct sample_batch *batch,
+                       struct info_sample_counts *counts);
 
 void info_print_facts(const struct info_options *options, const struct store_reader *reader,
                       const struct info_counts *counts);

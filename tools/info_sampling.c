@@ -30,43 +30,21 @@ static int count_thread(const struct trace *trace, const struct sample *sample,
     return 0;
 }
 
-int info_count_samples(struct store_reader *reader, struct info_sample_counts *ret_counts)
+int info_count_samples(const struct trace *trace, const struct sample_batch *batch,
+                       struct info_sample_counts *counts)
 {
-    const struct trace *trace = store_reader_trace(reader);
-    const struct sample *samples;
-    uint32_t count;
-    int rc;
-    *ret_counts = (struct info_sample_counts){0};
-    while ((rc = store_reader_next_samples(reader, &samples, &count)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            const struct sample *sample = &samples[i];
-            bool off = sample->kind == SAMPLE_OFF_CPU;
-            ret_counts->off_cpu += off;
-            ret_counts->cpu += !off;
-            if (count_thread(trace, sample, ret_counts) != 0)
-                return -ENOMEM;
-            ret_counts->in_range += sample->path != 0;
-            ret_counts->native[sample->native_end < STACK_END_COUNT ? sample->native_end : 0]++;
-            ret_counts->python[sample->python_end < STACK_END_COUNT ? sample->python_end : 0]++;
-        }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct sample *sample = &batch->samples[i];
+        bool off = sample->kind == SAMPLE_OFF_CPU;
+        counts->off_cpu += off;
+        counts->cpu += !off;
+        if (count_thread(trace, sample, counts) != 0)
+            return -ENOMEM;
+        counts->in_range += sample->path != 0;
+        counts->native[sample->native_end < STACK_END_COUNT ? sample->native_end : 0]++;
+        counts->python[sample->python_end < STACK_END_COUNT ? sample->python_end : 0]++;
     }
-    return rc;
-}
-
-int info_check_samples(struct store_reader *reader, struct info_sample_counts *counts)
-{
-    const struct sample_source source = recording_source(reader);
-    const struct sample_filter all = {0};
-    const struct sample *sample;
-    struct sample_walk *walk;
-    int rc = counts->cpu + counts->off_cpu ? sample_walk_create(&source, &all, &walk) : 0;
-    if (rc < 0 || counts->cpu + counts->off_cpu == 0)
-        return rc;
-    while ((rc = sample_walk_next(walk, &sample)) > 0)
-        ;
-    counts->checks = sample_walk_checks(walk);
-    sample_walk_destroy(walk);
-    return rc;
+    return 0;
 }
 
 static void print_way(const struct trace *trace, const struct trace_sampling *sampling)

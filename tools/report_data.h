@@ -6,6 +6,7 @@
 
 #include "out_stream.h"
 #include "pool_tasks.h"
+#include "range_stats.h"
 #include "report_samples.h"
 
 struct report_data_options {
@@ -16,7 +17,7 @@ struct report_data_options {
     enum range_grouping grouping;
     enum range_column sort;
     struct report_samples *samples;
-    const struct pool_tasks *tasks; /* NULL: none */
+    const struct pool_tasks *tasks;
 };
 
 /* One object; a table of ranges, marks and counters. 0 or -ENOMEM; errors of the stream stick. */

@@ -116,9 +116,6 @@ static void print_checks(const struct sample_checks *checks)
         printf("\n%s of %s samples contradict the events of their threads. They count for the "
                "ranges that the\nevents tell.\n",
                number_count(checks->contradicted, text), number_count(checks->checked, all));
-    if (checks->unresolved)
-        printf("\nToo many samples: the ranges of %s were not compared with the events.\n",
-               number_count(checks->unresolved, text));
 }
 
 void report_facts_print(const struct trace *trace, const struct report_samples *samples)
@@ -134,8 +131,7 @@ void report_facts_print(const struct trace *trace, const struct report_samples *
             print_text(trace, "\n", fact->name);
     }
     print_checks(&samples->checks);
-    uint64_t refused = samples->times ? thread_times_refused(samples->times) : 0;
-    if (refused)
-        printf("\nToo many stretches off the CPU: %s count as running.\n",
-               number_count(refused, text));
+    if (samples->late)
+        printf("\nSamples that came too late to be given their ranges exactly: %s.\n",
+               number_count(samples->late, text));
 }

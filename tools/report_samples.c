@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The passes over the samples that report_samples.h speaks of. Thread-safety: none. */
+/* See report_samples.h. Thread-safety: none. */
 #include "report_samples.h"
 
-#include "recording.h"
 #include "stacks.h"
 #include "text.h"
 
@@ -11,28 +10,6 @@
 #include <string.h>
 
 enum { ENTRY_TRIES = 32 };
-
-/* Stretches off the CPU, before any event is read. */
-static int read_stretches(struct report_samples *samples, struct store_reader *reader)
-{
-    const struct sample *items;
-    uint32_t count;
-    int status;
-    samples->times = thread_times_create(store_reader_trace(reader));
-    if (!samples->times)
-        return -ENOMEM;
-    while ((status = store_reader_next_samples(reader, &items, &count)) == 1) {
-        for (uint32_t i = 0; i < count; i++) {
-            struct sample part = items[i];
-            samples->off_cpu = samples->off_cpu || part.kind == SAMPLE_OFF_CPU;
-            if (selection_cut_sample(samples->selection, &part) &&
-                thread_times_add(samples->times, &part) != 0)
-                return -ENOMEM;
-        }
-    }
-    thread_times_finish(samples->times);
-    return status ? status : store_reader_rewind(reader);
-}
 
 int report_samples_begin(struct report_samples *samples, struct store_reader *reader,
                          const struct selection *selection, const char *range)
@@ -45,38 +22,22 @@ int report_samples_begin(struct report_samples *samples, struct store_reader *re
     if (sample_stats_init(&samples->all, trace) != 0 ||
         sample_stats_init(&samples->inside, trace) != 0)
         return -ENOMEM;
-    return samples->present ? read_stretches(samples, reader) : 0;
+    if (!samples->present)
+        return 0;
+    samples->frames = frame_stats_create(trace);
+    samples->places = wait_places_create(trace);
+    samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
+    return samples->frames && samples->places && samples->entries ? 0 : -ENOMEM;
 }
 
 void report_samples_fini(struct report_samples *samples)
 {
-    thread_times_destroy(samples->times);
     frame_stats_destroy(samples->frames);
     wait_places_destroy(samples->places);
+    path_matches_fini(&samples->matches);
     free(samples->entries);
     sample_stats_fini(&samples->all);
     sample_stats_fini(&samples->inside);
-}
-
-typedef int take_fn(struct report_samples *samples, const struct sample *sample, void *context);
-
-static int walk(struct report_samples *samples, struct store_reader *reader,
-                const struct sample_filter *filter, take_fn *take, void *context)
-{
-    const struct sample_source source = recording_source(reader);
-    const struct sample *sample;
-    struct sample_walk *walk;
-    int status = sample_walk_create(&source, filter, &walk);
-    if (status)
-        return status;
-    while (status >= 0 && (status = sample_walk_next(walk, &sample)) == 1) {
-        struct sample part = *sample;
-        if (selection_cut_sample(samples->selection, &part))
-            status = take(samples, &part, context);
-    }
-    samples->checks = sample_walk_checks(walk);
-    sample_walk_destroy(walk);
-    return status;
 }
 
 /* The outermost function outside of Python's own module; 0: no Python. */
@@ -104,39 +65,42 @@ static void look_for_entry(struct report_samples *samples, const struct sample *
     entry->tries += entry->frame == 0;
 }
 
-static int take_inside(struct report_samples *samples, const struct sample *sample, void *context)
+/* Is it of the functions and waits? */
+static int is_inside(struct report_samples *samples, const struct sample *sample)
 {
-    (void)context;
+    return samples->range
+               ? path_matches(&samples->matches, samples->trace, samples->range, sample->path)
+               : 1;
+}
+
+static int take(void *context, const struct item *item)
+{
+    struct report_samples *samples = context;
+    const struct sample *sample = item->sample;
+    sample_stats_add(&samples->all, sample);
+    if (sample->thread < samples->all.thread_count)
+        look_for_entry(samples, sample);
+    int inside = is_inside(samples, sample);
+    if (inside != 1)
+        return inside;
     sample_stats_add(&samples->inside, sample);
     if (sample->kind == SAMPLE_CPU)
         frame_stats_add(samples->frames, sample);
     return wait_places_add(samples->places, sample);
 }
 
-static int take_any(struct report_samples *samples, const struct sample *sample, void *context)
+struct sink report_samples_sink(struct report_samples *samples)
 {
-    sample_stats_add(&samples->all, sample);
-    if (sample->thread < samples->all.thread_count)
-        look_for_entry(samples, sample);
-    int status = samples->range ? 0 : take_inside(samples, sample, NULL);
-    return status ? status : range_stats_add_sample(context, sample);
+    uint32_t wants = samples->present ? WANT_SAMPLES | WANT_PATHS : 0;
+    return (struct sink){take, samples, wants};
 }
 
-int report_samples_read(struct report_samples *samples, struct store_reader *reader,
-                        struct range_stats *stats)
+int report_samples_finish(struct report_samples *samples, struct pass *pass)
 {
-    struct sample_filter inside = {.range = samples->range, .pattern = true};
-    if (!samples->present)
-        return 0;
-    samples->frames = frame_stats_create(store_reader_trace(reader));
-    samples->places = wait_places_create(store_reader_trace(reader));
-    samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
-    if (!samples->frames || !samples->places || !samples->entries)
-        return -ENOMEM;
-    int status = walk(samples, reader, &(struct sample_filter){0}, take_any, stats);
-    if (!status)
-        status = range_stats_finish_samples(stats);
-    if (!status && samples->range)
-        status = walk(samples, reader, &inside, take_inside, NULL);
-    return status ? status : frame_stats_finish(samples->frames);
+    const struct pass_counts *counts = pass_counts(pass);
+    bool wanted = trace_sampling_get(samples->trace)->off_cpu;
+    samples->off_cpu = counts->stretches > 0 || (wanted && !selection_is_all(samples->selection));
+    samples->checks = counts->checks;
+    samples->late = counts->late;
+    return samples->present ? frame_stats_finish(samples->frames) : 0;
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot report` takes from samples: CPU time and waits of ranges, threads and functions.
+/* What `annot report` takes from samples: CPU time and waits of threads and functions.
  *
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_REPORT_SAMPLES_H
 #define ANNOT_REPORT_SAMPLES_H
 
 #include "frame_stats.h"
-#include "range_stats.h"
+#include "pass.h"
 #include "sample_stats.h"
-#include "sample_walk.h"
 #include "selection.h"
 #include "store.h"
-#include "thread_times.h"
 #include "wait_places.h"
 
 /* The function that a Python thread was started with. */
@@ -25,25 +23,25 @@ struct report_samples {
     const struct selection *selection; /* what is not of it counts nowhere */
     bool present;                      /* there are samples; else all below is empty */
     bool off_cpu;                      /* some are stretches off the CPU */
-    const char *range;          /* the functions and waits are of ranges of this name; or NULL */
-    struct thread_times *times; /* NULL: no stretches */
+    const char *range; /* the functions and waits are of ranges of this name; or NULL */
     struct sample_stats all;
     struct sample_stats inside;   /* of `range`; else the same as all */
     struct frame_stats *frames;   /* of samples on a CPU */
     struct wait_places *places;   /* of stretches off it */
     struct thread_entry *entries; /* by thread */
+    struct path_matches matches;  /* of `range` */
     struct sample_checks checks;  /* of all */
+    uint64_t late;                /* came too late to be given their ranges exactly */
 };
 
-/* Before the events are read: times, which range_stats needs. Leaves the reader at its start.
- * `range` may be a pattern. The selection, of which its own range is not used, outlives the object.
- * 0, -ENOMEM, or what the reader returns. fini accepts a zeroed or half filled object. */
+/* `range` may be a pattern. The selection, of which its own range is not used, outlives the object.
+ * 0 or -ENOMEM. fini accepts a zeroed or half filled object. */
 int report_samples_begin(struct report_samples *samples, struct store_reader *reader,
                          const struct selection *selection, const char *range);
 void report_samples_fini(struct report_samples *samples);
 
-/* Afterwards: all the rest, and the samples of `stats`. */
-int report_samples_read(struct report_samples *samples, struct store_reader *reader,
-                        struct range_stats *stats);
+/* What takes the samples of a pass; then, once that has read all, finish. 0 or -ENOMEM. */
+struct sink report_samples_sink(struct report_samples *samples);
+int report_samples_finish(struct report_samples *samples, struct pass *pass);
 
 #endif

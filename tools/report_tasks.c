@@ -9,34 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has_text(const struct trace *trace, const char *text)
-{
-    uint32_t count = trace_string_count(trace);
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(trace_string(trace, i)->bytes, text) == 0)
-            return true;
-    return false;
-}
-
-int report_tasks_read(struct store_reader *reader, const struct selection *selection,
-                      const struct range_totals *totals, struct pool_tasks **ret_tasks)
-{
-    const struct trace *trace = store_reader_trace(reader);
-    struct selected_source source = {0};
-    struct event_batch batch;
-    *ret_tasks = NULL;
-    if (totals->event_count[EVENT_FLOW_BEGIN] == 0 || !has_text(trace, "pool"))
-        return 0;
-    int rc = store_reader_rewind(reader);
-    *ret_tasks = rc == 0 ? pool_tasks_create(trace) : NULL;
-    if (rc == 0)
-        rc = *ret_tasks ? selected_source_init(&source, reader, selection) : -ENOMEM;
-    while (rc >= 0 && (rc = selected_source_next(&source, &batch)) > 0)
-        rc = pool_tasks_add(*ret_tasks, &batch);
-    selected_source_fini(&source);
-    return rc < 0 ? rc : pool_tasks_finish(*ret_tasks);
-}
-
 static const struct table_column columns[] = {
     {"function", 0, true}, {"tasks", 1, false}, {"total", 0, false}, {"%", 2, false},
     {"p50", 0, false},     {"p90", 0, false},   {"max", 4, false},   {"pickled", 3, false},
@@ -137,7 +109,7 @@ int report_tasks_print(const struct report_tasks_options *options, const struct 
 {
     const struct pool_function *functions;
     size_t hidden;
-    uint32_t count = tasks ? pool_tasks_functions(tasks, &functions) : 0;
+    uint32_t count = pool_tasks_functions(tasks, &functions);
     if (count == 0)
         return 0;
     struct table *table = table_create(columns, COLUMNS);
@@ -171,7 +143,7 @@ void report_tasks_json(struct json_doc *doc, const struct trace *trace,
                        const struct pool_tasks *tasks)
 {
     const struct pool_function *functions = NULL;
-    uint32_t count = tasks ? pool_tasks_functions(tasks, &functions) : 0;
+    uint32_t count = pool_tasks_functions(tasks, &functions);
     json_doc_array(doc, "tasks");
     for (uint32_t i = 0; i < count; i++) {
         const struct pool_function *function = &functions[i];
@@ -222,7 +194,7 @@ void report_tasks_each(const struct trace *trace, const struct pool_tasks *tasks
                        report_item_fn *each, void *context)
 {
     const struct pool_function *functions = NULL;
-    uint32_t count = tasks ? pool_tasks_functions(tasks, &functions) : 0;
+    uint32_t count = pool_tasks_functions(tasks, &functions);
     for (uint32_t i = 0; i < count; i++) {
         each_part(trace, &functions[i], POOL_WHOLE, each, context);
         for (int part = 0; part < POOL_WHOLE; part++)

@@ -7,10 +7,7 @@
 
 #include "json_doc.h"
 #include "pool_tasks.h"
-#include "range_stats.h"
 #include "report_lists.h"
-#include "selection.h"
-#include "store.h"
 
 struct report_tasks_options {
     const struct trace *trace;
@@ -19,15 +16,10 @@ struct report_tasks_options {
     bool color;
 };
 
-/* Reads the events once more, from the start, if `totals` and names say that there may be tasks.
- * *ret_tasks is the caller's, NULL if there are none. 0, -ENOMEM, or what the reader returns. */
-int report_tasks_read(struct store_reader *reader, const struct selection *selection,
-                      const struct range_totals *totals, struct pool_tasks **ret_tasks);
-
-/* A table, if there are any. `tasks` may be NULL. 0 or -ENOMEM. */
+/* A table, if there are any. 0 or -ENOMEM. */
 int report_tasks_print(const struct report_tasks_options *options, const struct pool_tasks *tasks);
 
-/* The array "tasks" of the report as JSON; empty if `tasks` is NULL. */
+/* The array "tasks" of the report as JSON. */
 void report_tasks_json(struct json_doc *doc, const struct trace *trace,
                        const struct pool_tasks *tasks);
 

@@ -126,6 +126,13 @@ void selection_fini(struct selection *selection)
     vec_free(&selection->threads);
 }
 
+struct pass_selection selection_of_pass(const struct selection *selection)
+{
+    const struct event_selection *chosen = &selection->chosen;
+    return (struct pass_selection){chosen->from_ns, chosen->to_ns, chosen->range, chosen->wants,
+                                   chosen->context};
+}
+
 bool selection_is_all(const struct selection *selection)
 {
     return event_selection_is_all(&selection->chosen);

@@ -6,6 +6,7 @@
 
 #include "event_select.h"
 #include "options.h"
+#include "pass.h"
 #include "sample_walk.h"
 #include "store.h"
 #include "vec.h"
@@ -65,6 +66,9 @@ int selection_check_recording(const struct selection_values *values, struct stor
 int selection_init(struct selection *selection, const struct selection_values *values,
                    const struct trace *trace, const char *path);
 void selection_fini(struct selection *selection);
+
+/* What a pass reads of it. */
+struct pass_selection selection_of_pass(const struct selection *selection);
 
 /* Does it take all? */
 bool selection_is_all(const struct selection *selection);

@@ -8,7 +8,6 @@
 
 #include "histogram.h"
 #include "map64.h"
-#include "slices.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -52,7 +51,6 @@ struct function_times {
 
 struct pool_tasks {
     const struct trace *trace;
-    struct slices *slices;
     struct histogram_pool *histograms;
     struct map64 index_of_flow; /* flow -> task + 1 */
     struct map64 index_of_name; /* name and is_local -> function + 1 */
@@ -206,7 +204,7 @@ static struct open_range *innermost(struct pool_thread *thread)
     return thread->open_count ? &thread->open[thread->open_count - 1] : NULL;
 }
 
-static void read_value(const struct pool_tasks *tasks, const struct slice_value *value,
+static void read_value(const struct pool_tasks *tasks, const struct arg *value,
                        struct open_range *range)
 {
     if (value->kind != VALUE_INT64 && value->kind != VALUE_UINT64)
@@ -221,10 +219,9 @@ static void read_value(const struct pool_tasks *tasks, const struct slice_value 
     }
 }
 
-static int take_opened(void *context, const struct event *begin, const struct slice_values *values,
-                       uint32_t depth)
+static int take_opened(struct pool_tasks *tasks, const struct event *begin,
+                       const struct args *values, uint32_t depth)
 {
-    struct pool_tasks *tasks = context;
     if (!is_of_pool(tasks, begin))
         return 0;
     struct pool_thread *thread = thread_of(tasks, begin->thread);
@@ -274,28 +271,27 @@ static int end_send(struct pool_tasks *tasks, struct pool_thread *thread, int64_
     return task_settle(tasks, flow, task);
 }
 
-static int take_pushed(void *context, const struct slice *slice)
+static int take_pushed(struct pool_tasks *tasks, const struct item *span)
 {
-    struct pool_tasks *tasks = context;
-    if (!is_of_pool(tasks, slice->begin))
+    if (!is_of_pool(tasks, span->event))
         return 0;
-    struct pool_thread *thread = thread_of(tasks, slice->begin->thread);
+    struct pool_thread *thread = thread_of(tasks, span->event->thread);
     if (!thread)
         return -ENOMEM;
     struct open_range *last = innermost(thread);
-    if (!last || last->depth != slice->depth)
+    if (!last || last->depth != span->depth)
         return 0;
     struct open_range range = *last;
     thread->open_count--;
-    if (slice->flags & (SLICE_UNFINISHED | SLICE_END_LOST))
+    if (span->flags & (ITEM_UNFINISHED | ITEM_END_LOST))
         return 0;
     if (range.task)
-        return end_run(tasks, thread, &range, slice->end_ns);
+        return end_run(tasks, thread, &range, span->end_ns);
     if (is_text(tasks, range.name, "send"))
-        return end_send(tasks, thread, slice->end_ns);
+        return end_send(tasks, thread, span->end_ns);
     if (range.has_bytes && is_text(tasks, range.name, "unpickle")) {
         thread->unpickle = range;
-        thread->unpickle_end_ns = slice->end_ns;
+        thread->unpickle_end_ns = span->end_ns;
     }
     return 0;
 }
@@ -335,9 +331,8 @@ static bool hands_over(const struct pool_tasks *tasks, const struct open_range *
     return is_text(tasks, range->name, "submit") || is_text(tasks, range->name, "send");
 }
 
-static int take_flow(void *context, const struct event *event)
+static int take_flow(struct pool_tasks *tasks, const struct event *event)
 {
-    struct pool_tasks *tasks = context;
     struct pool_thread *thread = thread_of(tasks, event->thread);
     if (!thread)
         return -ENOMEM;
@@ -358,17 +353,30 @@ static int take_flow(void *context, const struct event *event)
 /* ---- The object -------------------------------------------------------------------------------
  */
 
+static int take(void *context, const struct item *item)
+{
+    if (item->kind == ITEM_FLOW)
+        return take_flow(context, item->event);
+    if (item->lane != LANE_THREAD)
+        return 0;
+    if (item->kind == ITEM_OPENED)
+        return take_opened(context, item->event, &item->args, item->depth);
+    return item->kind == ITEM_SPAN ? take_pushed(context, item) : 0;
+}
+
+struct sink pool_tasks_sink(struct pool_tasks *tasks)
+{
+    return (struct sink){take, tasks, WANT_EVENTS};
+}
+
 struct pool_tasks *pool_tasks_create(const struct trace *trace)
 {
     struct pool_tasks *tasks = calloc(1, sizeof(*tasks));
     if (!tasks)
         return NULL;
-    const struct slice_sink sink = {
-        .opened = take_opened, .pushed = take_pushed, .flow = take_flow, .context = tasks};
     tasks->trace = trace;
-    tasks->slices = slices_create(trace, &sink);
     tasks->histograms = histogram_pool_create(HISTOGRAM_BYTES);
-    if (tasks->slices && tasks->histograms)
+    if (tasks->histograms)
         return tasks;
     pool_tasks_destroy(tasks);
     return NULL;
@@ -378,7 +386,6 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
 {
     if (!tasks)
         return;
-    slices_destroy(tasks->slices);
     histogram_pool_destroy(tasks->histograms);
     map64_free(&tasks->index_of_flow);
     map64_free(&tasks->index_of_name);
@@ -388,11 +395,6 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
     vec_free(&tasks->threads);
     vec_free(&tasks->sorted);
     free(tasks);
-}
-
-int pool_tasks_add(struct pool_tasks *tasks, const struct event_batch *batch)
-{
-    return slices_feed(tasks->slices, batch);
 }
 
 /* Whether only the end of "send" is missing of a task. */
@@ -449,9 +451,7 @@ static uint64_t quantile(const struct pool_tasks *tasks, const struct histogram 
 
 int pool_tasks_finish(struct pool_tasks *tasks)
 {
-    int error = slices_finish(tasks->slices);
-    if (error == 0)
-        error = count_rest(tasks);
+    int error = count_rest(tasks);
     for (size_t i = 0; i < tasks->functions.count && error == 0; i++) {
         struct function_times *function = &tasks->functions.items[i];
         for (int part = 0; part < POOL_PART_COUNT; part++) {

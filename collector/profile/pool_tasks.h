@@ -12,7 +12,7 @@
 #ifndef ANNOT_POOL_TASKS_H
 #define ANNOT_POOL_TASKS_H
 
-#include "event.h"
+#include "pass.h"
 #include "trace.h"
 
 enum { POOL_TASKS_MAX = 1 << 20 };
@@ -52,8 +52,9 @@ struct pool_tasks;
 struct pool_tasks *pool_tasks_create(const struct trace *trace);
 void pool_tasks_destroy(struct pool_tasks *tasks);
 
-/* Batches in the order of the recording, then their end. 0 or -ENOMEM. */
-int pool_tasks_add(struct pool_tasks *tasks, const struct event_batch *batch);
+/* What takes the items of a pass, in any order of threads. Then, once that has read all, finish. 0
+ * or -ENOMEM. */
+struct sink pool_tasks_sink(struct pool_tasks *tasks);
 int pool_tasks_finish(struct pool_tasks *tasks);
 
 /* After that: the functions, that with the longest time first. Owned by the object. */

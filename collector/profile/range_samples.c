@@ -7,20 +7,10 @@
  * innermost's, of whichever kind, so that these times add up over all. Thread-safety: none. */
 #include "range_stats_parts.h"
 #include "stacks.h"
-#include "thread_times.h"
 
 #include <errno.h>
 
 enum { DEPTH_MAX = 256 };
-
-void range_stats_add_off(struct range_stats *stats, struct range_row *row,
-                         const struct slice *slice)
-{
-    struct off_share off = thread_times_between(stats->times, slice->begin->thread,
-                                                slice->begin->time_ns, slice->end_ns);
-    row->runnable_ns += off.runnable_ns;
-    row->blocked_ns += off.blocked_ns;
-}
 
 void range_stats_free_samples(struct range_stats *stats)
 {
@@ -36,7 +26,7 @@ static uint32_t owner_of(const struct range_stats *stats, uint32_t thread)
     return stats->grouping == RANGE_BY_PROCESS && entry ? entry->process : RANGE_NO_OWNER;
 }
 
-int range_stats_add_sample(struct range_stats *stats, const struct sample *sample)
+int range_stats_take_sample(struct range_stats *stats, const struct sample *sample)
 {
     int64_t last_ns = sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
     stats->last_ns = last_ns > stats->last_ns ? last_ns : stats->last_ns;
@@ -163,6 +153,5 @@ int range_stats_finish_samples(struct range_stats *stats)
     for (size_t i = 0; i < stats->weights.count && !error; i++)
         error = spread(stats, &stats->weights.items[i]);
     range_stats_free_samples(stats);
-    range_stats_set_wall(stats);
     return error;
 }

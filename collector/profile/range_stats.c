@@ -48,20 +48,10 @@ struct thread_path *range_path_of(struct range_stats *stats, uint32_t thread)
     if (!path->known) {
         const struct trace_thread *entry = trace_thread_get(stats->trace, thread);
         path->process = entry ? entry->process : RANGE_NO_OWNER;
-        path->first_ns = INT64_MAX;
         path->last_ns = INT64_MIN;
         path->known = true;
     }
     return path;
-}
-
-/* The thread was there at that time. */
-static void extend_span(struct thread_path *path, int64_t time_ns)
-{
-    if (path->first_ns > time_ns)
-        path->first_ns = time_ns;
-    if (path->last_ns < time_ns)
-        path->last_ns = time_ns;
 }
 
 static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, uint32_t thread)
@@ -120,23 +110,21 @@ static void count_entry(struct range_stats *stats, struct range_row *row, uint32
     count_thread(stats, row, thread);
 }
 
-static uint64_t duration_of(const struct slice *slice)
+static uint64_t duration_of(const struct item *span)
 {
-    return slice->end_ns > slice->begin->time_ns ? (uint64_t)(slice->end_ns - slice->begin->time_ns)
-                                                 : 0;
+    return span->end_ns > span->begin_ns ? (uint64_t)(span->end_ns - span->begin_ns) : 0;
 }
 
-static void add_duration(struct range_stats *stats, struct range_row *row,
-                         const struct slice *slice)
+static void add_duration(struct range_stats *stats, struct range_row *row, const struct item *span)
 {
-    uint64_t duration = duration_of(slice);
+    uint64_t duration = duration_of(span);
     if (row->count == 1 || duration < row->min_ns)
         row->min_ns = duration;
     if (duration > row->max_ns)
         row->max_ns = duration;
     row->total_ns += duration;
-    row->unfinished += (slice->flags & SLICE_UNFINISHED) != 0;
-    row->end_lost += (slice->flags & SLICE_END_LOST) != 0;
+    row->unfinished += (span->flags & ITEM_UNFINISHED) != 0;
+    row->end_lost += (span->flags & ITEM_END_LOST) != 0;
     histogram_add(stats->histograms, &row->durations, duration);
 }
 
@@ -156,13 +144,16 @@ int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *no
     return vec_push(nodes, (uint32_t)node);
 }
 
-static int on_opened(void *context, const struct event *begin, const struct slice_values *values,
-                     uint32_t depth)
+static int take_opened(struct range_stats *stats, const struct item *item)
 {
-    (void)values;
-    struct range_stats *stats = context;
-    struct thread_path *path = range_path_of(stats, begin->thread);
-    return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, depth) : -ENOMEM;
+    const struct event *begin = item->event;
+    if (item->lane == LANE_TRACK)
+        return range_track_opened(stats, begin, item->depth);
+    struct thread_path *path =
+        item->lane == LANE_THREAD ? range_path_of(stats, begin->thread) : NULL;
+    if (item->lane == LANE_THREAD && !path)
+        return -ENOMEM;
+    return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, item->depth) : 0;
 }
 
 /* By name, a range inside one of the same name is in that one's total already. */
@@ -179,16 +170,16 @@ static bool is_nested_in_itself(const struct range_stats *stats, const range_nod
 }
 
 struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
-                              const struct slice *slice, bool *ret_nested)
+                              const struct item *span, bool *ret_nested)
 {
-    uint32_t depth = slice->depth;
+    uint32_t depth = span->depth;
     bool known = depth < nodes->count;
     uint32_t node = known ? nodes->items[depth] : PATH_OTHER;
     struct range_row *row = range_row_at(stats, kind, node);
-    uint64_t duration = duration_of(slice);
-    uint64_t children = slice->child_ns > 0 ? (uint64_t)slice->child_ns : 0;
-    count_entry(stats, row, node, slice->begin->thread);
-    add_duration(stats, row, slice);
+    uint64_t duration = duration_of(span);
+    uint64_t children = span->child_ns > 0 ? (uint64_t)span->child_ns : 0;
+    count_entry(stats, row, node, span->event->thread);
+    add_duration(stats, row, span);
     row->self_ns += duration > children ? duration - children : 0;
     *ret_nested = known && is_nested_in_itself(stats, nodes, depth);
     row->nested_ns += *ret_nested ? duration : 0;
@@ -197,19 +188,18 @@ struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, r
     return row;
 }
 
-static int on_pushed(void *context, const struct slice *slice)
+static int take_pushed(struct range_stats *stats, const struct item *span)
 {
-    struct range_stats *stats = context;
-    struct thread_path *path = range_path_of(stats, slice->begin->thread);
+    struct thread_path *path = range_path_of(stats, span->event->thread);
     bool nested;
     if (!path)
         return -ENOMEM;
-    struct range_row *row = range_leave(stats, RANGE_PUSHED, &path->nodes, slice, &nested);
-    if (stats->times && !nested)
-        range_stats_add_off(stats, row, slice);
-    if (slice->depth == 0) {
-        stats->totals.covered_ns += duration_of(slice);
-        extend_span(path, slice->end_ns);
+    struct range_row *row = range_leave(stats, RANGE_PUSHED, &path->nodes, span, &nested);
+    row->runnable_ns += nested ? 0 : span->off.runnable_ns;
+    row->blocked_ns += nested ? 0 : span->off.blocked_ns;
+    if (span->depth == 0) {
+        stats->totals.covered_ns += duration_of(span);
+        path->last_ns = span->end_ns > path->last_ns ? span->end_ns : path->last_ns;
     }
     return 0;
 }
@@ -228,25 +218,25 @@ static int flat_row(struct range_stats *stats, enum range_kind kind, const struc
     return 0;
 }
 
-static int on_started(void *context, const struct slice *slice)
+static int take_started(struct range_stats *stats, const struct item *span)
 {
     struct range_row *row;
-    int rc = flat_row(context, RANGE_OVERLAPPING, slice->begin, &row);
+    int rc = flat_row(stats, RANGE_OVERLAPPING, span->event, &row);
     if (rc == 0)
-        add_duration(context, row, slice);
+        add_duration(stats, row, span);
     return rc;
 }
 
-int range_count_mark(struct range_stats *stats, const struct event *event)
+static int take_span(struct range_stats *stats, const struct item *span)
 {
-    struct range_row *row;
-    return flat_row(stats, RANGE_MARK, event, &row);
-}
-
-static int on_mark(void *context, const struct event *event, const struct slice_values *values)
-{
-    (void)values;
-    return range_count_mark(context, event);
+    switch ((enum lane_kind)span->lane) {
+    case LANE_THREAD:
+        return take_pushed(stats, span);
+    case LANE_PROCESS:
+        return take_started(stats, span);
+    default:
+        return range_track_closed(stats, span);
+    }
 }
 
 static double number_of(const struct event *event)
@@ -261,10 +251,10 @@ static double number_of(const struct event *event)
     }
 }
 
-static int on_counter(void *context, const struct event *event)
+static int take_counter(struct range_stats *stats, const struct event *event)
 {
     struct range_row *row;
-    int rc = flat_row(context, RANGE_COUNTER, event, &row);
+    int rc = flat_row(stats, RANGE_COUNTER, event, &row);
     if (rc < 0)
         return rc;
     double value = number_of(event);
@@ -281,15 +271,15 @@ static int on_counter(void *context, const struct event *event)
 }
 
 /* Lost records belong to the innermost range that was open before and after the gap. */
-static int on_lost(void *context, const struct event *event)
+static int take_lost(struct range_stats *stats, const struct event *event, uint32_t depth)
 {
-    struct range_stats *stats = context;
     struct thread_path *path = range_path_of(stats, event->thread);
     if (!path)
         return -ENOMEM;
     stats->totals.lost[event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT] +=
         event->value.uint64;
-    uint64_t depth = event->depth < path->nodes.count ? event->depth : path->nodes.count;
+    if (depth > path->nodes.count)
+        depth = (uint32_t)path->nodes.count;
     if (depth == 0)
         stats->totals.lost_outside += event->value.uint64;
     else
@@ -298,33 +288,46 @@ static int on_lost(void *context, const struct event *event)
     return 0;
 }
 
+static int take(void *context, const struct item *item)
+{
+    struct range_stats *stats = context;
+    struct range_row *row;
+    switch ((enum item_kind)item->kind) {
+    case ITEM_OPENED:
+        return take_opened(stats, item);
+    case ITEM_SPAN:
+        return take_span(stats, item);
+    case ITEM_INSTANT:
+        return flat_row(stats, RANGE_MARK, item->event, &row);
+    case ITEM_COUNTER:
+        return take_counter(stats, item->event);
+    case ITEM_LOST:
+        return take_lost(stats, item->event, item->depth);
+    case ITEM_SAMPLE:
+        return range_stats_take_sample(stats, item->sample);
+    default:
+        return 0;
+    }
+}
+
+struct sink range_stats_sink(struct range_stats *stats)
+{
+    return (struct sink){take, stats, WANT_EVENTS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
+}
+
 struct range_stats *range_stats_create(const struct trace *trace,
                                        const struct range_stats_options *options)
 {
     struct range_stats *stats = calloc(1, sizeof(*stats));
     if (!stats)
         return NULL;
-    const struct slice_sink sink = {
-        .opened = on_opened,
-        .pushed = on_pushed,
-        .started = on_started,
-        .mark = on_mark,
-        .counter = on_counter,
-        .lost = on_lost,
-        .track_opened = range_track_opened,
-        .track_closed = range_track_closed,
-        .track_mark = range_track_mark,
-        .context = stats,
-    };
     size_t bytes = options->histogram_limit_bytes;
     stats->trace = trace;
     stats->grouping = options->grouping;
-    stats->times = options->times;
     stats->from_ns = options->from_ns;
     stats->to_ns = options->to_ns;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
-    stats->slices = slices_create(trace, &sink);
-    if (!stats->histograms || !stats->slices ||
+    if (!stats->histograms ||
         path_tree_init(&stats->tree, options->row_limit ? options->row_limit : ROW_LIMIT) != 0 ||
         vec_reserve(&stats->rows, RANGE_KIND_COUNT) != 0) {
         range_stats_destroy(stats);
@@ -350,30 +353,11 @@ void range_stats_destroy(struct range_stats *stats)
     map64_free(&stats->processes_of_rows);
     path_tree_fini(&stats->tree);
     histogram_pool_destroy(stats->histograms);
-    slices_destroy(stats->slices);
     free(stats);
 }
 
-int range_stats_add(struct range_stats *stats, const struct event_batch *batch)
-{
-    if (batch->thread >= trace_thread_count(stats->trace))
-        return -EBADMSG;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        uint8_t kind = batch->events[i].kind;
-        stats->totals.event_count[kind < EVENT_KIND_COUNT ? kind : 0]++;
-    }
-    if (batch->count) {
-        struct thread_path *path = range_path_of(stats, batch->thread);
-        if (!path)
-            return -ENOMEM;
-        extend_span(path, batch->events[0].time_ns);
-        extend_span(path, batch->events[batch->count - 1].time_ns);
-        stats->last_ns = path->last_ns > stats->last_ns ? path->last_ns : stats->last_ns;
-    }
-    return slices_feed(stats->slices, batch);
-}
-
-void range_stats_set_wall(struct range_stats *stats)
+/* To its end, or to the last that was seen of it. */
+static int64_t wall_of(const struct range_stats *stats)
 {
     const struct trace_session *session = trace_session_get(stats->trace);
     int64_t end_ns = session->end_ns > stats->last_ns ? session->end_ns : stats->last_ns;
@@ -382,21 +366,33 @@ void range_stats_set_wall(struct range_stats *stats)
         begin_ns = stats->from_ns;
     if (stats->to_ns && stats->to_ns < end_ns)
         end_ns = stats->to_ns;
-    stats->totals.wall_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+    return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-int range_stats_finish(struct range_stats *stats)
+/* Threads are there from their first event to their last, or to the end of their last range. */
+static void add_threads(struct range_stats *stats, const struct pass *pass)
 {
-    int rc = slices_finish(stats->slices);
-    range_stats_set_wall(stats);
-    for (size_t i = 0; i < stats->paths.count; i++) {
-        const struct thread_path *path = &stats->paths.items[i];
-        if (path->known && path->last_ns > path->first_ns)
-            stats->totals.thread_ns += (uint64_t)(path->last_ns - path->first_ns);
+    int64_t first_ns, last_ns;
+    for (uint32_t i = 0; i < trace_thread_count(stats->trace); i++) {
+        if (!pass_thread_span(pass, i, &first_ns, &last_ns))
+            continue;
+        if (i < stats->paths.count && stats->paths.items[i].known &&
+            stats->paths.items[i].last_ns > last_ns)
+            last_ns = stats->paths.items[i].last_ns;
+        stats->totals.thread_ns += (uint64_t)(last_ns - first_ns);
+        stats->last_ns = last_ns > stats->last_ns ? last_ns : stats->last_ns;
     }
-    stats->totals.orphan_count = slices_orphan_count(stats->slices);
+}
+
+int range_stats_finish(struct range_stats *stats, struct pass *pass)
+{
+    const struct pass_counts *counts = pass_counts(pass);
+    memcpy(stats->totals.event_count, counts->events, sizeof(stats->totals.event_count));
+    add_threads(stats, pass);
+    stats->totals.wall_ns = wall_of(stats);
+    stats->totals.orphan_count = counts->orphans;
     stats->totals.quantile_count = histogram_pool_refused(stats->histograms);
-    return rc;
+    return range_stats_finish_samples(stats);
 }
 
 const struct range_totals *range_stats_totals(const struct range_stats *stats)

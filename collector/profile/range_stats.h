@@ -6,15 +6,15 @@
  * marks and counters have rows of their own kind; who began a range on a track, owns it. Samples
  * add CPU time to pushed ranges and to those of the track that the thread ran (a task's), and
  * stretches off the CPU what the threads of pushed ranges waited for. Every
- * duration is that of model/slices. Memory is bounded: rows, histogram bytes and thread sets have
- * limits, and what they leave out is counted here. Thread-safety: one thread per object. */
+ * duration is that of the pass (pass.h). Memory is bounded: rows, histogram bytes and thread sets
+ * have limits, and what they leave out is counted here. Thread-safety: one thread per object. */
 #ifndef ANNOT_RANGE_STATS_H
 #define ANNOT_RANGE_STATS_H
 
 #include "event.h"
 #include "histogram.h"
+#include "pass.h"
 #include "sample.h"
-#include "thread_times.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -92,10 +92,9 @@ struct range_totals {
 
 struct range_stats_options {
     enum range_grouping grouping;
-    uint32_t row_limit;               /* 0 = 200,000: about 60 MiB */
-    size_t histogram_limit_bytes;     /* 0 = 96 MiB */
-    const struct thread_times *times; /* finished; outlives the object; NULL: not known */
-    int64_t from_ns, to_ns;           /* the part of the recording that is fed; 0: no limit */
+    uint32_t row_limit;           /* 0 = 200,000: about 60 MiB */
+    size_t histogram_limit_bytes; /* 0 = 96 MiB */
+    int64_t from_ns, to_ns;       /* the part of the recording that is fed; 0: no limit */
 };
 
 struct range_stats;
@@ -105,15 +104,10 @@ struct range_stats *range_stats_create(const struct trace *trace,
                                        const struct range_stats_options *options);
 void range_stats_destroy(struct range_stats *stats);
 
-/* Batches in recording order, then once finish. 0, -ENOMEM, or
- * -EBADMSG for a thread that the trace doesn't know. */
-int range_stats_add(struct range_stats *stats, const struct event_batch *batch);
-int range_stats_finish(struct range_stats *stats);
-
-/* After finish: samples in any order, with known paths (sample_walk.h), then once more finish. 0 or
- * -ENOMEM. */
-int range_stats_add_sample(struct range_stats *stats, const struct sample *sample);
-int range_stats_finish_samples(struct range_stats *stats);
+/* What takes the items of a pass: events, and samples with their paths. Then, once that has read
+ * all, finish. 0 or -ENOMEM. */
+struct sink range_stats_sink(struct range_stats *stats);
+int range_stats_finish(struct range_stats *stats, struct pass *pass);
 
 /* After finish. Rows with count 0 and no samples exist (inner nodes) and mean nothing. */
 const struct range_totals *range_stats_totals(const struct range_stats *stats);

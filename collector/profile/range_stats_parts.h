@@ -6,7 +6,6 @@
 #include "map64.h"
 #include "path_tree.h"
 #include "range_stats.h"
-#include "slices.h"
 #include "vec.h"
 
 /* The nodes of open ranges that nest, outermost first. */
@@ -15,7 +14,7 @@ typedef VEC(uint32_t) range_nodes;
 /* A thread: its open pushed ranges. */
 struct thread_path {
     range_nodes nodes;
-    int64_t first_ns, last_ns; /* what it spans: events and ends of ranges */
+    int64_t last_ns; /* when its last range ended */
     uint32_t process;
     bool known;
 };
@@ -35,9 +34,7 @@ struct path_weight {
 struct range_stats {
     const struct trace *trace;
     enum range_grouping grouping;
-    const struct thread_times *times; /* or NULL */
     int64_t from_ns, to_ns;
-    struct slices *slices;
     struct path_tree tree;
     struct histogram_pool *histograms;
     VEC(struct range_row) rows;
@@ -68,24 +65,17 @@ int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *no
 /* It ended: its node leaves `nodes`. Returns its row; *ret_nested: it is inside itself, by name.
  * The thread that began it must be known (range_path_of). */
 struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
-                              const struct slice *slice, bool *ret_nested);
+                              const struct item *span, bool *ret_nested);
 
-/* The callbacks of slices.h for tracks. */
-int range_track_opened(void *context, const struct event *begin, const struct slice_values *values,
-                       uint32_t depth);
-int range_track_closed(void *context, const struct slice *slice);
-int range_track_mark(void *context, const struct event *event, const struct slice_values *values,
-                     uint32_t depth);
+/* Ranges of tracks begin and end. 0 or -ENOMEM. */
+int range_track_opened(struct range_stats *stats, const struct event *begin, uint32_t depth);
+int range_track_closed(struct range_stats *stats, const struct item *span);
 void range_stats_free_tracks(struct range_stats *stats);
 
-/* A mark, on a thread or a track. 0 or -ENOMEM. */
-int range_count_mark(struct range_stats *stats, const struct event *event);
+/* 0 or -ENOMEM. finish: gives their time to the rows. */
+int range_stats_take_sample(struct range_stats *stats, const struct sample *sample);
+int range_stats_finish_samples(struct range_stats *stats);
 
-/* What the thread of the range was kept waiting for inside it. */
-void range_stats_add_off(struct range_stats *stats, struct range_row *row,
-                         const struct slice *slice);
-/* The time of the recording: to its end, or to the last that was seen of it. */
-void range_stats_set_wall(struct range_stats *stats);
 void range_stats_free_samples(struct range_stats *stats);
 
 #endif

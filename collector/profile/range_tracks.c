@@ -40,11 +40,8 @@ static void leave(struct range_stats *stats, uint64_t track, struct track_path *
     stats->free_track_path = (uint32_t)index;
 }
 
-int range_track_opened(void *context, const struct event *begin, const struct slice_values *values,
-                       uint32_t depth)
+int range_track_opened(struct range_stats *stats, const struct event *begin, uint32_t depth)
 {
-    (void)values;
-    struct range_stats *stats = context;
     struct track_path *path = find(stats, begin->id);
     if (!path)
         path = add(stats, begin->id);
@@ -53,26 +50,17 @@ int range_track_opened(void *context, const struct event *begin, const struct sl
     return range_enter(stats, RANGE_TRACK, &path->nodes, begin, depth);
 }
 
-int range_track_closed(void *context, const struct slice *slice)
+int range_track_closed(struct range_stats *stats, const struct item *span)
 {
-    struct range_stats *stats = context;
-    uint64_t track = slice->begin->id;
+    uint64_t track = span->event->id;
     struct track_path *path = find(stats, track);
     bool nested;
     if (!path)
         return 0; /* it did not open */
-    range_leave(stats, RANGE_TRACK, &path->nodes, slice, &nested);
-    if (slice->depth == 0)
+    range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
+    if (span->depth == 0)
         leave(stats, track, path);
     return 0;
-}
-
-int range_track_mark(void *context, const struct event *event, const struct slice_values *values,
-                     uint32_t depth)
-{
-    (void)values;
-    (void)depth;
-    return range_count_mark(context, event);
 }
 
 void range_stats_free_tracks(struct range_stats *stats)

@@ -25,7 +25,7 @@ struct sample_walk {
     uint32_t at, count;
     struct sample sample;
     VEC(uint8_t) matches; /* of paths: 1 if some range of it has the name */
-    struct sample_checks checks;
+    struct sample_walk_checks checks;
 };
 
 /* Threads without events have no path but what was read. */
@@ -286,9 +286,9 @@ int sample_walk_next(struct sample_walk *walk, const struct sample **ret_sample)
     return status;
 }
 
-struct sample_checks sample_walk_checks(const struct sample_walk *walk)
+struct sample_walk_checks sample_walk_checks(const struct sample_walk *walk)
 {
-    struct sample_checks checks = walk->checks;
+    struct sample_walk_checks checks = walk->checks;
     checks.unresolved = walk->points.refused;
     return checks;
 }

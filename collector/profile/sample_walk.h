@@ -52,7 +52,7 @@ void sample_walk_destroy(struct sample_walk *walk);
 int sample_walk_next(struct sample_walk *walk, const struct sample **ret_sample);
 
 /* Of the samples handed out so far, how what was read agrees with the events of their threads. */
-struct sample_checks {
+struct sample_walk_checks {
     uint64_t checked;      /* those of threads with events whose ranges were read */
     uint64_t at_edge;      /* agree with what was open PATH_EDGE_NS before or after only */
     uint64_t unsure;       /* do not, but events are missing there */
@@ -60,6 +60,6 @@ struct sample_checks {
     uint64_t unresolved;   /* of all: neither checked nor found out, for want of room */
 };
 
-struct sample_checks sample_walk_checks(const struct sample_walk *walk);
+struct sample_walk_checks sample_walk_checks(const struct sample_walk *walk);
 
 #endif

@@ -320,15 +320,14 @@ static int insert(struct pass *pass, uint32_t thread, const struct waiting_sampl
 
 static int take(struct pass *pass, const struct sample *sample)
 {
-    const struct waiting_sample fresh = {.sample = *sample, .time_ns = sample->time_ns};
-    struct sample part = *sample;
-    if (!pass_selects_sample(&pass->selection, &part))
+    struct waiting_sample fresh = {.sample = *sample, .time_ns = sample->time_ns};
+    if (!pass_selects_sample(&pass->selection, &fresh.sample))
         return 0;
     bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);
     bool times = (pass->wants & WANT_TIMES) && sample->kind == SAMPLE_OFF_CPU;
     if (path || times)
         return insert(pass, sample->thread, &fresh);
-    return sample_finish(pass, sample, NULL);
+    return sample_finish(pass, &fresh.sample, NULL);
 }
 
 bool samples_room(const struct pass *pass)

@@ -89,6 +89,20 @@ static void count_cut_end(struct pass *pass, enum lane_kind kind, const struct e
                kind == LANE_THREAD ? EVENT_POP : EVENT_TRACK_END, pass->selection.to_ns);
 }
 
+/* Foreign times may say more than the range has room for. */
+static struct off_share off_between(const struct pass *pass, const struct open_range *range,
+                                    const struct range_end *end)
+{
+    int64_t until_ns = time_earliest(end->time_ns, pass->selection.to_ns);
+    uint64_t room =
+        until_ns > range->begin.time_ns ? (uint64_t)until_ns - (uint64_t)range->begin.time_ns : 0;
+    uint64_t runnable_ns = end->off.runnable_ns - range->off.runnable_ns;
+    uint64_t blocked_ns = end->off.blocked_ns - range->off.blocked_ns;
+    blocked_ns = blocked_ns < room ? blocked_ns : room;
+    runnable_ns = runnable_ns < room - blocked_ns ? runnable_ns : room - blocked_ns;
+    return (struct off_share){runnable_ns, blocked_ns};
+}
+
 static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                      const struct open_range *range, const struct range_end *end)
 {
@@ -106,8 +120,8 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     item->begin_ns = range->begin.time_ns;
     item->end_ns = cut ? pass->selection.to_ns : time_latest(end->time_ns, item->begin_ns);
     item->child_ns = range->child_ns;
-    item->off.runnable_ns = end->off.runnable_ns - range->off.runnable_ns;
-    item->off.blocked_ns = end->off.blocked_ns - range->off.blocked_ns;
+    if (pass->wants & WANT_TIMES)
+        item->off = off_between(pass, range, end);
     item->parents = open->begins;
     item->number = 0;
     struct open_range *parent = open_ranges_parent(open);

@@ -7,9 +7,10 @@
  * name, domain, time step, depth or id; with the highest bit of the kind set a sample: flags,
  * thread, path, stack, time step, weight. */
 #include "frame_stats.h"
+#include "pass.h"
 #include "range_stats.h"
 #include "sample_stats.h"
-#include "sample_walk.h"
+#include "stacks.h"
 #include "wait_places.h"
 
 #include <assert.h>
@@ -91,33 +92,19 @@ static int next_batch(void *context, struct event_batch *ret_batch)
     return 1;
 }
 
-static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+static int next_samples(void *context, struct sample_batch *ret_batch)
 {
     (void)context;
-    *ret_samples = script.samples;
-    *ret_count = script.sample_count;
+    *ret_batch = (struct sample_batch){script.samples, script.sample_count, INT64_MIN};
     bool more = !script.samples_read && script.sample_count > 0;
     script.samples_read = true;
     return more;
 }
 
-static int start_again(void *context)
+static void start_again(void)
 {
-    (void)context;
     script.next_event = 0;
     script.samples_read = false;
-    return 0;
-}
-
-static struct thread_times *make_times(const struct trace *trace)
-{
-    struct thread_times *times = thread_times_create(trace);
-    for (uint32_t i = 0; times && i < script.sample_count; i++)
-        if (thread_times_add(times, &script.samples[i]) != 0)
-            abort();
-    if (times)
-        thread_times_finish(times);
-    return times;
 }
 
 /* Each wait has a place. */
@@ -131,32 +118,31 @@ static void check_waits(struct wait_places *places, const struct sample_stats *s
     assert(blocked_ns == sums->all.blocked_ns);
 }
 
-/* CPU time in rows, once each, is that of the samples. */
-static void take_samples(struct trace *trace, struct range_stats *stats)
+/* Sums beside those of the rows. */
+struct sums {
+    struct frame_stats *frames;
+    struct wait_places *places;
+    struct sample_stats samples;
+    uint64_t cpu_ns;
+};
+
+static int take_sample(void *context, const struct item *item)
 {
-    const struct sample_source source = {trace, next_batch, next_samples, start_again, NULL};
-    struct frame_stats *frames = frame_stats_create(trace);
-    struct wait_places *places = wait_places_create(trace);
-    const struct function_row *functions;
-    const struct sample *sample;
-    struct sample_stats sums;
-    struct sample_walk *walk;
-    uint64_t cpu_ns = 0;
-    if (!frames || !places || sample_stats_init(&sums, trace) != 0 ||
-        sample_walk_create(&source, &(struct sample_filter){0}, &walk) != 0)
-        abort();
-    while (sample_walk_next(walk, &sample) == 1) {
-        int rc = range_stats_add_sample(stats, sample);
-        assert(rc == 0);
-        cpu_ns += sample->kind == SAMPLE_CPU ? sample->weight_ns : 0;
-        sample_stats_add(&sums, sample);
-        frame_stats_add(frames, sample);
-        rc = wait_places_add(places, sample);
-        assert(rc == 0);
-    }
-    check_waits(places, &sums);
-    int rc = range_stats_finish_samples(stats);
+    struct sums *sums = context;
+    const struct sample *sample = item->sample;
+    sums->cpu_ns += sample->kind == SAMPLE_CPU ? sample->weight_ns : 0;
+    sample_stats_add(&sums->samples, sample);
+    frame_stats_add(sums->frames, sample);
+    int rc = wait_places_add(sums->places, sample);
     assert(rc == 0);
+    return 0;
+}
+
+/* CPU time in rows, once each, is that of the samples. */
+static void check_samples(const struct range_stats *stats, struct sums *sums)
+{
+    const struct function_row *functions;
+    check_waits(sums->places, &sums->samples);
     uint64_t self_ns = range_stats_totals(stats)->cpu_outside_ns;
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
@@ -164,18 +150,35 @@ static void take_samples(struct trace *trace, struct range_stats *stats)
         assert(row->kind != RANGE_PUSHED ||
                row->runnable_ns + row->blocked_ns <= row->total_ns - row->nested_ns);
     }
-    assert(self_ns == cpu_ns && sums.all.cpu_ns == cpu_ns);
-    rc = frame_stats_finish(frames);
+    assert(self_ns == sums->cpu_ns && sums->samples.all.cpu_ns == sums->cpu_ns);
+    int rc = frame_stats_finish(sums->frames);
     assert(rc == 0);
     uint64_t weight = 0;
-    uint32_t count = frame_stats_sort(frames, FRAME_ORDER_SELF, &functions);
+    uint32_t count = frame_stats_sort(sums->frames, FRAME_ORDER_SELF, &functions);
     for (uint32_t i = 0; i < count; i++)
         weight += functions[i].self_ns;
-    assert(weight == frame_stats_totals(frames)->total_ns);
-    sample_walk_destroy(walk);
-    sample_stats_fini(&sums);
-    frame_stats_destroy(frames);
-    wait_places_destroy(places);
+    assert(weight == frame_stats_totals(sums->frames)->total_ns);
+}
+
+/* All of the script through one pass. */
+static void read_all(struct trace *trace, struct range_stats *stats)
+{
+    const struct pass_source source = {trace, next_batch, next_samples, NULL, false};
+    struct sums sums = {.frames = frame_stats_create(trace), .places = wait_places_create(trace)};
+    const struct sink sinks[] = {range_stats_sink(stats),
+                                 {take_sample, &sums, WANT_SAMPLES | WANT_PATHS}};
+    if (!sums.frames || !sums.places || sample_stats_init(&sums.samples, trace) != 0)
+        abort();
+    struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, sinks, 2);
+    int rc = pass ? pass_run(pass) : -1;
+    assert(rc == 0);
+    rc = range_stats_finish(stats, pass);
+    assert(rc == 0);
+    check_samples(stats, &sums);
+    pass_destroy(pass);
+    sample_stats_fini(&sums.samples);
+    frame_stats_destroy(sums.frames);
+    wait_places_destroy(sums.places);
 }
 
 static struct event decode(const uint8_t *bytes, int64_t *times)
@@ -234,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     static struct trace *trace;
     int64_t times[THREADS] = {0};
     script.event_count = script.sample_count = 0;
-    start_again(NULL);
+    start_again();
     uint64_t expected[EVENT_KIND_COUNT + 1] = {0};
     if (!trace)
         trace = make_trace();
@@ -251,27 +254,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         else
             script.events[script.event_count++] = decode(bytes + at, times);
     }
-    struct thread_times *off = make_times(trace);
-    options.times = off;
     struct range_stats *stats = range_stats_create(trace, &options);
-    if (!stats || !off)
-        return 0;
     struct event_batch batch;
-    while (next_batch(NULL, &batch) == 1) {
+    if (!stats)
+        return 0;
+    while (next_batch(NULL, &batch) == 1)
         expected[batch.events->kind]++;
-        int rc = range_stats_add(stats, &batch);
-        assert(rc == 0);
-    }
-    int rc = range_stats_finish(stats);
-    assert(rc == 0);
+    start_again();
+    read_all(trace, stats);
     check_rows(stats, expected);
-    take_samples(trace, stats);
     uint32_t *rows = NULL;
     int64_t sorted =
         range_stats_sort(stats, RANGE_PUSHED, size % (RANGE_COLUMN_BLOCKED + 1), &rows);
     assert(sorted >= 0 && sorted <= range_stats_row_count(stats));
     free(rows);
     range_stats_destroy(stats);
-    thread_times_destroy(off);
     return 0;
 }

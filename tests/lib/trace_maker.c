@@ -335,3 +335,17 @@ void maker_forget(struct maker *maker)
     maker->events.count = 0;
     maker->next = 0;
 }
+
+static int next_sample_batch(void *context, struct sample_batch *ret_batch)
+{
+    ret_batch->settled_ns = INT64_MIN;
+    return maker_next_samples(context, &ret_batch->samples, &ret_batch->count);
+}
+
+struct pass_source maker_pass_source(struct maker *maker)
+{
+    return (struct pass_source){.trace = maker_trace(maker),
+                                .next_events = maker_next,
+                                .next_samples = next_sample_batch,
+                                .context = maker};
+}

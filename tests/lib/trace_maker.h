@@ -7,6 +7,7 @@
 #define ANNOT_TRACE_MAKER_H
 
 #include "event.h"
+#include "pass.h"
 #include "sample.h"
 #include "stacks.h"
 #include "trace.h"
@@ -96,6 +97,9 @@ int maker_next(void *context, struct event_batch *ret_batch);
 
 /* The same for samples, 100 at a time. */
 int maker_next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count);
+
+/* All of it, from where it stands, as a pass reads it. */
+struct pass_source maker_pass_source(struct maker *maker);
 
 /* Both from the start again: 0. */
 int maker_rewind(void *context);

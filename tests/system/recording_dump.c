@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample_walk.h"
+#include "recording_source.h"
 #include "stacks.h"
 #include "store.h"
 
@@ -243,43 +243,30 @@ static int print_live(struct store_reader *reader)
     return result;
 }
 
-static int next_batch(void *context, struct event_batch *ret_batch)
-{
-    return store_reader_next(context, ret_batch);
-}
+enum { STACKS = 1 << 24 };
 
-static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+static int take_sample(void *context, const struct item *item)
 {
-    return store_reader_next_samples(context, ret_samples, ret_count);
-}
-
-static int rewind_reader(void *context)
-{
-    return store_reader_rewind(context);
+    bool *used = context;
+    print_sample(item->sample);
+    used[item->sample->stack % STACKS] = true;
+    return 0;
 }
 
 /* Paths as outputs have them: those that did not come with the sample follow from the events. */
 static int print_samples(struct store_reader *reader)
 {
-    enum { STACKS = 1 << 24 };
-
     static bool used[STACKS]; /* stacks that end a sample */
-    const struct sample_source source = {store_reader_trace(reader), next_batch, next_samples,
-                                         rewind_reader, reader};
+    const struct pass_source source = recording_pass_source(reader);
+    const struct sink sink = {take_sample, used, WANT_SAMPLES | WANT_PATHS};
     const struct stacks *stacks = trace_stacks_get(source.trace);
-    const struct sample_filter filter = {0};
-    const struct sample *sample;
-    struct sample_walk *walk;
     int result = print_live(reader);
     if (result >= 0)
-        result = sample_walk_create(&source, &filter, &walk);
+        result = store_reader_rewind(reader);
+    if (result >= 0)
+        result = pass_read(&source, &PASS_SELECT_ALL, &sink, 1);
     if (result < 0)
         return result;
-    while ((result = sample_walk_next(walk, &sample)) > 0) {
-        print_sample(sample);
-        used[sample->stack % STACKS] = true;
-    }
-    sample_walk_destroy(walk);
     for (uint32_t i = 1; i < stacks_stack_count(stacks); i++)
         if (used[i % STACKS])
             print_stack(source.trace, i);

@@ -75,11 +75,11 @@ static void fetch(uint64_t id, int64_t time)
 
 static struct pool_tasks *read_all(void)
 {
-    struct event_batch batch;
     maker_finish(maker, 100000);
+    const struct pass_source source = maker_pass_source(maker);
     struct pool_tasks *tasks = pool_tasks_create(maker_trace(maker));
-    while (maker_next(maker, &batch))
-        CHECK_INT(pool_tasks_add(tasks, &batch), 0);
+    const struct sink sink = pool_tasks_sink(tasks);
+    CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), 0);
     CHECK_INT(pool_tasks_finish(tasks), 0);
     return tasks;
 }

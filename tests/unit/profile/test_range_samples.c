@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples in the rows of ranges: CPU time by path, and exact running, runnable and blocked time. */
 #include "range_stats.h"
-#include "sample_walk.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -32,39 +31,22 @@ static void off(uint32_t thread, int64_t from, int64_t wake, int64_t to)
                                          .end_ns = to});
 }
 
-/* All passes of a report. */
-static struct range_stats *collect(enum range_grouping grouping, struct thread_times **ret_times)
+static struct range_stats *collect(enum range_grouping grouping)
 {
-    struct sample_source source = {maker_trace(maker), maker_next, maker_next_samples, maker_rewind,
-                                   maker};
-    const struct sample *sample;
-    struct event_batch batch;
-    struct sample_walk *walk;
-    struct thread_times *times = thread_times_create(source.trace);
-    CHECK_INT(sample_walk_create(&source, &(struct sample_filter){0}, &walk), 0);
-    while (sample_walk_next(walk, &sample) == 1)
-        CHECK_INT(thread_times_add(times, sample), 0);
-    sample_walk_destroy(walk);
-    thread_times_finish(times);
-    struct range_stats *stats = range_stats_create(
-        source.trace, &(struct range_stats_options){.grouping = grouping, .times = times});
-    maker_rewind(maker);
-    while (maker_next(maker, &batch) == 1)
-        CHECK_INT(range_stats_add(stats, &batch), 0);
-    CHECK_INT(range_stats_finish(stats), 0);
-    CHECK_INT(sample_walk_create(&source, &(struct sample_filter){0}, &walk), 0);
-    while (sample_walk_next(walk, &sample) == 1)
-        CHECK_INT(range_stats_add_sample(stats, sample), 0);
-    sample_walk_destroy(walk);
-    CHECK_INT(range_stats_finish_samples(stats), 0);
-    *ret_times = times;
+    const struct pass_source source = maker_pass_source(maker);
+    struct range_stats *stats =
+        range_stats_create(source.trace, &(struct range_stats_options){.grouping = grouping});
+    const struct sink sink = range_stats_sink(stats);
+    struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
+    CHECK_INT(pass_run(pass), 0);
+    CHECK_INT(range_stats_finish(stats, pass), 0);
+    pass_destroy(pass);
     return stats;
 }
 
-static void release(struct range_stats *stats, struct thread_times *times)
+static void release(struct range_stats *stats)
 {
     range_stats_destroy(stats);
-    thread_times_destroy(times);
     maker_destroy(maker);
 }
 
@@ -112,7 +94,6 @@ static void check_adds_up(const struct range_stats *stats)
 TEST(stretches_are_split_where_ranges_begin_and_end)
 {
     uint32_t thread = begin();
-    struct thread_times *times;
     maker_push(maker, thread, 100, "load");
     maker_push(maker, thread, 200, "parse");
     maker_pop(maker, thread, 300);
@@ -121,7 +102,7 @@ TEST(stretches_are_split_where_ranges_begin_and_end)
     off(thread, 280, 320, 320); /* across the end of parse */
     off(thread, 390, 0, 500);   /* preempted across the end of load */
     maker_finish(maker, 600);
-    struct range_stats *stats = collect(RANGE_BY_PATH, &times);
+    struct range_stats *stats = collect(RANGE_BY_PATH);
     CHECK_INT(value(stats, "load", RANGE_COLUMN_BLOCKED), 50 + 40);
     CHECK_INT(value(stats, "load", RANGE_COLUMN_RUNNABLE), 100 + 10);
     CHECK_INT(value(stats, "load", RANGE_COLUMN_RUNNING), 100);
@@ -129,13 +110,12 @@ TEST(stretches_are_split_where_ranges_begin_and_end)
     CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_RUNNABLE), 50);
     CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_RUNNING), 30);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 TEST(cpu_time_goes_to_each_range_around_a_sample)
 {
     uint32_t thread = begin();
-    struct thread_times *times;
     maker_push(maker, thread, 100, "load");
     maker_push(maker, thread, 200, "parse");
     maker_pop(maker, thread, 300);
@@ -146,19 +126,18 @@ TEST(cpu_time_goes_to_each_range_around_a_sample)
     cpu(thread, 350, 8);
     cpu(thread, 450, 16);
     maker_finish(maker, 600);
-    struct range_stats *stats = collect(RANGE_BY_PATH, &times);
+    struct range_stats *stats = collect(RANGE_BY_PATH);
     CHECK_INT(value(stats, "load", RANGE_COLUMN_CPU), 14);
     CHECK_INT(value(stats, "load", RANGE_COLUMN_CPU_SELF), 10);
     CHECK_INT(value(stats, "load/parse", RANGE_COLUMN_CPU), 4);
     CHECK_INT(range_stats_totals(stats)->cpu_outside_ns, 17);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 TEST(by_name_a_range_inside_itself_counts_once)
 {
     uint32_t thread = begin();
-    struct thread_times *times;
     maker_push(maker, thread, 100, "walk");
     maker_push(maker, thread, 200, "walk");
     maker_push(maker, thread, 250, "read");
@@ -169,7 +148,7 @@ TEST(by_name_a_range_inside_itself_counts_once)
     cpu(thread, 240, 5);
     cpu(thread, 260, 7);
     maker_finish(maker, 600);
-    struct range_stats *stats = collect(RANGE_BY_NAME, &times);
+    struct range_stats *stats = collect(RANGE_BY_NAME);
     CHECK_INT(value(stats, "walk", RANGE_COLUMN_CPU), 12);
     CHECK_INT(value(stats, "walk", RANGE_COLUMN_CPU_SELF), 5);
     CHECK_INT(value(stats, "read", RANGE_COLUMN_CPU_SELF), 7);
@@ -177,7 +156,7 @@ TEST(by_name_a_range_inside_itself_counts_once)
     CHECK_INT(value(stats, "walk", RANGE_COLUMN_BLOCKED), 10);
     CHECK_INT(value(stats, "walk", RANGE_COLUMN_RUNNABLE), 10);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 TEST(owners_and_paths_without_events_get_rows)
@@ -185,7 +164,6 @@ TEST(owners_and_paths_without_events_get_rows)
     uint32_t thread = begin();
     uint32_t child =
         maker_thread(maker, maker_process(maker, 200, 0, "python a.py", 0), 200, "main");
-    struct thread_times *times;
     const uint32_t kind = RANGE_PATH_INHERITED;
     uint32_t load = maker_path_of_kind(maker, 0, "load", kind);
     maker_push(maker, thread, 100, "load");
@@ -197,7 +175,7 @@ TEST(owners_and_paths_without_events_get_rows)
                                          .flags = SAMPLE_PATH_KNOWN,
                                          .weight_ns = 30});
     maker_finish(maker, 600);
-    struct range_stats *stats = collect(RANGE_BY_PROCESS, &times);
+    struct range_stats *stats = collect(RANGE_BY_PROCESS);
     uint64_t of_parent = 0, of_child = 0;
     for (uint32_t i = RANGE_KIND_COUNT; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
@@ -216,13 +194,12 @@ TEST(owners_and_paths_without_events_get_rows)
     CHECK_INT(range_stats_value(stats, rows[1], RANGE_COLUMN_CPU), 30);
     free(rows);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 TEST(names_of_domains_are_found_by_their_names)
 {
     uint32_t thread = begin();
-    struct thread_times *times;
     maker_event(maker, &(struct event){.kind = EVENT_PUSH,
                                        .thread = thread,
                                        .time_ns = 100,
@@ -230,10 +207,10 @@ TEST(names_of_domains_are_found_by_their_names)
                                        .domain = maker_string(maker, "nvtx")});
     cpu(thread, 150, 2);
     maker_finish(maker, 600);
-    struct range_stats *stats = collect(RANGE_BY_PATH, &times);
+    struct range_stats *stats = collect(RANGE_BY_PATH);
     CHECK_INT(value(stats, "nvtx:step", RANGE_COLUMN_CPU), 2);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 /* A sample inside of "main", two tasks that run within each other, and what C pushes there. */
@@ -260,7 +237,7 @@ static void add_tracks(uint32_t thread)
                                              .flags = SAMPLE_PATH_KNOWN});
 }
 
-static struct range_stats *collect_tracks(enum range_grouping grouping, struct thread_times **times)
+static struct range_stats *collect_tracks(enum range_grouping grouping)
 {
     uint32_t thread = begin(), track = maker_track(maker, 0, 77, "task (1)", -1);
     maker_push(maker, thread, 100, "main");
@@ -275,13 +252,12 @@ static struct range_stats *collect_tracks(enum range_grouping grouping, struct t
     maker_pop(maker, thread, 155);
     add_tracks(thread);
     maker_finish(maker, 600);
-    return collect(grouping, times);
+    return collect(grouping);
 }
 
 TEST(ranges_of_tasks_have_their_samples_and_those_around_them_too)
 {
-    struct thread_times *times;
-    struct range_stats *stats = collect_tracks(RANGE_BY_PATH, &times);
+    struct range_stats *stats = collect_tracks(RANGE_BY_PATH);
     CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU), 31);
     CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU_SELF), 1);
     CHECK_INT(value(stats, "main/parse", RANGE_COLUMN_CPU), 16);
@@ -297,19 +273,18 @@ TEST(ranges_of_tasks_have_their_samples_and_those_around_them_too)
     CHECK_INT(range_stats_sort(stats, RANGE_TRACK, RANGE_COLUMN_CPU, &rows), 5);
     free(rows);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 TEST(by_name_ranges_of_tasks_count_once)
 {
-    struct thread_times *times;
-    struct range_stats *stats = collect_tracks(RANGE_BY_NAME, &times);
+    struct range_stats *stats = collect_tracks(RANGE_BY_NAME);
     CHECK_INT(on_track(stats, "fetch", RANGE_COLUMN_CPU), 4 + 8 + 16 + 32);
     CHECK_INT(on_track(stats, "fetch", RANGE_COLUMN_CPU_SELF), 4 + 8 + 32);
     CHECK_INT(on_track(stats, "python:task", RANGE_COLUMN_CPU), 2 + 4 + 8 + 16);
     CHECK_INT(value(stats, "main", RANGE_COLUMN_CPU), 31);
     check_adds_up(stats);
-    release(stats, times);
+    release(stats);
 }
 
 /* ---- Random programs --------------------------------------------------------------------------
@@ -408,10 +383,9 @@ static uint64_t square_root(uint64_t number)
 TEST(no_row_has_more_cpu_than_time_beyond_the_error_of_sampling)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct thread_times *times;
         random_state = seed * 88172645463325252u;
         make_program();
-        struct range_stats *stats = collect((enum range_grouping)(seed % 4), &times);
+        struct range_stats *stats = collect((enum range_grouping)(seed % 4));
         for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
             const struct range_row *row = range_stats_row(stats, i);
             uint64_t total = range_stats_value(stats, i, RANGE_COLUMN_TOTAL);
@@ -425,6 +399,6 @@ TEST(no_row_has_more_cpu_than_time_beyond_the_error_of_sampling)
         }
         CHECK(range_stats_totals(stats)->cpu_inherited_ns > 0);
         check_adds_up(stats);
-        release(stats, times);
+        release(stats);
     }
 }

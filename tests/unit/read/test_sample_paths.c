@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Each sample comes with the ranges that were open, read or found out, and filters keep what they
- * say. */
-#include "sample_walk.h"
+/* Each sample comes with the ranges that were open, read or found out. */
+#include "pass.h"
+#include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct maker *maker;
-
-static struct sample_source source_of(void)
-{
-    return (struct sample_source){maker_trace(maker), maker_next, maker_next_samples, maker_rewind,
-                                  maker};
-}
 
 static void add_sample(uint32_t thread, int64_t time, enum sample_kind kind)
 {
@@ -56,30 +51,55 @@ static const char *path_text(uint32_t path)
     return text;
 }
 
-static struct sample_checks checks; /* of the last walk */
+enum { SAMPLES_MAX = 64 };
 
-/* Walks, and joins times and paths: "15:load 25:load/parse". */
-static const char *walked(const struct sample_filter *filter)
+static struct sample_checks checks; /* of the last pass */
+static struct sample told[SAMPLES_MAX];
+static size_t told_count;
+
+static int take(void *context, const struct item *item)
+{
+    (void)context;
+    CHECK(item->sample->flags & SAMPLE_PATH_KNOWN);
+    CHECK(told_count < SAMPLES_MAX);
+    told[told_count++] = *item->sample;
+    return 0;
+}
+
+/* Samples of threads come in any order. */
+static int by_time(const void *left, const void *right)
+{
+    const struct sample *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* Joins times and paths: "15:load 25:load/parse". */
+static const char *selected(const struct pass_selection *selection)
 {
     static char text[1024];
-    const struct sample_source source = source_of();
-    const struct sample *sample;
-    struct sample_walk *walk;
+    const struct pass_source source = maker_pass_source(maker);
+    const struct sink sink = {take, NULL, WANT_SAMPLES | WANT_PATHS};
     size_t length = 0;
-    int status;
     text[0] = 0;
-    CHECK_INT(sample_walk_create(&source, filter, &walk), 0);
-    while ((status = sample_walk_next(walk, &sample)) == 1) {
-        CHECK(sample->flags & SAMPLE_PATH_KNOWN);
+    told_count = 0;
+    maker_rewind(maker);
+    struct pass *pass = pass_create(&source, selection, &sink, 1);
+    CHECK_INT(pass_run(pass), 0);
+    checks = pass_counts(pass)->checks;
+    pass_destroy(pass);
+    qsort(told, told_count, sizeof(*told), by_time);
+    for (size_t i = 0; i < told_count; i++)
         length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%lld:%s",
-                                   length ? " " : "", (long long)(sample->time_ns - MAKER_BEGIN_NS),
-                                   path_text(sample->path));
-    }
-    CHECK_INT(status, 0);
-    checks = sample_walk_checks(walk);
-    CHECK_INT(checks.unresolved, 0);
-    sample_walk_destroy(walk);
+                                   length ? " " : "", (long long)(told[i].time_ns - MAKER_BEGIN_NS),
+                                   path_text(told[i].path));
     return text;
+}
+
+static const char *all(void)
+{
+    return selected(&PASS_SELECT_ALL);
 }
 
 static uint32_t begin(void)
@@ -100,7 +120,7 @@ TEST(paths_follow_from_the_events_of_the_thread)
     for (int64_t time = 55; time > 0; time -= 10) /* in any order */
         add_sample(thread, time, SAMPLE_CPU);
     maker_finish(maker, 60);
-    CHECK_STR(walked(&(struct sample_filter){0}), "55:train 45: 35:load 25:load/parse 15:load 5:");
+    CHECK_STR(all(), "5: 15:load 25:load/parse 35:load 45: 55:train");
     maker_destroy(maker);
 }
 
@@ -115,8 +135,7 @@ TEST(gaps_and_edges_close_what_they_close)
     for (int64_t time = 25; time < 70; time += 10)
         add_sample(thread, time, SAMPLE_CPU);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}),
-              "25:load/parse 35:load 45:load 55:load/after 65:");
+    CHECK_STR(all(), "25:load/parse 35:load 45:load 55:load/after 65:");
     maker_destroy(maker);
 }
 
@@ -132,14 +151,20 @@ TEST(threads_do_not_mix_and_those_without_events_have_no_path)
     add_sample(first, 15, SAMPLE_CPU);
     add_sample(sampled, 15, SAMPLE_CPU);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}), "15:b 15:a 15:");
+    CHECK_STR(all(), "15:a 15:b 15:");
     maker_destroy(maker);
 }
 
-TEST(filters_keep_what_they_say)
+static bool wants(void *context, uint32_t thread)
+{
+    return thread == *(const uint32_t *)context;
+}
+
+TEST(selections_keep_what_they_say)
 {
     uint32_t first = begin();
     uint32_t other = maker_thread(maker, maker_process(maker, 200, 0, "b", 0), 200, "main");
+    struct pass_selection selection = PASS_SELECT_ALL;
     maker_push(maker, first, 10, "load");
     maker_push(maker, first, 20, "parse");
     maker_push(maker, other, 10, "loading");
@@ -148,14 +173,20 @@ TEST(filters_keep_what_they_say)
     add_sample(first, 25, SAMPLE_OFF_CPU);
     add_sample(other, 26, SAMPLE_CPU);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){.kind = SAMPLE_OFF_CPU}), "25:load/parse");
-    CHECK_STR(walked(&(struct sample_filter){.process = 2}), "26:loading");
-    CHECK_STR(walked(&(struct sample_filter){.thread = first + 1, .kind = SAMPLE_CPU}),
-              "5: 15:load");
-    CHECK_STR(walked(&(struct sample_filter){.range = "oad"}), "15:load 25:load/parse 26:loading");
-    CHECK_STR(walked(&(struct sample_filter){.range = "load", .exact = true}),
-              "15:load 25:load/parse");
-    CHECK_STR(walked(&(struct sample_filter){.range = "parse", .kind = SAMPLE_CPU}), "");
+    selection.wants = wants;
+    selection.context = &other;
+    CHECK_STR(selected(&selection), "26:loading");
+    selection = PASS_SELECT_ALL;
+    selection.range = "load";
+    CHECK_STR(selected(&selection), "15:load 25:load/parse");
+    selection.range = "*oad*";
+    CHECK_STR(selected(&selection), "15:load 25:load/parse 26:loading");
+    selection = PASS_SELECT_ALL;
+    selection.from_ns = MAKER_BEGIN_NS + 10;
+    selection.to_ns = MAKER_BEGIN_NS + 28; /* within the stretch */
+    CHECK_STR(selected(&selection), "15:load 25:load/parse 26:loading");
+    selection.from_ns = MAKER_BEGIN_NS + 27;
+    CHECK_STR(selected(&selection), "27:load/parse");
     maker_destroy(maker);
 }
 
@@ -171,8 +202,7 @@ TEST(a_path_that_the_events_contradict_is_counted_and_not_believed)
     add_known(thread, 15003, maker_path(maker, maker_path(maker, 0, "load"), "more"), 0);
     add_known(thread, 30000, maker_path(maker, 0, "load"), 0);
     maker_finish(maker, 60000);
-    CHECK_STR(walked(&(struct sample_filter){0}),
-              "15000:load 15001:load 15002:load 15003:load 30000:");
+    CHECK_STR(all(), "15000:load 15001:load 15002:load 15003:load 30000:");
     CHECK_INT(checks.checked, 5);
     CHECK_INT(checks.contradicted, 4);
     CHECK_INT(checks.at_edge + checks.unsure, 0);
@@ -194,8 +224,8 @@ TEST(at_an_edge_what_was_read_is_right_on_both_sides)
     add_known(thread, 21999, load, 0);
     add_known(thread, 22001, load, 0);
     maker_finish(maker, 60000);
-    CHECK_STR(walked(&(struct sample_filter){0}), "7999: 8000:load 9999:load 10000: 11999: "
-                                                  "12001:load 21999:load 22001:");
+    CHECK_STR(all(), "7999: 8000:load 9999:load 10000: 11999: "
+                     "12001:load 21999:load 22001:");
     CHECK_INT(checks.contradicted, 3);
     CHECK_INT(checks.at_edge, 5);
     maker_destroy(maker);
@@ -224,9 +254,8 @@ TEST(events_tell_the_domains_of_ranges_that_were_read)
         add_known(thread, i * 20000 + 12500, inner, 0);
     }
     maker_finish(maker, 80000);
-    CHECK_STR(walked(&(struct sample_filter){0}),
-              "5000:a:same 12500:a:same/same 25000:b:same 32500:b:same/b:same 45000:same "
-              "52500:same/a:same");
+    CHECK_STR(all(), "5000:a:same 12500:a:same/same 25000:b:same 32500:b:same/b:same 45000:same "
+                     "52500:same/a:same");
     CHECK_INT(checks.contradicted, 0);
     maker_destroy(maker);
 }
@@ -246,8 +275,7 @@ TEST(where_events_are_missing_the_others_stay_and_the_rest_is_marked)
     add_known(thread, 50001, gone, 0);
     add_known(thread, 50002, maker_path(maker, 0, "c"), 0);
     maker_finish(maker, 80000);
-    CHECK_STR(walked(&(struct sample_filter){0}),
-              "15000:a 25000:a/?b 50000:a/?b/c 50001:?gone 50002:?c");
+    CHECK_STR(all(), "15000:a 25000:a/?b 50000:a/?b/c 50001:?gone 50002:?c");
     CHECK_INT(checks.contradicted, 1);
     CHECK_INT(checks.unsure, 4);
     maker_destroy(maker);
@@ -268,7 +296,7 @@ TEST(ranges_of_a_forked_child_begin_where_its_own_do)
     add_known(child, 50000, main_path, 0);
     add_known(child, 60000, maker_path_of_kind(maker, main_path, "task", RANGE_PATH_TRACK), 0);
     maker_finish(maker, 80000);
-    CHECK_STR(walked(&(struct sample_filter){0}), "10000:<main> 30000:job 50000:<main> 60000:task");
+    CHECK_STR(all(), "10000:<main> 30000:job 50000:<main> 60000:task");
     CHECK_INT(checks.contradicted, 0);
     maker_destroy(maker);
 }
@@ -296,8 +324,7 @@ TEST(a_forked_child_without_events_has_what_its_parent_had_open)
     add_sample(second, 56, SAMPLE_CPU);
     add_sample(worker, 57, SAMPLE_CPU);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}),
-              "40:<main>/<a:pool> 55:own 56:<main>/<a:pool> 57:");
+    CHECK_STR(all(), "40:<main>/<a:pool> 55:own 56:<main>/<a:pool> 57:");
     maker_destroy(maker);
 }
 
@@ -308,7 +335,7 @@ TEST(a_cut_path_is_completed_by_the_events)
     maker_push(maker, thread, 20, "inner");
     add_known(thread, 30, maker_path(maker, 0, "inner"), SAMPLE_PATH_CUT);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}), "30:outer/inner");
+    CHECK_STR(all(), "30:outer/inner");
     CHECK_INT(checks.contradicted, 0);
     maker_destroy(maker);
 }
@@ -336,24 +363,23 @@ TEST(ranges_of_tracks_stay_where_they_were_read)
     add_known(child, 33, maker_path_of_kind(maker, job, "own task", RANGE_PATH_TRACK), 0);
     add_known(child, 50, forked, 0);
     maker_finish(maker, 80);
-    CHECK_STR(walked(&(struct sample_filter){0}),
-              "30:outer/task/fetch/inner 31:outer/inner 32:outer/inner/task/fetch "
-              "33:job/own task 50:<main>/<forker>");
+    CHECK_STR(all(), "30:outer/task/fetch/inner 31:outer/inner 32:outer/inner/task/fetch "
+                     "33:job/own task 50:<main>/<forker>");
     maker_destroy(maker);
 }
 
-static int fail_to_read(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+static int fail_to_read(void *context, struct sample_batch *ret_batch)
 {
-    (void)context, (void)ret_samples, (void)ret_count;
+    (void)context, (void)ret_batch;
     return -EIO;
 }
 
 TEST(an_error_of_the_source_is_passed_on)
 {
     begin();
-    struct sample_source source = source_of();
-    struct sample_walk *walk;
+    struct pass_source source = maker_pass_source(maker);
+    const struct sink sink = {take, NULL, WANT_SAMPLES | WANT_PATHS};
     source.next_samples = fail_to_read;
-    CHECK_INT(sample_walk_create(&source, &(struct sample_filter){0}, &walk), -EIO);
+    CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), -EIO);
     maker_destroy(maker);
 }
