@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "export.h"
+#include "loss_note.h"
 #include "recording.h"
 #include "selection.h"
 
@@ -89,11 +90,14 @@ static int choose_output(struct plan *plan, const struct values *values, const c
 }
 
 /* A viewer shows nothing of an export of nothing, without a word. */
-static void note_written(const struct plan *plan, const struct selected_source *read,
-                         const char *recording)
+static void note_written(const struct plan *plan, const struct trace *trace,
+                         const struct selected_source *read, const char *recording)
 {
     bool folded = strcmp(plan->exporter->name, "folded") == 0;
     const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
+    const struct sample_wholes wholes = {read->cpu_samples, read->stretches};
+    if (folded) /* the others tell it themselves */
+        loss_note(trace, &wholes);
     if (folded && read->cpu_samples == 0)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, recording);
     else if (read->cpu_samples + read->stretches + read->event_count == 0)
@@ -125,7 +129,7 @@ static int run_export(const struct plan *plan, struct store_reader *reader, cons
     error = out_stream_close(out);
     if (error)
         return recording_fail_output(plan->output, error);
-    note_written(plan, &read, recording);
+    note_written(plan, source.trace, &read, recording);
     return CMD_OK;
 }
 

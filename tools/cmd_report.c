@@ -114,6 +114,7 @@ static void print_header(const struct trace *trace, const struct range_totals *t
         printf("lost       %s %s: ", number_count(sum, a), sum == 1 ? "record" : "records");
     if (sum > 0)
         loss_print(lost);
+    report_missing_print(trace);
 }
 
 static void print_damage(const struct store_reader *reader, const struct trace *trace,

@@ -3,6 +3,7 @@
 #include "info_json.h"
 
 #include "loss_sums.h"
+#include "missing_json.h"
 #include "recording.h"
 #include "sampling_options.h"
 
@@ -20,15 +21,6 @@ static void put_text(const struct info_json *info, struct json_doc *doc, const c
 {
     if (string)
         json_doc_text(doc, key, text_of(info, string));
-}
-
-void info_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost)
-{
-    json_doc_object(doc, key);
-    for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
-        if (lost[cause])
-            json_doc_uint(doc, loss_name((enum loss)cause), lost[cause]);
-    json_doc_close(doc);
 }
 
 /* ---- The file and the session ---------------------------------------------------------------- */
@@ -140,32 +132,15 @@ static void put_records(const struct info_json *info, struct json_doc *doc)
     json_doc_close(doc);
 }
 
-static void put_misuse(const struct info_json *info, struct json_doc *doc)
-{
-    static const char *const names[MISUSE_COUNT] = {
-        "pop_without_push", "end_of_unknown_range",     "name_cut",     "name_in_full",
-        "key_values_cut",   "struct_not_as_its_schema", "name_left_out"};
-    const struct trace *trace = info->options->trace;
-    json_doc_object(doc, "remarkable_calls");
-    for (unsigned kind = 0; kind < MISUSE_COUNT; kind++) {
-        uint64_t count = 0;
-        for (uint32_t i = 0; i < trace_process_count(trace); i++)
-            count += trace_process_get(trace, i)->misuse[kind];
-        if (count)
-            json_doc_uint(doc, names[kind], count);
-    }
-    json_doc_close(doc);
-}
-
 static void put_losses(const struct info_json *info, struct json_doc *doc)
 {
     uint64_t lost[LOSS_COUNT];
     const struct trace *trace = info->options->trace;
     json_doc_uint(doc, "lost_count", loss_sums(trace, info->counts->lost, lost));
-    info_json_lost(doc, "lost_by_cause", lost);
+    missing_json_lost(doc, "lost_by_cause", lost);
     json_doc_uint(doc, "unreadable_record_count",
                   loss_of_damage(info->reader, trace, record_count(info->counts)));
-    put_misuse(info, doc);
+    missing_json_calls(doc, trace);
 }
 
 static void put_damage(const struct info_json *info, struct json_doc *doc)
@@ -195,25 +170,10 @@ static void put_ends(struct json_doc *doc, const char *key, const uint64_t ends[
     json_doc_close(doc);
 }
 
-static void put_facts(const struct info_json *info, struct json_doc *doc, enum fact_kind kind,
-                      const char *key)
-{
-    const struct trace *trace = info->options->trace;
-    json_doc_object(doc, key);
-    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
-        const struct trace_fact *fact = trace_fact_get(trace, i);
-        const struct trace_string *name = trace_string(trace, fact->name);
-        if (fact->kind != kind || !fact->value)
-            continue;
-        json_doc_key(doc, name->bytes, name->length, "");
-        json_doc_uint(doc, NULL, fact->value);
-    }
-    json_doc_close(doc);
-}
-
 static void put_sampling(const struct info_json *info, struct json_doc *doc)
 {
-    const struct trace_sampling *sampling = trace_sampling_get(info->options->trace);
+    const struct trace *trace = info->options->trace;
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
     json_doc_object(doc, "sampling");
     json_doc_text(doc, "way", sampling_rung_text(sampling->rung));
     json_doc_uint(doc, "frequency_hz", sampling->frequency_hz);
@@ -230,9 +190,9 @@ static void put_sampling(const struct info_json *info, struct json_doc *doc)
     json_doc_uint(doc, "contradicted_count", info->samples->checks.contradicted);
     put_ends(doc, "native_stacks", info->samples->native);
     put_ends(doc, "python_stacks", info->samples->python);
-    put_facts(info, doc, FACT_COUNT, "counts");
-    put_facts(info, doc, FACT_LOSS, "lost");
-    put_facts(info, doc, FACT_NOTE, "notes");
+    missing_json_facts(doc, trace, FACT_COUNT, "counts");
+    missing_json_facts(doc, trace, FACT_LOSS, "lost");
+    missing_json_facts(doc, trace, FACT_NOTE, "notes");
     json_doc_close(doc);
 }
 

@@ -21,7 +21,4 @@ void info_print_json(const struct info_json *info, struct out_stream *out);
 /* Its lists (info_json_lists.c): processes, threads, tracks, and what processes are told of. */
 void info_json_lists(const struct info_json *info, struct json_doc *doc);
 
-/* {"buffer full":3}: causes that lost something. */
-void info_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost);
-
 #endif

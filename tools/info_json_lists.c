@@ -2,6 +2,8 @@
 /* The lists of info_json.h. Every entry is there: what the text leaves out as minor, too. */
 #include "info_json.h"
 
+#include "missing_json.h"
+
 #include <stdlib.h>
 
 enum { LABEL_SIZE = 4096 };
@@ -17,21 +19,6 @@ static void put_moment(const struct info_json *info, struct json_doc *doc, const
 {
     if (time_ns)
         json_doc_int(doc, key, time_ns - trace_begin_ns(info->options->trace));
-}
-
-static void put_refusals(const struct info_json *info, struct json_doc *doc)
-{
-    const struct trace *trace = info->options->trace;
-    json_doc_array(doc, "refused");
-    for (uint32_t i = 0; i < trace_refusal_count(trace); i++) {
-        const struct trace_refusal *refusal = trace_refusal_get(trace, i);
-        json_doc_object(doc, NULL);
-        json_doc_int(doc, "pid", refusal->pid);
-        json_doc_text(doc, "name", text_of(info, refusal->comm));
-        json_doc_text(doc, "reason", text_of(info, refusal->reason));
-        json_doc_close(doc);
-    }
-    json_doc_close(doc);
 }
 
 static void put_units(const struct info_json *info, struct json_doc *doc)
@@ -95,7 +82,7 @@ static void put_process(const struct info_json *info, struct json_doc *doc, uint
     json_doc_uint(doc, "sample_count", sums[ordinal].samples);
     json_doc_uint(doc, "record_count", process->event_count);
     json_doc_uint(doc, "shared_memory_peak_bytes", process->peak_bytes);
-    info_json_lost(doc, "lost_by_cause", process->lost);
+    missing_json_lost(doc, "lost_by_cause", process->lost);
     if (info->counts->whole_ns)
         put_moment(info, doc, "overwritten_until_ns", info->counts->whole_ns[ordinal]);
     put_last_word(info, doc, process);
@@ -147,7 +134,7 @@ static void put_thread(const struct info_json *info, struct json_doc *doc, uint3
                thread->last_ns > samples.last_ns ? thread->last_ns : samples.last_ns);
     json_doc_uint(doc, "sample_count", samples.cpu);
     json_doc_uint(doc, "record_count", thread->event_count);
-    info_json_lost(doc, "lost_by_cause", thread->lost);
+    missing_json_lost(doc, "lost_by_cause", thread->lost);
     json_doc_close(doc);
 }
 
@@ -174,7 +161,7 @@ static void put_track(const struct info_json *info, struct json_doc *doc, uint32
 void info_json_lists(const struct info_json *info, struct json_doc *doc)
 {
     const struct trace *trace = info->options->trace;
-    put_refusals(info, doc);
+    missing_json_refused(doc, trace);
     put_units(info, doc);
     put_processes(info, doc);
     json_doc_array(doc, "threads");

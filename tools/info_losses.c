@@ -3,6 +3,7 @@
 #include "info_parts.h"
 
 #include "loss_sums.h"
+#include "missing.h"
 #include "number_text.h"
 #include "sample_loss.h"
 #include "term.h"
@@ -82,30 +83,27 @@ static void print_processes(const struct info_options *options, const struct inf
         printf("  (%s more; --limit 0 lists all)\n", number_count(lines.hidden, text));
 }
 
-static void print_misuse(const struct trace *trace)
+static void print_call(void *context, const struct missing *missing)
 {
-    static const char *const names[MISUSE_COUNT] = {
-        "pops without a push: ignored",
-        "ends of ranges that are not open here: ignored",
-        "names cut to 1 KiB",
-        "names written in full each time: the name table is full",
-        "events with more key-values than a record holds: the rest was left out",
-        "structs that are not what their schema says: shown as bytes",
-        "names left out: the name table is full",
-    };
-    uint64_t counts[MISUSE_COUNT] = {0};
+    bool *begun = context;
     char text[NUMBER_TEXT_SIZE];
-    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
-        for (unsigned kind = 0; kind < MISUSE_COUNT; kind++)
-            counts[kind] += trace_process_get(trace, i)->misuse[kind];
-    }
-    if (!sum_of(counts, MISUSE_COUNT))
+    if (missing->kind != MISSING_CALLS)
         return;
-    printf("\nremarkable calls\n");
-    for (unsigned kind = 0; kind < MISUSE_COUNT; kind++) {
-        if (counts[kind])
-            printf("  %s %s\n", number_count(counts[kind], text), names[kind]);
-    }
+    if (!*begun)
+        printf("\nremarkable calls\n");
+    *begun = true;
+    printf("  %s %s\n", number_count(missing->count, text), missing->what);
+}
+
+/* Whether nothing but records was looked for, or what else is missing. */
+static const char *without_records(const struct trace *trace)
+{
+    uint64_t calls[MISUSE_COUNT];
+    if (trace_unwatched(trace))
+        return "nobody knows how much:";
+    if (sample_loss_any(trace))
+        return "no records, but";
+    return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
 }
 
 void info_print_losses(const struct info_options *options, const struct info_counts *counts,
@@ -117,9 +115,7 @@ void info_print_losses(const struct info_options *options, const struct info_cou
     char text[NUMBER_TEXT_SIZE];
     uint64_t sum = loss_sums(trace, counts->lost, total);
     if (sum == 0)
-        printf("\nlost       %s\n", !sample_loss_any(trace)  ? "nothing"
-                                    : trace_unwatched(trace) ? "nobody knows how much:"
-                                                             : "no records, but");
+        printf("\nlost       %s\n", without_records(trace));
     else
         printf("\nlost       %s", number_count(sum, text));
     if (sum) {
@@ -128,5 +124,6 @@ void info_print_losses(const struct info_options *options, const struct info_cou
     }
     sample_loss_print(trace, &wholes);
     print_processes(options, counts);
-    print_misuse(trace);
+    bool begun = false;
+    missing_each(trace, total, print_call, &begun);
 }

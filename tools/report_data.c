@@ -4,6 +4,7 @@
 
 #include "json_doc.h"
 #include "loss_sums.h"
+#include "missing_json.h"
 #include "recording.h"
 #include "report_lists.h"
 #include "report_rows.h"
@@ -33,12 +34,10 @@ static void put_lost(const struct report_data_options *options, struct json_doc 
     const struct range_totals *totals = range_stats_totals(options->stats);
     uint64_t lost[LOSS_COUNT];
     json_doc_uint(doc, "lost_count", loss_sums(options->trace, totals->lost, lost));
-    json_doc_object(doc, "lost_by_cause");
-    for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
-        if (lost[cause])
-            json_doc_uint(doc, loss_name((enum loss)cause), lost[cause]);
-    json_doc_close(doc);
+    missing_json_lost(doc, "lost_by_cause", lost);
     json_doc_uint(doc, "lost_outside_count", totals->lost_outside);
+    missing_json_calls(doc, options->trace);
+    missing_json_refused(doc, options->trace);
 }
 
 static void put_recording(const struct report_data_options *options, struct json_doc *doc)
@@ -184,6 +183,8 @@ static void put_samples(const struct report_data_options *options, struct json_d
     json_doc_uint(doc, "at_edge_count", samples->checks.at_edge);
     json_doc_uint(doc, "unsure_count", samples->checks.unsure);
     json_doc_uint(doc, "contradicted_count", samples->checks.contradicted);
+    missing_json_facts(doc, options->trace, FACT_LOSS, "lost");
+    missing_json_facts(doc, options->trace, FACT_NOTE, "notes");
     json_doc_text(doc, "inside_range", samples->range ? samples->range : "");
     json_doc_uint(doc, "inside_cpu_ns", samples->inside.all.cpu_ns);
     json_doc_close(doc);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a report says about the sampling: how, how much, and what is missing. */
+#include "missing.h"
 #include "number_text.h"
 #include "report_functions.h"
 #include "sample_loss.h"
@@ -81,13 +82,38 @@ static struct sample_wholes wholes_of(const struct report_samples *samples)
 const char *report_lost_text(const struct trace *trace, const struct report_samples *samples)
 {
     const struct sample_wholes wholes = wholes_of(samples);
+    uint64_t calls[MISUSE_COUNT];
     if (!sample_loss_any(trace))
-        return "nothing";
+        return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
     if (trace_unwatched(trace))
         return "what processes did when nobody recorded them any more (see the end)";
     return sample_loss_counts(trace, &wholes)
                ? "no records, but samples miss something (see the end)"
                : "no records, and little of what was sampled (see the end)";
+}
+
+static void print_call(void *context, const struct missing *missing)
+{
+    const char **before = context;
+    char text[NUMBER_TEXT_SIZE];
+    if (missing->kind != MISSING_CALLS)
+        return;
+    printf("%s%s %s", *before, number_count(missing->count, text), missing->what);
+    *before = ", ";
+}
+
+void report_missing_print(const struct trace *trace)
+{
+    static const char first[] = "remarkable calls: ";
+    const char *before = first;
+    char text[NUMBER_TEXT_SIZE];
+    uint32_t refused = trace_refusal_count(trace);
+    if (refused)
+        printf("refused    %s %s could not take part; annot info says why\n",
+               number_count(refused, text), refused == 1 ? "process" : "processes");
+    missing_each(trace, NULL, print_call, &before);
+    if (before != first)
+        printf("\n");
 }
 
 const char *report_nothing_text(const struct trace *trace)

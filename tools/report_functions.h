@@ -52,6 +52,9 @@ void report_sampling_print(const struct trace *trace, const struct report_sample
 /* What the header says of losses where no record was lost. Constant text. */
 const char *report_lost_text(const struct trace *trace, const struct report_samples *samples);
 
+/* Lines of the header, if any: processes that could not take part, remarkable calls. */
+void report_missing_print(const struct trace *trace);
+
 /* Why there is nothing at all, and what would show more. Constant text. */
 const char *report_nothing_text(const struct trace *trace);
 

@@ -4,6 +4,8 @@
 
 #include "json_writer.h"
 #include "line.h"
+#include "loss_sums.h"
+#include "missing.h"
 #include "report_lists.h"
 #include "report_tasks.h"
 #include "term.h"
@@ -322,12 +324,31 @@ static int put_rows(const struct report_data_options *options, enum range_kind k
     return count < 0 ? (int)count : 0;
 }
 
+/* What is missing, by cause, of the whole recording. */
+static void put_missing(void *context, const struct missing *missing)
+{
+    static const char *const kinds[MISSING_KINDS] = {
+        [MISSING_RECORDS] = "lost record",
+        [MISSING_SAMPLED] = "missing",
+        [MISSING_PROCESSES] = "refused process",
+        [MISSING_CALLS] = "remarkable call",
+    };
+    const struct report_item item = {
+        .kind = kinds[missing->kind],
+        .cells = {{"path", "path", {.is_text = true, .text = missing->what}},
+                  {"count", "count", {.count = missing->count}}},
+        .count = 2,
+    };
+    put_item(context, &item);
+}
+
 int report_csv(const struct report_data_options *options, struct out_stream *out)
 {
     static const enum range_kind kinds[] = {RANGE_PUSHED,    RANGE_OVERLAPPING, RANGE_TRACK,
                                             RANGE_INHERITED, RANGE_UNRECORDED,  RANGE_MARK,
                                             RANGE_COUNTER};
 
+    uint64_t lost[LOSS_COUNT];
     int error = 0;
     out_text(out, "kind,path,pid,process,tid,thread");
     for (unsigned field = 0; field < REPORT_FIELDS; field++) {
@@ -345,5 +366,7 @@ int report_csv(const struct report_data_options *options, struct out_stream *out
     report_tasks_each(options->trace, options->tasks, put_item, out);
     for (unsigned list = REPORT_THREADS; list <= REPORT_PLACES; list++)
         report_list_each(options, (enum report_list)list, put_item, out);
+    loss_sums(options->trace, range_stats_totals(options->stats)->lost, lost);
+    missing_each(options->trace, lost, put_missing, out);
     return error;
 }

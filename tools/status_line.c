@@ -4,8 +4,9 @@
 
 #include "clock_now.h"
 #include "cmd.h"
+#include "loss_note.h"
+#include "missing.h"
 #include "number_text.h"
-#include "sample_loss.h"
 #include "sampling_options.h"
 #include "term.h"
 #include "trace.h"
@@ -77,25 +78,16 @@ void status_line_clear(struct status_line *line)
 
 static void print_losses(const struct trace *trace)
 {
-    uint64_t lost[LOSS_COUNT] = {0};
-    char number[NUMBER_TEXT_SIZE];
-    bool any = false;
-    for (uint32_t i = 0; i < trace_process_count(trace); i++)
-        for (int cause = 0; cause < LOSS_COUNT; cause++)
-            lost[cause] += trace_process_get(trace, i)->lost[cause];
-    for (int cause = 0; cause < LOSS_COUNT; cause++) {
-        if (lost[cause] == 0)
-            continue;
-        fprintf(stderr, "%s%s (%s)",
-                any ? ", " : "annot: LOST records: ", number_count(lost[cause], number),
-                loss_name((enum loss)cause));
-        any = true;
+    bool full = false, no_memory = false;
+    loss_note_records(trace);
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const uint64_t *lost = trace_process_get(trace, i)->lost;
+        full = full || lost[LOSS_POOL_FULL] || lost[LOSS_COLLECTOR_LATE];
+        no_memory = no_memory || lost[LOSS_NO_MEMORY];
     }
-    if (any)
-        fputs("\n", stderr);
-    if (lost[LOSS_POOL_FULL] || lost[LOSS_COLLECTOR_LATE])
+    if (full)
         fputs("hint: give each process more room with --pool-size 64M\n", stderr);
-    if (lost[LOSS_NO_MEMORY])
+    if (no_memory)
         fputs("hint: the shared-memory file system is full; ANNOT_DIR can name another place\n",
               stderr);
 }
@@ -143,14 +135,10 @@ static void print_notes(const struct trace *trace, uint32_t limit)
         fprintf(stderr, "annot: and %u more; \"annot info\" lists them\n", count - limit);
 }
 
-static void print_lost_samples(const struct trace *trace, const struct collector_counts *counts)
+static bool nothing_lost(const struct trace *trace, const struct collector_counts *counts)
 {
-    const struct sample_wholes wholes = {counts->sample_count, counts->stretch_count};
-    if (!sample_loss_any(trace))
-        return;
-    fputs(sample_loss_counts(trace, &wholes) ? "annot: LOST: " : "annot: missing: ", stderr);
-    sample_loss_print_short(trace, &wholes, stderr);
-    fputs("\n", stderr);
+    uint64_t calls[MISUSE_COUNT];
+    return counts->lost_count == 0 && !sample_loss_any(trace) && misuse_sums(trace, calls) == 0;
 }
 
 /* "3 processes, 5 threads, 1,234 events, 567 samples (eBPF, 99 Hz) in 1.2 s, nothing lost" */
@@ -181,7 +169,7 @@ static void print_counts(const struct trace *trace, const struct collector_count
     }
     fprintf(stderr, " in %s%s\n",
             number_time_plain((uint64_t)(session->end_ns - session->begin_ns), text),
-            counts->lost_count == 0 && !sample_loss_any(trace) ? ", nothing lost" : "");
+            nothing_lost(trace, counts) ? ", nothing lost" : "");
 }
 
 static const char *likely_reason(const struct trace_sampling *sampling)
@@ -221,6 +209,16 @@ static void print_nothing(const struct trace *trace, const char *hint)
     fprintf(stderr, "hint: %s\n", hint ? hint : likely_reason(sampling));
 }
 
+static void print_quiet(const struct trace *trace, const struct sample_wholes *wholes)
+{
+    uint64_t calls[MISUSE_COUNT];
+    print_losses(trace);
+    if (sample_loss_counts(trace, wholes))
+        loss_note_samples(trace, wholes);
+    if (misuse_sums(trace, calls))
+        loss_note_calls(trace);
+}
+
 void status_line_summary(const struct status_summary *summary)
 {
     enum { LISTED = 3 };
@@ -230,11 +228,9 @@ void status_line_summary(const struct status_summary *summary)
     struct stat status;
     char size[NUMBER_TEXT_SIZE], quoted[4 * 4096];
     collector_count(summary->collector, &counts);
+    const struct sample_wholes wholes = {counts.sample_count, counts.stretch_count};
     if (cmd_is_quiet()) {
-        const struct sample_wholes wholes = {counts.sample_count, counts.stretch_count};
-        print_losses(trace);
-        if (sample_loss_counts(trace, &wholes))
-            print_lost_samples(trace, &counts);
+        print_quiet(trace, &wholes);
         return;
     }
     print_refusals(trace, summary->verbose ? UINT32_MAX : LISTED);
@@ -247,7 +243,8 @@ void status_line_summary(const struct status_summary *summary)
     }
     print_counts(trace, &counts);
     print_losses(trace);
-    print_lost_samples(trace, &counts);
+    loss_note_samples(trace, &wholes);
+    loss_note_calls(trace);
     uint64_t bytes = stat(summary->output, &status) == 0 ? (uint64_t)status.st_size : 0;
     cmd_quote(summary->output, quoted, sizeof(quoted));
     fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", summary->output,

@@ -7,6 +7,7 @@
 #include "flame_page.h"
 #include "flame_style.h"
 #include "json_writer.h"
+#include "missing.h"
 #include "session_facts.h"
 #include "stacks.h"
 #include "text.h"
@@ -309,23 +310,29 @@ static void put_facts(struct flame *f)
     out_text(f->out, "</text>\n");
 }
 
+struct warnings {
+    struct flame *f;
+    const char *separator;
+};
+
+static void put_missing(void *context, const struct missing *missing)
+{
+    struct warnings *warnings = context;
+    char label[MISSING_LABEL_SIZE];
+    out_text(warnings->f->out, warnings->separator);
+    xml_text(warnings->f->out, label, missing_label(missing, label));
+    put(warnings->f, ": %" PRIu64, missing->count);
+    warnings->separator = " · ";
+}
+
 /* Losses, and what is not drawn. */
 static void put_warnings(struct flame *f)
 {
-    const char *separator = "";
+    struct warnings warnings = {f, ""};
     put(f, "<text class=\"sub loss\" x=\"%d\" y=\"68\">", MARGIN);
-    for (uint32_t i = 0; i < trace_fact_count(f->trace); i++) {
-        const struct trace_fact *fact = trace_fact_get(f->trace, i);
-        if (fact->kind != FACT_LOSS || !fact->value)
-            continue;
-        const struct trace_string *name = trace_string(f->trace, fact->name);
-        out_text(f->out, separator);
-        xml_text(f->out, name->bytes, name->length);
-        put(f, ": %" PRIu64, fact->value);
-        separator = " · ";
-    }
+    missing_each(f->trace, NULL, put_missing, &warnings);
     if (call_tree_cut_count(f->tree))
-        put(f, "%s%" PRIu64 " samples are cut: too many different stacks", separator,
+        put(f, "%s%" PRIu64 " samples are cut: too many different stacks", warnings.separator,
             call_tree_cut_count(f->tree));
     out_text(f->out, "</text>\n");
 }

@@ -2,6 +2,8 @@
 /* The list of session_facts.h. Thread-safety: reads the trace only. */
 #include "session_facts.h"
 
+#include "missing.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -33,16 +35,13 @@ static void tell_count(const struct visit *visit, const char *name, uint64_t cou
             &(struct fact){.name = name, .kind = VALUE_UINT64, .value = {.uint64 = count}});
 }
 
-static void tell_losses(const struct visit *visit)
+/* Facts of the sampling and refusals have their places, with more than a number. */
+static void tell_missing(void *context, const struct missing *missing)
 {
-    for (uint32_t cause = 0; cause < LOSS_COUNT; cause++) {
-        char name[64];
-        uint64_t lost = 0;
-        for (uint32_t i = 0; i < trace_process_count(visit->trace); i++)
-            lost += trace_process_get(visit->trace, i)->lost[cause];
-        snprintf(name, sizeof(name), "lost: %s", loss_name(cause));
-        tell_count(visit, name, lost);
-    }
+    char label[MISSING_LABEL_SIZE];
+    missing_label(missing, label);
+    if (missing->kind == MISSING_RECORDS || missing->kind == MISSING_CALLS)
+        tell_count(context, label, missing->count);
 }
 
 static void tell_refusals(const struct visit *visit)
@@ -101,7 +100,7 @@ static void tell_sampling(const struct visit *visit)
 
 void session_facts(const struct trace *trace, fact_visitor *function, void *context)
 {
-    const struct visit visit = {trace, function, context};
+    struct visit visit = {trace, function, context};
     const struct trace_session *session = trace_session_get(trace);
     tell_string(&visit, "command", session->command);
     tell_string(&visit, "host", session->hostname);
@@ -117,7 +116,7 @@ void session_facts(const struct trace *trace, fact_visitor *function, void *cont
     tell_string(&visit, "nested_recordings", session->nested);
     tell_filters(&visit);
     tell_sampling(&visit);
-    tell_losses(&visit);
+    missing_each(trace, NULL, tell_missing, &visit);
     tell_refusals(&visit);
 }
 

@@ -441,9 +441,11 @@ class Recording:
 
     def _take_session(self, reader: _reader.Reader) -> None:
         (self.command, self.hostname, self.kernel, self.annot_version, self.begin_monotonic_ns,
-         self.begin_time_ns, self.end_ns, status, self.recovered, self.facts, self.refusals
+         self.begin_time_ns, self.end_ns, status, self.recovered, self.facts, self.refusals,
+         self.remarkable_calls
          ) = cast("Tuple[str, str, str, str, int, int, Optional[int], int, bool, "
-                  "List[Tuple[int, str, int]], List[Tuple[int, str, str]]]", reader.session())
+                  "List[Tuple[int, str, int]], List[Tuple[int, str, str]], Dict[str, int]]",
+                  reader.session())
         self.command_status: Optional[int] = None if status < 0 else status
 
     def _take_lists(self, reader: _reader.Reader) -> None:

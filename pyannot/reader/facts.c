@@ -3,6 +3,8 @@
  * fields is that of pyannot/_read.py. Thread-safety: the caller's. */
 #include "reader_types.h"
 
+#include "missing.h"
+
 enum { LABEL_SIZE = 4096 };
 
 /* 0 is "not known". */
@@ -21,17 +23,33 @@ static PyObject *label_object(const struct trace *trace, uint32_t ordinal,
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
 }
 
+static int put_count(PyObject *dict, const char *key, uint64_t number)
+{
+    PyObject *count = PyLong_FromUnsignedLongLong(number);
+    int rc = count ? PyDict_SetItemString(dict, key, count) : -1;
+    Py_XDECREF(count);
+    return rc;
+}
+
 /* Cause to number, without those that did not happen. */
 static PyObject *losses_object(const uint64_t lost[LOSS_COUNT])
 {
     PyObject *losses = PyDict_New();
-    for (int i = 0; losses && i < LOSS_COUNT; i++) {
-        PyObject *count = lost[i] ? PyLong_FromUnsignedLongLong(lost[i]) : NULL;
-        if (lost[i] && (!count || PyDict_SetItemString(losses, loss_name((enum loss)i), count) < 0))
+    for (int i = 0; losses && i < LOSS_COUNT; i++)
+        if (lost[i] && put_count(losses, loss_name((enum loss)i), lost[i]) < 0)
             Py_CLEAR(losses);
-        Py_XDECREF(count);
-    }
     return losses;
+}
+
+static PyObject *calls_object(const struct trace *trace)
+{
+    uint64_t counts[MISUSE_COUNT];
+    PyObject *calls = PyDict_New();
+    misuse_sums(trace, counts);
+    for (unsigned i = 0; calls && i < MISUSE_COUNT; i++)
+        if (counts[i] && put_count(calls, misuse_name((enum misuse)i), counts[i]) < 0)
+            Py_CLEAR(calls);
+    return calls;
 }
 
 /* A list of what `make` makes of each ordinal. */
@@ -121,13 +139,13 @@ PyObject *facts_session(struct text_cache *texts)
 {
     const struct trace *trace = texts->trace;
     const struct trace_session *session = trace_session_get(trace);
-    return Py_BuildValue("(NNNNLLNiONN)", text_get(texts, session->command),
-                         text_get(texts, session->hostname), text_get(texts, session->kernel),
-                         text_get(texts, session->annot_version), (long long)trace_begin_ns(trace),
-                         (long long)session->begin_realtime_ns, time_object(trace, session->end_ns),
-                         (int)session->command_status, session->recovered ? Py_True : Py_False,
-                         list_of(texts, trace_fact_count(trace), make_fact),
-                         list_of(texts, trace_refusal_count(trace), make_refusal));
+    return Py_BuildValue(
+        "(NNNNLLNiONNN)", text_get(texts, session->command), text_get(texts, session->hostname),
+        text_get(texts, session->kernel), text_get(texts, session->annot_version),
+        (long long)trace_begin_ns(trace), (long long)session->begin_realtime_ns,
+        time_object(trace, session->end_ns), (int)session->command_status,
+        session->recovered ? Py_True : Py_False, list_of(texts, trace_fact_count(trace), make_fact),
+        list_of(texts, trace_refusal_count(trace), make_refusal), calls_object(trace));
 }
 
 PyObject *facts_file(const struct store_reader *reader)

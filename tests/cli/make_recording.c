@@ -11,8 +11,8 @@
  * format), sampled and served (those of tests/lib/), profiled (ranges, samples and stretches off
  * the CPU with known sums), script (an unannotated program, sampled), blind (sampled, and nothing
  * was seen), deadlock (two threads that wait for each other to the end), untold and lossy (a little
- * and a lot of what was sampled is missing), build (a script of many short
- * processes), threads (which are called in different ways). */
+ * and a lot of what was sampled is missing), missing (something of each kind), build (a script of
+ * many short processes), threads (which are called in different ways). */
 #include "make_recording.h"
 
 #include "checksum.h"
@@ -213,6 +213,7 @@ static void make_losses(void)
     trace_process(trace, process)->lost[LOSS_INTERRUPTED] = 1;
     trace_process(trace, process)->misuse[MISUSE_POP_EMPTY] = 2;
     trace_process(trace, process)->misuse[MISUSE_END_FOREIGN] = 1;
+    trace_process(trace, child)->misuse[MISUSE_NAME_LEFT] = 12345;
     end_process(process, PROCESS_EXITED, 3, 90 * ms);
     end_process(child, PROCESS_SIGNALED, 9, 50 * ms);
     struct trace_refusal refusal = {.pid = 302, .comm = string("worker")};
@@ -404,6 +405,7 @@ int main(int argc, char **argv)
         {"deadlock", "./deadlock", 2000, make_deadlock},
         {"untold", "./server", 2000, make_untold},
         {"lossy", "./server", 2000, make_lossy},
+        {"missing", "./server", 2000, make_missing},
         {"build", "sh build.sh", 1100, make_build},
         {"threads", "python3 server.py", 200, make_threads},
     };

@@ -34,6 +34,7 @@ void make_blind(void);
 void make_deadlock(void);
 void make_untold(void);
 void make_lossy(void);
+void make_missing(void);
 void make_build(void);
 void make_threads(void);
 

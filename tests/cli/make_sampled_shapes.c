@@ -217,6 +217,19 @@ void make_lossy(void)
     lose("lost in a way that a later version knows", 5);
 }
 
+/* Something of each kind. */
+void make_missing(void)
+{
+    make_lossy();
+    struct trace_process *process = trace_process(trace, 0);
+    process->lost[LOSS_POOL_FULL] = 50;
+    process->misuse[MISUSE_NAME_LEFT] = 12345;
+    process->misuse[MISUSE_POP_EMPTY] = 2;
+    struct trace_refusal refusal = {.pid = 302, .comm = string("worker")};
+    refusal.reason = string("its program is set-uid");
+    require((int)trace_refusal_add(trace, &refusal), "refusal");
+}
+
 /* A build: 30 compilers with two samples each, of which every third is another program; a helper of
  * the shell before each of them; a pool of three workers that are busy. */
 void make_build(void)

@@ -171,6 +171,9 @@ struct maker *sample_trace_create(void)
                                     .reason = maker_string(maker, "a set-uid program")};
     if (trace_refusal_add(trace, &refusal) < 0)
         return NULL;
+    trace_process(trace, root)->misuse[MISUSE_POP_EMPTY] = 1;
+    trace_process(trace, root)->misuse[MISUSE_NAME_LEFT] = 40;
+    trace_process(trace, killed)->misuse[MISUSE_NAME_LEFT] = 2;
     maker_finish(maker, 10000);
     return maker;
 }

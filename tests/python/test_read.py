@@ -191,6 +191,8 @@ class Agreement(RecordingTest):
                               sum(row.end_lost for row in rows)), row)
         self.assertEqual(report["process_count"], len(recording.processes))
         self.assertEqual(report["lost_by_cause"], recording.lost)
+        self.assertEqual(list(report["remarkable_calls"].values()),
+                         list(recording.remarkable_calls.values()))
 
     def check_columns(self, recording):
         """The same things once more, as columns."""

@@ -131,13 +131,27 @@ static void deep(void)
         ANNOT_PUSH("deep");
 }
 
+/* Ids for more names than the table of a process has room for. */
+static void names(void)
+{
+    char name[1024];
+    memset(name, 'x', sizeof(name));
+    name[sizeof(name) - 1] = 0;
+    for (int i = 0; i < 6000; i++) {
+        memcpy(name,
+               (char[]){(char)('A' + i / 400), (char)('A' + i / 20 % 20), (char)('A' + i % 20)}, 3);
+        annot_push_name(annot_name_intern(name));
+        annot_pop();
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } kinds[] = {{"ends", ends},   {"nulls", nulls},     {"sizes", sizes},
-                 {"bytes", bytes}, {"schemas", schemas}, {"deep", deep}};
+    } kinds[] = {{"ends", ends},       {"nulls", nulls}, {"sizes", sizes}, {"bytes", bytes},
+                 {"schemas", schemas}, {"deep", deep},   {"names", names}};
 
     for (size_t i = 0; argc == 2 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kinds[i].name, argv[1]) != 0)

@@ -6,20 +6,24 @@ import json
 
 from harness import case, check, equal, main, program
 
-POP_EMPTY, END_FOREIGN, NAME_CUT, _, PAYLOAD_CUT, SCHEMA = range(6)
+POP_EMPTY, END_FOREIGN, NAME_CUT, _, PAYLOAD_CUT, SCHEMA, NAME_LEFT = range(7)
+LEFT = "names left out (the name table is full)"
 
 
 def recorded(home, kind):
     """The recording's events and misuse by cause; every output of it is made."""
     result = home.record(program("emit_misuse"), kind, options=["--no-sample"]).ok()
     equal(result.out, b"done\n", "what the program wrote")
-    equal(result.err_text.count("\n"), 3, f"lines of the messages: {result.err_text}")
     dump = home.dump(result.path).whole()
-    json.loads(home.export(result.path, ".json").read_bytes())
-    check(home.export(result.path, ".pftrace").stat().st_size > 0, "an empty trace")
+    misuse = [sum(process["misuse"][i] for process in dump.processes) for i in range(7)]
+    equal(result.err_text.count("\n"), 4 if any(misuse) else 3,
+          f"lines of the messages: {result.err_text}")
+    dump.path, dump.said = result.path, result.err_text
+    dump.chrome = json.loads(home.export(result.path, ".json").read_bytes())
+    dump.perfetto = home.export(result.path, ".pftrace").read_bytes()
+    check(dump.perfetto, "an empty trace")
     home.annot("report", result.path).ok().out.decode()
     home.annot("info", result.path).ok().out.decode()
-    misuse = [sum(process["misuse"][i] for process in dump.processes) for i in range(6)]
     rights = [event for event in dump.kind("mark") if event["name"] == "right"]
     equal(len(rights), len(dump.processes), "right events, one of each process")
     return dump, misuse
@@ -73,6 +77,27 @@ def ranges_that_never_end(home):
     dump, misuse = recorded(home, "deep")
     equal(sum(misuse), 0, "misuse")
     equal(len(dump.kind("push")), 100000, "ranges")
+
+
+@case
+def names_without_room_are_told_in_every_output(home):
+    dump, misuse = recorded(home, "names")
+    left = misuse[NAME_LEFT]
+    check(left > 1000, f"names without an id: {misuse}")
+    told = f"{left:,} {LEFT}"
+    check(told in dump.said and "nothing lost" not in dump.said, f"annot record: {dump.said}")
+    for command in ("info", "report"):
+        text = home.annot(command, dump.path).ok().out.decode()
+        check(told in text and "remarkable calls" in text, f"annot {command}: {text}")
+        data = json.loads(home.annot(command, "--json", dump.path).ok().out)
+        equal(data["remarkable_calls"], {"name_left_out": left}, f"annot {command} --json")
+    rows = home.annot("report", "--csv", dump.path).ok().out.decode()
+    check(f"remarkable call,{LEFT},,,,,{left}," in rows, f"annot report --csv: {rows[-500:]}")
+    label = f"remarkable calls: {LEFT}"
+    equal(dump.chrome["otherData"].get(label), left, "otherData of the Chrome trace")
+    check(label.encode() in dump.perfetto, "the Perfetto trace")
+    said = home.annot("export", "-f", "folded", "-o", "-", dump.path).ok().err_text
+    check(told in said, f"collapsed stacks: {said}")
 
 
 if __name__ == "__main__":

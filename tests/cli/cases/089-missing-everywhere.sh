@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# What is missing and which calls were remarkable, in every output of one recording.
+make_recording missing l.annot
+annot info l.annot | sed -n '/^lost/,/^process/p'
+annot report --functions 0 l.annot | sed -n '/^refused/p; /^lost/p; /^remarkable/p; /Missing/,$p'
+annot report --csv l.annot | grep -E '^(lost|missing|refused|remarkable)' | cut -d , -f 1-7
+echo "- JSON"
+keys='import json, sys; data = json.load(sys.stdin)
+for key in ("lost_count", "lost_by_cause", "remarkable_calls", "refused"):
+    print(key, data[key])
+print(data["sampling"]["lost"], data["sampling"]["notes"])'
+annot info --json l.annot | python3 -c "$keys"
+annot report --json l.annot | python3 -c "$keys"
+echo "- exports"
+annot export -f chrome l.annot -o - | grep -E '^"(lost|remark|not rec|samples|processes)'
+annot export -f perfetto l.annot -o - | grep -aoE '(lost|remarkable calls): [a-z ()]*' | sort -u
+annot flame l.annot -o - | grep -o '<text class="sub loss"[^<]*'
+annot export -f folded l.annot -o -
