@@ -6,9 +6,10 @@
  * "undrained" never meets an empty pool. "Drained" runs beside a thread that takes blocks as the
  * collector does. Prints a table, and JSON to the file named by ANNOT_BENCH_JSON. */
 #include "arena.h"
+#include "bench_floor.h"
+#include "bench_pairs.h"
 #include "test.h"
 
-#include <annot/annot.h>
 #include <annot_barrier.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,9 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 enum { SLICES = 400, PAIRS = 4000, CASES_MAX = 24 };
 
@@ -35,48 +34,6 @@ struct measured {
 
 static struct mapped segment;
 static struct seen drained;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static __attribute__((aligned(64))) uint64_t floor_ring[4096];
-static uint32_t floor_at;
-
-static __attribute__((noinline)) void floor_store(uint64_t head)
-{
-    uint64_t *at = &floor_ring[floor_at];
-    at[0] = __rdtsc();
-    at[1] = head;
-    floor_at = (floor_at + 2) & 4095;
-}
-
-static void run_floor(int pairs)
-{
-    for (int i = 0; i < pairs; i++) {
-        floor_store(1);
-        floor_store(2);
-    }
-}
-
-static void run_macro(int pairs)
-{
-    for (int i = 0; i < pairs; i++) {
-        ANNOT_PUSH("bench");
-        ANNOT_POP();
-    }
-}
-
-static void run_text(int pairs)
-{
-    for (int i = 0; i < pairs; i++) {
-        annot_push("bench by text");
-        annot_pop();
-    }
-}
 
 static void run_counter(int pairs)
 {
@@ -260,12 +217,6 @@ static int case_count(void)
     return count;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 static void finish(struct measured *measured)
 {
     qsort(measured->ns, SLICES, sizeof(double), by_value);
@@ -298,19 +249,12 @@ static void take_blocks(void)
     }
 }
 
-static double run_slice(const struct measured *measured)
-{
-    uint64_t before = now_ns();
-    measured->run(PAIRS);
-    return (double)(now_ns() - before) / PAIRS;
-}
-
 static void run_undrained(void)
 {
     int count = case_count();
     for (int slice = -20; slice < SLICES; slice++) {
         for (int i = 0; i < count; i++) {
-            double ns = run_slice(&cases[i]);
+            double ns = slice_ns(cases[i].run, PAIRS);
             take_blocks();
             if (slice >= 0)
                 cases[i].ns[slice] = ns;
@@ -340,8 +284,8 @@ static void run_drained(struct measured *floor_case, struct measured *macro)
     pthread_t thread;
     CHECK_INT(pthread_create(&thread, NULL, drain, NULL), 0);
     for (int slice = 0; slice < SLICES; slice++) {
-        floor_case->ns[slice] = run_slice(floor_case);
-        macro->ns[slice] = run_slice(macro);
+        floor_case->ns[slice] = slice_ns(floor_case->run, PAIRS);
+        macro->ns[slice] = slice_ns(macro->run, PAIRS);
         usleep(300); /* paced: the drain follows */
     }
     annot_store_relaxed(&stop_drain, 1);
@@ -361,9 +305,7 @@ static void *run_thread(void *context)
     annot_fetch_add_relaxed(&started, 1u);
     while (annot_load_acquire(&started) < annot_load_acquire(&turn)) /* partner: the other thread */
         continue;
-    uint64_t before = now_ns();
-    run_macro(PAIRS * 40);
-    *ret_ns = (double)(now_ns() - before) / (PAIRS * 40);
+    *ret_ns = slice_ns(run_macro, PAIRS * 40);
     return NULL;
 }
 
@@ -533,9 +475,7 @@ static void measure_disabled(void)
 {
     double best = 1e9;
     for (int i = 0; i < 200; i++) {
-        uint64_t before = now_ns();
-        run_macro(PAIRS);
-        double ns = (double)(now_ns() - before) / PAIRS / 2;
+        double ns = slice_ns(run_macro, PAIRS) / 2;
         best = ns < best ? ns : best;
     }
     add_line("one disabled event", best, "ns", 0.5);

@@ -8,53 +8,23 @@
  *   quit
  *
  * The floor is two time stamps and two 16-byte stores. */
+#include "../bench_floor.h"
 #include "rival.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 enum { THREADS_MAX = 256, EVENTS_OF_A_THREAD = 100 };
 
-static __attribute__((aligned(64))) uint64_t floor_ring[4096];
-static uint32_t floor_at;
 static pthread_barrier_t barrier;
-
-static __attribute__((noinline)) void floor_store(uint64_t head)
-{
-    uint64_t *at = &floor_ring[floor_at];
-    at[0] = __rdtsc();
-    at[1] = head;
-    floor_at = (floor_at + 2) & 4095;
-}
-
-static void floor_pairs(int count)
-{
-    for (int i = 0; i < count; i++) {
-        floor_store(1);
-        floor_store(2);
-    }
-}
-
-static double ns_of_each(void (*run)(int count), int count)
-{
-    struct timespec begin, end;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    run(count);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double ns = (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
-    return ns / count;
-}
 
 static void answer_times(void (*run)(int count), int count)
 {
-    double floor_ns = ns_of_each(floor_pairs, count);
-    printf("%.3f %.3f\n", floor_ns, ns_of_each(run, count));
+    double floor_ns = slice_ns(run_floor, count);
+    printf("%.3f %.3f\n", floor_ns, slice_ns(run, count));
 }
 
 static long resident_kb(void)
