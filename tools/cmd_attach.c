@@ -273,7 +273,12 @@ static int finish(struct attach *attach)
             attach->output, strerror(-error));
     attach_programs_note_silent(&attach->programs, attach->collector, true);
     status_line_summary(&(struct status_summary){
-        attach->collector, attach->output, nothing_hint(attach), attach->values->talk.verbose});
+        .collector = attach->collector,
+        .output = attach->output,
+        .hint = nothing_hint(attach),
+        .verbose = attach->values->talk.verbose,
+        .incomplete = error != 0,
+    });
     talk_tell_facts(&attach->values->talk, collector_trace(attach->collector));
     return error;
 }

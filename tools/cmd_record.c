@@ -132,6 +132,7 @@ static void tell(struct record *record)
         .output = record->output,
         .hint = record->gate_ns != 0 ? "the command ended before --delay was over" : NULL,
         .verbose = record->values->talk.verbose,
+        .incomplete = record->end_error != 0,
     };
     if (record->write_error != 0 && !record->told)
         tell_failure(record);

@@ -142,7 +142,8 @@ static bool nothing_lost(const struct trace *trace, const struct collector_count
 }
 
 /* "3 processes, 5 threads, 1,234 events, 567 samples (eBPF, 99 Hz) in 1.2 s, nothing lost" */
-static void print_counts(const struct trace *trace, const struct collector_counts *counts)
+static void print_counts(const struct trace *trace, const struct collector_counts *counts,
+                         bool incomplete)
 {
     const struct trace_session *session = trace_session_get(trace);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
@@ -163,7 +164,7 @@ static void print_counts(const struct trace *trace, const struct collector_count
     if (counts->stretch_count)
         fprintf(stderr, ", %s stretch%s off the CPU", number_count(counts->stretch_count, text),
                 counts->stretch_count == 1 ? "" : "es");
-    if (session->end_ns <= session->begin_ns) { /* it could not be completed */
+    if (incomplete) {
         fputs("; not all of it could be written\n", stderr);
         return;
     }
@@ -236,12 +237,12 @@ void status_line_summary(const struct status_summary *summary)
     print_refusals(trace, summary->verbose ? UINT32_MAX : LISTED);
     print_notes(trace, summary->verbose ? UINT32_MAX : LISTED);
     sampling_note(trace);
-    if (counts.event_count == 0 && counts.lost_count == 0 && counts.sample_count == 0 &&
-        counts.stretch_count == 0) {
+    if (!summary->incomplete && counts.event_count == 0 && counts.lost_count == 0 &&
+        counts.sample_count == 0 && counts.stretch_count == 0) {
         print_nothing(trace, summary->hint);
         return;
     }
-    print_counts(trace, &counts);
+    print_counts(trace, &counts, summary->incomplete);
     print_losses(trace);
     loss_note_samples(trace, &wholes);
     loss_note_calls(trace);

@@ -25,6 +25,7 @@ struct status_summary {
     const char *output;
     const char *hint; /* why there is nothing, if there is nothing; NULL: what is likely */
     bool verbose;     /* lists are whole */
+    bool incomplete;  /* not all could be written; the message is out */
 };
 
 /* On standard error: what was recorded, what was lost and why, what to type next. Of this only the

@@ -117,6 +117,25 @@ def told_incomplete(result, *words):
 
 @case
 @needs_root
+def disk_full_at_the_end(home):
+    """Only the last part does not fit, or not even the first: neither is a recording of all."""
+    with small_disk(home, "4k") as disk:
+        for count in (1000, 100_000):
+            path = disk / f"{count}.annot"
+            result = home.annot("record", "-o", path, "--no-sample", "--", program("emit_names"),
+                                count, 300_000)
+            told_incomplete(result, "No space left")
+            check("not all of it could be written\n" in result.err_text and
+                  "nothing lost" not in result.err_text and
+                  "0 annotated events" not in result.err_text, f"the summary:\n{result.err_text}")
+            subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+            home.annot("recover").ok()
+            path.unlink()
+            subprocess.run(["mount", "-o", "remount,size=4k", disk], check=True)
+
+
+@case
+@needs_root
 def disk_full_while_recording(home):
     """The command goes on to its own end; what is in the file is readable; the rest is told."""
     with small_disk(home) as disk:
