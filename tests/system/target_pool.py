@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A pool of forked workers whose tasks use ranges of one name in several domains, and one that is
-called like the task. Arguments: milliseconds, workers. Prints "PID TID PATH NANOSECONDS" lines."""
+called like the task. Arguments: milliseconds, workers. Prints "PID TID PATH NANOSECONDS STRETCHES"
+lines, as target_ranges."""
 
 import multiprocessing
 import os
+import resource
 import sys
 import threading
 import time
@@ -19,8 +21,13 @@ def burn(ns):
         sum(range(200))
 
 
-def tell(path, ns):
-    line = f"{os.getpid()} {threading.get_native_id()} {path} {ns}\n"
+def switch_count():
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
+def tell(path, ns, stretches):
+    line = f"{os.getpid()} {threading.get_native_id()} {path} {ns} {stretches}\n"
     os.write(1, line.encode())
 
 
@@ -28,10 +35,11 @@ def run_task(number):
     for at in range(6):
         domain = (None, "A", "B")[(at + number) % 3]
         name = ("same", "run_task")[at // 3]
-        begin = time.thread_time_ns()
+        switches, begin = switch_count(), time.thread_time_ns()
         with pyannot.annotate(name, domain=domain):
             burn(UNIT_NS * (1 + (at + number) % 3))
-        tell(f"{domain}:{name}" if domain else name, time.thread_time_ns() - begin)
+        ns = time.thread_time_ns() - begin
+        tell(f"{domain}:{name}" if domain else name, ns, switch_count() - switches + 1)
     return number
 
 

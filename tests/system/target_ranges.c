@@ -2,8 +2,9 @@
 /* Ranges of the same four names in three domains, in forked processes, their children and threads,
  * each of which burns CPU time outside of its own ranges too.
  *
- * target_ranges UNIT_MS: prints "PID TID PATH NANOSECONDS" for each range of each thread, by the
- * thread's own clock; PATH as reports have it, "(inherited)" for what is outside in a fork. */
+ * target_ranges UNIT_MS: prints "PID TID PATH NANOSECONDS STRETCHES" for each range of each thread,
+ * by the thread's own clock; PATH as reports have it, "(inherited)" for what is outside in a fork.
+ * STRETCHES: in so many pieces it ran. */
 #include "spin.h"
 
 #include "annot/annot.h"
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +24,32 @@ static const char *const names[NAMES] = {"alpha", "beta", "gamma", "delta"};
 static const char *const domains[DOMAINS] = {NULL, "A", "B"};
 static int64_t unit_ns;
 
+struct spent {
+    int64_t ns;
+    long stretches;
+};
+
+static long switch_count(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+static void spend(struct spent *spent, int64_t ns)
+{
+    long before = switch_count();
+    spent->ns += spin_inline(ns);
+    spent->stretches += switch_count() - before + 1;
+}
+
 /* One write, so that lines of several processes do not mix. */
-static void tell(const char *domain, const char *name, int64_t ns)
+static void tell(const char *domain, const char *name, const struct spent *spent)
 {
     char line[160];
-    int length = snprintf(line, sizeof(line), "%d %ld %s%s%s %" PRId64 "\n", getpid(),
-                          syscall(SYS_gettid), domain ? domain : "", domain ? ":" : "", name, ns);
+    int length = snprintf(line, sizeof(line), "%d %ld %s%s%s %" PRId64 " %ld\n", getpid(),
+                          syscall(SYS_gettid), domain ? domain : "", domain ? ":" : "", name,
+                          spent->ns, spent->stretches);
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         _exit(2);
 }
@@ -40,10 +62,11 @@ static void burn_all(int turn)
         const char *domain = domains[at / NAMES];
         struct annot_event event = {.text = names[at % NAMES],
                                     .domain = domain ? annot_domain_create(domain) : 0};
+        struct spent spent = {0};
         annot_push_event(&event);
-        int64_t spent = spin_inline(unit_ns * (1 + at % 3));
+        spend(&spent, unit_ns * (1 + at % 3));
         annot_pop();
-        tell(domain, names[at % NAMES], spent);
+        tell(domain, names[at % NAMES], &spent);
     }
 }
 
@@ -65,7 +88,9 @@ static void wait_for_all(void)
 static void live(int turn, int level)
 {
     pthread_t thread;
-    int64_t outside = level ? spin_inline(unit_ns) : 0;
+    struct spent outside = {0};
+    if (level)
+        spend(&outside, unit_ns);
     burn_all(turn);
     if (level == 1 && turn % 4 == 0) {
         annot_push("nested");
@@ -79,9 +104,10 @@ static void live(int turn, int level)
     if (pthread_create(&thread, NULL, run, (void *)(intptr_t)(turn + 1)) != 0)
         exit(4);
     pthread_join(thread, NULL);
-    outside += level ? spin_inline(unit_ns) : 0;
-    if (level)
-        tell(NULL, "(inherited)", outside);
+    if (level) {
+        spend(&outside, unit_ns);
+        tell(NULL, "(inherited)", &outside);
+    }
     wait_for_all();
 }
 
