@@ -61,7 +61,8 @@ def stacks_that_are_always_new_do_not_fill_the_memory(home):
     need_bpf(home)
     sizes = []
     for milliseconds in (3500, 10500):
-        done = home.record(program("target_stacks"), milliseconds, options=OPTIONS).ok()
+        done = home.record(program("target_stacks"), milliseconds, options=OPTIONS,
+                           timeout=300).ok()
         check("nothing lost" in done.err_text, done.err_text)
         sizes.append(done.own_kib / 1024)
     check(sizes[1] - sizes[0] < 15, f"MiB after a third of the time and after all: {sizes}")
