@@ -40,6 +40,20 @@ static void put_lost(const struct report_data_options *options, struct json_doc 
     missing_json_refused(doc, options->trace);
 }
 
+/* What the rows lack for want of room, or for damage. */
+static void put_limits(const struct report_data_options *options, struct json_doc *doc)
+{
+    const struct range_totals *totals = range_stats_totals(options->stats);
+    const struct report_samples *samples = options->samples;
+    uint64_t unreadable = selection_is_all(samples->selection)
+                              ? loss_of_damage(options->reader, options->trace, event_sum(totals))
+                              : 0;
+    json_doc_uint(doc, "unreadable_record_count", unreadable);
+    json_doc_uint(doc, "in_other_paths_count", totals->other_count);
+    json_doc_uint(doc, "not_in_quantiles_count", totals->quantile_count);
+    json_doc_bool(doc, "threads_are_lower_bounds", totals->threads_cut);
+}
+
 static void put_recording(const struct report_data_options *options, struct json_doc *doc)
 {
     const struct range_totals *totals = range_stats_totals(options->stats);
@@ -58,6 +72,7 @@ static void put_recording(const struct report_data_options *options, struct json
     json_doc_uint(doc, "orphan_end_count", totals->orphan_count);
     put_lost(options, doc);
     json_doc_uint(doc, "damaged_part_count", store_reader_damage_count(options->reader));
+    put_limits(options, doc);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -183,6 +198,7 @@ static void put_samples(const struct report_data_options *options, struct json_d
     json_doc_uint(doc, "at_edge_count", samples->checks.at_edge);
     json_doc_uint(doc, "unsure_count", samples->checks.unsure);
     json_doc_uint(doc, "contradicted_count", samples->checks.contradicted);
+    json_doc_uint(doc, "late_count", samples->late);
     missing_json_facts(doc, options->trace, FACT_LOSS, "lost");
     missing_json_facts(doc, options->trace, FACT_NOTE, "notes");
     json_doc_text(doc, "inside_range", samples->range ? samples->range : "");
