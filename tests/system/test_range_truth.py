@@ -136,7 +136,18 @@ def sums_of(values, part):
     return sums
 
 
-def same_as_clocks(sampled, truth, period):
+def cpu_by_thread(done):
+    """For messages: ms of samples and how many are outside of ranges, by "pid/tid"."""
+    dump, sums = done.samples.dump, {}
+    for sample in done.samples.cpu:
+        thread = dump.threads[sample["thread"]]
+        key = f"{dump.processes[thread['process']]['pid']}/{thread['tid']}"
+        ms, outside = sums.get(key, (0, 0))
+        sums[key] = round(ms + sample["weight"] / 1e6, 1), outside + (not done.samples.path(sample))
+    return sums
+
+
+def same_as_clocks(sampled, done, truth, period):
     clocks = {key: ns for key, (ns, _) in truth.items()}
     mine = {key: sampled.get(key, 0) for key in truth}
     whole = sum(mine.values()) / sum(clocks.values())
@@ -145,7 +156,8 @@ def same_as_clocks(sampled, truth, period):
 
     def near(key, actual, ns, error):
         check(abs(actual / whole - ns) <= error + 0.05 * ns,
-              f"{key}: {actual / 1e6:.1f} ms, by its clock {ns / 1e6:.1f} ms (all: {whole:.3f})")
+              f"{key}: {actual / 1e6:.1f} ms, by its clock {ns / 1e6:.1f} ms (all: {whole:.3f}; "
+              f"lost: {done.samples.losses()}; {cpu_by_thread(done)})")
     for part in (0, 1):
         actual = sums_of(mine, part)
         for key, ns in sums_of(clocks, part).items():
@@ -165,7 +177,7 @@ def check_run(home, done, hz):
         rows_are_possible(report, period)
         sampled, truth = sampled_of(report, field), truth_of(done, column)
         same_as_events(sampled, done, field, truth)
-        same_as_clocks(sampled, truth, period)
+        same_as_clocks(sampled, done, truth, period)
     edges = report["sampling"]
     print(f"  {hz} Hz: {edges['checked_count']} samples compared, "
           f"{edges['at_edge_count']} at edges, {edges['contradicted_count']} in wrong ranges")
