@@ -7,9 +7,10 @@
  *
  * All other programs are to notice nothing. This library therefore needs no library, not even libc
  * (so it also loads under musl), defines no symbol, allocates nothing and does nothing if the
- * program has no PySys_AddAuditHook. Its file name contains "libasan.so" because AddressSanitizer
- * refuses to run when another library than its own comes first, which it tells by that name; what
- * it fears, functions that shadow its own, there are none of here.
+ * program has no PySys_AddAuditHook. The path that it is loaded by contains "libasan.so": with its
+ * shared runtime, AddressSanitizer refuses to run if a library comes before it whose path does not.
+ * (It looks for functions that shadow its own; there are none here.) Its own option for that,
+ * verify_asan_link_order=0 in ASAN_OPTIONS, is lost when a script below sets ASAN_OPTIONS.
  *
  * Threads: the constructor runs alone; the hook is entered with the GIL, or, without one, by many.
  * Nothing here fails loudly: an interpreter without pyannot is told by bootstrap.py. */

@@ -500,11 +500,20 @@ class Choice(PreloadTest):
                          "False\n")
 
 
+OTHER_PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef OWN_OPTIONS
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+#endif
+int main(void) { free(malloc(1)); puts("ran"); return 0; }
+"""
+
+
 class OtherPrograms(PreloadTest):
     def build(self, name, *flags, compiler="gcc"):
         source = self.folder / "program.c"
-        source.write_text("#include <stdio.h>\n#include <stdlib.h>\nint main(void)\n"
-                          "{\n    free(malloc(1));\n    puts(\"ran\");\n    return 0;\n}\n")
+        source.write_text(OTHER_PROGRAM)
         program = self.folder / name
         command = [compiler, *flags, str(source), "-o", str(program)]
         if not shutil.which(compiler) or subprocess.run(
@@ -512,17 +521,45 @@ class OtherPrograms(PreloadTest):
             self.skipTest(f"cannot build by {' '.join(command[:-3])}")
         return program
 
-    def check_runs(self, program):
-        self.assertEqual(self.run_recorded("sh", "-c", f"'{program}' 2>&1"), "ran\n")
+    def check_runs(self, program, **variables):
+        self.assertEqual(self.run_recorded("sh", "-c", f"'{program}' 2>&1", **variables), "ran\n")
 
-    def test_address_sanitizer_shared(self):
-        self.check_runs(self.build("shared", "-fsanitize=address"))
+    def check_address_sanitizer(self, *flags, compiler="gcc"):
+        """With the options of whoever starts it and of the program itself, or without any."""
+        plain = self.build("plain", "-fsanitize=address", *flags, compiler=compiler)
+        with self.subTest("options of nobody"):
+            self.check_runs(plain)
+        with self.subTest("options of the user"):
+            self.check_runs(plain, ASAN_OPTIONS="detect_leaks=0")
+        with self.subTest("options of what starts it below annot record"):
+            told = self.run_recorded("sh", "-c", f"ASAN_OPTIONS=detect_leaks=0 '{plain}' 2>&1")
+            self.assertEqual(told, "ran\n")
+        own = self.build("own", "-fsanitize=address", "-DOWN_OPTIONS", *flags, compiler=compiler)
+        with self.subTest("options of the program"):
+            self.check_runs(own)
 
-    def test_address_sanitizer_static(self):
-        self.check_runs(self.build("static", "-fsanitize=address", "-static-libasan"))
+    def test_address_sanitizer_of_gcc_shared(self):
+        self.check_address_sanitizer()
 
-    def test_address_sanitizer_of_clang(self):
-        self.check_runs(self.build("clang", "-fsanitize=address", compiler="clang"))
+    def test_address_sanitizer_of_gcc_static(self):
+        self.check_address_sanitizer("-static-libasan")
+
+    def test_address_sanitizer_of_clang_shared(self):
+        library = subprocess.run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"],
+                                 capture_output=True, text=True, check=False).stdout.strip() \
+            if shutil.which("clang") else ""
+        if not os.path.exists(library):
+            self.skipTest("no shared AddressSanitizer of clang")
+        self.check_address_sanitizer("-shared-libasan", f"-Wl,-rpath,{os.path.dirname(library)}",
+                                     compiler="clang")
+
+    def test_address_sanitizer_of_clang_static(self):
+        self.check_address_sanitizer(compiler="clang")
+
+    def test_address_sanitizer_may_have_its_options_to_itself(self):
+        """Ours would take the place of those that `meson test` sets if there are none."""
+        told = self.run_recorded("sh", "-c", "echo ${ASAN_OPTIONS-none}")
+        self.assertEqual(told, "none\n")
 
     def test_thread_sanitizer(self):
         self.check_runs(self.build("thread", "-fsanitize=thread"))
