@@ -9,8 +9,10 @@
 
 #include <stdbool.h>
 
-/* From 3.14 on, `with` calls an ordinary method without binding it. */
+/* From 3.14 on, `with` calls an ordinary method without binding it. The benchmark sets it. */
+#ifndef PYANNOT_BIND_ENTER
 #define PYANNOT_BIND_ENTER (PY_VERSION_HEX < 0x030E0000 && !PYANNOT_FREE_THREADED)
+#endif
 
 #if PYANNOT_BIND_ENTER
 

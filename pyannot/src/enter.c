@@ -3,7 +3,8 @@
  * object each time, and for an ordinary method that makes and frees an object that the garbage
  * collector tracks (20 ns). This one is its own descriptor, and what it binds is a part of the
  * object that is entered: the first reference to the part takes one to the whole, the last one
- * gives it back. */
+ * gives it back. A method would cost 16 to 104 % of a statement more (tests/bench/bench_enter.py).
+ */
 #include "enter.h"
 
 #include "holder.h"
