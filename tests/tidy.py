@@ -65,6 +65,10 @@ INCLUDES = {
               "collector/base"],
 }
 
+# Where a header exists only if two files beyond its own .c include it, tests not counted; what else
+# a folder's files tell each other stands in FOLDER_parts.h. Folders come in as they are done.
+HEADERS_EARNED = ["collector/elf"]
+
 # All that lies at the top; a run leaves its results elsewhere.
 TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",
        "meson.build", "meson_options.txt", "pyproject.toml", "setup.sh", "README.md",
@@ -270,6 +274,25 @@ def system_headers(tree, path, seen):
             yield from system_headers(tree, ours, seen)
 
 
+def check_headers(tree):
+    """No header for one includer."""
+    users = {}
+    for path in tree.files:
+        if path.suffix not in C_FILES or path.parts[0] == "tests":
+            continue
+        for line in (tree.root / path).read_text(errors="replace").splitlines():
+            match = INCLUDE.match(line)
+            name = Path(match.group(1)).name if match and match.group(1) else None
+            if name and Path(name).stem != path.stem:
+                users.setdefault(name, set()).add(path)
+    for path in tree.files:
+        parts = path.parent.name + "_parts.h"
+        if path.suffix == ".h" and str(path.parent) in HEADERS_EARNED and path.name != parts:
+            count = len(users.get(path.name, ()))
+            if count < 2:
+                tree.report(path, 1, "header", f"{count} includers, so its place is {parts}")
+
+
 def check_python_first(tree, path):
     """Python.h defines what the C library's headers look at."""
     headers = list(system_headers(tree, path, set()))
@@ -304,6 +327,7 @@ def check(root, exceptions):
     tree = Tree(root)
     check_names(tree)
     check_outputs(tree)
+    check_headers(tree)
     for path in tree.files:
         text = (tree.root / path).read_text(errors="replace")
         lines = text.split("\n")
@@ -354,6 +378,7 @@ PLANTED = [
     ("include", "collector/model/a.c", C_START + '#include "base.h"\n#include "shape.h"\n'),
     ("include", "pyannot/src/a.c", C_START + "#include \"shape.h\"\n"),
     ("file-name", "collector/model/shape.h", C_START),
+    ("header", "collector/elf/once.h", C_START),
     ("python-first", "pyannot/src/a.c", C_START + '#include <stdio.h>\n\n#include "python.h"\n'),
     ("output", "pipeline-report/report.txt", "1 files\n"),
     ("output", "hello.svg", "<svg/>\n"),
@@ -371,6 +396,12 @@ CLEAN = {
     "pyannot/src/python.h": C_START + "#include <Python.h>\n#include <stdlib.h>\n",
     "pyannot/src/good_module.c": C_START + '#include "python.h"\n\n#include <stdio.h>\n',
     "collector/export/shape.h": C_START,
+    "collector/elf/once.c": C_START + '#include "once.h"\n',
+    "tests/unit/elf/test_once.c": C_START + '#include "once.h"\n',
+    "tests/unit/elf/test_more.c": C_START + '#include "once.h"\n',
+    "collector/elf/twice.h": C_START,
+    "collector/elf/elf_parts.h": C_START + '#include "twice.h"\n',
+    "collector/symbol/reader.c": C_START + '#include "once.h"\n#include "twice.h"\n',
     "collector/export/export_x.c": C_START + '#include "base.h"\n#include "shape.h"\n',
     "tests/good.py": PYTHON_START + "def f(a):\n    if a:\n        pass\n    elif f(a):\n"
     "        pass\n    elif f(1):\n        pass\n    elif f(2):\n        pass\n",

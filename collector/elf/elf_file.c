@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening an ELF file and the map between its offsets and addresses. elf_pieces.c reads bytes,
- * elf_section.c sections, elf_symbols.c symbols, elf_note.c the build-id. */
-#include "elf_private.h"
+/* Opening an ELF file, its build-id, and the map between its offsets and addresses. elf_section.c
+ * reads bytes and sections, elf_symbols.c symbols. */
+#include "elf_parts.h"
 #include "file_io.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADERS_MAX = 4096, PAGE_SIZE_BYTES = 4096 };
+enum { HEADERS_MAX = 4096, PAGE_SIZE_BYTES = 4096, NOTES_SIZE_MAX = 1 << 16 };
 
 bool elf_file_holds(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
@@ -65,6 +65,64 @@ static int load_headers(struct elf_file *file)
     return error;
 }
 
+static uint64_t align_up(uint64_t value, uint64_t alignment)
+{
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+/* Looks through the notes of one stretch. */
+static bool find_in(struct elf_file *file, const uint8_t *bytes, uint64_t size, uint64_t alignment)
+{
+    uint64_t at = 0;
+    while (at < size && size - at >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        memcpy(&note, bytes + at, sizeof(note));
+        uint64_t name = at + sizeof(note);
+        uint64_t value = align_up(name + note.n_namesz, alignment);
+        uint64_t end = value + note.n_descsz;
+        if (end > size)
+            return false;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(bytes + name, "GNU", 4) == 0 && note.n_descsz > 0 &&
+            note.n_descsz <= ELF_BUILD_ID_MAX) {
+            memcpy(file->build_id, bytes + value, note.n_descsz);
+            file->build_id_size = note.n_descsz;
+            return true;
+        }
+        at = align_up(end, alignment);
+    }
+    return false;
+}
+
+static bool find_at(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t alignment)
+{
+    if (size == 0 || size > NOTES_SIZE_MAX)
+        return false;
+    uint8_t *bytes = malloc(size);
+    bool found = bytes && elf_file_read(file, offset, bytes, size) &&
+                 find_in(file, bytes, size, alignment == 8 ? 8 : 4);
+    free(bytes);
+    return found;
+}
+
+/* A note of type NT_GNU_BUILD_ID, in a PT_NOTE segment or, where separate debug files have no bytes
+ * for that, in a section. Source: gABI chapter 5, "Note Section". */
+static void find_build_id(struct elf_file *file)
+{
+    for (size_t i = 0; i < file->header_count; i++) {
+        const Elf64_Phdr *header = &file->headers[i];
+        if (header->p_type == PT_NOTE &&
+            find_at(file, header->p_offset, header->p_filesz, header->p_align))
+            return;
+    }
+    for (size_t i = 0; i < file->section_count; i++) {
+        const Elf64_Shdr *section = &file->sections[i];
+        if (section->sh_type == SHT_NOTE && !(section->sh_flags & SHF_COMPRESSED) &&
+            find_at(file, section->sh_offset, section->sh_size, section->sh_addralign))
+            return;
+    }
+}
+
 static int load(struct elf_file *file)
 {
     if (!elf_file_read(file, 0, &file->head, sizeof(file->head)) || !head_valid(&file->head))
@@ -73,7 +131,7 @@ static int load(struct elf_file *file)
     if (!error)
         error = elf_sections_load(file);
     if (!error)
-        elf_build_id_find(file);
+        find_build_id(file);
     return error;
 }
 

@@ -2,7 +2,7 @@
 /* The symbols of .symtab and .dynsym; without section headers those of the dynamic segment, whose
  * number only its hash tables tell. Sources: gABI chapters 4 and 5; the GNU hash table as ld.so
  * reads it. */
-#include "elf_private.h"
+#include "elf_parts.h"
 
 #include <string.h>
 

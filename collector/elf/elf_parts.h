@@ -3,8 +3,8 @@
  *
  * `lock` guards `pieces` and their bytes are never written after they are in the list; all else is
  * immutable after open. */
-#ifndef ANNOT_ELF_PRIVATE_H
-#define ANNOT_ELF_PRIVATE_H
+#ifndef ANNOT_ELF_PARTS_H
+#define ANNOT_ELF_PARTS_H
 
 #include "elf_file.h"
 
@@ -54,6 +54,5 @@ void elf_pieces_free(struct elf_file *file);
 
 /* Reads the table of sections; a damaged one counts as none. 0 or -ENOMEM. */
 int elf_sections_load(struct elf_file *file);
-void elf_build_id_find(struct elf_file *file);
 
 #endif
