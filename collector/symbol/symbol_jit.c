@@ -4,12 +4,11 @@
  * counts only if it belongs to the uid of the process and was written since the program began (its
  * number is used again and again, and files stay), and its last line may still be growing. */
 #include "clock_now.h"
-#include "code_runs.h"
 #include "file_io.h"
 #include "proc_info.h"
 #include "strtab.h"
-#include "symbol_demangle.h"
 #include "symbol_other.h"
+#include "symbol_parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,10 +2,7 @@
 /* Joins the sources of names of one file, and keeps the names that were asked for. */
 #include "symbol_module.h"
 #include "map64.h"
-#include "symbol_debug.h"
-#include "symbol_demangle.h"
-#include "symbol_lines.h"
-#include "symbol_plt.h"
+#include "symbol_parts.h"
 #include "text.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stubs are found by their one indirect jump, whatever the linker puts around it. */
-#include "symbol_plt.h"
+#include "symbol_parts.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Collecting and finding of symbol_table.h; symbol_sort.c puts them in order. */
-#include "symbol_table.h"
-#include "symbol_sort.h"
+/* Which of several symbols of one address names it best, their order (a radix sort: a table of half
+ * a million symbols must be there within 100 ms), and the table that is made of them. */
+#include "symbol_parts.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -12,6 +12,136 @@
 static const uint64_t ADDRESS_END = 1ull << 48;
 
 enum { SYMBOLS_MAX = 1 << 24, NESTING_MAX = 64, SOURCE_TEXTS = SYMBOL_SOURCES };
+
+/* The parts of symbol_entry.key below the address. */
+enum {
+    SYMBOL_RANK_BITS = 16,
+    SYMBOL_SOURCE_BITS = 4,
+    SYMBOL_SOURCE_MASK = (1 << SYMBOL_SOURCE_BITS) - 1,
+};
+
+enum {
+    CLASS_LABEL = 4,   /* no function: rank bit 11 */
+    CLASS_UNSIZED = 2, /* a function without a size: bit 10 */
+    CLASS_LOCAL = 1,   /* bit 9 */
+    CLASS_SHIFT = 9,   /* of the rank; below: 3 bits of underscores, 6 of the length */
+    UNDERSCORES_MAX = 7,
+    LENGTH_MAX = 63,
+    DIGIT_BITS = 8,
+    DIGITS = 6, /* of an address */
+    DIGIT_VALUES = 1 << DIGIT_BITS,
+};
+
+/* Less is better: functions before labels, those seen outside before local ones, then plain
+ * names before those with underscores in front, short ones before long ones. 12 bits. */
+static uint64_t rank(const struct elf_symbol *symbol)
+{
+    unsigned class = 0;
+    if (symbol->type == STT_NOTYPE)
+        class = CLASS_LABEL;
+    else if (symbol->size == 0)
+        class = CLASS_UNSIZED;
+    if (symbol->binding == STB_LOCAL)
+        class |= CLASS_LOCAL;
+    size_t underscores = strspn(symbol->name, "_");
+    size_t length = strnlen(symbol->name, LENGTH_MAX);
+    /* Mangled names begin with an underscore by rule, not by modesty. */
+    if (underscores == 1 && (symbol->name[1] == 'Z' || symbol->name[1] == 'R'))
+        underscores = 0;
+    if (underscores > UNDERSCORES_MAX)
+        underscores = UNDERSCORES_MAX;
+    return (uint64_t) class << CLASS_SHIFT | underscores << 6 | length;
+}
+
+static unsigned digit_of(const struct symbol_entry *entry, unsigned digit)
+{
+    return entry->key >> (SYMBOL_RANK_BITS + digit * DIGIT_BITS) & (DIGIT_VALUES - 1);
+}
+
+/* One pass: from `entries` into `other` by one digit, stable. */
+static void sort_by_digit(const struct symbol_entry *entries, struct symbol_entry *other,
+                          size_t count, unsigned digit, const size_t *counts)
+{
+    size_t places[DIGIT_VALUES], at = 0;
+    for (size_t i = 0; i < DIGIT_VALUES; i++) {
+        places[i] = at;
+        at += counts[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        other[places[digit_of(&entries[i], digit)]++] = entries[i];
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    uint64_t a = ((const struct symbol_entry *)left)->key;
+    uint64_t b = ((const struct symbol_entry *)right)->key;
+    return (a > b) - (a < b);
+}
+
+static void sort_by_address(struct symbol_entry *entries, size_t count)
+{
+    static const size_t none[DIGIT_VALUES];
+    struct symbol_entry *other = malloc(count * sizeof(*other)), *from = entries, *to = other;
+    size_t counts[DIGITS][DIGIT_VALUES];
+    if (!other) {
+        qsort(entries, count, sizeof(*entries), compare_keys);
+        return;
+    }
+    for (unsigned digit = 0; digit < DIGITS; digit++)
+        memcpy(counts[digit], none, sizeof(none));
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned digit = 0; digit < DIGITS; digit++)
+            counts[digit][digit_of(&entries[i], digit)]++;
+    }
+    for (unsigned digit = 0; digit < DIGITS; digit++) {
+        if (counts[digit][digit_of(&entries[0], digit)] == count)
+            continue; /* all the same */
+        sort_by_digit(from, to, count, digit, counts[digit]);
+        struct symbol_entry *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != entries)
+        memcpy(entries, from, count * sizeof(*entries));
+    free(other);
+}
+
+static unsigned rank_of(const struct symbol_entry *entry)
+{
+    return (unsigned)(entry->key >> SYMBOL_SOURCE_BITS) & 0xfff;
+}
+
+static bool better(const struct symbol_entry *a, const struct symbol_entry *b)
+{
+    unsigned rank_a = rank_of(a), rank_b = rank_of(b);
+    if (rank_a >> CLASS_SHIFT != rank_b >> CLASS_SHIFT)
+        return rank_a >> CLASS_SHIFT < rank_b >> CLASS_SHIFT;
+    return a->size != b->size ? a->size > b->size : rank_a < rank_b;
+}
+
+/* By address; one symbol of each stays: the best class, of these the largest, of these the best
+ * rank. Labels inside of a function whose size is known go. Returns how many stay. */
+static size_t sort(struct symbol_entry *entries, size_t count)
+{
+    if (count == 0)
+        return 0;
+    sort_by_address(entries, count);
+    size_t kept = 0;
+    uint64_t covered = 0; /* up to here, functions with known sizes reach */
+    for (size_t i = 0, next; i < count; i = next) {
+        uint64_t address = entries[i].key >> SYMBOL_RANK_BITS;
+        struct symbol_entry best = entries[i];
+        for (next = i + 1; next < count && entries[next].key >> SYMBOL_RANK_BITS == address; next++)
+            best = better(&entries[next], &best) ? entries[next] : best;
+        bool label = (rank_of(&best) >> CLASS_SHIFT & CLASS_LABEL) != 0;
+        if (label && best.size == 0 && address < covered)
+            continue;
+        if (!label && address + best.size > covered)
+            covered = address + best.size;
+        entries[kept++] = best;
+    }
+    return kept;
+}
 
 void symbol_table_add_code(struct symbol_table *table, const struct elf_file *file)
 {
@@ -84,8 +214,7 @@ static bool take_symbol(void *context, const struct elf_symbol *symbol)
         return true;
     uint64_t size = symbol->size < end - symbol->address ? symbol->size : end - symbol->address;
     struct symbol_entry entry = {
-        .key = symbol->address << SYMBOL_RANK_BITS | symbol_rank(symbol) << SYMBOL_SOURCE_BITS |
-               source,
+        .key = symbol->address << SYMBOL_RANK_BITS | rank(symbol) << SYMBOL_SOURCE_BITS | source,
         .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
         .name = (uint32_t)(symbol->name_place - table->sources[source].base),
     };
@@ -120,7 +249,7 @@ void symbol_table_add_text(struct symbol_table *table, uint64_t address, uint32_
 
 void symbol_table_finish(struct symbol_table *table)
 {
-    table->entries.count = symbol_sort(table->entries.items, table->entries.count);
+    table->entries.count = sort(table->entries.items, table->entries.count);
     size_t count = table->entries.count;
     struct symbol_entry *fitting =
         count ? realloc(table->entries.items, count * sizeof(*fitting)) : NULL;

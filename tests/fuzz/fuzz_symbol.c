@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Names from foreign bytes. The first byte tells what the rest is: 'E' an ELF image, 'J' a map of a
  * JIT compiler, anything else a mangled name. */
-#include "symbol_demangle.h"
 #include "symbol_module.h"
 #include "symbol_other.h"
+#include "symbol_parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

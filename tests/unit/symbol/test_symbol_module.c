@@ -5,8 +5,7 @@
 #include "named_files.h"
 
 #include "clock_now.h"
-#include "symbol_debug.h"
-#include "symbol_demangle.h"
+#include "symbol_parts.h"
 
 #include <dlfcn.h>
 #include <elf.h>

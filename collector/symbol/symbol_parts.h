@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of symbol/: what symbol_module.c (files) and symbol_jit.c (code made at run time) join. */
+#ifndef ANNOT_SYMBOL_PARTS_H
+#define ANNOT_SYMBOL_PARTS_H
+
+#include "elf_file.h"
+#include "strtab.h"
+#include "vec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- symbol_table.c -----------------------------------------------------------------------------
+ */
+
+/* Addresses of functions and where their names stand in files: 16 bytes a symbol, so that a library
+ * of half a million costs 8 MiB. One symbol per address, the best.
+ *
+ *     symbol_table_add_file* -> symbol_table_finish -> { find, name }*
+ *
+ * `{0}` is empty. Foreign bytes: bounded. Thread-safety: none. */
+
+enum { SYMBOL_SOURCES = 8, SYMBOL_RANGES = 32 };
+
+struct symbol_entry {
+    uint64_t key;  /* address << 16 | how good it is while building (less is better), then source */
+    uint32_t size; /* 0 = not told */
+    uint32_t name; /* place in its source */
+};
+
+/* A string table of a file, or `texts`. */
+struct symbol_source {
+    struct elf_file *file;
+    uint64_t base; /* entries count places from here */
+};
+
+struct symbol_table {
+    VEC(struct symbol_entry) entries;
+    struct symbol_source sources[SYMBOL_SOURCES];
+    size_t source_count;
+    struct elf_file *files[SYMBOL_SOURCES]; /* own objects, closed by free */
+    size_t file_count;
+
+    struct {
+        uint64_t begin, end;
+    } code[SYMBOL_RANGES]; /* where functions can lie */
+
+    size_t code_count;
+    struct strtab texts; /* names that stand in no file: of PLT entries */
+    bool complete;       /* a file had all symbols, not only those for the dynamic linker */
+    bool failed;         /* out of memory: what is there is good, more is missing */
+};
+
+/* Functions lie in the executable segments of this file. Before all others. */
+void symbol_table_add_code(struct symbol_table *table, const struct elf_file *file);
+/* Takes `file` over, also if nothing is in it. */
+void symbol_table_add_file(struct symbol_table *table, struct elf_file *file);
+/* A function whose name is told here. */
+void symbol_table_add_text(struct symbol_table *table, uint64_t address, uint32_t size,
+                           const char *name);
+/* Sorts, keeps the best of each address, gives back memory that only building needed. */
+void symbol_table_finish(struct symbol_table *table);
+void symbol_table_free(struct symbol_table *table);
+
+struct symbol_hit {
+    size_t index;
+    uint64_t begin, end; /* end 0 = not told */
+    bool guessed;        /* nothing says that the function reaches that far */
+};
+
+bool symbol_table_find(const struct symbol_table *table, uint64_t address,
+                       struct symbol_hit *ret_hit);
+
+/* The name as it stands in the file, cut to the buffer; its length, 0 = it cannot be read. */
+size_t symbol_table_name(const struct symbol_table *table, size_t index, char *buffer, size_t size);
+
+/* ---- symbol_plt.c -------------------------------------------------------------------------------
+ */
+
+/* The stubs by which a module calls others, as "printf@plt": they have no symbols, but relocations
+ * tell whom the pointer that each jumps through belongs to. x86-64. Sources: System V ABI, AMD64
+ * supplement, 5.2; gABI chapter 4, "Relocation". Foreign bytes: bounded. Thread-safety: none. */
+
+/* Reads sections of `file`; the caller trims it. */
+void symbol_plt_add(struct symbol_table *table, struct elf_file *file);
+
+/* ---- code_runs.c --------------------------------------------------------------------------------
+ */
+
+/* Named stretches of memory of which later ones hide earlier ones where they overlap, as code does
+ * that a JIT compiler puts where older code was.
+ *
+ * Kept as sorted runs without overlaps, each at least twice as long as the next newer one: adding n
+ * stretches costs O(n log n) in total, however they are portioned, finding O(log^2 n).
+ * Thread-safety: none. */
+
+struct code_stretch {
+    uint64_t begin, end; /* begin < end */
+    uint32_t name;
+};
+
+struct code_run { /* a VEC with a name */
+    struct code_stretch *items;
+    size_t count, capacity;
+};
+
+/* `{0}` is empty. */
+struct code_runs {
+    VEC(struct code_run) runs; /* oldest and longest first */
+};
+
+/* In order of age. 0 or -ENOMEM, then none of these is there. */
+int code_runs_add(struct code_runs *runs, const struct code_stretch *stretches, size_t count);
+bool code_runs_find(const struct code_runs *runs, uint64_t address, uint32_t *ret_name);
+size_t code_runs_count(const struct code_runs *runs);
+void code_runs_free(struct code_runs *runs);
+
+/* ---- symbol_debug.c -----------------------------------------------------------------------------
+ */
+
+/* The separate debug file of a module: by build-id and by .gnu_debuglink where distributions put
+ * it (GDB manual, "Separate Debug Files"), and the small table that some compress into the file
+ * itself (.gnu_debugdata, "MiniDebugInfo"). What does not belong to the module is not taken.
+ * Nothing is fetched from a network. Foreign bytes: bounded. Thread-safety: none needed. */
+
+/* Where debug files are installed. NULL: /usr/lib/debug. For tests; before threads. */
+void symbol_debug_set_root(const char *directory);
+
+/* The caller closes *ret_file and frees *ret_path. false: none. */
+bool symbol_debug_open(struct elf_file *file, const char *path, struct elf_file **ret_file,
+                       char **ret_path);
+
+/* The caller closes *ret_file. false: none, or built without liblzma. */
+bool symbol_debug_open_packed(struct elf_file *file, struct elf_file **ret_file);
+
+/* Opens a path as the file it is to be: regular, and with the build-id of `file` if it has one.
+ * Both may be the same file. A descriptor or -errno. */
+int symbol_debug_open_same(const struct elf_file *file, const char *path);
+
+/* ---- symbol_demangle.c --------------------------------------------------------------------------
+ */
+
+/* Names as programmers wrote them: C++ and Rust (both manglings) by libiberty; without it as they
+ * stand in the file. Always UTF-8, without control characters, of bounded length.
+ * Thread-safety: any thread. */
+
+/* Bytes of a name, its NUL included; longer ones end with an ellipsis. */
+enum { SYMBOL_NAME_SIZE = 1024 };
+
+/* A version behind the name ("memcpy@@GLIBC_2.14") goes, "@plt" stays. Returns the length. */
+size_t symbol_demangle(const char *name, char buffer[SYMBOL_NAME_SIZE]);
+
+/* A name that is not mangled, of any length: made UTF-8 and cut. Returns the length. */
+size_t symbol_clean(const char *name, size_t length, char buffer[SYMBOL_NAME_SIZE]);
+
+/* ---- symbol_lines.c -----------------------------------------------------------------------------
+ */
+
+/* Addresses to source lines, by libdw. Its own object, because what it reads (hundreds of megabytes
+ * for a large library) is wanted rarely. libdw is made for files that lie, but not proven against
+ * them as the rest is. Nothing is fetched from a network. Thread-safety: one thread per object. */
+
+struct symbol_lines;
+
+/* Of an open file with debug information; takes a copy of the descriptor. NULL: it has none, it is
+ * damaged, out of memory, built without libdw. destroy accepts NULL. */
+struct symbol_lines *symbol_lines_create(int fd);
+void symbol_lines_destroy(struct symbol_lines *lines);
+
+/* false: not known. `ret_file` valid until destroy. */
+bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,
+                       int *ret_line);
+
+#endif
