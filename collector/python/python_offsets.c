@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The layouts that no interpreter tells itself: CPython 3.9 to 3.12, release builds, x86-64.
- * Internal structures of these versions are frozen: they get security fixes only. The numbers are
- * those of pyannot/src/python_layout.c compiled against each version's headers, and a test compiles
- * it again. Thread-safety: constant data. */
+/* Layouts of interpreters: those that no interpreter tells itself, those that 3.13 and later tell.
+ */
 #include "python_offsets_table.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+/* ---- Written down here ----------------------------------------------------------------------- */
+
+/* The layouts that no interpreter tells itself: CPython 3.9 to 3.12, release builds, x86-64.
+ * Internal structures of these versions are frozen: they get security fixes only. The numbers are
+ * those of pyannot/src/python_layout.c compiled against each version's headers, and a test compiles
+ * it again. Thread-safety: constant data. */
 
 #define NONE PYTHON_OFFSET_NONE
 
@@ -225,4 +231,245 @@ int python_offsets_check(const struct python_offsets *o)
         is_field(o->unicode_ascii_data) && is_field(o->unicode_compact_data) &&
         is_field(o->bytes_size) && is_field(o->bytes_data);
     return good && frames_are_there(o) ? 0 : -EBADMSG;
+}
+
+/* ---- _Py_DebugOffsets ------------------------------------------------------------------------ */
+
+/* _Py_DebugOffsets: the structure at the head of _PyRuntime by which CPython 3.13 and later tell
+ * debuggers their layout. A cookie, the version, then 64-bit words whose order differs by version.
+ * Source: Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14
+ * and 3.15. Foreign bytes: bounded. Thread-safety: none needed. */
+
+/* Which word has what. 0 = not told by this version. */
+struct words {
+    uint32_t version;
+    uint8_t count;
+    uint8_t interpreters_head;
+    uint8_t interp_next, interp_threads_head, interp_gc, interp_gil;
+    uint8_t gil, gil_locked, gil_holder;
+    uint8_t tstate_next, tstate_interp, tstate_frame, tstate_thread_id, tstate_native_thread_id;
+    uint8_t frame_previous, frame_code, frame_instruction, frame_owner, frame_tlbc;
+    uint8_t code_filename, code_name, code_qualname, code_lines, code_first_line, code_bytes;
+    uint8_t code_tlbc;
+    uint8_t bytes_size, bytes_data;
+    uint8_t unicode_state, unicode_length, unicode_ascii_size;
+    uint8_t gc_collecting;
+};
+
+enum { WORD_COOKIE, WORD_VERSION, WORD_FREE_THREADED };
+
+static const struct words known[] = {
+    {.version = 0x030d,
+     .count = 73,
+     .interpreters_head = 5,
+     .interp_next = 8,
+     .interp_threads_head = 9,
+     .interp_gc = 10,
+     .interp_gil = 14,
+     .gil = 15,
+     .gil_locked = 17,
+     .gil_holder = 18,
+     .tstate_next = 21,
+     .tstate_interp = 22,
+     .tstate_frame = 23,
+     .tstate_thread_id = 24,
+     .tstate_native_thread_id = 25,
+     .frame_previous = 29,
+     .frame_code = 30,
+     .frame_instruction = 31,
+     .frame_owner = 33,
+     .code_filename = 35,
+     .code_name = 36,
+     .code_qualname = 37,
+     .code_lines = 38,
+     .code_first_line = 39,
+     .code_bytes = 43,
+     .bytes_size = 65,
+     .bytes_data = 66,
+     .unicode_state = 68,
+     .unicode_length = 69,
+     .unicode_ascii_size = 70,
+     .gc_collecting = 72},
+    {.version = 0x030e,
+     .count = 83,
+     .interpreters_head = 5,
+     .interp_next = 8,
+     .interp_threads_head = 9,
+     .interp_gc = 11,
+     .interp_gil = 15,
+     .gil = 16,
+     .gil_locked = 18,
+     .gil_holder = 19,
+     .tstate_next = 24,
+     .tstate_interp = 25,
+     .tstate_frame = 26,
+     .tstate_thread_id = 27,
+     .tstate_native_thread_id = 28,
+     .frame_previous = 32,
+     .frame_code = 33,
+     .frame_instruction = 34,
+     .frame_owner = 36,
+     .frame_tlbc = 38,
+     .code_filename = 40,
+     .code_name = 41,
+     .code_qualname = 42,
+     .code_lines = 43,
+     .code_first_line = 44,
+     .code_bytes = 48,
+     .code_tlbc = 49,
+     .bytes_size = 75,
+     .bytes_data = 76,
+     .unicode_state = 78,
+     .unicode_length = 79,
+     .unicode_ascii_size = 80,
+     .gc_collecting = 82},
+    {.version = 0x030f,
+     .count = 96,
+     .interpreters_head = 5,
+     .interp_next = 8,
+     .interp_threads_head = 9,
+     .interp_gc = 11,
+     .interp_gil = 15,
+     .gil = 16,
+     .gil_locked = 18,
+     .gil_holder = 19,
+     .tstate_next = 24,
+     .tstate_interp = 25,
+     .tstate_frame = 26,
+     .tstate_thread_id = 30,
+     .tstate_native_thread_id = 31,
+     .frame_previous = 40,
+     .frame_code = 41,
+     .frame_instruction = 42,
+     .frame_owner = 44,
+     .frame_tlbc = 46,
+     .code_filename = 48,
+     .code_name = 49,
+     .code_qualname = 50,
+     .code_lines = 51,
+     .code_first_line = 52,
+     .code_bytes = 56,
+     .code_tlbc = 57,
+     .bytes_size = 87,
+     .bytes_data = 88,
+     .unicode_state = 90,
+     .unicode_length = 91,
+     .unicode_ascii_size = 92,
+     .gc_collecting = 95},
+};
+
+/* The owner that marks the frame of a call from C, the rest of a unicode object's header, and a
+ * code object's number, which stands so far behind its first line, are not told. */
+enum { SHIM_OWNER = 3, UNICODE_UTF8_SIZE = 16, CODE_VERSION = 24 };
+
+enum { OFFSET_MAX = 1 << 14, STATE_OFFSET_MAX = 1 << 24 };
+
+static int wide(uint64_t value, uint32_t *ret)
+{
+    *ret = (uint32_t)value;
+    return value < STATE_OFFSET_MAX ? 0 : -EBADMSG;
+}
+
+static int narrow(uint64_t value, uint16_t *ret)
+{
+    *ret = (uint16_t)value;
+    return value < OFFSET_MAX ? 0 : -EBADMSG;
+}
+
+/* Fields of the GIL are told from its own begin (3.13) or from the interpreter's (3.14
+ * on). */
+static int within_gil(uint64_t value, uint64_t gil, uint16_t *ret)
+{
+    return narrow(value >= gil ? value - gil : value, ret);
+}
+
+static int take_states(const struct words *w, const uint64_t *word, struct python_offsets *ret)
+{
+    int bad = 0;
+    bad |= wide(word[w->interpreters_head], &ret->runtime_interpreters_head);
+    bad |= wide(word[w->interp_next], &ret->interp_next);
+    bad |= wide(word[w->interp_threads_head], &ret->interp_threads_head);
+    bad |= wide(word[w->interp_gc] + word[w->gc_collecting], &ret->interp_gc_collecting);
+    bad |= wide(word[w->interp_gil], &ret->interp_gil);
+    bad |= within_gil(word[w->gil_locked], word[w->gil], &ret->gil_locked);
+    bad |= within_gil(word[w->gil_holder], word[w->gil], &ret->gil_holder);
+    bad |= narrow(word[w->tstate_next], &ret->tstate_next);
+    bad |= narrow(word[w->tstate_interp], &ret->tstate_interp);
+    bad |= narrow(word[w->tstate_frame], &ret->tstate_frame);
+    bad |= narrow(word[w->tstate_thread_id], &ret->tstate_thread_id);
+    bad |= narrow(word[w->tstate_native_thread_id], &ret->tstate_native_thread_id);
+    return bad;
+}
+
+static int take_objects(const struct words *w, const uint64_t *word, struct python_offsets *ret)
+{
+    int bad = 0;
+    bad |= narrow(word[w->frame_previous], &ret->frame_previous);
+    bad |= narrow(word[w->frame_code], &ret->frame_code);
+    bad |= narrow(word[w->frame_instruction], &ret->frame_instruction);
+    bad |= narrow(word[w->frame_owner], &ret->frame_owner);
+    bad |= narrow(word[w->code_filename], &ret->code_filename);
+    bad |= narrow(word[w->code_name], &ret->code_name);
+    bad |= narrow(word[w->code_qualname], &ret->code_qualname);
+    bad |= narrow(word[w->code_lines], &ret->code_lines);
+    bad |= narrow(word[w->code_first_line], &ret->code_first_line);
+    bad |= narrow(word[w->code_first_line] + CODE_VERSION, &ret->code_version);
+    bad |= narrow(word[w->code_bytes], &ret->code_bytes);
+    bad |= narrow(word[w->bytes_size], &ret->bytes_size);
+    bad |= narrow(word[w->bytes_data], &ret->bytes_data);
+    bad |= narrow(word[w->unicode_state], &ret->unicode_state);
+    bad |= narrow(word[w->unicode_length], &ret->unicode_length);
+    bad |= narrow(word[w->unicode_ascii_size], &ret->unicode_ascii_data);
+    bad |= narrow(word[w->unicode_ascii_size] + UNICODE_UTF8_SIZE, &ret->unicode_compact_data);
+    return bad;
+}
+
+/* Builds that can do without a GIL have one still, which nobody holds unless it was switched on.
+ * From 3.14 on their threads have copies of the bytecode. */
+static int take_free_threaded(const struct words *w, const uint64_t *word,
+                              struct python_offsets *ret)
+{
+    ret->flags |= PYTHON_FREE_THREADED;
+    if (!w->frame_tlbc)
+        return 0;
+    return narrow(word[w->frame_tlbc], &ret->frame_tlbc) |
+           narrow(word[w->code_tlbc], &ret->code_tlbc);
+}
+
+int python_offsets_debug(const uint8_t *bytes, size_t size, struct python_offsets *ret_offsets,
+                         uint32_t *ret_version)
+{
+    uint64_t word[PYTHON_DEBUG_OFFSETS_SIZE / 8] = {0};
+    *ret_version = 0;
+    memset(ret_offsets, 0, sizeof(*ret_offsets));
+    memcpy(word, bytes, size < sizeof(word) ? size : sizeof(word));
+    if (size < 24 || memcmp(bytes, "xdebugpy", 8) != 0 || word[WORD_VERSION] >> 32)
+        return -EBADMSG;
+    uint32_t version = (uint32_t)(word[WORD_VERSION] >> 16);
+    *ret_version = version;
+    const struct words *w = known;
+    while (w < known + sizeof(known) / sizeof(known[0]) && w->version != version)
+        w++;
+    if (w == known + sizeof(known) / sizeof(known[0]))
+        return -ENOTSUP;
+    if (size < w->count * sizeof(word[0]) || word[WORD_FREE_THREADED] > 1)
+        return -EBADMSG;
+    struct python_offsets offsets = {
+        .version = version,
+        .layout = PYTHON_LAYOUT_CURRENT,
+        .flags = version >= 0x030e ? PYTHON_TAGGED_CODE : 0,
+        .runtime_gil_holder = PYTHON_OFFSET_NONE,
+        .cframe_current = PYTHON_OFFSET_NONE,
+        .cframe_previous = PYTHON_OFFSET_NONE,
+        .frame_is_entry = PYTHON_OFFSET_NONE,
+        .frame_tlbc = PYTHON_OFFSET_NONE,
+        .code_tlbc = PYTHON_OFFSET_NONE,
+        .tstate_cframe = PYTHON_OFFSET_NONE,
+        .shim_owner = SHIM_OWNER,
+    };
+    if (take_states(w, word, &offsets) || take_objects(w, word, &offsets) ||
+        (word[WORD_FREE_THREADED] && take_free_threaded(w, word, &offsets)))
+        return -EBADMSG;
+    *ret_offsets = offsets;
+    return 0;
 }

@@ -47,4 +47,16 @@ int python_runtime_find(const struct python_image *image, uint64_t bias,
                         const struct python_memory *memory, const struct python_offsets *published,
                         struct python_runtime *ret_runtime);
 
+/* Which of a process's mapped files is its interpreter, and whether pyannot is among them. */
+struct python_location {
+    struct python_image image;
+    uint64_t bias;
+    bool published; /* offsets of pyannot are there */
+    struct python_offsets offsets;
+};
+
+/* Looks through /proc/PID/maps. 0, -ENOENT (no interpreter), -ESRCH, -EPERM (its files or maps
+ * can't be opened), -ENOMEM. */
+int python_locate(int32_t pid, struct python_location *ret_location);
+
 #endif

@@ -3,7 +3,7 @@
 #include "python_scene.h"
 
 #include "hash.h"
-#include "python_locate.h"
+#include "python_runtime.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts, lines, and the join of native and Python frames. Foreign bytes: bounded. Thread-safety:
+ * none needed, no state. */
+#include "python_stack.h"
+
+#include <string.h>
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* Unicode objects of CPython (PEP 393) into UTF-8. Foreign bytes: bounded.
+ * Thread-safety: none needed. */
+
+enum { COMPACT = 1u << 3, ASCII = 1u << 4, KIND = 7 };
+
+/* Kind, compact and ascii, wherever this build has them: they moved when `interned` got a byte of
+ * its own in builds without a GIL, and would be 0 in the wrong place. */
+static uint32_t text_flags(uint32_t state)
+{
+    static const uint8_t shifts[] = {2, 8, 16};
+    for (size_t i = 0; i < sizeof(shifts); i++)
+        if (state >> shifts[i] & 0x3f)
+            return state >> shifts[i];
+    return 0;
+}
+
+static uint32_t character(const uint8_t *at, size_t kind)
+{
+    uint32_t value = 0;
+    memcpy(&value, at, kind);
+    return value;
+}
+
+/* Bytes written; surrogates and what is no character become U+FFFD. */
+static size_t encode(uint32_t value, char *text)
+{
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000) || value == 0)
+        value = 0xfffd;
+    if (value < 0x80) {
+        text[0] = (char)value;
+        return 1;
+    }
+    if (value < 0x800) {
+        text[0] = (char)(0xc0 | value >> 6);
+        text[1] = (char)(0x80 | (value & 0x3f));
+        return 2;
+    }
+    if (value < 0x10000) {
+        text[0] = (char)(0xe0 | value >> 12);
+        text[1] = (char)(0x80 | (value >> 6 & 0x3f));
+        text[2] = (char)(0x80 | (value & 0x3f));
+        return 3;
+    }
+    text[0] = (char)(0xf0 | value >> 18);
+    text[1] = (char)(0x80 | (value >> 12 & 0x3f));
+    text[2] = (char)(0x80 | (value >> 6 & 0x3f));
+    text[3] = (char)(0x80 | (value & 0x3f));
+    return 4;
+}
+
+enum { ELLIPSIS_SIZE = 3, CHARACTER_MAX = 4 };
+
+/* The characters that are there; `cut`: the text has more. */
+struct characters {
+    const uint8_t *data;
+    size_t kind, count;
+    bool cut;
+};
+
+static size_t encode_all(struct characters from, char *text, size_t size)
+{
+    size_t used = 0, keep = 0; /* how much may stay if the rest does not fit */
+    char one[CHARACTER_MAX];
+    for (size_t i = 0; i < from.count; i++) {
+        size_t width = encode(character(from.data + i * from.kind, from.kind), one);
+        if (used + width >= size) {
+            from.cut = true;
+            break;
+        }
+        memcpy(text + used, one, width);
+        used += width;
+        if (used + ELLIPSIS_SIZE < size)
+            keep = used;
+    }
+    if (from.cut && keep + ELLIPSIS_SIZE < size) {
+        memcpy(text + keep, "\xe2\x80\xa6", ELLIPSIS_SIZE);
+        used = keep + ELLIPSIS_SIZE;
+    }
+    text[used] = 0;
+    return used;
+}
+
+size_t python_text(const struct python_offsets *offsets, const uint8_t *object, size_t object_size,
+                   char *text, size_t size)
+{
+    uint64_t length;
+    uint32_t state;
+    if (!size)
+        return 0;
+    text[0] = 0;
+    if (object_size < (size_t)offsets->unicode_length + sizeof(length) ||
+        object_size < (size_t)offsets->unicode_state + sizeof(state))
+        return 0;
+    memcpy(&length, object + offsets->unicode_length, sizeof(length));
+    memcpy(&state, object + offsets->unicode_state, sizeof(state));
+    uint32_t flags = text_flags(state);
+    size_t kind = flags & KIND;
+    size_t data = flags & ASCII ? offsets->unicode_ascii_data : offsets->unicode_compact_data;
+    if (!(flags & COMPACT) || (kind != 1 && kind != 2 && kind != 4) || object_size < data)
+        return 0;
+    size_t there = (object_size - data) / kind;
+    struct characters from = {object + data, kind, length < there ? (size_t)length : there,
+                              length > there};
+    return encode_all(from, text, size);
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* Line tables of code objects: which line an instruction is of. Three formats in six versions.
+ * Sources: Objects/lnotab_notes.txt of 3.9 and 3.10, InternalDocs/code_objects.md of 3.13.
+ * Foreign bytes: bounded. Thread-safety: none needed. */
+
+/* A line that a table can come to; 0 for all else. */
+static int plausible(int64_t line)
+{
+    return line > 0 && line <= INT32_MAX ? (int)line : 0;
+}
+
+/* 3.9: pairs of address and line increments, each from where the one before came to. */
+static int line_of_lnotab(const uint8_t *lines, size_t size, int64_t line, int instruction)
+{
+    int64_t address = 0;
+    for (size_t i = 0; i + 1 < size; i += 2) {
+        address += lines[i];
+        if (address > instruction)
+            break;
+        line += (int8_t)lines[i + 1];
+    }
+    return plausible(line);
+}
+
+/* 3.10 (PEP 626): pairs of a range's length and its line increment; -128: code of no line. */
+static int line_of_ranges(const uint8_t *lines, size_t size, int64_t line, int instruction)
+{
+    int64_t end = 0;
+    for (size_t i = 0; i + 1 < size; i += 2) {
+        int8_t increment = (int8_t)lines[i + 1];
+        end += lines[i];
+        if (increment != -128)
+            line += increment;
+        if (end > instruction)
+            return increment == -128 ? 0 : plausible(line);
+    }
+    return 0;
+}
+
+/* Six bits a byte, least significant first; the sign is the lowest bit of the whole. */
+static int64_t signed_number(const uint8_t *bytes, size_t size, size_t at)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; at < size && shift < 36; at++, shift += 6) {
+        value |= (uint64_t)(bytes[at] & 0x3f) << shift;
+        if (!(bytes[at] & 0x40))
+            break;
+    }
+    return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
+}
+
+/* 3.11 on (PEP 657): entries begin with a byte that has its top bit set: what kind of location, and
+ * for how many instruction units of two bytes. */
+enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14, LOCATION_NONE = 15 };
+
+static int line_of_locations(const uint8_t *lines, size_t size, int64_t line, int instruction)
+{
+    int64_t end = 0;
+    for (size_t at = 0; at < size;) {
+        unsigned kind = lines[at] >> 3 & 15;
+        end += INT64_C(2) * ((lines[at] & 7) + 1);
+        if (kind == LOCATION_NO_COLUMNS || kind == LOCATION_LONG)
+            line += signed_number(lines, size, at + 1);
+        else if (kind >= LOCATION_ONE_LINE && kind < LOCATION_NO_COLUMNS)
+            line += kind - LOCATION_ONE_LINE;
+        if (end > instruction)
+            return kind == LOCATION_NONE ? 0 : plausible(line);
+        for (at++; at < size && !(lines[at] & 0x80);)
+            at++;
+    }
+    return 0;
+}
+
+int python_line(uint32_t version, const uint8_t *lines, size_t size, int first_line,
+                int instruction)
+{
+    if (instruction < 0)
+        return plausible(first_line);
+    if (version >= 0x030b)
+        return line_of_locations(lines, size, first_line, instruction);
+    if (version >= 0x030a)
+        return line_of_ranges(lines, size, first_line, instruction);
+    return line_of_lnotab(lines, size, first_line, instruction);
+}
+
+/* ---- Joining --------------------------------------------------------------------------------- */
+
+/* Native and Python frames of one thread into one stack.
+ *
+ * Python frames come in segments, one per call of the eval function; each belongs in the place of
+ * the native frame of that call. The segment's mark is an address inside that native frame's
+ * memory, which pairs them exactly, whatever the linker made of the function. Segments without such
+ * a mark are paired with eval frames by order. Thread-safety: none needed, no state. */
+
+enum { UNPLACED = UINT32_MAX };
+
+struct segment {
+    uint32_t begin, end; /* frames */
+    uint64_t anchor;
+    uint32_t native; /* index; native_count: behind all */
+};
+
+struct joining {
+    const struct python_join *join;
+    uint32_t native_count, frame_count;
+    uint32_t segment_count;
+    struct segment segments[PYTHON_JOIN_MAX];
+};
+
+static bool is_eval(const struct python_join *join, uint32_t native)
+{
+    uint64_t address = join->natives[native].address;
+    return address >= join->eval && address <= join->eval_end && join->eval;
+}
+
+static void split(struct joining *joining)
+{
+    const struct python_join *join = joining->join;
+    uint32_t begin = 0;
+    for (uint32_t i = 0; i < joining->frame_count; i++) {
+        bool last = i + 1 == joining->frame_count;
+        if (!last && !(join->frames[i].flags & (PYTHON_FRAME_ENTRY | PYTHON_FRAME_SHIM)))
+            continue;
+        joining->segments[joining->segment_count++] =
+            (struct segment){begin, i + 1, join->frames[i].anchor, UNPLACED};
+        begin = i + 1;
+    }
+}
+
+/* From 3.15 on the outermost mark of every thread is no call: it lies in the thread state. */
+static void drop_base(struct joining *joining)
+{
+    const struct segment *last = &joining->segments[joining->segment_count - 1];
+    if (joining->segment_count && last->end - last->begin == 1 &&
+        joining->join->frames[last->begin].flags & PYTHON_FRAME_SHIM)
+        joining->segment_count--;
+}
+
+/* Segments and native frames are mostly both in the order of the C stack, so one pass finds all.
+ * Behind a frame of unknown extent (a signal's) the stack may be another one. */
+static void place_by_address(struct joining *joining)
+{
+    const struct python_join *join = joining->join;
+    struct segment *segments = joining->segments;
+    uint32_t segment = 0;
+    uint64_t begin = join->native_begin;
+    for (uint32_t i = 0; i < joining->native_count; i++) {
+        uint64_t end = join->natives[i].cfa;
+        for (uint32_t s = segment; end && s < joining->segment_count; s++) {
+            uint64_t anchor = segments[s].anchor;
+            if (segments[s].native != UNPLACED || !anchor || anchor < begin || anchor >= end)
+                continue;
+            segments[s].native = i;
+            break;
+        }
+        while (segment < joining->segment_count && segments[segment].native != UNPLACED)
+            segment++;
+        begin = end;
+    }
+}
+
+/* Interpreters that call each other come one after the other, whoever called whom. */
+static void order_by_place(struct joining *joining)
+{
+    struct segment *segments = joining->segments;
+    for (uint32_t i = 1; i < joining->segment_count; i++) {
+        struct segment moved = segments[i];
+        uint32_t at = i;
+        for (; at > 0 && moved.native != UNPLACED && segments[at - 1].native != UNPLACED &&
+               segments[at - 1].native > moved.native;
+             at--)
+            segments[at] = segments[at - 1];
+        segments[at] = moved;
+    }
+}
+
+/* The unplaced segments [first, last) lie between native frames (after, before). Pairs them with
+ * the eval frames there. Returns how many frames were guessed: none if there are as many, or, in a
+ * whole stack, one eval frame more: a call gets its Python frame late and loses it early. */
+static uint32_t place_between(struct joining *joining, uint32_t first, uint32_t last,
+                              uint32_t after, uint32_t before)
+{
+    uint32_t places = 0, guessed = 0, segment = first, wanted = last - first;
+    for (uint32_t i = after; i < before; i++)
+        places += is_eval(joining->join, i);
+    bool late = places == wanted + 1;
+    for (uint32_t i = after, skip = late; i < before && segment < last; i++) {
+        if (!is_eval(joining->join, i))
+            continue;
+        if (skip)
+            skip = 0;
+        else
+            joining->segments[segment++].native = i;
+    }
+    for (; segment < last; segment++)
+        joining->segments[segment].native = before;
+    if (places == wanted || (late && wanted == joining->segment_count))
+        return 0;
+    for (uint32_t s = first; s < last; s++)
+        guessed += joining->segments[s].end - joining->segments[s].begin;
+    return guessed;
+}
+
+static uint32_t place_by_order(struct joining *joining)
+{
+    uint32_t guessed = 0, after = 0;
+    for (uint32_t s = 0; s < joining->segment_count;) {
+        if (joining->segments[s].native != UNPLACED) {
+            after = joining->segments[s++].native + 1;
+            continue;
+        }
+        uint32_t last = s;
+        while (last < joining->segment_count && joining->segments[last].native == UNPLACED)
+            last++;
+        uint32_t before =
+            last < joining->segment_count ? joining->segments[last].native : joining->native_count;
+        guessed += place_between(joining, s, last, after, before);
+        s = last;
+    }
+    return guessed;
+}
+
+/* Writes the segment's frames without its mark. */
+static uint32_t write_segment(const struct joining *joining, const struct segment *segment,
+                              struct python_joint *ret, uint32_t count)
+{
+    for (uint32_t i = segment->begin; i < segment->end; i++)
+        if (!(joining->join->frames[i].flags & PYTHON_FRAME_SHIM))
+            ret[count++] = (struct python_joint){true, i};
+    return count;
+}
+
+uint32_t python_stack_join(const struct python_join *join, struct python_joint *ret,
+                           uint32_t *ret_unplaced)
+{
+    struct joining joining = {.join = join};
+    uint32_t count = 0, segment = 0;
+    joining.native_count =
+        join->native_count < PYTHON_JOIN_MAX ? join->native_count : PYTHON_JOIN_MAX;
+    joining.frame_count = join->frame_count < PYTHON_JOIN_MAX ? join->frame_count : PYTHON_JOIN_MAX;
+    split(&joining);
+    drop_base(&joining);
+    place_by_address(&joining);
+    order_by_place(&joining);
+    *ret_unplaced = place_by_order(&joining);
+    for (uint32_t i = 0; i <= joining.native_count; i++) {
+        bool replaced = false;
+        /* One that was guessed may belong further out than the one behind it: it comes all the
+         * same. */
+        for (; segment < joining.segment_count && joining.segments[segment].native <= i;
+             segment++) {
+            replaced = true;
+            count = write_segment(&joining, &joining.segments[segment], ret, count);
+        }
+        if (i < joining.native_count && !replaced)
+            ret[count++] = (struct python_joint){false, i};
+    }
+    return count;
+}
