@@ -9,7 +9,6 @@
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
-#include "command_text.h"
 #include "filter_options.h"
 #include "output_name.h"
 #include "pid_list.h"
@@ -19,6 +18,7 @@
 #include "sampling_options.h"
 #include "status_line.h"
 #include "talk_options.h"
+#include "text.h"
 
 #include <errno.h>
 #include <limits.h>

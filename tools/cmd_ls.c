@@ -5,13 +5,13 @@
  * end or begin meanwhile. Command lines and paths are foreign: printed through tables and JSON. */
 #include "cmd.h"
 #include "collector.h"
-#include "command_text.h"
 #include "json_writer.h"
 #include "look_ranges.h"
 #include "proc_info.h"
 #include "python_check.h"
 #include "table.h"
 #include "term.h"
+#include "text.h"
 #include "vec.h"
 
 #include <errno.h>

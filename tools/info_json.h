@@ -6,7 +6,7 @@
 #define ANNOT_INFO_JSON_H
 
 #include "info_parts.h"
-#include "json_doc.h"
+#include "json_writer.h"
 
 struct info_json {
     const struct info_options *options;

@@ -4,7 +4,7 @@
 #include "line.h"
 
 #include "call_label.h"
-#include "json_doc.h"
+#include "json_writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

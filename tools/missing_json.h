@@ -4,7 +4,7 @@
 #ifndef ANNOT_MISSING_JSON_H
 #define ANNOT_MISSING_JSON_H
 
-#include "json_doc.h"
+#include "json_writer.h"
 #include "trace.h"
 
 /* {"buffer full":3}: causes that lost something. `lost` has LOSS_COUNT numbers. */

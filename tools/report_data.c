@@ -2,7 +2,7 @@
 /* The rows of a report as one JSON object: see report_data.h. */
 #include "report_data.h"
 
-#include "json_doc.h"
+#include "json_writer.h"
 #include "loss_sums.h"
 #include "missing_json.h"
 #include "recording.h"

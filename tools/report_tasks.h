@@ -5,7 +5,7 @@
 #ifndef ANNOT_REPORT_TASKS_H
 #define ANNOT_REPORT_TASKS_H
 
-#include "json_doc.h"
+#include "json_writer.h"
 #include "pool_tasks.h"
 #include "report_lists.h"
 

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading /proc. Its texts are foreign: a process chooses its own comm, so fields are counted
- * from the last parenthesis. */
+/* What the kernel tells about other processes, in texts of /proc and by other calls. */
 #include "proc_info.h"
 
-#include "command_text.h"
 #include "file_io.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+/* Reading /proc. Its texts are foreign: a process chooses its own comm, so fields are counted
+ * from the last parenthesis. */
 
 /* The kernel's own decimal number. */
 static int number(const char *text)
@@ -185,4 +194,182 @@ pid_t proc_find(uint64_t pid_ns, pid_t ns_pid)
     struct search search = {pid_ns, ns_pid, 0};
     proc_each(compare, &search);
     return search.found;
+}
+
+/* ---- Mappings -------------------------------------------------------------------------------- */
+
+/* Reads "begin-end perms offset major:minor inode    path". Thread-safety: pure. */
+
+/* A number at *at followed by `behind`; moves *at behind both. */
+static bool take_number(char **at, int base, char behind, uint64_t *ret_value)
+{
+    if (!isxdigit((unsigned char)**at))
+        return false;
+    char *end;
+    *ret_value = strtoull(*at, &end, base);
+    if (*end != behind)
+        return false;
+    *at = end + 1;
+    return true;
+}
+
+bool maps_line_parse(char *line, struct maps_line *ret_line)
+{
+    struct maps_line parsed = {0};
+    uint64_t major, minor;
+    char *at = line;
+    at[strcspn(at, "\n")] = 0;
+    if (!take_number(&at, 16, '-', &parsed.begin) || !take_number(&at, 16, ' ', &parsed.end) ||
+        strcspn(at, " ") != 4)
+        return false;
+    parsed.executable = at[2] == 'x';
+    at += 5 - (at[4] == 0);
+    if (!take_number(&at, 16, ' ', &parsed.offset) || !take_number(&at, 16, ':', &major) ||
+        !take_number(&at, 16, ' ', &minor))
+        return false;
+    char *end;
+    parsed.inode = strtoull(at, &end, 10);
+    if (end == at || (*end != ' ' && *end != 0))
+        return false;
+    parsed.path = end + strspn(end, " ");
+    parsed.major = (uint32_t)major;
+    parsed.minor = (uint32_t)minor;
+    *ret_line = parsed;
+    return parsed.begin < parsed.end;
+}
+
+int maps_each(int32_t pid, maps_take *take, void *context)
+{
+    char path[64], *text = NULL;
+    size_t size = 0;
+    int result = 0;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)(pid ? pid : getpid()));
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return errno == ENOENT ? -ESRCH : -errno;
+    while (result == 0 && getline(&text, &size, file) > 0) {
+        struct maps_line line;
+        if (maps_line_parse(text, &line))
+            result = take(context, &line);
+    }
+    free(text);
+    fclose(file);
+    return result;
+}
+
+/* ---- Who has mapped a file ------------------------------------------------------------------- */
+
+/* Since Linux 6.11 the kernel tells the next shared mapping of a file, without writing the paths of
+ * all others. Its interface stands here, for headers may be older. */
+
+enum {
+    QUERY_SHARED = 0x08,
+    QUERY_THIS_OR_NEXT = 0x10,
+    QUERY_FILE = 0x20,
+    TEXT_BUFFER = 32 << 10,
+};
+
+struct query {
+    uint64_t size, flags, address;                              /* asked */
+    uint64_t begin, end, permissions, page_size, offset, inode; /* told */
+    uint32_t major, minor, name_size, build_size;               /* sizes: 0 = not wanted */
+    uint64_t name, build;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+
+static int path_of(pid_t pid, char path[64])
+{
+    return snprintf(path, 64, "/proc/%d/maps", (int)pid);
+}
+
+/* 1, 0, -errno; -ENOTTY: it cannot be asked. */
+static int ask(int fd, dev_t device, ino_t inode)
+{
+    struct query query = {.size = sizeof(query),
+                          .flags = QUERY_SHARED | QUERY_THIS_OR_NEXT | QUERY_FILE};
+    while (ioctl(fd, QUERY, &query) == 0) {
+        if (query.inode == inode && query.major == major(device) && query.minor == minor(device))
+            return 1;
+        if (query.end <= query.address)
+            return -EIO;
+        query.address = query.end;
+    }
+    return errno == ENOENT || errno == ESRCH ? 0 : -errno; /* no further one, or no memory */
+}
+
+int proc_has_mapped_by_text(pid_t pid, dev_t device, ino_t inode)
+{
+    char path[64], line[512], wanted[64], buffer[TEXT_BUFFER];
+    snprintf(wanted, sizeof(wanted), " %02x:%02x %" PRIu64 " ", major(device), minor(device),
+             (uint64_t)inode);
+    path_of(pid, path);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -errno;
+    setvbuf(file, buffer, _IOFBF, sizeof(buffer));
+    int found = 0;
+    while (!found && fgets(line, sizeof(line), file))
+        found = strstr(line, wanted) != NULL;
+    if (!found && ferror(file))
+        found = -EIO;
+    fclose(file);
+    return found;
+}
+
+int proc_has_mapped(pid_t pid, dev_t device, ino_t inode)
+{
+    char path[64];
+    path_of(pid, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int found = ask(fd, device, inode);
+    close(fd);
+    return found == -ENOTTY ? proc_has_mapped_by_text(pid, device, inode) : found;
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
+
+/* pidfd, and two ways to an exit status: the kernel's memory of it, and a zombie's stat. */
+
+enum { SPARE_FILES = 16 }; /* for other work, however many processes there are */
+
+/* From linux/pidfd.h of 6.15; the headers of older systems lack it. */
+struct pidfd_info_v1 {
+    uint64_t mask;
+    uint64_t cgroupid;
+    uint32_t pid, tgid, ppid;
+    uint32_t ids[8];
+    int32_t exit_code;
+};
+
+#define PIDFD_GET_INFO_V1  _IOWR(0xFF, 11, struct pidfd_info_v1)
+#define PIDFD_INFO_EXIT_V1 (UINT64_C(1) << 3)
+
+int proc_end_open(pid_t pid)
+{
+    struct rlimit limit;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return -errno;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + SPARE_FILES >= limit.rlim_cur) {
+        close(fd);
+        return -EMFILE;
+    }
+    return fd;
+}
+
+int proc_end_status(int fd, pid_t pid, int *ret_wait_status)
+{
+    struct proc_stat stat;
+    struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_V1};
+    if (ioctl(fd, PIDFD_GET_INFO_V1, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_V1)) {
+        *ret_wait_status = info.exit_code;
+        return 1;
+    }
+    if (proc_stat(pid, &stat) != 0 || stat.state != 'Z')
+        return 0;
+    *ret_wait_status = stat.exit_code;
+    return 1;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about other processes.
- *
- * Pids are those of the collector's namespace. A process may end at any time: every answer may be
- * "gone" (-ESRCH or 0). Thread-safety: pure functions. */
+/* What the kernel tells about other processes: their state, their mappings, how they ended. */
 #ifndef ANNOT_PROC_INFO_H
 #define ANNOT_PROC_INFO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+/* What the kernel tells about other processes.
+ *
+ * Pids are those of the collector's namespace. A process may end at any time: every answer may be
+ * "gone" (-ESRCH or 0). Thread-safety: pure functions. */
 
 struct proc_stat {
     char state; /* 'Z': ended, not yet reaped */
@@ -53,5 +57,48 @@ pid_t proc_find(uint64_t pid_ns, pid_t ns_pid);
 
 /* Calls back for each process: pid and the uid it runs under. */
 void proc_each(void (*call)(void *context, pid_t pid, uid_t uid), void *context);
+
+/* ---- Mappings -------------------------------------------------------------------------------- */
+
+/* /proc/PID/maps. Paths in them are foreign: anything up to the end of the line, with
+ * newlines escaped as \012 by the kernel. Thread-safety: pure. */
+
+struct maps_line {
+    uint64_t begin, end, offset, inode;
+    uint32_t major, minor;
+    bool executable;
+    const char *path; /* inside the line; "" = none */
+};
+
+/* `line` ends with NUL; a newline at its end is cut off. false: not such a line. */
+bool maps_line_parse(char *line, struct maps_line *ret_line);
+
+/* Calls `take` for each mapping of a process (0: ourselves) until that returns something else than
+ * 0, and returns that; or 0, -ESRCH, -errno. A process that ends meanwhile may tell fewer. */
+typedef int maps_take(void *context, const struct maps_line *line);
+int maps_each(int32_t pid, maps_take *take, void *context);
+
+/* ---- Who has mapped a file ------------------------------------------------------------------- */
+
+/* Whether a process shares a file by a mapping: asked of every process when a directory is given
+ * up, so it must be cheap. Thread-safety: pure. */
+
+/* 1, 0, or -errno if we may not look. */
+int proc_has_mapped(pid_t pid, dev_t device, ino_t inode);
+
+/* The same by the text of all its mappings, as kernels before 6.11 have it. */
+int proc_has_mapped_by_text(pid_t pid, dev_t device, ino_t inode);
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
+
+/* How a process ended, whoever its parent is. Thread-safety: pure functions. */
+
+/* A descriptor that means this process whoever has its pid later, readable when it has ended: to
+ * be closed by the caller. -errno; -EMFILE also if hardly any other file could be opened then. */
+int proc_end_open(pid_t pid);
+
+/* The wait status of a process that has ended: by the kernel's memory of it (from Linux 6.15 on),
+ * or while it is a zombie. 1; 0 if it is not known (yet: its parent may still tell). */
+int proc_end_status(int fd, pid_t pid, int *ret_wait_status);
 
 #endif

@@ -1,14 +1,111 @@
 /* SPDX-License-Identifier: MIT */
-/* The builder of text.h. Thread-safety: none. */
+/* Texts: UTF-8, of bounded size, command lines. */
 #include "text.h"
-
-#include "utf8.h"
 
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
+
+/* UTF-8 after table 3-7 of the Unicode standard. Thread-safety: pure functions. */
+
+static bool in(uint8_t byte, uint8_t low, uint8_t high)
+{
+    return byte >= low && byte <= high;
+}
+
+static bool is_tail(uint8_t byte)
+{
+    return in(byte, 0x80, 0xbf);
+}
+
+static size_t multibyte_length(uint8_t lead)
+{
+    return in(lead, 0xc2, 0xdf) ? 2 : in(lead, 0xe0, 0xef) ? 3 : in(lead, 0xf0, 0xf4) ? 4 : 0;
+}
+
+/* Leads that narrow their second byte: no overlong forms, no surrogates, no more than U+10FFFF. */
+static bool second_fits(uint8_t lead, uint8_t second)
+{
+    switch (lead) {
+    case 0xe0:
+        return in(second, 0xa0, 0xbf);
+    case 0xed:
+        return in(second, 0x80, 0x9f);
+    case 0xf0:
+        return in(second, 0x90, 0xbf);
+    case 0xf4:
+        return in(second, 0x80, 0x8f);
+    default:
+        return is_tail(second);
+    }
+}
+
+size_t utf8_character(const char *bytes, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)bytes;
+    if (size == 0)
+        return 0;
+    if (at[0] < 0x80)
+        return 1;
+    size_t length = multibyte_length(at[0]);
+    if (length == 0 || length > size || !second_fits(at[0], at[1]))
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (!is_tail(at[i]))
+            return 0;
+    return length;
+}
+
+bool utf8_is_text(const char *bytes, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        size_t length = utf8_character(bytes + at, size - at);
+        if (length == 0 || bytes[at] == '\0')
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+size_t utf8_repair(const char *bytes, size_t size, char *out)
+{
+    static const char replacement[3] = {'\xef', '\xbf', '\xbd'};
+    size_t written = 0;
+    for (size_t at = 0; at < size;) {
+        size_t length = utf8_character(bytes + at, size - at);
+        bool whole = length != 0 && bytes[at] != '\0';
+        size_t put = whole ? length : sizeof(replacement);
+        memcpy(out + written, whole ? bytes + at : replacement, put);
+        written += put;
+        at += whole ? length : 1;
+    }
+    return written;
+}
+
+size_t utf8_cut(const char *bytes, size_t size, size_t limit)
+{
+    if (size <= limit)
+        return size;
+    while (limit > 0 && is_tail((uint8_t)bytes[limit]))
+        limit--;
+    return limit;
+}
+
+size_t utf8_whole(const char *bytes, size_t size)
+{
+    size_t lead = size;
+    while (lead > 0 && size - lead < 4 && is_tail((uint8_t)bytes[lead - 1]))
+        lead--;
+    if (lead == 0 || (uint8_t)bytes[lead - 1] < 0x80)
+        return size;
+    return utf8_character(bytes + lead - 1, size - lead + 1) ? size : lead - 1;
+}
+
+/* ---- Of bounded size ------------------------------------------------------------------------- */
 
 struct text text_init(char *buffer, size_t size)
 {
@@ -57,4 +154,44 @@ char *text_hex(char *at, const uint8_t *bytes, size_t size)
     }
     *at = '\0';
     return at;
+}
+
+/* ---- Command lines --------------------------------------------------------------------------- */
+
+/* Arguments joined by blanks, quoted where a shell would need it. */
+
+/* One argument as a shell would take it. */
+static void add_argument(struct text *text, const char *word, size_t length)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./:,@%^~";
+    size_t span = 0;
+    while (span < length && strchr(plain, word[span]))
+        span++;
+    if (span == length && length > 0) {
+        text_add(text, word, length);
+        return;
+    }
+    text_add(text, "'", 1);
+    for (size_t i = 0; i < length; i++) {
+        if (word[i] == '\'')
+            text_add(text, "'\\''", 4);
+        else
+            text_add(text, word + i, 1);
+    }
+    text_add(text, "'", 1);
+}
+
+size_t command_text(const char *arguments, size_t size, char *buffer)
+{
+    struct text text = text_init(buffer, COMMAND_TEXT_SIZE);
+    const char *at = arguments, *end = arguments + size;
+    while (at < end) {
+        size_t length = strnlen(at, (size_t)(end - at));
+        if (text.length > 0)
+            text_add(&text, " ", 1);
+        add_argument(&text, at, length);
+        at += length + 1;
+    }
+    return text.length;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of bounded size, built piece by piece; what does not fit is cut at a character. The buffer
- * always ends with NUL. Thread-safety: none. */
+/* Texts: of bounded size, UTF-8, command lines. */
 #ifndef ANNOT_TEXT_H
 #define ANNOT_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- Of bounded size ------------------------------------------------------------------------- */
+
+/* Text of bounded size, built piece by piece; what does not fit is cut at a character. The buffer
+ * always ends with NUL. Thread-safety: none. */
 
 struct text {
     char *buffer;
@@ -26,5 +30,37 @@ bool text_matches(const char *pattern, const char *text);
 
 /* Two hexadecimal digits for each byte, and NUL: 2 * size + 1 bytes at `at`. Returns the NUL. */
 char *text_hex(char *at, const uint8_t *bytes, size_t size);
+
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
+
+/* UTF-8: is it, and if not, make it so. Thread-safety: pure functions. */
+
+/* Bytes of the well-formed character at the start (1..4), or 0. NUL counts as a character. Follows
+ * table 3-7 of the Unicode standard: no overlong forms, no surrogates, at most U+10FFFF. */
+size_t utf8_character(const char *bytes, size_t size);
+
+/* Well-formed throughout and without NUL. */
+bool utf8_is_text(const char *bytes, size_t size);
+
+/* Replaces NUL and each byte that starts no well-formed character by U+FFFD. `out` has room for
+ * 3 * size bytes. Returns the bytes written. */
+size_t utf8_repair(const char *bytes, size_t size, char *out);
+
+/* The most bytes, at most `limit`, at which `bytes` may be cut without splitting a character. */
+size_t utf8_cut(const char *bytes, size_t size, size_t limit);
+
+/* The size without a character at the end that is not whole. */
+size_t utf8_whole(const char *bytes, size_t size);
+
+/* ---- Command lines --------------------------------------------------------------------------- */
+
+/* A command line as one text: the same wherever it comes from, so that equal ones are equal.
+ * Thread-safety: pure functions. */
+
+enum { COMMAND_TEXT_SIZE = 8192 };
+
+/* `arguments` as /proc/PID/cmdline has them: each ends with NUL. At most COMMAND_TEXT_SIZE - 1
+ * bytes and NUL; returns the length. */
+size_t command_text(const char *arguments, size_t size, char *buffer);
 
 #endif

@@ -2,7 +2,7 @@
 /* See chrome_counters.h. */
 #include "chrome_counters.h"
 
-#include "utf8.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "chrome_lines.h"
 
 #include "end_facts.h"
+#include "text.h"
 #include "track_facts.h"
-#include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "map64.h"
 #include "session_facts.h"
-#include "utf8.h"
+#include "text.h"
 
 #include <errno.h>
 #include <inttypes.h>

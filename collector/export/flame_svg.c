@@ -11,7 +11,6 @@
 #include "session_facts.h"
 #include "stacks.h"
 #include "text.h"
-#include "utf8.h"
 #include "xml_text.h"
 
 #include <errno.h>

@@ -13,9 +13,9 @@
 #include "export_values.h"
 #include "flow_arrows.h"
 #include "out_stream.h"
-#include "proto_writer.h"
 #include "session_facts.h"
 #include "trace.h"
+#include "varint.h"
 
 enum {
     PERFETTO_SEQUENCE_SESSION = 1, /* absolute times */

@@ -5,7 +5,7 @@
 
 #include "json_writer.h"
 #include "perfetto_fields.h"
-#include "utf8.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>

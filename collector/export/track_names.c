@@ -2,7 +2,7 @@
 /* See track_names.h. */
 #include "track_names.h"
 
-#include "utf8.h"
+#include "text.h"
 
 #include <stdbool.h>
 

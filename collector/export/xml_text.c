@@ -2,7 +2,7 @@
 /* One character at a time, as the five of markup are short and the others rare. */
 #include "xml_text.h"
 
-#include "utf8.h"
+#include "text.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "clock_now.h"
 #include "intake_private.h"
 #include "proc_info.h"
-#include "proc_mapped.h"
 
 #include <errno.h>
 #include <fcntl.h>

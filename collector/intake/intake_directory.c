@@ -8,7 +8,6 @@
 #include "file_io.h"
 #include "guard.h"
 #include "proc_info.h"
-#include "proc_mapped.h"
 #include "session_file.h"
 
 #include <dirent.h>

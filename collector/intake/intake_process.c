@@ -3,9 +3,8 @@
 #include "intake_process.h"
 
 #include "clock_now.h"
-#include "command_text.h"
 #include "proc_info.h"
-#include "proc_mapped.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>

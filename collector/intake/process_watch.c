@@ -2,7 +2,6 @@
 /* By pidfd where one is left, else by /proc. */
 #include "process_watch.h"
 
-#include "proc_end.h"
 #include "proc_info.h"
 
 #include <errno.h>

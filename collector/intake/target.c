@@ -4,7 +4,6 @@
 #include "target.h"
 
 #include "file_io.h"
-#include "maps_text.h"
 #include "proc_info.h"
 
 #include <errno.h>

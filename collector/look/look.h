@@ -9,9 +9,9 @@
 #ifndef ANNOT_LOOK_H
 #define ANNOT_LOOK_H
 
-#include "command_text.h"
 #include "look_lines.h"
 #include "sample.h"
+#include "text.h"
 #include "trace.h"
 
 enum look_source {

@@ -5,7 +5,6 @@
 
 #include "file_io.h"
 #include "proc_info.h"
-#include "proc_mapped.h"
 #include "stacks.h"
 #include "target.h"
 

@@ -3,7 +3,6 @@
  * Thread-safety: one thread per object. */
 #include "look_space.h"
 
-#include "maps_text.h"
 #include "module_file.h"
 #include "proc_info.h"
 #include "unwind_table.h"

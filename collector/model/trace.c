@@ -2,7 +2,7 @@
 /* Tables behind trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
 #include "trace_private.h"
 
-#include "utf8.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "stacks.h"
 #include "text.h"
 #include "trace.h"
-#include "utf8.h"
 
 #include <string.h>
 

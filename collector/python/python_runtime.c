@@ -8,7 +8,6 @@
 #include "python_runtime.h"
 
 #include "file_io.h"
-#include "maps_text.h"
 #include "proc_info.h"
 #include "python_offsets_table.h"
 

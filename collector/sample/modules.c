@@ -3,7 +3,7 @@
 #include "modules.h"
 
 #include "hash.h"
-#include "maps_text.h"
+#include "proc_info.h"
 #include "unwind_table.h"
 
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mappings of processes, as the kernel tells them or as /proc lists them. Only executable ones
  * count. Thread-safety: one thread per object. */
-#include "maps_text.h"
+#include "proc_info.h"
 #include "processes.h"
 
 #include <errno.h>

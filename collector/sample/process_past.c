@@ -3,8 +3,8 @@
  * parent's command line is taken for a forked one. */
 #include "process_past.h"
 #include "clock_now.h"
-#include "command_text.h"
 #include "proc_info.h"
+#include "text.h"
 
 #include <errno.h>
 #include <string.h>

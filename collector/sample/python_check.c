@@ -2,8 +2,8 @@
 /* Looks through the mapped files of a process for its interpreter and for pyannot. */
 #include "python_check.h"
 
-#include "maps_text.h"
 #include "module_file.h"
+#include "proc_info.h"
 #include "python_runtime.h"
 
 #include <errno.h>

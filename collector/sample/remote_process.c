@@ -4,7 +4,7 @@
 #include "remote_process.h"
 
 #include "file_io.h"
-#include "proc_end.h"
+#include "proc_info.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Takes records in the order of the ring: lives of processes, stacks, samples, switches.
  * Thread-safety: one thread per object. */
 #include "clock_now.h"
-#include "command_text.h"
 #include "sampler_asleep.h"
+#include "text.h"
 #include "wait_class.h"
 
 #include <errno.h>

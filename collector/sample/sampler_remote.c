@@ -9,13 +9,12 @@
  * and ends are seen at looks, up to LIFE_EVERY_NS late.
  * Thread-safety: one thread per object. */
 #include "clock_now.h"
-#include "command_text.h"
-#include "proc_end.h"
 #include "proc_info.h"
 #include "process_past.h"
 #include "remote_process.h"
 #include "sampler_rung.h"
 #include "stacks.h"
+#include "text.h"
 #include "vec.h"
 
 #include <errno.h>

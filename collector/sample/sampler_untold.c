@@ -5,8 +5,8 @@
  * Thread-safety: one thread per object. */
 #include "sampler_state.h"
 
-#include "command_text.h"
 #include "proc_info.h"
+#include "text.h"
 
 #include <errno.h>
 

@@ -3,9 +3,9 @@
  * Thread-safety: functions without state. */
 #include "chunk.h"
 
-#include "checksum.h"
 #include "event_code.h"
 #include "file_io.h"
+#include "hash.h"
 #include "store.h"
 #include "vec.h"
 

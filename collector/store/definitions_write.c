@@ -3,7 +3,7 @@
  * replaces it. Thread-safety: none. */
 #include "definitions.h"
 #include "format.h"
-#include "utf8.h"
+#include "text.h"
 #include "varint.h"
 
 #include <errno.h>

@@ -2,12 +2,12 @@
 /* Writing a recording. One write per chunk, always at the end of the file: killed anywhere, it
  * leaves whole chunks and at most one that is cut. The first error sticks, and the part of a chunk
  * that it left is cut off again. Thread-safety: none. */
-#include "checksum.h"
 #include "chunk.h"
 #include "clock_now.h"
 #include "definitions.h"
 #include "event_code.h"
 #include "file_io.h"
+#include "hash.h"
 #include "reader.h"
 #include "sample_code.h"
 #include "store.h"

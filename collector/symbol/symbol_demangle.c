@@ -5,7 +5,6 @@
  * letters costs. */
 #include "symbol_parts.h"
 #include "text.h"
-#include "utf8.h"
 
 #include <setjmp.h>
 #include <stdbool.h>

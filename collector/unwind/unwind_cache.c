@@ -4,9 +4,8 @@
  * not dangerous. Writers make a file of their own and rename it. */
 #include "cache_folder.h"
 #include "cfi_index.h"
-#include "checksum.h"
 #include "file_io.h"
-#include "hash128.h"
+#include "hash.h"
 #include "text.h"
 #include "unwind_table.h"
 

@@ -15,8 +15,8 @@
  * many short processes), threads (which are called in different ways). */
 #include "make_recording.h"
 
-#include "checksum.h"
 #include "format.h"
+#include "hash.h"
 #include "sampled_trace.h"
 #include "served_trace.h"
 #include "stacks.h"

@@ -4,7 +4,7 @@
  * ends and tabs, and UTF-8. One thread. */
 #include "cmd.h"
 #include "recording_input.h"
-#include "utf8.h"
+#include "text.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "python_offsets_table.h"
 #include "python_runtime.h"
 #include "python_stack.h"
-#include "utf8.h"
+#include "text.h"
 
 #include <assert.h>
 #include <errno.h>

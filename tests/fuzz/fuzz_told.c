@@ -4,7 +4,7 @@
  *
  * The first byte says which. */
 #include "code_names.h"
-#include "maps_text.h"
+#include "proc_info.h"
 #include "python_finder.h"
 
 #include <assert.h>

@@ -2,9 +2,9 @@
 /* See recording_input.h. */
 #include "recording_input.h"
 
-#include "checksum.h"
 #include "chunk.h"
 #include "format.h"
+#include "hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

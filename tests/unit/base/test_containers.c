@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Containers against plain models; text, UTF-8, checksums and varints against known answers. */
-#include "checksum.h"
-#include "hash128.h"
+#include "hash.h"
 #include "map64.h"
 #include "strtab.h"
 #include "test.h"
 #include "text.h"
-#include "utf8.h"
 #include "varint.h"
 #include "vec.h"
 #include "wide_map.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel is asked for: clocks, small files, facts of processes. */
 #include "clock_now.h"
-#include "command_text.h"
 #include "file_io.h"
-#include "maps_text.h"
 #include "proc_info.h"
-#include "proc_mapped.h"
 #include "test.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, strings and messages of base/json_writer and base/proto_writer. */
 #include "json_writer.h"
-#include "proto_writer.h"
 #include "test.h"
 #include "varint.h"
 

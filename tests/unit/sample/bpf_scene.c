@@ -4,7 +4,6 @@
 
 #include "clock_now.h"
 #include "elf_file.h"
-#include "maps_text.h"
 #include "proc_info.h"
 #include "unwind_table.h"
 

@@ -5,7 +5,7 @@
 #include "extents.h"
 #include "kernel_flaw.h"
 #include "mapping_list.h"
-#include "maps_text.h"
+#include "proc_info.h"
 #include "row_memory.h"
 #include "sampler_abi.h"
 #include "stack_parts.h"

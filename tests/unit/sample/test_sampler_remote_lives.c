@@ -3,7 +3,7 @@
  * how they did; a tid or pid that is given again is another thread or process. */
 #include "clock_now.h"
 #include "interpreters.h"
-#include "proc_end.h"
+#include "proc_info.h"
 #include "sampler_scene.h"
 
 #include <stdio.h>
