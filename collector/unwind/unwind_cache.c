@@ -25,7 +25,7 @@ static const uint64_t CACHE_SIZE_MAX = 256 << 20;
 /* CACHE_VERSION: raise it whenever the same file would give another table.
  * CACHE_ROWS_MIN: smaller tables are built about as fast as they are read. */
 enum {
-    CACHE_VERSION = 5,
+    CACHE_VERSION = 7,
     CACHE_ROWS_MIN = 8192,
     CACHE_ROWS_MAX = 1 << 27,
     CACHE_RULES_MAX = 1 << 16
@@ -164,8 +164,8 @@ static void store(int folder, const char *name, const struct cache_head *id,
         cache_folder_trim(folder, CACHE_SIZE_MAX);
 }
 
-/* All that a table is made of but the few instructions between functions: those of one owner's
- * files with the same descriptions are taken for the same. Read once, as the build does. */
+/* All that a table is made of but code without descriptions: that of one owner's files with the
+ * same descriptions is taken for the same. Read once, as the build does. */
 static struct hash128 content_of(const struct elf_file *file, const struct cfi_section *section)
 {
     struct elf_segment header = {0};

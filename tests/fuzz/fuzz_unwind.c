@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as the .eh_frame of a module: the table must be in order whatever comes, and walks by
- * it, over memory that is made of the same bytes, must end. And any bytes as code. */
-#include "bare_code.h"
+ * it, over memory that is made of the same bytes, must end. */
 #include "unwind_stack.h"
 
 #include <elf.h>
@@ -133,22 +132,8 @@ static void walk(const struct memory *memory)
     }
 }
 
-static void check_code(const uint8_t *data, size_t size)
-{
-    struct bare_row rows[BARE_ROWS_MAX];
-    size_t count = bare_code_rows(data, size, 0x1000, rows);
-    if (count > BARE_ROWS_MAX)
-        abort();
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].offset > size || (i > 0 && rows[i].offset < rows[i - 1].offset) ||
-            rows[i].rule.cfa > UNWIND_CFA_END)
-            abort();
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    check_code(data, size);
     struct unwind_table *table = NULL;
     struct elf_file *file = open_frames(data, size);
     if (!file)

@@ -2,8 +2,6 @@
 /* The rows of real files against an independent decoder, at every row's first and last byte.
  *
  * ANNOT_TEST_FILES: more files, separated by blanks. */
-#include "bare_code.h"
-#include "cfi_index.h"
 #include "cfi_truth.h"
 #include "test.h"
 #include "unwind_table.h"
@@ -27,7 +25,7 @@ static struct elf_file *open_path(const char *path)
 struct counts {
     uint64_t entry; /* where the program begins */
     uint64_t same, none, skipped, wrong;
-    uint64_t bare; /* rows of code that nothing describes */
+    uint64_t framed; /* code that nothing describes, but that keeps frame pointers */
 };
 
 static void print_rule(const char *whose, const struct unwind_rule *rule)
@@ -40,6 +38,11 @@ static void compare_at(const struct unwind_table *table, struct cfi_truth *truth
                        struct counts *counts)
 {
     static const struct unwind_rule unknown = {.cfa = UNWIND_CFA_UNKNOWN};
+    static const struct unwind_rule framed = {.cfa = UNWIND_CFA_RBP,
+                                              .rbp = UNWIND_SAVE_CFA,
+                                              .rbx = UNWIND_SAVE_LOST,
+                                              .cfa_offset = 16,
+                                              .rbp_offset = -16};
     struct unwind_rule expected = unknown;
     enum cfi_verdict verdict = cfi_truth_rule(truth, address, &expected);
     const struct unwind_rule *rule = unwind_table_find(table, address);
@@ -51,38 +54,11 @@ static void compare_at(const struct unwind_table *table, struct cfi_truth *truth
         counts->same++;
     } else if (rule->cfa == UNWIND_CFA_END && address - counts->entry < 128) {
         counts->none += verdict == TRUTH_NONE; /* assembly without description */
-    } else if (verdict == TRUTH_NONE) {
-        counts->bare++;
+    } else if (verdict == TRUTH_NONE && memcmp(rule, &framed, sizeof(framed)) == 0) {
+        counts->framed++;
     } else if (counts->wrong++ < 5) {
         printf("  at %#llx, verdict %d\n", (unsigned long long)address, verdict);
         print_rule("ours", rule);
-        print_rule("libdw's", &expected);
-    }
-}
-
-/* Of registers that are saved, one may know that they are not written yet, or restored. */
-static bool same_place(const struct unwind_rule *followed, const struct unwind_rule *expected)
-{
-    return followed->cfa == expected->cfa && followed->cfa_offset == expected->cfa_offset;
-}
-
-static void compare_bare_row(struct cfi_truth *truth, uint64_t begin, const struct bare_row *row,
-                             struct counts *counts)
-{
-    struct unwind_rule expected;
-    if (row->rule.cfa == UNWIND_CFA_UNKNOWN ||
-        cfi_truth_rule(truth, begin + row->offset, &expected) != TRUTH_RULE)
-        return;
-    /* Linkers describe the offset in a whole table by one expression; compilers describe a frame by
-     * RBP, where it was followed by RSP: not to be compared. */
-    bool framed = expected.cfa == UNWIND_CFA_RBP && row->rule.rbp == UNWIND_SAVE_CFA;
-    if (framed || expected.cfa == UNWIND_CFA_PLT || expected.cfa == UNWIND_CFA_END)
-        return;
-    if (memcmp(&row->rule, &expected, sizeof(expected)) == 0 || same_place(&row->rule, &expected)) {
-        counts->same++;
-    } else if (counts->wrong++ < 5) {
-        printf("  at %#llx + %u\n", (unsigned long long)begin, row->offset);
-        print_rule("followed", &row->rule);
         print_rule("libdw's", &expected);
     }
 }
@@ -106,11 +82,11 @@ static void compare_path(const char *path)
     }
     uint64_t described = counts.same + counts.skipped + counts.wrong;
     printf("%s: %u rows, %u rules; %llu places: %.3f %% same, %llu skipped, %llu wrong, "
-           "%llu in gaps, of which %llu followed; %u descriptions skipped\n",
+           "%llu in gaps, of which %llu by frame pointers; %u descriptions skipped\n",
            path, table->row_count, table->rule_count, (unsigned long long)described,
            100.0 * (double)counts.same / (double)described, (unsigned long long)counts.skipped,
-           (unsigned long long)counts.wrong, (unsigned long long)(counts.none + counts.bare),
-           (unsigned long long)counts.bare, table->skipped_count);
+           (unsigned long long)counts.wrong, (unsigned long long)(counts.none + counts.framed),
+           (unsigned long long)counts.framed, table->skipped_count);
     fflush(stdout); /* a check that fails does not */
     CHECK_INT(counts.wrong, 0);
     CHECK(counts.skipped * 100 <= described);
@@ -118,49 +94,6 @@ static void compare_path(const char *path)
     unwind_table_destroy(table);
     elf_file_close(file);
     cfi_truth_close(truth);
-}
-
-/* Described functions as if nothing described them. */
-static void compare_bare(const char *path)
-{
-    static struct bare_row rows[BARE_ROWS_MAX];
-    static uint8_t bytes[8192];
-    struct elf_section named;
-    struct cfi_index index;
-    struct counts counts = {0};
-    uint64_t followed = 0, tried = 0;
-    struct cfi_truth *truth = cfi_truth_open(path);
-    struct elf_file *file = open_path(path);
-    CHECK(truth && elf_file_section(file, ".eh_frame", &named));
-    struct cfi_section section = {named.bytes, named.size, named.address, false, false};
-    CHECK_INT(cfi_index_build(&section, file, &index), 0);
-    for (size_t i = 0; i < index.functions.count; i++) {
-        const struct cfi_function *function = &index.functions.items[i];
-        uint64_t size = function->end - function->begin;
-        if (size > sizeof(bytes) || !elf_file_copy_at(file, function->begin, bytes, size))
-            continue;
-        size_t count = bare_code_rows(bytes, size, function->begin, rows);
-        tried++;
-        followed += count > 0;
-        for (size_t k = 0; k < count; k++)
-            compare_bare_row(truth, function->begin, &rows[k], &counts);
-    }
-    printf("%s: %llu of %llu functions followed by their code, %llu places right, %llu wrong\n",
-           path, (unsigned long long)followed, (unsigned long long)tried,
-           (unsigned long long)counts.same, (unsigned long long)counts.wrong);
-    fflush(stdout);
-    CHECK_INT(counts.wrong, 0);
-    cfi_index_fini(&index);
-    elf_file_close(file);
-    cfi_truth_close(truth);
-}
-
-static int compare_loaded_bare(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)size, (void)context;
-    if (info->dlpi_name[0] == '/')
-        compare_bare(info->dlpi_name);
-    return 0;
 }
 
 static void load_more(void)
@@ -171,13 +104,6 @@ static void load_more(void)
         if (!dlopen(names[i], RTLD_NOW))
             printf("no %s here\n", names[i]);
     }
-}
-
-TEST(code_that_is_followed_gives_the_rules_that_describe_it)
-{
-    load_more();
-    dl_iterate_phdr(compare_loaded_bare, NULL);
-    compare_bare("/proc/self/exe");
 }
 
 static int compare_loaded(struct dl_phdr_info *info, size_t size, void *context)

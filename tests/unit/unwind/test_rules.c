@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks over made-up tables and memory: every rule and every reason to stop, one by one. */
-#include "bare_code.h"
 #include "test.h"
 #include "unwind_stack.h"
 
@@ -244,21 +243,4 @@ TEST(a_stack_that_never_ends_is_cut)
         scene.words[i] = CODE + 300;
     CHECK_INT(walk(&scene, rules, 2, at, &end), FRAMES);
     CHECK_INT(end, STACK_DEPTH);
-}
-
-/* As other C libraries have it: no description, known by its bytes. */
-TEST(a_return_from_a_signal_handler_is_known_by_its_code)
-{
-    static const uint8_t code[] = {0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
-                                   0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0xc7,
-                                   0xc0, 15,   0,    0,    0,    0x0f, 0x05, 0x90};
-    struct bare_row found[BARE_ROWS_MAX];
-    size_t count = bare_code_rows(code, sizeof(code), CODE, found);
-    CHECK_INT(count, 4);
-    CHECK_INT(found[0].rule.cfa, UNWIND_CFA_RSP); /* ret */
-    CHECK_INT(found[1].rule.cfa, UNWIND_CFA_UNKNOWN);
-    CHECK_INT(found[2].offset, 15); /* the byte before: return addresses are looked up there */
-    CHECK_INT(found[2].rule.cfa, UNWIND_CFA_SIGNAL);
-    CHECK_INT(found[3].offset, 25);
-    CHECK_INT(found[3].rule.cfa, UNWIND_CFA_UNKNOWN);
 }

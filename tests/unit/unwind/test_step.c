@@ -114,7 +114,9 @@ static void print_tally(struct tracee *tracee, const char *name, struct tally *t
     fflush(stdout);
 }
 
-static void step_through(struct tracee *tracee, const char *name, uint64_t limit)
+/* `missed_max`: of 1,000 instructions. */
+static void step_through(struct tracee *tracee, const char *name, uint64_t limit,
+                         uint64_t missed_max)
 {
     static struct tally tally;
     tally = (struct tally){0};
@@ -127,7 +129,7 @@ static void step_through(struct tracee *tracee, const char *name, uint64_t limit
     tracee_kill(tracee);
     CHECK_INT(wrong_returns, 0);
     CHECK(tally.steps > 1000 || tally.steps == limit);
-    CHECK((tally.steps - tally.complete) * 1000 <= tally.steps);
+    CHECK((tally.steps - tally.complete) * 1000 <= tally.steps * missed_max);
     CHECK_INT(tally.wrong, 0);
 }
 
@@ -139,20 +141,22 @@ static const char *target(const char *variable)
     return path;
 }
 
-static void step_program(const char *const *arguments, uint64_t limit)
+static void step_program(const char *const *arguments, uint64_t limit, uint64_t missed_max)
 {
     struct tracee *tracee = tracee_start(arguments);
-    step_through(tracee, arguments[0], limit);
+    step_through(tracee, arguments[0], limit, missed_max);
 }
 
 TEST_TIMEOUT(every_instruction_of_a_program_with_lazily_bound_calls, 120)
 {
-    step_program((const char *const[]){target("ANNOT_TEST_TARGET"), NULL}, 300000);
+    step_program((const char *const[]){target("ANNOT_TEST_TARGET"), NULL}, 300000, 1);
 }
 
+/* All but what the compiler adds to its begin and end, which nothing describes, and what that
+ * calls. */
 TEST_TIMEOUT(every_instruction_of_a_static_program_without_symbols, 120)
 {
-    step_program((const char *const[]){target("ANNOT_TEST_TARGET_STATIC"), NULL}, 300000);
+    step_program((const char *const[]){target("ANNOT_TEST_TARGET_STATIC"), NULL}, 300000, 5);
 }
 
 TEST_TIMEOUT(every_instruction_of_a_thread, 120)
@@ -160,13 +164,13 @@ TEST_TIMEOUT(every_instruction_of_a_thread, 120)
     const char *path = target("ANNOT_TEST_TARGET");
     struct tracee *tracee = tracee_start((const char *const[]){path, "thread", NULL});
     tracee_follow_clone(tracee);
-    step_through(tracee, "a thread", 300000);
+    step_through(tracee, "a thread", 300000, 1);
 }
 
 TEST_TIMEOUT(every_instruction_of_a_shell, 120)
 {
     step_program((const char *const[]){"bash", "-c", "for i in 1 2 3; do x=$((x + i)); done", NULL},
-                 100000);
+                 100000, 1);
 }
 
 TEST_TIMEOUT(every_instruction_inside_an_interpreter, 120)
@@ -184,5 +188,5 @@ TEST_TIMEOUT(every_instruction_inside_an_interpreter, 120)
     uint32_t count = tracee_unwind(tracee, frames, TRACEE_DEPTH, &end);
     CHECK_INT(end, STACK_COMPLETE);
     tracee_seed(tracee, frames, count);
-    step_through(tracee, "python3", 100000);
+    step_through(tracee, "python3", 100000, 1);
 }
