@@ -1,11 +1,115 @@
 /* SPDX-License-Identifier: MIT */
-/* Two passes: the first finds every entry and parses the common ones, the second parses the
- * functions, whose pointers only their common entry tells how to read. */
-#include "cfi_index.h"
+/* Where call frame information is in a file, and its entries. */
+#include "unwind_parts.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+
+/* ---- Encoded pointers ------------------------------------------------------------------------ */
+
+/* Encoded pointers: LSB core 5.0, 10.5.1. Those that only a running program could follow
+ * (indirect, relative to its text or function) fail. */
+uint64_t cfi_pointer_number(struct cfi_reader *reader, uint8_t encoding)
+{
+    switch (encoding & CFI_POINTER_FORM) {
+    case 0x00: /* absptr */
+    case 0x04: /* udata8 */
+    case 0x08: /* signed, of the size of a pointer */
+    case 0x0c: /* sdata8 */
+        return cfi_number(reader, 8);
+    case 0x01:
+        return cfi_uleb(reader);
+    case 0x02:
+        return cfi_number(reader, 2);
+    case 0x03:
+        return cfi_number(reader, 4);
+    case 0x09:
+        return (uint64_t)cfi_sleb(reader);
+    case 0x0a:
+        return (uint64_t)(int64_t)(int16_t)cfi_number(reader, 2);
+    case 0x0b:
+        return (uint64_t)(int64_t)(int32_t)cfi_number(reader, 4);
+    default:
+        reader->failed = true;
+        return 0;
+    }
+}
+
+uint64_t cfi_pointer(struct cfi_reader *reader, uint8_t encoding, struct cfi_bases bases)
+{
+    uint64_t value = cfi_pointer_number(reader, encoding);
+    if (encoding & CFI_POINTER_INDIRECT)
+        reader->failed = true;
+    switch (encoding & CFI_POINTER_BASE) {
+    case 0:
+        return value;
+    case CFI_POINTER_PCREL:
+        return bases.place + value;
+    case CFI_POINTER_DATAREL:
+        return bases.data + value;
+    default:
+        reader->failed = true;
+        return 0;
+    }
+}
+
+/* ---- The section ----------------------------------------------------------------------------- */
+
+/* By its name, which may be compressed away or stripped; else by the header for the C++ runtime,
+ * which points to .eh_frame but does not tell its size. */
+static bool find_by_header(struct elf_file *file, struct cfi_section *ret_section)
+{
+    struct elf_segment header;
+    if (!elf_file_header(file, PT_GNU_EH_FRAME, &header) || header.file_size < 8)
+        return false;
+    const uint8_t *bytes = elf_file_at(file, header.address, 16);
+    if (!bytes || bytes[0] != 1)
+        return false;
+    struct cfi_reader reader = {bytes + 4, bytes + 16, false};
+    struct cfi_bases bases = {.place = header.address + 4, .data = header.address};
+    uint64_t address = cfi_pointer(&reader, bytes[1], bases);
+    size_t count = elf_file_segment_count(file);
+    for (size_t i = 0; i < count && !reader.failed; i++) {
+        struct elf_segment segment = elf_file_segment(file, i);
+        if (address < segment.address || address - segment.address >= segment.file_size)
+            continue;
+        size_t size = segment.file_size - (address - segment.address);
+        *ret_section = (struct cfi_section){.bytes = elf_file_at(file, address, size),
+                                            .size = size,
+                                            .address = address,
+                                            .open = true};
+        return ret_section->bytes != NULL;
+    }
+    return false;
+}
+
+int cfi_section_open(struct elf_file *file, struct cfi_section *ret_section)
+{
+    struct elf_section named;
+    if (elf_file_machine(file) != EM_X86_64)
+        return -ENODATA;
+    if (!elf_file_copy_section(file, ".eh_frame", &named)) {
+        struct elf_segment header;
+        if (find_by_header(file, ret_section))
+            return 0;
+        return elf_file_header(file, PT_GNU_EH_FRAME, &header) ? -EBADMSG : -ENODATA;
+    }
+    *ret_section = (struct cfi_section){
+        .bytes = named.bytes, .size = named.size, .address = named.address, .owned = true};
+    return 0;
+}
+
+void cfi_section_close(struct cfi_section *section)
+{
+    if (section->owned)
+        free((void *)(uintptr_t)section->bytes);
+}
+
+/* ---- Its entries ----------------------------------------------------------------------------- */
+
+/* Two passes: the first finds every entry and parses the common ones, the second parses the
+ * functions, whose pointers only their common entry tells how to read. */
 
 enum { INITIAL_SIZE_MAX = 512, AUGMENTATION_MAX = 16, SEGMENTS_MAX = 16 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The interpreter of call frame instructions. */
-#include "cfi_program.h"
+#include "unwind_parts.h"
 
 enum {
     OP_HIGH = 0xc0,

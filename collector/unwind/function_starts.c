@@ -2,7 +2,7 @@
 /* Descriptions in the order of their code; where two overlap, the later one counts from its begin
  * on, as in the rows. */
 #include "function_starts.h"
-#include "cfi_index.h"
+#include "unwind_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

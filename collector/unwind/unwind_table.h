@@ -21,10 +21,6 @@ struct unwind_table {
 
 /* 0, -ENODATA (no .eh_frame), -EBADMSG, -ENOMEM, -EFBIG (code spans more than 4 GiB). */
 int unwind_table_build(struct elf_file *file, struct unwind_table **ret_table);
-/* The same from a section of the file that is open already. */
-struct cfi_section;
-int unwind_table_build_section(struct elf_file *file, const struct cfi_section *section,
-                               struct unwind_table **ret_table);
 void unwind_table_destroy(struct unwind_table *table);
 
 /* The same through a cache: `directory` NULL = $XDG_CACHE_HOME/annot/unwind or ~/.cache/...; files
