@@ -3,14 +3,12 @@
  *
  * `with annotate("load"):` finds the same object each time, so nothing is made. Entering pushes,
  * leaving pops if that entering pushed (entered.h). Neither makes an object for the statement
- * (enter.c, leave.c). */
-#include "annotation_reduce.h"
+ * (enter.c). */
+#include "annotation.h"
 #include "async_enter.h"
-#include "decorate.h"
 #include "enter.h"
 #include "exception.h"
-#include "leave.h"
-#include "ready.h"
+#include "function.h"
 #include "scope.h"
 #include "types.h"
 

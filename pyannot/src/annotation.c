@@ -3,12 +3,115 @@
  * records or not; text without a UTF-8 form and numbers of any size are taken as they are. */
 #include "annotation.h"
 
+#include "arguments.h"
+#include "convert.h"
+
 #include <string.h>
 
-#include "arguments.h"
-#include "attributes.h"
-#include "items.h"
-#include "str_text.h"
+/* ---- Attributes ------------------------------------------------------------------------------ */
+
+static bool is_given(PyObject *value)
+{
+    return value != NULL && value != Py_None;
+}
+
+/* Interns the text of `value` as a domain, or as a category of `*domain`: its id, or -1. */
+static int group_id(const char *argument, PyObject *value, const annot_domain *domain)
+{
+    PyObject *owner;
+    if (!is_given(value))
+        return 0;
+    if (!PyUnicode_Check(value))
+        return text_type_error(argument, "str or None", value);
+    const char *text = text_of(value, &owner);
+    if (text == NULL)
+        return -1;
+    int id = domain ? annot_category_create(*domain, text) : annot_domain_create(text);
+    Py_DECREF(owner);
+    return id;
+}
+
+static const struct {
+    const char *name;
+    uint32_t rgb;
+} colors[] = {
+    {"black", 0x000000},  {"blue", 0x1f77b4},   {"brown", 0x8c564b},  {"cyan", 0x17becf},
+    {"gray", 0x7f7f7f},   {"green", 0x2ca02c},  {"grey", 0x7f7f7f},   {"magenta", 0xe377c2},
+    {"orange", 0xff7f0e}, {"pink", 0xe377c2},   {"purple", 0x9467bd}, {"red", 0xd62728},
+    {"white", 0xffffff},  {"yellow", 0xbcbd22},
+};
+
+static int color_of_text(const char *text, uint32_t *ret_color)
+{
+    if (text[0] == '#' && strlen(text) == 7 && strspn(text + 1, "0123456789abcdefABCDEF") == 6) {
+        *ret_color = 0xff000000u | (uint32_t)strtoul(text + 1, NULL, 16);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++) {
+        if (strcmp(text, colors[i].name) == 0) {
+            *ret_color = 0xff000000u | colors[i].rgb;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* "red", "#d62728", 0xd62728 or, with an opacity, 0x80d62728. */
+static int color_set(struct annot_event *event, PyObject *value)
+{
+    if (PyUnicode_Check(value)) {
+        const char *text = PyUnicode_AsUTF8(value);
+        if (text != NULL && color_of_text(text, &event->color) == 0)
+            return 0;
+        PyErr_Clear();
+        PyErr_Format(PyExc_ValueError, "color must be a known name or #rrggbb, not '%.100U'",
+                     value);
+        return -1;
+    }
+    if (!PyLong_Check(value))
+        return text_type_error("color", "str, int or None", value);
+    unsigned long number = PyLong_AsUnsignedLong(value);
+    if (PyErr_Occurred() || number > 0xffffffffu) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_ValueError, "color must be between 0 and 0xffffffff");
+        return -1;
+    }
+    event->color = (uint32_t)number > 0xffffffu ? (uint32_t)number : 0xff000000u | (uint32_t)number;
+    return 0;
+}
+
+static int level_set(struct annot_event *event, PyObject *value)
+{
+    if (!PyLong_Check(value))
+        return text_type_error("level", "int", value);
+    long level = PyLong_AsLong(value);
+    if (level < 0 || level > 7) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_ValueError, "level must be between 0 and 7");
+        return -1;
+    }
+    event->level = (uint8_t)level;
+    return 0;
+}
+
+/* Domain, category, colour and level of an event. 0, or -1 with a TypeError or ValueError. */
+static int attributes_set(struct annot_event *event, const struct arguments *arguments)
+{
+    PyObject *const *values = arguments->values;
+    int domain = group_id("domain", values[ARGUMENT_DOMAIN], NULL);
+    if (domain < 0)
+        return -1;
+    event->domain = (annot_domain)domain;
+    int category = group_id("category", values[ARGUMENT_CATEGORY], &event->domain);
+    if (category < 0)
+        return -1;
+    event->category = (annot_category)category;
+    if (is_given(values[ARGUMENT_COLOR]) && color_set(event, values[ARGUMENT_COLOR]) < 0)
+        return -1;
+    return values[ARGUMENT_LEVEL] ? level_set(event, values[ARGUMENT_LEVEL]) : 0;
+}
+
+/* ---- Annotations ----------------------------------------------------------------------------- */
 
 static void use_items(struct annotation *annotation, struct items *items)
 {
@@ -201,4 +304,128 @@ struct annotation *annotation_of_name(struct state *state, PyObject *name)
     if (annotation != NULL)
         name_cache_add(&state->names, annotation);
     return annotation;
+}
+
+/* ---- Pickling -------------------------------------------------------------------------------- */
+
+/* Pickled, an annotation is a call of what made it, with what that was given: ids of names and
+ * domains are a process's own. */
+
+static PyObject *text_object(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static PyObject *value_object(const struct annot_value *value)
+{
+    switch (value->kind) {
+    case ANNOT_PAYLOAD_INT64:
+        return PyLong_FromLongLong(value->value.int64);
+    case ANNOT_PAYLOAD_UINT64:
+        return PyLong_FromUnsignedLongLong(value->value.uint64);
+    case ANNOT_PAYLOAD_DOUBLE:
+        return PyFloat_FromDouble(value->value.float64);
+    case ANNOT_PAYLOAD_BOOL:
+        return PyBool_FromLong(value->value.boolean);
+    case ANNOT_PAYLOAD_STRING:
+        return text_object(value->value.string);
+    default:
+        return Py_NewRef(Py_None);
+    }
+}
+
+/* Takes over `value`; NULL sticks. 0, or -1 with an exception. */
+static int put(PyObject *dict, const char *key, PyObject *value)
+{
+    PyObject *text = value ? text_object(key) : NULL;
+    int error = text ? PyDict_SetItem(dict, text, value) : -1;
+    Py_XDECREF(text);
+    Py_XDECREF(value);
+    return error;
+}
+
+static int put_items(PyObject *dict, const struct annot_event *event)
+{
+    for (uint64_t i = 0; i < event->value_count; i++) {
+        if (put(dict, event->values[i].key, value_object(&event->values[i])) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Beside one payload the items were keywords; else they may be called like an argument. */
+static int put_payloads(PyObject *keywords, const struct annot_event *event)
+{
+    struct annot_value value = {.kind = event->payload_kind};
+    if (value.kind != ANNOT_PAYLOAD_NONE) {
+        memcpy(&value.value, &event->payload, sizeof(value.value));
+        return put(keywords, "payload", value_object(&value)) < 0 ? -1 : put_items(keywords, event);
+    }
+    if (event->value_count == 0)
+        return 0;
+    PyObject *items = PyDict_New();
+    int error = items ? put_items(items, event) : -1;
+    if (error == 0)
+        error = PyDict_SetItemString(keywords, "payload", items);
+    Py_XDECREF(items);
+    return error;
+}
+
+static int put_attributes(PyObject *keywords, const struct annotation *annotation)
+{
+    const struct annot_event *event = &annotation->event;
+    if (annotation->domain != NULL &&
+        PyDict_SetItemString(keywords, "domain", annotation->domain) < 0)
+        return -1;
+    if (annotation->category != NULL &&
+        PyDict_SetItemString(keywords, "category", annotation->category) < 0)
+        return -1;
+    if (event->color != 0 && put(keywords, "color", PyLong_FromUnsignedLong(event->color)) < 0)
+        return -1;
+    return event->level ? put(keywords, "level", PyLong_FromLong(event->level)) : 0;
+}
+
+PyObject *annotation_reduce(PyObject *maker, const struct annotation *annotation)
+{
+    PyObject *name = annotation->name ? annotation->name : Py_None, *partial = NULL;
+    PyObject *functools = PyImport_ImportModule("functools");
+    PyObject *make = functools ? PyObject_GetAttrString(functools, "partial") : NULL;
+    PyObject *keywords = make ? PyDict_New() : NULL;
+    PyObject *arguments = keywords ? PyTuple_Pack(2, maker, name) : NULL;
+    if (arguments != NULL && put_attributes(keywords, annotation) == 0 &&
+        put_payloads(keywords, &annotation->event) == 0)
+        partial = PyObject_Call(make, arguments, keywords);
+    Py_XDECREF(arguments);
+    Py_XDECREF(keywords);
+    Py_XDECREF(make);
+    Py_XDECREF(functools);
+    return partial ? Py_BuildValue("(N())", partial) : NULL;
+}
+
+/* ---- By name --------------------------------------------------------------------------------- */
+
+void name_cache_add(struct name_cache *cache, struct annotation *annotation)
+{
+    struct annotation **slot = name_cache_slot(cache, annotation->name);
+    struct annotation *old = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    /* A subclass of str may run code when it dies, and a long text is not worth keeping. */
+    if (!PyUnicode_CheckExact(annotation->name) ||
+        PyUnicode_GET_LENGTH(annotation->name) > NAME_CACHE_TEXT_MAX)
+        return;
+    if (PYANNOT_FREE_THREADED && (old != NULL || !PyUnicode_CHECK_INTERNED(annotation->name)))
+        return;
+    Py_INCREF(annotation);
+    /* Release: partner of the acquire in name_cache_find. */
+    if (!__atomic_compare_exchange_n(slot, &old, annotation, 0, __ATOMIC_RELEASE,
+                                     __ATOMIC_RELAXED)) {
+        Py_DECREF(annotation);
+        return;
+    }
+    Py_XDECREF(old);
+}
+
+void name_cache_clear(struct name_cache *cache)
+{
+    for (int i = 0; i < NAME_CACHE_SIZE; i++)
+        Py_CLEAR(cache->slots[i]);
 }

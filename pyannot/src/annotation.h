@@ -5,9 +5,41 @@
 #ifndef PYANNOT_ANNOTATION_H
 #define PYANNOT_ANNOTATION_H
 
-#include "bound_enter.h" /* Python.h comes before the system's headers */
+#include "compat.h"
 
 #include <annot/annot.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- What `with` calls ----------------------------------------------------------------------- */
+
+/* What `with` calls to enter an object, up to 3.13: see enter.c. It is part of the object, so that
+ * looking it up makes nothing.
+ * Threads: guarded by the GIL; free-threaded builds have ordinary methods. */
+
+/* From 3.14 on, `with` calls an ordinary method without binding it. The benchmark sets it. */
+#ifndef PYANNOT_BIND_ENTER
+#define PYANNOT_BIND_ENTER (PY_VERSION_HEX < 0x030E0000 && !PYANNOT_FREE_THREADED)
+#endif
+
+#if PYANNOT_BIND_ENTER
+
+/* In an annotation or a holder; also the descriptor in their class, which has no object. All zero
+ * until it is first looked up; it holds its object and its type while there is a reference. */
+struct enter {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject *object; /* which it is part of */
+    bool is_holder;
+};
+
+#else
+
+struct enter {
+};
+
+#endif
+
+/* ---- Annotations ----------------------------------------------------------------------------- */
 
 struct state;
 struct arguments;
@@ -77,5 +109,45 @@ static inline annot_name annotation_name_id(struct annotation *annotation)
     }
     return id;
 }
+
+/* ---- Pickling and copying -------------------------------------------------------------------- */
+
+/* For __reduce__: `maker` called with the annotation's name and all else that it says. New
+ * reference, or NULL with an exception. */
+PyObject *annotation_reduce(PyObject *maker, const struct annotation *annotation);
+
+/* ---- By name --------------------------------------------------------------------------------- */
+
+/* From the identity of a str to its plain annotation, so that annotate("load") costs no
+ * allocation, hash or comparison. An entry holds its str, so that the address stays taken.
+ * Threads: under the GIL a new name replaces an old one in its slot. Free-threaded, a slot is
+ * written once and kept, so that readers need no lock, and only for literals, which are interned
+ * there: made-up names cannot fill it. */
+
+enum { NAME_CACHE_BITS = 9, NAME_CACHE_SIZE = 1 << NAME_CACHE_BITS, NAME_CACHE_TEXT_MAX = 1024 };
+
+struct name_cache {
+    struct annotation *slots[NAME_CACHE_SIZE];
+};
+
+static inline struct annotation **name_cache_slot(struct name_cache *cache, const PyObject *name)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
+    return &cache->slots[hash >> (64 - NAME_CACHE_BITS)];
+}
+
+/* New reference, or NULL without an exception. */
+static inline struct annotation *name_cache_find(struct name_cache *cache, const PyObject *name)
+{
+    /* Acquire: partner of the release in name_cache_add. */
+    struct annotation *found = __atomic_load_n(name_cache_slot(cache, name), __ATOMIC_ACQUIRE);
+    if (found == NULL || found->name != name)
+        return NULL;
+    Py_INCREF(found);
+    return found;
+}
+
+void name_cache_add(struct name_cache *cache, struct annotation *annotation);
+void name_cache_clear(struct name_cache *cache);
 
 #endif

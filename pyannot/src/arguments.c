@@ -2,6 +2,8 @@
 /* Sorts positional and keyword arguments, with the messages that Python's own functions give. */
 #include "arguments.h"
 
+#include "convert.h"
+
 static int argument_of_keyword(const struct state *state, PyObject *keyword)
 {
     for (int i = 0; i < ARGUMENT_COUNT; i++) {
@@ -99,4 +101,195 @@ bool arguments_next_item(const struct arguments *arguments, Py_ssize_t *at, PyOb
         }
     }
     return false;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* Numbers of other libraries (numpy, decimal) come in by __index__ or __float__. */
+
+const struct item_kind item_of_payload = {
+    "payload item '%.200U' must be int, float, bool or str, not %.100s", false};
+const struct item_kind item_of_counter = {"series '%.200U' must be a number, not %.100s", true};
+
+/* ---- One value ------------------------------------------------------------------------------- */
+
+static int set_double(struct annot_value *ret, PyObject *value)
+{
+    ret->kind = ANNOT_PAYLOAD_DOUBLE;
+    ret->value.float64 = PyFloat_AsDouble(value);
+    if (!PyErr_Occurred())
+        return 1;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+        return -1;
+    PyErr_Clear(); /* an int beyond the range of a double */
+    ret->value.float64 = Py_HUGE_VAL;
+    return 1;
+}
+
+static int set_int(struct annot_value *ret, PyObject *value)
+{
+    int overflow;
+    ret->kind = ANNOT_PAYLOAD_INT64;
+    ret->value.int64 = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow == 0)
+        return PyErr_Occurred() ? -1 : 1;
+    if (overflow > 0) {
+        ret->kind = ANNOT_PAYLOAD_UINT64;
+        ret->value.uint64 = PyLong_AsUnsignedLongLong(value);
+        if (!PyErr_Occurred())
+            return 1;
+        PyErr_Clear();
+    }
+    if (set_double(ret, value) < 0)
+        return -1;
+    if (overflow < 0 && ret->value.float64 == Py_HUGE_VAL)
+        ret->value.float64 = -Py_HUGE_VAL;
+    return 1;
+}
+
+static int set_string(struct annot_value *ret, PyObject *value, PyObject **ret_owner)
+{
+    ret->kind = ANNOT_PAYLOAD_STRING;
+    ret->value.string = text_of(value, ret_owner);
+    return ret->value.string ? 1 : -1;
+}
+
+static int set_index(struct annot_value *ret, PyObject *value)
+{
+    PyObject *index = PyNumber_Index(value);
+    int result = index ? set_int(ret, index) : -1;
+    Py_XDECREF(index);
+    return result;
+}
+
+static bool is_float(PyObject *value)
+{
+    const PyNumberMethods *methods = Py_TYPE(value)->tp_as_number;
+    return PyFloat_Check(value) || (methods && methods->nb_float);
+}
+
+int value_of(PyObject *object, struct annot_value *ret_value, PyObject **ret_owner)
+{
+    *ret_owner = NULL;
+    if (PyBool_Check(object)) {
+        ret_value->kind = ANNOT_PAYLOAD_BOOL;
+        ret_value->value.uint64 = 0;
+        ret_value->value.boolean = object == Py_True;
+        return 1;
+    }
+    if (PyLong_Check(object))
+        return set_int(ret_value, object);
+    if (PyUnicode_Check(object))
+        return set_string(ret_value, object, ret_owner);
+    if (PyIndex_Check(object))
+        return set_index(ret_value, object);
+    return is_float(object) ? set_double(ret_value, object) : 0;
+}
+
+/* ---- Several --------------------------------------------------------------------------------- */
+
+static struct items *items_alloc(Py_ssize_t capacity)
+{
+    const size_t each = sizeof(struct annot_value) + 2 * sizeof(PyObject *);
+    if ((size_t)capacity > ((size_t)PY_SSIZE_T_MAX - sizeof(struct items)) / each) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    struct items *items = PyMem_Calloc(1, sizeof(*items) + (size_t)capacity * each);
+    if (items == NULL)
+        PyErr_NoMemory();
+    else
+        items->owners = (PyObject **)&items->values[capacity];
+    return items;
+}
+
+void items_destroy(struct items *items)
+{
+    if (items == NULL)
+        return;
+    for (Py_ssize_t i = 0; i < 2 * items->count; i++)
+        Py_XDECREF(items->owners[i]);
+    PyMem_Free(items);
+}
+
+struct items *items_with(struct items *items, const char *key, const struct annot_value *value,
+                         PyObject *owner)
+{
+    Py_ssize_t count = items ? items->count : 0;
+    struct items *more = items_alloc(count + 1);
+    if (more == NULL)
+        return NULL;
+    more->count = count + 1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        more->values[i] = items->values[i];
+        more->owners[2 * i] = items->owners[2 * i];
+        more->owners[2 * i + 1] = items->owners[2 * i + 1];
+    }
+    more->values[count] = *value;
+    more->values[count].key = key;
+    more->owners[2 * count] = owner;
+    PyMem_Free(items);
+    return more;
+}
+
+static int add_item(const struct item_kind *kind, struct items *items, PyObject *key,
+                    PyObject *object)
+{
+    struct annot_value *value = &items->values[items->count];
+    PyObject **owners = &items->owners[2 * items->count];
+    if (!PyUnicode_Check(key))
+        return text_type_error("key of a payload item or series", "str", key);
+    value->key = text_of(key, &owners[0]);
+    if (value->key == NULL)
+        return -1;
+    items->count++; /* from here on its owners are the list's */
+    int is_value =
+        kind->numbers && PyUnicode_Check(object) ? 0 : value_of(object, value, &owners[1]);
+    if (is_value == 0)
+        PyErr_Format(PyExc_TypeError, kind->message, key, Py_TYPE(object)->tp_name);
+    return is_value > 0 ? 0 : -1;
+}
+
+/* `dict` is nobody else's. */
+static int add_dict(const struct item_kind *kind, struct items *items, PyObject *dict)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+        if (add_item(kind, items, key, value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_keywords(const struct item_kind *kind, struct items *items, PyObject *dict,
+                        const struct arguments *arguments)
+{
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    while (arguments_next_item(arguments, &at, &key, &value)) {
+        int is_there = dict ? PyDict_Contains(dict, key) : 0;
+        if (is_there > 0)
+            PyErr_Format(PyExc_TypeError, "multiple values for payload item '%.200U'", key);
+        if (is_there != 0 || add_item(kind, items, key, value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct items *items_create(const struct item_kind *kind, PyObject *dict,
+                           const struct arguments *arguments)
+{
+    /* A copy: the numbers' own code, or another thread, may change the dict meanwhile. */
+    PyObject *copy = dict ? PyDict_Copy(dict) : NULL;
+    if (dict != NULL && copy == NULL)
+        return NULL;
+    struct items *items = items_alloc(arguments->item_count + (copy ? PyDict_GET_SIZE(copy) : 0));
+    if (items != NULL && ((copy != NULL && add_dict(kind, items, copy) < 0) ||
+                          add_keywords(kind, items, copy, arguments) < 0)) {
+        items_destroy(items);
+        items = NULL;
+    }
+    Py_XDECREF(copy);
+    return items;
 }

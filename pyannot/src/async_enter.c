@@ -1,5 +1,82 @@
 /* SPDX-License-Identifier: MIT */
-/* See async_enter.h. The variable's value is the innermost link of a chain of open statements.
+/* `async with`: what it awaits, and what it keeps of an open statement. */
+#include "async_enter.h"
+
+#include "annotation_emit.h"
+#include "types.h"
+
+/* ---- What it awaits -------------------------------------------------------------------------- */
+
+/* It is its own iterator, which ends at once with the value. */
+
+struct ready {
+    PyObject_HEAD PyObject *value;
+};
+
+PyObject *ready_create(struct state *state, PyObject *value)
+{
+    PyTypeObject *type = state_type(state, TYPE_READY);
+    struct ready *ready = type ? PyObject_New(struct ready, type) : NULL;
+    if (ready == NULL)
+        Py_DECREF(value);
+    else
+        ready->value = value;
+    return (PyObject *)ready;
+}
+
+static void ready_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((struct ready *)self)->value);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *ready_self(PyObject *self)
+{
+    return Py_NewRef(self);
+}
+
+static PyObject *ready_next(PyObject *self)
+{
+    PyObject *value = ((struct ready *)self)->value;
+    if (value != Py_None) /* without an exception, None */
+        PyErr_SetObject(PyExc_StopIteration, value);
+    return NULL;
+}
+
+static PyObject *ready_send(PyObject *self, PyObject *ignored)
+{
+    PyErr_SetObject(PyExc_StopIteration, ((struct ready *)self)->value);
+    (void)ignored;
+    return NULL;
+}
+
+static PyMethodDef ready_methods[] = {
+    {"send", ready_send, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot ready_slots[] = {
+    {Py_tp_dealloc, ready_dealloc}, {Py_am_await, ready_self},      {Py_tp_iter, ready_self},
+    {Py_tp_iternext, ready_next},   {Py_tp_methods, ready_methods}, {0, NULL},
+};
+
+static PyType_Spec ready_spec = {
+    .name = "pyannot._native.ready",
+    .basicsize = sizeof(struct ready),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = ready_slots,
+};
+
+PyTypeObject *ready_type_create(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &ready_spec, NULL);
+}
+
+/* ---- What it keeps --------------------------------------------------------------------------- */
+
+/* The variable's value is the innermost link of a chain of open statements.
  * Other tasks have the same links, from when they were made; nothing of a link changes but that it
  * ends, once, wherever that happens: an asynchronous generator that is given up in the middle is
  * closed by the event loop, in another task. So a context drops links that have ended as soon as
@@ -7,10 +84,6 @@
  *
  * Statements of asynchronous generators may end in another order than they began; then the
  * innermost one of the same annotation is taken, so that names at least are right. */
-#include "async_enter.h"
-
-#include "annotation_emit.h"
-#include "types.h"
 
 struct link {
     PyObject_HEAD PyObject *annotation;
@@ -62,21 +135,21 @@ static void link_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyType_Slot slots[] = {
+static PyType_Slot link_slots[] = {
     {Py_tp_dealloc, link_dealloc},
     {0, NULL},
 };
 
-static PyType_Spec spec = {
+static PyType_Spec link_spec = {
     .name = "pyannot._native.open_statement",
     .basicsize = sizeof(struct link),
     .flags = Py_TPFLAGS_DEFAULT,
-    .slots = slots,
+    .slots = link_slots,
 };
 
 PyTypeObject *link_type_create(PyObject *module)
 {
-    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &link_spec, NULL);
     if (type != NULL)
         type->tp_new = NULL; /* nothing but `async with` makes links */
     return type;

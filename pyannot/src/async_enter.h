@@ -19,4 +19,12 @@ int async_enter(struct state *state, struct annotation *annotation);
  * exception. */
 int async_leave(struct state *state, struct annotation *annotation, annot_range *ret_range);
 
+/* ---- What it awaits -------------------------------------------------------------------------- */
+
+/* What __aenter__ and __aexit__ return: an awaitable that has its result already, so that `async
+ * with` does not give the loop away. Threads: any. */
+
+/* Takes over `value`. New reference, or NULL with an exception. */
+PyObject *ready_create(struct state *state, PyObject *value);
+
 #endif

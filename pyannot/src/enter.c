@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
+/* What `with` calls: annotate.__enter__ and annotate.__exit__. */
+#include "enter.h"
+
+#include "entered.h"
+#include "exception.h"
+#include "holder.h"
+#include "state.h"
+
+/* ---- __enter__ ------------------------------------------------------------------------------- */
+
 /* annotate.__enter__, for interpreters up to 3.13: there a `with` statement binds __enter__ to its
  * object each time, and for an ordinary method that makes and frees an object that the garbage
  * collector tracks (20 ns). This one is its own descriptor, and what it binds is a part of the
  * object that is entered: the first reference to the part takes one to the whole, the last one
  * gives it back. A method would cost 16 to 104 % of a statement more (tests/bench/bench_enter.py).
  */
-#include "enter.h"
-
-#include "holder.h"
-#include "state.h"
 
 #if PYANNOT_BIND_ENTER
 
@@ -96,31 +102,31 @@ static void enter_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyMemberDef members[] = {
+static PyMemberDef enter_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct enter, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot slots[] = {
+static PyType_Slot enter_slots[] = {
     {Py_tp_dealloc, enter_dealloc},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_descr_get, enter_get},
-    {Py_tp_members, members},
+    {Py_tp_members, enter_members},
     {0, NULL},
 };
 
-static PyType_Spec spec = {
+static PyType_Spec enter_spec = {
     .name = "pyannot._native.enter",
     .basicsize = sizeof(struct enter),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-    .slots = slots,
+    .slots = enter_slots,
 };
 
 int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
 {
     struct state *state = PyModule_GetState(module);
     if (state->enter_type == NULL)
-        state->enter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+        state->enter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &enter_spec, NULL);
     if (state->enter_type == NULL)
         return -1;
     struct enter *enter = PyObject_New(struct enter, state->enter_type);
@@ -141,6 +147,115 @@ int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
     (void)type;
     (void)is_holder;
     return 0;
+}
+
+#endif
+
+/* ---- __exit__ -------------------------------------------------------------------------------- */
+
+/* Leaving needs nothing of the annotation, so this is one object for all statements,
+ * which Python does not bind: a builtin function, whose calls later interpreters specialize. But no
+ * builtin function is called at the limit of recursion, so that a range that ends by a
+ * RecursionError would stay open: what calls this one without looking is put into it. Before 3.12,
+ * whose calls of builtin functions are all checked, it is an object of our own. */
+
+/* Whatever is passed: by `with` the exception, by contextlib.ExitStack also the object. */
+static inline PyObject *leave(PyObject *const *args, Py_ssize_t count)
+{
+    if (entered_pop())
+        exception_pop(exception_of_exit(args, count));
+    Py_RETURN_NONE;
+}
+
+/* Takes over `exit`. */
+static int install(PyTypeObject *annotate_type, PyObject *exit)
+{
+    int result = exit ? PyObject_SetAttrString((PyObject *)annotate_type, "__exit__", exit) : -1;
+    Py_XDECREF(exit);
+    return result;
+}
+
+static PyObject *leave_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
+                                  PyObject *names)
+{
+    (void)self;
+    (void)names;
+    return leave(args, PyVectorcall_NARGS(flags));
+}
+
+#if PY_VERSION_HEX >= 0x030C0000
+
+static PyObject *leave_function(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return leave(args, count);
+}
+
+static PyMethodDef definition = {
+    "__exit__", (PyCFunction)(void (*)(void))leave_function, METH_FASTCALL,
+    PyDoc_STR("__exit__(*exception)\n--\n\nClose the range that __enter__ opened.")};
+
+int leave_install(PyObject *module, PyTypeObject *annotate_type)
+{
+    (void)module;
+    PyObject *exit = PyCFunction_NewEx(&definition, NULL, NULL);
+    if (exit != NULL)
+        ((PyCFunctionObject *)exit)->vectorcall = leave_vectorcall;
+    return install(annotate_type, exit);
+}
+
+#else
+
+struct leave {
+    PyObject_HEAD vectorcallfunc vectorcall;
+};
+
+static void leave_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+/* Else the class would keep this type, and it the module, for ever. */
+static int leave_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static PyMemberDef leave_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct leave, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot leave_slots[] = {
+    {Py_tp_dealloc, leave_dealloc},
+    {Py_tp_traverse, leave_traverse},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, leave_members},
+    {Py_tp_doc, (void *)PyDoc_STR("Closes the range that __enter__ opened.")},
+    {0, NULL},
+};
+
+static PyType_Spec leave_spec = {
+    .name = "pyannot._native.leave",
+    .basicsize = sizeof(struct leave),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = leave_slots,
+};
+
+int leave_install(PyObject *module, PyTypeObject *annotate_type)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &leave_spec, NULL);
+    struct leave *exit = type ? PyObject_GC_New(struct leave, type) : NULL;
+    Py_XDECREF(type);
+    if (exit != NULL) {
+        exit->vectorcall = leave_vectorcall;
+        PyObject_GC_Track(exit);
+    }
+    return install(annotate_type, (PyObject *)exit);
 }
 
 #endif

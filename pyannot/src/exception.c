@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "str_text.h"
+#include "convert.h"
 
 /* The text of an attribute that should be a str; *ret_owner keeps it alive. NULL: none. */
 static const char *attribute(PyObject *type, const char *name, PyObject **ret_owner)

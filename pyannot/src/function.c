@@ -1,13 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* annotated_function: calls a function inside a range. It takes the place of the function it
- * wraps: it binds as a method, can be weakly referenced, pickles by its name, and carries the
- * function's metadata in its __dict__ (set by functools.update_wrapper).
- * Threads: constant after creation. */
+/* Decorators, and what they make of a plain function. */
+#include "function.h"
+
 #include "annotation_emit.h"
 #include "exception.h"
 #include "state.h"
 #include "task.h"
 #include "types.h"
+
+/* ---- Decorators ------------------------------------------------------------------------------ */
+
+bool decorate_takes(PyObject *object)
+{
+    if (PyUnicode_Check(object) || object == Py_None)
+        return false;
+    return PyCallable_Check(object) || PyObject_TypeCheck(object, &PyStaticMethod_Type) ||
+           PyObject_TypeCheck(object, &PyClassMethod_Type);
+}
+
+PyObject *decorate(PyObject *annotation, PyObject *function)
+{
+    PyObject *module = PyImport_ImportModule("pyannot._decorators");
+    if (module == NULL)
+        return NULL;
+    PyObject *wrapper = PyObject_CallMethod(module, "decorate", "OO", annotation, function);
+    Py_DECREF(module);
+    return wrapper;
+}
+
+PyObject *decorate_call(PyObject *annotation, PyObject *args, PyObject *keywords)
+{
+    PyObject *function;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "a decorator takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_UnpackTuple(args, "annotate.__call__", 1, 1, &function))
+        return NULL;
+    return decorate(annotation, function);
+}
+
+/* ---- annotated_function ---------------------------------------------------------------------- */
+
+/* annotated_function: calls a function inside a range. It takes the place of the function it
+ * wraps: it binds as a method, can be weakly referenced, pickles by its name, and carries the
+ * function's metadata in its __dict__ (set by functools.update_wrapper).
+ * Threads: constant after creation. */
 
 struct function {
     PyObject_HEAD vectorcallfunc vectorcall;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Holders, and the quick calls of one class derived from them: called with the same constants, it
  * gives the object that it made before, found by the identities of the arguments as in
- * name_cache.h. Free-threaded interpreters make a new one each time. */
+ * annotation.h. Free-threaded interpreters make a new one each time. */
 #include "holder.h"
 
 #include "arguments.h"

@@ -4,7 +4,6 @@
 #include "enter.h"
 #include "entered.h"
 #include "functions.h"
-#include "functions_observe.h"
 #include "holder.h"
 #include "lane.h"
 #include "observed.h"

@@ -2,7 +2,7 @@
 /* Arrows from whoever starts a process to its first event. That of a fork is known to the thread on
  * both sides of it. That of another program both sides work out: from the number of the child, and
  * from when it began, because numbers come again. Threads: any. */
-#include "functions_observe.h"
+#include "functions.h"
 #include "observed.h"
 #include "state.h"
 

@@ -2,9 +2,9 @@
 /* See task_exit.h. */
 #include "task_exit.h"
 
+#include "async_enter.h"
 #include "entered.h"
 #include "exception.h"
-#include "ready.h"
 
 enum exit_step { EXIT_FRESH = 0, EXIT_ENTERED, EXIT_LEFT };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which task runs, asked of asyncio; watching and not watching: see task.h. */
 #include "annotation_emit.h"
-#include "functions_observe.h"
+#include "functions.h"
 #include "task.h"
 #include "task_exit.h"
 #include "task_shown.h"

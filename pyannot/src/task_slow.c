@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "functions_observe.h"
-#include "str_text.h"
+#include "convert.h"
+#include "functions.h"
 
 enum { SLOW_PLACES = 64 };
 

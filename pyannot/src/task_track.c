@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "annotation_emit.h"
+#include "convert.h"
 #include "exception.h"
-#include "str_text.h"
 #include "task_shown.h"
 
 /* Names of tracks that tell the task, beside the coroutine: each takes a place in the table of

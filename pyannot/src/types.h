@@ -24,7 +24,7 @@ PyTypeObject *free_range_type_create(PyObject *module);
 /* What `async with` keeps of an open statement: see async_enter.c. */
 PyTypeObject *link_type_create(PyObject *module);
 
-/* What `async with` awaits: see ready.h. */
+/* What `async with` awaits: see async_enter.h. */
 PyTypeObject *ready_type_create(PyObject *module);
 
 /* annotation_holder: what pyannot.nvtx derives its annotate from. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Decorators: which wrapper a function needs is decided in Python (_decorators.py). Threads: any.
  */
-#ifndef PYANNOT_DECORATE_H
-#define PYANNOT_DECORATE_H
+#ifndef PYANNOT_FUNCTION_H
+#define PYANNOT_FUNCTION_H
 
 #include "compat.h" /* Python.h comes before the system's headers */
 
