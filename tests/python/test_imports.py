@@ -111,9 +111,7 @@ class Imports(ObservedTest):
         """As in tables: four digits and a unit."""
         for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
             if nanoseconds >= size:
-                number = f"{nanoseconds / size:.4g}"
-                missing = 5 - len(number) if "." in number else 0
-                return [number + "0" * missing, unit]
+                return [f"{nanoseconds / size:#.4g}".rstrip("."), unit]
         return [str(nanoseconds), "ns"]
 
     def test_programs_see_the_same_with_and_without(self):
