@@ -6,7 +6,7 @@
 
 #include "annotation_emit.h"
 #include "entered.h"
-#include "task_exit.h"
+#include "task.h"
 
 static inline void annotation_enter(struct annotation *annotation)
 {

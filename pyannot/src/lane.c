@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "exception.h"
-#include "lane_hook.h"
 
 enum { COUNT_STEP = 64 };
 

@@ -15,10 +15,9 @@
 
 #include "compat.h"
 
+#include <annot/annot.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <annot/annot.h>
 
 enum { LANE_SCOPE_SIZE = 64 };
 
@@ -117,5 +116,29 @@ int64_t lane_job_age_ns(const struct lane *lane);
 
 /* The class pool_lane. New reference; NULL with an exception. */
 PyTypeObject *lane_type_create(PyObject *module);
+
+/* ---- Hooks ----------------------------------------------------------------------------------- */
+
+/* The hooks of a lane; see lane.h. */
+
+struct lane_hook_options {
+    struct lane *lane;
+    PyObject *function; /* what is called */
+    PyObject *owner;    /* with this in front, held weakly; or NULL */
+};
+
+/* New reference, or NULL with an exception. Kinds:
+ *   "receive"  Connection._recv_bytes: bytes have come in
+ *   "task"     a worker's queue.get
+ *   "answer"   a worker's queue.put
+ *   "assign"   a parent hands a task over
+ *   "result"   a parent takes a result
+ *   "submit"   a parent's queue of work ids takes one
+ * With lanes of thread pools: "task", "answer", "assign", "result". */
+PyObject *lane_hook_create(PyTypeObject *type, const char *kind,
+                           const struct lane_hook_options *options);
+
+/* New references, or NULL with an exception. */
+PyTypeObject *lane_hook_type_create(PyObject *module);
 
 #endif

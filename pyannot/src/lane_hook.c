@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pool_hook: a callable in the place of another one. It hands on its arguments and the result as
  * they are, exceptions too. While nobody records it costs one more call and one test. */
-#include "lane_hook.h"
+#include "lane.h"
 
 #include "exception.h"
 

@@ -9,7 +9,6 @@
 #include "observed.h"
 #include "state.h"
 #include "task.h"
-#include "task_exit.h"
 #include "types.h"
 
 static const char *const argument_names[ARGUMENT_COUNT] = {

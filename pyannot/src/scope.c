@@ -7,7 +7,6 @@
 #include "convert.h"
 #include "function.h"
 #include "task.h"
-#include "track.h"
 #include "types.h"
 
 static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, 0, false, NULL};

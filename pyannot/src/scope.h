@@ -34,4 +34,8 @@ PyObject *scope_start(const struct scope *scope, const struct call *call);
 PyObject *scope_pop(PyObject *self, PyObject *ignored);
 PyObject *scope_end(PyObject *self, PyObject *range);
 
+/* track(name, parent=None, *, id=None), with the domain of its events or NULL: see track.c. New
+ * reference, or NULL with an exception. */
+PyObject *track_create(PyTypeObject *type, PyObject *domain, PyObject *args, PyObject *keywords);
+
 #endif

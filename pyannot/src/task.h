@@ -30,7 +30,7 @@ struct task_track {
     uint8_t life;            /* enum task_life */
     bool done;               /* the task is over, ranges may still be open */
     annot_name name;         /* of the coroutine */
-    struct task_open *names; /* of its open ranges, outermost first (task_shown.h) */
+    struct task_open *names; /* of its open ranges, outermost first (task_parts.h) */
     uint32_t name_count, name_room;
 #if PYANNOT_FREE_THREADED
     PyMutex mutex; /* of these */
@@ -102,5 +102,27 @@ PyTypeObject *task_track_type_create(PyObject *module);
 int task_install(PyObject *module);
 void task_clear(struct state *state);
 int task_traverse(struct state *state, visitproc visit, void *arg);
+
+/* ---- Leaving --------------------------------------------------------------------------------- */
+
+/* annotate.__exit__ and __aexit__ while tasks are watched. A range that was opened in a task may be
+ * left elsewhere: by a generator that is closed late, by the end of the loop, by the collector of
+ * garbage. So what leaves it must know where it was opened. A `with` statement looks __exit__ up
+ * before it calls __enter__; what it finds here inside of a task is an object of its own for this
+ * one statement, which holds the track.
+ * Threads: any; spare memory is guarded by the GIL, free-threaded builds keep none. */
+
+/* Makes the type; 0, or -1 with an exception. */
+int task_exit_install(PyObject *module);
+int task_exit_traverse(struct state *state, visitproc visit, void *arg);
+
+/* Puts the descriptors in their place, and takes them away. */
+int task_exit_place(struct state *state);
+int task_exit_restore(struct state *state);
+
+void task_exit_spare_free(struct state *state);
+
+/* Enters on the track of the task that runs. False: the thread's own. */
+bool task_enter(struct annotation *annotation);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The class `track`: a line of its own for ranges that belong to no thread (a task, a request).
- * Plain data that pickles: any thread, and any process that has it, may tell of it. */
-#include "track.h"
-
+ * Plain data that pickles: any thread, and any process that has it, may tell of it.
+ *
+ * A track may be ended by whoever has it, in any process. But a child that was forked inside of a
+ * range has its parent's objects, and code of its parent's that ends them: that range is not the
+ * child's. So an object counts what was begun by it, in which process. */
 #include "annotation.h"
 #include "annotation_emit.h"
 #include "arguments.h"
@@ -11,8 +13,18 @@
 #include "entered.h"
 #include "exception.h"
 #include "function.h"
+#include "scope.h"
 #include "state.h"
 #include "types.h"
+
+struct track {
+    PyObject_HEAD PyObject *name; /* str */
+    PyObject *parent;             /* a track, or NULL: the process */
+    PyObject *domain;             /* str, of its events; or NULL */
+    struct annot_track track;
+    uint64_t open;  /* upper half: entered_forks; lower half: what that process has begun by this */
+    bool inherited; /* a parent had begun something by it when it forked */
+};
 
 static const struct signature begin_signature = {"begin", {ARGUMENT_NAME}, 1, 1, false, NULL};
 static const struct signature mark_signature = {"mark", {ARGUMENT_NAME}, 1, 1, false, NULL};
@@ -21,6 +33,11 @@ static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME},
 /* The number of a range that no process can have, for each has bits of its own in all of them: its
  * end is counted as one of a range that is not open here. */
 enum { NOBODYS_RANGE = 1 };
+
+/* What track.annotate() gives: a range of the track for `with` and for decorators. Takes over
+ * `annotation`. New reference, or NULL with an exception. */
+static PyObject *track_range_create(struct state *state, struct track *track,
+                                    struct annotation *annotation);
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -137,13 +154,15 @@ static uint64_t track_adopt(struct track *track)
     return open;
 }
 
-void track_opened(struct track *track)
+/* A range is begun by this object. */
+static void track_opened(struct track *track)
 {
     track_adopt(track);
     __atomic_add_fetch(&track->open, 1, __ATOMIC_RELAXED);
 }
 
-bool track_may_end(struct track *track)
+/* A range is ended by this object: false if it can only be a parent's. */
+static bool track_may_end(struct track *track)
 {
     uint64_t open = track_adopt(track);
     while ((uint32_t)open != 0) {
@@ -295,8 +314,8 @@ struct track_range {
     struct annotation *annotation;
 };
 
-PyObject *track_range_create(struct state *state, struct track *track,
-                             struct annotation *annotation)
+static PyObject *track_range_create(struct state *state, struct track *track,
+                                    struct annotation *annotation)
 {
     PyTypeObject *type = state_type(state, TYPE_TRACK_RANGE);
     struct track_range *range = type ? PyObject_New(struct track_range, type) : NULL;

@@ -12,7 +12,7 @@ PyTypeObject *annotate_type_create(PyObject *module);
 /* annotated_function: what a decorated plain function becomes. */
 PyTypeObject *function_type_create(PyObject *module);
 
-/* domain, flow, track: the classes of these names; track_range: see track.h. */
+/* domain, flow, track: the classes of these names; track_range: see track.c. */
 PyTypeObject *domain_type_create(PyObject *module);
 PyTypeObject *flow_type_create(PyObject *module);
 PyTypeObject *track_type_create(PyObject *module);

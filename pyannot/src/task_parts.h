@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of tasks: what task.c, task_step.c and task_track.c tell each other. */
+#ifndef PYANNOT_TASK_PARTS_H
+#define PYANNOT_TASK_PARTS_H
+
+#include "task.h"
+
+/* ---- What samples know of a task (task_track.c) ---------------------------------------------- */
+
+/* What samples know of the task that a thread runs: while a step of it lasts, the ranges that are
+ * open on its track are shown with those of the thread (annot/tracks.h, "The track that a thread
+ * runs"), inside of them. Steps that nobody tells of (the first one of an eager task, those of
+ * uvloop) show nothing.
+ *
+ * Threads: a step is its thread's own. A range may end on another thread than the one that runs its
+ * task; there it stays shown until the step is over. */
+
+/* One turn of a loop that the thread is in. On the stack of who runs it. */
+struct task_step {
+    struct task_track *track; /* borrowed; NULL: no task's */
+    uint32_t shown;           /* ranges that it shows */
+    struct task_step *outer;
+};
+
+/* The innermost; NULL: none that was told of. */
+extern _Thread_local struct task_step *task_step __attribute__((tls_model("initial-exec")));
+
+void task_step_begin(struct task_step *step, struct task_track *track);
+void task_step_end(struct task_step *step);
+
+/* A range of the track began, or its innermost one ended. */
+void task_shown_begin(struct task_track *track, const struct annot_event *event);
+void task_shown_end(struct task_track *track);
+
+/* Forgets the ranges of the track: it begins anew, or is freed. */
+void task_shown_clear(struct task_track *track);
+
+/* ---- Slow turns (task_step.c) ---------------------------------------------------------------- */
+
+/* Turns of an event loop that take longer than a threshold. The loop's thread says when a turn
+ * begins; a watchdog's thread (observe/slow.py) looks for those that are long, takes the stack and
+ * leaves it here; when the turn ends, the loop's thread makes a mark of both.
+ * Threads: slow_begin and slow_end by the loop's, the others by any. */
+
+struct slow_step;
+
+extern uint64_t slow_threshold_ns; /* 0: nobody asked */
+
+struct slow_step *slow_begin_watched(void);
+void slow_end_watched(struct slow_step *step, struct task_track *track, PyObject *handle);
+
+/* In a forked child, whose other threads are gone: nothing is watched. */
+void slow_forked(void);
+
+/* NULL: not watched. */
+static inline struct slow_step *slow_begin(void)
+{
+    if (__builtin_expect(__atomic_load_n(&slow_threshold_ns, __ATOMIC_RELAXED) == 0, 1))
+        return NULL;
+    return slow_begin_watched();
+}
+
+static inline void slow_end(struct slow_step *step, struct task_track *track, PyObject *handle)
+{
+    if (__builtin_expect(step != NULL, 0))
+        slow_end_watched(step, track, handle);
+}
+
+#endif
