@@ -55,7 +55,7 @@ struct collector {
     struct trace *trace;
     struct store_writer *writer;
     struct intake *intake;
-    struct roster *roster;
+    struct lives *lives;
     struct sampling sampling;
     struct function_names functions;
     struct collector_filter filter;
@@ -202,7 +202,7 @@ static int make_intake(struct collector *collector)
     struct intake_options options = {
         .directory = &collector->directory,
         .trace = collector->trace,
-        .roster = collector->roster,
+        .lives = collector->lives,
         .clock = &collector->clock,
         .session_id = collector->session.id,
         .late_ns = LATE_NS,
@@ -228,7 +228,7 @@ static int make_sampling(struct collector *collector, const struct collector_opt
     struct sampling *sampling = &collector->sampling;
     sampling->writer = collector->writer;
     sampling->intake = collector->intake;
-    int error = sampling_init(sampling, options, collector->trace, collector->roster);
+    int error = sampling_init(sampling, options, collector->trace, collector->lives);
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (error == 0 && collector->epoll_fd < 0)
         error = -errno;
@@ -266,10 +266,10 @@ static int make_parts(struct collector *collector, const struct collector_option
                       struct collector_error *error)
 {
     collector->trace = trace_create();
-    collector->roster = collector->trace ? roster_create(collector->trace) : NULL;
-    if (!collector->roster || clock_map_init(&collector->clock) != 0)
+    collector->lives = collector->trace ? lives_create(collector->trace) : NULL;
+    if (!collector->lives || clock_map_init(&collector->clock) != 0)
         return fail(error, -ENOMEM, "cannot begin", "");
-    refusals_init(&collector->refusals, collector->trace, collector->roster);
+    refusals_init(&collector->refusals, collector->trace, collector->lives);
     collector->nested.trace = collector->trace;
     int code = open_directory(collector, options);
     char what[PATH_MAX + 64];
@@ -367,7 +367,7 @@ void collector_destroy(struct collector *collector)
     directory_close(&collector->directory);
     clock_map_fini(&collector->clock);
     refusals_fini(&collector->refusals);
-    roster_destroy(collector->roster);
+    lives_destroy(collector->lives);
     trace_destroy(collector->trace);
     free(collector);
 }
@@ -485,7 +485,7 @@ void collector_note_exit(struct collector *collector, int pid, int wait_status)
 {
     intake_note_exit(collector->intake, pid, wait_status);
     if (trace_sampling_get(collector->trace)->rung == SAMPLING_REMOTE)
-        roster_wait(collector->roster, pid, clock_now_ns(), wait_status);
+        lives_wait(collector->lives, pid, clock_now_ns(), wait_status);
 }
 
 void collector_note_command(struct collector *collector, int wait_status)

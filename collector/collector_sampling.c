@@ -31,11 +31,11 @@ static int64_t domain_of_range(void *context, int32_t pid, uint64_t time_ns, uin
 }
 
 int sampling_init(struct sampling *sampling, const struct collector_options *options,
-                  struct trace *trace, struct roster *roster)
+                  struct trace *trace, struct lives *lives)
 {
     struct sampler_options sampler = {
         .trace = trace,
-        .roster = roster,
+        .lives = lives,
         .frequency_hz = options->sample_hz,
         .off_cpu = options->off_cpu,
         .off_cpu_threshold_ns = options->off_cpu_threshold_ns,

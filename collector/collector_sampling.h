@@ -25,9 +25,9 @@ struct sampling {
     VEC(struct sampling_live) lives;
 };
 
-/* The roster and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */
+/* the registry and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */
 int sampling_init(struct sampling *sampling, const struct collector_options *options,
-                  struct trace *trace, struct roster *roster);
+                  struct trace *trace, struct lives *lives);
 void sampling_fini(struct sampling *sampling);
 
 /* Now, or when the gate opens: then with what has become of the process until then. 0, -ESRCH,

@@ -28,8 +28,8 @@ EXCEPTIONS = {}
 
 # Which folders a folder's files may include from, itself always. Headers that come in through an
 # allowed header are allowed as well, hence base wherever model stands.
-ALL_COLLECTOR = ["base", "model", "elf", "intake", "sample", "unwind", "symbol", "python",
-                 "store", "read", "profile", "export"]
+ALL_COLLECTOR = ["base", "model", "elf", "session", "intake", "sample", "unwind", "symbol",
+                 "python", "store", "read", "profile", "export"]
 INCLUDES = {
     "libannot/include/annot": [],
     "libannot/wire": [],
@@ -43,14 +43,16 @@ INCLUDES = {
     "examples": ["libannot/include/annot"],
     "collector/base": [],
     "collector/model": ["collector/base"],
-    "collector/intake": ["libannot/wire", "collector/model", "collector/base"],
+    "collector/session": ["collector/model", "collector/base"],
+    "collector/intake": ["libannot/wire", "collector/session", "collector/model",
+                         "collector/base"],
     "collector/elf": ["collector/base"],
     "collector/unwind": ["collector/elf", "collector/model", "collector/base"],
     "collector/symbol": ["collector/elf", "collector/base"],
     "collector/python": ["collector/elf", "collector/unwind", "collector/model", "collector/base"],
     "collector/sample": ["collector/elf", "collector/unwind", "collector/symbol",
-                         "collector/python", "collector/model", "collector/base",
-                         "collector/sample/bpf", "libannot/wire"],
+                         "collector/python", "collector/session", "collector/model",
+                         "collector/base", "collector/sample/bpf", "libannot/wire"],
     "collector/sample/bpf": ["collector/sample", "collector/unwind", "collector/python",
                              "collector/model", "libannot/wire"],
     "collector/store": ["collector/model", "collector/base"],

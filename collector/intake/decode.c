@@ -267,16 +267,15 @@ static int name_thread(struct decode_pass *pass, const struct decode_parts *part
     int error = 0;
     uint32_t name = name_of(&decoder->names, parts, &error);
     pass->owner = OWNER_UNKNOWN; /* it has no key-values */
-    if (error != 0 || !decoder->roster || name == 0 || parts->id.id == 0 ||
-        parts->id.id > INT32_MAX)
+    if (error != 0 || !decoder->lives || name == 0 || parts->id.id == 0 || parts->id.id > INT32_MAX)
         return error;
-    const struct roster_name told = {
+    const struct lives_name told = {
         .process = decoder->process,
         .ns_tid = (int32_t)parts->id.id,
         .name = name,
         .time_ns = decode_event_time(decoder, pass->thread, parts->record.time),
     };
-    return roster_name_thread(decoder->roster, &told);
+    return lives_name_thread(decoder->lives, &told);
 }
 
 /* An event, or something that belongs to one. 0 or -errno. */

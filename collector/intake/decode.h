@@ -10,8 +10,8 @@
 
 #include "clock_map.h"
 #include "event.h"
+#include "lives.h"
 #include "names.h"
-#include "roster.h"
 #include "schema.h"
 #include "segment_reader.h"
 #include "vec.h"
@@ -37,7 +37,7 @@ struct decoder {
     struct names names;
     struct schemas schemas;
     uint32_t process;              /* ordinal in the trace */
-    struct roster *roster;         /* of threads that others name; NULL: they are not */
+    struct lives *lives;           /* of threads that others name; NULL: they are not */
     uint32_t track_count;          /* added to the trace */
     uint64_t misuse[MISUSE_COUNT]; /* found here, not told by the segment */
     struct clock_map *clock;       /* outlives it */

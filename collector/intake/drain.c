@@ -88,9 +88,9 @@ int drain_resume_thread(struct drain *drain, uint32_t serial, const struct decod
 int drain_enter_thread(struct drain *drain, struct drain_thread *thread,
                        const struct drain_who *who)
 {
-    int64_t ordinal =
-        drain->roster ? roster_claim_thread(drain->roster, drain->process, who->tid, who->seen_ns)
-                      : trace_thread_add(drain->trace, drain->process);
+    int64_t ordinal = drain->lives
+                          ? lives_claim_thread(drain->lives, drain->process, who->tid, who->seen_ns)
+                          : trace_thread_add(drain->trace, drain->process);
     const char *comm = (const char *)who->comm;
     int64_t text = trace_string_add(drain->trace, comm, strnlen(comm, 16));
     if (ordinal < 0 || text < 0)

@@ -11,7 +11,7 @@
 
 #include "decode.h"
 #include "map64.h"
-#include "roster.h"
+#include "lives.h"
 #include "vec.h"
 
 /* Takes a batch of one thread. 0 or -errno, which ends the visit. */
@@ -60,7 +60,7 @@ struct drain {
     struct segment *segment;
     struct decoder decoder;
     struct trace *trace;
-    struct roster *roster; /* threads of the trace come from it; NULL: each has its own */
+    struct lives *lives; /* threads of the trace come from it; NULL: each has its own */
     uint32_t process;      /* ordinal in the trace */
     uint32_t serial_base;  /* tells threads of further segments of one process apart */
     VEC(struct drain_progress) progress; /* by block */

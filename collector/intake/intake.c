@@ -48,9 +48,9 @@ void intake_destroy(struct intake *intake)
 {
     if (!intake)
         return;
-    for (size_t i = 0; i < intake->processes.count; i++)
-        process_destroy(intake->processes.items[i]);
-    vec_free(&intake->processes);
+    for (size_t i = 0; i < intake->sources.count; i++)
+        source_destroy(intake->sources.items[i]);
+    vec_free(&intake->sources);
     map64_free(&intake->by_pid);
     vec_free(&intake->pending);
     vec_free(&intake->junk);
@@ -74,11 +74,11 @@ int intake_fd(const struct intake *intake)
 
 /* ---- Ends ---- */
 
-static bool find_exit(struct intake *intake, const struct process *process, int *ret_status)
+static bool find_exit(struct intake *intake, const struct segment_source *source, int *ret_status)
 {
     int64_t now = clock_now_ns();
-    bool native = process->who.pid_ns == 0 || process->watch.pid == process->who.pid;
-    int pid = process->watch.pid > 0 ? process->watch.pid : native ? process->who.pid : 0;
+    bool native = source->who.pid_ns == 0 || source->watch.pid == source->who.pid;
+    int pid = source->watch.pid > 0 ? source->watch.pid : native ? source->who.pid : 0;
     uint64_t end = intake->exit_count, begin = end > INTAKE_EXITS_MAX ? end - INTAKE_EXITS_MAX : 0;
     for (uint64_t i = end; i-- > begin;) {
         const struct intake_exit *seen = &intake->exits[i % INTAKE_EXITS_MAX];
@@ -91,61 +91,60 @@ static bool find_exit(struct intake *intake, const struct process *process, int 
 }
 
 /* Tells the trace how an ended process ended, as far as that is known by now. */
-static void tell_end(struct intake *intake, struct process *process)
+static void tell_end(struct intake *intake, struct segment_source *source)
 {
     int status = 0;
-    if (process->status_final)
+    if (source->status_final)
         return;
-    process->status_known =
-        process_watch_status(&process->watch, &status) == 1 || find_exit(intake, process, &status);
-    if (process->status_known || !process->end_told)
-        process_end(process, intake->options.trace, status, process->end_ns);
-    process->end_told = true;
+    source->status_known =
+        process_watch_status(&source->watch, &status) == 1 || find_exit(intake, source, &status);
+    if (source->status_known || !source->end_told)
+        source_end(source, intake->options.trace, status, source->end_ns);
+    source->end_told = true;
     /* Its parent may have taken the status: later nobody will know more. */
-    process->status_final =
-        process->status_known || clock_now_ns() - process->end_ns > EXIT_MEMORY_NS;
-    if (process->status_final)
-        process_watch_close(&process->watch);
+    source->status_final = source->status_known || clock_now_ns() - source->end_ns > EXIT_MEMORY_NS;
+    if (source->status_final)
+        process_watch_close(&source->watch);
 }
 
 /* When it ended: now, unless nobody watched it. */
-static int64_t end_time(const struct intake *intake, const struct process *process)
+static int64_t end_time(const struct intake *intake, const struct segment_source *source)
 {
-    int64_t last = process->drain->past.last_ns;
-    int64_t note_ns = trace_process(intake->options.trace, process->who.ordinal)->note_ns;
-    if (process->watch.pid > 0)
+    int64_t last = source->drain->past.last_ns;
+    int64_t note_ns = trace_process(intake->options.trace, source->who.ordinal)->note_ns;
+    if (source->watch.pid > 0)
         return clock_now_ns();
-    for (size_t i = 0; i < process->drain->threads.count; i++)
-        if (process->drain->threads.items[i].decode.last_ns > last)
-            last = process->drain->threads.items[i].decode.last_ns;
-    if (process->orderly && decode_time(&process->drain->decoder, process->shared.exit_time) > last)
-        last = decode_time(&process->drain->decoder, process->shared.exit_time);
+    for (size_t i = 0; i < source->drain->threads.count; i++)
+        if (source->drain->threads.items[i].decode.last_ns > last)
+            last = source->drain->threads.items[i].decode.last_ns;
+    if (source->orderly && decode_time(&source->drain->decoder, source->shared.exit_time) > last)
+        last = decode_time(&source->drain->decoder, source->shared.exit_time);
     if (note_ns > last)
         last = note_ns;
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
 /* Reads the last of a segment whose process is gone. */
-static int empty_process(struct intake *intake, struct process *process, bool replaced)
+static int empty_source(struct intake *intake, struct segment_source *source, bool replaced)
 {
-    int64_t bytes = drain_visit(process->drain, DRAIN_DEAD);
-    int error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
+    int64_t bytes = drain_visit(source->drain, DRAIN_DEAD);
+    int error = bytes < 0 ? (int)bytes : drain_finish(source->drain);
     if (error == 0)
-        error = process_publish(process, intake->options.trace, intake->options.directory);
+        error = source_publish(source, intake->options.trace, intake->options.directory);
     if (error != 0)
         return error;
-    process->state = PROCESS_EMPTIED;
-    process->end_ns = end_time(intake, process);
+    source->state = SOURCE_EMPTIED;
+    source->end_ns = end_time(intake, source);
     if (replaced)
-        process_end_exec(process, intake->options.trace, process->end_ns);
+        source_end_exec(source, intake->options.trace, source->end_ns);
     else
-        tell_end(intake, process);
+        tell_end(intake, source);
     return 0;
 }
 
-int intake_replace(struct intake *intake, struct process *process)
+int intake_replace(struct intake *intake, struct segment_source *source)
 {
-    return empty_process(intake, process, true);
+    return empty_source(intake, source, true);
 }
 
 void intake_note_exit(struct intake *intake, int pid, int wait_status)
@@ -164,11 +163,11 @@ static void take_epoll_events(struct intake *intake)
     while (count == EVENTS_PER_WAIT) {
         count = epoll_wait(intake->epoll_fd, events, EVENTS_PER_WAIT, 0);
         for (int i = 0; i < count; i++) {
-            struct process *process = events[i].data.ptr;
-            if (!process)
+            struct segment_source *source = events[i].data.ptr;
+            if (!source)
                 continue;
-            process->watch.ended = true;
-            epoll_ctl(intake->epoll_fd, EPOLL_CTL_DEL, process->watch.pidfd, NULL);
+            source->watch.ended = true;
+            epoll_ctl(intake->epoll_fd, EPOLL_CTL_DEL, source->watch.pidfd, NULL);
         }
     }
 }
@@ -179,35 +178,35 @@ struct filter_rules *intake_filter(struct intake *intake)
 }
 
 /* What cannot be told is read all the same: more than was asked for. */
-static int tell_filter(const struct intake *intake, struct process *process)
+static int tell_filter(const struct intake *intake, struct segment_source *source)
 {
-    struct drain *drain = process->drain;
+    struct drain *drain = source->drain;
     if (intake->filter.revision == 0 || drain->broken)
         return 0;
-    int error = filter_masks_tell(&intake->filter, &drain->decoder.names, &process->filter);
+    int error = filter_masks_tell(&intake->filter, &drain->decoder.names, &source->filter);
     if (error == -EFAULT)
         drain->broken = true;
     return error == -ENOMEM ? error : 0;
 }
 
-static int64_t step_process(struct intake *intake, struct process *process, bool partial)
+static int64_t step_source(struct intake *intake, struct segment_source *source, bool partial)
 {
-    if (process->state != PROCESS_LIVE)
+    if (source->state != SOURCE_LIVE)
         return 0;
-    if (process->watch.pidfd < 0)
-        process_watch_poll(&process->watch);
-    if (process->watch.ended)
-        return empty_process(intake, process, false);
-    int error = tell_filter(intake, process);
+    if (source->watch.pidfd < 0)
+        process_watch_poll(&source->watch);
+    if (source->watch.ended)
+        return empty_source(intake, source, false);
+    int error = tell_filter(intake, source);
     if (error != 0)
         return error;
     int64_t bytes = 0;
-    if (!process->drain->decoder.overwrites) /* else at the end */
-        bytes = drain_visit(process->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
-    if (!process->drain->broken)
-        segment_heartbeat(&process->segment, process->drain->decoder.monotonic
-                                                 ? (uint64_t)clock_now_ns()
-                                                 : clock_now_raw());
+    if (!source->drain->decoder.overwrites) /* else at the end */
+        bytes = drain_visit(source->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
+    if (!source->drain->broken)
+        segment_heartbeat(&source->segment, source->drain->decoder.monotonic
+                                                ? (uint64_t)clock_now_ns()
+                                                : clock_now_raw());
     return bytes;
 }
 
@@ -216,8 +215,8 @@ int64_t intake_step(struct intake *intake, bool partial)
     int64_t total = 0;
     take_epoll_events(intake);
     int error = intake_discover(intake);
-    for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
-        int64_t bytes = step_process(intake, intake->processes.items[i], partial);
+    for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
+        int64_t bytes = step_source(intake, intake->sources.items[i], partial);
         if (bytes < 0)
             return bytes;
         total += bytes;
@@ -225,18 +224,18 @@ int64_t intake_step(struct intake *intake, bool partial)
     return error != 0 ? error : total;
 }
 
-static int look_at(struct intake *intake, struct process *process)
+static int look_at(struct intake *intake, struct segment_source *source)
 {
-    if (process->state == PROCESS_GONE || process->state == PROCESS_EMPTIED) {
-        if (process->end_ns != 0)
-            tell_end(intake, process);
+    if (source->state == SOURCE_GONE || source->state == SOURCE_EMPTIED) {
+        if (source->end_ns != 0)
+            tell_end(intake, source);
         return 0;
     }
-    int error = process_publish(process, intake->options.trace, intake->options.directory);
-    if (process->watch.pid == 0 && process->orderly) /* out of sight, but it said good-bye */
-        process->watch.ended = true;
-    if (error == 0 && process_was_replaced(process))
-        error = intake_replace(intake, process);
+    int error = source_publish(source, intake->options.trace, intake->options.directory);
+    if (source->watch.pid == 0 && source->orderly) /* out of sight, but it said good-bye */
+        source->watch.ended = true;
+    if (error == 0 && source_was_replaced(source))
+        error = intake_replace(intake, source);
     return error;
 }
 
@@ -247,33 +246,33 @@ static int forget_gone(struct intake *intake)
     int64_t now_ns = clock_now_ns();
     size_t kept = 0;
     int error = 0;
-    for (size_t i = 0; i < intake->processes.count; i++) {
-        struct process *process = intake->processes.items[i];
-        bool forget = error == 0 && process->state == PROCESS_GONE &&
-                      (process->end_ns == 0 ||
-                       (process->status_final && now_ns - process->end_ns > NAMES_MEMORY_NS));
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        struct segment_source *source = intake->sources.items[i];
+        bool forget = error == 0 && source->state == SOURCE_GONE &&
+                      (source->end_ns == 0 ||
+                       (source->status_final && now_ns - source->end_ns > NAMES_MEMORY_NS));
         if (forget)
-            error = past_add(&intake->past, &process->who);
+            error = past_add(&intake->past, &source->who);
         if (forget && error == 0) {
-            intake_forget_names(intake, process);
-            process_destroy(process);
+            intake_forget_names(intake, source);
+            source_destroy(source);
         } else {
-            intake->processes.items[kept++] = process;
+            intake->sources.items[kept++] = source;
         }
     }
-    intake->processes.count = kept;
+    intake->sources.count = kept;
     return error;
 }
 
 int intake_look_around(struct intake *intake)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < intake->processes.count; i++) {
-        struct process *process = intake->processes.items[i];
-        int error = look_at(intake, process);
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        struct segment_source *source = intake->sources.items[i];
+        int error = look_at(intake, source);
         if (error != 0)
             return error;
-        bytes += process->state == PROCESS_GONE ? 0 : process->shared_bytes;
+        bytes += source->state == SOURCE_GONE ? 0 : source->shared_bytes;
     }
     int error = forget_gone(intake);
     if (error != 0)
@@ -286,32 +285,31 @@ int intake_look_around(struct intake *intake)
 
 void intake_free(struct intake *intake)
 {
-    for (size_t i = 0; i < intake->processes.count; i++) {
-        struct process *process = intake->processes.items[i];
-        if (process->state == PROCESS_LIVE)
-            drain_free(process->drain);
-        else if (process->state == PROCESS_EMPTIED)
-            process_remove_segment(process, intake->options.directory);
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        struct segment_source *source = intake->sources.items[i];
+        if (source->state == SOURCE_LIVE)
+            drain_free(source->drain);
+        else if (source->state == SOURCE_EMPTIED)
+            source_remove_segment(source, intake->options.directory);
     }
 }
 
 /* The program has no free block: it loses records, or waits, until some come back. */
-static bool is_exhausted(const struct process *process)
+static bool is_exhausted(const struct segment_source *source)
 {
     struct annot_shared shared;
-    return segment_read_shared(&process->segment, &shared) == 0 &&
-           (uint32_t)shared.free_head == 0 &&
-           shared.high_water >= process->segment.info.block_count;
+    return segment_read_shared(&source->segment, &shared) == 0 && (uint32_t)shared.free_head == 0 &&
+           shared.high_water >= source->segment.info.block_count;
 }
 
 bool intake_is_pressed(const struct intake *intake)
 {
     uint32_t emptied_count = 0;
-    for (size_t i = 0; i < intake->processes.count; i++) {
-        const struct process *process = intake->processes.items[i];
-        emptied_count += process->state == PROCESS_EMPTIED;
-        size_t done = process->state == PROCESS_LIVE ? process->drain->done.count : 0;
-        if (done > 0 && (done * 8 >= process->segment.info.block_count || is_exhausted(process)))
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        const struct segment_source *source = intake->sources.items[i];
+        emptied_count += source->state == SOURCE_EMPTIED;
+        size_t done = source->state == SOURCE_LIVE ? source->drain->done.count : 0;
+        if (done > 0 && (done * 8 >= source->segment.info.block_count || is_exhausted(source)))
             return true;
     }
     return emptied_count >= EMPTIED_MAX;
@@ -323,16 +321,16 @@ int intake_finish(struct intake *intake)
     discover_stop(&intake->discover);
     intake->searched_ns = INT64_MAX; /* nobody can join any more */
     int error = bytes < 0 ? (int)bytes : intake_look_around(intake);
-    for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
-        struct process *process = intake->processes.items[i];
-        if (process->state != PROCESS_LIVE)
+    for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
+        struct segment_source *source = intake->sources.items[i];
+        if (source->state != SOURCE_LIVE)
             continue;
-        bytes = drain_visit(process->drain, DRAIN_CLAIMED);
-        error = bytes < 0 ? (int)bytes : drain_finish(process->drain);
+        bytes = drain_visit(source->drain, DRAIN_CLAIMED);
+        error = bytes < 0 ? (int)bytes : drain_finish(source->drain);
         if (error == 0)
-            error = process_publish(process, intake->options.trace, intake->options.directory);
-        intake->left_count += !process_watch_poll(&process->watch) && !process->orderly;
-        process->state = PROCESS_EMPTIED;
+            error = source_publish(source, intake->options.trace, intake->options.directory);
+        intake->left_count += !process_watch_poll(&source->watch) && !source->orderly;
+        source->state = SOURCE_EMPTIED;
     }
     intake_remove_junk(intake);
     return error;
@@ -341,24 +339,23 @@ int intake_finish(struct intake *intake)
 int intake_snapshot(struct intake *intake)
 {
     int error = intake_discover(intake);
-    for (size_t i = 0; i < intake->processes.count && error == 0; i++) {
-        struct process *process = intake->processes.items[i];
-        int64_t bytes = drain_recorder(process->drain, process->watch.ended);
-        process->drain->broken = bytes == -EFAULT; /* what was read of it stays */
-        error = bytes < 0 && bytes != -EFAULT ? (int)bytes : drain_finish(process->drain);
+    for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
+        struct segment_source *source = intake->sources.items[i];
+        int64_t bytes = drain_recorder(source->drain, source->watch.ended);
+        source->drain->broken = bytes == -EFAULT; /* what was read of it stays */
+        error = bytes < 0 && bytes != -EFAULT ? (int)bytes : drain_finish(source->drain);
         if (error == 0)
-            error = process_publish(process, intake->options.trace, intake->options.directory);
+            error = source_publish(source, intake->options.trace, intake->options.directory);
     }
     return error;
 }
 
 bool intake_is_mapped(const struct intake *intake)
 {
-    for (size_t i = 0; i < intake->processes.count; i++) {
-        const struct process *process = intake->processes.items[i];
-        if (process->watch.pid > 0 && !process->watch.ended &&
-            proc_has_mapped(process->watch.pid, process->segment.device, process->segment.inode) ==
-                1)
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        const struct segment_source *source = intake->sources.items[i];
+        if (source->watch.pid > 0 && !source->watch.ended &&
+            proc_has_mapped(source->watch.pid, source->segment.device, source->segment.inode) == 1)
             return true;
     }
     return false;
@@ -372,8 +369,8 @@ void intake_count(const struct intake *intake, struct intake_counts *ret_counts)
                                .left_count = intake->left_count,
                                .shared_bytes = intake->shared_bytes,
                                .peak_bytes = intake->peak_bytes};
-    for (size_t i = 0; i < intake->processes.count; i++)
-        ret_counts->live_count += intake->processes.items[i]->state == PROCESS_LIVE;
+    for (size_t i = 0; i < intake->sources.count; i++)
+        ret_counts->live_count += intake->sources.items[i]->state == SOURCE_LIVE;
     for (uint32_t i = 0; i < ret_counts->process_count; i++) {
         const struct trace_process *entry = trace_process_get(intake->options.trace, i);
         ret_counts->event_count += entry->event_count;

@@ -11,7 +11,7 @@
 #include "filter_masks.h"
 #include "intake_directory.h"
 #include "refusals.h"
-#include "roster.h"
+#include "lives.h"
 
 struct intake;
 
@@ -19,7 +19,7 @@ struct intake_options {
     struct directory *directory; /* these four outlive the intake */
     struct trace *trace;
     struct clock_map *clock;
-    struct roster *roster; /* entries of the trace come from it; NULL: each segment has its own */
+    struct lives *lives; /* entries of the trace come from it; NULL: each segment has its own */
     uint64_t session_id;
     int64_t late_ns;           /* see annot_control.late_ticks; 0: as the session says */
     bool recover;              /* the session's collector died: its clock anchors died with it */

@@ -17,28 +17,28 @@
 /* ---- Who is it ---- */
 
 /* Whether the older segment belongs to the program that runs in the process now. */
-static bool same_image(const struct process *older, const struct process *newer)
+static bool same_image(const struct segment_source *older, const struct segment_source *newer)
 {
     if (older->segment.info.identity == newer->segment.info.identity)
         return true;
     if (older->who.at_random_address != newer->who.at_random_address)
         return false;
     /* Without address randomisation an exec keeps the address, but not the mapping. */
-    return newer->watch.pid <= 0 || older->state != PROCESS_LIVE ||
+    return newer->watch.pid <= 0 || older->state != SOURCE_LIVE ||
            proc_has_mapped(newer->watch.pid, older->segment.device, older->segment.inode) != 0;
 }
 
 /* Tells a further segment's threads apart; the same after a recovery. */
-static uint32_t serial_base(const struct process *process)
+static uint32_t serial_base(const struct segment_source *source)
 {
-    uint64_t identity = process->segment.info.identity;
-    return process->primary ? 0 : (uint32_t)(((identity ^ identity >> 32) & 0x3ff) | 0x400) << 20;
+    uint64_t identity = source->segment.info.identity;
+    return source->primary ? 0 : (uint32_t)(((identity ^ identity >> 32) & 0x3ff) | 0x400) << 20;
 }
 
 /* An entry of the trace made before a recovery. -1: none. */
-static int64_t find_recorded(const struct intake *intake, const struct process *process)
+static int64_t find_recorded(const struct intake *intake, const struct segment_source *source)
 {
-    const struct annot_segment_info *info = &process->segment.info;
+    const struct annot_segment_info *info = &source->segment.info;
     uint32_t count = intake->options.recover ? trace_process_count(intake->options.trace) : 0;
     int64_t other_image = -1;
     for (uint32_t i = 0; i < count; i++) {
@@ -54,58 +54,58 @@ static int64_t find_recorded(const struct intake *intake, const struct process *
 }
 
 /* Its image, if that is among those which are gone. */
-static void identify_past(const struct intake *intake, struct process *process)
+static void identify_past(const struct intake *intake, struct segment_source *source)
 {
-    const struct process_who *who = &process->who, *older = past_find(&intake->past, who);
-    process->primary = !older || (older->identity != who->identity &&
-                                  older->at_random_address != who->at_random_address);
-    if (!process->primary)
-        process->who.ordinal = older->ordinal;
+    const struct process_who *who = &source->who, *older = past_find(&intake->past, who);
+    source->primary = !older || (older->identity != who->identity &&
+                                 older->at_random_address != who->at_random_address);
+    if (!source->primary)
+        source->who.ordinal = older->ordinal;
 }
 
 /* Gives the process an ordinal; ends an older image of it. A scan may find the newer one first; the
  * older is then seen to be replaced at the next look. 0 or -errno. */
-static int identify(struct intake *intake, struct process *process)
+static int identify(struct intake *intake, struct segment_source *source)
 {
-    process->primary = true;
-    for (size_t i = intake->processes.count; i-- > 0;) {
-        struct process *older = intake->processes.items[i];
-        if (!who_same_pid(&older->who, &process->who))
+    source->primary = true;
+    for (size_t i = intake->sources.count; i-- > 0;) {
+        struct segment_source *older = intake->sources.items[i];
+        if (!who_same_pid(&older->who, &source->who))
             continue;
-        if (same_image(older, process)) {
-            process->who.ordinal = older->who.ordinal;
-            process->primary = false;
+        if (same_image(older, source)) {
+            source->who.ordinal = older->who.ordinal;
+            source->primary = false;
             return 0;
         }
-        bool newer = older->segment.info.created_ns > process->segment.info.created_ns;
-        return older->state == PROCESS_LIVE && !newer ? intake_replace(intake, older) : 0;
+        bool newer = older->segment.info.created_ns > source->segment.info.created_ns;
+        return older->state == SOURCE_LIVE && !newer ? intake_replace(intake, older) : 0;
     }
-    identify_past(intake, process);
+    identify_past(intake, source);
     return 0;
 }
 
 /* A new entry, or the one that the sampler made of the same image. */
-static int64_t add_entry(struct intake *intake, const struct process *process)
+static int64_t add_entry(struct intake *intake, const struct segment_source *source)
 {
-    const struct annot_segment_info *info = &process->segment.info;
-    if (!intake->options.roster)
+    const struct annot_segment_info *info = &source->segment.info;
+    if (!intake->options.lives)
         return trace_process_add(intake->options.trace);
     int64_t created_ns = info->created_ns < INT64_MAX ? (int64_t)info->created_ns : clock_now_ns();
-    return roster_claim_process(intake->options.roster, process->host_pid, info->start_time_ticks,
-                                created_ns);
+    return lives_claim_process(intake->options.lives, source->host_pid, info->start_time_ticks,
+                               created_ns);
 }
 
-static int enter(struct intake *intake, struct process *process)
+static int enter(struct intake *intake, struct segment_source *source)
 {
-    int error = identify(intake, process);
-    if (error != 0 || !process->primary)
+    int error = identify(intake, source);
+    if (error != 0 || !source->primary)
         return error;
-    int64_t ordinal = find_recorded(intake, process);
+    int64_t ordinal = find_recorded(intake, source);
     if (ordinal >= 0) { /* totals are counted anew from what the threads are known for */
         struct trace_process *entry = trace_process(intake->options.trace, (uint32_t)ordinal);
-        process->primary = entry->identity == process->segment.info.identity;
-        process->who.ordinal = (uint32_t)ordinal;
-        if (process->primary) {
+        source->primary = entry->identity == source->segment.info.identity;
+        source->who.ordinal = (uint32_t)ordinal;
+        if (source->primary) {
             memset(entry->lost, 0, sizeof(entry->lost));
             for (int i = 0; i < MISUSE_SCHEMA; i++) /* that one nobody counts again */
                 entry->misuse[i] = 0;
@@ -114,10 +114,10 @@ static int enter(struct intake *intake, struct process *process)
         }
         return 0;
     }
-    ordinal = add_entry(intake, process);
+    ordinal = add_entry(intake, source);
     if (ordinal < 0)
         return (int)ordinal;
-    process->who.ordinal = (uint32_t)ordinal;
+    source->who.ordinal = (uint32_t)ordinal;
     return 0;
 }
 
@@ -143,11 +143,11 @@ static void on_adopted(void *context, const struct process_who *child)
 
 /* The youngest candidate is the parent of the newcomer; and the newcomer may be the parent of
  * those whose segment was found before its own. */
-static void find_family(struct intake *intake, struct process *newcomer)
+static void find_family(struct intake *intake, struct segment_source *newcomer)
 {
     struct process_who *who = &newcomer->who;
-    for (size_t i = intake->processes.count; i-- > 0;) {
-        struct process_who *other = &intake->processes.items[i]->who;
+    for (size_t i = intake->sources.count; i-- > 0;) {
+        struct process_who *other = &intake->sources.items[i]->who;
         if (!who->has_parent && who_is_parent(who, other)) {
             set_parent(intake, who->ordinal, other->ordinal);
             who->has_parent = true;
@@ -168,17 +168,17 @@ static void find_family(struct intake *intake, struct process *newcomer)
 /* ---- Admission ---- */
 
 /* Threads of which the recording knows a part. */
-static int resume_threads(struct intake *intake, struct process *process)
+static int resume_threads(struct intake *intake, struct segment_source *source)
 {
-    uint32_t base = process->drain->serial_base;
+    uint32_t base = source->drain->serial_base;
     for (size_t i = 0; i < intake->known_count; i++) {
         const struct intake_known *known = &intake->known[i];
         const struct trace_thread *entry =
             trace_thread_get(intake->options.trace, known->thread.ordinal);
-        if (!entry || entry->process != process->who.ordinal || known->serial == 0 ||
+        if (!entry || entry->process != source->who.ordinal || known->serial == 0 ||
             (known->serial >> 20) != (base >> 20))
             continue;
-        int error = drain_resume_thread(process->drain, known->serial - base - 1, &known->thread,
+        int error = drain_resume_thread(source->drain, known->serial - base - 1, &known->thread,
                                         known->seen ? &known->last : NULL);
         if (error != 0)
             return error;
@@ -186,36 +186,36 @@ static int resume_threads(struct intake *intake, struct process *process)
     return 0;
 }
 
-static void watch(struct intake *intake, struct process *process)
+static void watch(struct intake *intake, struct segment_source *source)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = process};
-    const struct annot_segment_info *info = &process->segment.info;
-    process_watch_open(&process->watch,
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+    const struct annot_segment_info *info = &source->segment.info;
+    process_watch_open(&source->watch,
                        &(struct process_watched){info->pid, info->pid_ns, info->start_time_ticks});
     bool ours = info->pid_ns == 0 || info->pid_ns == proc_pid_namespace(0);
-    process->host_pid = process->watch.pid > 0 ? process->watch.pid : ours ? info->pid : 0;
-    if (process->watch.pidfd >= 0)
-        epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, process->watch.pidfd, &event);
+    source->host_pid = source->watch.pid > 0 ? source->watch.pid : ours ? info->pid : 0;
+    if (source->watch.pidfd >= 0)
+        epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, source->watch.pidfd, &event);
 }
 
-static int start_drain(struct intake *intake, struct process *process)
+static int start_drain(struct intake *intake, struct segment_source *source)
 {
-    process->drain = drain_create(&process->segment, intake->options.trace, intake->options.clock,
-                                  process->who.ordinal);
-    if (!process->drain)
+    source->drain = drain_create(&source->segment, intake->options.trace, intake->options.clock,
+                                 source->who.ordinal);
+    if (!source->drain)
         return -ENOMEM;
-    process->drain->sink = intake->options.sink;
-    process->drain->sink_context = intake->options.sink_context;
-    process->drain->roster = intake->options.roster;
-    process->drain->decoder.roster = intake->options.roster;
-    process->drain->serial_base = serial_base(process);
-    process->drain->decoder.recover = intake->options.recover;
-    process->drain->decoder.names.pid = process->host_pid;
-    process->drain->decoder.names.function = intake->options.function;
-    process->drain->decoder.names.function_context = intake->options.function_context;
-    if (process->drain->decoder.monotonic && intake->options.late_ns != 0)
-        (void)segment_set_late(&process->segment, (uint64_t)intake->options.late_ns);
-    return resume_threads(intake, process);
+    source->drain->sink = intake->options.sink;
+    source->drain->sink_context = intake->options.sink_context;
+    source->drain->lives = intake->options.lives;
+    source->drain->decoder.lives = intake->options.lives;
+    source->drain->serial_base = serial_base(source);
+    source->drain->decoder.recover = intake->options.recover;
+    source->drain->decoder.names.pid = source->host_pid;
+    source->drain->decoder.names.function = intake->options.function;
+    source->drain->decoder.names.function_context = intake->options.function_context;
+    if (source->drain->decoder.monotonic && intake->options.late_ns != 0)
+        (void)segment_set_late(&source->segment, (uint64_t)intake->options.late_ns);
+    return resume_threads(intake, source);
 }
 
 /* The recording tells which policies were in force. */
@@ -231,47 +231,47 @@ static int note_policy(struct intake *intake, const struct annot_segment_info *i
 }
 
 /* A whole segment of this session. Takes the process over in any case. */
-static int admit(struct intake *intake, struct process *process)
+static int admit(struct intake *intake, struct segment_source *source)
 {
-    const struct annot_segment_info *info = &process->segment.info;
-    process->who = (struct process_who){.identity = info->identity,
-                                        .parent_identity = info->parent_identity,
-                                        .start_ticks = info->start_time_ticks,
-                                        .at_random_address = info->at_random_address,
-                                        .pid_ns = info->pid_ns,
-                                        .pid = info->pid,
-                                        .ppid = info->ppid};
-    watch(intake, process);
+    const struct annot_segment_info *info = &source->segment.info;
+    source->who = (struct process_who){.identity = info->identity,
+                                       .parent_identity = info->parent_identity,
+                                       .start_ticks = info->start_time_ticks,
+                                       .at_random_address = info->at_random_address,
+                                       .pid_ns = info->pid_ns,
+                                       .pid = info->pid,
+                                       .ppid = info->ppid};
+    watch(intake, source);
     if (intake->options.recover)
         clock_map_offer(intake->options.clock,
                         (struct clock_anchor){info->created_time, (int64_t)info->created_ns});
-    int error = enter(intake, process);
+    int error = enter(intake, source);
     if (error == 0)
-        error = start_drain(intake, process);
-    if (error == 0 && process->primary)
-        error = process_describe(process, intake->options.trace, intake->options.clock);
-    if (error == 0 && process->primary)
-        error = intake_publish_names(intake, process);
-    if (error == 0 && process->primary)
+        error = start_drain(intake, source);
+    if (error == 0 && source->primary)
+        error = source_describe(source, intake->options.trace, intake->options.clock);
+    if (error == 0 && source->primary)
+        error = intake_publish_names(intake, source);
+    if (error == 0 && source->primary)
         error = note_policy(intake, info);
     if (error == 0)
-        error = vec_push(&intake->processes, process);
+        error = vec_push(&intake->sources, source);
     if (error != 0) {
-        intake_forget_names(intake, process);
-        process_destroy(process);
+        intake_forget_names(intake, source);
+        source_destroy(source);
         return error;
     }
-    find_family(intake, process);
-    if (intake->options.admitted && process->primary && process->host_pid > 0 && !process->newer)
-        intake->options.admitted(intake->options.sink_context, process->host_pid, info->tls_offset);
+    find_family(intake, source);
+    if (intake->options.admitted && source->primary && source->host_pid > 0 && !source->newer)
+        intake->options.admitted(intake->options.sink_context, source->host_pid, info->tls_offset);
     return 0;
 }
 
 static bool is_known(const struct intake *intake, const char *name, ino_t inode)
 {
-    for (size_t i = 0; i < intake->processes.count; i++) {
-        const struct process *process = intake->processes.items[i];
-        if (process->segment.inode == inode && strcmp(process->segment.name, name) == 0)
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        const struct segment_source *source = intake->sources.items[i];
+        if (source->segment.inode == inode && strcmp(source->segment.name, name) == 0)
             return true;
     }
     return false;
@@ -331,22 +331,22 @@ static int try_segment(struct intake *intake, const char *name)
     if (fstatat(intake->options.directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         is_known(intake, name, status.st_ino))
         return 0;
-    if (intake->processes.count >= INTAKE_PROCESSES_MAX) /* until others have ended */
+    if (intake->sources.count >= INTAKE_PROCESSES_MAX) /* until others have ended */
         return vec_push(&intake->pending, pending_name(name, true));
-    struct process *process = calloc(1, sizeof(*process));
-    if (!process)
+    struct segment_source *source = calloc(1, sizeof(*source));
+    if (!source)
         return -ENOMEM;
-    process->watch.pidfd = -1;
+    source->watch.pidfd = -1;
     int directory_fd = intake->options.directory->fd;
-    int error = segment_open(directory_fd, name, &process->segment);
+    int error = segment_open(directory_fd, name, &source->segment);
     bool abandoned = error == -EAGAIN && is_abandoned(name);
     if (abandoned) /* it may have been finished before its maker died */
-        error = segment_open(directory_fd, name, &process->segment);
-    if (error == 0 && is_ours(intake, &process->segment.info))
-        return admit(intake, process);
+        error = segment_open(directory_fd, name, &source->segment);
+    if (error == 0 && is_ours(intake, &source->segment.info))
+        return admit(intake, source);
     if (error == 0)
-        segment_close(&process->segment);
-    free(process);
+        segment_close(&source->segment);
+    free(source);
     if (intake->options.snapshot)
         return error == -ENOMEM ? error : 0;
     if (error == -EAGAIN && abandoned)

@@ -11,47 +11,47 @@
 
 #include <errno.h>
 
-static struct process *newest(const struct intake *intake, int32_t pid)
+static struct segment_source *newest(const struct intake *intake, int32_t pid)
 {
     const uint64_t *found = pid > 0 ? map64_find(&intake->by_pid, (uint64_t)pid) : NULL;
-    return found ? (struct process *)(uintptr_t)*found : NULL;
+    return found ? (struct segment_source *)(uintptr_t)*found : NULL;
 }
 
-int intake_publish_names(struct intake *intake, struct process *process)
+int intake_publish_names(struct intake *intake, struct segment_source *source)
 {
-    struct process *older = newest(intake, process->host_pid), *newer = NULL;
-    if (process->host_pid <= 0)
+    struct segment_source *older = newest(intake, source->host_pid), *newer = NULL;
+    if (source->host_pid <= 0)
         return 0;
     /* By the trace's clock: its own may be that of a container. */
-    process->created_ns = decode_time(&process->drain->decoder, process->segment.info.created_time);
-    while (older && older->created_ns > process->created_ns) {
+    source->created_ns = decode_time(&source->drain->decoder, source->segment.info.created_time);
+    while (older && older->created_ns > source->created_ns) {
         newer = older;
         older = older->older;
     }
     if (!newer &&
-        map64_put(&intake->by_pid, (uint64_t)process->host_pid, (uint64_t)(uintptr_t)process) != 0)
+        map64_put(&intake->by_pid, (uint64_t)source->host_pid, (uint64_t)(uintptr_t)source) != 0)
         return -ENOMEM;
-    process->older = older;
-    process->newer = newer;
+    source->older = older;
+    source->newer = newer;
     if (older)
-        older->newer = process;
+        older->newer = source;
     if (newer)
-        newer->older = process;
+        newer->older = source;
     return 0;
 }
 
 /* With it go the older ones, which else would be taken for it; they ended earlier. */
-void intake_forget_names(struct intake *intake, struct process *process)
+void intake_forget_names(struct intake *intake, struct segment_source *source)
 {
     uint64_t ignored;
-    if (process->newer)
-        process->newer->older = NULL;
-    else if (newest(intake, process->host_pid) == process)
-        map64_take(&intake->by_pid, (uint64_t)process->host_pid, &ignored);
-    while (process) {
-        struct process *older = process->older;
-        process->older = process->newer = NULL;
-        process = older;
+    if (source->newer)
+        source->newer->older = NULL;
+    else if (newest(intake, source->host_pid) == source)
+        map64_take(&intake->by_pid, (uint64_t)source->host_pid, &ignored);
+    while (source) {
+        struct segment_source *older = source->older;
+        source->older = source->newer = NULL;
+        source = older;
     }
 }
 
@@ -71,43 +71,42 @@ static bool is_unread(const struct intake *intake, int32_t pid)
 
 /* Whose ranges were open at that time. 0, -EAGAIN, -ENOENT. */
 static int find(const struct intake *intake, int32_t pid, uint64_t time_ns,
-                struct process **ret_process)
+                struct segment_source **ret_process)
 {
-    struct process *process = newest(intake, pid);
+    struct segment_source *source = newest(intake, pid);
     if (time_ns > (uint64_t)intake->searched_ns || is_unread(intake, pid))
         return -EAGAIN;
-    while (process && process->created_ns > (int64_t)time_ns)
-        process = process->older;
-    *ret_process = process;
-    return process ? 0 : -ENOENT;
+    while (source && source->created_ns > (int64_t)time_ns)
+        source = source->older;
+    *ret_process = source;
+    return source ? 0 : -ENOENT;
 }
 
 int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id)
 {
-    struct process *process;
-    int error = find(intake, pid, time_ns, &process);
+    struct segment_source *source;
+    int error = find(intake, pid, time_ns, &source);
     if (error)
         return error;
     if (name_id == 0) /* the table had no room for it */
         return 0;
-    if (!process->drain)
-        return names_known(&process->names, name_id);
-    int64_t ordinal = names_by_id(&process->drain->decoder.names, name_id);
+    if (!source->drain)
+        return names_known(&source->names, name_id);
+    int64_t ordinal = names_by_id(&source->drain->decoder.names, name_id);
     if (ordinal == -EFAULT)
-        process->drain->broken = true;
+        source->drain->broken = true;
     return ordinal > 0 || ordinal == -ENOMEM ? ordinal : -ENOENT;
 }
 
 int64_t intake_range_domain(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t number)
 {
-    struct process *process;
-    int error = find(intake, pid, time_ns, &process);
+    struct segment_source *source;
+    int error = find(intake, pid, time_ns, &source);
     if (error || number > UINT16_MAX)
         return error ? error : -ENOENT;
-    int64_t ordinal = process->drain
-                          ? names_domain(&process->drain->decoder.names, (uint16_t)number)
-                          : names_known_domain(&process->names, number);
+    int64_t ordinal = source->drain ? names_domain(&source->drain->decoder.names, (uint16_t)number)
+                                    : names_known_domain(&source->names, number);
     if (ordinal == -EFAULT)
-        process->drain->broken = true;
+        source->drain->broken = true;
     return ordinal > 0 || ordinal == -ENOMEM ? ordinal : -ENOENT;
 }

@@ -6,7 +6,7 @@
 #include "discover.h"
 #include "intake.h"
 #include "intake_past.h"
-#include "intake_process.h"
+#include "segment_source.h"
 
 enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16, INTAKE_JUNK_MAX = 4096 };
 
@@ -26,9 +26,10 @@ struct intake {
     struct filter_rules filter;
     struct discover discover;
     int epoll_fd;
-    VEC(struct process *) processes;
-    struct map64 by_pid; /* as we see it: to the newest struct process whose names are asked for */
-    int64_t searched_ns; /* segments that were complete by then are found, or unread */
+    VEC(struct segment_source *) sources;
+    struct map64
+        by_pid; /* as we see it: to the newest struct segment_source whose names are asked for */
+    int64_t searched_ns;     /* segments that were complete by then are found, or unread */
     struct intake_past past; /* those of which nothing more can be learned */
     VEC(struct intake_pending) pending;
     VEC(struct intake_pending) junk; /* no segments; removed when their makers are gone */
@@ -47,10 +48,10 @@ int intake_discover(struct intake *intake);
 void intake_remove_junk(struct intake *intake);
 
 /* Its names can be asked for by pid and time, until it is forgotten. 0 or -ENOMEM. */
-int intake_publish_names(struct intake *intake, struct process *process);
-void intake_forget_names(struct intake *intake, struct process *process);
+int intake_publish_names(struct intake *intake, struct segment_source *source);
+void intake_forget_names(struct intake *intake, struct segment_source *source);
 
 /* The process was replaced by another program: its segment is emptied for good. */
-int intake_replace(struct intake *intake, struct process *process);
+int intake_replace(struct intake *intake, struct segment_source *source);
 
 #endif

@@ -23,10 +23,10 @@ enum {
 #define YOUNG_NS        INT64_C(500000000)
 #define LOST_BELIEVABLE (UINT64_C(1) << 48)
 
-void refusals_init(struct refusals *refusals, struct trace *trace, struct roster *roster)
+void refusals_init(struct refusals *refusals, struct trace *trace, struct lives *lives)
 {
     *refusals = (struct refusals){
-        .trace = trace, .roster = roster, .collector = {getpid(), proc_pid_namespace(0)}};
+        .trace = trace, .lives = lives, .collector = {getpid(), proc_pid_namespace(0)}};
 }
 
 void refusals_fini(struct refusals *refusals)
@@ -222,15 +222,15 @@ static int64_t enter_process(struct refusals *refusals, const struct refused *re
                              const struct annot_refusal_slot *slot)
 {
     struct proc_stat stat;
-    struct roster_task task = {.pid = pid_here(refused, slot), .ns_pid = slot->pid};
+    struct lives_task task = {.pid = pid_here(refused, slot), .ns_pid = slot->pid};
     bool here = refused->watch.pid > 0 || slot->pid_ns == proc_pid_namespace(0);
-    if (!refusals->roster || !here) {
+    if (!refusals->lives || !here) {
         int64_t ordinal = find_process(refusals, slot);
         return ordinal >= 0 ? ordinal : trace_process_add(refusals->trace);
     }
     if (refused->watch.pid > 0 && proc_stat(refused->watch.pid, &stat) == 0)
         task.start_ticks = stat.start_ticks;
-    return roster_process(refusals->roster, &task, (int64_t)slot->time_ns);
+    return lives_process(refusals->lives, &task, (int64_t)slot->time_ns);
 }
 
 static int enter(struct refusals *refusals, struct refused *refused,

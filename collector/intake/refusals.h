@@ -6,8 +6,8 @@
 #ifndef ANNOT_INTAKE_REFUSALS_H
 #define ANNOT_INTAKE_REFUSALS_H
 
+#include "lives.h"
 #include "process_watch.h"
-#include "roster.h"
 #include "session_file.h"
 #include "trace.h"
 #include "vec.h"
@@ -30,9 +30,9 @@ struct refusal_target {
 };
 
 struct refusals {
-    struct trace *trace;   /* outlives it */
-    struct roster *roster; /* the same; NULL: there is none */
-    struct wide_map seen;  /* by pid, reason and command name */
+    struct trace *trace;  /* outlives it */
+    struct lives *lives;  /* the same; NULL: there is none */
+    struct wide_map seen; /* by pid, reason and command name */
     int64_t next_scan_ns;
     struct refusal_target collector; /* whose children may be ours */
     VEC(struct refusal_target) targets;
@@ -41,7 +41,7 @@ struct refusals {
     struct annot_refusals pages; /* the last copy */
 };
 
-void refusals_init(struct refusals *refusals, struct trace *trace, struct roster *roster);
+void refusals_init(struct refusals *refusals, struct trace *trace, struct lives *lives);
 void refusals_fini(struct refusals *refusals);
 
 /* Of a recovery: instead of init. The trace is that of the recording, and the slots say what its

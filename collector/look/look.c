@@ -23,7 +23,7 @@ struct looking {
     const struct look_options *options;
     struct look *look;
     struct look_ranges ranges;
-    struct roster *roster;
+    struct lives *lives;
     struct sampler *sampler;
     struct bpf_registers registers; /* none unless sampling is by BPF */
     struct sample *last; /* of each thread, in the order of look->threads; end_ns 0 = none */
@@ -94,7 +94,7 @@ static int sample(struct looking *looking)
 {
     struct sampler_options options = {
         .trace = looking->look->trace,
-        .roster = looking->roster,
+        .lives = looking->lives,
         .frequency_hz = FREQUENCY_HZ,
         .off_cpu = true,
         .rung_max = looking->options->rung_max,
@@ -210,8 +210,8 @@ static int describe(struct looking *looking)
     struct look *look = looking->look;
     look->trace = trace_create();
     look->lines = look->trace ? look_lines_create(look->trace, looking->options->pid) : NULL;
-    looking->roster = look->trace ? roster_create(look->trace) : NULL;
-    if (!look->lines || !looking->roster)
+    looking->lives = look->trace ? lives_create(look->trace) : NULL;
+    if (!look->lines || !looking->lives)
         return -ENOMEM;
     look->threads = look_proc_threads(looking->options->pid, &look->thread_count);
     if (!look->threads || look->thread_count == 0)
@@ -233,7 +233,7 @@ int look_at(const struct look_options *options, struct look **ret_look)
     if (error == 0)
         error = read_rest(&looking);
     sampler_destroy(looking.sampler);
-    roster_destroy(looking.roster);
+    lives_destroy(looking.lives);
     look_ranges_close(&looking.ranges);
     free(looking.last);
     free(looking.registers.threads);

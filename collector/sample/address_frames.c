@@ -84,7 +84,7 @@ static int64_t module_frame(struct address_frames *names, struct module *module,
 }
 
 /* Code that lies in no ELF file. */
-static int64_t jit_frame(struct address_frames *names, struct process *process, uint64_t address)
+static int64_t jit_frame(struct address_frames *names, struct sampled *process, uint64_t address)
 {
     if (!process->jit)
         process->jit = symbol_jit_create(process->pid, process->ns_pid, (int64_t)process->exec_ns);
@@ -95,7 +95,7 @@ static int64_t jit_frame(struct address_frames *names, struct process *process, 
     return add_frame(names, &frame, name);
 }
 
-int64_t frame_native(struct address_frames *names, struct process *process,
+int64_t frame_native(struct address_frames *names, struct sampled *process,
                      const struct mapping_list *list, uint64_t address)
 {
     const struct mapping *mapping = mapping_list_find(list, address);

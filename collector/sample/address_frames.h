@@ -24,7 +24,7 @@ struct address_frames {
 void address_frames_fini(struct address_frames *names);
 
 /* Ordinals of frames, or -ENOMEM. Of callers, give the return address - 1. */
-int64_t frame_native(struct address_frames *names, struct process *process,
+int64_t frame_native(struct address_frames *names, struct sampled *process,
                      const struct mapping_list *list, uint64_t address);
 int64_t frame_kernel(struct address_frames *names, uint64_t address);
 int64_t frame_collector(struct address_frames *names);

@@ -104,7 +104,7 @@ static bool record_is_whole(const struct sampler_code *record)
     return record->head.size >= sizeof(*record) && behind <= record->head.size - sizeof(*record);
 }
 
-int code_names_add(struct code_names *codes, struct trace *trace, const struct process *process,
+int code_names_add(struct code_names *codes, struct trace *trace, const struct sampled *process,
                    const struct sampler_code *record)
 {
     if (!record_is_whole(record))
@@ -136,7 +136,7 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct p
 }
 
 int64_t code_names_frame(struct code_names *codes, struct trace *trace,
-                         const struct process *process, const struct sampler_python *place)
+                         const struct sampled *process, const struct sampler_python *place)
 {
     const uint64_t *found =
         wide_map_find(&codes->by_code, WIDE_KEY(place->code, place->key, process->family));

@@ -19,11 +19,11 @@ void code_names_fini(struct code_names *codes);
 
 /* Keeps a code object; offsets: of the process's interpreter. 0, -EBADMSG: the record says more
  * than it holds, -ENOMEM. */
-int code_names_add(struct code_names *codes, struct trace *trace, const struct process *process,
+int code_names_add(struct code_names *codes, struct trace *trace, const struct sampled *process,
                    const struct sampler_code *record);
 
 /* The frame of an instruction of it: an ordinal; 0: not known; -ENOMEM. */
 int64_t code_names_frame(struct code_names *codes, struct trace *trace,
-                         const struct process *process, const struct sampler_python *place);
+                         const struct sampled *process, const struct sampler_python *place);
 
 #endif

@@ -24,7 +24,7 @@ static int put_place(struct mapping_list **list, struct modules *modules,
     return error ? error : mapping_list_put(list, &mapping);
 }
 
-static int start_list(struct process *process, uint64_t time_ns)
+static int start_list(struct sampled *process, uint64_t time_ns)
 {
     struct mapping_list *list = mapping_list_create();
     if (!list)
@@ -36,7 +36,7 @@ static int start_list(struct process *process, uint64_t time_ns)
     return 0;
 }
 
-int process_apply_note(struct process *process, struct modules *modules,
+int sampled_apply_note(struct sampled *process, struct modules *modules,
                        const struct perf_note *note)
 {
     if (note->kind == PERF_NOTE_EXEC)
@@ -92,7 +92,7 @@ static int read_list(int32_t pid, struct modules *modules, struct mapping_list *
     return error;
 }
 
-static void take_list(struct process *process, struct mapping_list *list)
+static void take_list(struct sampled *process, struct mapping_list *list)
 {
     mapping_list_unref(process->list);
     process->list = list;
@@ -100,7 +100,7 @@ static void take_list(struct process *process, struct mapping_list *list)
     process->changed = true;
 }
 
-int process_read_maps(struct process *process, struct modules *modules)
+int sampled_read_maps(struct sampled *process, struct modules *modules)
 {
     struct mapping_list *list;
     int error = read_list(process->pid, modules, &list);
@@ -134,14 +134,14 @@ static struct mapping_list *common_list(const struct mapping_list *one,
 }
 
 /* Much has come since the last time, or something, and long ago. */
-static bool is_grown(const struct process *process, uint64_t now_ns)
+static bool is_grown(const struct sampled *process, uint64_t now_ns)
 {
     size_t count = process->list->count, compared = process->compared_count;
     return count > 2 * compared + UNMAPPED_MAX ||
            (count > compared && now_ns - process->compared_ns >= COMPARE_NS);
 }
 
-int process_prune_maps(struct process *process, uint64_t now_ns)
+int sampled_prune_maps(struct sampled *process, uint64_t now_ns)
 {
     struct mapping_list *now, *list;
     if (!is_grown(process, now_ns))

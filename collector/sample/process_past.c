@@ -16,25 +16,25 @@ static int64_t start_ns(uint64_t ticks)
     return ns > 0 ? ns : 1;
 }
 
-int process_past_tell(struct roster *roster, int32_t pid, int32_t parent)
+int process_past_tell(struct lives *lives, int32_t pid, int32_t parent)
 {
     char command[COMMAND_TEXT_SIZE], parent_command[COMMAND_TEXT_SIZE];
     struct proc_stat status, parent_status;
     if (proc_stat(pid, &status) != 0)
         return 0;
-    struct roster_task task = {.pid = pid, .start_ticks = status.start_ticks};
+    struct lives_task task = {.pid = pid, .start_ticks = status.start_ticks};
     int64_t begin_ns = start_ns(status.start_ticks);
     proc_command(pid, command);
     if (parent && proc_stat(parent, &parent_status) == 0) {
-        struct roster_fork fork = {
+        struct lives_fork fork = {
             .child = task,
             .parent = {.pid = parent, .start_ticks = parent_status.start_ticks},
             .time_ns = begin_ns,
             .comm = status.comm};
-        int error = roster_fork(roster, &fork);
+        int error = lives_fork(lives, &fork);
         proc_command(parent, parent_command);
         if (error || strcmp(command, parent_command) == 0)
             return error;
     }
-    return roster_exec(roster, &task, begin_ns, status.comm, command);
+    return lives_exec(lives, &task, begin_ns, status.comm, command);
 }

@@ -6,7 +6,7 @@
 
 enum { EXIT_STEPS = 2 };
 
-static void destroy_process(struct process *process)
+static void destroy_process(struct sampled *process)
 {
     mapping_list_unref(process->list);
     symbol_jit_destroy(process->jit);
@@ -22,17 +22,17 @@ void processes_fini(struct processes *processes)
     map64_free(&processes->by_pid);
 }
 
-struct process *processes_find(const struct processes *processes, int32_t pid)
+struct sampled *processes_find(const struct processes *processes, int32_t pid)
 {
     const uint64_t *found = pid > 0 ? map64_find(&processes->by_pid, (uint64_t)pid) : NULL;
-    return found ? (struct process *)(uintptr_t)*found : NULL;
+    return found ? (struct sampled *)(uintptr_t)*found : NULL;
 }
 
 /* Takes over the reference of `list`, which may be NULL for want of memory. */
-static struct process *add(struct processes *processes, int32_t pid, struct mapping_list *list)
+static struct sampled *add(struct processes *processes, int32_t pid, struct mapping_list *list)
 {
-    struct process *process = calloc(1, sizeof(*process));
-    struct process *old = processes_find(processes, pid);
+    struct sampled *process = calloc(1, sizeof(*process));
+    struct sampled *old = processes_find(processes, pid);
     if (!list || !process || vec_reserve(&processes->all, 1) != 0 ||
         map64_put(&processes->by_pid, (uint64_t)pid, (uintptr_t)process) != 0) {
         mapping_list_unref(list);
@@ -48,15 +48,15 @@ static struct process *add(struct processes *processes, int32_t pid, struct mapp
     return process;
 }
 
-struct process *processes_add(struct processes *processes, int32_t pid)
+struct sampled *processes_add(struct processes *processes, int32_t pid)
 {
     return add(processes, pid, mapping_list_create());
 }
 
-struct process *processes_fork(struct processes *processes, int32_t pid,
-                               const struct process *parent)
+struct sampled *processes_fork(struct processes *processes, int32_t pid,
+                               const struct sampled *parent)
 {
-    struct process *process = add(processes, pid, mapping_list_ref(parent->list));
+    struct sampled *process = add(processes, pid, mapping_list_ref(parent->list));
     if (!process)
         return NULL;
     process->family = parent->family;
@@ -69,7 +69,7 @@ struct process *processes_fork(struct processes *processes, int32_t pid,
     return process;
 }
 
-void process_exec(struct processes *processes, struct process *process, uint64_t now_ns,
+void sampled_exec(struct processes *processes, struct sampled *process, uint64_t now_ns,
                   uint64_t step)
 {
     space_leave(process->space, now_ns, step);
@@ -79,7 +79,7 @@ void process_exec(struct processes *processes, struct process *process, uint64_t
     process->jit = NULL;
     process->tls_offset = 0;
     process->interpreter = (struct interpreter){0};
-    process->inherited = (struct process_ranges){0};
+    process->inherited = (struct sampled_ranges){0};
     process->image = process->family = ++processes->last_image;
     process->changed = true;
     process->waits_exec = false;
@@ -92,7 +92,7 @@ void process_exec(struct processes *processes, struct process *process, uint64_t
 void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step)
 {
     for (size_t i = 0; i < processes->all.count;) {
-        struct process *process = processes->all.items[i];
+        struct sampled *process = processes->all.items[i];
         if (!process->exited || step - process->exit_step <= EXIT_STEPS) {
             i++;
             continue;

@@ -17,7 +17,7 @@
 #include "wide_map.h"
 
 /* Open ranges that a forked process has from its parent, as of the fork. */
-struct process_ranges {
+struct sampled_ranges {
     bool known;
     uint32_t depth, count;
     struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* innermost first */
@@ -45,7 +45,7 @@ struct interpreter {
  * another image, is not to be sampled any more. */
 enum process_doubt { DOUBT_NONE = 0, DOUBT_GONE = 1, DOUBT_IMAGE = 2, DOUBT_FOREIGN = 3 };
 
-struct process {
+struct sampled {
     int32_t pid, ns_pid;
     uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = not told yet */
     uint64_t image;    /* never used again: changes with fork and exec */
@@ -70,32 +70,32 @@ struct process {
     int64_t tls_offset;
     struct interpreter interpreter;
     struct symbol_jit *jit; /* made at the first question */
-    struct process_ranges inherited;
+    struct sampled_ranges inherited;
     struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
-    bool active;             /* the roster knows that its image did something */
+    bool active;             /* the registry knows that its image did something */
 };
 
 struct processes {
-    struct map64 by_pid; /* -> struct process *, living ones and just ended ones */
-    VEC(struct process *) all;
+    struct map64 by_pid; /* -> struct sampled *, living ones and just ended ones */
+    VEC(struct sampled *) all;
     uint64_t last_image;
 };
 
 void processes_fini(struct processes *processes);
 
 /* NULL: not tracked. */
-struct process *processes_find(const struct processes *processes, int32_t pid);
+struct sampled *processes_find(const struct processes *processes, int32_t pid);
 
 /* A process that nothing is known of, with an empty list; replaces one of that pid. NULL: out of
  * memory. */
-struct process *processes_add(struct processes *processes, int32_t pid);
+struct sampled *processes_add(struct processes *processes, int32_t pid);
 
 /* A child that shares mappings, space and interpreter with its parent. NULL: out of memory. */
-struct process *processes_fork(struct processes *processes, int32_t pid,
-                               const struct process *parent);
+struct sampled *processes_fork(struct processes *processes, int32_t pid,
+                               const struct sampled *parent);
 
 /* Another image: nothing of the old one holds, but a list that already is the new one's. */
-void process_exec(struct processes *processes, struct process *process, uint64_t now_ns,
+void sampled_exec(struct processes *processes, struct sampled *process, uint64_t now_ns,
                   uint64_t step);
 
 /* Forgets those that ended more than two steps ago. */
@@ -104,15 +104,15 @@ void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step
 /* ---- Mappings -------------------------------------------------------------------------------- */
 
 /* What the kernel told. 0 or -ENOMEM. */
-int process_apply_note(struct process *process, struct modules *modules,
+int sampled_apply_note(struct sampled *process, struct modules *modules,
                        const struct perf_note *note);
 
 /* Reads all of it from /proc. 0, -ESRCH, -errno. */
-int process_read_maps(struct process *process, struct modules *modules);
+int sampled_read_maps(struct sampled *process, struct modules *modules);
 
 /* What is unmapped is not told: once the list has grown much, or for some seconds, drops what
  * /proc does not list any more. Nothing is added, for that will be told in its turn. 0 or -ENOMEM.
  */
-int process_prune_maps(struct process *process, uint64_t now_ns);
+int sampled_prune_maps(struct sampled *process, uint64_t now_ns);
 
 #endif

@@ -86,7 +86,7 @@ static const struct mapping *find_interpreter(const struct mapping_list *list,
     return found;
 }
 
-static int ask(struct python_finder *finder, struct process *process,
+static int ask(struct python_finder *finder, struct sampled *process,
                const struct python_offsets *published, uint64_t now_ns)
 {
     struct interpreter *it = &process->interpreter;
@@ -115,7 +115,7 @@ static int ask(struct python_finder *finder, struct process *process,
     return 0;
 }
 
-int python_finder_look(struct python_finder *finder, struct process *process, uint64_t now_ns)
+int python_finder_look(struct python_finder *finder, struct sampled *process, uint64_t now_ns)
 {
     struct interpreter *it = &process->interpreter;
     if (it->state == INTERPRETER_FOUND || process->exited ||

@@ -23,7 +23,7 @@ void python_finder_fini(struct python_finder *finder);
 
 /* Looks at a process whose mappings changed, or whose time to ask again has come. 0 or -ENOMEM;
  * then process->interpreter says it and process->changed is set if that is news. */
-int python_finder_look(struct python_finder *finder, struct process *process, uint64_t now_ns);
+int python_finder_look(struct python_finder *finder, struct sampled *process, uint64_t now_ns);
 
 /* No process has this module any more, and it will not be valid. */
 void python_finder_forget(struct python_finder *finder, const struct module *module);

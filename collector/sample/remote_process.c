@@ -104,17 +104,17 @@ void remote_thread_remove(struct remote_process *process, struct remote_thread *
     process->threads.count--;
 }
 
-struct roster_task remote_process_task(const struct remote_process *process)
+struct lives_task remote_process_task(const struct remote_process *process)
 {
-    return (struct roster_task){
+    return (struct lives_task){
         .pid = process->pid, .tid = process->pid, .start_ticks = process->start_ticks};
 }
 
-struct roster_task remote_thread_task(const struct remote_process *process,
-                                      const struct remote_thread *thread)
+struct lives_task remote_thread_task(const struct remote_process *process,
+                                     const struct remote_thread *thread)
 {
-    return (struct roster_task){.pid = process->pid,
-                                .tid = thread->tid,
-                                .start_ticks = process->start_ticks,
-                                .thread_start_ns = thread->start_ticks * TICK_NS};
+    return (struct lives_task){.pid = process->pid,
+                               .tid = thread->tid,
+                               .start_ticks = process->start_ticks,
+                               .thread_start_ns = thread->start_ticks * TICK_NS};
 }

@@ -5,10 +5,10 @@
 #ifndef ANNOT_REMOTE_PROCESS_H
 #define ANNOT_REMOTE_PROCESS_H
 
+#include "lives.h"
 #include "map64.h"
 #include "proc_info.h"
 #include "python_remote.h"
-#include "roster.h"
 #include "vec.h"
 
 enum { REMOTE_THREADS_MAX = 4096, REMOTE_FRAMES_MAX = 512 };
@@ -55,8 +55,8 @@ struct remote_thread *remote_thread_add(struct remote_process *process, int32_t 
 /* The last one takes its place. */
 void remote_thread_remove(struct remote_process *process, struct remote_thread *thread);
 
-struct roster_task remote_process_task(const struct remote_process *process);
-struct roster_task remote_thread_task(const struct remote_process *process,
-                                      const struct remote_thread *thread);
+struct lives_task remote_process_task(const struct remote_process *process);
+struct lives_task remote_thread_task(const struct remote_process *process,
+                                     const struct remote_thread *thread);
 
 #endif

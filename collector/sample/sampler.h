@@ -9,7 +9,7 @@
 #ifndef ANNOT_SAMPLER_H
 #define ANNOT_SAMPLER_H
 
-#include "roster.h"
+#include "lives.h"
 #include "sample.h"
 
 struct sampler;
@@ -21,7 +21,7 @@ enum { SAMPLER_FILES_LEAST = 256 };
 /* {0} is the default where that makes sense. */
 struct sampler_options {
     struct trace *trace; /* these two outlive the sampler */
-    struct roster *roster;
+    struct lives *lives;
     uint32_t frequency_hz; /* 0 = no CPU samples */
     bool off_cpu;
     int64_t off_cpu_threshold_ns; /* shorter stretches are only counted */

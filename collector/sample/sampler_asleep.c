@@ -94,7 +94,7 @@ static bool read_word(void *context, uint64_t address, uint64_t *ret_value)
     return true;
 }
 
-static int read_native(struct bpf_sampler *sampler, struct process *process,
+static int read_native(struct bpf_sampler *sampler, struct sampled *process,
                        const struct sampler_asleep *told, struct sampler_stack *stack)
 {
     struct memory memory = {.pid = process->pid};
@@ -120,7 +120,7 @@ static void close_interpreter(struct interpreter_threads *interpreter)
     interpreter->pid = interpreter->count = 0;
 }
 
-static void open_interpreter(struct interpreter_threads *interpreter, const struct process *process)
+static void open_interpreter(struct interpreter_threads *interpreter, const struct sampled *process)
 {
     char reason[PYTHON_REMOTE_REASON_MAX];
     if (interpreter->pid == process->pid)
@@ -177,7 +177,7 @@ static int keep_python(struct bpf_sampler *sampler, const struct python_remote_f
 }
 
 static int read_python(struct bpf_sampler *sampler, struct interpreter_threads *interpreter,
-                       const struct process *process, struct asleep_thread *thread,
+                       const struct sampled *process, struct asleep_thread *thread,
                        struct sampler_stack *stack)
 {
     enum stack_end end = STACK_NO_THREAD;
@@ -219,7 +219,7 @@ static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *
                        struct asleep_thread *thread)
 {
     struct sampler_stack stack = {0};
-    struct process *process = processes_find(&sampler->processes, thread->told.head.pid);
+    struct sampled *process = processes_find(&sampler->processes, thread->told.head.pid);
     if (!process || process->exited)
         return 0;
     int error = read_native(sampler, process, &thread->told, &stack);

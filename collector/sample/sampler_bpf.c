@@ -183,7 +183,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     int error = bpf_program_set_process(sampler->program, pid, &value, false);
     if (error)
         return error;
-    struct process *process = processes_add(&sampler->processes, pid);
+    struct sampled *process = processes_add(&sampler->processes, pid);
     if (!process)
         return -ENOMEM;
     process->waits_exec = value.flags & SAMPLER_WAIT_EXEC;
@@ -193,9 +193,9 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     error = sampler_find_asleep(sampler);
     if (error)
         return error;
-    error = process_read_maps(process, &sampler->modules);
+    error = sampled_read_maps(process, &sampler->modules);
     if (error != -ENOMEM && flags & SAMPLER_TRACK_ATTACH)
-        error = process_past_tell(sampler->options.roster, pid, parent);
+        error = process_past_tell(sampler->options.lives, pid, parent);
     return error == -ENOMEM ? error : 0;
 }
 
@@ -246,7 +246,7 @@ static int bpf_track(void *state, int32_t pid, unsigned flags)
 static void bpf_set_live(void *state, int32_t pid, int64_t tls_offset)
 {
     struct bpf_sampler *sampler = state;
-    struct process *process = processes_find(&sampler->processes, pid);
+    struct sampled *process = processes_find(&sampler->processes, pid);
     if (!process)
         return;
     process->image = ++sampler->processes.last_image; /* it is another one if an exec was lost */
@@ -283,8 +283,8 @@ static int read_lost(struct bpf_sampler *sampler)
         return 0;
     sampler->counts.notes_lost += lost;
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
-        struct process *process = sampler->processes.all.items[i];
-        int error = process->exited ? 0 : process_read_maps(process, &sampler->modules);
+        struct sampled *process = sampler->processes.all.items[i];
+        int error = process->exited ? 0 : sampled_read_maps(process, &sampler->modules);
         if (error == -ENOMEM)
             return error;
         sampler->counts.maps_unread += error != 0;
@@ -330,12 +330,12 @@ static int bpf_step(void *state)
 static void tell_names(struct bpf_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
-        const struct process *process = sampler->processes.all.items[i];
-        struct roster_task task = {.pid = process->pid,
-                                   .ns_pid = process->ns_pid,
-                                   .start_ticks = process->start_ns / 10000000};
+        const struct sampled *process = sampler->processes.all.items[i];
+        struct lives_task task = {.pid = process->pid,
+                                  .ns_pid = process->ns_pid,
+                                  .start_ticks = process->start_ns / 10000000};
         if (!process->exited)
-            thread_names_tell(sampler->options.roster, &task, (int64_t)sampler->now_ns);
+            thread_names_tell(sampler->options.lives, &task, (int64_t)sampler->now_ns);
     }
 }
 

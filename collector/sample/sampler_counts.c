@@ -64,7 +64,7 @@ static int write_own(struct bpf_sampler *sampler)
         {FACT_COUNT, "Python frames placed by order", sampler->join.unplaced},
         {FACT_COUNT, "mappings read from /proc because the kernel's telling was lost",
          counts->notes_lost},
-        {FACT_COUNT, TRACE_FACT_UNSEEN, roster_unseen(sampler->options.roster)},
+        {FACT_COUNT, TRACE_FACT_UNSEEN, lives_unseen(sampler->options.lives)},
         {FACT_COUNT, "unwind rows", sampler->modules.rows.rows_used},
         {FACT_LOSS, "stacks: a part did not arrive", counts->stacks_missing},
         {FACT_LOSS, "stacks: taken during an exec", counts->stacks_stale},

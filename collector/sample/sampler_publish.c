@@ -22,7 +22,7 @@ static int list_space(struct bpf_sampler *sampler, struct mapping_list *list,
 }
 
 /* What the kernel's part learned about an interpreter holds for all processes of its module. */
-static int32_t cframe_offset(struct bpf_sampler *sampler, const struct process *process)
+static int32_t cframe_offset(struct bpf_sampler *sampler, const struct sampled *process)
 {
     const struct interpreter *it = &process->interpreter;
     struct sampler_process old;
@@ -32,7 +32,7 @@ static int32_t cframe_offset(struct bpf_sampler *sampler, const struct process *
     return it->module->cframe_offset;
 }
 
-static int write_process(struct bpf_sampler *sampler, const struct process *process)
+static int write_process(struct bpf_sampler *sampler, const struct sampled *process)
 {
     const struct interpreter *it = &process->interpreter;
     struct sampler_process value = {
@@ -54,7 +54,7 @@ static int write_process(struct bpf_sampler *sampler, const struct process *proc
 }
 
 /* Gone processes keep their lists, for records under way; the kernel has no value of them. */
-static int publish_process(struct bpf_sampler *sampler, struct process *process)
+static int publish_process(struct bpf_sampler *sampler, struct sampled *process)
 {
     struct space *space = NULL;
     process->changed = false;
@@ -98,7 +98,7 @@ int sampler_publish(struct bpf_sampler *sampler)
     int error = load_wanted(sampler);
     sampler->waits_interpreter = false;
     for (size_t i = 0; i < sampler->processes.all.count && !error; i++) {
-        struct process *process = sampler->processes.all.items[i];
+        struct sampled *process = sampler->processes.all.items[i];
         if (process->changed || process->interpreter.state == INTERPRETER_WAIT)
             error = python_finder_look(&sampler->finder, process, sampler->now_ns);
         sampler->waits_interpreter |= process->interpreter.state == INTERPRETER_WAIT;

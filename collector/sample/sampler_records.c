@@ -12,24 +12,24 @@
 
 #define PUBLISH_NS UINT64_C(1000000)
 
-static struct roster_task head_task(const struct sampler_head *head)
+static struct lives_task head_task(const struct sampler_head *head)
 {
-    return (struct roster_task){.pid = head->pid,
-                                .tid = head->tid,
-                                .ns_pid = head->ns_pid,
-                                .ns_tid = head->ns_tid,
-                                .start_ticks = head->process_start_ns / 10000000,
-                                .thread_start_ns = head->thread_start_ns};
+    return (struct lives_task){.pid = head->pid,
+                               .tid = head->tid,
+                               .ns_pid = head->ns_pid,
+                               .ns_tid = head->ns_tid,
+                               .start_ticks = head->process_start_ns / 10000000,
+                               .thread_start_ns = head->thread_start_ns};
 }
 
 int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns)
 {
     const struct perf_note *note;
     while ((note = perf_rings_next(sampler->rings, until_ns))) {
-        struct process *process = processes_find(&sampler->processes, note->pid);
+        struct sampled *process = processes_find(&sampler->processes, note->pid);
         if (!process || process->exited)
             continue;
-        int error = process_apply_note(process, &sampler->modules, note);
+        int error = sampled_apply_note(process, &sampler->modules, note);
         sampler->unpublished = true;
         if (process->replaced)
             sampler->replaced_ns = sampler->now_ns;
@@ -41,13 +41,13 @@ int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns)
 }
 
 /* A process that nobody told us of: its record was lost. */
-static struct process *adopt(struct bpf_sampler *sampler, const struct sampler_head *head)
+static struct sampled *adopt(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
-    struct process *process = processes_add(&sampler->processes, head->pid);
+    struct sampled *process = processes_add(&sampler->processes, head->pid);
     if (!process)
         return NULL;
     sampler->counts.adopted++;
-    if (process_read_maps(process, &sampler->modules) == -ENOMEM)
+    if (sampled_read_maps(process, &sampler->modules) == -ENOMEM)
         return NULL;
     process->changed = true;
     return process;
@@ -61,9 +61,9 @@ int sampler_pass_damaged(struct bpf_sampler *sampler)
 
 /* The one that is known by the record's pid. NULL: none; one that had its number before has ended.
  */
-static struct process *known_process(struct bpf_sampler *sampler, const struct sampler_head *head)
+static struct sampled *known_process(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
-    struct process *process = processes_find(&sampler->processes, head->pid);
+    struct sampled *process = processes_find(&sampler->processes, head->pid);
     if (!process || !process->start_ns || process->start_ns == head->process_start_ns)
         return process;
     if (!process->exited)
@@ -71,9 +71,9 @@ static struct process *known_process(struct bpf_sampler *sampler, const struct s
     return NULL;
 }
 
-struct process *sampler_process_of(struct bpf_sampler *sampler, const struct sampler_head *head)
+struct sampled *sampler_process_of(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
-    struct process *process = known_process(sampler, head);
+    struct sampled *process = known_process(sampler, head);
     if (!process)
         process = adopt(sampler, head);
     if (process) {
@@ -102,19 +102,19 @@ static uint32_t range_count(uint32_t depth, uint32_t record_size, size_t fixed)
 
 /* Open ranges that a record brings. Of what a thread did before an exec the names are not those of
  * the image that the process has now. */
-static struct process_ranges told_ranges(const struct process *process,
+static struct sampled_ranges told_ranges(const struct sampled *process,
                                          const struct sampler_head *head, uint32_t flags)
 {
     bool known = (flags & SAMPLER_RANGES_KNOWN) && head->time_ns >= process->exec_ns;
-    return (struct process_ranges){
+    return (struct sampled_ranges){
         .known = known, .pid = process->pid, .image = process->image, .time_ns = head->time_ns};
 }
 
 /* What a forked child has open: as its parent's thread at the fork, and none of it is its own. */
-static void inherit_ranges(struct process *child, const struct process *parent,
+static void inherit_ranges(struct sampled *child, const struct sampled *parent,
                            const struct sampler_fork *fork)
 {
-    struct process_ranges *ranges = &child->inherited;
+    struct sampled_ranges *ranges = &child->inherited;
     if (fork->flags & SAMPLER_RANGES_INHERITED) {
         *ranges = parent->inherited;
         return;
@@ -127,7 +127,7 @@ static void inherit_ranges(struct process *child, const struct process *parent,
         ranges->ranges[i] = (struct sampler_range){fork->ranges[i].name, SAMPLER_MARK_INHERITED};
 }
 
-static void set_request(struct queued_sample *out, const struct process_ranges *ranges)
+static void set_request(struct queued_sample *out, const struct sampled_ranges *ranges)
 {
     out->has_ranges = ranges->known;
     out->ranges.pid = ranges->pid;
@@ -138,7 +138,7 @@ static void set_request(struct queued_sample *out, const struct process_ranges *
 }
 
 /* Asked for now: when the child is sampled, its parent may be gone for long. */
-static int ask_inherited(struct bpf_sampler *sampler, const struct process_ranges *ranges)
+static int ask_inherited(struct bpf_sampler *sampler, const struct sampled_ranges *ranges)
 {
     struct queued_sample question = {0};
     set_request(&question, ranges);
@@ -151,12 +151,12 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
     head.pid = head.ns_pid = fork->parent_pid;
     head.tid = fork->parent_tid;
     head.process_start_ns = fork->parent_start_ns;
-    struct process *parent = processes_find(&sampler->processes, fork->parent_pid);
+    struct sampled *parent = processes_find(&sampler->processes, fork->parent_pid);
     if (parent)
         head.ns_pid = parent->ns_pid;
     parent = sampler_process_of(sampler, &head);
     (void)known_process(sampler, &fork->head);
-    struct process *child =
+    struct sampled *child =
         parent ? processes_fork(&sampler->processes, fork->head.pid, parent) : NULL;
     if (!child)
         return -ENOMEM;
@@ -170,31 +170,31 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
     inherit_ranges(child, parent, fork);
     char comm[17];
     copy_comm(comm, fork->comm);
-    struct roster_fork told = {
+    struct lives_fork told = {
         .child = head_task(&fork->head),
         .parent = {.pid = fork->parent_pid, .start_ticks = fork->parent_start_ns / 10000000},
         .time_ns = (int64_t)fork->head.time_ns,
         .comm = comm};
-    int error = roster_fork(sampler->options.roster, &told);
+    int error = lives_fork(sampler->options.lives, &told);
     return error ? error : ask_inherited(sampler, &child->inherited);
 }
 
-int sampler_begin_image(struct bpf_sampler *sampler, struct process *process,
+int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
                         const struct told_image *image)
 {
     bool told = process->fresh_list;
     sampler->unpublished = true;
-    process_exec(&sampler->processes, process, sampler->now_ns, sampler->step);
+    sampled_exec(&sampler->processes, process, sampler->now_ns, sampler->step);
     process->exec_ns = image->time_ns;
     /* The list may have been published before its exec was told. */
     const struct space *space = told ? process->list->space : NULL;
     process->space_floor = space ? space->number - 1 : sampler->spaces.last_number;
-    int error = told ? 0 : process_read_maps(process, &sampler->modules);
+    int error = told ? 0 : sampled_read_maps(process, &sampler->modules);
     if (error == -ENOMEM)
         return error;
     sampler->counts.maps_unread += error != 0;
-    return roster_exec(sampler->options.roster, &image->task, (int64_t)image->time_ns, image->comm,
-                       image->command);
+    return lives_exec(sampler->options.lives, &image->task, (int64_t)image->time_ns, image->comm,
+                      image->command);
 }
 
 static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exec)
@@ -202,7 +202,7 @@ static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exe
     char comm[17], command[COMMAND_TEXT_SIZE];
     if (exec->head.size < sizeof(*exec) || exec->command_size > exec->head.size - sizeof(*exec))
         return sampler_pass_damaged(sampler);
-    struct process *process = sampler_process_of(sampler, &exec->head);
+    struct sampled *process = sampler_process_of(sampler, &exec->head);
     if (!process)
         return -ENOMEM;
     copy_comm(comm, exec->comm);
@@ -218,14 +218,14 @@ static struct wide_key thread_key(const struct sampler_head *head)
 
 static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exit)
 {
-    struct process *process = processes_find(&sampler->processes, exit->head.pid);
-    struct roster_task task = head_task(&exit->head);
+    struct sampled *process = processes_find(&sampler->processes, exit->head.pid);
+    struct lives_task task = head_task(&exit->head);
     char comm[17];
     uint64_t gone;
     copy_comm(comm, exit->comm);
-    roster_thread_comm(sampler->options.roster, &task, (int64_t)exit->head.time_ns, comm);
-    roster_exit(sampler->options.roster, &task, (int64_t)exit->head.time_ns, exit->last != 0,
-                exit->code);
+    lives_thread_comm(sampler->options.lives, &task, (int64_t)exit->head.time_ns, comm);
+    lives_exit(sampler->options.lives, &task, (int64_t)exit->head.time_ns, exit->last != 0,
+               exit->code);
     if (!process)
         return 0;
     const struct wide_key key = thread_key(&exit->head);
@@ -251,7 +251,7 @@ struct common {
     size_t fixed; /* size of the record without ranges */
 };
 
-static int64_t find_thread(struct bpf_sampler *sampler, struct process *process,
+static int64_t find_thread(struct bpf_sampler *sampler, struct sampled *process,
                            const struct common *common)
 {
     const struct sampler_head *head = common->head;
@@ -259,20 +259,20 @@ static int64_t find_thread(struct bpf_sampler *sampler, struct process *process,
     const uint64_t *found = wide_map_find(&process->threads, &key);
     if (found && (common->passing || process->active))
         return (int64_t)*found - 1;
-    struct roster_task task = head_task(head);
+    struct lives_task task = head_task(head);
     task.passing = common->passing;
     process->active = process->active || !common->passing;
-    int64_t thread = roster_thread(sampler->options.roster, &task, common->image_ns);
+    int64_t thread = lives_thread(sampler->options.lives, &task, common->image_ns);
     if (thread >= 0 && wide_map_put(&process->threads, &key, (uint64_t)thread + 1) != 0)
         return -ENOMEM;
     return thread;
 }
 
 /* What the ranges of a record say of its path. */
-static void set_ranges(struct queued_sample *out, const struct process *process, uint32_t flags,
-                       const struct process_ranges *own)
+static void set_ranges(struct queued_sample *out, const struct sampled *process, uint32_t flags,
+                       const struct sampled_ranges *own)
 {
-    const struct process_ranges *ranges = own;
+    const struct sampled_ranges *ranges = own;
     if (flags & SAMPLER_RANGES_INHERITED)
         ranges = &process->inherited;
     set_request(out, ranges);
@@ -284,7 +284,7 @@ static int take_common(struct bpf_sampler *sampler, struct common *common,
                        struct queued_sample *out)
 {
     const struct sampler_head *head = common->head;
-    struct process *process = sampler_process_of(sampler, head);
+    struct sampled *process = sampler_process_of(sampler, head);
     int64_t thread = process ? find_thread(sampler, process, common) : -ENOMEM;
     if (thread < 0)
         return (int)thread;
@@ -306,7 +306,7 @@ static int take_common(struct bpf_sampler *sampler, struct common *common,
     sample->flags |= flags & SAMPLER_IN_KERNEL ? SAMPLE_IN_KERNEL : 0;
     sample->flags |= flags & SAMPLER_GC ? SAMPLE_GC : 0;
     sample->flags |= flags & SAMPLER_HOLDS_GIL ? SAMPLE_HOLDS_GIL : 0;
-    struct process_ranges own = told_ranges(process, head, flags);
+    struct sampled_ranges own = told_ranges(process, head, flags);
     own.depth = common->range_depth;
     own.count = range_count(common->range_depth, head->size, common->fixed);
     memcpy(own.ranges, common->ranges, own.count * sizeof(own.ranges[0]));
@@ -339,7 +339,7 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
 /* Of one that slept already the kernel's part did not know yet where its interpreter's lock is. */
 static uint32_t switch_flags(const struct bpf_sampler *sampler, const struct sampler_switch *record)
 {
-    const struct process *process = processes_find(&sampler->processes, record->head.pid);
+    const struct sampled *process = processes_find(&sampler->processes, record->head.pid);
     const struct python_runtime *runtime = process ? &process->interpreter.runtime : NULL;
     bool gil = record->flags & SAMPLER_ASLEEP && record->syscall == SAMPLER_CALL_FUTEX && runtime &&
                process->interpreter.state == INTERPRETER_FOUND &&
@@ -375,7 +375,7 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
 
 static int take_code(struct bpf_sampler *sampler, const struct sampler_code *code)
 {
-    const struct process *process = sampler_process_of(sampler, &code->head);
+    const struct sampled *process = sampler_process_of(sampler, &code->head);
     if (!process)
         return -ENOMEM;
     int error = code_names_add(&sampler->codes, sampler->options.trace, process, code);

@@ -153,12 +153,12 @@ static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_e
     return -ENOMEM;
 }
 
-static int tell_exec(struct remote_sampler *sampler, const struct roster_task *task,
+static int tell_exec(struct remote_sampler *sampler, const struct lives_task *task,
                      const char *comm)
 {
     char command[COMMAND_TEXT_SIZE];
     proc_command(task->pid, command);
-    return roster_exec(sampler->options.roster, task, sampler->now_ns, comm, command);
+    return lives_exec(sampler->options.lives, task, sampler->now_ns, comm, command);
 }
 
 /* Those that are known were seen to be alive just now. */
@@ -166,15 +166,15 @@ static int add_child(struct remote_sampler *sampler, const struct remote_process
                      int32_t pid)
 {
     struct proc_stat status;
-    struct roster_fork fork = {.parent = remote_process_task(parent), .time_ns = sampler->now_ns};
+    struct lives_fork fork = {.parent = remote_process_task(parent), .time_ns = sampler->now_ns};
     if (find_process(sampler, pid, 0) || proc_stat(pid, &status) != 0)
         return 0;
     int error = add_process(sampler, pid, false);
     if (error)
         return error == -ENOMEM ? error : 0;
-    fork.child = (struct roster_task){.pid = pid, .tid = pid, .start_ticks = status.start_ticks};
+    fork.child = (struct lives_task){.pid = pid, .tid = pid, .start_ticks = status.start_ticks};
     fork.comm = status.comm;
-    error = roster_fork(sampler->options.roster, &fork);
+    error = lives_fork(sampler->options.lives, &fork);
     /* A fork has its parent's stack: with another one there was an exec already. */
     if (!error && status.stack_begin && status.stack_begin != parent->stack_begin)
         error = tell_exec(sampler, &fork.child, status.comm);
@@ -202,7 +202,7 @@ static int remote_track(void *state, int32_t pid, unsigned flags)
     if (!error)
         error = add_process(sampler, pid, flags & SAMPLER_TRACK_WAIT_EXEC);
     if (!error && !(flags & SAMPLER_TRACK_WAIT_EXEC))
-        error = process_past_tell(sampler->options.roster, pid, 0);
+        error = process_past_tell(sampler->options.lives, pid, 0);
     return error;
 }
 
@@ -213,9 +213,9 @@ static int remote_track(void *state, int32_t pid, unsigned flags)
 static void tell_thread_end(struct remote_sampler *sampler, const struct remote_process *process,
                             struct remote_thread *thread)
 {
-    struct roster_task task = remote_thread_task(process, thread);
+    struct lives_task task = remote_thread_task(process, thread);
     if (thread->ordinal >= 0)
-        roster_exit(sampler->options.roster, &task, sampler->now_ns, false, 0);
+        lives_exit(sampler->options.lives, &task, sampler->now_ns, false, 0);
     thread->ordinal = -1;
 }
 
@@ -242,13 +242,13 @@ static void end_gone_threads(struct remote_sampler *sampler, struct remote_proce
 
 static void end_process(struct remote_sampler *sampler, struct remote_process *process)
 {
-    struct roster_task task = remote_process_task(process);
-    int status = ROSTER_STATUS_UNKNOWN;
+    struct lives_task task = remote_process_task(process);
+    int status = LIVES_STATUS_UNKNOWN;
     task.tid = 0;
     while (process->threads.count > 0)
         end_thread(sampler, process, &process->threads.items[process->threads.count - 1]);
     (void)proc_end_status(process->end_fd, process->pid, &status);
-    roster_exit(sampler->options.roster, &task, sampler->now_ns, true, status);
+    lives_exit(sampler->options.lives, &task, sampler->now_ns, true, status);
     remote_process_destroy(process);
 }
 
@@ -256,7 +256,7 @@ static void end_process(struct remote_sampler *sampler, struct remote_process *p
 static int begin_image(struct remote_sampler *sampler, struct remote_process *process,
                        const struct proc_stat *status)
 {
-    struct roster_task task = remote_process_task(process);
+    struct lives_task task = remote_process_task(process);
     for (size_t i = process->threads.count; i-- > 0;) {
         struct remote_thread *thread = &process->threads.items[i];
         tell_thread_end(sampler, process, thread);
@@ -408,12 +408,12 @@ static int emit(struct remote_sampler *sampler, const struct remote_process *pro
                 const struct glance *glance, struct sample *sample)
 {
     struct remote_thread *thread = glance->thread;
-    struct roster_task task = remote_thread_task(process, thread);
+    struct lives_task task = remote_thread_task(process, thread);
     if (thread->ordinal < 0)
-        thread->ordinal = roster_thread(sampler->options.roster, &task, sampler->now_ns);
+        thread->ordinal = lives_thread(sampler->options.lives, &task, sampler->now_ns);
     if (thread->ordinal < 0)
         return -ENOMEM;
-    roster_thread_comm(sampler->options.roster, &task, sampler->now_ns, glance->stat.comm);
+    lives_thread_comm(sampler->options.lives, &task, sampler->now_ns, glance->stat.comm);
     sample->thread = (uint32_t)thread->ordinal;
     sample->kind = SAMPLE_CPU;
     sampler->samples++;
@@ -492,7 +492,7 @@ static int remote_finish(void *state)
         error = trace_fact_set(trace, FACT_COUNT, "samples", sampler->samples);
     if (!error)
         error = trace_fact_set(trace, FACT_COUNT, TRACE_FACT_UNSEEN,
-                               roster_unseen(sampler->options.roster));
+                               lives_unseen(sampler->options.lives));
     if (!error)
         error = trace_fact_set(trace, FACT_COUNT, "stacks thrown away: moved while they were read",
                                sampler->torn);

@@ -13,7 +13,7 @@
  * it was walked by; the space's where these do not know it any more. But while the process becomes
  * another image the present ones are the new one's already, and a part may be shared with processes
  * that are not. */
-static const struct mapping_list *address_list(const struct process *process,
+static const struct mapping_list *address_list(const struct sampled *process,
                                                const struct space *space, uint64_t address)
 {
     bool older = process->fresh_list || !mapping_list_find(process->list, address);
@@ -21,7 +21,7 @@ static const struct mapping_list *address_list(const struct process *process,
 }
 
 /* Frames of native addresses, leaf first, into a part that has room. */
-static int name_natives(struct bpf_sampler *sampler, struct process *process,
+static int name_natives(struct bpf_sampler *sampler, struct sampled *process,
                         struct stack_part *part)
 {
     const struct space *space = spaces_find(&sampler->spaces, part->space);
@@ -37,7 +37,7 @@ static int name_natives(struct bpf_sampler *sampler, struct process *process,
     return 0;
 }
 
-static int take_native(struct bpf_sampler *sampler, struct process *process,
+static int take_native(struct bpf_sampler *sampler, struct sampled *process,
                        const struct sampler_part *record)
 {
     const struct sampler_native *natives = (const struct sampler_native *)(record + 1);
@@ -78,7 +78,7 @@ static int take_kernel(struct bpf_sampler *sampler, const struct sampler_part *r
     return 0;
 }
 
-static int take_python(struct bpf_sampler *sampler, const struct process *process,
+static int take_python(struct bpf_sampler *sampler, const struct sampled *process,
                        const struct sampler_part *record)
 {
     const struct sampler_python *frames = (const struct sampler_python *)(record + 1);
@@ -116,7 +116,7 @@ int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *re
         return sampler_pass_damaged(sampler);
     if (record->kind == SAMPLER_KERNEL)
         return take_kernel(sampler, part);
-    struct process *process = sampler_process_of(sampler, record);
+    struct sampled *process = sampler_process_of(sampler, record);
     if (!process)
         return -ENOMEM;
     return record->kind == SAMPLER_NATIVE ? take_native(sampler, process, part)
@@ -157,7 +157,7 @@ static bool walk_read(void *context, uint64_t address, uint64_t *ret_value)
     return source->read(source->context, address, ret_value);
 }
 
-int sampler_unwind(struct bpf_sampler *sampler, struct process *process, uint64_t hash,
+int sampler_unwind(struct bpf_sampler *sampler, struct sampled *process, uint64_t hash,
                    const struct native_source *source)
 {
     static _Thread_local struct unwind_frame frames[SAMPLER_NATIVE_MAX];
@@ -191,7 +191,7 @@ static bool copy_read(void *context, uint64_t address, uint64_t *ret_value)
 
 int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *copy)
 {
-    struct process *process = sampler_process_of(sampler, &copy->head);
+    struct sampled *process = sampler_process_of(sampler, &copy->head);
     struct native_source source = {
         .registers = {.rip = copy->rip, .rsp = copy->rsp, .rbp = copy->rbp, .rbx = copy->rbx},
         .read = copy_read,
@@ -250,7 +250,7 @@ _Static_assert(SAMPLER_NATIVE_MAX <= 1 << CUT_AT_BITS, "place and frame are one 
 
 /* Of a native part, what can be relied on: a library may have taken the place of another one before
  * the program was told. NULL: out of memory. A part that was made for this must be dropped. */
-static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct process *process,
+static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct sampled *process,
                                        struct sampler_stack *stack, struct stack_part *part)
 {
     const struct space *space = spaces_find(&sampler->spaces, stack->space);
@@ -277,7 +277,7 @@ static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct proce
     return cut;
 }
 
-int64_t sampler_find_stack(struct bpf_sampler *sampler, struct process *process,
+int64_t sampler_find_stack(struct bpf_sampler *sampler, struct sampled *process,
                            struct sampler_stack *stack)
 {
     if (stack->space && stack->space <= process->space_floor)

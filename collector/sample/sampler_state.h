@@ -80,19 +80,19 @@ int sampler_take_record(void *context, const struct sampler_head *record);
 /* Applies what the perf rings told up to a time. 0 or -ENOMEM. */
 int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns);
 /* The process of a record, made known if it was not. NULL: out of memory. */
-struct process *sampler_process_of(struct bpf_sampler *sampler, const struct sampler_head *head);
+struct sampled *sampler_process_of(struct bpf_sampler *sampler, const struct sampler_head *head);
 
 /* An exec: with its record, or without. 0 or -ENOMEM. */
 struct told_image {
-    struct roster_task task;
+    struct lives_task task;
     uint64_t time_ns;
     const char *comm, *command;
 };
 
-int sampler_begin_image(struct bpf_sampler *sampler, struct process *process,
+int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
                         const struct told_image *image);
 /* It must have ended before that time. */
-void sampler_end_untold(struct bpf_sampler *sampler, struct process *process, uint64_t time_ns);
+void sampler_end_untold(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns);
 /* Looks for ends and execs that were not told. 0 or -ENOMEM. */
 int sampler_look_untold(struct bpf_sampler *sampler);
 
@@ -112,7 +112,7 @@ struct native_source {
 };
 
 /* Walks it by the process's present mappings, into a part of that hash. 0 or -ENOMEM. */
-int sampler_unwind(struct bpf_sampler *sampler, struct process *process, uint64_t hash,
+int sampler_unwind(struct bpf_sampler *sampler, struct sampled *process, uint64_t hash,
                    const struct native_source *source);
 
 /* What sample and switch have in common. */
@@ -123,7 +123,7 @@ struct sampler_stack {
 };
 
 /* The stack's ordinal, 0 = none; -ENOMEM. Ends may be corrected. */
-int64_t sampler_find_stack(struct bpf_sampler *sampler, struct process *process,
+int64_t sampler_find_stack(struct bpf_sampler *sampler, struct sampled *process,
                            struct sampler_stack *stack);
 
 /* Spaces, interpreters and values of all processes that changed, into the kernel. 0 or -ENOMEM. */

@@ -15,7 +15,7 @@
 enum { LOOKS = 64 };
 
 /* Not there, another process, or a zombie whose threads have all ended. */
-static bool is_gone(struct process *process)
+static bool is_gone(struct sampled *process)
 {
     struct proc_stat now;
     int error = proc_stat(process->pid, &now);
@@ -28,7 +28,7 @@ static bool is_gone(struct process *process)
 
 /* An image is another one if its mappings were told to be, or if the kernel's table has begun the
  * entry anew. */
-static enum process_doubt doubt_of(const struct bpf_sampler *sampler, struct process *process)
+static enum process_doubt doubt_of(const struct bpf_sampler *sampler, struct sampled *process)
 {
     struct sampler_process value;
     if (is_gone(process))
@@ -40,23 +40,23 @@ static enum process_doubt doubt_of(const struct bpf_sampler *sampler, struct pro
     return image ? DOUBT_IMAGE : DOUBT_NONE;
 }
 
-static struct roster_task task_of(const struct process *process)
+static struct lives_task task_of(const struct sampled *process)
 {
-    return (struct roster_task){.pid = process->pid,
-                                .ns_pid = process->ns_pid,
-                                .start_ticks = process->start_ns / 10000000};
+    return (struct lives_task){.pid = process->pid,
+                               .ns_pid = process->ns_pid,
+                               .start_ticks = process->start_ns / 10000000};
 }
 
-void sampler_end_untold(struct bpf_sampler *sampler, struct process *process, uint64_t time_ns)
+void sampler_end_untold(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns)
 {
-    struct roster_task task = task_of(process);
+    struct lives_task task = task_of(process);
     sampler->counts.ends_untold += !process->foreign;
     process->exited = true;
     process->exit_step = sampler->step;
-    roster_exit(sampler->options.roster, &task, (int64_t)time_ns, true, ROSTER_STATUS_UNKNOWN);
+    lives_exit(sampler->options.lives, &task, (int64_t)time_ns, true, LIVES_STATUS_UNKNOWN);
 }
 
-static int begin_image(struct bpf_sampler *sampler, struct process *process)
+static int begin_image(struct bpf_sampler *sampler, struct sampled *process)
 {
     char command[COMMAND_TEXT_SIZE];
     struct proc_stat now = {0};
@@ -72,7 +72,7 @@ static int begin_image(struct bpf_sampler *sampler, struct process *process)
     return sampler_begin_image(sampler, process, &image);
 }
 
-static int look_at(struct bpf_sampler *sampler, struct process *process)
+static int look_at(struct bpf_sampler *sampler, struct sampled *process)
 {
     enum process_doubt before = process->doubt;
     if (process->exited)

@@ -14,7 +14,7 @@
 enum { UNNEEDED_MAX = 256 };
 
 /* Whether there are descriptors again: 1 = no; 0, -ENOMEM. */
-static int retry_list(struct bpf_sampler *sampler, const struct process *process)
+static int retry_list(struct bpf_sampler *sampler, const struct sampled *process)
 {
     int error = 0;
     for (size_t i = 0; i < process->list->count && !error; i++) {
@@ -39,12 +39,12 @@ static int retry_missing(struct bpf_sampler *sampler)
 {
     int error = 0;
     for (size_t i = 0; i < sampler->processes.all.count && error == 0; i++) {
-        const struct process *process = sampler->processes.all.items[i];
+        const struct sampled *process = sampler->processes.all.items[i];
         if (!process->exited && process->space && process->space->missing)
             error = retry_list(sampler, process);
     }
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
-        struct process *process = sampler->processes.all.items[i];
+        struct sampled *process = sampler->processes.all.items[i];
         if (!process->space || !space_is_behind(process->space))
             continue;
         if (process->space->list == process->list)
@@ -58,9 +58,9 @@ static int prune_maps(struct bpf_sampler *sampler)
 {
     int error = 0;
     for (size_t i = 0; i < sampler->processes.all.count && !error; i++) {
-        struct process *process = sampler->processes.all.items[i];
+        struct sampled *process = sampler->processes.all.items[i];
         if (!process->exited && !process->fresh_list && !process->waits_exec)
-            error = process_prune_maps(process, sampler->now_ns);
+            error = sampled_prune_maps(process, sampler->now_ns);
     }
     return error;
 }
@@ -85,7 +85,7 @@ static void forget_modules(struct bpf_sampler *sampler)
 {
     uint64_t now_ns = sampler->now_ns;
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
-        const struct process *process = sampler->processes.all.items[i];
+        const struct sampled *process = sampler->processes.all.items[i];
         mark_list(process->list, now_ns);
         if (process->interpreter.module)
             process->interpreter.module->needed_ns = now_ns;

@@ -17,7 +17,7 @@ struct stack_join {
 
 struct join_request {
     const struct stack_part *kernel, *native, *python; /* NULL: none */
-    const struct process *process;
+    const struct sampled *process;
     uint8_t native_end, python_end;
     bool collects; /* the garbage collector runs in this thread */
 };

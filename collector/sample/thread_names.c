@@ -34,20 +34,20 @@ static int32_t read_inner_tid(int32_t pid, int32_t tid)
     return read_file(pid, tid, "status", text, sizeof(text)) ? proc_innermost(text) : 0;
 }
 
-void thread_names_tell(struct roster *roster, const struct roster_task *process, int64_t time_ns)
+void thread_names_tell(struct lives *lives, const struct lives_task *process, int64_t time_ns)
 {
     char path[64], name[NAME_SIZE];
     const struct dirent *entry;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
     DIR *folder = opendir(path);
     while (folder && (entry = readdir(folder))) {
-        struct roster_task task = *process;
+        struct lives_task task = *process;
         task.tid = task.ns_tid = (int32_t)strtol(entry->d_name, NULL, 10);
         if (task.tid <= 0 || !read_name(task.pid, task.tid, name))
             continue;
         if (task.ns_pid != 0 && task.ns_pid != task.pid)
             task.ns_tid = read_inner_tid(task.pid, task.tid);
-        roster_thread_comm(roster, &task, time_ns, name);
+        lives_thread_comm(lives, &task, time_ns, name);
     }
     if (folder)
         closedir(folder);

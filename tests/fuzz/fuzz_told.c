@@ -41,7 +41,7 @@ static void tell_line(const uint8_t *bytes, size_t size)
 static void tell_code(const uint8_t *bytes, size_t size)
 {
     struct sampler_code head;
-    struct process process = {.family = 1, .interpreter = {.state = INTERPRETER_FOUND}};
+    struct sampled process = {.family = 1, .interpreter = {.state = INTERPRETER_FOUND}};
     struct python_offsets *offsets = &process.interpreter.runtime.offsets;
     if (size < sizeof(*offsets) + sizeof(head))
         return;

@@ -35,9 +35,9 @@ struct session *session_open(struct sampler_options *options)
 {
     struct session *session = calloc(1, sizeof(*session));
     session->trace = trace_create();
-    session->roster = roster_create(session->trace);
+    session->lives = lives_create(session->trace);
     options->trace = session->trace;
-    options->roster = session->roster;
+    options->lives = session->lives;
     options->sink = take;
     options->context = session;
     if (!options->range_name)
@@ -135,7 +135,7 @@ void session_finish(struct session *session)
 void session_close(struct session *session)
 {
     sampler_destroy(session->sampler);
-    roster_destroy(session->roster);
+    lives_destroy(session->lives);
     trace_destroy(session->trace);
     vec_free(&session->samples);
     free(session);

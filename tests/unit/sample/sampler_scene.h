@@ -15,7 +15,7 @@
 
 struct session {
     struct trace *trace;
-    struct roster *roster;
+    struct lives *lives;
     struct sampler *sampler;
 
     struct {
@@ -24,7 +24,7 @@ struct session {
     } samples;
 };
 
-/* `sink`, `trace`, `roster` and `context` of the options are filled in. */
+/* `sink`, `trace`, `lives` and `context` of the options are filled in. */
 struct session *session_open(struct sampler_options *options);
 
 /* A child that becomes `argv` once session_go() lets it; tracked from its exec on. */

@@ -255,7 +255,7 @@ struct told_code {
     uint8_t bytes[CODE_HEADER + 4 + CODE_LINES];
 };
 
-static void tell_code(struct code_names *codes, struct trace *trace, const struct process *process,
+static void tell_code(struct code_names *codes, struct trace *trace, const struct sampled *process,
                       uint64_t code, uint64_t time_ns)
 {
     struct told_code told = {0};
@@ -273,7 +273,7 @@ static void tell_code(struct code_names *codes, struct trace *trace, const struc
     CHECK_INT(code_names_add(codes, trace, process, &told.record), 0);
 }
 
-static bool is_named(struct code_names *codes, struct trace *trace, const struct process *process,
+static bool is_named(struct code_names *codes, struct trace *trace, const struct sampled *process,
                      uint64_t code)
 {
     struct sampler_python place = {.code = code, .key = 7};
@@ -285,7 +285,7 @@ TEST(functions_in_use_keep_their_names_and_memory_is_bounded)
 {
     struct code_names codes = {0};
     struct trace *trace = trace_create();
-    struct process process = {.pid = 5, .family = 1, .interpreter.state = INTERPRETER_FOUND};
+    struct sampled process = {.pid = 5, .family = 1, .interpreter.state = INTERPRETER_FOUND};
     struct python_offsets *offsets = &process.interpreter.runtime.offsets;
     *offsets = (struct python_offsets){.version = 0x030b,
                                        .unicode_length = 16,

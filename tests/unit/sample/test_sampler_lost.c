@@ -88,11 +88,11 @@ TEST(samples_of_a_library_that_was_closed_have_its_names)
     session_steps(session, 200);
     size_t before = session->samples.count;
     wait_for(shared, 2);
-    struct process *process = processes_find(&state->processes, child.pid);
+    struct sampled *process = processes_find(&state->processes, child.pid);
     CHECK(process);
     size_t mappings = process->list->count;
     process->compared_count = process->compared_ns = 0;
-    CHECK_INT(process_prune_maps(process, UINT64_MAX), 0);
+    CHECK_INT(sampled_prune_maps(process, UINT64_MAX), 0);
     CHECK_INT(process->list->count, mappings - 1);
     session_steps(session, 100);
     kill(child.pid, SIGKILL);

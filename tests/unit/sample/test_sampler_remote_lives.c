@@ -126,7 +126,7 @@ static struct session *run(const char *script, int wanted_status, bool few_files
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE)
         test_skip("numbers of processes cannot be chosen here");
     CHECK_INT(status, wanted_status);
-    roster_wait(session->roster, child.pid, clock_now_ns(), status);
+    lives_wait(session->lives, child.pid, clock_now_ns(), status);
     session_finish(session);
     return session;
 }

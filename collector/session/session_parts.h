@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by roster.c, roster_entry.c and roster_threads.c only: what the roster keeps of a process.
+/* Shared by lives.c, lives_entry.c and lives_threads.c only: what the registry keeps of a process.
  *
  * A life is one process of the kernel from its fork to its exit; an image is what it runs between
  * two execs. `used_ns` is the earliest time at which somebody saw the image run: what the kernel
  * tells later about a time before it changes when the image began, not which entry it has.
- * Thread-safety: as the roster. */
-#ifndef ANNOT_MODEL_ROSTER_PARTS_H
-#define ANNOT_MODEL_ROSTER_PARTS_H
+ * Thread-safety: as the registry. */
+#ifndef ANNOT_SESSION_PARTS_H
+#define ANNOT_SESSION_PARTS_H
 
+#include "lives.h"
 #include "map64.h"
-#include "roster.h"
 #include "vec.h"
 
 /* A task may be asked for until this long after its end. */
-#define ROSTER_MEMORY_NS INT64_C(30000000000)
+#define LIVES_MEMORY_NS INT64_C(30000000000)
 
 /* Times of two clocks are compared with this much of tolerance. */
-#define ROSTER_SLACK_NS INT64_C(10000000)
+#define LIVES_SLACK_NS INT64_C(10000000)
 
 /* A thread's name may be told this long after its end, where the machine is busy. */
-#define ROSTER_LATE_NS INT64_C(10000000000)
+#define LIVES_LATE_NS INT64_C(10000000000)
 
 struct thread_record {
     struct thread_record *next;         /* with the same tid */
@@ -44,26 +44,26 @@ struct image {
     char *comm, *cmdline; /* or NULL */
 };
 
-struct life {
-    struct life *older; /* with the same pid */
+struct process {
+    struct process *older; /* with the same pid */
     uint64_t start_ticks;
     int32_t pid, ns_pid;
-    struct roster_task parent; /* the thread that forked it; pid 0 = unknown */
-    int64_t fork_ns;           /* 0 = not told */
-    int64_t end_ns;            /* 0 = lives */
+    struct lives_task parent; /* the thread that forked it; pid 0 = unknown */
+    int64_t fork_ns;          /* 0 = not told */
+    int64_t end_ns;           /* 0 = lives */
     int wait_status;
     bool fading; /* in the list of those that will be forgotten */
     VEC(struct image) images;
 };
 
 struct fading {
-    struct life *life;
+    struct process *life;
     int64_t time_ns;
 };
 
-struct roster {
+struct lives {
     struct trace *trace;
-    struct map64 by_pid;  /* to the youngest struct life */
+    struct map64 by_pid;  /* to the youngest struct process */
     struct map64 threads; /* by process ordinal and tid (tid 0: all of the process), to the first
                              struct thread_record */
     VEC(struct fading) fading; /* from `fading_begin` on, by time */
@@ -74,31 +74,31 @@ struct roster {
 };
 
 /* NULL: not known. start_ticks 0: the youngest that lived at that time. */
-struct life *roster_find_life(const struct roster *roster, int32_t pid, uint64_t start_ticks,
-                              int64_t time_ns);
+struct process *lives_find_life(const struct lives *lives, int32_t pid, uint64_t start_ticks,
+                                int64_t time_ns);
 
 /* The image that ran at that time. */
-struct image *life_image(const struct life *life, int64_t time_ns);
+struct image *life_image(const struct process *life, int64_t time_ns);
 
 /* An exec began the image: if the one before did nothing of its own, its entry goes on as this
  * one's. And back, when that one turns out to have done something; it is without an entry then. */
-bool roster_take_over(struct roster *roster, struct image *image);
-void roster_give_back(struct roster *roster, struct image *image);
+bool lives_take_over(struct lives *lives, struct image *image);
+void lives_give_back(struct lives *lives, struct image *image);
 
 /* Gives the image, and those its process descends from, entries of the trace. 0 or -ENOMEM. */
-int roster_enter(struct roster *roster, struct life *life, struct image *image);
+int lives_enter(struct lives *lives, struct process *life, struct image *image);
 
 /* What the kernel told since, for images that have entries. 0 or -ENOMEM. */
-int roster_tell_fork(struct roster *roster, const struct life *life);
-void roster_tell_exec(struct roster *roster, const struct life *life, const struct image *image);
-void roster_tell_image_end(struct roster *roster, const struct image *image, int64_t time_ns);
-void roster_tell_end(struct roster *roster, const struct life *life);
+int lives_tell_fork(struct lives *lives, const struct process *life);
+void lives_tell_exec(struct lives *lives, const struct process *life, const struct image *image);
+void lives_tell_image_end(struct lives *lives, const struct image *image, int64_t time_ns);
+void lives_tell_end(struct lives *lives, const struct process *life);
 
 /* Comm and command line, as far as the entry lacks them. 0 or -ENOMEM. */
-int roster_tell_texts(struct roster *roster, const struct image *image);
+int lives_tell_texts(struct lives *lives, const struct image *image);
 
-void roster_end_thread(struct roster *roster, uint32_t process, const struct roster_task *task,
-                       int64_t time_ns);
-void roster_forget_threads(struct roster *roster, uint32_t process);
-void roster_free_threads(struct roster *roster);
+void lives_end_thread(struct lives *lives, uint32_t process, const struct lives_task *task,
+                      int64_t time_ns);
+void lives_forget_threads(struct lives *lives, uint32_t process);
+void lives_free_threads(struct lives *lives);
 #endif

@@ -20,7 +20,7 @@ enum { SESSION = 7, OFFSET = -64, SERIAL = 3 };
 
 static struct {
     struct trace *trace;
-    struct roster *roster;
+    struct lives *lives;
     struct clock_map clock;
     struct directory directory;
     struct intake *intake;
@@ -31,7 +31,7 @@ static struct {
     int64_t admitted_offset;
     unsigned admitted_count, event_count;
     pid_t child;
-    struct roster_task task;
+    struct lives_task task;
 } scene;
 
 static int take_batch(void *context, const struct event_batch *batch)
@@ -59,7 +59,7 @@ static void start_child(void)
             pause();
     CHECK(scene.child > 0);
     CHECK_INT(proc_stat(scene.child, &stat), 0);
-    scene.task = (struct roster_task){
+    scene.task = (struct lives_task){
         .pid = scene.child, .tid = scene.child, .start_ticks = stat.start_ticks};
 }
 
@@ -68,15 +68,15 @@ static void start(void)
     char path[512];
     snprintf(path, sizeof(path), "%s/place", test_directory());
     scene.trace = trace_create();
-    scene.roster = roster_create(scene.trace);
-    CHECK(scene.trace && scene.roster);
+    scene.lives = lives_create(scene.trace);
+    CHECK(scene.trace && scene.lives);
     CHECK_INT(clock_map_init(&scene.clock), 0);
     CHECK_INT(directory_open(path, &scene.directory), 0);
     struct intake_options options = {
         .directory = &scene.directory,
         .trace = scene.trace,
         .clock = &scene.clock,
-        .roster = scene.roster,
+        .lives = scene.lives,
         .session_id = SESSION,
         .sink = take_batch,
         .admitted = on_admitted,
@@ -88,7 +88,7 @@ static void start(void)
 static void finish(void)
 {
     intake_destroy(scene.intake);
-    roster_destroy(scene.roster);
+    lives_destroy(scene.lives);
     clock_map_fini(&scene.clock);
     trace_destroy(scene.trace);
     directory_close(&scene.directory);
@@ -145,9 +145,9 @@ static const struct trace_process *entry_of(int64_t ordinal)
 TEST(sampled_first_then_annotated_is_one_process_and_one_thread)
 {
     start();
-    CHECK_INT(roster_exec(scene.roster, &scene.task, 5000, "prog", "prog --fast"), 0);
-    int64_t process = roster_process(scene.roster, &scene.task, clock_now_ns());
-    int64_t thread = roster_thread(scene.roster, &scene.task, clock_now_ns());
+    CHECK_INT(lives_exec(scene.lives, &scene.task, 5000, "prog", "prog --fast"), 0);
+    int64_t process = lives_process(scene.lives, &scene.task, clock_now_ns());
+    int64_t thread = lives_thread(scene.lives, &scene.task, clock_now_ns());
     CHECK(process >= 0 && thread >= 0);
     appear(11);
     CHECK_INT(trace_process_count(scene.trace), 1);
@@ -157,7 +157,7 @@ TEST(sampled_first_then_annotated_is_one_process_and_one_thread)
     const struct trace_thread *entry = trace_thread_get(scene.trace, (uint32_t)thread);
     CHECK_INT(entry->serial, SERIAL + 1);
     CHECK_INT(entry->tid, scene.child);
-    CHECK_INT(roster_thread(scene.roster, &scene.task, clock_now_ns()), thread);
+    CHECK_INT(lives_thread(scene.lives, &scene.task, clock_now_ns()), thread);
     CHECK_INT(scene.admitted_pid, scene.child);
     CHECK_INT(scene.admitted_offset, OFFSET);
     finish();
@@ -167,8 +167,8 @@ TEST(annotated_first_then_sampled_is_one_process_and_one_thread)
 {
     start();
     appear(11);
-    CHECK_INT(roster_process(scene.roster, &scene.task, clock_now_ns()), 0);
-    CHECK_INT(roster_thread(scene.roster, &scene.task, clock_now_ns()), 0);
+    CHECK_INT(lives_process(scene.lives, &scene.task, clock_now_ns()), 0);
+    CHECK_INT(lives_thread(scene.lives, &scene.task, clock_now_ns()), 0);
     CHECK_INT(trace_process_count(scene.trace), 1);
     CHECK_INT(trace_thread_count(scene.trace), 1);
     finish();
@@ -313,7 +313,7 @@ TEST(what_the_kernel_told_of_the_end_stays)
     appear(11);
     kill(scene.child, SIGKILL);
     CHECK_INT(waitpid(scene.child, NULL, 0), scene.child); /* nobody can ask for it any more */
-    roster_exit(scene.roster, &scene.task, 123456789, true, SIGKILL);
+    lives_exit(scene.lives, &scene.task, 123456789, true, SIGKILL);
     scene.child = 0;
     CHECK(intake_step(scene.intake, true) >= 0);
     CHECK_INT(intake_look_around(scene.intake), 0);
@@ -328,7 +328,7 @@ TEST(an_exec_that_the_kernel_told_is_not_taken_for_an_end)
     start();
     appear(11);
     int64_t exec_ns = clock_now_ns();
-    CHECK_INT(roster_exec(scene.roster, &scene.task, exec_ns, "next", "next"), 0);
+    CHECK_INT(lives_exec(scene.lives, &scene.task, exec_ns, "next", "next"), 0);
     kill(scene.child, SIGKILL);
     CHECK_INT(waitpid(scene.child, NULL, 0), scene.child);
     scene.child = 0;

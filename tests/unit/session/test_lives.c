@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The intake and the sampler, in whatever order they and the kernel speak, mean the same entry. */
 #include "clock_now.h"
-#include "roster.h"
+#include "lives.h"
 #include "test.h"
 
 #include <string.h>
@@ -10,30 +10,30 @@
 #define SECOND INT64_C(1000000000)
 
 static struct trace *trace;
-static struct roster *roster;
+static struct lives *lives;
 
 static void start(void)
 {
     trace = trace_create();
-    roster = roster_create(trace);
-    CHECK(trace && roster);
+    lives = lives_create(trace);
+    CHECK(trace && lives);
 }
 
 static void finish(void)
 {
-    roster_destroy(roster);
+    lives_destroy(lives);
     trace_destroy(trace);
 }
 
-static struct roster_task task(int32_t pid, uint64_t start_ticks)
+static struct lives_task task(int32_t pid, uint64_t start_ticks)
 {
-    return (struct roster_task){.pid = pid, .tid = pid, .start_ticks = start_ticks};
+    return (struct lives_task){.pid = pid, .tid = pid, .start_ticks = start_ticks};
 }
 
 /* A thread that began at start_ns of CLOCK_MONOTONIC. */
-static struct roster_task thread_task(int32_t pid, int32_t tid, int64_t start_ns)
+static struct lives_task thread_task(int32_t pid, int32_t tid, int64_t start_ns)
 {
-    struct roster_task made = task(pid, 5);
+    struct lives_task made = task(pid, 5);
     made.tid = tid;
     made.thread_start_ns = (uint64_t)(start_ns + clock_asleep_ns());
     return made;
@@ -41,22 +41,22 @@ static struct roster_task thread_task(int32_t pid, int32_t tid, int64_t start_ns
 
 static void tell_fork(int32_t parent, int32_t child, uint64_t ticks, int64_t time_ns)
 {
-    struct roster_fork fork = {task(child, ticks), task(parent, 5), time_ns, "child"};
-    CHECK_INT(roster_fork(roster, &fork), 0);
+    struct lives_fork fork = {task(child, ticks), task(parent, 5), time_ns, "child"};
+    CHECK_INT(lives_fork(lives, &fork), 0);
 }
 
 static int64_t sampled(int32_t pid, uint64_t ticks, int64_t time_ns)
 {
-    struct roster_task who = task(pid, ticks);
-    int64_t ordinal = roster_process(roster, &who, time_ns);
+    struct lives_task who = task(pid, ticks);
+    int64_t ordinal = lives_process(lives, &who, time_ns);
     CHECK(ordinal >= 0);
     return ordinal;
 }
 
 static void tell_exec(int32_t pid, uint64_t ticks, int64_t time_ns, const char *comm)
 {
-    struct roster_task who = task(pid, ticks);
-    CHECK_INT(roster_exec(roster, &who, time_ns, comm, "prog arg"), 0);
+    struct lives_task who = task(pid, ticks);
+    CHECK_INT(lives_exec(lives, &who, time_ns, comm, "prog arg"), 0);
 }
 
 static const struct trace_process *entry_of(int64_t ordinal)
@@ -87,8 +87,8 @@ TEST(a_sampled_process_has_all_that_labels_need)
     CHECK_STR(text_of(entry_of(child)->cmdline), "prog arg");
     CHECK_STR(text_of(entry_of(parent)->comm), "python3");
     CHECK(!entry_of(parent)->forked);
-    struct roster_task who = task(20, 6);
-    roster_exit(roster, &who, 9000, true, 9);
+    struct lives_task who = task(20, 6);
+    lives_exit(lives, &who, 9000, true, 9);
     CHECK_INT(entry_of(child)->end, PROCESS_SIGNALED);
     CHECK_INT(entry_of(child)->end_value, 9);
     CHECK_INT(entry_of(child)->end_ns, 9000);
@@ -144,9 +144,9 @@ TEST(a_child_that_execs_at_once_has_one_entry)
 /* As sampled(), but it only lacked a CPU. */
 static int64_t passed(int32_t pid, uint64_t ticks, int64_t time_ns)
 {
-    struct roster_task who = task(pid, ticks);
+    struct lives_task who = task(pid, ticks);
     who.passing = true;
-    int64_t ordinal = roster_process(roster, &who, time_ns);
+    int64_t ordinal = lives_process(lives, &who, time_ns);
     CHECK(ordinal >= 0);
     return ordinal;
 }
@@ -167,9 +167,9 @@ TEST(a_child_that_did_nothing_before_its_exec_has_one_entry)
     CHECK_INT(entry_of(copy)->end, PROCESS_RUNNING);
     CHECK_STR(text_of(entry_of(copy)->comm), "ls");
     CHECK_STR(text_of(entry_of(copy)->cmdline), "prog arg");
-    CHECK_INT(roster_claim_process(roster, 20, 6, 1300), copy);
-    struct roster_task who = task(20, 6);
-    roster_exit(roster, &who, 9000, true, 0);
+    CHECK_INT(lives_claim_process(lives, 20, 6, 1300), copy);
+    struct lives_task who = task(20, 6);
+    lives_exit(lives, &who, 9000, true, 0);
     CHECK_INT(entry_of(copy)->end, PROCESS_EXITED);
     finish();
 }
@@ -186,17 +186,17 @@ TEST(a_child_that_did_something_before_its_exec_keeps_its_entry)
         if (way == RAN)
             CHECK_INT(sampled(20, 6, 1060), copy);
         if (way == EMITTED)
-            CHECK_INT(roster_claim_process(roster, 20, 6, 1060), copy);
+            CHECK_INT(lives_claim_process(lives, 20, 6, 1060), copy);
         if (way == FORKED) {
-            struct roster_fork fork = {task(30, 7), task(20, 6), 1070, "child"};
-            CHECK_INT(roster_fork(roster, &fork), 0);
+            struct lives_fork fork = {task(30, 7), task(20, 6), 1070, "child"};
+            CHECK_INT(lives_fork(lives, &fork), 0);
         }
         tell_exec(20, 6, 1100, "ls");
         int64_t image = sampled(20, 6, 1200);
         if (way == EMITTED_LATE)
-            copy = roster_claim_process(roster, 20, 6, 1060);
+            copy = lives_claim_process(lives, 20, 6, 1060);
         CHECK(copy != image);
-        CHECK_INT(roster_claim_process(roster, 20, 6, 1150), image);
+        CHECK_INT(lives_claim_process(lives, 20, 6, 1150), image);
         CHECK_INT(trace_process_count(trace), 3);
         CHECK(entry_of(copy)->forked && !entry_of(image)->forked);
         CHECK_INT(entry_of(copy)->start_ns, 1000);
@@ -211,7 +211,7 @@ TEST(a_child_that_did_something_before_its_exec_keeps_its_entry)
 TEST(the_intake_may_claim_before_the_kernel_tells)
 {
     start();
-    int64_t claimed = roster_claim_process(roster, 20, 6, 5000);
+    int64_t claimed = lives_claim_process(lives, 20, 6, 5000);
     tell_exec(10, 5, 500, "sh");
     tell_fork(10, 20, 6, 1000);
     CHECK(entry_of(claimed)->forked);
@@ -229,16 +229,16 @@ TEST(the_intake_may_claim_after_the_sampler_made_the_entry)
     start();
     tell_exec(20, 6, 2000, "python3");
     int64_t made = sampled(20, 6, 3000);
-    CHECK_INT(roster_claim_process(roster, 20, 6, 2500), made);
-    CHECK(roster_claim_process(roster, 20, 6, 2600) != made); /* at most once */
+    CHECK_INT(lives_claim_process(lives, 20, 6, 2500), made);
+    CHECK(lives_claim_process(lives, 20, 6, 2600) != made); /* at most once */
     finish();
 }
 
 TEST(two_claimed_images_of_one_process_stay_two_when_the_exec_is_told_late)
 {
     start();
-    int64_t first = roster_claim_process(roster, 20, 6, 1000);
-    int64_t second = roster_claim_process(roster, 20, 6, 5000);
+    int64_t first = lives_claim_process(lives, 20, 6, 1000);
+    int64_t second = lives_claim_process(lives, 20, 6, 5000);
     CHECK(first != second);
     tell_exec(20, 6, 4000, "next");
     CHECK_INT(sampled(20, 6, 2000), first);
@@ -255,14 +255,14 @@ TEST(a_pid_in_use_again_is_another_process)
     start();
     tell_fork(10, 20, 6, 1000);
     int64_t older = sampled(20, 6, 1500);
-    struct roster_task who = task(20, 6);
-    roster_exit(roster, &who, 2000, true, 0);
+    struct lives_task who = task(20, 6);
+    lives_exit(lives, &who, 2000, true, 0);
     tell_fork(10, 20, 9, 3000);
     int64_t newer = sampled(20, 9, 3500);
     CHECK(older != newer);
     CHECK_INT(sampled(20, 6, 1900), older);
-    CHECK_INT(roster_claim_process(roster, 20, 9, 3600), newer);
-    CHECK_INT(roster_claim_process(roster, 20, 0, 1600), older); /* by time alone */
+    CHECK_INT(lives_claim_process(lives, 20, 9, 3600), newer);
+    CHECK_INT(lives_claim_process(lives, 20, 0, 1600), older); /* by time alone */
     CHECK_INT(entry_of(older)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(newer)->end, PROCESS_RUNNING);
     finish();
@@ -274,29 +274,29 @@ TEST(a_wait_tells_how_a_process_ended_that_only_vanished)
     tell_fork(10, 20, 6, 1000);
     tell_fork(10, 21, 7, 1000);
     int64_t vanished = sampled(20, 6, 1500), ended = sampled(21, 7, 1500);
-    struct roster_task who = task(20, 6), other = task(21, 7);
-    roster_exit(roster, &who, 2000, true, ROSTER_STATUS_UNKNOWN);
+    struct lives_task who = task(20, 6), other = task(21, 7);
+    lives_exit(lives, &who, 2000, true, LIVES_STATUS_UNKNOWN);
     CHECK_INT(entry_of(vanished)->end, PROCESS_VANISHED);
     CHECK_INT(entry_of(vanished)->end_ns, 2000);
-    roster_wait(roster, 20, 2500, 3 << 8);
+    lives_wait(lives, 20, 2500, 3 << 8);
     CHECK_INT(entry_of(vanished)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(vanished)->end_value, 3);
     CHECK_INT(entry_of(vanished)->end_ns, 2000);
-    roster_exit(roster, &other, 2000, true, 9);
-    roster_wait(roster, 21, 2500, 0); /* the kernel knew it better */
+    lives_exit(lives, &other, 2000, true, 9);
+    lives_wait(lives, 21, 2500, 0); /* the kernel knew it better */
     CHECK_INT(entry_of(ended)->end, PROCESS_SIGNALED);
-    roster_wait(roster, 77, 2500, 0); /* nobody's */
+    lives_wait(lives, 77, 2500, 0); /* nobody's */
     finish();
 }
 
 TEST(an_end_that_is_seen_late_adds_the_status_only)
 {
     start();
-    struct roster_task who = task(20, 6);
+    struct lives_task who = task(20, 6);
     struct trace_process *entry = trace_process(trace, (uint32_t)sampled(20, 6, 1500));
     entry->end = PROCESS_EXITED_ORDERLY; /* the intake saw it */
     entry->end_ns = 1800;
-    roster_exit(roster, &who, 2000, true, 3 << 8);
+    lives_exit(lives, &who, 2000, true, 3 << 8);
     CHECK_INT(entry->end, PROCESS_EXITED);
     CHECK_INT(entry->end_value, 3);
     CHECK_INT(entry->end_ns, 1800);
@@ -306,10 +306,10 @@ TEST(an_end_that_is_seen_late_adds_the_status_only)
 TEST(what_a_wait_told_is_not_forgotten_when_the_end_is_seen)
 {
     start();
-    struct roster_task who = task(20, 6);
+    struct lives_task who = task(20, 6);
     tell_fork(10, 20, 6, 1000);
-    roster_wait(roster, 20, 2000, 3 << 8);
-    roster_exit(roster, &who, 2500, true, ROSTER_STATUS_UNKNOWN);
+    lives_wait(lives, 20, 2000, 3 << 8);
+    lives_exit(lives, &who, 2500, true, LIVES_STATUS_UNKNOWN);
     int64_t late = sampled(20, 6, 1500);
     CHECK_INT(entry_of(late)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(late)->end_value, 3);
@@ -321,19 +321,19 @@ TEST(what_left_no_entry_is_counted)
 {
     start();
     tell_exec(10, 5, SECOND, "sh");
-    CHECK_INT(roster_unseen(roster), 1);
+    CHECK_INT(lives_unseen(lives), 1);
     sampled(10, 5, SECOND);
-    CHECK_INT(roster_unseen(roster), 0);
+    CHECK_INT(lives_unseen(lives), 0);
     for (int32_t i = 0; i < 100; i++) {
         int64_t time_ns = (2 + i) * SECOND;
-        struct roster_task who = task(100 + i, 6);
+        struct lives_task who = task(100 + i, 6);
         tell_fork(10, 100 + i, 6, time_ns);
         tell_exec(100 + i, 6, time_ns + 1000, "true");
         if (i % 10 == 0)
             sampled(100 + i, 6, time_ns + 2000);
-        roster_exit(roster, &who, time_ns + 900000, true, 0);
+        lives_exit(lives, &who, time_ns + 900000, true, 0);
     }
-    CHECK_INT(roster_unseen(roster), 90); /* many of them are forgotten by now */
+    CHECK_INT(lives_unseen(lives), 90); /* many of them are forgotten by now */
     finish();
 }
 
@@ -341,9 +341,9 @@ TEST(an_entry_made_after_the_end_knows_the_end)
 {
     start();
     tell_fork(10, 20, 6, 1000);
-    struct roster_task who = task(20, 6);
-    roster_exit(roster, &who, 2000, true, 3 << 8);
-    int64_t claimed = roster_claim_process(roster, 20, 6, 1500);
+    struct lives_task who = task(20, 6);
+    lives_exit(lives, &who, 2000, true, 3 << 8);
+    int64_t claimed = lives_claim_process(lives, 20, 6, 1500);
     CHECK_INT(entry_of(claimed)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(claimed)->end_value, 3);
     CHECK_INT(entry_of(claimed)->end_ns, 2000);
@@ -353,13 +353,13 @@ TEST(an_entry_made_after_the_end_knows_the_end)
 TEST(an_end_that_nobody_saw_has_no_status_and_replaces_none)
 {
     start();
-    struct roster_task who = task(700, 70000), other = task(701, 70001);
-    int64_t vanished = roster_process(roster, &who, 1000);
-    int64_t known = roster_process(roster, &other, 1000);
+    struct lives_task who = task(700, 70000), other = task(701, 70001);
+    int64_t vanished = lives_process(lives, &who, 1000);
+    int64_t known = lives_process(lives, &other, 1000);
     trace_process(trace, (uint32_t)known)->end = PROCESS_EXITED; /* the intake saw it */
     trace_process(trace, (uint32_t)known)->end_value = 3;
-    roster_exit(roster, &who, 2000, true, -1);
-    roster_exit(roster, &other, 2000, true, -1);
+    lives_exit(lives, &who, 2000, true, -1);
+    lives_exit(lives, &other, 2000, true, -1);
     CHECK_INT(entry_of(vanished)->end, PROCESS_VANISHED);
     CHECK_INT(entry_of(vanished)->end_value, 0);
     CHECK_INT(entry_of(vanished)->end_ns, 2000);
@@ -371,11 +371,11 @@ TEST(an_end_that_nobody_saw_has_no_status_and_replaces_none)
 TEST(a_forked_child_knows_which_annotated_thread_forked_it)
 {
     start();
-    int64_t parent = roster_claim_process(roster, 10, 5, SECOND);
-    struct roster_fork fork = {task(20, 6), thread_task(10, 12, SECOND), 2 * SECOND, "child"};
-    CHECK_INT(roster_fork(roster, &fork), 0);
+    int64_t parent = lives_claim_process(lives, 10, 5, SECOND);
+    struct lives_fork fork = {task(20, 6), thread_task(10, 12, SECOND), 2 * SECOND, "child"};
+    CHECK_INT(lives_fork(lives, &fork), 0);
     int64_t child = sampled(20, 6, 3 * SECOND);
-    int64_t forker = roster_claim_thread(roster, (uint32_t)parent, 12, SECOND + 5);
+    int64_t forker = lives_claim_thread(lives, (uint32_t)parent, 12, SECOND + 5);
     CHECK_INT(entry_of(child)->fork_thread, forker + 1);
     CHECK_INT(trace_thread_count(trace), 1);
     finish();
@@ -384,41 +384,41 @@ TEST(a_forked_child_knows_which_annotated_thread_forked_it)
 TEST(sampled_and_annotated_threads_meet)
 {
     start();
-    struct roster_task first = thread_task(20, 21, 100 * SECOND);
+    struct lives_task first = thread_task(20, 21, 100 * SECOND);
     int64_t process = sampled(20, 5, 99 * SECOND);
-    int64_t thread = roster_thread(roster, &first, 101 * SECOND);
+    int64_t thread = lives_thread(lives, &first, 101 * SECOND);
     CHECK_INT(trace_thread_get(trace, (uint32_t)thread)->process, process);
     CHECK_INT(trace_thread_get(trace, (uint32_t)thread)->tid, 21);
     CHECK_INT(trace_thread_get(trace, (uint32_t)thread)->serial, 0);
-    CHECK_INT(roster_claim_thread(roster, (uint32_t)process, 21, 100 * SECOND + 5), thread);
-    CHECK(roster_claim_thread(roster, (uint32_t)process, 21, 100 * SECOND + 9) != thread);
-    CHECK_INT(roster_thread(roster, &first, 102 * SECOND), thread);
-    int64_t other = roster_claim_thread(roster, (uint32_t)process, 22, 103 * SECOND);
-    struct roster_task second = thread_task(20, 22, 102 * SECOND);
-    CHECK_INT(roster_thread(roster, &second, 104 * SECOND), other);
+    CHECK_INT(lives_claim_thread(lives, (uint32_t)process, 21, 100 * SECOND + 5), thread);
+    CHECK(lives_claim_thread(lives, (uint32_t)process, 21, 100 * SECOND + 9) != thread);
+    CHECK_INT(lives_thread(lives, &first, 102 * SECOND), thread);
+    int64_t other = lives_claim_thread(lives, (uint32_t)process, 22, 103 * SECOND);
+    struct lives_task second = thread_task(20, 22, 102 * SECOND);
+    CHECK_INT(lives_thread(lives, &second, 104 * SECOND), other);
     finish();
 }
 
 TEST(a_tid_in_use_again_is_another_thread)
 {
     start();
-    struct roster_task old = thread_task(20, 21, 100 * SECOND);
-    struct roster_task young = thread_task(20, 21, 110 * SECOND);
+    struct lives_task old = thread_task(20, 21, 100 * SECOND);
+    struct lives_task young = thread_task(20, 21, 110 * SECOND);
     int64_t process = sampled(20, 5, 99 * SECOND);
-    int64_t a = roster_thread(roster, &old, 101 * SECOND);
-    roster_exit(roster, &old, 105 * SECOND, false, 0);
+    int64_t a = lives_thread(lives, &old, 101 * SECOND);
+    lives_exit(lives, &old, 105 * SECOND, false, 0);
     CHECK_INT(trace_thread_get(trace, (uint32_t)a)->last_ns, 105 * SECOND);
-    int64_t b = roster_thread(roster, &young, 111 * SECOND);
+    int64_t b = lives_thread(lives, &young, 111 * SECOND);
     CHECK(a != b);
-    CHECK_INT(roster_claim_thread(roster, (uint32_t)process, 21, 112 * SECOND), b);
-    CHECK_INT(roster_claim_thread(roster, (uint32_t)process, 21, 104 * SECOND), a);
+    CHECK_INT(lives_claim_thread(lives, (uint32_t)process, 21, 112 * SECOND), b);
+    CHECK_INT(lives_claim_thread(lives, (uint32_t)process, 21, 104 * SECOND), a);
     /* Claimed first, then sampled. */
-    int64_t c = roster_claim_thread(roster, (uint32_t)process, 30, 120 * SECOND);
-    int64_t d = roster_claim_thread(roster, (uint32_t)process, 30, 130 * SECOND);
-    struct roster_task late = thread_task(20, 30, 125 * SECOND);
-    struct roster_task early = thread_task(20, 30, 115 * SECOND);
-    CHECK_INT(roster_thread(roster, &late, 131 * SECOND), d);
-    CHECK_INT(roster_thread(roster, &early, 121 * SECOND), c);
+    int64_t c = lives_claim_thread(lives, (uint32_t)process, 30, 120 * SECOND);
+    int64_t d = lives_claim_thread(lives, (uint32_t)process, 30, 130 * SECOND);
+    struct lives_task late = thread_task(20, 30, 125 * SECOND);
+    struct lives_task early = thread_task(20, 30, 115 * SECOND);
+    CHECK_INT(lives_thread(lives, &late, 131 * SECOND), d);
+    CHECK_INT(lives_thread(lives, &early, 121 * SECOND), c);
     finish();
 }
 
@@ -426,33 +426,33 @@ TEST(threads_of_another_image_are_others)
 {
     start();
     tell_fork(10, 20, 5, SECOND);
-    struct roster_task main_thread = thread_task(20, 20, SECOND);
-    int64_t before = roster_thread(roster, &main_thread, 2 * SECOND);
+    struct lives_task main_thread = thread_task(20, 20, SECOND);
+    int64_t before = lives_thread(lives, &main_thread, 2 * SECOND);
     tell_exec(20, 5, 3 * SECOND, "next");
-    CHECK(roster_thread(roster, &main_thread, 4 * SECOND) != before);
-    CHECK_INT(roster_thread(roster, &main_thread, 2 * SECOND + 1), before);
+    CHECK(lives_thread(lives, &main_thread, 4 * SECOND) != before);
+    CHECK_INT(lives_thread(lives, &main_thread, 2 * SECOND + 1), before);
     finish();
 }
 
 TEST(a_name_of_the_kernel_reaches_the_thread)
 {
     start();
-    struct roster_task worker = thread_task(20, 21, SECOND);
-    roster_thread_comm(roster, &worker, 2 * SECOND, "early"); /* no entry yet: nothing happens */
+    struct lives_task worker = thread_task(20, 21, SECOND);
+    lives_thread_comm(lives, &worker, 2 * SECOND, "early"); /* no entry yet: nothing happens */
     CHECK_INT(trace_thread_count(trace), 0);
-    int64_t thread = roster_thread(roster, &worker, 2 * SECOND);
-    roster_thread_comm(roster, &worker, 3 * SECOND, "worker");
+    int64_t thread = lives_thread(lives, &worker, 2 * SECOND);
+    lives_thread_comm(lives, &worker, 3 * SECOND, "worker");
     CHECK_STR(text_of(trace_thread_get(trace, (uint32_t)thread)->comm), "worker");
     finish();
 }
 
 static void tell_name(int64_t process, int32_t tid, int64_t time_ns, const char *name)
 {
-    const struct roster_name told = {.process = (uint32_t)process,
-                                     .name = (uint32_t)trace_string_add(trace, name, strlen(name)),
-                                     .ns_tid = tid,
-                                     .time_ns = time_ns};
-    CHECK_INT(roster_name_thread(roster, &told), 0);
+    const struct lives_name told = {.process = (uint32_t)process,
+                                    .name = (uint32_t)trace_string_add(trace, name, strlen(name)),
+                                    .ns_tid = tid,
+                                    .time_ns = time_ns};
+    CHECK_INT(lives_name_thread(lives, &told), 0);
 }
 
 static const char *name_of(int64_t thread)
@@ -468,8 +468,8 @@ TEST(a_name_that_another_thread_tells_waits_for_the_entry)
     tell_name(process, 21, 100 * SECOND, "first");
     tell_name(process, 22, 100 * SECOND, "never seen");
     CHECK_INT(trace_thread_count(trace), before);
-    struct roster_task worker = thread_task(20, 21, 100 * SECOND - 1000);
-    int64_t thread = roster_thread(roster, &worker, 101 * SECOND);
+    struct lives_task worker = thread_task(20, 21, 100 * SECOND - 1000);
+    int64_t thread = lives_thread(lives, &worker, 101 * SECOND);
     CHECK_STR(name_of(thread), "first");
     tell_name(process, 21, 102 * SECOND, "renamed");
     CHECK_STR(name_of(thread), "renamed");
@@ -482,7 +482,7 @@ TEST(what_a_thread_calls_itself_stays)
     start();
     int64_t process = sampled(20, 5, SECOND);
     tell_name(process, 21, 100 * SECOND, "told");
-    int64_t thread = roster_claim_thread(roster, (uint32_t)process, 21, 101 * SECOND);
+    int64_t thread = lives_claim_thread(lives, (uint32_t)process, 21, 101 * SECOND);
     CHECK_STR(name_of(thread), "told");
     trace_thread(trace, (uint32_t)thread)->name = (uint32_t)trace_string_add(trace, "said", 4);
     tell_name(process, 21, 102 * SECOND, "told again");
@@ -496,12 +496,12 @@ TEST(a_name_goes_to_the_thread_that_has_the_number_then)
     int64_t process = sampled(20, 5, SECOND);
     tell_name(process, 21, 100 * SECOND, "never seen");
     tell_name(process, 21, 110 * SECOND, "old");
-    struct roster_task old = thread_task(20, 21, 110 * SECOND - 1000);
-    int64_t a = roster_thread(roster, &old, 111 * SECOND);
-    roster_exit(roster, &old, 112 * SECOND, false, 0);
+    struct lives_task old = thread_task(20, 21, 110 * SECOND - 1000);
+    int64_t a = lives_thread(lives, &old, 111 * SECOND);
+    lives_exit(lives, &old, 112 * SECOND, false, 0);
     tell_name(process, 21, 120 * SECOND, "young");
-    struct roster_task young = thread_task(20, 21, 120 * SECOND - 1000);
-    int64_t b = roster_thread(roster, &young, 121 * SECOND);
+    struct lives_task young = thread_task(20, 21, 120 * SECOND - 1000);
+    int64_t b = lives_thread(lives, &young, 121 * SECOND);
     CHECK_STR(name_of(a), "old");
     CHECK_STR(name_of(b), "young");
     finish();
@@ -511,9 +511,9 @@ TEST(a_name_may_be_told_when_the_thread_has_just_ended)
 {
     start();
     int64_t process = sampled(20, 5, SECOND);
-    struct roster_task ended = thread_task(20, 21, 110 * SECOND);
-    int64_t a = roster_thread(roster, &ended, 111 * SECOND);
-    roster_exit(roster, &ended, 112 * SECOND, false, 0);
+    struct lives_task ended = thread_task(20, 21, 110 * SECOND);
+    int64_t a = lives_thread(lives, &ended, 111 * SECOND);
+    lives_exit(lives, &ended, 112 * SECOND, false, 0);
     tell_name(process, 21, 113 * SECOND, "short");
     CHECK_STR(name_of(a), "short");
     tell_name(process, 21, 114 * SECOND, "of another one");
@@ -524,11 +524,11 @@ TEST(a_name_may_be_told_when_the_thread_has_just_ended)
 TEST(an_unknown_pid_is_always_a_new_entry)
 {
     start();
-    CHECK(roster_claim_process(roster, 0, 6, 5) != roster_claim_process(roster, 0, 6, 5));
-    CHECK(roster_claim_process(roster, -1, 0, 5) >= 0);
-    int64_t process = roster_claim_process(roster, 7, 7, 7);
-    int64_t thread = roster_claim_thread(roster, (uint32_t)process, 0, 5);
-    CHECK(roster_claim_thread(roster, (uint32_t)process, 0, 5) != thread);
+    CHECK(lives_claim_process(lives, 0, 6, 5) != lives_claim_process(lives, 0, 6, 5));
+    CHECK(lives_claim_process(lives, -1, 0, 5) >= 0);
+    int64_t process = lives_claim_process(lives, 7, 7, 7);
+    int64_t thread = lives_claim_thread(lives, (uint32_t)process, 0, 5);
+    CHECK(lives_claim_thread(lives, (uint32_t)process, 0, 5) != thread);
     finish();
 }
 
@@ -549,8 +549,8 @@ TEST(short_processes_are_forgotten_after_a_while)
         int64_t time_ns = 2 * SECOND + i * INT64_C(1000000);
         tell_fork(10, pid, (uint64_t)i + 6, time_ns);
         tell_exec(pid, (uint64_t)i + 6, time_ns + 1000, "true");
-        struct roster_task who = task(pid, (uint64_t)i + 6);
-        roster_exit(roster, &who, time_ns + 900000, true, 0);
+        struct lives_task who = task(pid, (uint64_t)i + 6);
+        lives_exit(lives, &who, time_ns + 900000, true, 0);
         if (i == 100000)
             before = peak_kilobytes();
     }

@@ -4,7 +4,7 @@
  * The kernel's word may come after an image was asked for (the intake found its segment first);
  * then the image keeps its entry and learns when it began. Invariant: a life has at least one
  * image, they are in order of time, and its pid's list has the youngest first. */
-#include "roster_parts.h"
+#include "session_parts.h"
 
 #include "clock_now.h"
 
@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct roster *roster_create(struct trace *trace)
+struct lives *lives_create(struct trace *trace)
 {
-    struct roster *roster = calloc(1, sizeof(*roster));
-    if (!roster)
+    struct lives *lives = calloc(1, sizeof(*lives));
+    if (!lives)
         return NULL;
-    roster->trace = trace;
-    roster->asleep_ns = clock_asleep_ns();
-    return roster;
+    lives->trace = trace;
+    lives->asleep_ns = clock_asleep_ns();
+    return lives;
 }
 
-static void free_life(struct life *life)
+static void free_life(struct process *life)
 {
     for (size_t i = 0; i < life->images.count; i++) {
         free(life->images.items[i].comm);
@@ -32,37 +32,37 @@ static void free_life(struct life *life)
     free(life);
 }
 
-void roster_destroy(struct roster *roster)
+void lives_destroy(struct lives *lives)
 {
-    if (!roster)
+    if (!lives)
         return;
-    for (size_t i = 0; i < roster->by_pid.capacity; i++) {
-        struct life *next = NULL, *life = NULL;
-        if (roster->by_pid.entries[i].key != 0)
-            life = (struct life *)(uintptr_t)roster->by_pid.entries[i].value;
+    for (size_t i = 0; i < lives->by_pid.capacity; i++) {
+        struct process *next = NULL, *life = NULL;
+        if (lives->by_pid.entries[i].key != 0)
+            life = (struct process *)(uintptr_t)lives->by_pid.entries[i].value;
         for (; life; life = next) {
             next = life->older;
             free_life(life);
         }
     }
-    roster_free_threads(roster);
-    map64_free(&roster->by_pid);
-    vec_free(&roster->fading);
-    free(roster);
+    lives_free_threads(lives);
+    map64_free(&lives->by_pid);
+    vec_free(&lives->fading);
+    free(lives);
 }
 
 /* ---- Lives ---- */
 
-static struct life *youngest(const struct roster *roster, int32_t pid)
+static struct process *youngest(const struct lives *lives, int32_t pid)
 {
-    const uint64_t *found = pid > 0 ? map64_find(&roster->by_pid, (uint64_t)pid) : NULL;
-    return found ? (struct life *)(uintptr_t)*found : NULL;
+    const uint64_t *found = pid > 0 ? map64_find(&lives->by_pid, (uint64_t)pid) : NULL;
+    return found ? (struct process *)(uintptr_t)*found : NULL;
 }
 
-struct life *roster_find_life(const struct roster *roster, int32_t pid, uint64_t start_ticks,
-                              int64_t time_ns)
+struct process *lives_find_life(const struct lives *lives, int32_t pid, uint64_t start_ticks,
+                                int64_t time_ns)
 {
-    struct life *life = youngest(roster, pid);
+    struct process *life = youngest(lives, pid);
     for (; life; life = life->older) {
         if (start_ticks != 0 && life->start_ticks != 0 && life->start_ticks != start_ticks)
             continue;
@@ -73,7 +73,7 @@ struct life *roster_find_life(const struct roster *roster, int32_t pid, uint64_t
     return NULL;
 }
 
-struct image *life_image(const struct life *life, int64_t time_ns)
+struct image *life_image(const struct process *life, int64_t time_ns)
 {
     size_t at = life->images.count - 1;
     while (at > 0 && life->images.items[at].begin_ns > time_ns)
@@ -81,7 +81,7 @@ struct image *life_image(const struct life *life, int64_t time_ns)
     return &life->images.items[at];
 }
 
-static bool has_entry(const struct life *life)
+static bool has_entry(const struct process *life)
 {
     for (size_t i = 0; i < life->images.count; i++)
         if (life->images.items[i].ordinal >= 0)
@@ -89,79 +89,79 @@ static bool has_entry(const struct life *life)
     return false;
 }
 
-static void forget(struct roster *roster, struct life *life)
+static void forget(struct lives *lives, struct process *life)
 {
-    roster->unseen += !has_entry(life);
-    struct life *at = youngest(roster, life->pid);
+    lives->unseen += !has_entry(life);
+    struct process *at = youngest(lives, life->pid);
     uint64_t ignored;
     for (size_t i = 0; i < life->images.count; i++)
         if (life->images.items[i].ordinal >= 0)
-            roster_forget_threads(roster, (uint32_t)life->images.items[i].ordinal);
+            lives_forget_threads(lives, (uint32_t)life->images.items[i].ordinal);
     if (at != life) {
         while (at->older != life)
             at = at->older;
         at->older = life->older;
     } else if (life->older) { /* replaces a value, so it needs no memory */
-        map64_put(&roster->by_pid, (uint64_t)life->pid, (uint64_t)(uintptr_t)life->older);
+        map64_put(&lives->by_pid, (uint64_t)life->pid, (uint64_t)(uintptr_t)life->older);
     } else {
-        map64_take(&roster->by_pid, (uint64_t)life->pid, &ignored);
+        map64_take(&lives->by_pid, (uint64_t)life->pid, &ignored);
     }
     free_life(life);
 }
 
 /* Time goes on: those that ended long ago are forgotten. */
-static void advance(struct roster *roster, int64_t time_ns)
+static void advance(struct lives *lives, int64_t time_ns)
 {
-    if (time_ns > roster->now_ns)
-        roster->now_ns = time_ns;
-    while (roster->fading_begin < roster->fading.count) {
-        const struct fading *oldest = &roster->fading.items[roster->fading_begin];
-        if (roster->now_ns - oldest->time_ns < ROSTER_MEMORY_NS)
+    if (time_ns > lives->now_ns)
+        lives->now_ns = time_ns;
+    while (lives->fading_begin < lives->fading.count) {
+        const struct fading *oldest = &lives->fading.items[lives->fading_begin];
+        if (lives->now_ns - oldest->time_ns < LIVES_MEMORY_NS)
             break;
-        forget(roster, oldest->life);
-        roster->fading_begin++;
+        forget(lives, oldest->life);
+        lives->fading_begin++;
     }
-    if (roster->fading_begin * 2 <= roster->fading.count)
+    if (lives->fading_begin * 2 <= lives->fading.count)
         return;
-    roster->fading.count -= roster->fading_begin;
-    memmove(roster->fading.items, roster->fading.items + roster->fading_begin,
-            roster->fading.count * sizeof(*roster->fading.items));
-    roster->fading_begin = 0;
+    lives->fading.count -= lives->fading_begin;
+    memmove(lives->fading.items, lives->fading.items + lives->fading_begin,
+            lives->fading.count * sizeof(*lives->fading.items));
+    lives->fading_begin = 0;
 }
 
 /* Without memory for the note it is kept until the end. */
-static void fade(struct roster *roster, struct life *life)
+static void fade(struct lives *lives, struct process *life)
 {
-    struct fading note = {life, roster->now_ns};
-    if (!life->fading && vec_push(&roster->fading, note) == 0)
+    struct fading note = {life, lives->now_ns};
+    if (!life->fading && vec_push(&lives->fading, note) == 0)
         life->fading = true;
 }
 
-static struct life *add_life(struct roster *roster, const struct roster_task *task)
+static struct process *add_life(struct lives *lives, const struct lives_task *task)
 {
-    struct life *life = calloc(1, sizeof(*life));
+    struct process *life = calloc(1, sizeof(*life));
     if (!life)
         return NULL;
     life->pid = task->pid;
     life->ns_pid = task->ns_pid != 0 ? task->ns_pid : task->pid;
     life->start_ticks = task->start_ticks;
-    life->older = youngest(roster, task->pid);
+    life->older = youngest(lives, task->pid);
     if (vec_push(&life->images, ((struct image){.ordinal = -1})) != 0 ||
-        map64_put(&roster->by_pid, (uint64_t)task->pid, (uint64_t)(uintptr_t)life) != 0) {
+        map64_put(&lives->by_pid, (uint64_t)task->pid, (uint64_t)(uintptr_t)life) != 0) {
         free_life(life);
         return NULL;
     }
     if (life->older && life->older->start_ticks < life->start_ticks)
-        fade(roster, life->older); /* its pid is in use again, so it ended, told or not */
+        fade(lives, life->older); /* its pid is in use again, so it ended, told or not */
     return life;
 }
 
 /* NULL: out of memory. */
-static struct life *get_life(struct roster *roster, const struct roster_task *task, int64_t time_ns)
+static struct process *get_life(struct lives *lives, const struct lives_task *task, int64_t time_ns)
 {
-    struct life *life = roster_find_life(roster, task->pid, task->start_ticks, time_ns);
+    struct process *life = lives_find_life(lives, task->pid, task->start_ticks, time_ns);
     if (!life)
-        return add_life(roster, task);
+        return add_life(lives, task);
     if (task->start_ticks != 0)
         life->start_ticks = task->start_ticks;
     if (task->ns_pid != 0)
@@ -169,7 +169,7 @@ static struct life *get_life(struct roster *roster, const struct roster_task *ta
     return life;
 }
 
-static struct image *insert_image(struct life *life, size_t place, struct image image)
+static struct image *insert_image(struct process *life, size_t place, struct image image)
 {
     if (vec_reserve(&life->images, 1) != 0)
         return NULL;
@@ -194,29 +194,29 @@ static int set_text(char **text, const char *now)
     return 0;
 }
 
-int roster_fork(struct roster *roster, const struct roster_fork *fork)
+int lives_fork(struct lives *lives, const struct lives_fork *fork)
 {
-    advance(roster, fork->time_ns);
-    struct life *life = get_life(roster, &fork->child, fork->time_ns);
+    advance(lives, fork->time_ns);
+    struct process *life = get_life(lives, &fork->child, fork->time_ns);
     if (!life)
         return -ENOMEM;
     struct image *first = &life->images.items[0];
     life->fork_ns = fork->time_ns;
     life->parent = fork->parent;
-    struct life *parent =
-        roster_find_life(roster, fork->parent.pid, fork->parent.start_ticks, fork->time_ns);
+    struct process *parent =
+        lives_find_life(lives, fork->parent.pid, fork->parent.start_ticks, fork->time_ns);
     if (parent) /* its child is called after it */
         life_image(parent, fork->time_ns)->own = true;
     if (!first->execed && first->begin_ns == 0)
         first->begin_ns = fork->time_ns;
     if (!first->comm && set_text(&first->comm, fork->comm) != 0)
         return -ENOMEM;
-    return roster_tell_fork(roster, life);
+    return lives_tell_fork(lives, life);
 }
 
 /* The image that an exec at that time began: one that was asked for before the kernel told of it,
  * the first one if nobody saw it run before, or a new one. NULL: out of memory. */
-static struct image *begin_image(struct roster *roster, struct life *life, int64_t time_ns)
+static struct image *begin_image(struct lives *lives, struct process *life, int64_t time_ns)
 {
     size_t place = 0;
     struct image *items = life->images.items;
@@ -231,64 +231,65 @@ static struct image *begin_image(struct roster *roster, struct life *life, int64
     } else if (!insert_image(life, place, (struct image){.ordinal = -1, .begin_ns = time_ns})) {
         return NULL;
     }
-    if (place > 0 && !roster_take_over(roster, &life->images.items[place]))
-        roster_tell_image_end(roster, &life->images.items[place - 1], time_ns);
+    if (place > 0 && !lives_take_over(lives, &life->images.items[place]))
+        lives_tell_image_end(lives, &life->images.items[place - 1], time_ns);
     return &life->images.items[place];
 }
 
-int roster_exec(struct roster *roster, const struct roster_task *task, int64_t time_ns,
-                const char *comm, const char *cmdline)
+int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_ns,
+               const char *comm, const char *cmdline)
 {
-    advance(roster, time_ns);
-    struct life *life = get_life(roster, task, time_ns);
-    struct image *image = life ? begin_image(roster, life, time_ns) : NULL;
+    advance(lives, time_ns);
+    struct process *life = get_life(lives, task, time_ns);
+    struct image *image = life ? begin_image(lives, life, time_ns) : NULL;
     if (!image)
         return -ENOMEM;
     image->execed = true;
-    roster_tell_exec(roster, life, image);
+    lives_tell_exec(lives, life, image);
     if (set_text(&image->comm, comm) != 0 || set_text(&image->cmdline, cmdline) != 0)
         return -ENOMEM;
-    return roster_tell_texts(roster, image);
+    return lives_tell_texts(lives, image);
 }
 
-void roster_exit(struct roster *roster, const struct roster_task *task, int64_t time_ns,
-                 bool process, int wait_status)
+void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time_ns, bool process,
+                int wait_status)
 {
-    advance(roster, time_ns);
-    struct life *life = roster_find_life(roster, task->pid, task->start_ticks, time_ns);
+    advance(lives, time_ns);
+    struct process *life = lives_find_life(lives, task->pid, task->start_ticks, time_ns);
     if (!life)
         return;
     const struct image *image = life_image(life, time_ns);
     if (image->ordinal >= 0 && task->tid != 0)
-        roster_end_thread(roster, (uint32_t)image->ordinal, task, time_ns);
-    if (!process || (wait_status == ROSTER_STATUS_UNKNOWN && life->end_ns != 0))
+        lives_end_thread(lives, (uint32_t)image->ordinal, task, time_ns);
+    if (!process || (wait_status == LIVES_STATUS_UNKNOWN && life->end_ns != 0))
         return;
     life->end_ns = time_ns;
     life->wait_status = wait_status;
-    roster_tell_end(roster, life);
-    fade(roster, life);
+    lives_tell_end(lives, life);
+    fade(lives, life);
 }
 
-void roster_wait(struct roster *roster, int32_t pid, int64_t time_ns, int wait_status)
+void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_status)
 {
-    struct life *life = youngest(roster, pid);
-    if (!life || (life->end_ns != 0 && life->wait_status != ROSTER_STATUS_UNKNOWN))
+    struct process *life = youngest(lives, pid);
+    if (!life || (life->end_ns != 0 && life->wait_status != LIVES_STATUS_UNKNOWN))
         return;
     if (life->end_ns == 0)
         life->end_ns = time_ns;
     life->wait_status = wait_status;
-    roster_tell_end(roster, life);
-    fade(roster, life);
+    lives_tell_end(lives, life);
+    fade(lives, life);
 }
 
 /* ---- What is asked for ---- */
 
-uint64_t roster_unseen(const struct roster *roster)
+uint64_t lives_unseen(const struct lives *lives)
 {
-    uint64_t count = roster->unseen;
-    for (size_t i = 0; i < roster->by_pid.capacity; i++) {
-        const struct map64_entry *entry = &roster->by_pid.entries[i];
-        const struct life *life = entry->key ? (const struct life *)(uintptr_t)entry->value : NULL;
+    uint64_t count = lives->unseen;
+    for (size_t i = 0; i < lives->by_pid.capacity; i++) {
+        const struct map64_entry *entry = &lives->by_pid.entries[i];
+        const struct process *life =
+            entry->key ? (const struct process *)(uintptr_t)entry->value : NULL;
         for (; life; life = life->older)
             count += !has_entry(life);
     }
@@ -301,27 +302,27 @@ static void note_use(struct image *image, int64_t time_ns)
         image->used_ns = time_ns;
 }
 
-int64_t roster_process(struct roster *roster, const struct roster_task *task, int64_t time_ns)
+int64_t lives_process(struct lives *lives, const struct lives_task *task, int64_t time_ns)
 {
-    struct life *life = get_life(roster, task, time_ns);
+    struct process *life = get_life(lives, task, time_ns);
     if (!life)
         return -ENOMEM;
     struct image *image = life_image(life, time_ns);
     note_use(image, time_ns);
     image->own = image->own || !task->passing;
     if (image->merged && image->own)
-        roster_give_back(roster, image);
-    int error = image->ordinal < 0 ? roster_enter(roster, life, image) : 0;
+        lives_give_back(lives, image);
+    int error = image->ordinal < 0 ? lives_enter(lives, life, image) : 0;
     return error ? error : image->ordinal;
 }
 
-int64_t roster_claim_process(struct roster *roster, int32_t pid, uint64_t start_ticks,
-                             int64_t created_ns)
+int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_ticks,
+                            int64_t created_ns)
 {
     if (pid <= 0)
-        return trace_process_add(roster->trace);
-    struct roster_task task = {.pid = pid, .start_ticks = start_ticks};
-    struct life *life = get_life(roster, &task, created_ns);
+        return trace_process_add(lives->trace);
+    struct lives_task task = {.pid = pid, .start_ticks = start_ticks};
+    struct process *life = get_life(lives, &task, created_ns);
     struct image *image = life ? life_image(life, created_ns) : NULL;
     if (image && image->claimed) /* another one; its exec is not told yet */
         image = insert_image(life, (size_t)(image - life->images.items) + 1,
@@ -331,7 +332,7 @@ int64_t roster_claim_process(struct roster *roster, int32_t pid, uint64_t start_
     note_use(image, created_ns);
     image->claimed = true;
     if (image->merged)
-        roster_give_back(roster, image);
-    int error = image->ordinal < 0 ? roster_enter(roster, life, image) : 0;
+        lives_give_back(lives, image);
+    int error = image->ordinal < 0 ? lives_enter(lives, life, image) : 0;
     return error ? error : image->ordinal;
 }

@@ -11,20 +11,20 @@
  * collector's, ns_* those of the task's own namespace. start_ticks is field 22 of /proc/PID/stat
  * (1/100 s since boot); times are CLOCK_MONOTONIC. Thread-safety: none.
  */
-#ifndef ANNOT_MODEL_ROSTER_H
-#define ANNOT_MODEL_ROSTER_H
+#ifndef ANNOT_LIVES_H
+#define ANNOT_LIVES_H
 
 #include "trace.h"
 
-struct roster;
+struct lives;
 
-enum { ROSTER_STATUS_UNKNOWN = -1 };
+enum { LIVES_STATUS_UNKNOWN = -1 };
 
 /* `trace` outlives it. NULL: out of memory. destroy accepts NULL. */
-struct roster *roster_create(struct trace *trace);
-void roster_destroy(struct roster *roster);
+struct lives *lives_create(struct trace *trace);
+void lives_destroy(struct lives *lives);
 
-struct roster_task {
+struct lives_task {
     int32_t pid, tid;         /* tid 0: the process only */
     int32_t ns_pid, ns_tid;   /* 0 = as pid, tid */
     uint64_t start_ticks;     /* of the process */
@@ -36,52 +36,51 @@ struct roster_task {
 /* The kernel told: a fork without exec yet, an exec, the end of a thread or process. The first two
  * fill forked/parent/start, comm and command line of the entry once that exists. Of a process that
  * was there before: an exec at its start. comm and cmdline may be NULL. 0 or -ENOMEM. */
-struct roster_fork {
-    struct roster_task child, parent;
+struct lives_fork {
+    struct lives_task child, parent;
     int64_t time_ns;
     const char *comm;
 };
 
-int roster_fork(struct roster *roster, const struct roster_fork *fork);
-int roster_exec(struct roster *roster, const struct roster_task *task, int64_t time_ns,
-                const char *comm, const char *cmdline);
-/* `wait_status` counts if `process`; ROSTER_STATUS_UNKNOWN: nobody told it. Who only sees that
+int lives_fork(struct lives *lives, const struct lives_fork *fork);
+int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_ns,
+               const char *comm, const char *cmdline);
+/* `wait_status` counts if `process`; LIVES_STATUS_UNKNOWN: nobody told it. Who only sees that
  * somebody is gone may be late: an earlier time that is known stays. */
-void roster_exit(struct roster *roster, const struct roster_task *task, int64_t time_ns,
-                 bool process, int wait_status);
+void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time_ns, bool process,
+                int wait_status);
 
 /* What a wait for a process told, where the kernel tells no ends: how it ended, and when, if that
  * is not known yet. */
-void roster_wait(struct roster *roster, int32_t pid, int64_t time_ns, int wait_status);
+void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_status);
 
 /* Processes so far that left no entry. */
-uint64_t roster_unseen(const struct roster *roster);
+uint64_t lives_unseen(const struct lives *lives);
 
 /* The kernel's name of a thread (of a process: that of its first thread), for its entry if it has
  * one. */
-void roster_thread_comm(struct roster *roster, const struct roster_task *task, int64_t time_ns,
-                        const char *comm);
+void lives_thread_comm(struct lives *lives, const struct lives_task *task, int64_t time_ns,
+                       const char *comm);
 
 /* The entry of the image that ran at that time, made if there is none. -ENOMEM. */
-int64_t roster_process(struct roster *roster, const struct roster_task *task, int64_t time_ns);
-int64_t roster_thread(struct roster *roster, const struct roster_task *task, int64_t time_ns);
+int64_t lives_process(struct lives *lives, const struct lives_task *task, int64_t time_ns);
+int64_t lives_thread(struct lives *lives, const struct lives_task *task, int64_t time_ns);
 
 /* For the intake, which describes entries itself: the entry of the image whose segment was made at
  * created_ns, claimed at most once; of a thread by its first event. Made if there is none or if it
  * is claimed already. pid <= 0: unknown, always a new entry. -ENOMEM. */
-int64_t roster_claim_process(struct roster *roster, int32_t pid, uint64_t start_ticks,
-                             int64_t created_ns);
-int64_t roster_claim_thread(struct roster *roster, uint32_t process, int32_t ns_tid,
-                            int64_t first_ns);
+int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_ticks,
+                            int64_t created_ns);
+int64_t lives_claim_thread(struct lives *lives, uint32_t process, int32_t ns_tid, int64_t first_ns);
 
 /* What another thread of its process calls a thread, at a time: for its entry, whenever it gets
  * one. A name that the entry has from elsewhere stays. 0 or -ENOMEM. */
-struct roster_name {
+struct lives_name {
     uint32_t process, name; /* ordinals in the trace */
     int32_t ns_tid;
     int64_t time_ns;
 };
 
-int roster_name_thread(struct roster *roster, const struct roster_name *told);
+int lives_name_thread(struct lives *lives, const struct lives_name *told);
 
 #endif

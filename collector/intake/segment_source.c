@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of a process as the trace tells it. */
-#include "intake_process.h"
+#include "segment_source.h"
 
 #include "clock_now.h"
 #include "proc_info.h"
@@ -46,15 +46,15 @@ static int64_t clock_ordinal(struct trace *trace, const struct annot_segment_inf
     return trace_string_add(trace, names[info->clock], strlen(names[info->clock]));
 }
 
-int process_describe(struct process *process, struct trace *trace, struct clock_map *clock)
+int source_describe(struct segment_source *source, struct trace *trace, struct clock_map *clock)
 {
-    const struct annot_segment_info *info = &process->segment.info;
+    const struct annot_segment_info *info = &source->segment.info;
     struct proc_stat stat;
     size_t comm_length = strnlen((const char *)info->comm, sizeof(info->comm));
     int64_t comm = trace_string_add(trace, (const char *)info->comm, comm_length);
     int64_t cmdline = cmdline_ordinal(trace, info);
     int64_t clock_name = clock_ordinal(trace, info);
-    struct trace_process *entry = trace_process(trace, process->who.ordinal);
+    struct trace_process *entry = trace_process(trace, source->who.ordinal);
     struct trace_session *session = trace_session(trace);
     if (comm < 0 || cmdline < 0 || clock_name < 0)
         return -ENOMEM;
@@ -63,14 +63,14 @@ int process_describe(struct process *process, struct trace *trace, struct clock_
         session->revision++;
     }
     clock_map_advance(clock);
-    bool watched = process->watch.pid > 0 && proc_stat(process->watch.pid, &stat) == 0;
-    entry->pid = process->watch.pid > 0 ? process->watch.pid : info->pid;
+    bool watched = source->watch.pid > 0 && proc_stat(source->watch.pid, &stat) == 0;
+    entry->pid = source->watch.pid > 0 ? source->watch.pid : info->pid;
     entry->ppid = watched ? stat.ppid : info->ppid;
     entry->ns_pid = info->pid;
     entry->pid_ns = info->pid_ns;
     entry->identity = info->identity;
     int64_t fork_ns,
-        began_ns = start_ns(info, &process->drain->decoder, session->begin_ns, &fork_ns);
+        began_ns = start_ns(info, &source->drain->decoder, session->begin_ns, &fork_ns);
     if (entry->start_ns == 0 || fork_ns != 0) /* else the kernel told it more exactly */
         entry->start_ns = began_ns;
     if (fork_ns != 0)
@@ -84,19 +84,19 @@ int process_describe(struct process *process, struct trace *trace, struct clock_
     return 0;
 }
 
-static uint64_t process_bytes(const struct process *process, const struct directory *directory)
+static uint64_t source_bytes(const struct segment_source *source, const struct directory *directory)
 {
     struct stat status;
-    if (fstatat(directory->fd, process->segment.name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        status.st_ino != process->segment.inode)
+    if (fstatat(directory->fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        status.st_ino != source->segment.inode)
         return 0;
     return (uint64_t)status.st_blocks * 512;
 }
 
 /* What this segment knows by now. */
-static struct process_share share_now(const struct drain *drain, const struct annot_shared *shared)
+static struct source_share share_now(const struct drain *drain, const struct annot_shared *shared)
 {
-    struct process_share share = {.event_count = drain->past.event_count};
+    struct source_share share = {.event_count = drain->past.event_count};
     memcpy(share.lost, drain->past.lost, sizeof(share.lost));
     share.lost[LOSS_CORRUPT] += drain->corrupt;
     for (size_t i = 0; i < drain->threads.count; i++) {
@@ -119,18 +119,18 @@ static struct process_share share_now(const struct drain *drain, const struct an
 }
 
 /* Replaces what was told before by what is known now. */
-static void tell_share(struct process *process, struct trace_process *entry,
-                       const struct process_share *share)
+static void tell_share(struct segment_source *source, struct trace_process *entry,
+                       const struct source_share *share)
 {
-    if (memcmp(share, &process->told, sizeof(*share)) == 0)
+    if (memcmp(share, &source->told, sizeof(*share)) == 0)
         return;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
-        entry->lost[cause] += share->lost[cause] - process->told.lost[cause];
+        entry->lost[cause] += share->lost[cause] - source->told.lost[cause];
     for (int i = 0; i < MISUSE_COUNT; i++)
-        entry->misuse[i] += share->misuse[i] - process->told.misuse[i];
-    entry->event_count += share->event_count - process->told.event_count;
+        entry->misuse[i] += share->misuse[i] - source->told.misuse[i];
+    entry->event_count += share->event_count - source->told.event_count;
     entry->revision++;
-    process->told = *share;
+    source->told = *share;
 }
 
 /* 1 + the ordinal of the thread, or 0. */
@@ -145,14 +145,14 @@ static uint32_t thread_by_tid(const struct drain *drain, int32_t tid)
 }
 
 /* Its last word, which it may survive. */
-static int publish_note(struct process *process, struct trace *trace)
+static int publish_note(struct segment_source *source, struct trace *trace)
 {
     struct annot_note note;
-    struct drain *drain = process->drain;
-    struct trace_process *entry = trace_process(trace, process->who.ordinal);
-    if (drain->broken || process->note_told)
+    struct drain *drain = source->drain;
+    struct trace_process *entry = trace_process(trace, source->who.ordinal);
+    if (drain->broken || source->note_told)
         return 0;
-    int found = segment_read_note(&process->segment, &note);
+    int found = segment_read_note(&source->segment, &note);
     if (found <= 0) {
         drain->broken = found < 0;
         return 0;
@@ -161,7 +161,7 @@ static int publish_note(struct process *process, struct trace *trace)
     int64_t text = names_inline(&drain->decoder.names, (const char *)note.text, length);
     if (text < 0)
         return -ENOMEM;
-    process->note_told = true;
+    source->note_told = true;
     if (entry->note != 0)
         return 0;
     entry->note = (uint32_t)text;
@@ -172,48 +172,49 @@ static int publish_note(struct process *process, struct trace *trace)
 }
 
 /* Texts of all processes together that the collector had no room for. */
-static int publish_cut(struct process *process, struct trace *trace)
+static int publish_cut(struct segment_source *source, struct trace *trace)
 {
     static const char name[] = "texts: a process had more different ones than are kept";
-    uint64_t cut = process->drain->decoder.names.cut, more = cut - process->cut_told;
-    process->cut_told = cut;
+    uint64_t cut = source->drain->decoder.names.cut, more = cut - source->cut_told;
+    source->cut_told = cut;
     return more == 0 ? 0
                      : trace_fact_set(trace, FACT_LOSS, name, trace_fact_value(trace, name) + more);
 }
 
-static int publish_names(struct process *process, struct trace *trace)
+static int publish_names(struct segment_source *source, struct trace *trace)
 {
-    struct drain *drain = process->drain;
+    struct drain *drain = source->drain;
     int error = drain->broken ? 0 : names_walk(&drain->decoder.names);
     if (error == -EFAULT)
         drain->broken = true;
     if (error != -ENOMEM)
-        error = publish_cut(process, trace);
-    return error != 0 ? error : publish_note(process, trace);
+        error = publish_cut(source, trace);
+    return error != 0 ? error : publish_note(source, trace);
 }
 
-int process_publish(struct process *process, struct trace *trace, const struct directory *directory)
+int source_publish(struct segment_source *source, struct trace *trace,
+                   const struct directory *directory)
 {
-    struct drain *drain = process->drain;
+    struct drain *drain = source->drain;
     int error = drain_publish(drain);
     if (error == 0)
-        error = publish_names(process, trace);
+        error = publish_names(source, trace);
     if (error != 0)
         return error;
-    if (!drain->broken && segment_read_shared(&process->segment, &process->shared) != 0)
+    if (!drain->broken && segment_read_shared(&source->segment, &source->shared) != 0)
         drain->broken = true;
-    int64_t name = names_by_id(&drain->decoder.names, process->shared.process_name);
+    int64_t name = names_by_id(&drain->decoder.names, source->shared.process_name);
     if (name == -ENOMEM)
         return -ENOMEM;
-    process->orderly = process->shared.exit_state == ANNOT_EXIT_ORDERLY;
-    process->shared_bytes = process_bytes(process, directory);
-    struct trace_process *entry = trace_process(trace, process->who.ordinal);
-    struct process_share share = share_now(drain, &process->shared);
-    tell_share(process, entry, &share);
-    bool peak = process->shared_bytes > entry->peak_bytes;
+    source->orderly = source->shared.exit_state == ANNOT_EXIT_ORDERLY;
+    source->shared_bytes = source_bytes(source, directory);
+    struct trace_process *entry = trace_process(trace, source->who.ordinal);
+    struct source_share share = share_now(drain, &source->shared);
+    tell_share(source, entry, &share);
+    bool peak = source->shared_bytes > entry->peak_bytes;
     bool named = name > 0 && entry->name != (uint32_t)name;
     if (peak)
-        entry->peak_bytes = process->shared_bytes;
+        entry->peak_bytes = source->shared_bytes;
     if (named)
         entry->name = (uint32_t)name;
     entry->revision += peak || named;
@@ -222,70 +223,70 @@ int process_publish(struct process *process, struct trace *trace, const struct d
 
 /* Tools that run a program on a processor of their own (valgrind) make up its auxiliary vector.
  * Then the mapping decides. */
-bool process_was_replaced(struct process *process)
+bool source_was_replaced(struct segment_source *source)
 {
-    if (process->watch.pid <= 0 || process->watch.ended)
+    if (source->watch.pid <= 0 || source->watch.ended)
         return false;
-    uint64_t address = proc_at_random(process->watch.pid);
-    if (address == 0 || process->who.at_random_address == 0 ||
-        address == process->who.at_random_address || address == process->kernels_address)
+    uint64_t address = proc_at_random(source->watch.pid);
+    if (address == 0 || source->who.at_random_address == 0 ||
+        address == source->who.at_random_address || address == source->kernels_address)
         return false;
-    if (proc_has_mapped(process->watch.pid, process->segment.device, process->segment.inode) == 0)
+    if (proc_has_mapped(source->watch.pid, source->segment.device, source->segment.inode) == 0)
         return true;
-    process->kernels_address = address;
+    source->kernels_address = address;
     return false;
 }
 
-void process_end(struct process *process, struct trace *trace, int wait_status, int64_t end_ns)
+void source_end(struct segment_source *source, struct trace *trace, int wait_status, int64_t end_ns)
 {
-    struct trace_process *entry = trace_process(trace, process->who.ordinal);
+    struct trace_process *entry = trace_process(trace, source->who.ordinal);
     bool told = entry->end == PROCESS_EXITED || entry->end == PROCESS_SIGNALED;
-    if (entry->end == PROCESS_EXEC || (told && !process->status_known))
+    if (entry->end == PROCESS_EXEC || (told && !source->status_known))
         return; /* the kernel told it */
-    if (process->status_known && WIFEXITED(wait_status)) {
+    if (source->status_known && WIFEXITED(wait_status)) {
         entry->end = PROCESS_EXITED;
         entry->end_value = WEXITSTATUS(wait_status);
-    } else if (process->status_known) {
+    } else if (source->status_known) {
         entry->end = PROCESS_SIGNALED;
         entry->end_value = WTERMSIG(wait_status);
     } else {
-        entry->end = process->orderly ? PROCESS_EXITED_ORDERLY : PROCESS_VANISHED;
+        entry->end = source->orderly ? PROCESS_EXITED_ORDERLY : PROCESS_VANISHED;
     }
     if (entry->end_ns == 0)
         entry->end_ns = end_ns;
     entry->revision++;
 }
 
-void process_end_exec(struct process *process, struct trace *trace, int64_t end_ns)
+void source_end_exec(struct segment_source *source, struct trace *trace, int64_t end_ns)
 {
-    struct trace_process *entry = trace_process(trace, process->who.ordinal);
+    struct trace_process *entry = trace_process(trace, source->who.ordinal);
     if (entry->end != PROCESS_EXEC) /* else the kernel told when */
         entry->end_ns = end_ns;
     entry->end = PROCESS_EXEC;
     entry->revision++;
-    process->status_known = process->status_final = true;
+    source->status_known = source->status_final = true;
 }
 
-void process_remove_segment(struct process *process, const struct directory *directory)
+void source_remove_segment(struct segment_source *source, const struct directory *directory)
 {
     struct stat status;
-    if (!process->drain)
+    if (!source->drain)
         return;
-    if (fstatat(directory->fd, process->segment.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        status.st_ino == process->segment.inode && status.st_dev == process->segment.device)
-        unlinkat(directory->fd, process->segment.name, 0);
-    names_keep(&process->names, &process->drain->decoder.names);
-    drain_destroy(process->drain);
-    process->drain = NULL;
-    segment_close(&process->segment);
-    process->state = PROCESS_GONE;
+    if (fstatat(directory->fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_ino == source->segment.inode && status.st_dev == source->segment.device)
+        unlinkat(directory->fd, source->segment.name, 0);
+    names_keep(&source->names, &source->drain->decoder.names);
+    drain_destroy(source->drain);
+    source->drain = NULL;
+    segment_close(&source->segment);
+    source->state = SOURCE_GONE;
 }
 
-void process_destroy(struct process *process)
+void source_destroy(struct segment_source *source)
 {
-    names_fini(&process->names);
-    drain_destroy(process->drain);
-    segment_close(&process->segment);
-    process_watch_close(&process->watch);
-    free(process);
+    names_fini(&source->names);
+    drain_destroy(source->drain);
+    segment_close(&source->segment);
+    process_watch_close(&source->watch);
+    free(source);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of the entries of the roster. The sampler knows when a thread began, the intake when it
+/* Threads of the entries of the registry. The sampler knows when a thread began, the intake when it
  * emitted first: both mean the same thread if it began before that and no younger one of the same
  * tid did. Records live as long as the process is remembered. */
-#include "roster_parts.h"
+#include "session_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@ static uint64_t key_of(uint32_t process, int32_t ns_tid)
     return ((uint64_t)process + 1) << 31 | (uint32_t)(ns_tid & 0x7fffffff);
 }
 
-static struct thread_record *first_of(const struct roster *roster, uint64_t key)
+static struct thread_record *first_of(const struct lives *lives, uint64_t key)
 {
-    const uint64_t *found = map64_find(&roster->threads, key);
+    const uint64_t *found = map64_find(&lives->threads, key);
     return found ? (struct thread_record *)(uintptr_t)*found : NULL;
 }
 
-static struct thread_record *add_record(struct roster *roster, uint32_t process, int32_t ns_tid)
+static struct thread_record *add_record(struct lives *lives, uint32_t process, int32_t ns_tid)
 {
     uint64_t key = key_of(process, ns_tid), all = key_of(process, 0);
     struct thread_record *record = calloc(1, sizeof(*record));
@@ -27,42 +27,41 @@ static struct thread_record *add_record(struct roster *roster, uint32_t process,
         return NULL;
     record->ns_tid = ns_tid;
     record->ordinal = -1;
-    record->next = first_of(roster, key);
-    record->next_sibling = first_of(roster, all);
-    if (map64_put(&roster->threads, all, (uint64_t)(uintptr_t)record) != 0) {
+    record->next = first_of(lives, key);
+    record->next_sibling = first_of(lives, all);
+    if (map64_put(&lives->threads, all, (uint64_t)(uintptr_t)record) != 0) {
         free(record);
         return NULL;
     }
-    if (ns_tid != 0 && map64_put(&roster->threads, key, (uint64_t)(uintptr_t)record) != 0)
+    if (ns_tid != 0 && map64_put(&lives->threads, key, (uint64_t)(uintptr_t)record) != 0)
         return NULL;
     return record;
 }
 
-static struct trace_thread *entry_of(const struct roster *roster,
-                                     const struct thread_record *record)
+static struct trace_thread *entry_of(const struct lives *lives, const struct thread_record *record)
 {
-    return trace_thread(roster->trace, (uint32_t)record->ordinal);
+    return trace_thread(lives->trace, (uint32_t)record->ordinal);
 }
 
 /* Gives it an entry of the trace if it has none. 0 or -ENOMEM. */
-static int enter(struct roster *roster, uint32_t process, struct thread_record *record)
+static int enter(struct lives *lives, uint32_t process, struct thread_record *record)
 {
     if (record->ordinal >= 0)
         return 0;
-    int64_t ordinal = trace_thread_add(roster->trace, process);
+    int64_t ordinal = trace_thread_add(lives->trace, process);
     if (ordinal < 0)
         return (int)ordinal;
     record->ordinal = ordinal;
-    entry_of(roster, record)->tid = record->ns_tid;
-    entry_of(roster, record)->name = record->name;
+    entry_of(lives, record)->tid = record->ns_tid;
+    entry_of(lives, record)->name = record->name;
     return 0;
 }
 
 /* Whether the record, made at an event of its thread, may be of one that began at that time. */
 static bool may_have_begun(const struct thread_record *record, int64_t start_ns)
 {
-    return record->start_boot_ns == 0 && record->used_ns + ROSTER_SLACK_NS >= start_ns &&
-           (record->end_ns == 0 || record->end_ns + ROSTER_SLACK_NS >= start_ns);
+    return record->start_boot_ns == 0 && record->used_ns + LIVES_SLACK_NS >= start_ns &&
+           (record->end_ns == 0 || record->end_ns + LIVES_SLACK_NS >= start_ns);
 }
 
 /* The record of the thread that began at that time: the one that says so, else the earliest whose
@@ -85,7 +84,7 @@ static struct thread_record *find_by_time(struct thread_record *record, int64_t 
 {
     struct thread_record *found = NULL;
     for (; record; record = record->next) {
-        if ((claim && record->claimed) || record->start_ns - ROSTER_SLACK_NS > time_ns ||
+        if ((claim && record->claimed) || record->start_ns - LIVES_SLACK_NS > time_ns ||
             (record->end_ns != 0 && record->end_ns < time_ns))
             continue;
         if (!found || record->start_ns > found->start_ns)
@@ -101,46 +100,45 @@ static void note_use(struct thread_record *record, int64_t time_ns)
 }
 
 /* The sampler's first look at a thread. */
-static void describe(struct roster *roster, struct thread_record *record, int64_t time_ns)
+static void describe(struct lives *lives, struct thread_record *record, int64_t time_ns)
 {
-    struct trace_thread *entry = entry_of(roster, record);
+    struct trace_thread *entry = entry_of(lives, record);
     if (entry->first_ns == 0 && !record->claimed)
         entry->first_ns = entry->last_ns = time_ns;
 }
 
-int64_t roster_thread(struct roster *roster, const struct roster_task *task, int64_t time_ns)
+int64_t lives_thread(struct lives *lives, const struct lives_task *task, int64_t time_ns)
 {
-    int64_t process = roster_process(roster, task, time_ns);
+    int64_t process = lives_process(lives, task, time_ns);
     if (process < 0)
         return process;
     int32_t ns_tid = task->ns_tid != 0 ? task->ns_tid : task->tid;
-    struct thread_record *record = first_of(roster, key_of((uint32_t)process, ns_tid));
-    int64_t start_ns = (int64_t)task->thread_start_ns - roster->asleep_ns;
+    struct thread_record *record = first_of(lives, key_of((uint32_t)process, ns_tid));
+    int64_t start_ns = (int64_t)task->thread_start_ns - lives->asleep_ns;
     if (record && task->thread_start_ns != 0)
         record = find_by_start(record, task->thread_start_ns, start_ns);
     else if (record)
         record = find_by_time(record, time_ns, false);
     if (!record)
-        record = add_record(roster, (uint32_t)process, ns_tid);
-    if (!record || enter(roster, (uint32_t)process, record) != 0)
+        record = add_record(lives, (uint32_t)process, ns_tid);
+    if (!record || enter(lives, (uint32_t)process, record) != 0)
         return -ENOMEM;
     if (task->thread_start_ns != 0 && record->start_boot_ns == 0) {
         record->start_boot_ns = task->thread_start_ns;
         record->start_ns = start_ns;
     }
     note_use(record, time_ns);
-    describe(roster, record, time_ns);
+    describe(lives, record, time_ns);
     return record->ordinal;
 }
 
-int64_t roster_claim_thread(struct roster *roster, uint32_t process, int32_t ns_tid,
-                            int64_t first_ns)
+int64_t lives_claim_thread(struct lives *lives, uint32_t process, int32_t ns_tid, int64_t first_ns)
 {
-    struct thread_record *record = first_of(roster, key_of(process, ns_tid));
+    struct thread_record *record = first_of(lives, key_of(process, ns_tid));
     record = ns_tid > 0 ? find_by_time(record, first_ns, true) : NULL;
     if (!record)
-        record = add_record(roster, process, ns_tid > 0 ? ns_tid : 0);
-    if (!record || enter(roster, process, record) != 0)
+        record = add_record(lives, process, ns_tid > 0 ? ns_tid : 0);
+    if (!record || enter(lives, process, record) != 0)
         return -ENOMEM;
     record->claimed = true;
     note_use(record, first_ns);
@@ -152,7 +150,7 @@ int64_t roster_claim_thread(struct roster *roster, uint32_t process, int32_t ns_
 static struct thread_record *find_ended(struct thread_record *record, int64_t time_ns)
 {
     while (record && (record->name != 0 || record->start_ns > time_ns ||
-                      record->end_ns + ROSTER_LATE_NS < time_ns))
+                      record->end_ns + LIVES_LATE_NS < time_ns))
         record = record->next;
     return record;
 }
@@ -167,21 +165,21 @@ static struct thread_record *find_unused(struct thread_record *record)
     return record;
 }
 
-int roster_name_thread(struct roster *roster, const struct roster_name *told)
+int lives_name_thread(struct lives *lives, const struct lives_name *told)
 {
-    struct thread_record *first = first_of(roster, key_of(told->process, told->ns_tid));
+    struct thread_record *first = first_of(lives, key_of(told->process, told->ns_tid));
     struct thread_record *record = find_by_time(first, told->time_ns, false);
     if (!record)
         record = find_ended(first, told->time_ns);
     if (!record)
         record = find_unused(first);
     if (!record)
-        record = add_record(roster, told->process, told->ns_tid);
+        record = add_record(lives, told->process, told->ns_tid);
     if (!record)
         return -ENOMEM;
     if (record->ordinal < 0)
         record->used_ns = told->time_ns; /* it may have been of another one */
-    struct trace_thread *entry = record->ordinal >= 0 ? entry_of(roster, record) : NULL;
+    struct trace_thread *entry = record->ordinal >= 0 ? entry_of(lives, record) : NULL;
     if (entry && (entry->name == 0 || entry->name == record->name)) {
         entry->revision += entry->name != told->name;
         entry->name = told->name;
@@ -190,40 +188,40 @@ int roster_name_thread(struct roster *roster, const struct roster_name *told)
     return 0;
 }
 
-void roster_thread_comm(struct roster *roster, const struct roster_task *task, int64_t time_ns,
-                        const char *comm)
+void lives_thread_comm(struct lives *lives, const struct lives_task *task, int64_t time_ns,
+                       const char *comm)
 {
-    const struct life *life = roster_find_life(roster, task->pid, task->start_ticks, time_ns);
+    const struct process *life = lives_find_life(lives, task->pid, task->start_ticks, time_ns);
     int64_t process = life ? life_image(life, time_ns)->ordinal : -1;
     int32_t ns_tid = task->ns_tid != 0 ? task->ns_tid : task->tid;
     struct thread_record *record =
-        process >= 0 ? first_of(roster, key_of((uint32_t)process, ns_tid)) : NULL;
+        process >= 0 ? first_of(lives, key_of((uint32_t)process, ns_tid)) : NULL;
     record = find_by_time(record, time_ns, false);
     bool has_entry = record && record->ordinal >= 0;
-    int64_t text = has_entry ? trace_string_add(roster->trace, comm, strlen(comm)) : 0;
+    int64_t text = has_entry ? trace_string_add(lives->trace, comm, strlen(comm)) : 0;
     if (text <= 0)
         return;
-    struct trace_thread *entry = entry_of(roster, record);
+    struct trace_thread *entry = entry_of(lives, record);
     entry->revision += entry->comm != (uint32_t)text;
     entry->comm = (uint32_t)text;
 }
 
-void roster_end_thread(struct roster *roster, uint32_t process, const struct roster_task *task,
-                       int64_t time_ns)
+void lives_end_thread(struct lives *lives, uint32_t process, const struct lives_task *task,
+                      int64_t time_ns)
 {
     int32_t ns_tid = task->ns_tid != 0 ? task->ns_tid : task->tid;
-    struct thread_record *record = first_of(roster, key_of(process, ns_tid));
+    struct thread_record *record = first_of(lives, key_of(process, ns_tid));
     if (record && task->thread_start_ns != 0)
         record = find_by_start(record, task->thread_start_ns,
-                               (int64_t)task->thread_start_ns - roster->asleep_ns);
+                               (int64_t)task->thread_start_ns - lives->asleep_ns);
     else
         record = find_by_time(record, time_ns, false);
     if (!record || record->used_ns > time_ns)
         return;
     record->end_ns = time_ns;
-    if (record->ordinal < 0 || record->claimed || entry_of(roster, record)->serial != 0)
+    if (record->ordinal < 0 || record->claimed || entry_of(lives, record)->serial != 0)
         return;
-    struct trace_thread *entry = entry_of(roster, record);
+    struct trace_thread *entry = entry_of(lives, record);
     entry->last_ns = time_ns;
     entry->revision++;
 }
@@ -237,24 +235,24 @@ static void free_list(struct thread_record *record)
     }
 }
 
-void roster_forget_threads(struct roster *roster, uint32_t process)
+void lives_forget_threads(struct lives *lives, uint32_t process)
 {
     uint64_t ignored, list;
-    if (!map64_take(&roster->threads, key_of(process, 0), &list))
+    if (!map64_take(&lives->threads, key_of(process, 0), &list))
         return;
     struct thread_record *first = (struct thread_record *)(uintptr_t)list;
     for (const struct thread_record *at = first; at; at = at->next_sibling)
         if (at->ns_tid != 0)
-            map64_take(&roster->threads, key_of(process, at->ns_tid), &ignored);
+            map64_take(&lives->threads, key_of(process, at->ns_tid), &ignored);
     free_list(first);
 }
 
-void roster_free_threads(struct roster *roster)
+void lives_free_threads(struct lives *lives)
 {
-    for (size_t i = 0; i < roster->threads.capacity; i++) {
-        const struct map64_entry *entry = &roster->threads.entries[i];
+    for (size_t i = 0; i < lives->threads.capacity; i++) {
+        const struct map64_entry *entry = &lives->threads.entries[i];
         if (entry->key != 0 && (entry->key & 0x7fffffff) == 0)
             free_list((struct thread_record *)(uintptr_t)entry->value);
     }
-    map64_free(&roster->threads);
+    map64_free(&lives->threads);
 }
