@@ -191,12 +191,6 @@ static void session_seen(void *context, const char *name)
     nested_seen(&((struct collector *)context)->nested, name);
 }
 
-static void process_admitted(void *context, int32_t pid, int64_t tls_offset)
-{
-    struct collector *collector = context;
-    sampling_admitted(&collector->sampling, pid, tls_offset);
-}
-
 static int make_intake(struct collector *collector)
 {
     struct intake_options options = {
@@ -209,7 +203,6 @@ static int make_intake(struct collector *collector)
         .refusals = &collector->refusals,
         .sink = take_batch,
         .session_seen = session_seen,
-        .admitted = process_admitted,
         .function = function_names_find,
         .function_context = &collector->functions,
         .sink_context = collector,
@@ -227,7 +220,6 @@ static int make_sampling(struct collector *collector, const struct collector_opt
 {
     struct sampling *sampling = &collector->sampling;
     sampling->writer = collector->writer;
-    sampling->intake = collector->intake;
     int error = sampling_init(sampling, options, collector->trace, collector->lives);
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (error == 0 && collector->epoll_fd < 0)

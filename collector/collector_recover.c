@@ -34,6 +34,7 @@ struct recovery {
     struct session_file file; /* fd -1: segments without a session */
     struct annot_session session;
     struct clock_map clock;
+    struct lives *lives;
     struct store_reader *reader; /* owns the trace if there is one */
     struct trace *trace;
     struct store_writer *writer;
@@ -210,10 +211,12 @@ static int take_batch(void *context, const struct event_batch *batch)
 
 static int make_intake(struct recovery *recovery)
 {
+    recovery->lives = lives_create(recovery->trace);
     struct intake_options options = {
         .directory = recovery->directory,
         .trace = recovery->trace,
         .clock = &recovery->clock,
+        .lives = recovery->lives,
         .session_id = recovery->session.id,
         .recover = true,
         .refusals = &recovery->refusals,
@@ -222,7 +225,7 @@ static int make_intake(struct recovery *recovery)
         .function = function_names_find,
         .function_context = &recovery->functions,
     };
-    int error = intake_create(&options, &recovery->intake);
+    int error = recovery->lives ? intake_create(&options, &recovery->intake) : -ENOMEM;
     if (error == 0)
         intake_resume(recovery->intake, recovery->known.items, recovery->known.count);
     return error;
@@ -379,6 +382,7 @@ static void recovery_fini(struct recovery *recovery)
     store_writer_abandon(recovery->writer);
     intake_destroy(recovery->intake);
     refusals_fini(&recovery->refusals);
+    lives_destroy(recovery->lives);
     function_names_fini(&recovery->functions);
     if (recovery->reader)
         store_reader_close(recovery->reader);

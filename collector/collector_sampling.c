@@ -18,18 +18,6 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
     return store_writer_add_samples(sampling->writer, samples, count);
 }
 
-static int64_t name_of_range(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id)
-{
-    const struct sampling *sampling = context;
-    return intake_range_name(sampling->intake, pid, time_ns, name_id);
-}
-
-static int64_t domain_of_range(void *context, int32_t pid, uint64_t time_ns, uint32_t number)
-{
-    const struct sampling *sampling = context;
-    return intake_range_domain(sampling->intake, pid, time_ns, number);
-}
-
 int sampling_init(struct sampling *sampling, const struct collector_options *options,
                   struct trace *trace, struct lives *lives)
 {
@@ -42,8 +30,6 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .off_cpu_rate_max = options->off_cpu_rate_max,
         .rung_max = options->rung_max,
         .sink = take_samples,
-        .range_name = name_of_range,
-        .range_domain = domain_of_range,
         .context = sampling,
     };
     sampling->trace = trace;
@@ -57,7 +43,6 @@ void sampling_fini(struct sampling *sampling)
     sampler_destroy(sampling->sampler);
     sampling->sampler = NULL;
     vec_free(&sampling->waiting);
-    vec_free(&sampling->lives);
 }
 
 int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool now)
@@ -79,13 +64,6 @@ int sampling_begin(struct sampling *sampling)
     return error;
 }
 
-void sampling_admitted(struct sampling *sampling, int32_t pid, int64_t tls_offset)
-{
-    struct sampling_live live = {pid, tls_offset};
-    if (sampling->sampler && tls_offset != 0)
-        (void)vec_push(&sampling->lives, live); /* without, paths follow from the events */
-}
-
 /* Long recordings have ever new stacks. Half of them at least, so that it is seldom. */
 static void forget_stacks(struct sampling *sampling)
 {
@@ -102,10 +80,6 @@ int sampling_step(struct sampling *sampling)
         return 0;
     int error = sampler_step(sampling->sampler);
     forget_stacks(sampling);
-    for (size_t i = 0; i < sampling->lives.count; i++)
-        sampler_set_live(sampling->sampler, sampling->lives.items[i].pid,
-                         sampling->lives.items[i].tls_offset);
-    sampling->lives.count = 0;
     return error;
 }
 

@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler inside a session: where its samples go, and where range names come from.
+/* The sampler inside a session: where its samples go.
  * Thread-safety: as the collector. */
 #ifndef ANNOT_COLLECTOR_SAMPLING_H
 #define ANNOT_COLLECTOR_SAMPLING_H
 
 #include "collector.h"
-#include "intake.h"
 #include "store.h"
 #include "vec.h"
-
-/* A process in which libannot serves. */
-struct sampling_live {
-    int32_t pid;
-    int64_t tls_offset;
-};
 
 struct sampling {
     struct sampler *sampler; /* NULL: no samples wanted */
     struct store_writer *writer;
     struct trace *trace;
-    struct intake *intake;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */
-    VEC(struct sampling_live) lives;
 };
 
 /* the registry and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */
@@ -34,10 +25,6 @@ void sampling_fini(struct sampling *sampling);
  * -EPERM, -ENOMEM; a process that is gone when the gate opens is no error. */
 int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool now);
 int sampling_begin(struct sampling *sampling);
-
-/* intake_options.admitted: libannot serves in this process. The sampler is told at the end of its
- * next step: before, it may not have heard of the fork or exec that made the process. */
-void sampling_admitted(struct sampling *sampling, int32_t pid, int64_t tls_offset);
 
 /* 0 or -errno of the recording. */
 int sampling_step(struct sampling *sampling);

@@ -25,6 +25,7 @@ struct taking {
     struct directory directory;
     struct clock_map clock;
     struct trace *trace;
+    struct lives *lives;
     struct store_writer *writer;
     struct intake *intake;
     struct annot_session session;
@@ -188,6 +189,7 @@ static int make_intake(struct taking *taking)
         .directory = &taking->directory,
         .trace = taking->trace,
         .clock = &taking->clock,
+        .lives = taking->lives,
         .session_id = taking->session.id,
         .recover = true, /* anchors of the clock as old as the blocks */
         .snapshot = true,
@@ -279,12 +281,14 @@ int collector_snapshot(struct collector_snapshot *snapshot, struct collector_err
         code = choose_session(&taking, error);
     if (code == 0) {
         taking.trace = trace_create();
-        if (!taking.trace || clock_map_init(&taking.clock) != 0)
+        taking.lives = taking.trace ? lives_create(taking.trace) : NULL;
+        if (!taking.lives || clock_map_init(&taking.clock) != 0)
             code = fail(error, -ENOMEM, "out of memory", "");
     }
     if (code == 0)
         code = write_all(&taking, error);
     intake_destroy(taking.intake);
+    lives_destroy(taking.lives);
     store_writer_abandon(taking.writer);
     clock_map_fini(&taking.clock);
     trace_destroy(taking.trace);

@@ -43,7 +43,7 @@ INCLUDES = {
     "examples": ["libannot/include/annot"],
     "collector/base": [],
     "collector/model": ["collector/base"],
-    "collector/session": ["collector/model", "collector/base"],
+    "collector/session": ["libannot/wire", "collector/model", "collector/base"],
     "collector/intake": ["libannot/wire", "collector/session", "collector/model",
                          "collector/base"],
     "collector/elf": ["collector/base"],

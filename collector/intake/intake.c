@@ -51,10 +51,9 @@ void intake_destroy(struct intake *intake)
     for (size_t i = 0; i < intake->sources.count; i++)
         source_destroy(intake->sources.items[i]);
     vec_free(&intake->sources);
-    map64_free(&intake->by_pid);
     vec_free(&intake->pending);
+    vec_free(&intake->unread);
     vec_free(&intake->junk);
-    past_free(&intake->past);
     discover_close(&intake->discover);
     if (intake->epoll_fd >= 0)
         close(intake->epoll_fd);
@@ -241,27 +240,23 @@ static int look_at(struct intake *intake, struct segment_source *source)
 
 /* Of processes of which nothing more can be learned, little is kept; but samples of them may still
  * be on their way. */
-static int forget_gone(struct intake *intake)
+static void forget_gone(struct intake *intake)
 {
     int64_t now_ns = clock_now_ns();
     size_t kept = 0;
-    int error = 0;
     for (size_t i = 0; i < intake->sources.count; i++) {
         struct segment_source *source = intake->sources.items[i];
-        bool forget = error == 0 && source->state == SOURCE_GONE &&
+        bool forget = source->state == SOURCE_GONE &&
                       (source->end_ns == 0 ||
                        (source->status_final && now_ns - source->end_ns > NAMES_MEMORY_NS));
-        if (forget)
-            error = past_add(&intake->past, &source->who);
-        if (forget && error == 0) {
-            intake_forget_names(intake, source);
+        if (forget) {
+            kin_leave(lives_kin(intake->options.lives), source->relative);
             source_destroy(source);
         } else {
             intake->sources.items[kept++] = source;
         }
     }
     intake->sources.count = kept;
-    return error;
 }
 
 int intake_look_around(struct intake *intake)
@@ -274,9 +269,7 @@ int intake_look_around(struct intake *intake)
             return error;
         bytes += source->state == SOURCE_GONE ? 0 : source->shared_bytes;
     }
-    int error = forget_gone(intake);
-    if (error != 0)
-        return error;
+    forget_gone(intake);
     intake->shared_bytes = bytes;
     if (bytes > intake->peak_bytes)
         intake->peak_bytes = bytes;
@@ -319,8 +312,9 @@ int intake_finish(struct intake *intake)
 {
     int64_t bytes = intake_step(intake, true);
     discover_stop(&intake->discover);
-    intake->searched_ns = INT64_MAX; /* nobody can join any more */
     int error = bytes < 0 ? (int)bytes : intake_look_around(intake);
+    if (error == 0)
+        error = intake_note_search(intake, INT64_MAX); /* nobody can join any more */
     for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
         struct segment_source *source = intake->sources.items[i];
         if (source->state != SOURCE_LIVE)

@@ -10,8 +10,8 @@
 #include "drain.h"
 #include "filter_masks.h"
 #include "intake_directory.h"
-#include "refusals.h"
 #include "lives.h"
+#include "refusals.h"
 
 struct intake;
 
@@ -19,7 +19,7 @@ struct intake_options {
     struct directory *directory; /* these four outlive the intake */
     struct trace *trace;
     struct clock_map *clock;
-    struct lives *lives; /* entries of the trace come from it; NULL: each segment has its own */
+    struct lives *lives; /* what it finds hangs there */
     uint64_t session_id;
     int64_t late_ns;           /* see annot_control.late_ticks; 0: as the session says */
     bool recover;              /* the session's collector died: its clock anchors died with it */
@@ -28,9 +28,6 @@ struct intake_options {
     struct refusals *refusals; /* gets those of unusable files; or NULL */
     drain_sink_fn *sink;       /* its errors end a step */
     void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
-    /* A process, or a newer program in one, takes part from now on; pid as we see it. Its live
-     * words lie at tls_offset from each thread's pointer (0 = unknown). May be NULL. */
-    void (*admitted)(void *context, int32_t pid, int64_t tls_offset);
     names_function_fn *function; /* names functions; may be NULL: names.h */
     void *function_context;
     void *sink_context;
@@ -89,15 +86,6 @@ int intake_finish(struct intake *intake);
  * is handed to the sink. Nothing is changed or removed; programs and their collector go on. 0 or
  * -errno. */
 int intake_snapshot(struct intake *intake);
-
-/* The string of a name id that the program gave out which ran in that process when the range was
- * open (CLOCK_MONOTONIC): an ordinal of the trace; -EAGAIN: its segment may still be found;
- * -ENOENT: nobody will ever know it; -ENOMEM. Names of a program that ended are known for a second
- * or more. */
-int64_t intake_range_name(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t name_id);
-
-/* The same of the number of a domain. */
-int64_t intake_range_domain(struct intake *intake, int32_t pid, uint64_t time_ns, uint32_t number);
 
 /* Whether a living process still has a segment mapped that was found here. */
 bool intake_is_mapped(const struct intake *intake);

@@ -53,46 +53,51 @@ static int64_t find_recorded(const struct intake *intake, const struct segment_s
     return other_image;
 }
 
-/* Its image, if that is among those which are gone. */
-static void identify_past(const struct intake *intake, struct segment_source *source)
-{
-    const struct process_who *who = &source->who, *older = past_find(&intake->past, who);
-    source->primary = !older || (older->identity != who->identity &&
-                                 older->at_random_address != who->at_random_address);
-    if (!source->primary)
-        source->who.ordinal = older->ordinal;
-}
-
 /* Gives the process an ordinal; ends an older image of it. A scan may find the newer one first; the
  * older is then seen to be replaced at the next look. 0 or -errno. */
 static int identify(struct intake *intake, struct segment_source *source)
 {
-    source->primary = true;
-    for (size_t i = intake->sources.count; i-- > 0;) {
-        struct segment_source *older = intake->sources.items[i];
-        if (!who_same_pid(&older->who, &source->who))
-            continue;
-        if (same_image(older, source)) {
-            source->who.ordinal = older->who.ordinal;
-            source->primary = false;
-            return 0;
-        }
-        bool newer = older->segment.info.created_ns > source->segment.info.created_ns;
-        return older->state == SOURCE_LIVE && !newer ? intake_replace(intake, older) : 0;
-    }
-    identify_past(intake, source);
-    return 0;
+    const struct relative *known = kin_find(lives_kin(intake->options.lives), &source->who);
+    struct segment_source *older = known ? known->source : NULL;
+    bool same = older && same_image(older, source);
+    if (known && !older) /* nothing of it is left but who it was */
+        same = known->who.identity == source->who.identity ||
+               known->who.at_random_address == source->who.at_random_address;
+    source->primary = !same;
+    if (same)
+        source->who.ordinal = known->who.ordinal;
+    if (same || !older)
+        return 0;
+    bool newer = older->segment.info.created_ns > source->segment.info.created_ns;
+    return older->state == SOURCE_LIVE && !newer ? intake_replace(intake, older) : 0;
 }
 
-/* A new entry, or the one that the sampler made of the same image. */
-static int64_t add_entry(struct intake *intake, const struct segment_source *source)
+/* A new entry, or the one that the sampler made of the same image. What is recovered, or only
+ * looked at, nobody else tells of. */
+static int64_t add_entry(struct intake *intake, struct segment_source *source)
 {
     const struct annot_segment_info *info = &source->segment.info;
-    if (!intake->options.lives)
+    if (intake->options.recover)
         return trace_process_add(intake->options.trace);
     int64_t created_ns = info->created_ns < INT64_MAX ? (int64_t)info->created_ns : clock_now_ns();
-    return lives_claim_process(intake->options.lives, source->host_pid, info->start_time_ticks,
-                               created_ns);
+    int64_t ordinal = lives_claim_process(intake->options.lives, source->host_pid,
+                                          info->start_time_ticks, created_ns, &source->image);
+    if (source->image)
+        source->image->source = source;
+    return ordinal;
+}
+
+/* Its names can be asked for by pid and time, and its threads' live words be read. */
+static void serve(struct intake *intake, struct segment_source *source)
+{
+    struct image *image = source->image;
+    if (!image)
+        return;
+    /* By the trace's clock: its own may be that of a container. */
+    image->served_ns = decode_time(&source->drain->decoder, source->segment.info.created_time);
+    image->tls_offset = source->segment.info.tls_offset;
+    image->names = &source->drain->decoder.names;
+    lives_serve(intake->options.lives, image);
 }
 
 static int enter(struct intake *intake, struct segment_source *source)
@@ -130,39 +135,19 @@ static void set_parent(struct intake *intake, uint32_t child, uint32_t parent)
     entry->revision++;
 }
 
-struct adoption {
-    struct intake *intake;
-    uint32_t parent;
-};
-
-static void on_adopted(void *context, const struct process_who *child)
+static void on_pair(void *context, uint32_t child, uint32_t parent)
 {
-    const struct adoption *adoption = context;
-    set_parent(adoption->intake, child->ordinal, adoption->parent);
+    set_parent(context, child, parent);
 }
 
-/* The youngest candidate is the parent of the newcomer; and the newcomer may be the parent of
- * those whose segment was found before its own. */
-static void find_family(struct intake *intake, struct segment_source *newcomer)
+/* Its place among those that are known: the youngest candidate is its parent, and it may be the
+ * parent of those whose segment was found before its own. 0 or -ENOMEM. */
+static int find_family(struct intake *intake, struct segment_source *source)
 {
-    struct process_who *who = &newcomer->who;
-    for (size_t i = intake->sources.count; i-- > 0;) {
-        struct process_who *other = &intake->sources.items[i]->who;
-        if (!who->has_parent && who_is_parent(who, other)) {
-            set_parent(intake, who->ordinal, other->ordinal);
-            who->has_parent = true;
-        }
-        if (!other->has_parent && who_is_parent(other, who)) {
-            set_parent(intake, other->ordinal, who->ordinal);
-            other->has_parent = true;
-        }
-    }
-    const struct process_who *past = who->has_parent ? NULL : past_parent(&intake->past, who);
-    if (past) {
-        set_parent(intake, who->ordinal, past->ordinal);
-        who->has_parent = true;
-    }
-    past_adopt(&intake->past, who, on_adopted, &(struct adoption){intake, who->ordinal});
+    int64_t place =
+        kin_add(lives_kin(intake->options.lives), &source->who, source, on_pair, intake);
+    source->relative = place < 0 ? 0 : (uint32_t)place;
+    return place < 0 ? (int)place : 0;
 }
 
 /* ---- Admission ---- */
@@ -206,8 +191,8 @@ static int start_drain(struct intake *intake, struct segment_source *source)
         return -ENOMEM;
     source->drain->sink = intake->options.sink;
     source->drain->sink_context = intake->options.sink_context;
-    source->drain->lives = intake->options.lives;
-    source->drain->decoder.lives = intake->options.lives;
+    source->drain->lives = intake->options.recover ? NULL : intake->options.lives;
+    source->drain->decoder.lives = source->drain->lives;
     source->drain->serial_base = serial_base(source);
     source->drain->decoder.recover = intake->options.recover;
     source->drain->decoder.names.pid = source->host_pid;
@@ -234,13 +219,13 @@ static int note_policy(struct intake *intake, const struct annot_segment_info *i
 static int admit(struct intake *intake, struct segment_source *source)
 {
     const struct annot_segment_info *info = &source->segment.info;
-    source->who = (struct process_who){.identity = info->identity,
-                                       .parent_identity = info->parent_identity,
-                                       .start_ticks = info->start_time_ticks,
-                                       .at_random_address = info->at_random_address,
-                                       .pid_ns = info->pid_ns,
-                                       .pid = info->pid,
-                                       .ppid = info->ppid};
+    source->who = (struct who){.identity = info->identity,
+                               .parent_identity = info->parent_identity,
+                               .start_ticks = info->start_time_ticks,
+                               .at_random_address = info->at_random_address,
+                               .pid_ns = info->pid_ns,
+                               .pid = info->pid,
+                               .ppid = info->ppid};
     watch(intake, source);
     if (intake->options.recover)
         clock_map_offer(intake->options.clock,
@@ -251,19 +236,18 @@ static int admit(struct intake *intake, struct segment_source *source)
     if (error == 0 && source->primary)
         error = source_describe(source, intake->options.trace, intake->options.clock);
     if (error == 0 && source->primary)
-        error = intake_publish_names(intake, source);
-    if (error == 0 && source->primary)
         error = note_policy(intake, info);
     if (error == 0)
-        error = vec_push(&intake->sources, source);
+        error = vec_reserve(&intake->sources, 1);
+    if (error == 0)
+        error = find_family(intake, source);
     if (error != 0) {
-        intake_forget_names(intake, source);
         source_destroy(source);
         return error;
     }
-    find_family(intake, source);
-    if (intake->options.admitted && source->primary && source->host_pid > 0 && !source->newer)
-        intake->options.admitted(intake->options.sink_context, source->host_pid, info->tls_offset);
+    intake->sources.items[intake->sources.count++] = source;
+    if (source->primary)
+        serve(intake, source);
     return 0;
 }
 
@@ -371,6 +355,23 @@ static int on_name(void *context, const char *name)
     return 0;
 }
 
+int intake_note_search(struct intake *intake, int64_t until_ns)
+{
+    struct segment_name parsed;
+    intake->unread.count = 0;
+    for (size_t i = 0; i < intake->pending.count; i++) {
+        const struct intake_pending *pending = &intake->pending.items[i];
+        if (!pending->unread || !segment_name_parse(pending->name, &parsed))
+            continue;
+        /* Of one in another namespace we do not know which process it is. */
+        int32_t pid = parsed.pid_ns == proc_pid_namespace(0) ? parsed.pid : 0;
+        if (vec_push(&intake->unread, pid) != 0)
+            return -ENOMEM;
+    }
+    return lives_note_search(intake->options.lives, until_ns, intake->unread.items,
+                             intake->unread.count);
+}
+
 int intake_discover(struct intake *intake)
 {
     size_t count = intake->pending.count;
@@ -387,5 +388,5 @@ int intake_discover(struct intake *intake)
         error = discover_poll(&intake->discover, on_name, intake);
     if (error == 0 && intake->discover.told_ns >= begin_ns)
         intake->searched_ns = begin_ns;
-    return error;
+    return error != 0 ? error : intake_note_search(intake, intake->searched_ns);
 }

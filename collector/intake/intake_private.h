@@ -5,7 +5,6 @@
 
 #include "discover.h"
 #include "intake.h"
-#include "intake_past.h"
 #include "segment_source.h"
 
 enum { INTAKE_EXITS_MAX = 1024, INTAKE_PROCESSES_MAX = 1 << 16, INTAKE_JUNK_MAX = 4096 };
@@ -27,11 +26,9 @@ struct intake {
     struct discover discover;
     int epoll_fd;
     VEC(struct segment_source *) sources;
-    struct map64
-        by_pid; /* as we see it: to the newest struct segment_source whose names are asked for */
-    int64_t searched_ns;     /* segments that were complete by then are found, or unread */
-    struct intake_past past; /* those of which nothing more can be learned */
+    int64_t searched_ns; /* segments that were complete by then are found, or unread */
     VEC(struct intake_pending) pending;
+    VEC(int32_t) unread;             /* scratch: whose of them are unread */
     VEC(struct intake_pending) junk; /* no segments; removed when their makers are gone */
     struct intake_exit exits[INTAKE_EXITS_MAX]; /* of children of the caller: a ring */
     uint64_t exit_count;
@@ -44,12 +41,11 @@ struct intake {
 /* New names become processes; incomplete ones are tried again. 0 or -errno. */
 int intake_discover(struct intake *intake);
 
+/* Tells the registry that all segments are known which were complete by then. 0 or -ENOMEM. */
+int intake_note_search(struct intake *intake, int64_t until_ns);
+
 /* At the end of the session: junk whose maker is dead goes away. */
 void intake_remove_junk(struct intake *intake);
-
-/* Its names can be asked for by pid and time, until it is forgotten. 0 or -ENOMEM. */
-int intake_publish_names(struct intake *intake, struct segment_source *source);
-void intake_forget_names(struct intake *intake, struct segment_source *source);
 
 /* The process was replaced by another program: its segment is emptied for good. */
 int intake_replace(struct intake *intake, struct segment_source *source);

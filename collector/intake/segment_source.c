@@ -275,7 +275,8 @@ void source_remove_segment(struct segment_source *source, const struct directory
     if (fstatat(directory->fd, source->segment.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_ino == source->segment.inode && status.st_dev == source->segment.device)
         unlinkat(directory->fd, source->segment.name, 0);
-    names_keep(&source->names, &source->drain->decoder.names);
+    if (source->image)
+        source->image->names = names_detach(&source->drain->decoder.names);
     drain_destroy(source->drain);
     source->drain = NULL;
     segment_close(&source->segment);
@@ -284,7 +285,10 @@ void source_remove_segment(struct segment_source *source, const struct directory
 
 void source_destroy(struct segment_source *source)
 {
-    names_fini(&source->names);
+    if (source->image) {
+        image_forget_names(source->image);
+        source->image->source = NULL;
+    }
     drain_destroy(source->drain);
     segment_close(&source->segment);
     process_watch_close(&source->watch);

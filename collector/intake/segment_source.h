@@ -9,7 +9,7 @@
 #include "drain.h"
 #include "filter_masks.h"
 #include "intake_directory.h"
-#include "intake_past.h"
+#include "kin.h"
 #include "process_watch.h"
 
 enum source_state {
@@ -29,12 +29,10 @@ struct segment_source {
     struct segment segment;
     struct drain *drain; /* NULL when gone */
     struct process_watch watch;
-    struct process_who who;
-    int32_t host_pid; /* as we see it, also if it was gone at once; 0 = unknown */
-    struct segment_source *older,
-        *newer;                 /* programs with the same host_pid before and after this one */
-    int64_t created_ns;         /* of the segment, in our CLOCK_MONOTONIC */
-    struct names names;         /* of the segment, when that is gone */
+    struct who who;
+    uint32_t relative;          /* its place among the kin */
+    struct image *image;        /* of the registry; NULL: not that of a process as we see it */
+    int32_t host_pid;           /* as we see it, also if it was gone at once; 0 = unknown */
     bool primary;               /* the first segment of its process */
     struct source_share told;   /* in the trace's totals */
     struct filter_told filter;  /* of the segment */

@@ -62,13 +62,23 @@ static int on_samples(void *context, const struct sample *samples, size_t count)
     return 0;
 }
 
-/* Of the program that ran when we began: ranges of another one, after an exec, are not looked at.
- */
-static int64_t on_range_name(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id)
+/* What runs in the process now is known by its segment. */
+static int serve(struct looking *looking)
 {
-    struct looking *looking = context;
-    (void)time_ns;
-    return pid == looking->options->pid ? look_ranges_name(&looking->ranges, name_id) : -ENOENT;
+    struct look_ranges *ranges = &looking->ranges;
+    struct image *image;
+    int64_t now_ns = clock_now_ns();
+    if (!ranges->open)
+        return 0;
+    int64_t claimed = lives_claim_process(looking->lives, looking->options->pid,
+                                          ranges->segment.info.start_time_ticks, now_ns, &image);
+    if (claimed < 0)
+        return (int)claimed;
+    image->served_ns = 1; /* what ran in it before is not asked for */
+    image->tls_offset = ranges->segment.info.tls_offset;
+    image->names = &ranges->names;
+    lives_serve(looking->lives, image);
+    return lives_note_search(looking->lives, INT64_MAX, NULL, 0);
 }
 
 static int watch(struct looking *looking)
@@ -99,7 +109,6 @@ static int sample(struct looking *looking)
         .off_cpu = true,
         .rung_max = looking->options->rung_max,
         .sink = on_samples,
-        .range_name = on_range_name,
         .context = looking,
     };
     int error = sampler_create(&options, &looking->sampler);
@@ -108,9 +117,9 @@ static int sample(struct looking *looking)
     error = sampler_track(looking->sampler, looking->options->pid, SAMPLER_TRACK_ATTACH);
     if (error != 0)
         return error;
-    if (looking->ranges.open)
-        sampler_set_live(looking->sampler, looking->options->pid,
-                         looking->ranges.segment.info.tls_offset);
+    error = serve(looking);
+    if (error != 0)
+        return error;
     return watch(looking);
 }
 

@@ -61,10 +61,15 @@ void look_ranges_open(struct look_ranges *ranges, int32_t pid, struct trace *tra
     }
     if (directory)
         closedir(directory);
+    if (ranges->open && names_init(&ranges->names, &ranges->segment, trace) != 0) {
+        segment_close(&ranges->segment);
+        ranges->open = false;
+    }
 }
 
 void look_ranges_close(struct look_ranges *ranges)
 {
+    names_fini(&ranges->names);
     if (ranges->open)
         segment_close(&ranges->segment);
     if (ranges->directory.fd >= 0)
@@ -72,38 +77,30 @@ void look_ranges_close(struct look_ranges *ranges)
     directory_close(&ranges->directory);
 }
 
-int64_t look_ranges_name(const struct look_ranges *ranges, uint32_t id)
-{
-    struct annot_string head;
-    char bytes[ANNOT_STRING_MAX];
-    if (!ranges->open || segment_read_string(&ranges->segment, id, &head, bytes) != 1)
-        return -ENOENT;
-    return trace_string_add(ranges->trace, bytes, head.length);
-}
-
-int64_t look_ranges_process_name(const struct look_ranges *ranges)
+int64_t look_ranges_process_name(struct look_ranges *ranges)
 {
     struct annot_shared shared;
     if (!ranges->open || segment_read_shared(&ranges->segment, &shared) != 0 ||
         shared.process_name == 0)
         return -ENOENT;
-    return look_ranges_name(ranges, shared.process_name);
+    int64_t name = names_by_id(&ranges->names, shared.process_name);
+    return name > 0 ? name : -ENOENT;
 }
 
-static uint32_t path_of(const struct look_ranges *ranges, const struct annot_thread *thread)
+static uint32_t path_of(struct look_ranges *ranges, const struct annot_thread *thread)
 {
     uint32_t depth = thread->depth, path = 0;
     uint32_t first = depth > ANNOT_LIVE_DEPTH ? depth - ANNOT_LIVE_DEPTH : 0;
     for (uint32_t i = first; i < depth; i++) {
-        int64_t name = look_ranges_name(ranges, thread->live[i % ANNOT_LIVE_DEPTH].name);
+        int64_t name = names_by_id(&ranges->names, thread->live[i % ANNOT_LIVE_DEPTH].name);
         int64_t next =
-            name < 0 ? -ENOENT : stacks_path(trace_stacks(ranges->trace), path, (uint32_t)name);
+            name <= 0 ? -ENOENT : stacks_path(trace_stacks(ranges->trace), path, (uint32_t)name);
         path = next < 0 ? path : (uint32_t)next;
     }
     return path;
 }
 
-uint32_t look_ranges_path(const struct look_ranges *ranges, int32_t ns_tid)
+uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid)
 {
     struct annot_thread thread, again;
     if (!ranges->open)

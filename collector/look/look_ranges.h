@@ -5,12 +5,14 @@
 #define ANNOT_LOOK_RANGES_H
 
 #include "intake_directory.h"
+#include "names.h"
 #include "segment_reader.h"
 #include "trace.h"
 
 struct look_ranges {
     struct directory directory;
     struct segment segment;
+    struct names names; /* of the segment */
     bool open;
     struct trace *trace;
 };
@@ -21,12 +23,9 @@ void look_ranges_close(struct look_ranges *ranges);
 
 /* The path of ranges that are open in the thread: 0 = none, unknown, or out of memory. `ns_tid` as
  * the process sees it. */
-uint32_t look_ranges_path(const struct look_ranges *ranges, int32_t ns_tid);
+uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid);
 
 /* What the process calls itself, as a string ordinal, or -ENOENT. */
-int64_t look_ranges_process_name(const struct look_ranges *ranges);
-
-/* The string ordinal of a name id, or -ENOENT. */
-int64_t look_ranges_name(const struct look_ranges *ranges, uint32_t id);
+int64_t look_ranges_process_name(struct look_ranges *ranges);
 
 #endif

@@ -43,7 +43,7 @@ static struct sampled *add(struct processes *processes, int32_t pid, struct mapp
         old->exited = true; /* its number was given to another */
     process->pid = process->ns_pid = pid;
     process->list = list;
-    process->image = process->family = ++processes->last_image;
+    process->family = ++processes->last_family;
     processes->all.items[processes->all.count++] = process;
     return process;
 }
@@ -80,7 +80,7 @@ void sampled_exec(struct processes *processes, struct sampled *process, uint64_t
     process->tls_offset = 0;
     process->interpreter = (struct interpreter){0};
     process->inherited = (struct sampled_ranges){0};
-    process->image = process->family = ++processes->last_image;
+    process->family = ++processes->last_family;
     process->changed = true;
     process->waits_exec = false;
     process->active = false;

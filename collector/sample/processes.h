@@ -16,13 +16,15 @@
 #include "symbol_other.h"
 #include "wide_map.h"
 
-/* Open ranges that a forked process has from its parent, as of the fork. */
+/* Open ranges: of a record, or of those that a forked process has from its parent, as of the fork.
+ */
 struct sampled_ranges {
     bool known;
     uint32_t depth, count;
     struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* innermost first */
     int32_t pid;                                     /* whose names they are */
-    uint64_t image, time_ns;                         /* of that process; when they were open */
+    uint32_t path;                                   /* in the trace; 0: to be found out */
+    uint64_t time_ns;                                /* when they were open */
 };
 
 enum interpreter_state {
@@ -48,7 +50,6 @@ enum process_doubt { DOUBT_NONE = 0, DOUBT_GONE = 1, DOUBT_IMAGE = 2, DOUBT_FORE
 struct sampled {
     int32_t pid, ns_pid;
     uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = not told yet */
-    uint64_t image;    /* never used again: changes with fork and exec */
     uint64_t family;   /* changes with exec only: forked processes share code objects */
     bool fresh_list;   /* the list begins with the exec that is being told */
     uint64_t fresh_ns;
@@ -67,7 +68,8 @@ struct sampled {
     size_t compared_count; /* of the list, when it was last compared with /proc */
     uint64_t compared_ns;
     struct space *space; /* published; NULL = none */
-    int64_t tls_offset;
+    int64_t tls_offset;  /* of libannot's live words; 0 = unknown */
+    int64_t served_ns;   /* when the segment was made whose offset was taken last */
     struct interpreter interpreter;
     struct symbol_jit *jit; /* made at the first question */
     struct sampled_ranges inherited;
@@ -78,7 +80,7 @@ struct sampled {
 struct processes {
     struct map64 by_pid; /* -> struct sampled *, living ones and just ended ones */
     VEC(struct sampled *) all;
-    uint64_t last_image;
+    uint64_t last_family;
 };
 
 void processes_fini(struct processes *processes);

@@ -2,6 +2,9 @@
 /* A queue in an array, moved down when half of it is gone. Thread-safety: one thread per object. */
 #include "sample_queue.h"
 
+#include "names.h"
+#include "stacks.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -9,16 +12,68 @@ enum { WAITING_MAX = 16384 };
 
 #define WAIT_NS UINT64_C(200000000)
 
-void sample_queue_init(struct sample_queue *queue, const struct sampler_options *options)
+void sample_queue_init(struct sample_queue *queue, const struct sampler_options *options,
+                       struct processes *processes)
 {
-    *queue = (struct sample_queue){.options = options, .paths = {.options = options}};
+    *queue = (struct sample_queue){.options = options, .processes = processes};
 }
 
 void sample_queue_fini(struct sample_queue *queue)
 {
-    range_paths_fini(&queue->paths);
     vec_free(&queue->waiting);
 }
+
+/* ---- Range paths ---- */
+
+static uint32_t kind_of(const struct sampler_range *range)
+{
+    static const uint32_t kinds[] = {[SAMPLER_MARK_OUTERMOST] = RANGE_PATH_TRACK,
+                                     [SAMPLER_MARK_INNER] = RANGE_PATH_INSIDE,
+                                     [SAMPLER_MARK_INHERITED] = RANGE_PATH_INHERITED};
+    return kinds[range->mark & SAMPLER_MARK_KINDS]; /* 0: RANGE_PATH_THREAD */
+}
+
+/* The path with one range more; -ENOENT: nobody will ever know its name; -ENOMEM. A domain that is
+ * not known is left out. */
+static int64_t add_range(struct trace *trace, struct names *names, uint32_t path,
+                         const struct sampler_range *range)
+{
+    int64_t name = names_by_id(names, range->name);
+    int64_t domain = names_domain(names, (uint16_t)(range->mark >> SAMPLER_MARK_DOMAIN));
+    if (name == -ENOMEM || domain == -ENOMEM)
+        return -ENOMEM;
+    if (name < 0 || (name == 0 && range->name != 0)) /* id 0: the table had no room for it */
+        return -ENOENT;
+    struct range_path node = {.parent = path,
+                              .name = (uint32_t)name,
+                              .kind = kind_of(range),
+                              .domain = domain > 0 ? (uint32_t)domain : 0};
+    return stacks_path_add(trace_stacks(trace), &node);
+}
+
+/* -EAGAIN: a name is not known yet; -ENOENT: never will be; -ENOMEM. */
+static int64_t find_path(const struct sample_queue *queue, const struct sampled_ranges *ranges)
+{
+    struct names *names = NULL;
+    int64_t path = ranges->path;
+    if (ranges->count == 0 || path != 0)
+        return path;
+    path = lives_names_at(queue->options->lives, ranges->pid, ranges->time_ns, &names);
+    for (uint32_t i = ranges->count; i > 0 && path >= 0; i--)
+        path = add_range(queue->options->trace, names, (uint32_t)path, &ranges->ranges[i - 1]);
+    return path;
+}
+
+static void keep_answer(const struct sample_queue *queue, const struct queued_sample *question,
+                        uint32_t path)
+{
+    struct sampled *child = processes_find(queue->processes, question->child);
+    if (child && child->inherited.known && child->inherited.pid == question->ranges.pid &&
+        child->inherited.time_ns == question->ranges.time_ns)
+        child->inherited.path = path;
+}
+
+/* ---- The queue ---- */
 
 static int send_batch(struct sample_queue *queue)
 {
@@ -38,17 +93,19 @@ static int hand_on(struct sample_queue *queue, const struct sample *sample)
 /* 0: its path is known, or never will be; -EAGAIN; -ENOMEM. */
 static int settle(struct sample_queue *queue, struct queued_sample *one, bool give_up)
 {
-    if (!one->has_ranges)
+    if (!one->ranges.known)
         return 0;
-    int64_t path = range_paths_find(&queue->paths, &one->ranges);
+    int64_t path = find_path(queue, &one->ranges);
     if (path == -ENOMEM || (path == -EAGAIN && !give_up))
         return (int)path;
-    if (path >= 0) {
-        one->sample.path = (uint32_t)path;
-        one->sample.flags |= SAMPLE_PATH_KNOWN;
-    } else {
+    if (path < 0) {
         one->sample.flags &= (uint8_t)~SAMPLE_PATH_CUT;
         queue->unnamed += one->sample.kind != 0;
+    } else if (one->sample.kind == 0) {
+        keep_answer(queue, one, (uint32_t)path);
+    } else {
+        one->sample.path = (uint32_t)path;
+        one->sample.flags |= SAMPLE_PATH_KNOWN;
     }
     return 0;
 }

@@ -7,22 +7,25 @@
 #ifndef ANNOT_SAMPLE_QUEUE_H
 #define ANNOT_SAMPLE_QUEUE_H
 
-#include "range_paths.h"
+#include "processes.h"
+#include "sampler.h"
+#include "sampler_abi.h"
 #include "vec.h"
 
 enum { SAMPLE_BATCH = 512 };
 
-/* Without a kind it is only a question for the names of its ranges: the answer is remembered. */
+/* Without a kind it is only a question for the names of the ranges that a forked process has from
+ * its parent: the answer is kept with that process. */
 struct queued_sample {
     struct sample sample;
     uint64_t arrived_ns;
-    bool has_ranges; /* `ranges` say its path */
-    struct range_request ranges;
+    int32_t child;                /* of a question */
+    struct sampled_ranges ranges; /* if known, they say its path */
 };
 
 struct sample_queue {
-    struct range_paths paths;
-    const struct sampler_options *options; /* sink */
+    const struct sampler_options *options; /* sink, trace, lives */
+    struct processes *processes;
     VEC(struct queued_sample) waiting;
     size_t first; /* of waiting */
     struct sample batch[SAMPLE_BATCH];
@@ -30,7 +33,8 @@ struct sample_queue {
     uint64_t unnamed; /* left without a path for want of a name */
 };
 
-void sample_queue_init(struct sample_queue *queue, const struct sampler_options *options);
+void sample_queue_init(struct sample_queue *queue, const struct sampler_options *options,
+                       struct processes *processes);
 void sample_queue_fini(struct sample_queue *queue);
 
 /* Copies it. 0, -ENOMEM, -errno of the sink. */

@@ -135,12 +135,6 @@ int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags)
     return sampler->rung ? sampler->rung->track(sampler->state, pid, flags) : 0;
 }
 
-void sampler_set_live(struct sampler *sampler, int32_t pid, int64_t tls_offset)
-{
-    if (sampler->rung)
-        sampler->rung->set_live(sampler->state, pid, tls_offset);
-}
-
 int sampler_fd(const struct sampler *sampler)
 {
     return sampler->rung ? sampler->rung->fd(sampler->state) : -1;

@@ -20,8 +20,8 @@ enum { SAMPLER_FILES_LEAST = 256 };
 
 /* {0} is the default where that makes sense. */
 struct sampler_options {
-    struct trace *trace; /* these two outlive the sampler */
-    struct lives *lives;
+    struct trace *trace;   /* these two outlive the sampler */
+    struct lives *lives;   /* with names of ranges, and where threads have them */
     uint32_t frequency_hz; /* 0 = no CPU samples */
     bool off_cpu;
     int64_t off_cpu_threshold_ns; /* shorter stretches are only counted */
@@ -30,12 +30,6 @@ struct sampler_options {
     const char *cache_directory;  /* NULL = the user's cache */
     /* Takes samples; 0 or -errno, which ends a step. */
     int (*sink)(void *context, const struct sample *samples, size_t count);
-    /* The string ordinal of a name id of the libannot that served in the process at that time
-     * (CLOCK_MONOTONIC): ids of another program, before or after an exec, mean other names.
-     * -EAGAIN: not known yet, the sample waits; -ENOENT: never. */
-    int64_t (*range_name)(void *context, int32_t pid, uint64_t time_ns, uint32_t name_id);
-    /* The same of the number of a domain. NULL: domains are not wanted. */
-    int64_t (*range_domain)(void *context, int32_t pid, uint64_t time_ns, uint32_t number);
     void *context;
 };
 
@@ -49,10 +43,6 @@ void sampler_destroy(struct sampler *sampler);
 enum sampler_track_flags { SAMPLER_TRACK_WAIT_EXEC = 1u << 0, SAMPLER_TRACK_ATTACH = 1u << 1 };
 
 int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags);
-
-/* A libannot began to serve in this process: its live words lie there
- * (annot_segment_info.tls_offset). Once for each program that runs in it. */
-void sampler_set_live(struct sampler *sampler, int32_t pid, int64_t tls_offset);
 
 /* Readable when a step is due before the timeout; -1 = never. Milliseconds; -1 = no need. */
 int sampler_fd(const struct sampler *sampler);

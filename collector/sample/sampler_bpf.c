@@ -141,7 +141,7 @@ static int open_parts(struct bpf_sampler *sampler)
     sampler->parts.context = sampler->program;
     sampler->names.ask_kernel = kernel_name;
     sampler->names.ask_context = sampler->program;
-    sample_queue_init(&sampler->queue, &sampler->options);
+    sample_queue_init(&sampler->queue, &sampler->options, &sampler->processes);
     return error;
 }
 
@@ -188,6 +188,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
         return -ENOMEM;
     process->waits_exec = value.flags & SAMPLER_WAIT_EXEC;
     process->changed = true;
+    sampler->served = 0; /* it may be served already */
     if (process->waits_exec)
         return 0; /* what it has mapped now is of no interest */
     error = sampler_find_asleep(sampler);
@@ -243,19 +244,6 @@ static int bpf_track(void *state, int32_t pid, unsigned flags)
     return error ? error : sampler_read_asleep(sampler);
 }
 
-static void bpf_set_live(void *state, int32_t pid, int64_t tls_offset)
-{
-    struct bpf_sampler *sampler = state;
-    struct sampled *process = processes_find(&sampler->processes, pid);
-    if (!process)
-        return;
-    process->image = ++sampler->processes.last_image; /* it is another one if an exec was lost */
-    if (process->tls_offset == tls_offset)
-        return;
-    process->tls_offset = tls_offset;
-    process->changed = true;
-}
-
 /* ---- Steps ------------------------------------------------------------------------------------
  */
 
@@ -292,6 +280,28 @@ static int read_lost(struct bpf_sampler *sampler)
     return 0;
 }
 
+/* Which processes libannot serves since the last step. By now all forks and execs before that were
+ * told. */
+static void take_served(struct bpf_sampler *sampler)
+{
+    uint64_t served = lives_served(sampler->options.lives);
+    if (sampler->served == served)
+        return;
+    sampler->served = served;
+    for (size_t i = 0; i < sampler->processes.all.count; i++) {
+        struct sampled *process = sampler->processes.all.items[i];
+        const struct image *image = process->exited
+                                        ? NULL
+                                        : lives_last_image(sampler->options.lives, process->pid,
+                                                           process->start_ns / 10000000);
+        if (!image || image->tls_offset == 0 || image->served_ns == process->served_ns)
+            continue;
+        process->served_ns = image->served_ns;
+        process->changed = process->changed || process->tls_offset != image->tls_offset;
+        process->tls_offset = image->tls_offset;
+    }
+}
+
 /* Now and then, for the collector may be killed: then they tell what was lost until the last time.
  */
 static int write_facts(struct bpf_sampler *sampler)
@@ -315,6 +325,7 @@ static int bpf_step(void *state)
         error = bpf_program_drain(sampler->program, position, sampler_take_record, sampler);
     if (!error)
         error = sampler_apply_notes(sampler, sampler->now_ns);
+    take_served(sampler);
     if (!error)
         error = sampler_upkeep(sampler);
     if (!error)
@@ -364,7 +375,6 @@ const struct sampler_rung sampler_rung_bpf = {
     .create = bpf_create,
     .destroy = bpf_destroy,
     .track = bpf_track,
-    .set_live = bpf_set_live,
     .fd = bpf_fd,
     .timeout_ms = bpf_timeout_ms,
     .step = bpf_step,

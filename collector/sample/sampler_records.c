@@ -47,6 +47,7 @@ static struct sampled *adopt(struct bpf_sampler *sampler, const struct sampler_h
     if (!process)
         return NULL;
     sampler->counts.adopted++;
+    sampler->served = 0; /* it may be served already */
     if (sampled_read_maps(process, &sampler->modules) == -ENOMEM)
         return NULL;
     process->changed = true;
@@ -106,8 +107,7 @@ static struct sampled_ranges told_ranges(const struct sampled *process,
                                          const struct sampler_head *head, uint32_t flags)
 {
     bool known = (flags & SAMPLER_RANGES_KNOWN) && head->time_ns >= process->exec_ns;
-    return (struct sampled_ranges){
-        .known = known, .pid = process->pid, .image = process->image, .time_ns = head->time_ns};
+    return (struct sampled_ranges){.known = known, .pid = process->pid, .time_ns = head->time_ns};
 }
 
 /* What a forked child has open: as its parent's thread at the fork, and none of it is its own. */
@@ -127,22 +127,12 @@ static void inherit_ranges(struct sampled *child, const struct sampled *parent,
         ranges->ranges[i] = (struct sampler_range){fork->ranges[i].name, SAMPLER_MARK_INHERITED};
 }
 
-static void set_request(struct queued_sample *out, const struct sampled_ranges *ranges)
-{
-    out->has_ranges = ranges->known;
-    out->ranges.pid = ranges->pid;
-    out->ranges.image = ranges->image;
-    out->ranges.time_ns = ranges->time_ns;
-    out->ranges.count = ranges->count;
-    memcpy(out->ranges.ranges, ranges->ranges, ranges->count * sizeof(ranges->ranges[0]));
-}
-
 /* Asked for now: when the child is sampled, its parent may be gone for long. */
-static int ask_inherited(struct bpf_sampler *sampler, const struct sampled_ranges *ranges)
+static int ask_inherited(struct bpf_sampler *sampler, const struct sampled *child)
 {
-    struct queued_sample question = {0};
-    set_request(&question, ranges);
-    return ranges->count ? sample_queue_add(&sampler->queue, &question, sampler->now_ns) : 0;
+    struct queued_sample question = {.child = child->pid, .ranges = child->inherited};
+    bool is_open = child->inherited.count > 0 && child->inherited.path == 0;
+    return is_open ? sample_queue_add(&sampler->queue, &question, sampler->now_ns) : 0;
 }
 
 static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *fork)
@@ -176,7 +166,7 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
         .time_ns = (int64_t)fork->head.time_ns,
         .comm = comm};
     int error = lives_fork(sampler->options.lives, &told);
-    return error ? error : ask_inherited(sampler, &child->inherited);
+    return error ? error : ask_inherited(sampler, child);
 }
 
 int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
@@ -275,7 +265,7 @@ static void set_ranges(struct queued_sample *out, const struct sampled *process,
     const struct sampled_ranges *ranges = own;
     if (flags & SAMPLER_RANGES_INHERITED)
         ranges = &process->inherited;
-    set_request(out, ranges);
+    out->ranges = *ranges;
     if (ranges->known && ranges->depth > ranges->count)
         out->sample.flags |= SAMPLE_PATH_CUT;
 }

@@ -104,11 +104,6 @@ static int remote_create(const struct sampler_options *options, void **ret_state
     return 0;
 }
 
-static void remote_set_live(void *state, int32_t pid, int64_t tls_offset)
-{
-    (void)state, (void)pid, (void)tls_offset; /* the path follows from the thread's events */
-}
-
 static int remote_fd(const void *state)
 {
     return ((const struct remote_sampler *)state)->timer_fd;
@@ -510,7 +505,6 @@ const struct sampler_rung sampler_rung_remote = {
     .create = remote_create,
     .destroy = remote_destroy,
     .track = remote_track,
-    .set_live = remote_set_live,
     .fd = remote_fd,
     .timeout_ms = remote_timeout_ms,
     .step = remote_step,

@@ -16,7 +16,6 @@ struct sampler_rung {
                   size_t reason_size);
     void (*destroy)(void *state); /* accepts NULL */
     int (*track)(void *state, int32_t pid, unsigned flags);
-    void (*set_live)(void *state, int32_t pid, int64_t tls_offset);
     int (*fd)(const void *state);
     int (*timeout_ms)(const void *state);
     int (*step)(void *state);

@@ -68,6 +68,7 @@ struct bpf_sampler {
     struct sampler_counts counts;
     bool unpublished; /* processes changed since the last publication */
     uint64_t published_ns;
+    uint64_t served;              /* lives_served() when it was looked at last */
     bool waits_interpreter, lazy; /* something must be looked at again soon */
     uint64_t facts_ns;            /* when they were written last */
     uint64_t upkeep_ns;           /* the same of the upkeep */

@@ -7,7 +7,9 @@
 #include "session_parts.h"
 
 #include "clock_now.h"
+#include "names.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +26,13 @@ struct lives *lives_create(struct trace *trace)
 
 static void free_life(struct process *life)
 {
-    for (size_t i = 0; i < life->images.count; i++) {
-        free(life->images.items[i].comm);
-        free(life->images.items[i].cmdline);
+    for (struct image *image = life->first, *after; image; image = after) {
+        after = image->after;
+        image_forget_names(image);
+        free(image->comm);
+        free(image->cmdline);
+        free(image);
     }
-    vec_free(&life->images);
     free(life);
 }
 
@@ -48,6 +52,8 @@ void lives_destroy(struct lives *lives)
     lives_free_threads(lives);
     map64_free(&lives->by_pid);
     vec_free(&lives->fading);
+    vec_free(&lives->unread);
+    kin_free(&lives->kin);
     free(lives);
 }
 
@@ -75,18 +81,26 @@ struct process *lives_find_life(const struct lives *lives, int32_t pid, uint64_t
 
 struct image *life_image(const struct process *life, int64_t time_ns)
 {
-    size_t at = life->images.count - 1;
-    while (at > 0 && life->images.items[at].begin_ns > time_ns)
-        at--;
-    return &life->images.items[at];
+    struct image *image = life->last;
+    while (image->before && image->begin_ns > time_ns)
+        image = image->before;
+    return image;
 }
 
 static bool has_entry(const struct process *life)
 {
-    for (size_t i = 0; i < life->images.count; i++)
-        if (life->images.items[i].ordinal >= 0)
-            return true;
-    return false;
+    const struct image *image = life->first;
+    while (image && image->ordinal < 0)
+        image = image->after;
+    return image != NULL;
+}
+
+static bool has_source(const struct process *life)
+{
+    const struct image *image = life->first;
+    while (image && !image->source)
+        image = image->after;
+    return image != NULL;
 }
 
 static void forget(struct lives *lives, struct process *life)
@@ -94,9 +108,9 @@ static void forget(struct lives *lives, struct process *life)
     lives->unseen += !has_entry(life);
     struct process *at = youngest(lives, life->pid);
     uint64_t ignored;
-    for (size_t i = 0; i < life->images.count; i++)
-        if (life->images.items[i].ordinal >= 0)
-            lives_forget_threads(lives, (uint32_t)life->images.items[i].ordinal);
+    for (const struct image *image = life->first; image; image = image->after)
+        if (image->ordinal >= 0)
+            lives_forget_threads(lives, (uint32_t)image->ordinal);
     if (at != life) {
         while (at->older != life)
             at = at->older;
@@ -109,17 +123,29 @@ static void forget(struct lives *lives, struct process *life)
     free_life(life);
 }
 
-/* Time goes on: those that ended long ago are forgotten. */
+/* Without memory for the note it is kept until the end. */
+static void fade(struct lives *lives, struct process *life)
+{
+    struct fading note = {life, lives->now_ns};
+    if (!life->fading && vec_push(&lives->fading, note) == 0)
+        life->fading = true;
+}
+
+/* Time goes on: those that ended long ago are forgotten, unless the intake still reads theirs. */
 static void advance(struct lives *lives, int64_t time_ns)
 {
     if (time_ns > lives->now_ns)
         lives->now_ns = time_ns;
     while (lives->fading_begin < lives->fading.count) {
-        const struct fading *oldest = &lives->fading.items[lives->fading_begin];
-        if (lives->now_ns - oldest->time_ns < LIVES_MEMORY_NS)
+        struct fading oldest = lives->fading.items[lives->fading_begin];
+        if (lives->now_ns - oldest.time_ns < LIVES_MEMORY_NS)
             break;
-        forget(lives, oldest->life);
         lives->fading_begin++;
+        oldest.life->fading = false;
+        if (has_source(oldest.life))
+            fade(lives, oldest.life);
+        else
+            forget(lives, oldest.life);
     }
     if (lives->fading_begin * 2 <= lives->fading.count)
         return;
@@ -129,12 +155,20 @@ static void advance(struct lives *lives, int64_t time_ns)
     lives->fading_begin = 0;
 }
 
-/* Without memory for the note it is kept until the end. */
-static void fade(struct lives *lives, struct process *life)
+/* In front of another one, or as the last. NULL: out of memory. */
+static struct image *insert_image(struct process *life, struct image *after, int64_t begin_ns)
 {
-    struct fading note = {life, lives->now_ns};
-    if (!life->fading && vec_push(&lives->fading, note) == 0)
-        life->fading = true;
+    struct image *image = calloc(1, sizeof(*image));
+    if (!image)
+        return NULL;
+    image->process = life;
+    image->ordinal = -1;
+    image->begin_ns = begin_ns;
+    image->after = after;
+    image->before = after ? after->before : life->last;
+    *(after ? &after->before : &life->last) = image;
+    *(image->before ? &image->before->after : &life->first) = image;
+    return image;
 }
 
 static struct process *add_life(struct lives *lives, const struct lives_task *task)
@@ -146,7 +180,7 @@ static struct process *add_life(struct lives *lives, const struct lives_task *ta
     life->ns_pid = task->ns_pid != 0 ? task->ns_pid : task->pid;
     life->start_ticks = task->start_ticks;
     life->older = youngest(lives, task->pid);
-    if (vec_push(&life->images, ((struct image){.ordinal = -1})) != 0 ||
+    if (!insert_image(life, NULL, 0) ||
         map64_put(&lives->by_pid, (uint64_t)task->pid, (uint64_t)(uintptr_t)life) != 0) {
         free_life(life);
         return NULL;
@@ -169,17 +203,6 @@ static struct process *get_life(struct lives *lives, const struct lives_task *ta
     return life;
 }
 
-static struct image *insert_image(struct process *life, size_t place, struct image image)
-{
-    if (vec_reserve(&life->images, 1) != 0)
-        return NULL;
-    struct image *at = &life->images.items[place];
-    memmove(at + 1, at, (life->images.count - place) * sizeof(*at));
-    life->images.count++;
-    *at = image;
-    return at;
-}
-
 /* ---- What the kernel tells ---- */
 
 static int set_text(char **text, const char *now)
@@ -200,7 +223,7 @@ int lives_fork(struct lives *lives, const struct lives_fork *fork)
     struct process *life = get_life(lives, &fork->child, fork->time_ns);
     if (!life)
         return -ENOMEM;
-    struct image *first = &life->images.items[0];
+    struct image *first = life->first;
     life->fork_ns = fork->time_ns;
     life->parent = fork->parent;
     struct process *parent =
@@ -218,22 +241,21 @@ int lives_fork(struct lives *lives, const struct lives_fork *fork)
  * the first one if nobody saw it run before, or a new one. NULL: out of memory. */
 static struct image *begin_image(struct lives *lives, struct process *life, int64_t time_ns)
 {
-    size_t place = 0;
-    struct image *items = life->images.items;
-    while (place < life->images.count && (items[place].execed || items[place].used_ns < time_ns) &&
-           items[place].begin_ns <= time_ns)
-        place++;
-    if (place < life->images.count && !items[place].execed && items[place].used_ns >= time_ns) {
-        items[place].begin_ns = time_ns;
-    } else if (place == 1 && !items[0].execed && items[0].used_ns == 0) {
-        place = 0;
-        items[0].begin_ns = time_ns;
-    } else if (!insert_image(life, place, (struct image){.ordinal = -1, .begin_ns = time_ns})) {
-        return NULL;
+    struct image *first = life->first, *image = first;
+    assert(first);
+    while (image && (image->execed || image->used_ns < time_ns) && image->begin_ns <= time_ns)
+        image = image->after;
+    if (image && !image->execed && image->used_ns >= time_ns) {
+        image->begin_ns = time_ns;
+    } else if (image == first->after && !first->execed && first->used_ns == 0) {
+        image = first;
+        image->begin_ns = time_ns;
+    } else {
+        image = insert_image(life, image, time_ns);
     }
-    if (place > 0 && !lives_take_over(lives, &life->images.items[place]))
-        lives_tell_image_end(lives, &life->images.items[place - 1], time_ns);
-    return &life->images.items[place];
+    if (image && image->before && !lives_take_over(lives, image))
+        lives_tell_image_end(lives, image->before, time_ns);
+    return image;
 }
 
 int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_ns,
@@ -316,23 +338,102 @@ int64_t lives_process(struct lives *lives, const struct lives_task *task, int64_
     return error ? error : image->ordinal;
 }
 
-int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_ticks,
-                            int64_t created_ns)
+/* Another one than that, which is claimed; the exec between them is not told yet. */
+static struct image *insert_unclaimed(struct image *image, int64_t created_ns)
 {
+    int64_t begin_ns = image->begin_ns;
+    if (created_ns >= image->claimed_ns)
+        return insert_image(image->process, image->after, created_ns);
+    image->begin_ns = image->claimed_ns;
+    return insert_image(image->process, image, begin_ns);
+}
+
+int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_ticks,
+                            int64_t created_ns, struct image **ret_image)
+{
+    *ret_image = NULL;
     if (pid <= 0)
         return trace_process_add(lives->trace);
     struct lives_task task = {.pid = pid, .start_ticks = start_ticks};
     struct process *life = get_life(lives, &task, created_ns);
     struct image *image = life ? life_image(life, created_ns) : NULL;
-    if (image && image->claimed) /* another one; its exec is not told yet */
-        image = insert_image(life, (size_t)(image - life->images.items) + 1,
-                             (struct image){.ordinal = -1, .begin_ns = created_ns});
+    if (image && image->claimed_ns != 0)
+        image = insert_unclaimed(image, created_ns);
     if (!image)
         return -ENOMEM;
     note_use(image, created_ns);
-    image->claimed = true;
+    image->claimed_ns = created_ns != 0 ? created_ns : 1;
     if (image->merged)
         lives_give_back(lives, image);
     int error = image->ordinal < 0 ? lives_enter(lives, life, image) : 0;
+    *ret_image = image;
     return error ? error : image->ordinal;
+}
+
+/* ---- Programs with libannot ---- */
+
+void lives_serve(struct lives *lives, struct image *image)
+{
+    lives->served += image->served_ns != 0;
+}
+
+uint64_t lives_served(const struct lives *lives)
+{
+    return lives->served;
+}
+
+const struct image *lives_last_image(const struct lives *lives, int32_t pid, uint64_t start_ticks)
+{
+    const struct process *life = lives_find_life(lives, pid, start_ticks, INT64_MAX);
+    return life && life->end_ns == 0 ? life->last : NULL;
+}
+
+int lives_note_search(struct lives *lives, int64_t until_ns, const int32_t *unread, size_t count)
+{
+    lives->unread.count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (vec_push(&lives->unread, unread[i]) != 0)
+            return -ENOMEM;
+    lives->searched_ns = until_ns;
+    return 0;
+}
+
+static bool is_unread(const struct lives *lives, int32_t pid)
+{
+    for (size_t i = 0; i < lives->unread.count; i++)
+        if (lives->unread.items[i] == pid || lives->unread.items[i] == 0)
+            return true;
+    return false;
+}
+
+/* The segment of each program is older than its ranges: it is made at the first event, some
+ * microseconds before that is complete. So a range is of the newest one that was made before the
+ * time at which it was open. */
+int lives_names_at(const struct lives *lives, int32_t pid, uint64_t time_ns,
+                   struct names **ret_names)
+{
+    const struct image *found = NULL;
+    if (time_ns > (uint64_t)lives->searched_ns || is_unread(lives, pid))
+        return -EAGAIN;
+    for (const struct process *life = youngest(lives, pid); life; life = life->older) {
+        const struct image *image = life->last;
+        while (image && (image->served_ns == 0 || image->served_ns > (int64_t)time_ns))
+            image = image->before;
+        if (image && (!found || image->served_ns > found->served_ns))
+            found = image;
+    }
+    *ret_names = found ? found->names : NULL;
+    return *ret_names ? 0 : -ENOENT;
+}
+
+void image_forget_names(struct image *image)
+{
+    if (image->names && !image->names->segment)
+        names_destroy(image->names);
+    image->names = NULL;
+}
+
+struct kin *lives_kin(struct lives *lives)
+{
+    return &lives->kin;
 }

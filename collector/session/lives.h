@@ -15,8 +15,13 @@
 #define ANNOT_LIVES_H
 
 #include "trace.h"
+#include "vec.h"
 
 struct lives;
+struct kin;
+struct names;
+struct process;
+struct segment_source;
 
 enum { LIVES_STATUS_UNKNOWN = -1 };
 
@@ -31,6 +36,38 @@ struct lives_task {
     uint64_t thread_start_ns; /* CLOCK_BOOTTIME, 0 = unknown: tells reused tids apart */
     bool passing;             /* asked for what the image does not need an entry for: it only lacked
                                  a CPU. Else it ran, waited, or emitted something */
+};
+
+/* What a process runs between two execs. */
+struct image {
+    struct image *before, *after; /* of its process, in order of time */
+    struct process *process;
+    int64_t begin_ns;     /* 0 = since ever */
+    int64_t used_ns;      /* 0 = never */
+    int64_t claimed_ns;   /* 0 = not claimed */
+    int64_t ordinal;      /* -1 = no entry */
+    bool execed;          /* begun by an exec that the kernel told */
+    bool own;             /* it did something: its entry is its own */
+    bool merged;          /* into the next one, whose entry it has */
+    char *comm, *cmdline; /* or NULL */
+    /* Of a program with libannot whose segment was found: */
+    int64_t served_ns;             /* when the segment was made; 0 = none was found */
+    int64_t tls_offset;            /* live words lie there from a thread's pointer; 0 = unknown */
+    struct names *names;           /* ids that it gave out; NULL = none, or forgotten */
+    struct segment_source *source; /* the intake's; while it hangs here, the image stays */
+};
+
+/* A process of the kernel, from its fork to its exit. */
+struct process {
+    struct process *older; /* with the same pid */
+    uint64_t start_ticks;
+    int32_t pid, ns_pid;
+    struct lives_task parent; /* the thread that forked it; pid 0 = unknown */
+    int64_t fork_ns;          /* 0 = not told */
+    int64_t end_ns;           /* 0 = lives */
+    int wait_status;
+    bool fading;                /* in the list of those that will be forgotten */
+    struct image *first, *last; /* one at least */
 };
 
 /* The kernel told: a fork without exec yet, an exec, the end of a thread or process. The first two
@@ -68,9 +105,9 @@ int64_t lives_thread(struct lives *lives, const struct lives_task *task, int64_t
 
 /* For the intake, which describes entries itself: the entry of the image whose segment was made at
  * created_ns, claimed at most once; of a thread by its first event. Made if there is none or if it
- * is claimed already. pid <= 0: unknown, always a new entry. -ENOMEM. */
+ * is claimed already. pid <= 0: unknown, always a new entry, and no image (NULL). -ENOMEM. */
 int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_ticks,
-                            int64_t created_ns);
+                            int64_t created_ns, struct image **ret_image);
 int64_t lives_claim_thread(struct lives *lives, uint32_t process, int32_t ns_tid, int64_t first_ns);
 
 /* What another thread of its process calls a thread, at a time: for its entry, whenever it gets
@@ -82,5 +119,32 @@ struct lives_name {
 };
 
 int lives_name_thread(struct lives *lives, const struct lives_name *told);
+
+/* ---- Programs with libannot ------------------------------------------------------------------ */
+
+/* The segment of an image was found: served_ns, tls_offset and names are set. The names may be the
+ * segment's own as long as that is there; else they belong to the image. */
+void lives_serve(struct lives *lives, struct image *image);
+/* How often that was so: what the sampler knows is news when it differs. */
+uint64_t lives_served(const struct lives *lives);
+
+/* The last image of a process that was not told to have ended; start_ticks 0: unknown. Or NULL. */
+const struct image *lives_last_image(const struct lives *lives, int32_t pid, uint64_t start_ticks);
+
+/* Segments that were complete by then are found, but those of `unread` processes (pids as we see
+ * them; 0 stands for any). 0 or -ENOMEM. */
+int lives_note_search(struct lives *lives, int64_t until_ns, const int32_t *unread, size_t count);
+
+/* The ids of the program that served in that process when a range was open (CLOCK_MONOTONIC): those
+ * of another one, before or after an exec, mean other names. 0; -EAGAIN: its segment may still be
+ * found; -ENOENT: there is none, or nobody knows it any more. */
+int lives_names_at(const struct lives *lives, int32_t pid, uint64_t time_ns,
+                   struct names **ret_names);
+
+/* No sample of the image can be on its way any more. */
+void image_forget_names(struct image *image);
+
+/* Who is whose child, of all processes that had segments. */
+struct kin *lives_kin(struct lives *lives);
 
 #endif

@@ -56,11 +56,11 @@ static void tell_family(struct lives *lives, const struct process *life, const s
         entry->ppid = life->parent.pid;
     if (known && entry->parent < 0)
         entry->parent = (int32_t)parent_image->ordinal;
-    if (image != life->images.items || image->execed || life->fork_ns == 0)
+    if (image != life->first || image->execed || life->fork_ns == 0)
         return;
     entry->fork_ns = life->fork_ns;
     entry->forked = true;
-    if (known && parent_image->claimed && entry->fork_thread == 0 && life->parent.tid > 0) {
+    if (known && parent_image->claimed_ns != 0 && entry->fork_thread == 0 && life->parent.tid > 0) {
         int64_t thread = lives_thread(lives, &life->parent, life->fork_ns);
         entry->fork_thread = thread >= 0 ? (uint32_t)thread + 1 : 0;
     }
@@ -80,14 +80,14 @@ void lives_tell_exec(struct lives *lives, const struct process *life, const stru
 
 int lives_tell_fork(struct lives *lives, const struct process *life)
 {
-    if (life->images.items[0].ordinal < 0)
+    if (life->first->ordinal < 0)
         return 0;
     struct process *parent = parent_of(lives, life);
     struct image *parent_image = parent ? life_image(parent, life->fork_ns) : NULL;
     int error = 0;
     if (parent_image && parent_image->ordinal < 0)
         error = lives_enter(lives, parent, parent_image);
-    tell_family(lives, life, &life->images.items[0]);
+    tell_family(lives, life, life->first);
     return error;
 }
 
@@ -103,7 +103,7 @@ void lives_tell_image_end(struct lives *lives, const struct image *image, int64_
 
 void lives_tell_end(struct lives *lives, const struct process *life)
 {
-    const struct image *last = &life->images.items[life->images.count - 1];
+    const struct image *last = life->last;
     if (last->ordinal < 0)
         return;
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)last->ordinal);
@@ -123,8 +123,8 @@ void lives_tell_end(struct lives *lives, const struct process *life)
 
 bool lives_take_over(struct lives *lives, struct image *image)
 {
-    struct image *before = image - 1;
-    if (image->ordinal >= 0 || before->ordinal < 0 || before->own || before->claimed)
+    struct image *before = image->before;
+    if (image->ordinal >= 0 || before->ordinal < 0 || before->own || before->claimed_ns != 0)
         return false;
     image->ordinal = before->ordinal;
     before->merged = true;
@@ -138,7 +138,7 @@ bool lives_take_over(struct lives *lives, struct image *image)
 void lives_give_back(struct lives *lives, struct image *image)
 {
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)image->ordinal);
-    entry->start_ns = image[1].begin_ns;
+    entry->start_ns = image->after->begin_ns;
     entry->revision++;
     image->ordinal = -1;
     image->merged = false;
@@ -148,7 +148,7 @@ void lives_give_back(struct lives *lives, struct image *image)
 static int64_t start_of(const struct lives *lives, const struct process *life,
                         const struct image *image)
 {
-    bool first = image == life->images.items || image[-1].ordinal < 0;
+    bool first = !image->before || image->before->ordinal < 0;
     if (!first)
         return image->begin_ns;
     if (life->fork_ns != 0)
@@ -172,9 +172,9 @@ static int enter_one(struct lives *lives, struct process *life, struct image *im
     entry->ns_pid = life->ns_pid;
     entry->start_ns = start_of(lives, life, image);
     tell_family(lives, life, image);
-    const struct image *last = &life->images.items[life->images.count - 1];
+    const struct image *last = life->last;
     if (image != last)
-        lives_tell_image_end(lives, image, image[1].begin_ns);
+        lives_tell_image_end(lives, image, image->after->begin_ns);
     else if (life->end_ns != 0)
         lives_tell_end(lives, life);
     return lives_tell_texts(lives, image);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by lives.c, lives_entry.c and lives_threads.c only: what the registry keeps of a process.
+/* Shared by lives.c, lives_entry.c and lives_threads.c only: what the registry keeps.
  *
- * A life is one process of the kernel from its fork to its exit; an image is what it runs between
- * two execs. `used_ns` is the earliest time at which somebody saw the image run: what the kernel
- * tells later about a time before it changes when the image began, not which entry it has.
+ * `used_ns` is the earliest time at which somebody saw an image run: what the kernel tells later
+ * about a time before it changes when the image began, not which entry it has.
  * Thread-safety: as the registry. */
 #ifndef ANNOT_SESSION_PARTS_H
 #define ANNOT_SESSION_PARTS_H
 
+#include "kin.h"
 #include "lives.h"
-#include "map64.h"
 #include "vec.h"
 
 /* A task may be asked for until this long after its end. */
@@ -33,29 +32,6 @@ struct thread_record {
     bool claimed;
 };
 
-struct image {
-    int64_t begin_ns; /* 0 = since ever */
-    int64_t used_ns;  /* 0 = never */
-    int64_t ordinal;  /* -1 = no entry */
-    bool execed;      /* begun by an exec that the kernel told */
-    bool claimed;
-    bool own;             /* it did something: its entry is its own */
-    bool merged;          /* into the next one, whose entry it has */
-    char *comm, *cmdline; /* or NULL */
-};
-
-struct process {
-    struct process *older; /* with the same pid */
-    uint64_t start_ticks;
-    int32_t pid, ns_pid;
-    struct lives_task parent; /* the thread that forked it; pid 0 = unknown */
-    int64_t fork_ns;          /* 0 = not told */
-    int64_t end_ns;           /* 0 = lives */
-    int wait_status;
-    bool fading; /* in the list of those that will be forgotten */
-    VEC(struct image) images;
-};
-
 struct fading {
     struct process *life;
     int64_t time_ns;
@@ -68,9 +44,13 @@ struct lives {
                              struct thread_record */
     VEC(struct fading) fading; /* from `fading_begin` on, by time */
     size_t fading_begin;
-    uint64_t unseen;   /* forgotten ones without an entry */
-    int64_t now_ns;    /* the latest time that was told */
-    int64_t asleep_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+    uint64_t unseen;     /* forgotten ones without an entry */
+    int64_t now_ns;      /* the latest time that was told */
+    int64_t asleep_ns;   /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+    uint64_t served;     /* lives_serve() was called so often */
+    int64_t searched_ns; /* segments that were complete by then are found, or unread */
+    VEC(int32_t) unread; /* whose, by pid */
+    struct kin kin;
 };
 
 /* NULL: not known. start_ticks 0: the youngest that lived at that time. */

@@ -27,9 +27,7 @@ static struct {
     uint32_t name_id;
     int64_t age_ns;             /* of segments that are made */
     uint64_t at_random_address; /* of their images */
-    int32_t admitted_pid;
-    int64_t admitted_offset;
-    unsigned admitted_count, event_count;
+    unsigned event_count;
     pid_t child;
     struct lives_task task;
 } scene;
@@ -39,14 +37,6 @@ static int take_batch(void *context, const struct event_batch *batch)
     (void)context;
     scene.event_count += batch->count;
     return 0;
-}
-
-static void on_admitted(void *context, int32_t pid, int64_t tls_offset)
-{
-    (void)context;
-    scene.admitted_count++;
-    scene.admitted_pid = pid;
-    scene.admitted_offset = tls_offset;
 }
 
 /* A child that lives until it is killed. */
@@ -79,7 +69,6 @@ static void start(void)
         .lives = scene.lives,
         .session_id = SESSION,
         .sink = take_batch,
-        .admitted = on_admitted,
     };
     CHECK_INT(intake_create(&options, &scene.intake), 0);
     start_child();
@@ -158,8 +147,9 @@ TEST(sampled_first_then_annotated_is_one_process_and_one_thread)
     CHECK_INT(entry->serial, SERIAL + 1);
     CHECK_INT(entry->tid, scene.child);
     CHECK_INT(lives_thread(scene.lives, &scene.task, clock_now_ns()), thread);
-    CHECK_INT(scene.admitted_pid, scene.child);
-    CHECK_INT(scene.admitted_offset, OFFSET);
+    const struct image *image = lives_last_image(scene.lives, scene.child, scene.task.start_ticks);
+    CHECK_INT(image->tls_offset, OFFSET);
+    CHECK_INT(lives_served(scene.lives), 1);
     finish();
 }
 
@@ -176,7 +166,10 @@ TEST(annotated_first_then_sampled_is_one_process_and_one_thread)
 
 static int64_t ask(int32_t pid, uint64_t time_ns, uint32_t name_id)
 {
-    return intake_range_name(scene.intake, pid, time_ns, name_id);
+    struct names *names;
+    int error = lives_names_at(scene.lives, pid, time_ns, &names);
+    int64_t name = error == 0 ? names_by_id(names, name_id) : error;
+    return name == 0 && name_id != 0 ? -ENOENT : name;
 }
 
 /* The name of the range that the child had open at that time; "" = nobody will ever know. */
@@ -269,7 +262,8 @@ TEST(a_program_lives_although_the_one_before_it_is_found_later)
     CHECK_INT(entry_of(0)->identity, 12);
     CHECK_INT(entry_of(0)->end, PROCESS_RUNNING);
     CHECK_INT(entry_of(1)->end, PROCESS_EXEC);
-    CHECK_INT(scene.admitted_count, 1);
+    CHECK_INT(lives_process(scene.lives, &scene.task, clock_now_ns()), 0); /* so do its samples */
+    CHECK_INT(lives_process(scene.lives, &scene.task, (int64_t)new_ns - 500000000), 1);
     CHECK_STR(name_at(new_ns), "save");
     CHECK_STR(name_at(new_ns - 500000000), "load");
     finish();

@@ -6,7 +6,7 @@
 #include "discover.h"
 #include "guard.h"
 #include "intake_directory.h"
-#include "intake_past.h"
+#include "kin.h"
 #include "pace.h"
 #include "proc_info.h"
 #include "process_watch.h"
@@ -310,46 +310,64 @@ TEST(address_of_random_bytes_tells_execs_apart)
     CHECK(!proc_thread_exists(getpid(), 1 << 30));
 }
 
-static void count_child(void *context, const struct process_who *child)
+struct pairs {
+    uint32_t children, parent; /* sum; the last one */
+};
+
+static void count_pair(void *context, uint32_t child, uint32_t parent)
 {
-    *(uint32_t *)context += child->ordinal;
+    struct pairs *pairs = context;
+    pairs->children += child;
+    pairs->parent = parent;
+}
+
+static struct kin kin;
+
+/* The ordinal of the parent that it gets; 0: none. */
+static uint32_t join(const struct who *who)
+{
+    struct pairs pairs = {0};
+    CHECK(kin_add(&kin, who, NULL, count_pair, &pairs) >= 0);
+    return pairs.parent;
 }
 
 TEST(processes_that_are_gone_keep_their_family)
 {
-    struct intake_past past = {0};
-    struct process_who first = {
-        .identity = 71, .pid = 7, .ppid = 1, .pid_ns = 3, .start_ticks = 10};
-    struct process_who again = first, child = {.identity = 9, .pid = 9, .ppid = 7, .pid_ns = 3};
+    struct who first = {
+        .identity = 71, .pid = 7, .ppid = 1, .pid_ns = 3, .start_ticks = 10, .ordinal = 11};
+    struct who again = first, child = {.identity = 9, .pid = 9, .ppid = 7, .pid_ns = 3};
     again.identity = 72;
     again.start_ticks = 20;
-    again.ordinal = 1;
-    CHECK_INT(past_add(&past, &first), 0);
-    CHECK_INT(past_add(&past, &again), 0);
-    CHECK_INT(past_find(&past, &first)->identity, 71);
-    CHECK_INT(past_find(&past, &again)->identity, 72);
+    again.ordinal = 12;
+    CHECK_INT(join(&first), 0);
+    CHECK_INT(join(&again), 0);
+    CHECK_INT(kin_find(&kin, &first)->who.identity, 71);
+    CHECK_INT(kin_find(&kin, &again)->who.identity, 72);
     child.ordinal = 2;
     child.start_ticks = 15; /* younger than the first with its parent's pid only */
-    CHECK_INT(past_parent(&past, &child)->identity, 71);
+    CHECK_INT(join(&child), 11);
     child.start_ticks = 25;
-    CHECK_INT(past_parent(&past, &child)->identity, 72);
+    CHECK_INT(join(&child), 12);
     child.start_ticks = 5;
-    CHECK(!past_parent(&past, &child));
+    CHECK_INT(join(&child), 0);
     child.parent_identity = 72;
-    CHECK_INT(past_parent(&past, &child)->ordinal, 1);
+    CHECK_INT(join(&child), 12);
     child.parent_identity = 50;
-    CHECK_INT(past_add(&past, &child), 0);
+    CHECK_INT(join(&child), 0);
     child.ordinal = 4; /* by its pid, of the same parent */
     child.parent_identity = 0;
     child.ppid = 8;
-    CHECK_INT(past_add(&past, &child), 0);
-    struct process_who parent = {.identity = 50, .pid = 8, .pid_ns = 3, .ordinal = 8};
-    uint32_t sum = 0;
-    past_adopt(&past, &parent, count_child, &sum);
-    CHECK_INT(sum, 2 + 4);
-    past_adopt(&past, &parent, count_child, &sum);
-    CHECK_INT(sum, 2 + 4);
-    past_free(&past);
+    CHECK_INT(join(&child), 0);
+    struct who parent = {.identity = 50, .pid = 8, .pid_ns = 3, .ordinal = 8};
+    struct pairs pairs = {0};
+    int64_t place = kin_add(&kin, &parent, (struct segment_source *)&kin, count_pair, &pairs);
+    CHECK_INT(pairs.children, 2 + 4);
+    CHECK_INT(pairs.parent, 8);
+    CHECK(kin_find(&kin, &parent)->source);
+    kin_leave(&kin, (uint32_t)place);
+    CHECK(!kin_find(&kin, &parent)->source);
+    CHECK_INT(join(&parent), 0); /* a second segment of it: they have a parent already */
+    kin_free(&kin);
 }
 
 /* Where the looks settle, at so many bytes in a millisecond. */

@@ -3,6 +3,7 @@
 #include "sampler_scene.h"
 
 #include "clock_now.h"
+#include "names.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -22,15 +23,6 @@ static int take(void *context, const struct sample *samples, size_t count)
     return 0;
 }
 
-static int64_t no_names(void *context, int32_t pid, uint64_t time_ns, uint32_t name)
-{
-    (void)context;
-    (void)pid;
-    (void)time_ns;
-    (void)name;
-    return -ENOENT;
-}
-
 struct session *session_open(struct sampler_options *options)
 {
     struct session *session = calloc(1, sizeof(*session));
@@ -40,8 +32,6 @@ struct session *session_open(struct sampler_options *options)
     options->lives = session->lives;
     options->sink = take;
     options->context = session;
-    if (!options->range_name)
-        options->range_name = no_names;
     if (!options->cache_directory)
         options->cache_directory = test_directory();
     CHECK_INT(sampler_create(options, &session->sampler), 0);
@@ -139,6 +129,28 @@ void session_close(struct session *session)
     trace_destroy(session->trace);
     vec_free(&session->samples);
     free(session);
+}
+
+struct image *session_serve(struct session *session, pid_t pid, int64_t tls_offset,
+                            const char *letter)
+{
+    struct image *image;
+    char text[32];
+    int64_t now_ns = clock_now_ns();
+    struct names *names = calloc(1, sizeof(*names));
+    names->page_count = 1;
+    names->pages = calloc(1, sizeof(*names->pages));
+    names->pages[0] = calloc(1024, sizeof(*names->pages[0]));
+    for (uint32_t id = 1; id <= 100; id++) {
+        int length = snprintf(text, sizeof(text), "%s%u", letter, id);
+        names->pages[0][id] = (uint32_t)trace_string_add(session->trace, text, (size_t)length) + 1;
+    }
+    CHECK(lives_claim_process(session->lives, pid, 0, now_ns, &image) >= 0);
+    image->served_ns = now_ns;
+    image->tls_offset = tls_offset;
+    image->names = names;
+    lives_serve(session->lives, image);
+    return image;
 }
 
 static const char *frame_function(const struct session *session, uint32_t frame)

@@ -38,6 +38,10 @@ struct session_child session_start(struct session *session, char *const argv[]);
 struct session_child session_fork(struct session *session, int (*work)(void *context),
                                   void *context);
 void session_go(const struct session_child *child);
+/* As the intake does when it has found and read a segment of the program that runs in it now: names
+ * 1 to 100 are the letter and their number. Names are asked for until lives_note_search(). */
+struct image *session_serve(struct session *session, pid_t pid, int64_t tls_offset,
+                            const char *letter);
 /* Steps until it has ended; returns its wait status. */
 int session_wait(struct session *session, pid_t pid);
 /* Start, go and wait. */

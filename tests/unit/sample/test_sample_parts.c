@@ -362,3 +362,21 @@ TEST(parts_of_many_stacks_take_little_memory_and_none_is_missing)
     stack_parts_fini(&parts);
     map64_free(&teller.told);
 }
+
+/* Keys of several numbers: what differs in one of them is another thing, however the numbers
+ * follow one another. */
+TEST(parts_of_stacks_of_different_kinds_never_meet)
+{
+    struct stack_parts parts = {0};
+    for (uint64_t hash = 1; hash <= 100; hash++)
+        for (unsigned kind = PART_KERNEL; kind <= PART_PYTHON; kind++)
+            stack_parts_add(&parts, (enum part_kind)kind, hash, 1)->items[0].address =
+                hash * 10 + kind;
+    for (uint64_t hash = 1; hash <= 100; hash++)
+        for (unsigned kind = PART_KERNEL; kind <= PART_PYTHON; kind++) {
+            const struct stack_part *part = stack_parts_find(&parts, (enum part_kind)kind, hash, 1);
+            CHECK(part);
+            CHECK_INT(part->items[0].address, hash * 10 + kind);
+        }
+    stack_parts_fini(&parts);
+}

@@ -95,32 +95,6 @@ static int fork_and_wait(void *context)
     return 0;
 }
 
-/* ---- Names ------------------------------------------------------------------------------------
- */
-
-static int64_t known_from_ms;              /* before that, names are not known yet */
-static int64_t known_until_ms = INT64_MAX; /* from then on, never */
-static int32_t asked_pid;
-static char letter = 'r'; /* that names begin with */
-
-static int32_t first_asked_pid;
-
-static int64_t range_name(void *context, int32_t pid, uint64_t time_ns, uint32_t name)
-{
-    struct session *session = context;
-    char text[32];
-    if (first_asked_pid == 0)
-        first_asked_pid = pid;
-    asked_pid = pid;
-    CHECK(time_ns / 1000000 <= (uint64_t)now_ms(CLOCK_MONOTONIC));
-    if (now_ms(CLOCK_MONOTONIC) < known_from_ms)
-        return -EAGAIN;
-    if (name > 100 || now_ms(CLOCK_MONOTONIC) >= known_until_ms)
-        return -ENOENT;
-    snprintf(text, sizeof(text), "%c%u", letter, name);
-    return trace_string_add(session->trace, text, strlen(text));
-}
-
 static int64_t taken_at_first_ns;
 
 /* Samples of a spin: 8 of 10 of its CPU time but for what the machine took from the CPUs since the
@@ -131,17 +105,18 @@ static size_t enough(void)
     return least > SPIN_MS / 2 ? (size_t)least : SPIN_MS / 2;
 }
 
-static struct session *run(int (*work)(void *), uint32_t depth)
+/* `until_ns`: up to which names are known. */
+static struct session *run(int (*work)(void *), uint32_t depth, int64_t until_ns)
 {
-    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct sampler_options options = {.frequency_hz = 999};
     taken_at_first_ns = machine_taken_ns();
     struct session *session = session_open(&options);
     struct session_child child = session_fork(session, work, &depth);
-    sampler_set_live(session->sampler, child.pid, tls_offset());
+    session_serve(session, child.pid, tls_offset(), "r");
+    CHECK_INT(lives_note_search(session->lives, until_ns, NULL, 0), 0);
     CHECK_INT(sampler_step(session->sampler), 0);
     session_go(&child);
     CHECK_INT(session_wait(session, child.pid), 0);
-    CHECK_INT(asked_pid == child.pid || depth == 0, 1);
     session_finish(session);
     return session;
 }
@@ -160,8 +135,7 @@ static size_t count_path(const struct session *session, const char *path, bool k
 
 TEST(samples_have_the_path_outermost_first)
 {
-    known_from_ms = 0;
-    struct session *session = run(spin_in_ranges, 3);
+    struct session *session = run(spin_in_ranges, 3, INT64_MAX);
     CHECK(count_path(session, "r1/r2/r3", true) >= enough());
     CHECK_INT(count_path(session, "r1/r2/r3", false), 0);
     session_close(session);
@@ -169,8 +143,7 @@ TEST(samples_have_the_path_outermost_first)
 
 TEST(deep_paths_say_that_they_are_cut)
 {
-    known_from_ms = 0;
-    struct session *session = run(spin_in_ranges, 40);
+    struct session *session = run(spin_in_ranges, 40, INT64_MAX);
     size_t cut = 0;
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];
@@ -189,17 +162,16 @@ TEST(deep_paths_say_that_they_are_cut)
 TEST(names_that_come_late_are_waited_for)
 {
     taken_at_first_ns = machine_taken_ns();
-    known_from_ms = now_ms(CLOCK_MONOTONIC) + 1000000;
-    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct sampler_options options = {.frequency_hz = 999};
     struct session *session = session_open(&options);
     uint32_t depth = 2;
     struct session_child child = session_fork(session, spin_in_ranges, &depth);
-    sampler_set_live(session->sampler, child.pid, tls_offset());
+    session_serve(session, child.pid, tls_offset(), "r");
     CHECK_INT(sampler_step(session->sampler), 0);
     session_go(&child);
     session_steps(session, 120);
     size_t early = session->samples.count;
-    known_from_ms = 0;
+    CHECK_INT(lives_note_search(session->lives, INT64_MAX, NULL, 0), 0);
     CHECK_INT(session_wait(session, child.pid), 0);
     session_finish(session);
     CHECK(early < 30); /* those before the first range was open */
@@ -214,8 +186,7 @@ TEST(names_that_come_late_are_waited_for)
 
 TEST(names_that_never_come_cost_the_path_only)
 {
-    known_from_ms = INT64_MAX;
-    struct session *session = run(spin_in_ranges, 2);
+    struct session *session = run(spin_in_ranges, 2, 0);
     CHECK(session->samples.count >= enough());
     size_t before = count_path(session, "", true); /* the first range was not open yet */
     CHECK(before < 30);
@@ -226,56 +197,68 @@ TEST(names_that_never_come_cost_the_path_only)
 
 TEST(forked_children_have_the_ranges_of_their_fork)
 {
-    known_from_ms = 0;
-    struct session *session = run(fork_in_ranges, 4);
+    struct session *session = run(fork_in_ranges, 4, INT64_MAX);
     /* Child and grandchild spin in r1 .. r4; the parent has left all but the outermost. */
     CHECK(count_path(session, "r1/r2/r3/r4", true) >= 2 * enough());
     CHECK(count_path(session, "r1", true) >= enough());
     session_close(session);
 }
 
+/* Whether some process is known to have the innermost of so many ranges from its parent. */
+static bool has_inherited(const struct session *session, uint32_t depth)
+{
+    char name[16];
+    const struct stacks *stacks = trace_stacks_get(session->trace);
+    snprintf(name, sizeof(name), "r%u", depth);
+    for (uint32_t i = 1; i < stacks_path_count(stacks); i++) {
+        const struct range_path *path = stacks_get_path(stacks, i);
+        if (path->kind == RANGE_PATH_INHERITED &&
+            strcmp(trace_string(session->trace, path->name)->bytes, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Of a parent that ran another program or was gone since, nobody would know them later. */
 TEST(names_of_inherited_ranges_are_asked_for_at_the_fork)
 {
-    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct sampler_options options = {.frequency_hz = 999};
     uint32_t depth = 4;
-    known_from_ms = 0;
     gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(gate != MAP_FAILED);
     taken_at_first_ns = machine_taken_ns();
     struct session *session = session_open(&options);
     struct session_child child = session_fork(session, fork_and_wait, &depth);
-    sampler_set_live(session->sampler, child.pid, tls_offset());
+    struct image *image = session_serve(session, child.pid, tls_offset(), "r");
+    CHECK_INT(lives_note_search(session->lives, INT64_MAX, NULL, 0), 0);
     CHECK_INT(sampler_step(session->sampler), 0);
     session_go(&child);
-    for (int i = 0; i < 1000 && first_asked_pid == 0; i++)
+    for (int i = 0; i < 1000 && !has_inherited(session, depth); i++)
         session_steps(session, 10);
-    int32_t asked_at_fork = first_asked_pid;
-    known_until_ms = now_ms(CLOCK_MONOTONIC);
+    image_forget_names(image);
     *gate = 1;
     CHECK_INT(session_wait(session, child.pid), 0);
     session_finish(session);
     CHECK(count_path(session, "r1/r2/r3/r4", true) >= enough());
     CHECK_INT(session_fact(session, "ranges of samples: the name did not arrive"), 0);
-    CHECK_INT(asked_at_fork, child.pid);
     session_close(session);
 }
 
 /* Also if the kernel's word of its exec was lost. */
 TEST(another_program_of_a_process_has_names_of_its_own)
 {
-    struct sampler_options options = {.frequency_hz = 999, .range_name = range_name};
+    struct sampler_options options = {.frequency_hz = 999};
     struct session *session = session_open(&options);
     uint32_t depth = 1;
     struct session_child child = session_fork(session, spin_in_ranges, &depth);
-    sampler_set_live(session->sampler, child.pid, tls_offset());
+    session_serve(session, child.pid, tls_offset(), "r");
+    CHECK_INT(lives_note_search(session->lives, INT64_MAX, NULL, 0), 0);
     CHECK_INT(sampler_step(session->sampler), 0);
     session_go(&child);
     for (int i = 0; i < 1000 && session->samples.count < SPIN_MS / 4; i++)
         session_steps(session, 5);
     int64_t since_ms = now_ms(CLOCK_MONOTONIC);
-    letter = 's';
-    sampler_set_live(session->sampler, child.pid, tls_offset());
+    session_serve(session, child.pid, tls_offset(), "s");
     CHECK_INT(session_wait(session, child.pid), 0);
     session_finish(session);
     CHECK(count_path(session, "r1", true) > SPIN_MS / 30); /* other programs run beside it */

@@ -25,6 +25,16 @@ static void finish(void)
     trace_destroy(trace);
 }
 
+/* The entry of the image of a segment. */
+static int64_t claim(int32_t pid, uint64_t start_ticks, int64_t created_ns)
+{
+    struct image *image;
+    int64_t ordinal = lives_claim_process(lives, pid, start_ticks, created_ns, &image);
+    CHECK_INT(image != NULL, pid > 0);
+    CHECK(!image || image->ordinal == ordinal);
+    return ordinal;
+}
+
 static struct lives_task task(int32_t pid, uint64_t start_ticks)
 {
     return (struct lives_task){.pid = pid, .tid = pid, .start_ticks = start_ticks};
@@ -167,7 +177,7 @@ TEST(a_child_that_did_nothing_before_its_exec_has_one_entry)
     CHECK_INT(entry_of(copy)->end, PROCESS_RUNNING);
     CHECK_STR(text_of(entry_of(copy)->comm), "ls");
     CHECK_STR(text_of(entry_of(copy)->cmdline), "prog arg");
-    CHECK_INT(lives_claim_process(lives, 20, 6, 1300), copy);
+    CHECK_INT(claim(20, 6, 1300), copy);
     struct lives_task who = task(20, 6);
     lives_exit(lives, &who, 9000, true, 0);
     CHECK_INT(entry_of(copy)->end, PROCESS_EXITED);
@@ -186,7 +196,7 @@ TEST(a_child_that_did_something_before_its_exec_keeps_its_entry)
         if (way == RAN)
             CHECK_INT(sampled(20, 6, 1060), copy);
         if (way == EMITTED)
-            CHECK_INT(lives_claim_process(lives, 20, 6, 1060), copy);
+            CHECK_INT(claim(20, 6, 1060), copy);
         if (way == FORKED) {
             struct lives_fork fork = {task(30, 7), task(20, 6), 1070, "child"};
             CHECK_INT(lives_fork(lives, &fork), 0);
@@ -194,9 +204,9 @@ TEST(a_child_that_did_something_before_its_exec_keeps_its_entry)
         tell_exec(20, 6, 1100, "ls");
         int64_t image = sampled(20, 6, 1200);
         if (way == EMITTED_LATE)
-            copy = lives_claim_process(lives, 20, 6, 1060);
+            copy = claim(20, 6, 1060);
         CHECK(copy != image);
-        CHECK_INT(lives_claim_process(lives, 20, 6, 1150), image);
+        CHECK_INT(claim(20, 6, 1150), image);
         CHECK_INT(trace_process_count(trace), 3);
         CHECK(entry_of(copy)->forked && !entry_of(image)->forked);
         CHECK_INT(entry_of(copy)->start_ns, 1000);
@@ -211,7 +221,7 @@ TEST(a_child_that_did_something_before_its_exec_keeps_its_entry)
 TEST(the_intake_may_claim_before_the_kernel_tells)
 {
     start();
-    int64_t claimed = lives_claim_process(lives, 20, 6, 5000);
+    int64_t claimed = claim(20, 6, 5000);
     tell_exec(10, 5, 500, "sh");
     tell_fork(10, 20, 6, 1000);
     CHECK(entry_of(claimed)->forked);
@@ -229,16 +239,16 @@ TEST(the_intake_may_claim_after_the_sampler_made_the_entry)
     start();
     tell_exec(20, 6, 2000, "python3");
     int64_t made = sampled(20, 6, 3000);
-    CHECK_INT(lives_claim_process(lives, 20, 6, 2500), made);
-    CHECK(lives_claim_process(lives, 20, 6, 2600) != made); /* at most once */
+    CHECK_INT(claim(20, 6, 2500), made);
+    CHECK(claim(20, 6, 2600) != made); /* at most once */
     finish();
 }
 
 TEST(two_claimed_images_of_one_process_stay_two_when_the_exec_is_told_late)
 {
     start();
-    int64_t first = lives_claim_process(lives, 20, 6, 1000);
-    int64_t second = lives_claim_process(lives, 20, 6, 5000);
+    int64_t first = claim(20, 6, 1000);
+    int64_t second = claim(20, 6, 5000);
     CHECK(first != second);
     tell_exec(20, 6, 4000, "next");
     CHECK_INT(sampled(20, 6, 2000), first);
@@ -261,8 +271,8 @@ TEST(a_pid_in_use_again_is_another_process)
     int64_t newer = sampled(20, 9, 3500);
     CHECK(older != newer);
     CHECK_INT(sampled(20, 6, 1900), older);
-    CHECK_INT(lives_claim_process(lives, 20, 9, 3600), newer);
-    CHECK_INT(lives_claim_process(lives, 20, 0, 1600), older); /* by time alone */
+    CHECK_INT(claim(20, 9, 3600), newer);
+    CHECK_INT(claim(20, 0, 1600), older); /* by time alone */
     CHECK_INT(entry_of(older)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(newer)->end, PROCESS_RUNNING);
     finish();
@@ -343,7 +353,7 @@ TEST(an_entry_made_after_the_end_knows_the_end)
     tell_fork(10, 20, 6, 1000);
     struct lives_task who = task(20, 6);
     lives_exit(lives, &who, 2000, true, 3 << 8);
-    int64_t claimed = lives_claim_process(lives, 20, 6, 1500);
+    int64_t claimed = claim(20, 6, 1500);
     CHECK_INT(entry_of(claimed)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(claimed)->end_value, 3);
     CHECK_INT(entry_of(claimed)->end_ns, 2000);
@@ -371,7 +381,7 @@ TEST(an_end_that_nobody_saw_has_no_status_and_replaces_none)
 TEST(a_forked_child_knows_which_annotated_thread_forked_it)
 {
     start();
-    int64_t parent = lives_claim_process(lives, 10, 5, SECOND);
+    int64_t parent = claim(10, 5, SECOND);
     struct lives_fork fork = {task(20, 6), thread_task(10, 12, SECOND), 2 * SECOND, "child"};
     CHECK_INT(lives_fork(lives, &fork), 0);
     int64_t child = sampled(20, 6, 3 * SECOND);
@@ -524,9 +534,9 @@ TEST(a_name_may_be_told_when_the_thread_has_just_ended)
 TEST(an_unknown_pid_is_always_a_new_entry)
 {
     start();
-    CHECK(lives_claim_process(lives, 0, 6, 5) != lives_claim_process(lives, 0, 6, 5));
-    CHECK(lives_claim_process(lives, -1, 0, 5) >= 0);
-    int64_t process = lives_claim_process(lives, 7, 7, 7);
+    CHECK(claim(0, 6, 5) != claim(0, 6, 5));
+    CHECK(claim(-1, 0, 5) >= 0);
+    int64_t process = claim(7, 7, 7);
     int64_t thread = lives_claim_thread(lives, (uint32_t)process, 0, 5);
     CHECK(lives_claim_thread(lives, (uint32_t)process, 0, 5) != thread);
     finish();

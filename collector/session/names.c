@@ -36,27 +36,24 @@ void names_fini(struct names *names)
     map64_free(&names->joined);
 }
 
-void names_keep(struct names *names, struct names *from)
+struct names *names_detach(struct names *from)
 {
+    struct names *names = malloc(sizeof(*names));
+    if (!names)
+        return NULL;
     *names = (struct names){
         .pages = from->pages, .page_count = from->page_count, .domains = from->domains};
     from->pages = NULL;
     from->page_count = 0;
     from->domains = (number_table){0};
+    return names;
 }
 
-int64_t names_known_domain(const struct names *names, uint32_t number)
+void names_destroy(struct names *names)
 {
-    uint32_t known = number < names->domains.count ? names->domains.items[number] : 0;
-    return known ? (int64_t)known : -ENOENT;
-}
-
-int64_t names_known(const struct names *names, uint32_t id)
-{
-    const uint32_t *page =
-        names->pages && id / NAMES_PAGE < names->page_count ? names->pages[id / NAMES_PAGE] : NULL;
-    uint32_t known = page ? page[id % NAMES_PAGE] : 0;
-    return known > 1 ? (int64_t)known - 1 : -ENOENT;
+    if (names)
+        names_fini(names);
+    free(names);
 }
 
 static uint32_t *slot(struct names *names, uint32_t id)
@@ -140,10 +137,20 @@ static int64_t read_text(struct names *names, uint32_t id)
     return 0;
 }
 
+static int64_t known_id(const struct names *names, uint32_t id)
+{
+    const uint32_t *page =
+        id / NAMES_PAGE < names->page_count ? names->pages[id / NAMES_PAGE] : NULL;
+    uint32_t known = page ? page[id % NAMES_PAGE] : 0;
+    return known ? known - 1 : 0;
+}
+
 int64_t names_by_id(struct names *names, uint32_t id)
 {
     if (id == 0)
         return 0;
+    if (!names->segment)
+        return known_id(names, id);
     if (id >= names->segment->info.strings_size / ANNOT_STRING_UNIT) {
         names->broken++;
         return 0;
@@ -275,7 +282,8 @@ static int64_t by_number(struct names *names, const number_table *table, uint16_
 {
     if (number == 0)
         return 0;
-    int error = number < table->count && table->items[number] != 0 ? 0 : names_walk(names);
+    bool known = number < table->count && table->items[number] != 0;
+    int error = known || !names->segment ? 0 : names_walk(names);
     if (error != 0)
         return error;
     return number < table->count ? table->items[number] : 0;

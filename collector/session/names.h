@@ -5,8 +5,8 @@
  * its table by the table's size, texts inside records by NAMES_INLINE_BYTES; beyond that names are
  * replaced by one that says so. A FUNCTION is named by a callback, and sensibly without one.
  * Thread-safety: none. */
-#ifndef ANNOT_INTAKE_NAMES_H
-#define ANNOT_INTAKE_NAMES_H
+#ifndef ANNOT_NAMES_H
+#define ANNOT_NAMES_H
 
 #include "map64.h"
 #include "segment_reader.h"
@@ -43,7 +43,7 @@ struct names_known_function {
 };
 
 struct names {
-    const struct segment *segment;
+    const struct segment *segment; /* NULL: only what was read of it */
     struct trace *trace;
     uint32_t **pages; /* by id / NAMES_PAGE; of ordinal + 1, 0 = not read yet */
     uint32_t page_count;
@@ -67,12 +67,13 @@ struct names {
 int names_init(struct names *names, const struct segment *segment, struct trace *trace);
 void names_fini(struct names *names);
 
-/* Takes the ids that were read, when their segment goes away: `from` is empty then. */
-void names_keep(struct names *names, struct names *from);
+/* The ids that were read, by themselves, for the time after the segment is gone: `from` has none
+ * any more. NULL: out of memory. What it knows no more is answered with 0. */
+struct names *names_detach(struct names *from);
+void names_destroy(struct names *names); /* accepts NULL */
 
-/* Of an id that was read before; of a domain that was met; -ENOENT. Need no segment. */
-int64_t names_known(const struct names *names, uint32_t id);
-int64_t names_known_domain(const struct names *names, uint32_t number);
+/* Of an id that was never asked for, without a segment: what it means. 0 or -ENOMEM. */
+int names_put(struct names *names, uint32_t id, uint32_t ordinal);
 
 /* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);
