@@ -6,8 +6,16 @@
 
 enum { EXIT_STEPS = 2 };
 
+static void take_off(struct sampled *process)
+{
+    if (process->entry)
+        process->entry->sampled = NULL;
+    process->entry = NULL;
+}
+
 static void destroy_process(struct sampled *process)
 {
+    take_off(process);
     mapping_list_unref(process->list);
     symbol_jit_destroy(process->jit);
     wide_map_free(&process->threads);
@@ -19,44 +27,50 @@ void processes_fini(struct processes *processes)
     for (size_t i = 0; i < processes->all.count; i++)
         destroy_process(processes->all.items[i]);
     vec_free(&processes->all);
-    map64_free(&processes->by_pid);
 }
 
 struct sampled *processes_find(const struct processes *processes, int32_t pid)
 {
-    const uint64_t *found = pid > 0 ? map64_find(&processes->by_pid, (uint64_t)pid) : NULL;
-    return found ? (struct sampled *)(uintptr_t)*found : NULL;
+    const struct process *entry = lives_find_sampled(processes->lives, pid);
+    return entry ? entry->sampled : NULL;
 }
 
 /* Takes over the reference of `list`, which may be NULL for want of memory. */
-static struct sampled *add(struct processes *processes, int32_t pid, struct mapping_list *list)
+static struct sampled *add(struct processes *processes, const struct lives_task *task,
+                           uint64_t time_ns, struct mapping_list *list)
 {
     struct sampled *process = calloc(1, sizeof(*process));
-    struct sampled *old = processes_find(processes, pid);
-    if (!list || !process || vec_reserve(&processes->all, 1) != 0 ||
-        map64_put(&processes->by_pid, (uint64_t)pid, (uintptr_t)process) != 0) {
+    struct sampled *old = processes_find(processes, task->pid);
+    if (list && process && vec_reserve(&processes->all, 1) == 0)
+        process->entry = lives_hang(processes->lives, task, (int64_t)time_ns, process);
+    if (!process || !process->entry) {
         mapping_list_unref(list);
         free(process);
         return NULL;
     }
-    if (old)
-        old->exited = true; /* its number was given to another */
-    process->pid = process->ns_pid = pid;
+    if (old) { /* its number was given to another */
+        if (old->entry == process->entry)
+            old->entry = NULL;
+        take_off(old);
+        old->exited = true;
+    }
+    process->pid = process->ns_pid = task->pid;
     process->list = list;
     process->family = ++processes->last_family;
     processes->all.items[processes->all.count++] = process;
     return process;
 }
 
-struct sampled *processes_add(struct processes *processes, int32_t pid)
+struct sampled *processes_add(struct processes *processes, const struct lives_task *task,
+                              uint64_t time_ns)
 {
-    return add(processes, pid, mapping_list_create());
+    return add(processes, task, time_ns, mapping_list_create());
 }
 
-struct sampled *processes_fork(struct processes *processes, int32_t pid,
-                               const struct sampled *parent)
+struct sampled *processes_fork(struct processes *processes, const struct lives_task *task,
+                               uint64_t time_ns, const struct sampled *parent)
 {
-    struct sampled *process = add(processes, pid, mapping_list_ref(parent->list));
+    struct sampled *process = add(processes, task, time_ns, mapping_list_ref(parent->list));
     if (!process)
         return NULL;
     process->family = parent->family;
@@ -96,10 +110,6 @@ void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step
         if (!process->exited || step - process->exit_step <= EXIT_STEPS) {
             i++;
             continue;
-        }
-        if (processes_find(processes, process->pid) == process) {
-            uint64_t gone;
-            map64_take(&processes->by_pid, (uint64_t)process->pid, &gone);
         }
         space_leave(process->space, now_ns, step);
         destroy_process(process);

@@ -6,7 +6,7 @@
 #ifndef ANNOT_PROCESSES_H
 #define ANNOT_PROCESSES_H
 
-#include "map64.h"
+#include "lives.h"
 #include "mapping_list.h"
 #include "modules.h"
 #include "perf_ring.h"
@@ -48,6 +48,7 @@ struct interpreter {
 enum process_doubt { DOUBT_NONE = 0, DOUBT_GONE = 1, DOUBT_IMAGE = 2, DOUBT_FOREIGN = 3 };
 
 struct sampled {
+    struct process *entry; /* of the registry, where it hangs; NULL: another one has the pid */
     int32_t pid, ns_pid;
     uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = not told yet */
     uint64_t family;   /* changes with exec only: forked processes share code objects */
@@ -78,8 +79,8 @@ struct sampled {
 };
 
 struct processes {
-    struct map64 by_pid; /* -> struct sampled *, living ones and just ended ones */
-    VEC(struct sampled *) all;
+    struct lives *lives;       /* where they hang; outlives it */
+    VEC(struct sampled *) all; /* living ones and just ended ones */
     uint64_t last_family;
 };
 
@@ -88,13 +89,14 @@ void processes_fini(struct processes *processes);
 /* NULL: not tracked. */
 struct sampled *processes_find(const struct processes *processes, int32_t pid);
 
-/* A process that nothing is known of, with an empty list; replaces one of that pid. NULL: out of
- * memory. */
-struct sampled *processes_add(struct processes *processes, int32_t pid);
+/* A process that nothing is known of, with an empty list; replaces one of that pid. The task is the
+ * process at that time. NULL: out of memory. */
+struct sampled *processes_add(struct processes *processes, const struct lives_task *task,
+                              uint64_t time_ns);
 
 /* A child that shares mappings, space and interpreter with its parent. NULL: out of memory. */
-struct sampled *processes_fork(struct processes *processes, int32_t pid,
-                               const struct sampled *parent);
+struct sampled *processes_fork(struct processes *processes, const struct lives_task *task,
+                               uint64_t time_ns, const struct sampled *parent);
 
 /* Another image: nothing of the old one holds, but a list that already is the new one's. */
 void sampled_exec(struct processes *processes, struct sampled *process, uint64_t now_ns,

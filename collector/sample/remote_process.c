@@ -26,11 +26,30 @@ bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns)
     return true;
 }
 
-struct remote_process *remote_process_create(int32_t pid, const struct proc_stat *stat)
+struct remote_process *remote_process_find(const struct lives *lives, int32_t pid,
+                                           uint64_t start_ticks)
 {
+    const struct process *entry = lives_find_sampled(lives, pid);
+    struct remote_process *process = entry ? entry->sampled : NULL;
+    return process && (start_ticks == 0 || process->start_ticks == start_ticks) ? process : NULL;
+}
+
+struct remote_process *remote_process_create(struct lives *lives, int32_t pid,
+                                             const struct proc_stat *stat, int64_t now_ns)
+{
+    struct lives_task task = {.pid = pid, .start_ticks = stat->start_ticks};
+    struct remote_process *old = remote_process_find(lives, pid, 0);
     struct remote_process *process = calloc(1, sizeof(*process));
-    if (!process)
+    if (process)
+        process->entry = lives_hang(lives, &task, now_ns, process);
+    if (!process || !process->entry) {
+        free(process);
         return NULL;
+    }
+    if (old && old->entry != process->entry)
+        old->entry->sampled = NULL;
+    if (old)
+        old->entry = NULL;
     process->pid = pid;
     process->start_ticks = stat->start_ticks;
     process->stack_begin = stat->stack_begin;
@@ -43,6 +62,8 @@ void remote_process_destroy(struct remote_process *process)
 {
     if (!process)
         return;
+    if (process->entry)
+        process->entry->sampled = NULL;
     python_remote_close(process->python);
     map64_free(&process->by_tid);
     vec_free(&process->threads);

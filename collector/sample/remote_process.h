@@ -22,6 +22,7 @@ struct remote_thread {
 };
 
 struct remote_process {
+    struct process *entry; /* of the registry, where it hangs; NULL: another one has the pid */
     int32_t pid;
     int end_fd; /* tells how it ended; below 0: none */
     bool waits_exec;
@@ -38,9 +39,14 @@ struct remote_process {
 /* CPU nanoseconds that a thread used so far, exact where the kernel counts them. False: gone. */
 bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns);
 
-/* Begins with a process; NULL: out of memory. `stat` is what was read of it. */
-struct remote_process *remote_process_create(int32_t pid, const struct proc_stat *stat);
+/* Begins with a process, now; NULL: out of memory. `stat` is what was read of it. */
+struct remote_process *remote_process_create(struct lives *lives, int32_t pid,
+                                             const struct proc_stat *stat, int64_t now_ns);
 void remote_process_destroy(struct remote_process *process); /* accepts NULL */
+
+/* NULL: not known. start_ticks 0: whenever it started. */
+struct remote_process *remote_process_find(const struct lives *lives, int32_t pid,
+                                           uint64_t start_ticks);
 
 /* Looks for its interpreter, seldom if there is none. */
 void remote_process_look(struct remote_process *process, int64_t now_ns);

@@ -134,6 +134,7 @@ static int open_parts(struct bpf_sampler *sampler)
     int error = modules_init(&sampler->modules, &source, sampler->options.cache_directory);
     if (!error)
         error = spaces_init(&sampler->spaces, bpf_program_mappings(sampler->program));
+    sampler->processes.lives = sampler->options.lives;
     sampler->finder.place = python_place;
     sampler->finder.context = sampler->program;
     sampler->names.trace = sampler->options.trace;
@@ -183,7 +184,11 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     int error = bpf_program_set_process(sampler->program, pid, &value, false);
     if (error)
         return error;
-    struct sampled *process = processes_add(&sampler->processes, pid);
+    struct proc_stat status;
+    struct lives_task task = {.pid = pid};
+    if (proc_stat(pid, &status) == 0)
+        task.start_ticks = status.start_ticks;
+    struct sampled *process = processes_add(&sampler->processes, &task, sampler->now_ns);
     if (!process)
         return -ENOMEM;
     process->waits_exec = value.flags & SAMPLER_WAIT_EXEC;

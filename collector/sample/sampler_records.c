@@ -43,7 +43,8 @@ int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns)
 /* A process that nobody told us of: its record was lost. */
 static struct sampled *adopt(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
-    struct sampled *process = processes_add(&sampler->processes, head->pid);
+    struct lives_task task = head_task(head);
+    struct sampled *process = processes_add(&sampler->processes, &task, head->time_ns);
     if (!process)
         return NULL;
     sampler->counts.adopted++;
@@ -146,8 +147,9 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
         head.ns_pid = parent->ns_pid;
     parent = sampler_process_of(sampler, &head);
     (void)known_process(sampler, &fork->head);
+    struct lives_task task = head_task(&fork->head);
     struct sampled *child =
-        parent ? processes_fork(&sampler->processes, fork->head.pid, parent) : NULL;
+        parent ? processes_fork(&sampler->processes, &task, fork->head.time_ns, parent) : NULL;
     if (!child)
         return -ENOMEM;
     /* The kernel's copy may be older than what we think the parent had. */
@@ -161,7 +163,7 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
     char comm[17];
     copy_comm(comm, fork->comm);
     struct lives_fork told = {
-        .child = head_task(&fork->head),
+        .child = task,
         .parent = {.pid = fork->parent_pid, .start_ticks = fork->parent_start_ns / 10000000},
         .time_ns = (int64_t)fork->head.time_ns,
         .comm = comm};

@@ -118,26 +118,15 @@ static int remote_timeout_ms(const void *state)
 /* ---- Processes --------------------------------------------------------------------------------
  */
 
-/* The youngest; start_ticks 0: whenever it started. */
-static struct remote_process *find_process(const struct remote_sampler *sampler, int32_t pid,
-                                           uint64_t start_ticks)
-{
-    for (size_t i = sampler->processes.count; i-- > 0;) {
-        struct remote_process *process = sampler->processes.items[i];
-        if (process->pid == pid && (start_ticks == 0 || process->start_ticks == start_ticks))
-            return process;
-    }
-    return NULL;
-}
-
 static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_exec)
 {
     struct proc_stat status;
     if (proc_stat(pid, &status) != 0)
         return -ESRCH;
-    if (find_process(sampler, pid, status.start_ticks))
+    if (remote_process_find(sampler->options.lives, pid, status.start_ticks))
         return 0;
-    struct remote_process *process = remote_process_create(pid, &status);
+    struct remote_process *process =
+        remote_process_create(sampler->options.lives, pid, &status, clock_now_ns());
     if (!process)
         return -ENOMEM;
     process->waits_exec = waits_exec;
@@ -162,7 +151,7 @@ static int add_child(struct remote_sampler *sampler, const struct remote_process
 {
     struct proc_stat status;
     struct lives_fork fork = {.parent = remote_process_task(parent), .time_ns = sampler->now_ns};
-    if (find_process(sampler, pid, 0) || proc_stat(pid, &status) != 0)
+    if (remote_process_find(sampler->options.lives, pid, 0) || proc_stat(pid, &status) != 0)
         return 0;
     int error = add_process(sampler, pid, false);
     if (error)

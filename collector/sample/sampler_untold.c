@@ -87,7 +87,7 @@ static int look_at(struct bpf_sampler *sampler, struct sampled *process)
     if (before != DOUBT_GONE)
         return 0;
     sampler_end_untold(sampler, process, sampler->now_ns);
-    if (processes_find(&sampler->processes, process->pid) == process)
+    if (process->entry)
         (void)bpf_program_remove_process(sampler->program, process->pid); /* or it was gone */
     return 0;
 }

@@ -95,9 +95,12 @@ static bool has_entry(const struct process *life)
     return image != NULL;
 }
 
-static bool has_source(const struct process *life)
+/* Whether somebody keeps something of it here. */
+static bool is_kept(const struct process *life)
 {
     const struct image *image = life->first;
+    if (life->sampled)
+        return true;
     while (image && !image->source)
         image = image->after;
     return image != NULL;
@@ -131,7 +134,7 @@ static void fade(struct lives *lives, struct process *life)
         life->fading = true;
 }
 
-/* Time goes on: those that ended long ago are forgotten, unless the intake still reads theirs. */
+/* Time goes on: those that ended long ago are forgotten, unless somebody is not done with them. */
 static void advance(struct lives *lives, int64_t time_ns)
 {
     if (time_ns > lives->now_ns)
@@ -142,7 +145,7 @@ static void advance(struct lives *lives, int64_t time_ns)
             break;
         lives->fading_begin++;
         oldest.life->fading = false;
-        if (has_source(oldest.life))
+        if (is_kept(oldest.life))
             fade(lives, oldest.life);
         else
             forget(lives, oldest.life);
@@ -304,6 +307,23 @@ void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_stat
 }
 
 /* ---- What is asked for ---- */
+
+struct process *lives_hang(struct lives *lives, const struct lives_task *task, int64_t time_ns,
+                           void *sampled)
+{
+    struct process *life = get_life(lives, task, time_ns);
+    if (life)
+        life->sampled = sampled;
+    return life;
+}
+
+struct process *lives_find_sampled(const struct lives *lives, int32_t pid)
+{
+    struct process *life = youngest(lives, pid);
+    while (life && !life->sampled)
+        life = life->older;
+    return life;
+}
 
 uint64_t lives_unseen(const struct lives *lives)
 {

@@ -68,6 +68,7 @@ struct process {
     int wait_status;
     bool fading;                /* in the list of those that will be forgotten */
     struct image *first, *last; /* one at least */
+    void *sampled;              /* what the sampler keeps of it; while it hangs here, it stays */
 };
 
 /* The kernel told: a fork without exec yet, an exec, the end of a thread or process. The first two
@@ -90,6 +91,13 @@ void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time
 /* What a wait for a process told, where the kernel tells no ends: how it ended, and when, if that
  * is not known yet. */
 void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_status);
+
+/* Hangs what the sampler keeps of it on a process, which is made known if it was not. There is one
+ * of a pid: what another one has is taken off by the caller. NULL: out of memory. */
+struct process *lives_hang(struct lives *lives, const struct lives_task *task, int64_t time_ns,
+                           void *sampled);
+/* The process of that pid that has something, or NULL. */
+struct process *lives_find_sampled(const struct lives *lives, int32_t pid);
 
 /* Processes so far that left no entry. */
 uint64_t lives_unseen(const struct lives *lives);
