@@ -6,7 +6,7 @@
 
 #include "intake.h"
 #include "session_file.h"
-#include "session_filter.h"
+#include "intake_filter.h"
 
 /* Into a session that is being made; NULL: everything is wanted. 0 or -E2BIG. */
 int collector_filter_init(struct annot_session *session, const char *text);

@@ -5,7 +5,7 @@
 #include "clock_now.h"
 #include "file_io.h"
 #include "session_file.h"
-#include "session_filter.h"
+#include "intake_filter.h"
 #include "target.h"
 
 #include <dirent.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One pass over the records of a block. */
-#include "decode_parts.h"
-
 #include "clock_now.h"
+#include "intake_parts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +21,8 @@ int64_t decode_time(struct decoder *decoder, uint64_t time)
     return ns < 0 ? 0 : ns;
 }
 
-int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
+/* The time of an event: not before the thread's last one, not after the present. */
+static int64_t event_time(struct decoder *decoder, struct decode_thread *thread, uint64_t time)
 {
     int64_t ns = decode_time(decoder, time);
     if (ns > decoder->now_ns)
@@ -69,7 +69,7 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
         events[count++] =
             (struct event){.kind = EVENT_EDGE,
                            .thread = thread->ordinal,
-                           .time_ns = decode_event_time(decoder, thread, header->claim_time)};
+                           .time_ns = event_time(decoder, thread, header->claim_time)};
     }
     thread->started = true;
     thread->generation = header->generation;
@@ -80,8 +80,8 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     if (!any)
         return count;
     uint64_t begin_time = header->gap_time != 0 ? header->gap_time : header->claim_time;
-    int64_t begin_ns = decode_event_time(decoder, thread, begin_time);
-    int64_t end_ns = decode_event_time(decoder, thread, header->claim_time);
+    int64_t begin_ns = event_time(decoder, thread, begin_time);
+    int64_t end_ns = event_time(decoder, thread, header->claim_time);
     if (header->kept_depth < thread->depth)
         thread->depth = header->kept_depth;
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++) {
@@ -97,6 +97,195 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
     }
     return count;
 }
+
+/* ---- Tracks ---- */
+
+/* Tracks become entries of the trace when they are first named, with what each record tells of
+ * them. Ids are foreign: how many a segment may add is bounded. */
+
+/* -ENOSPC: too many. */
+static int64_t find_track(struct decoder *decoder, uint64_t id)
+{
+    struct trace *trace = decoder->names.trace;
+    int64_t ordinal = trace_track_find(trace, id);
+    if (ordinal >= 0)
+        return ordinal;
+    if (decoder->track_count >= DECODE_TRACKS_MAX)
+        return -ENOSPC;
+    ordinal = trace_track_add(trace, id);
+    if (ordinal < 0)
+        return ordinal;
+    decoder->track_count++;
+    trace_track(trace, (uint32_t)ordinal)->process = decoder->process;
+    return ordinal;
+}
+
+static int name_track(struct decoder *decoder, int64_t ordinal, uint32_t name_id)
+{
+    struct trace_track *track = trace_track(decoder->names.trace, (uint32_t)ordinal);
+    if (track->name != 0 || name_id == 0)
+        return 0;
+    int64_t name = names_by_id(&decoder->names, name_id);
+    if (name <= 0)
+        return (int)name;
+    track->name = (uint32_t)name;
+    track->revision++;
+    return 0;
+}
+
+/* What is above a track is known by what is below it, and may never emit itself. */
+static int place_track(struct decoder *decoder, int64_t ordinal, uint64_t parent_id,
+                       uint32_t parent_name)
+{
+    struct trace *trace = decoder->names.trace;
+    uint32_t placed = trace_track_get(trace, (uint32_t)ordinal)->parent;
+    if (parent_id == 0)
+        return 0;
+    if (placed != 0) { /* perhaps by an end, which tells no names */
+        bool is_same = parent_name != 0 && trace_track_get(trace, placed - 1)->name == 0 &&
+                       trace_track_find(trace, parent_id) == (int64_t)placed - 1;
+        return is_same ? name_track(decoder, (int64_t)placed - 1, parent_name) : 0;
+    }
+    int64_t parent = find_track(decoder, parent_id);
+    if (parent < 0)
+        return parent == -ENOSPC ? 0 : (int)parent;
+    trace_track_set_parent(trace, (uint32_t)ordinal, (uint32_t)parent);
+    return name_track(decoder, parent, parent_name);
+}
+
+/* Gives an event of a track its ordinal. 1; 0: there are too many tracks; -EBADMSG, -ENOMEM,
+ * -EFAULT. */
+static int decode_track(struct decoder *decoder, const struct decode_parts *parts,
+                        struct event *event)
+{
+    if (!(parts->record.flags & ANNOT_FLAG_ID) || parts->id.id == 0)
+        return -EBADMSG;
+    int64_t ordinal = find_track(decoder, parts->id.id);
+    if (ordinal < 0)
+        return ordinal == -ENOSPC ? 0 : (int)ordinal;
+    event->id = (uint64_t)ordinal;
+    bool named = parts->record.flags & ANNOT_FLAG_ATTR;
+    int error = name_track(decoder, ordinal, named ? (uint32_t)parts->attr.value : 0);
+    if (error == 0)
+        error = place_track(decoder, ordinal, parts->id.reserved,
+                            named ? (uint32_t)(parts->attr.value >> 32) : 0);
+    return error != 0 ? error : 1;
+}
+
+/* ---- Before the first block ---- */
+
+/* What stands before the first block that is left of a thread: how much was overwritten, and the
+ * ranges that are still open. */
+
+static struct event gap_until(const struct decode_thread *thread, int64_t begin_ns, int64_t end_ns)
+{
+    return (struct event){.kind = EVENT_LOST,
+                          .thread = thread->ordinal,
+                          .value_kind = VALUE_UINT64,
+                          .depth = thread->depth,
+                          .time_ns = begin_ns,
+                          .end_ns = end_ns > begin_ns ? end_ns : begin_ns};
+}
+
+static void tell_gap(struct decode_thread *thread, struct event gap, enum loss cause,
+                     uint64_t count, struct event *event)
+{
+    thread->lost[cause] += count;
+    gap.level = (uint8_t)cause;
+    gap.value.uint64 = count;
+    *event = gap;
+}
+
+/* The innermost open ranges, begun when they really were. 0 or -ENOMEM. */
+static int tell_open(struct decoder *decoder, struct decode_thread *thread,
+                     const struct annot_open *open, struct event *event)
+{
+    int64_t name = open->name != 0 ? names_by_id(&decoder->names, open->name) : 0;
+    if (name < 0)
+        return (int)name;
+    *event = (struct event){.kind = EVENT_PUSH,
+                            .thread = thread->ordinal,
+                            .name = (uint32_t)name,
+                            .time_ns = event_time(decoder, thread, open->time)};
+    thread->depth++;
+    thread->record_count++;
+    return 0;
+}
+
+static uint64_t missing(uint64_t before, uint64_t known)
+{
+    return before > known && before - known <= LOSS_BELIEVABLE ? before - known : 0;
+}
+
+/* Before the open ranges: says that calls are missing, and how many more are open below them. */
+static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
+                         const struct annot_block *header, uint64_t *lost, struct event *event)
+{
+    int64_t created_ns = decode_time(decoder, decoder->created_time);
+    int64_t begin_ns = thread->last_ns > created_ns ? thread->last_ns : created_ns;
+    if (*lost == 0)
+        return 0;
+    --*lost;
+    if (begin_ns > decoder->now_ns)
+        begin_ns = decoder->now_ns;
+    tell_gap(thread, gap_until(thread, begin_ns, decode_time(decoder, header->open[0].time)),
+             LOSS_OVERWRITTEN, 1, event);
+    if (event->end_ns > decoder->now_ns)
+        event->end_ns = decoder->now_ns;
+    thread->last_ns = event->end_ns;
+    return 1;
+}
+
+/* Behind them: the rest, until the block was claimed. */
+static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
+                        const struct annot_block *header, const uint64_t *lost,
+                        struct event *events)
+{
+    int64_t created_ns = decode_time(decoder, decoder->created_time);
+    int64_t end_ns = decode_time(decoder, header->claim_time);
+    size_t count = 0;
+    if (end_ns > decoder->now_ns)
+        end_ns = decoder->now_ns;
+    bool is_later = created_ns > thread->last_ns && created_ns <= end_ns;
+    int64_t begin_ns = is_later ? created_ns : thread->last_ns;
+    struct event gap = gap_until(thread, begin_ns, end_ns);
+    for (int cause = 0; cause < LOSS_COUNT; cause++)
+        if (lost[cause] != 0)
+            tell_gap(thread, gap, (enum loss)cause, lost[cause], &events[count++]);
+    if (count > 0)
+        thread->last_ns = begin_ns;
+    return count;
+}
+
+/* Events for what was overwritten before a block: at most DECODE_EVENTS_BEFORE. Their number or
+ * -ENOMEM. */
+static int decode_before(struct decoder *decoder, struct decode_thread *thread,
+                         const struct annot_block *header, struct event *events)
+{
+    bool is_first = thread->headers == 0;
+    uint32_t shown = is_first ? header->open_count : 0;
+    uint64_t lost[LOSS_COUNT] = {0};
+    size_t count = 0;
+    if (shown > ANNOT_OPEN_DEPTH || shown > header->open_depth)
+        shown = 0;
+    for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
+        lost[cause] = missing(header->lost_before[cause], thread->lost[cause]);
+    lost[LOSS_OVERWRITTEN] = missing(header->records_before, thread->wire_records);
+    /* The begins of those that are shown were overwritten, too, but here they are. */
+    lost[LOSS_OVERWRITTEN] -= shown < lost[LOSS_OVERWRITTEN] ? shown : lost[LOSS_OVERWRITTEN];
+    if (is_first || header->open_depth < thread->depth)
+        thread->depth = header->open_depth - shown;
+    if (shown > 0)
+        count = tell_begin(decoder, thread, header, &lost[LOSS_OVERWRITTEN], events);
+    for (uint32_t i = 0; i < shown; i++) {
+        int error = tell_open(decoder, thread, &header->open[i], &events[count++]);
+        if (error != 0)
+            return error;
+    }
+    return (int)(count + tell_rest(decoder, thread, header, lost, events + count));
+}
+
+/* ---- Records ---- */
 
 static uint32_t padded(uint32_t size)
 {
@@ -226,7 +415,7 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
     int error = 0;
     *event = (struct event){.kind = event_kinds[kind], .thread = thread->ordinal};
     event->level = ANNOT_RECORD_LEVEL(parts->record.level);
-    event->time_ns = decode_event_time(decoder, thread, parts->record.time);
+    event->time_ns = event_time(decoder, thread, parts->record.time);
     if (kind == ANNOT_REC_POP) {
         set_depth(thread, event, parts->record.name);
         return 1;
@@ -273,7 +462,7 @@ static int name_thread(struct decode_pass *pass, const struct decode_parts *part
         .process = decoder->process,
         .ns_tid = (int32_t)parts->id.id,
         .name = name,
-        .time_ns = decode_event_time(decoder, pass->thread, parts->record.time),
+        .time_ns = event_time(decoder, pass->thread, parts->record.time),
     };
     return lives_name_thread(decoder->lives, &told);
 }
@@ -309,7 +498,7 @@ static inline int add_plain(struct decode_pass *pass, const struct annot_record 
     *event = (struct event){.kind = event_kinds[record->kind],
                             .level = ANNOT_RECORD_LEVEL(record->level),
                             .thread = thread->ordinal,
-                            .time_ns = decode_event_time(pass->decoder, thread, record->time)};
+                            .time_ns = event_time(pass->decoder, thread, record->time)};
     if (record->kind == ANNOT_REC_POP) {
         set_depth(thread, event, record->name);
     } else {

@@ -4,7 +4,7 @@
 #include "intake.h"
 
 #include "clock_now.h"
-#include "intake_private.h"
+#include "intake_parts.h"
 #include "proc_info.h"
 
 #include <errno.h>

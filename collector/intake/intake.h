@@ -8,8 +8,8 @@
 #define ANNOT_INTAKE_H
 
 #include "drain.h"
-#include "filter_masks.h"
 #include "intake_directory.h"
+#include "intake_filter.h"
 #include "lives.h"
 #include "refusals.h"
 

@@ -7,8 +7,8 @@
 #define ANNOT_SEGMENT_SOURCE_H
 
 #include "drain.h"
-#include "filter_masks.h"
 #include "intake_directory.h"
+#include "intake_filter.h"
 #include "kin.h"
 #include "process_watch.h"
 

@@ -5,9 +5,14 @@
 
 #include "file_io.h"
 #include "proc_info.h"
+#include "segment_reader.h"
+#include "session_file.h"
+#include "vec.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,4 +182,255 @@ int target_open_directory(const struct target *target, struct directory *ret)
     ret->made = strcmp(target->path, standard) == 0;
     ret->fd = fd;
     return 0;
+}
+
+/* ---- Its session ---- */
+
+/* Which session a running program belongs to, decided as libannot does it (docs/wire-format.md,
+ * "Session file"), and the files by which it is told. */
+
+enum { ANCESTORS_MAX = 64, ID_DIGITS = 16, TEXT_MAX = 48 };
+
+/* ---- The file ---- */
+
+static void format_name(int32_t ns_pid, uint64_t pid_ns, char name[TARGET_NAME_SIZE])
+{
+    snprintf(name, TARGET_NAME_SIZE, ANNOT_TARGET_PREFIX "%d-%" PRIx64, (int)ns_pid, pid_ns);
+}
+
+void target_name(const struct target *target, char name[TARGET_NAME_SIZE])
+{
+    format_name(target->ns_pid, target->pid_ns, name);
+}
+
+/* The session that such a file names for a process that began then. 0: none. */
+static uint64_t read_file(const struct directory *directory, const char *name, uint64_t start_ticks)
+{
+    char text[TEXT_MAX] = "", *end;
+    struct stat status;
+    int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, &status);
+    if (fd < 0)
+        return 0;
+    ssize_t size = -1;
+    if (status.st_uid == directory->uid)
+        size = file_read_at(fd, text, sizeof(text) - 1, 0);
+    close(fd);
+    if (size <= ID_DIGITS || strspn(text, "0123456789abcdef") != ID_DIGITS ||
+        text[ID_DIGITS] != ' ')
+        return 0;
+    uint64_t id = strtoull(text, NULL, 16), named = strtoull(text + ID_DIGITS + 1, &end, 10);
+    return named == 0 || start_ticks == 0 || named == start_ticks ? id : 0;
+}
+
+static int write_file(const struct directory *directory, const char *name, uint64_t id,
+                      uint64_t start_ticks)
+{
+    char text[TEXT_MAX];
+    int length = snprintf(text, sizeof(text), "%016" PRIx64 " %" PRIu64 "\n", id, start_ticks);
+    if (unlinkat(directory->fd, name, 0) != 0 && errno != ENOENT)
+        return -errno;
+    int fd =
+        openat(directory->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = directory_give(directory, fd);
+    if (error == 0)
+        error = file_write_all(fd, text, (size_t)length);
+    close(fd);
+    if (error != 0)
+        unlinkat(directory->fd, name, 0);
+    return error;
+}
+
+/* ---- Who records it ---- */
+
+static int find_by_file(const struct directory *directory, const char *name, uint64_t start_ticks,
+                        struct annot_session *ret_session)
+{
+    uint64_t id = read_file(directory, name, start_ticks);
+    return id != 0 && session_file_alive(directory, id, ret_session);
+}
+
+/* A segment of the process is there already. */
+static int find_by_segment(const struct directory *directory, const struct target *target,
+                           struct annot_session *ret_session)
+{
+    int found = 0;
+    DIR *stream = file_list_folder(directory->fd);
+    if (!stream)
+        return -errno;
+    for (const struct dirent *entry; !found && (entry = readdir(stream));) {
+        struct segment_name parsed;
+        struct segment segment;
+        if (!segment_name_parse(entry->d_name, &parsed) || parsed.pid != target->ns_pid ||
+            parsed.pid_ns != target->pid_ns ||
+            segment_open(directory->fd, entry->d_name, &segment) != 0)
+            continue;
+        bool same = target->start_ticks == 0 || segment.info.start_time_ticks == 0 ||
+                    segment.info.start_time_ticks == target->start_ticks;
+        found = same && session_file_alive(directory, segment.info.session_id, ret_session);
+        segment_close(&segment);
+    }
+    closedir(stream);
+    return found;
+}
+
+static int find_by_environment(const struct directory *directory, const struct target *target,
+                               struct annot_session *ret_session)
+{
+    static const char wanted[] = ANNOT_ENV_SESSION "=";
+    char path[64], name[SESSION_NAME_SIZE], *text = NULL;
+    size_t size = 0;
+    uint64_t id;
+    int found = 0;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)target->pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    while (!found && getdelim(&text, &size, 0, file) > 0) {
+        if (strncmp(text, wanted, sizeof(wanted) - 1) != 0)
+            continue;
+        snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%.16s", text + sizeof(wanted) - 1);
+        found = session_name_parse(name, &id) && session_file_alive(directory, id, ret_session);
+    }
+    free(text);
+    fclose(file);
+    return found;
+}
+
+/* Sessions that processes join because they are below its collector. */
+typedef VEC(struct annot_session) session_list;
+
+static int list_sessions(const struct directory *directory, session_list *sessions)
+{
+    int error = 0;
+    DIR *stream = file_list_folder(directory->fd);
+    if (!stream)
+        return -errno;
+    for (const struct dirent *entry; error == 0 && (entry = readdir(stream));) {
+        struct annot_session session;
+        uint64_t id;
+        if (session_name_parse(entry->d_name, &id) && session_file_alive(directory, id, &session) &&
+            session.flags & ANNOT_SESSION_DESCENDANTS)
+            error = vec_push(sessions, session);
+    }
+    closedir(stream);
+    return error;
+}
+
+static bool is_collector(const session_list *sessions, int32_t ns_pid, uint64_t pid_ns,
+                         struct annot_session *ret_session)
+{
+    for (size_t i = 0; i < sessions->count; i++) {
+        if (sessions->items[i].collector_pid != ns_pid ||
+            sessions->items[i].collector_pid_ns != pid_ns)
+            continue;
+        *ret_session = sessions->items[i];
+        return true;
+    }
+    return false;
+}
+
+static int find_above(const struct directory *directory, const struct target *target,
+                      struct annot_session *ret_session)
+{
+    session_list sessions = {0};
+    struct proc_stat stat;
+    char name[TARGET_NAME_SIZE];
+    int found = 0, error = list_sessions(directory, &sessions);
+    pid_t pid = proc_stat(target->pid, &stat) == 0 ? stat.ppid : 0;
+    for (int i = 0; error == 0 && !found && pid > 0 && i < ANCESTORS_MAX; i++) {
+        int32_t ns_pid = proc_pid_inside(pid);
+        if (proc_pid_namespace(pid) != target->pid_ns || proc_stat(pid, &stat) != 0)
+            break;
+        format_name(ns_pid, target->pid_ns, name);
+        found = find_by_file(directory, name, target->start_ticks ? stat.start_ticks : 0,
+                             ret_session) ||
+                is_collector(&sessions, ns_pid, target->pid_ns, ret_session);
+        pid = stat.ppid;
+    }
+    vec_free(&sessions);
+    return error != 0 ? error : found;
+}
+
+int target_find_session(const struct directory *directory, const struct target *target,
+                        struct annot_session *ret_session)
+{
+    char name[TARGET_NAME_SIZE];
+    int found = guard_install();
+    target_name(target, name);
+    if (found == 0)
+        found = find_by_segment(directory, target, ret_session);
+    if (found == 0)
+        found = find_by_file(directory, name, target->start_ticks, ret_session);
+    if (found == 0)
+        found = find_by_environment(directory, target, ret_session);
+    return found != 0 ? found : find_above(directory, target, ret_session);
+}
+
+/* ---- Telling it ---- */
+
+int target_claim(const struct directory *directory, const struct target *target, uint64_t id,
+                 struct annot_session *ret_other)
+{
+    char name[TARGET_NAME_SIZE];
+    target_name(target, name);
+    int lock = directory_lock(directory); /* of two that attach at once, one is first */
+    if (lock < 0)
+        return lock;
+    int found = target_find_session(directory, target, ret_other);
+    int error = found < 0 ? found : found == 1 && ret_other->id != id ? -EBUSY : 0;
+    if (error == 0)
+        error = write_file(directory, name, id, target->start_ticks);
+    close(lock);
+    return error;
+}
+
+void target_release(const struct directory *directory, const char *name, uint64_t id)
+{
+    int lock = directory_lock(directory); /* else who attaches now could lose the file just made */
+    if (read_file(directory, name, 0) == id)
+        unlinkat(directory->fd, name, 0);
+    if (lock >= 0)
+        close(lock);
+}
+
+int target_each(const struct directory *directory, uint64_t id,
+                int (*call)(void *context, int32_t pid, uint64_t pid_ns), void *context)
+{
+    const size_t prefix = strlen(ANNOT_TARGET_PREFIX);
+    int error = 0;
+    DIR *stream = file_list_folder(directory->fd);
+    for (const struct dirent *entry; stream && error == 0 && (entry = readdir(stream));) {
+        if (strncmp(entry->d_name, ANNOT_TARGET_PREFIX, prefix) != 0 ||
+            read_file(directory, entry->d_name, 0) != id)
+            continue;
+        char *end;
+        long pid = strtol(entry->d_name + prefix, &end, 10);
+        if (*end == '-' && pid > 0 && pid <= INT32_MAX)
+            error = call(context, (int32_t)pid, strtoull(end + 1, NULL, 16));
+    }
+    if (stream)
+        closedir(stream);
+    return error;
+}
+
+void target_sweep(const struct directory *directory)
+{
+    struct annot_session session;
+    DIR *stream;
+    int lock = directory_lock(directory);
+    if (lock < 0)
+        return;
+    stream = file_list_folder(directory->fd);
+    for (const struct dirent *entry; stream && (entry = readdir(stream));) {
+        if (strncmp(entry->d_name, ANNOT_TARGET_PREFIX, strlen(ANNOT_TARGET_PREFIX)) != 0)
+            continue;
+        uint64_t id = read_file(directory, entry->d_name, 0);
+        if (id == 0 || !session_file_alive(directory, id, &session))
+            unlinkat(directory->fd, entry->d_name, 0);
+    }
+    if (stream)
+        closedir(stream);
+    close(lock);
 }

@@ -2,9 +2,8 @@
 /* The filter on the collector's side: its text in the session file, whole or not, and the masks
  * that segments get, whatever their tables hold. */
 #include "annot_barrier.h"
-#include "filter_masks.h"
+#include "intake_filter.h"
 #include "segment_maker.h"
-#include "session_filter.h"
 #include "test.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  */
 #include "clock_map.h"
 #include "clock_now.h"
-#include "discover.h"
+#include "intake_parts.h"
 #include "guard.h"
 #include "intake_directory.h"
 #include "kin.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Key-values: of events, of structs by their schema, of groups of counters. */
-#include "decode_parts.h"
+#include "intake_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
