@@ -5,8 +5,8 @@
 #define ANNOT_COLLECTOR_FILTER_H
 
 #include "intake.h"
-#include "session_file.h"
 #include "intake_filter.h"
+#include "session_file.h"
 
 /* Into a session that is being made; NULL: everything is wanted. 0 or -E2BIG. */
 int collector_filter_init(struct annot_session *session, const char *text);

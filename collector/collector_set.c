@@ -4,8 +4,8 @@
 
 #include "clock_now.h"
 #include "file_io.h"
-#include "session_file.h"
 #include "intake_filter.h"
+#include "session_file.h"
 #include "target.h"
 
 #include <dirent.h>

@@ -10,8 +10,8 @@
 #define ANNOT_INTAKE_DRAIN_H
 
 #include "decode.h"
-#include "map64.h"
 #include "lives.h"
+#include "map64.h"
 #include "vec.h"
 
 /* Takes a batch of one thread. 0 or -errno, which ends the visit. */
@@ -60,9 +60,9 @@ struct drain {
     struct segment *segment;
     struct decoder decoder;
     struct trace *trace;
-    struct lives *lives; /* threads of the trace come from it; NULL: each has its own */
-    uint32_t process;      /* ordinal in the trace */
-    uint32_t serial_base;  /* tells threads of further segments of one process apart */
+    struct lives *lives;  /* threads of the trace come from it; NULL: each has its own */
+    uint32_t process;     /* ordinal in the trace */
+    uint32_t serial_base; /* tells threads of further segments of one process apart */
     VEC(struct drain_progress) progress; /* by block */
     VEC(struct drain_thread) threads;
     struct map64 thread_index; /* by serial + 1 */

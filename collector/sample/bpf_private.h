@@ -26,7 +26,7 @@ struct bpf_ring {
 
 enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 2, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 8 };
 
-/* Map by map, on two threads; see bpf_making.c. */
+/* Map by map, on two threads; see bpf_maps.c. */
 struct bpf_making {
     struct bpf_map *maps[BPF_MAPS_MAX];
     int fds[BPF_MAPS_MAX];

@@ -5,7 +5,6 @@
 
 #include "bpf_program.h"
 #include "host_facts.h"
-#include "ladder_causes.h"
 #include "proc_info.h"
 
 #include <errno.h>
@@ -13,6 +12,8 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -128,4 +129,254 @@ void ladder_try(struct ladder_step steps[LADDER_STEPS])
     steps[1].possible = error == 0;
     if (error)
         ladder_explain_remote(&trial.facts, error, &steps[1]);
+}
+
+/* ---- Causes ---- */
+
+/* The causes, each a function that says whether it is the one. */
+
+enum {
+    KERNEL_WITH_CAPABILITIES = 5 << 8 | 8, /* CAP_BPF, CAP_PERFMON */
+    KERNEL_WANTED = 5 << 8 | 17,
+    PARANOID_PLAIN = 2, /* the highest that the kernel itself knows; distributions add more */
+    SECCOMP_FILTER = 2,
+};
+
+#ifdef HAVE_EBPF
+static const bool built_with_ebpf = true;
+#else
+static const bool built_with_ebpf = false;
+#endif
+
+__attribute__((format(printf, 2, 3))) static void reason(struct ladder_step *step,
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(step->reason, sizeof(step->reason), format, arguments);
+    va_end(arguments);
+}
+
+__attribute__((format(printf, 2, 3))) static void hint(struct ladder_step *step, const char *format,
+                                                       ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(step->hint, sizeof(step->hint), format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof(step->hint))
+        step->hint[0] = '\0'; /* half a command is worse than none */
+}
+
+static const char *program(const struct host_facts *facts)
+{
+    return facts->program[0] ? facts->program : "$(command -v annot)";
+}
+
+/* How this container is given rights. `filter`: also its seccomp filter must go. */
+static void hint_container(struct ladder_step *step, const struct host_facts *facts, bool filter)
+{
+    const char *engine = facts->container == CONTAINER_PODMAN ? "podman" : "docker";
+    switch (facts->container) {
+    case CONTAINER_DOCKER:
+    case CONTAINER_PODMAN:
+        hint(step, "start the container by: %s run --cap-add BPF --cap-add PERFMON%s ...", engine,
+             filter ? " --security-opt seccomp=unconfined" : "");
+        return;
+    case CONTAINER_KUBERNETES:
+        hint(step, "in the pod's securityContext: capabilities: {add: [\"BPF\", \"PERFMON\"]}%s",
+             filter ? ", seccompProfile: {type: Unconfined}" : "");
+        return;
+    case CONTAINER_OTHER:
+        hint(step, "give this container the capabilities CAP_BPF and CAP_PERFMON%s",
+             filter ? " and a seccomp filter that allows bpf and perf_event_open" : "");
+        return;
+    default:
+        if (filter)
+            hint(step, "start annot outside of this sandbox, or let its seccomp filter (systemd: "
+                       "SystemCallFilter=) allow bpf and perf_event_open");
+        else
+            hint(step, "let what starts annot keep CAP_BPF and CAP_PERFMON (systemd: "
+                       "CapabilityBoundingSet=)");
+    }
+}
+
+static bool not_built(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    (void)trial;
+    if (built_with_ebpf)
+        return false;
+    reason(step, "this annot was built without eBPF");
+    hint(step, "install clang and libbpf-dev, then build it again: meson setup --wipe build "
+               "-Debpf=enabled && ninja -C build");
+    return true;
+}
+
+static bool kernel_ancient(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    if (trial->facts.kernel_version == 0 || trial->facts.kernel_version >= KERNEL_WITH_CAPABILITIES)
+        return false;
+    reason(step, "Linux %s is too old: eBPF sampling needs 5.17", trial->facts.kernel);
+    return true;
+}
+
+/* Both calls, and what a filter or a kernel without them makes of them. */
+static bool call_blocked(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    const struct host_facts *facts = &trial->facts;
+    bool missing =
+        !host_facts_may(facts, FACT_CAP_BPF) && !host_facts_may(facts, FACT_CAP_SYS_ADMIN);
+    /* Before Linux 5.12, EPERM is also the answer to those without the capability. */
+    bool bpf = trial->bpf_errno &&
+               !(missing && trial->bpf_errno == EPERM && facts->seccomp_mode != SECCOMP_FILTER);
+    bool perf = trial->perf_errno != 0;
+    const char *calls = bpf && perf ? "bpf and perf_event_open" : bpf ? "bpf" : "perf_event_open";
+    if (!bpf && !perf)
+        return false;
+    if (facts->seccomp_mode == SECCOMP_FILTER) {
+        reason(step, "a seccomp filter denies the system call%s %s", bpf && perf ? "s" : "", calls);
+        hint_container(step, facts, true);
+    } else {
+        reason(step, "the kernel has no system call%s %s: %s", bpf && perf ? "s" : "", calls,
+               strerror(bpf ? trial->bpf_errno : trial->perf_errno));
+        hint(step, "boot a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_PERF_EVENTS=y");
+    }
+    return true;
+}
+
+static bool no_btf(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    if (trial->facts.has_btf)
+        return false;
+    reason(step, "the kernel tells no types: there is no /sys/kernel/btf/vmlinux");
+    hint(step, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
+    return true;
+}
+
+static bool locked_down(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    if (!trial->facts.lockdown_confidential)
+        return false;
+    reason(step, "the kernel is locked down (confidentiality): nobody may read its memory");
+    hint(step, "boot without lockdown=confidentiality");
+    return true;
+}
+
+/* "CAP_BPF and CAP_PERFMON", one of them, or "" (nothing is missing) */
+static const char *missing_capabilities(const struct host_facts *facts)
+{
+    bool all = host_facts_may(facts, FACT_CAP_SYS_ADMIN);
+    bool bpf = all || host_facts_may(facts, FACT_CAP_BPF);
+    bool perfmon = all || host_facts_may(facts, FACT_CAP_PERFMON);
+    if (bpf && perfmon)
+        return "";
+    if (!bpf && !perfmon)
+        return "ies CAP_BPF and CAP_PERFMON are";
+    return bpf ? "y CAP_PERFMON is" : "y CAP_BPF is";
+}
+
+static bool capabilities_missing(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    const struct host_facts *facts = &trial->facts;
+    const char *missing = missing_capabilities(facts);
+    const uint64_t wanted = 1ull << FACT_CAP_BPF | 1ull << FACT_CAP_PERFMON;
+    if (!missing[0])
+        return false;
+    reason(step, "the capabilit%s missing", missing);
+    if ((facts->bounding & wanted) != wanted) {
+        hint_container(step, facts, false);
+    } else if (facts->user_namespace) {
+        reason(step, "capabilities count for nothing in a user namespace (rootless container)");
+        hint(step, "run annot outside of it");
+    } else if (facts->no_new_privileges) {
+        reason(step, "the capabilit%s missing, and no_new_privs is set: none can be gained",
+               missing);
+        hint(step, facts->container == CONTAINER_NONE
+                       ? "start annot from a shell that no_new_privs is not set in (systemd: "
+                         "NoNewPrivileges=no)"
+                       : "start the container with --cap-add BPF --cap-add PERFMON and without "
+                         "--security-opt no-new-privileges");
+    } else if (facts->nosuid) {
+        reason(step, "the capabilit%s missing, and annot lies on a file system mounted nosuid",
+               missing);
+        hint(step,
+             "sudo install %s /usr/local/bin/ && sudo setcap cap_bpf,cap_perfmon=ep "
+             "/usr/local/bin/annot",
+             program(facts));
+    } else {
+        hint(step, "sudo setcap cap_bpf,cap_perfmon=ep %s", program(facts));
+    }
+    return true;
+}
+
+static bool namespace_powerless(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    if (!trial->facts.user_namespace || trial->error != -EPERM)
+        return false;
+    reason(step, "capabilities count for nothing in a user namespace (rootless container)");
+    hint(step, "run annot outside of it");
+    return true;
+}
+
+/* Some distributions ask for more than CAP_PERFMON above 2. */
+static bool paranoid(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    if (trial->facts.perf_paranoid <= PARANOID_PLAIN ||
+        host_facts_may(&trial->facts, FACT_CAP_SYS_ADMIN) ||
+        (trial->error != -EACCES && trial->error != -EPERM))
+        return false;
+    reason(step, "kernel.perf_event_paranoid is %d: perf events are for root only",
+           trial->facts.perf_paranoid);
+    hint(step, "sudo sysctl kernel.perf_event_paranoid=%d", PARANOID_PLAIN);
+    return true;
+}
+
+static bool kernel_old(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    if (trial->facts.kernel_version == 0 || trial->facts.kernel_version >= KERNEL_WANTED)
+        return false;
+    reason(step, "Linux %s is too old: eBPF sampling needs 5.17", trial->facts.kernel);
+    return true;
+}
+
+void ladder_explain_bpf(const struct ladder_trial *trial, struct ladder_step *step)
+{
+    static bool (*const causes[])(const struct ladder_trial *, struct ladder_step *) = {
+        not_built,   kernel_ancient,       call_blocked,        no_btf,
+        locked_down, capabilities_missing, namespace_powerless, paranoid,
+        kernel_old,
+    };
+    for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
+        if (causes[i](trial, step))
+            return;
+    }
+    reason(step, "%s", trial->detail[0] ? trial->detail : strerror(-trial->error));
+}
+
+void ladder_explain_remote(const struct host_facts *facts, int error, struct ladder_step *step)
+{
+    if (facts->seccomp_mode == SECCOMP_FILTER && (error == -EPERM || error == -ENOSYS) &&
+        facts->yama_scope < 2) {
+        reason(step, "a seccomp filter denies the system call process_vm_readv");
+        if (facts->container == CONTAINER_DOCKER || facts->container == CONTAINER_PODMAN)
+            hint(step,
+                 "start the container by: %s run --cap-add SYS_PTRACE --security-opt "
+                 "seccomp=unconfined ...",
+                 facts->container == CONTAINER_PODMAN ? "podman" : "docker");
+        else
+            hint(step, "start annot outside of this sandbox, or let its seccomp filter (systemd: "
+                       "SystemCallFilter=) allow process_vm_readv");
+    } else if (error == -ENOSYS) {
+        reason(step, "the kernel has no system call process_vm_readv");
+        hint(step, "boot a kernel with CONFIG_CROSS_MEMORY_ATTACH=y");
+    } else if (error == -EPERM && facts->yama_scope >= 2) {
+        reason(step, "kernel.yama.ptrace_scope is %d: no process may read another's memory",
+               facts->yama_scope);
+        if (facts->yama_scope == 2)
+            hint(step, "sudo sysctl kernel.yama.ptrace_scope=1");
+        else
+            hint(step, "boot with kernel.yama.ptrace_scope=1: 3 cannot be taken back");
+    } else {
+        reason(step, "memory of a process of our own cannot be read: %s", strerror(-error));
+    }
 }

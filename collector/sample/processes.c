@@ -2,6 +2,9 @@
 /* The table of processes and their lives. Thread-safety: one thread per object. */
 #include "processes.h"
 
+#include "proc_info.h"
+
+#include <errno.h>
 #include <stdlib.h>
 
 enum { EXIT_STEPS = 2 };
@@ -115,4 +118,162 @@ void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step
         destroy_process(process);
         processes->all.items[i] = processes->all.items[--processes->all.count];
     }
+}
+
+/* ---- Mappings ---- */
+
+/* Mappings of processes, as the kernel tells them or as /proc lists them. Only executable ones
+ * count. */
+
+/* Above all that a user's program can map. */
+#define ADDRESS_END (UINT64_C(1) << 56)
+
+#define COMPARE_NS UINT64_C(5000000000)
+
+enum { UNMAPPED_MAX = 64 };
+
+/* Without `modules`: addresses and offsets alone. */
+static int put_place(struct mapping_list **list, struct modules *modules,
+                     const struct module_place *place)
+{
+    struct mapping mapping = {place->begin, place->end, place->offset, NULL};
+    if (place->end > ADDRESS_END)
+        return 0;
+    int error = modules ? modules_find(modules, place, &mapping.module) : 0;
+    return error ? error : mapping_list_put(list, &mapping);
+}
+
+static int start_list(struct sampled *process, uint64_t time_ns)
+{
+    struct mapping_list *list = mapping_list_create();
+    if (!list)
+        return -ENOMEM;
+    mapping_list_unref(process->list);
+    process->list = list;
+    process->fresh_list = true;
+    process->fresh_ns = time_ns;
+    return 0;
+}
+
+int sampled_apply_note(struct sampled *process, struct modules *modules,
+                       const struct perf_note *note)
+{
+    if (note->kind == PERF_NOTE_EXEC)
+        return start_list(process, note->time_ns);
+    struct module_place place = {.pid = note->pid,
+                                 .begin = note->begin,
+                                 .end = note->end,
+                                 .offset = note->offset,
+                                 .major = note->major,
+                                 .minor = note->minor,
+                                 .inode = note->inode,
+                                 .path = note->text};
+    const struct mapping *old = mapping_list_find(process->list, place.begin);
+    struct module *module = NULL;
+    int error = modules_find(modules, &place, &module);
+    if (error || place.end > ADDRESS_END)
+        return error;
+    if (old && old->module == module && module && old->end >= place.end &&
+        old->offset + (place.begin - old->begin) == place.offset)
+        return 0; /* told again: its protection changed */
+    process->changed = true;
+    process->replaced = process->replaced || (old && old->module != module);
+    struct mapping mapping = {place.begin, place.end, place.offset, module};
+    return mapping_list_put(&process->list, &mapping);
+}
+
+struct reading {
+    int32_t pid;
+    struct modules *modules;
+    struct mapping_list **list;
+};
+
+static int take_line(void *context, const struct maps_line *line)
+{
+    const struct reading *reading = context;
+    struct module_place place = {reading->pid, line->begin, line->end,   line->offset,
+                                 line->major,  line->minor, line->inode, line->path};
+    return line->executable ? put_place(reading->list, reading->modules, &place) : 0;
+}
+
+/* What /proc lists now. 0, -ESRCH, -errno. */
+static int read_list(int32_t pid, struct modules *modules, struct mapping_list **ret_list)
+{
+    struct mapping_list *list = mapping_list_create();
+    struct reading reading = {pid, modules, &list};
+    int error = list ? maps_each(pid, take_line, &reading) : -ENOMEM;
+    if (!error && list->count == 0)
+        error = -ESRCH; /* ended, or ending */
+    if (error)
+        mapping_list_unref(list);
+    else
+        *ret_list = list;
+    return error;
+}
+
+static void take_list(struct sampled *process, struct mapping_list *list)
+{
+    mapping_list_unref(process->list);
+    process->list = list;
+    process->compared_count = list->count;
+    process->changed = true;
+}
+
+int sampled_read_maps(struct sampled *process, struct modules *modules)
+{
+    struct mapping_list *list;
+    int error = read_list(process->pid, modules, &list);
+    if (!error)
+        take_list(process, list);
+    return error;
+}
+
+/* Whether something is mapped where it was, of a file the same place. Which file is not compared:
+ * where file systems lie on each other, /proc and the kernel's telling may number it differently.
+ */
+static bool is_there(const struct mapping_list *list, const struct mapping *mapping)
+{
+    const struct mapping *found = mapping_list_find(list, mapping->begin);
+    return found &&
+           (!mapping->module || found->offset - found->begin == mapping->offset - mapping->begin);
+}
+
+/* Those of one list that are in the other, too. NULL: out of memory. */
+static struct mapping_list *common_list(const struct mapping_list *one,
+                                        const struct mapping_list *other)
+{
+    struct mapping_list *list = mapping_list_create();
+    for (size_t i = 0; list && i < one->count; i++) {
+        if (is_there(other, &one->items[i]) && mapping_list_put(&list, &one->items[i]) != 0) {
+            mapping_list_unref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* Much has come since the last time, or something, and long ago. */
+static bool is_grown(const struct sampled *process, uint64_t now_ns)
+{
+    size_t count = process->list->count, compared = process->compared_count;
+    return count > 2 * compared + UNMAPPED_MAX ||
+           (count > compared && now_ns - process->compared_ns >= COMPARE_NS);
+}
+
+int sampled_prune_maps(struct sampled *process, uint64_t now_ns)
+{
+    struct mapping_list *now, *list;
+    if (!is_grown(process, now_ns))
+        return 0;
+    process->compared_count = process->list->count;
+    process->compared_ns = now_ns;
+    int error = read_list(process->pid, NULL, &now);
+    if (error)
+        return error == -ENOMEM ? error : 0;
+    list = common_list(process->list, now);
+    mapping_list_unref(now);
+    if (!list)
+        return -ENOMEM;
+    take_list(process, list);
+    return 0;
 }

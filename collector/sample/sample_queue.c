@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A queue in an array, moved down when half of it is gone. Thread-safety: one thread per object. */
-#include "sample_queue.h"
+#include "sample_parts.h"
 
 #include "names.h"
 #include "stacks.h"

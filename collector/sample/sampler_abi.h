@@ -258,7 +258,7 @@ struct sampler_mapping {
     uint16_t wanted;
 };
 
-/* Map `failures`, per CPU: what did not get through. sampler_counts.c has their names. */
+/* Map `failures`, per CPU: what did not get through. sampler_upkeep.c has their names. */
 enum sampler_loss {
     SAMPLER_LOSS_RING_FULL_SAMPLE = 0,
     SAMPLER_LOSS_RING_FULL_STACK = 1, /* then the sample names no stack */

@@ -6,7 +6,7 @@
 #ifndef ANNOT_SAMPLER_ASLEEP_H
 #define ANNOT_SAMPLER_ASLEEP_H
 
-#include "sampler_state.h"
+#include "sample_parts.h"
 
 /* Opens their stretches. 0 or -ENOMEM. */
 int sampler_find_asleep(struct bpf_sampler *sampler);

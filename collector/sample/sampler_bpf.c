@@ -6,10 +6,9 @@
  * record needs to be understood was told before. Thread-safety: one thread per object. */
 #include "clock_now.h"
 #include "proc_info.h"
-#include "process_past.h"
+#include "proc_told.h"
 #include "sampler_asleep.h"
 #include "sampler_rung.h"
-#include "thread_names.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -10,7 +10,7 @@
  * Thread-safety: one thread per object. */
 #include "clock_now.h"
 #include "proc_info.h"
-#include "process_past.h"
+#include "proc_told.h"
 #include "remote_process.h"
 #include "sampler_rung.h"
 #include "stacks.h"

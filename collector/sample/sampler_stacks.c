@@ -2,7 +2,7 @@
 /* Parts of stacks from the kernel: addresses and code objects become frames when a part arrives,
  * because then the process's mappings are those of that time. Records are the kernel's, what they
  * say of a program's memory is the program's: bounded. Thread-safety: one thread per object. */
-#include "sampler_state.h"
+#include "sample_parts.h"
 
 #include "unwind_stack.h"
 

@@ -1,8 +1,117 @@
 /* SPDX-License-Identifier: MIT */
-/* What is looked after now and then: files that could not be opened are tried again, mappings and
- * files that are not there any more are forgotten.
- * Thread-safety: one thread per object. */
-#include "sampler_state.h"
+/* What a step does when the records are taken. Now and then it looks after things: files that could
+ * not be opened are tried again, mappings and files that are not there any more are forgotten, and
+ * processes whose end nobody told. Then it tells the kernel what was learned, and at times the
+ * trace what was counted. Thread-safety: one thread per object. */
+#include "clock_now.h"
+#include "proc_info.h"
+#include "sample_parts.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- Ends and execs that were not told ---- */
+
+/* Ends and execs of processes that were not told, because the ring was full or the kernel skipped
+ * them: noticed by looking, a few processes a second. What /proc and the kernel's table say must be
+ * said twice, with all that was told meanwhile between: a record may just be under way. */
+
+#define EXEC_NS UINT64_C(1000000000)
+
+enum { LOOKS = 64 };
+
+/* Not there, another process, or a zombie whose threads have all ended. */
+static bool is_gone(struct sampled *process)
+{
+    struct proc_stat now;
+    int error = proc_stat(process->pid, &now);
+    if (error)
+        return error == -ESRCH;
+    if (process->proc_ticks == 0)
+        process->proc_ticks = now.start_ticks;
+    return now.start_ticks != process->proc_ticks || (now.state == 'Z' && now.thread_count <= 1);
+}
+
+/* An image is another one if its mappings were told to be, or if the kernel's table has begun the
+ * entry anew. */
+static enum process_doubt doubt_of(const struct bpf_sampler *sampler, struct sampled *process)
+{
+    struct sampler_process value;
+    if (is_gone(process))
+        return DOUBT_GONE;
+    if (bpf_program_get_process(sampler->program, process->pid, &value) != 0)
+        return DOUBT_FOREIGN;
+    bool image = process->fresh_list ? sampler->now_ns - process->fresh_ns > EXEC_NS
+                                     : process->space && value.space == 0;
+    return image ? DOUBT_IMAGE : DOUBT_NONE;
+}
+
+static struct lives_task task_of(const struct sampled *process)
+{
+    return (struct lives_task){.pid = process->pid,
+                               .ns_pid = process->ns_pid,
+                               .start_ticks = process->start_ns / 10000000};
+}
+
+void sampler_end_untold(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns)
+{
+    struct lives_task task = task_of(process);
+    sampler->counts.ends_untold += !process->foreign;
+    process->exited = true;
+    process->exit_step = sampler->step;
+    lives_exit(sampler->options.lives, &task, (int64_t)time_ns, true, LIVES_STATUS_UNKNOWN);
+}
+
+static int begin_image(struct bpf_sampler *sampler, struct sampled *process)
+{
+    char command[COMMAND_TEXT_SIZE];
+    struct proc_stat now = {0};
+    (void)proc_stat(process->pid, &now); /* if it is gone, it has no name */
+    proc_command(process->pid, command);
+    struct told_image image = {
+        .task = task_of(process),
+        .time_ns = process->fresh_list ? process->fresh_ns : sampler->now_ns,
+        .comm = now.comm,
+        .command = command,
+    };
+    sampler->counts.execs_untold++;
+    return sampler_begin_image(sampler, process, &image);
+}
+
+static int look_at(struct bpf_sampler *sampler, struct sampled *process)
+{
+    enum process_doubt before = process->doubt;
+    if (process->exited)
+        return 0;
+    process->doubt = doubt_of(sampler, process);
+    if (process->doubt != before)
+        return 0;
+    if (before == DOUBT_IMAGE)
+        return begin_image(sampler, process);
+    if (before == DOUBT_FOREIGN)
+        process->foreign = true;
+    if (before != DOUBT_GONE)
+        return 0;
+    sampler_end_untold(sampler, process, sampler->now_ns);
+    if (process->entry)
+        (void)bpf_program_remove_process(sampler->program, process->pid); /* or it was gone */
+    return 0;
+}
+
+/* 0 or -ENOMEM. */
+static int look_untold(struct bpf_sampler *sampler)
+{
+    size_t count = sampler->processes.all.count;
+    int error = 0;
+    for (size_t i = 0; i < count && i < LOOKS && !error; i++) {
+        size_t at = sampler->look_next++ % count;
+        error = look_at(sampler, sampler->processes.all.items[at]);
+    }
+    return error;
+}
+
+/* ---- Upkeep ---- */
 
 #define UPKEEP_NS UINT64_C(1000000000)
 
@@ -105,10 +214,285 @@ int sampler_upkeep(struct bpf_sampler *sampler)
     if (sampler->finished || sampler->now_ns - sampler->upkeep_ns < UPKEEP_NS)
         return 0;
     sampler->upkeep_ns = sampler->now_ns;
-    int error = sampler_look_untold(sampler);
+    int error = look_untold(sampler);
     if (!error)
         error = prune_maps(sampler);
     if (!error)
         forget_modules(sampler);
     return error ? error : retry_missing(sampler);
+}
+
+/* ---- Telling the kernel ---- */
+
+/* Tells the kernel what was learned: a space for each changed list of mappings, one for all
+ * processes that share the list, then the process's value. */
+
+/* The newest space of a list; made if there is none. */
+static int list_space(struct bpf_sampler *sampler, struct mapping_list *list,
+                      struct space **ret_space)
+{
+    struct space *space = list->space;
+    if (space) {
+        *ret_space = space_use(space);
+        return 0;
+    }
+    int error = spaces_add(&sampler->spaces, list, ret_space);
+    if (!error)
+        list->space = *ret_space;
+    return error;
+}
+
+/* What the kernel's part learned about an interpreter holds for all processes of its module. */
+static int32_t cframe_offset(struct bpf_sampler *sampler, const struct sampled *process)
+{
+    const struct interpreter *it = &process->interpreter;
+    struct sampler_process old;
+    if (bpf_program_get_process(sampler->program, process->pid, &old) == 0 && old.python &&
+        old.python == it->python && old.eval == it->runtime.eval && old.cframe_offset)
+        it->module->cframe_offset = old.cframe_offset;
+    return it->module->cframe_offset;
+}
+
+static int write_process(struct bpf_sampler *sampler, const struct sampled *process)
+{
+    const struct interpreter *it = &process->interpreter;
+    struct sampler_process value = {
+        .space = process->space ? process->space->number : 0,
+        .mapping_first = process->space ? process->space->first : 0,
+        .mapping_count = process->space ? process->space->count : 0,
+        .flags = process->waits_exec ? SAMPLER_WAIT_EXEC : 0,
+        .tls_offset = process->tls_offset,
+    };
+    if (it->state == INTERPRETER_FOUND) {
+        value.python = it->python;
+        value.runtime = it->runtime.runtime;
+        value.runtime_end = it->runtime.runtime_end;
+        value.eval = it->runtime.eval;
+        value.eval_end = it->runtime.eval_end;
+        value.cframe_offset = cframe_offset(sampler, process);
+    }
+    return bpf_program_set_process(sampler->program, process->pid, &value, true);
+}
+
+/* Gone processes keep their lists, for records under way; the kernel has no value of them. */
+static int publish_process(struct bpf_sampler *sampler, struct sampled *process)
+{
+    struct space *space = NULL;
+    process->changed = false;
+    if (process->exited)
+        return 0;
+    int error = list_space(sampler, process->list, &space);
+    if (error == -ENOMEM)
+        return error;
+    if (error) {
+        sampler->counts.stuck_lists++;
+        return 0;
+    }
+    space_leave(process->space, sampler->now_ns, sampler->step);
+    process->space = space;
+    write_process(sampler, process); /* -ENOENT: it ended; its exit is on the way */
+    process->published_ns = (uint64_t)clock_now_ns();
+    return 0;
+}
+
+/* Lists of which rows were loaded get another space. */
+static int load_wanted(struct bpf_sampler *sampler)
+{
+    struct spaces *spaces = &sampler->spaces;
+    sampler->lazy = false;
+    for (size_t i = 0; i < spaces->all.count; i++) {
+        struct space *space = spaces->all.items[i];
+        if (!space->lazy || space->users == 0 || space->list->space != space)
+            continue;
+        int loaded = space_load_wanted(spaces, space, &sampler->modules);
+        if (loaded < 0)
+            return loaded;
+        sampler->lazy = true;
+        if (loaded)
+            space->list->space = NULL;
+    }
+    return 0;
+}
+
+int sampler_publish(struct bpf_sampler *sampler)
+{
+    int error = load_wanted(sampler);
+    sampler->waits_interpreter = false;
+    for (size_t i = 0; i < sampler->processes.all.count && !error; i++) {
+        struct sampled *process = sampler->processes.all.items[i];
+        if (process->changed || process->interpreter.state == INTERPRETER_WAIT)
+            error = python_finder_look(&sampler->finder, process, sampler->now_ns);
+        sampler->waits_interpreter |= process->interpreter.state == INTERPRETER_WAIT;
+        bool newer = process->space && process->list->space != process->space;
+        if (!error && (process->changed || newer))
+            error = publish_process(sampler, process);
+    }
+    sampler->unpublished = false;
+    sampler->published_ns = (uint64_t)clock_now_ns();
+    return error;
+}
+
+void sampler_sweep(struct bpf_sampler *sampler)
+{
+    spaces_sweep(&sampler->spaces, sampler->now_ns, sampler->step);
+    processes_sweep(&sampler->processes, sampler->now_ns, sampler->step);
+    stack_parts_sweep(&sampler->parts, sampler->now_ns, sampler->step);
+}
+
+/* ---- Facts ---- */
+
+/* Counters of the kernel's part and of ours, as facts of the trace: what was taken, how stacks
+ * ended, what was lost and why. */
+
+static const char *const loss_names[SAMPLER_LOSS_COUNT] = {
+    [SAMPLER_LOSS_RING_FULL_SAMPLE] = "samples: the ring was full",
+    [SAMPLER_LOSS_RING_FULL_STACK] = "stacks: the ring was full",
+    [SAMPLER_LOSS_RING_FULL_SWITCH] = "context switches: the ring was full",
+    [SAMPLER_LOSS_RING_FULL_LIFE] = "starts and ends of processes: the ring was full",
+    [SAMPLER_LOSS_RING_FULL_CODE] = "names of Python functions: the ring was full",
+    [SAMPLER_LOSS_SWITCH_RATE] = "context switches: above the rate limit",
+    [SAMPLER_LOSS_SWITCH_TABLE] = "context switches: more threads than the table holds",
+    [SAMPLER_LOSS_PROCESS_TABLE] = "processes: more than the table holds",
+    [SAMPLER_LOSS_BUSY] = "samples: taken while another was being taken",
+    [SAMPLER_LOSS_OTHER_UID] = "processes: became another user's",
+    [SAMPLER_LOSS_UID_SAMPLE] = "samples: the thread had become another user's",
+    [SAMPLER_LOSS_UID_SWITCH] = "context switches: the thread had become another user's",
+    [SAMPLER_LOSS_MALFORMED] = "records: damaged",
+    [SAMPLER_LOSS_SKIPPED] = "starts and ends of processes: skipped by the kernel",
+};
+
+static int write_losses(struct trace *trace, const uint64_t counters[SAMPLER_COUNTERS])
+{
+    int error = 0;
+    for (size_t i = 0; i < SAMPLER_LOSS_COUNT && !error; i++)
+        error = trace_fact_set(trace, FACT_LOSS, loss_names[i], counters[i]);
+    return error;
+}
+
+static int write_ends(struct trace *trace, const char *what, const uint64_t ends[STACK_END_COUNT])
+{
+    char name[96];
+    int error = 0;
+    for (unsigned end = STACK_COMPLETE; end < STACK_END_COUNT && !error; end++) {
+        if (ends[end] == 0)
+            continue;
+        snprintf(name, sizeof(name), "%s stacks: %s", what, stack_end_name(end));
+        error = trace_fact_set(trace, FACT_COUNT, name, ends[end]);
+    }
+    return error;
+}
+
+struct fact {
+    enum fact_kind kind;
+    const char *name;
+    uint64_t value;
+};
+
+static int write_own(struct bpf_sampler *sampler)
+{
+    const struct sampler_counts *counts = &sampler->counts;
+    const uint64_t *unread = sampler->modules.unread;
+    const struct fact facts[] = {
+        {FACT_COUNT, "samples", counts->samples},
+        {FACT_COUNT, "context switches", counts->switches},
+        {FACT_COUNT, "stacks that were different", sampler->join.joined},
+        {FACT_COUNT, "stacks unwound by the collector", counts->copies},
+        {FACT_COUNT, "threads that slept at the start: woke while they were read",
+         counts->asleep_moved},
+        {FACT_COUNT, "Python frames placed by order", sampler->join.unplaced},
+        {FACT_COUNT, "mappings read from /proc because the kernel's telling was lost",
+         counts->notes_lost},
+        {FACT_COUNT, TRACE_FACT_UNSEEN, lives_unseen(sampler->options.lives)},
+        {FACT_COUNT, "unwind rows", sampler->modules.rows.rows_used},
+        {FACT_LOSS, "stacks: a part did not arrive", counts->stacks_missing},
+        {FACT_LOSS, "stacks: taken during an exec", counts->stacks_stale},
+        {FACT_LOSS, "stacks: cut, a library had taken the place of another",
+         counts->stacks_replaced},
+        {FACT_LOSS, "names of Python functions: not readable", counts->code_unread},
+        {FACT_LOSS, "ranges of samples: the name did not arrive", sampler->queue.unnamed},
+        {FACT_LOSS, "processes: their start was not told", counts->adopted},
+        {FACT_LOSS, "processes: their end was not told", counts->ends_untold},
+        {FACT_LOSS, "processes: their exec was not told", counts->execs_untold},
+        {FACT_LOSS, "processes: ended before their mappings were read", counts->maps_unread},
+        {FACT_LOSS, "threads that slept at the start: could not be looked for",
+         counts->asleep_denied},
+        {FACT_LOSS, "mappings of processes: more than the table holds", counts->stuck_lists},
+        {FACT_LOSS, "unwind tables: more rows than the memory holds",
+         sampler->modules.tables_refused},
+        {FACT_LOSS, "unwind tables: damaged", sampler->modules.tables_damaged},
+        {FACT_LOSS, "libraries not read: too many open files", unread[MODULE_LOSS_FILES]},
+        {FACT_LOSS, "libraries not read: deleted or replaced", unread[MODULE_LOSS_GONE]},
+        {FACT_LOSS, "libraries not read: no right to", unread[MODULE_LOSS_RIGHT]},
+        {FACT_LOSS, "libraries not read: damaged", unread[MODULE_LOSS_DAMAGED]},
+        {FACT_LOSS, "unwind rules: more than the table holds", sampler->modules.rows.rules_refused},
+    };
+    int error = 0;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !error; i++)
+        error =
+            trace_fact_set(sampler->options.trace, facts[i].kind, facts[i].name, facts[i].value);
+    return error;
+}
+
+static int write_interpreters(struct bpf_sampler *sampler)
+{
+    char name[256];
+    if (sampler->finder.unknown == 0)
+        return 0;
+    snprintf(name, sizeof(name), "Python frames of some processes are not shown: %s",
+             sampler->finder.reason);
+    return trace_fact_set(sampler->options.trace, FACT_NOTE, name, sampler->finder.unknown);
+}
+
+static int write_costs(struct trace *trace, const uint64_t counters[SAMPLER_COUNTERS])
+{
+    uint64_t samples = counters[SAMPLER_COUNT_SAMPLES], switches = counters[SAMPLER_COUNT_SWITCHES];
+    int error = 0;
+    if (samples)
+        error = trace_fact_set(trace, FACT_COUNT, "ns per sample in the kernel",
+                               counters[SAMPLER_COUNT_NS] / samples);
+    if (!error)
+        error = trace_fact_set(trace, FACT_LOSS,
+                               "stretches off the CPU: the kernel did not tell their end",
+                               counters[SAMPLER_COUNT_UNTOLD]);
+    if (!error)
+        error = trace_fact_set(trace, FACT_LOSS,
+                               "stretches off the CPU: their kernel stack was mistaken",
+                               counters[SAMPLER_COUNT_SLEEPERS_MISTAKEN]);
+    if (!error && counters[SAMPLER_COUNT_REASONED])
+        error = trace_fact_set(trace, FACT_COUNT,
+                               "ends of stretches found by CPU time, not told by the kernel",
+                               counters[SAMPLER_COUNT_REASONED]);
+    if (!error && switches)
+        error = trace_fact_set(trace, FACT_COUNT, "ns per context switch in the kernel",
+                               counters[SAMPLER_COUNT_SWITCH_NS] / switches);
+    if (!error && switches)
+        error = trace_fact_set(trace, FACT_COUNT, "context switches below the threshold",
+                               counters[SAMPLER_COUNT_SHORT]);
+    return error;
+}
+
+int sampler_write_facts(struct bpf_sampler *sampler)
+{
+    struct trace *trace = sampler->options.trace;
+    uint64_t counters[SAMPLER_COUNTERS] = {0};
+    bpf_program_counters(sampler->program, counters);
+    counters[SAMPLER_LOSS_MALFORMED] += sampler->counts.damaged;
+    int error = write_own(sampler);
+    if (!error)
+        error = write_losses(trace, counters);
+    if (!error)
+        error = write_ends(trace, "native", sampler->counts.native_end);
+    if (!error)
+        error = write_ends(trace, "Python", sampler->counts.python_end);
+    if (!error)
+        error = write_costs(trace, counters);
+    if (!error && bpf_program_user_is_unsafe())
+        error =
+            trace_fact_set(trace, FACT_NOTE,
+                           "of threads in the kernel and off the CPU the kernel's part is known "
+                           "only: reading more can freeze this Linux (5.18 to 6.3)",
+                           1);
+    if (error || !sampler->finished) /* the note's text may still change */
+        return error;
+    return write_interpreters(sampler);
 }

@@ -3,7 +3,7 @@
  * program's memory has them. No crash, no overread, and what is accepted holds its contract.
  *
  * The first byte says which. */
-#include "code_names.h"
+#include "frames.h"
 #include "proc_info.h"
 #include "python_finder.h"
 

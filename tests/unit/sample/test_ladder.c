@@ -3,7 +3,7 @@
  * What it does have is tested on `annot doctor` (tests/system/test_doctor.py). And the ladder for
  * real: whatever it says here, it says something. */
 #include "host_facts.h"
-#include "ladder_causes.h"
+#include "ladder.h"
 #include "test.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * lost. The tests reach into its state to lose them. */
 #include "sampler_rung.h"
 #include "sampler_scene.h"
-#include "sampler_state.h"
+#include "sample_parts.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses into frames of the trace: functions of files, of the kernel, of code made at run time.
- * Thread-safety: one thread per object. */
-#ifndef ANNOT_ADDRESS_FRAMES_H
-#define ANNOT_ADDRESS_FRAMES_H
+/* Frames of the trace: of addresses, which are functions of files, of the kernel, of code made at
+ * run time; and of Python code objects as the BPF program read them, known by address, name's
+ * address and family of processes. Thread-safety: one thread per object. */
+#ifndef ANNOT_FRAMES_H
+#define ANNOT_FRAMES_H
 
 #include "processes.h"
 #include "stacks.h"
 #include "trace.h"
+#include "wide_map.h"
 
 /* The name of an address in the kernel. 0; -ENOENT; -errno: it cannot say. */
 typedef int (*address_kernel_name)(void *context, uint64_t address, char *ret_name, size_t size);
@@ -34,5 +36,25 @@ int64_t frame_note(struct address_frames *names, const char *text);
 
 /* Whether a frame is the function that collects an interpreter's garbage. */
 bool frame_is_collector(const struct address_frames *names, uint32_t frame);
+
+/* ---- Python code ---- */
+
+struct code_names {
+    struct wide_map by_code; /* code, key, family -> index in `codes`, plus 1 */
+    VEC(struct code_name *) codes;
+    uint64_t bytes;
+    uint64_t swept_ns; /* when room was made last */
+};
+
+void code_names_fini(struct code_names *codes);
+
+/* Keeps a code object; offsets: of the process's interpreter. 0, -EBADMSG: the record says more
+ * than it holds, -ENOMEM. */
+int code_names_add(struct code_names *codes, struct trace *trace, const struct sampled *process,
+                   const struct sampler_code *record);
+
+/* The frame of an instruction of it: an ordinal; 0: not known; -ENOMEM. */
+int64_t code_names_frame(struct code_names *codes, struct trace *trace,
+                         const struct sampled *process, const struct sampler_python *place);
 
 #endif

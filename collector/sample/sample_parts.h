@@ -1,19 +1,146 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rung of the BPF sampler consists of; shared by its files (sampler_bpf.c is the rung,
- * sampler_records.c takes records, sampler_stacks.c their stacks, sampler_publish.c tells the
- * kernel, sampler_upkeep.c and sampler_untold.c look after it, sampler_counts.c writes facts,
- * sampler_asleep.c knows who slept).
+ * sampler_records.c takes records, sampler_stacks.c their stacks, sampler_upkeep.c tells the kernel
+ * what was learned, looks after it and writes facts, sampler_asleep.c knows who slept; stack_join.c
+ * has the parts of stacks, sample_queue.c the samples on their way out).
  * Thread-safety: one thread per object. */
-#ifndef ANNOT_SAMPLER_STATE_H
-#define ANNOT_SAMPLER_STATE_H
+#ifndef ANNOT_SAMPLE_PARTS_H
+#define ANNOT_SAMPLE_PARTS_H
 
 #include "bpf_program.h"
-#include "code_names.h"
+#include "frames.h"
 #include "perf_ring.h"
+#include "processes.h"
 #include "python_finder.h"
-#include "sample_queue.h"
-#include "stack_join.h"
+#include "sampler.h"
+#include "sampler_abi.h"
 #include "unwind_stack.h"
+#include "vec.h"
+#include "wide_map.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Parts of stacks ----
+ *
+ * As they came from the kernel, resolved to frames, by hash. The BPF program sends a part once and
+ * again every few seconds while it is in use. When memory is short, parts that were not used for a
+ * moment go: the program is told to send such a one again, and it goes only two steps later, when
+ * no record under way can name it any more. */
+
+struct part_item {
+    uint64_t address; /* native: program counter in the process */
+    uint64_t place;   /* native: CFA, Python: anchor */
+    uint32_t frame;   /* ordinal in the trace; 0 = none (a shim) */
+    uint32_t flags;   /* Python: enum sampler_python_flags */
+};
+
+struct stack_part {
+    uint64_t hash;
+    uint64_t cut;  /* tells one that was cut from the whole one; 0 = whole */
+    uint64_t base; /* of `place`, see struct sampler_part */
+    uint64_t used_ns;
+    uint64_t leaves_step; /* 0 = it stays; else when the program was told to send it again */
+    uint32_t space, count;
+    uint8_t kind;             /* enum part_kind */
+    uint8_t end;              /* enum stack_end */
+    struct part_item items[]; /* leaf first */
+};
+
+struct stack_parts {
+    struct wide_map by_key; /* kind and hash -> index in `all`, plus 1 */
+    VEC(struct stack_part *) all;
+    size_t bytes;
+    uint64_t swept_ns;
+    /* Tells the program to send a part again when it meets it. */
+    void (*forget)(void *context, uint64_t hash);
+    void *context;
+};
+
+/* CUT: of a native one, made for one sample. */
+enum part_kind { PART_KERNEL = 1, PART_NATIVE = 2, PART_PYTHON = 3, PART_CUT = 4 };
+
+void stack_parts_fini(struct stack_parts *parts);
+
+/* Room for `count` items; takes the place of one of that hash. NULL: out of memory. The caller
+ * fills it before the next call. */
+struct stack_part *stack_parts_add(struct stack_parts *parts, enum part_kind kind, uint64_t hash,
+                                   uint32_t count);
+
+/* NULL: not known (any more). */
+struct stack_part *stack_parts_find(struct stack_parts *parts, enum part_kind kind, uint64_t hash,
+                                    uint64_t now_ns);
+void stack_parts_drop(struct stack_parts *parts, enum part_kind kind, uint64_t hash);
+
+/* Drops what was not used lately, if there is too much. `step`: counts calls. */
+void stack_parts_sweep(struct stack_parts *parts, uint64_t now_ns, uint64_t step);
+
+/* ---- Whole stacks: kernel above native, Python frames where their interpreter's frames are, the
+ * garbage collector and what is missing marked ---- */
+
+struct stack_join {
+    struct wide_map known; /* all that matters -> ordinal + 1 */
+    uint64_t unplaced;     /* Python frames whose place was guessed by order */
+    uint64_t joined;       /* stacks that were made */
+};
+
+struct join_request {
+    const struct stack_part *kernel, *native, *python; /* NULL: none */
+    const struct sampled *process;
+    uint8_t native_end, python_end;
+    bool collects; /* the garbage collector runs in this thread */
+};
+
+void stack_join_fini(struct stack_join *join);
+
+/* The ordinal of the leaf's stack, 0 = nothing is known; -ENOMEM. */
+int64_t stack_join_parts(struct stack_join *join, struct address_frames *names,
+                         const struct join_request *request);
+
+/* ---- Samples on their way out ----
+ *
+ * In order, waiting for names of ranges that are not known yet. A sample whose range path lacks a
+ * name holds up those behind it, so that each thread's samples leave in order, for at most 200 ms
+ * or 16,384 samples; then it leaves without a path. */
+
+enum { SAMPLE_BATCH = 512 };
+
+/* Without a kind it is only a question for the names of the ranges that a forked process has from
+ * its parent: the answer is kept with that process. */
+struct queued_sample {
+    struct sample sample;
+    uint64_t arrived_ns;
+    int32_t child;                /* of a question */
+    struct sampled_ranges ranges; /* if known, they say its path */
+};
+
+struct sample_queue {
+    const struct sampler_options *options; /* sink, trace, lives */
+    struct processes *processes;
+    VEC(struct queued_sample) waiting;
+    size_t first; /* of waiting */
+    struct sample batch[SAMPLE_BATCH];
+    size_t batch_count;
+    uint64_t unnamed; /* left without a path for want of a name */
+};
+
+void sample_queue_init(struct sample_queue *queue, const struct sampler_options *options,
+                       struct processes *processes);
+void sample_queue_fini(struct sample_queue *queue);
+
+/* Copies it. 0, -ENOMEM, -errno of the sink. */
+int sample_queue_add(struct sample_queue *queue, const struct queued_sample *sample,
+                     uint64_t now_ns);
+
+/* Hands on what can go; `all`: everything. 0, -ENOMEM, -errno of the sink. */
+int sample_queue_flush(struct sample_queue *queue, uint64_t now_ns, bool all);
+
+static inline size_t sample_queue_waiting(const struct sample_queue *queue)
+{
+    return queue->waiting.count - queue->first;
+}
+
+/* ---- The rung ---- */
 
 /* What was counted about stacks, by how they ended. */
 struct sampler_counts {
@@ -94,8 +221,6 @@ int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
                         const struct told_image *image);
 /* It must have ended before that time. */
 void sampler_end_untold(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns);
-/* Looks for ends and execs that were not told. 0 or -ENOMEM. */
-int sampler_look_untold(struct bpf_sampler *sampler);
 
 /* A record that says more than it holds: passed over and counted. 0. */
 int sampler_pass_damaged(struct bpf_sampler *sampler);
