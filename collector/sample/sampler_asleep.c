@@ -5,7 +5,7 @@
  * Their stacks are read from outside, once: native frames by their registers and the process's
  * memory, Python frames as where there is no BPF. What moved meanwhile is thrown away; what did not
  * stood still, so that all parts belong together. Thread-safety: one thread per object. */
-#include "sampler_asleep.h"
+#include "sample_parts.h"
 
 #include "hash.h"
 #include "proc_info.h"

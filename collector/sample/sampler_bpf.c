@@ -7,7 +7,7 @@
 #include "clock_now.h"
 #include "proc_info.h"
 #include "proc_told.h"
-#include "sampler_asleep.h"
+#include "sample_parts.h"
 #include "sampler_rung.h"
 
 #include <ctype.h>

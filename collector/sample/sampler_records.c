@@ -2,7 +2,7 @@
 /* Takes records in the order of the ring: lives of processes, stacks, samples, switches.
  * Thread-safety: one thread per object. */
 #include "clock_now.h"
-#include "sampler_asleep.h"
+#include "sample_parts.h"
 #include "text.h"
 #include "wait_class.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Which entry of the trace stands for a process or thread of the kernel.
+/* The registry of lives: the one table of processes on the collecting side, and which entry of the
+ * trace stands for each of them and their threads.
  *
  * Two parts learn of processes: the intake, from segments, and the sampler, from the kernel. Either
- * may be first, and both must mean the same entry. A process is known by pid and start time and by
- * image: each exec begins another. A thread is known by its process, its tid there and its start.
+ * may be first, and both must mean the same entry; each hangs here what it keeps of a process. A
+ * process is known by pid and start time and by image: each exec begins another. A thread is known
+ * by its process, its tid there and its start.
  * Entries of the trace are made when first needed, so that what is neither sampled nor annotated
  * leaves none; but its ancestors, as far as they are known, come with a process. An image that did
  * nothing before its exec, as the copy of its parent that a process is for a moment, leaves its
- * entry to the next one. pids are the
- * collector's, ns_* those of the task's own namespace. start_ticks is field 22 of /proc/PID/stat
- * (1/100 s since boot); times are CLOCK_MONOTONIC. Thread-safety: none.
- */
+ * entry to the next one. pids are the collector's, ns_* those of the task's own namespace.
+ * start_ticks is field 22 of /proc/PID/stat (1/100 s since boot); times are CLOCK_MONOTONIC.
+ * Thread-safety: none. */
 #ifndef ANNOT_LIVES_H
 #define ANNOT_LIVES_H
 
