@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints a recording as the text of the oracle's corpus (README.md).
+ *
+ * oracle_dump FILE. Strings, frames, stacks and range paths are numbered as the text comes to them,
+ * so that the numbers of the file do not matter. One thread. */
+#include "oracle_text.h"
+
+#include "scan.h"
+#include "store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct store_reader *reader;
+static const struct trace *trace;
+static struct trace *told; /* strings, frames, stacks and paths that were printed */
+static int64_t begin_ns;
+static FILE *line; /* printed when it is whole: what it refers to comes before it */
+static char *line_text;
+static size_t line_size;
+
+static uint32_t must(int64_t number)
+{
+    if (number >= 0)
+        return (uint32_t)number;
+    fprintf(stderr, "oracle_dump: %s\n", strerror((int)-number));
+    exit(1);
+}
+
+/* ---- Lines ---- */
+
+static void begin_line(const char *word)
+{
+    line = open_memstream(&line_text, &line_size);
+    if (!line)
+        must(-ENOMEM);
+    fputs(word, line);
+}
+
+static void end_line(void)
+{
+    if (fclose(line) != 0)
+        must(-ENOMEM);
+    puts(line_text);
+    free(line_text);
+}
+
+static uint32_t tell_string(uint32_t ordinal)
+{
+    const struct trace_string *string = trace_string(trace, ordinal);
+    uint32_t before = trace_string_count(told);
+    uint32_t number = must(trace_string_add(told, string->bytes, string->length));
+    if (number < before)
+        return number;
+    printf("string %" PRIu32 " ", number);
+    for (uint32_t i = 0; i < string->length; i++) {
+        unsigned char byte = (unsigned char)string->bytes[i];
+        if (byte < 0x20 || byte == 0x7f || byte == '\\')
+            printf("\\x%02x", byte);
+        else
+            putchar(byte);
+    }
+    putchar('\n');
+    return number;
+}
+
+static void print_fields(FILE *out, const struct field *fields, const void *object)
+{
+    for (; fields->name; fields++) {
+        if (fields->type == FIELD_COUNTS)
+            continue;
+        uint64_t value = field_get(fields, object);
+        if (value == 0)
+            continue;
+        if (fields->type == FIELD_SINCE)
+            fprintf(out, " %s=%+" PRId64, fields->name, (int64_t)(value - (uint64_t)begin_ns));
+        else if (fields->type == FIELD_I32 || fields->type == FIELD_I64)
+            fprintf(out, " %s=%" PRId64, fields->name, (int64_t)value);
+        else
+            fprintf(out, " %s=%" PRIu64, fields->name, value);
+    }
+}
+
+static uint32_t tell_frame(uint32_t ordinal)
+{
+    struct frame frame = *stacks_get_frame(trace_stacks_get(trace), ordinal);
+    if (ordinal == 0)
+        return 0;
+    frame.function = tell_string(frame.function);
+    frame.file = tell_string(frame.file);
+    frame.module = tell_string(frame.module);
+    uint32_t before = stacks_frame_count(trace_stacks_get(told));
+    uint32_t number = must(stacks_frame(trace_stacks(told), &frame));
+    if (number < before)
+        return number;
+    printf("frame %" PRIu32 " %s", number, frame_words[frame.kind]);
+    print_fields(stdout, frame_fields, &frame);
+    putchar('\n');
+    return number;
+}
+
+/* From the root: a stack may be deep. */
+static uint32_t tell_stack(uint32_t ordinal)
+{
+    enum { DEPTH = 1 << 16 };
+
+    static uint32_t frames[DEPTH];
+    uint32_t count = stacks_frames(trace_stacks_get(trace), ordinal, frames, DEPTH), number = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stack stack = {.parent = number, .frame = tell_frame(frames[i])};
+        uint32_t before = stacks_stack_count(trace_stacks_get(told));
+        number = must(stacks_push(trace_stacks(told), stack.parent, stack.frame));
+        if (number < before)
+            continue;
+        printf("stack %" PRIu32, number);
+        print_fields(stdout, stack_fields, &stack);
+        putchar('\n');
+    }
+    return number;
+}
+
+static uint32_t tell_path(uint32_t ordinal)
+{
+    enum { DEPTH = 1 << 12 };
+
+    static uint32_t paths[DEPTH];
+    uint32_t count = stacks_paths(trace_stacks_get(trace), ordinal, paths, DEPTH), number = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct range_path path = *stacks_get_path(trace_stacks_get(trace), paths[i]);
+        path.parent = number;
+        path.name = tell_string(path.name);
+        path.domain = tell_string(path.domain);
+        uint32_t before = stacks_path_count(trace_stacks_get(told));
+        number = must(stacks_path_add(trace_stacks(told), &path));
+        if (number < before)
+            continue;
+        printf("path %" PRIu32 " %s", number, path_words[path.kind]);
+        print_fields(stdout, path_fields, &path);
+        putchar('\n');
+    }
+    return number;
+}
+
+static void add_counts(const struct field *field, const void *object)
+{
+    const uint64_t *counts = (const uint64_t *)(const void *)((const char *)object + field->offset);
+    bool any = false;
+    for (unsigned i = 0; i < field->count; i++)
+        any |= counts[i] != 0;
+    for (unsigned i = 0; any && i < field->count; i++)
+        fprintf(line, "%s%s%s%" PRIu64, i ? "," : " ", i ? "" : field->name, i ? "" : "=",
+                counts[i]);
+}
+
+/* The object with the numbers of the text in place of the file's, as long as it is printed. */
+static void add_fields(const struct field *fields, void *object)
+{
+    for (const struct field *field = fields; field->name; field++) {
+        if (field->type < FIELD_STRING || field->type == FIELD_COUNTS)
+            continue;
+        uint32_t ordinal = (uint32_t)field_get(field, object);
+        uint32_t number = field->type == FIELD_STRING  ? tell_string(ordinal)
+                          : field->type == FIELD_STACK ? tell_stack(ordinal)
+                                                       : tell_path(ordinal);
+        field_set(field, object, number);
+    }
+    print_fields(line, fields, object);
+    for (const struct field *field = fields; field->name; field++)
+        if (field->type == FIELD_COUNTS)
+            add_counts(field, object);
+}
+
+/* `object`: a copy. */
+static void print_object(const char *word, const struct field *fields, void *object)
+{
+    begin_line(word);
+    add_fields(fields, object);
+    end_line();
+}
+
+#define PRINT(type, word, fields, source)                                                          \
+    do {                                                                                           \
+        struct type copy = *(source);                                                              \
+        print_object((word), (fields), (&copy));                                                   \
+    } while (0)
+
+/* ---- The recording ---- */
+
+static void print_definitions(void)
+{
+    PRINT(trace_session, "session", session_fields, trace_session_get(trace));
+    for (uint32_t i = 0; i < trace_process_count(trace); i++)
+        PRINT(trace_process, "process", process_fields, trace_process_get(trace, i));
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++)
+        PRINT(trace_thread, "thread", thread_fields, trace_thread_get(trace, i));
+    for (uint32_t i = 0; i < trace_track_count(trace); i++)
+        PRINT(trace_track, "track", track_fields, trace_track_get(trace, i));
+    for (uint32_t i = 0; i < trace_unit_count(trace); i++)
+        PRINT(trace_unit, "unit", unit_fields, trace_unit_get(trace, i));
+    for (uint32_t i = 0; i < trace_refusal_count(trace); i++)
+        PRINT(trace_refusal, "refusal", refusal_fields, trace_refusal_get(trace, i));
+    for (uint32_t i = 0; i < trace_filter_count(trace); i++)
+        PRINT(trace_filter, "filter", filter_fields, trace_filter_get(trace, i));
+    PRINT(trace_sampling, "sampling", sampling_fields, trace_sampling_get(trace));
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++)
+        PRINT(trace_fact, "fact", fact_fields, trace_fact_get(trace, i));
+}
+
+static void print_event(const struct event *source)
+{
+    struct event event = *source;
+    begin_line(event_words[event.kind]);
+    add_fields(event_fields, &event);
+    if (event.has_color)
+        fprintf(line, " color=%" PRIu32, event.color);
+    if (event.kind == EVENT_POP || event.kind == EVENT_LOST)
+        fprintf(line, " depth=%" PRIu64, event.depth);
+    else if (event.id)
+        fprintf(line, " id=%" PRIu64, event.id);
+    if (event.kind == EVENT_LOST)
+        fprintf(line, " records=%" PRIu64, event.value.uint64);
+    else if (event.value_kind == VALUE_STRING)
+        fprintf(line, " text=%" PRIu32, tell_string(event.value.string));
+    else if (event.value_kind == VALUE_INT64)
+        fprintf(line, " int64=%" PRId64, event.value.int64);
+    else if (event.value_kind)
+        fprintf(line, " %s=%" PRIu64, value_words[event.value_kind], event.value.uint64);
+    end_line();
+}
+
+static void print_sample(const struct sample *source)
+{
+    struct sample sample = *source;
+    begin_line("sample ");
+    fputs(sample_words[sample.kind], line);
+    add_fields(sample_fields, &sample);
+    end_line();
+}
+
+/* At least `count` events, or all that are left. */
+static void print_events(uint64_t count)
+{
+    struct event_batch batch;
+    uint64_t printed = 0;
+    while (printed < count && must(store_reader_next(reader, &batch))) {
+        printed += batch.count;
+        if (batch.count)
+            printf("batch thread=%" PRIu32 "\n", batch.thread);
+        for (uint32_t i = 0; i < batch.count; i++)
+            print_event(&batch.events[i]);
+    }
+    puts("flush");
+}
+
+static void print_samples(uint64_t count)
+{
+    const struct sample *samples;
+    uint32_t size;
+    uint64_t printed = 0;
+    while (printed < count && must(store_reader_next_samples(reader, &samples, &size))) {
+        printed += size;
+        for (uint32_t i = 0; i < size; i++)
+            print_sample(&samples[i]);
+    }
+    puts("flush");
+}
+
+/* Events and samples by turns, as their chunks lie in the file: a chunk's times say what may still
+ * come, and with that in which order readers take things. */
+static void print_chunks(const char *path)
+{
+    struct scan scan;
+    struct chunk_place chunk;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    must(fd < 0 ? -errno : scan_start(&scan, fd));
+    while (must(scan_next(&scan, &chunk))) {
+        if (chunk.header.type == STORE_CHUNK_EVENTS)
+            print_events(chunk.header.count);
+        else if (chunk.header.type == STORE_CHUNK_SAMPLES)
+            print_samples(chunk.header.count);
+    }
+    puts(scan.ended ? "end complete" : "end cut");
+    scan_free(&scan);
+    close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fputs("usage: oracle_dump FILE\n", stderr);
+        return 2;
+    }
+    must(store_reader_open(argv[1], &reader));
+    trace = store_reader_trace(reader);
+    told = trace_create();
+    must(told ? 0 : -ENOMEM);
+    begin_ns = trace_session_get(trace)->begin_ns;
+    printf("oracle %d\n", ORACLE_TEXT_VERSION);
+    print_definitions();
+    print_chunks(argv[1]);
+    for (uint32_t i = 0; i < store_reader_damage_count(reader); i++)
+        fprintf(stderr, "oracle_dump: damage: %s\n", store_reader_damage(reader, i)->reason);
+    trace_destroy(told);
+    store_reader_close(reader);
+    return fflush(stdout) != 0 || ferror(stdout) ? 1 : 0;
+}

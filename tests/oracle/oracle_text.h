@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The text of the oracle's corpus: which fields each line has, and how one is written and read.
+ *
+ * README.md beside this file is the grammar. Lines name fields, never positions; a field that is
+ * not there is 0. One thread. */
+#ifndef ANNOT_ORACLE_TEXT_H
+#define ANNOT_ORACLE_TEXT_H
+
+#include "sample.h"
+#include "stacks.h"
+#include "trace.h"
+
+#include <stdio.h>
+
+enum { ORACLE_TEXT_VERSION = 1 };
+
+enum field_type {
+    FIELD_U8,
+    FIELD_U16,
+    FIELD_BOOL,
+    FIELD_I32,
+    FIELD_U32,
+    FIELD_I64,
+    FIELD_U64,
+    FIELD_SINCE, /* an int64_t time, told since the session's begin; 0 stays 0 */
+    FIELD_STRING,
+    FIELD_FRAME,
+    FIELD_STACK,
+    FIELD_PATH,
+    FIELD_COUNTS, /* an array of uint64_t */
+};
+
+struct field {
+    const char *name; /* NULL behind the last */
+    size_t offset;
+    enum field_type type;
+    unsigned count; /* FIELD_COUNTS */
+};
+
+extern const struct field session_fields[], process_fields[], thread_fields[], track_fields[],
+    unit_fields[], refusal_fields[], filter_fields[], sampling_fields[], fact_fields[],
+    frame_fields[], stack_fields[], path_fields[], event_fields[], sample_fields[];
+
+/* By number; NULL for numbers that are not there. */
+extern const char *const event_words[EVENT_KIND_COUNT];
+extern const char *const value_words[VALUE_STRING + 1];
+extern const char *const sample_words[SAMPLE_OFF_CPU + 1];
+extern const char *const frame_words[FRAME_NOTE + 1];
+extern const char *const path_words[RANGE_PATH_UNRECORDED + 1];
+
+/* The number of a word, or -1. */
+int word_number(const char *const *words, unsigned count, const char *word);
+
+#define WORD_NUMBER(words, word) word_number(words, sizeof(words) / sizeof(*(words)), word)
+
+/* A field's value as a number; not of FIELD_COUNTS. */
+uint64_t field_get(const struct field *field, const void *object);
+void field_set(const struct field *field, void *object, uint64_t value);
+
+#endif
