@@ -80,8 +80,9 @@ TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests",
        ".editorconfig"}
 # What programs write is committed where tests compare with it, and nowhere else.
 OUTPUTS = {".a", ".annot", ".csv", ".folded", ".gz", ".html", ".log", ".o", ".pftrace", ".pprof",
-           ".prof", ".pyc", ".sqlite", ".so", ".svg", ".whl", ".zip", ".zst"}
-OUTPUT_FOLDERS = ("tests/golden/", "tests/cli/cases/", "tests/fuzz/corpus/")
+           ".prof", ".pyc", ".sqlite", ".so", ".svg", ".whl", ".xz", ".zip", ".zst"}
+OUTPUT_FOLDERS = ("tests/golden/", "tests/cli/cases/", "tests/fuzz/corpus/",
+                  "tests/gpu/recorded/", "tests/oracle/corpus/", "tests/oracle/expected/")
 
 C_FILES = {".c", ".h", ".hpp", ".cpp"}
 CODE_FILES = C_FILES | {".py", ".pyi", ".sh", ".build"}
