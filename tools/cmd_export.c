@@ -14,6 +14,7 @@
 #include "export.h"
 #include "loss_note.h"
 #include "recording.h"
+#include "recording_source.h"
 #include "selection.h"
 
 struct values {
@@ -89,18 +90,26 @@ static int choose_output(struct plan *plan, const struct values *values, const c
     return CMD_OK;
 }
 
+static uint64_t sum_of_events(const struct pass_counts *counts)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
+        sum += counts->events[i];
+    return sum;
+}
+
 /* A viewer shows nothing of an export of nothing, without a word. */
 static void note_written(const struct plan *plan, const struct trace *trace,
-                         const struct selected_source *read, const char *recording)
+                         const struct pass_counts *read, const char *recording)
 {
     bool folded = strcmp(plan->exporter->name, "folded") == 0;
     const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
-    const struct sample_wholes wholes = {read->cpu_samples, read->stretches};
+    const struct sample_wholes wholes = {read->samples, read->stretches};
     if (folded) /* the others tell it themselves */
         loss_note(trace, &wholes);
-    if (folded && read->cpu_samples == 0)
+    if (folded && read->samples == 0)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, recording);
-    else if (read->cpu_samples + read->stretches + read->event_count == 0)
+    else if (read->samples + read->stretches + sum_of_events(read) == 0)
         cmd_note("nothing to show: %s%s has no samples and no events", what, recording);
     if (plan->default_output)
         recording_note_output(plan->output, folded ? NULL : "at ui.perfetto.dev");
@@ -108,25 +117,21 @@ static void note_written(const struct plan *plan, const struct trace *trace,
 
 static int run_export(const struct plan *plan, struct store_reader *reader, const char *recording)
 {
-    struct selected_source read = {0};
-    struct out_stream *out;
-    int error = out_stream_open(plan->output, &plan->options, &out);
+    const struct pass_source source = recording_pass_source(reader);
+    const struct pass_selection selection = selection_of_pass(&plan->selection);
+    struct export_job job = {&source, &selection, &plan->wanted, NULL};
+    struct pass_counts read;
+    int error = out_stream_open(plan->output, &plan->options, &job.out);
     if (error)
         return recording_fail_output(plan->output, error);
-    struct export_source source = {.trace = store_reader_trace(reader),
-                                   .events = {selected_source_next, &read},
-                                   .samples = {selected_source_next_samples, &read}};
-    error = selected_source_init(&read, reader, &plan->selection);
-    if (!error)
-        error = export_run(plan->exporter, &source, &plan->wanted, out);
-    selected_source_fini(&read);
-    int output_error = out_error(out);
+    error = export_run(plan->exporter, &job, &read);
+    int output_error = out_error(job.out);
     if (error) {
-        out_stream_abandon(out);
+        out_stream_abandon(job.out);
         return output_error ? recording_fail_output(plan->output, output_error)
                             : recording_fail(recording, error);
     }
-    error = out_stream_close(out);
+    error = out_stream_close(job.out);
     if (error)
         return recording_fail_output(plan->output, error);
     note_written(plan, source.trace, &read, recording);
@@ -159,8 +164,6 @@ static int export_recording(const struct cmd_call *call)
     if (status == CMD_OK)
         status = selection_init(&plan.selection, &values->selection, store_reader_trace(reader),
                                 recording);
-    if (status == CMD_OK && plan.selection.chosen.to_ns != INT64_MAX)
-        plan.wanted.to_ns = plan.selection.chosen.to_ns;
     if (status == CMD_OK)
         status = run_export(&plan, reader, recording);
     if (status == CMD_OK && recording_note_damage(reader, recording) > 0)

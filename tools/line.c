@@ -43,7 +43,7 @@ const char *line_range_name(enum range_kind kind)
 const char *line_severity_name(const struct trace *trace, const struct line *line)
 {
     static const char *const names[] = {"debug", "info", "warning", "error", "fatal", "none"};
-    return names[export_severity(trace, &line->values)];
+    return names[line_severity(trace, &line->values)];
 }
 
 int line_writer_init(struct line_writer *writer, const struct trace *trace, struct out_stream *out)

@@ -80,6 +80,14 @@ typedef void line_format(struct line_writer *writer, const struct line *line);
 
 line_format line_text, line_json;
 
+/* What a mark with these key-values is as a message of a log. */
+static inline enum export_severity line_severity(const struct trace *trace,
+                                                 const struct slice_values *values)
+{
+    const struct args args = {(const struct arg *)values->items, values->count};
+    return export_severity(trace, &args);
+}
+
 /* Of LINE_LOG: "debug", ... */
 const char *line_severity_name(const struct trace *trace, const struct line *line);
 

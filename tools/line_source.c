@@ -107,7 +107,7 @@ static int on_point(struct line_source *source, enum line_kind kind, const struc
 static int on_mark(void *context, const struct event *event, const struct slice_values *values)
 {
     const struct line_source *source = context;
-    bool is_log = export_severity(source->options.trace, values) != EXPORT_SEVERITY_NONE;
+    bool is_log = line_severity(source->options.trace, values) != EXPORT_SEVERITY_NONE;
     return on_point(context, is_log ? LINE_LOG : LINE_MARK, event, values);
 }
 
@@ -141,7 +141,7 @@ static int on_track_mark(void *context, const struct event *event,
                          const struct slice_values *values, uint32_t depth)
 {
     struct line_source *source = context;
-    bool is_log = export_severity(source->options.trace, values) != EXPORT_SEVERITY_NONE;
+    bool is_log = line_severity(source->options.trace, values) != EXPORT_SEVERITY_NONE;
     return put_line(source, &(struct line){.kind = is_log ? LINE_LOG : LINE_MARK,
                                            .range = RANGE_TRACK,
                                            .time_ns = event->time_ns,

@@ -26,12 +26,12 @@ static void put_facts(struct chrome_lines *lines, const struct fact *facts)
 
 /* ---- Overlapping ranges ---------------------------------------------------------------------- */
 
-static void put_started(struct chrome_lines *lines, char phase, const struct slice *slice,
+static void put_started(struct chrome_lines *lines, char phase, const struct item *item,
                         int64_t time_ns)
 {
-    uint32_t category = chrome_category(slice->begin);
-    chrome_begin(lines->writer, phase, slice->begin->name);
-    chrome_place(lines->writer, slice->begin->thread, time_ns);
+    uint32_t category = chrome_category(item->event);
+    chrome_begin(lines->writer, phase, item->event->name);
+    chrome_place(lines->writer, item->event->thread, time_ns);
     if (category)
         chrome_string(lines->writer, "cat", category);
     else
@@ -39,21 +39,21 @@ static void put_started(struct chrome_lines *lines, char phase, const struct sli
     put_id(lines, lines->last_id);
 }
 
-int chrome_lines_started(struct chrome_lines *lines, const struct slice *slice)
+static int put_overlapping(struct chrome_lines *lines, const struct item *item)
 {
-    const struct event *begin = slice->begin;
+    const struct event *begin = item->event;
     const struct export_ids *ids = lines->writer->ids;
     struct end_facts facts;
     if (begin->thread >= lines->writer->thread_count)
         return 0;
     lines->last_id++;
-    put_started(lines, 'b', slice, begin->time_ns);
-    chrome_attributes(lines->writer, begin, &slice->values);
+    put_started(lines, 'b', item, begin->time_ns);
+    chrome_attributes(lines->writer, begin, &item->args);
     struct fact start_tid = tid_fact(ids, "start_tid", begin->thread);
     chrome_argument(lines->writer, &start_tid);
     chrome_end(lines->writer);
-    put_started(lines, 'e', slice, slice->end_ns);
-    end_facts_init(&facts, ids, slice);
+    put_started(lines, 'e', item, item->end_ns);
+    end_facts_init(&facts, ids, item);
     put_facts(lines, facts.items);
     chrome_end(lines->writer);
     return 0;
@@ -123,51 +123,66 @@ static void put_event(struct chrome_lines *lines, char phase, const struct event
     put_place(lines, track_lines_find(&lines->lines, event->id), id, time_ns);
 }
 
-int chrome_lines_opened(struct chrome_lines *lines, const struct event *begin,
-                        const struct slice_values *values, uint32_t depth)
+static int put_begin(struct chrome_lines *lines, const struct item *item)
 {
+    const struct event *begin = item->event;
     struct track_facts facts;
     uint64_t id;
-    int error = track_lines_open(&lines->lines, begin, depth, &id);
+    int error = track_lines_open(&lines->lines, begin, item->depth, &id);
     if (error)
         return error;
     put_event(lines, 'b', begin, id, begin->time_ns);
-    chrome_attributes(lines->writer, begin, values);
-    track_facts_init(&facts, &lines->lines, lines->writer->ids, begin, depth);
+    chrome_attributes(lines->writer, begin, &item->args);
+    track_facts_init(&facts, &lines->lines, lines->writer->ids, begin, item->depth);
     put_facts(lines, facts.items);
     chrome_end(lines->writer);
     return 0;
 }
 
-int chrome_lines_closed(struct chrome_lines *lines, const struct slice *slice)
+static int put_end(struct chrome_lines *lines, const struct item *item)
 {
     struct end_facts facts;
     uint64_t id;
-    int error =
-        track_lines_close(&lines->lines, slice->begin->id, slice->depth, slice->end_ns, &id);
+    int error = track_lines_close(&lines->lines, item->event->id, item->depth, item->end_ns, &id);
     if (error)
         return error;
-    const struct slice_values values = slice_end_values(slice);
-    put_event(lines, 'e', slice->begin, id, slice->end_ns);
+    const struct args values = item_end_args(item);
+    put_event(lines, 'e', item->event, id, item->end_ns);
     chrome_values(lines->writer, &values);
-    end_facts_init(&facts, lines->writer->ids, slice);
+    end_facts_init(&facts, lines->writer->ids, item);
     put_facts(lines, facts.items);
     chrome_end(lines->writer);
     return 0;
 }
 
-int chrome_lines_mark(struct chrome_lines *lines, const struct event *mark,
-                      const struct slice_values *values, uint32_t depth)
+static int put_mark(struct chrome_lines *lines, const struct item *item)
 {
+    const struct event *mark = item->event;
     struct track_facts facts;
     uint64_t id;
-    int error = track_lines_mark(&lines->lines, mark, depth, &id);
+    int error = track_lines_mark(&lines->lines, mark, item->depth, &id);
     if (error)
         return error;
     put_event(lines, 'n', mark, id, mark->time_ns);
-    chrome_attributes(lines->writer, mark, values);
-    track_facts_init(&facts, &lines->lines, lines->writer->ids, mark, depth);
+    chrome_attributes(lines->writer, mark, &item->args);
+    track_facts_init(&facts, &lines->lines, lines->writer->ids, mark, item->depth);
     put_facts(lines, facts.items);
     chrome_end(lines->writer);
     return 0;
+}
+
+int chrome_lines_take(struct chrome_lines *lines, const struct item *item)
+{
+    if (item->lane == LANE_PROCESS)
+        return item->kind == ITEM_SPAN ? put_overlapping(lines, item) : 0;
+    switch (item->kind) {
+    case ITEM_OPENED:
+        return put_begin(lines, item);
+    case ITEM_SPAN:
+        return put_end(lines, item);
+    case ITEM_INSTANT:
+        return put_mark(lines, item);
+    default:
+        return 0;
+    }
 }

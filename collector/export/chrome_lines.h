@@ -21,12 +21,7 @@ struct chrome_lines {
 int chrome_lines_init(struct chrome_lines *lines, struct chrome_writer *writer);
 void chrome_lines_fini(struct chrome_lines *lines);
 
-/* As in slices.h. */
-int chrome_lines_started(struct chrome_lines *lines, const struct slice *slice);
-int chrome_lines_opened(struct chrome_lines *lines, const struct event *begin,
-                        const struct slice_values *values, uint32_t depth);
-int chrome_lines_closed(struct chrome_lines *lines, const struct slice *slice);
-int chrome_lines_mark(struct chrome_lines *lines, const struct event *mark,
-                      const struct slice_values *values, uint32_t depth);
+/* Items of LANE_PROCESS and LANE_TRACK. */
+int chrome_lines_take(struct chrome_lines *lines, const struct item *item);
 
 #endif

@@ -241,7 +241,7 @@ void chrome_argument(struct chrome_writer *writer, const struct fact *argument)
     chrome_fact(writer, argument);
 }
 
-static void put_key_value(struct chrome_writer *writer, const struct slice_value *value)
+static void put_key_value(struct chrome_writer *writer, const struct arg *value)
 {
     char number[EXPORT_KEY_NUMBER_SIZE];
     struct export_key key = export_keys_next(&writer->keys, value->key);
@@ -262,7 +262,7 @@ static void put_color(struct chrome_writer *writer, uint32_t color)
 
 /* Its own, and that of messages of logs. */
 static void put_category(struct chrome_writer *writer, const struct event *event,
-                         const struct slice_values *values)
+                         const struct args *values)
 {
     uint32_t category = chrome_category(event);
     const struct trace_string *text = trace_string(writer->trace, category);
@@ -285,7 +285,7 @@ static bool is_scoped(const struct event *event)
 }
 
 void chrome_attributes(struct chrome_writer *writer, const struct event *event,
-                       const struct slice_values *values)
+                       const struct args *values)
 {
     if (!is_scoped(event))
         put_category(writer, event, values);
@@ -312,7 +312,7 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
     chrome_values(writer, values);
 }
 
-void chrome_values(struct chrome_writer *writer, const struct slice_values *values)
+void chrome_values(struct chrome_writer *writer, const struct args *values)
 {
     export_keys_restart(&writer->keys);
     for (uint32_t i = 0; i < values->count; i++)

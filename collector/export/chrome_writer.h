@@ -64,9 +64,9 @@ void chrome_text(struct chrome_writer *writer, const char *key, const char *text
 /* Category (of ranges that lie on no thread: see chrome_lines.h), colour as the nearest of the
  * format's names; then the arguments: payload, domain, ..., key-values. */
 void chrome_attributes(struct chrome_writer *writer, const struct event *event,
-                       const struct slice_values *values);
+                       const struct args *values);
 /* Of these, the key-values alone. */
-void chrome_values(struct chrome_writer *writer, const struct slice_values *values);
+void chrome_values(struct chrome_writer *writer, const struct args *values);
 void chrome_argument(struct chrome_writer *writer, const struct fact *argument);
 void chrome_end(struct chrome_writer *writer);
 

@@ -8,16 +8,15 @@ struct fact tid_fact(const struct export_ids *ids, const char *name, uint32_t th
     return (struct fact){.name = name, .kind = VALUE_UINT64, .value = tid};
 }
 
-void end_facts_init(struct end_facts *facts, const struct export_ids *ids,
-                    const struct slice *slice)
+void end_facts_init(struct end_facts *facts, const struct export_ids *ids, const struct item *item)
 {
     struct fact *at = facts->items;
     const union value yes = {.uint64 = 1};
-    if (slice->flags & SLICE_UNFINISHED)
+    if (item->flags & ITEM_UNFINISHED)
         *at++ = (struct fact){.name = "unfinished", .kind = VALUE_BOOL, .value = yes};
-    if (slice->flags & SLICE_END_LOST)
+    if (item->flags & ITEM_END_LOST)
         *at++ = (struct fact){.name = "end_lost", .kind = VALUE_BOOL, .value = yes};
-    if (slice->flags == 0 && slice->end_thread != slice->begin->thread)
-        *at++ = tid_fact(ids, "end_tid", slice->end_thread);
+    if (!(item->flags & ITEM_LACKS_END) && item->end_thread != item->event->thread)
+        *at++ = tid_fact(ids, "end_tid", item->end_thread);
     at->name = NULL;
 }

@@ -42,24 +42,6 @@ const struct exporter *exporter_by_path(const char *path)
     return NULL;
 }
 
-static int feed_events(const struct exporter *exporter, void *state,
-                       const struct export_source *source, const struct out_stream *out)
-{
-    struct event_batch batch;
-    struct slice_sink sink = exporter->sink(state);
-    struct slices *slices = slices_create(source->trace, &sink);
-    int result = slices ? 0 : -ENOMEM;
-    while (!result && (result = source->events.next(source->events.context, &batch)) > 0) {
-        result = slices_feed(slices, &batch);
-        if (!result)
-            result = out_error(out); /* a full disk need not wait for the last event */
-    }
-    if (!result)
-        result = slices_finish(slices);
-    slices_destroy(slices);
-    return result;
-}
-
 /* Exporters reckon with times: none may be so far out that a sum of two has no room. Only a file
  * that was made to deceive has such. */
 static struct sample within_reason(const struct sample *sample)
@@ -77,43 +59,61 @@ static struct sample within_reason(const struct sample *sample)
     return copy;
 }
 
-static int feed_samples(const struct exporter *exporter, void *state,
-                        const struct export_source *source, const struct out_stream *out)
+struct run {
+    const struct exporter *exporter;
+    void *state;
+};
+
+static int take_sample(const struct run *run, const struct item *item)
 {
-    const struct sample *samples;
-    uint32_t count;
-    struct sample_sink sink = exporter->samples(state);
-    int result = 0;
-    while (!result &&
-           (result = source->samples.next(source->samples.context, &samples, &count)) > 0) {
-        result = 0;
-        for (uint32_t i = 0; !result && i < count; i++) {
-            const struct sample sample = within_reason(&samples[i]);
-            result = sink.sample(sink.context, &sample);
-        }
-        if (!result)
-            result = out_error(out);
-    }
-    return result;
+    const struct sample sample = within_reason(item->sample);
+    struct item copy = *item;
+    copy.sample = &sample;
+    return run->exporter->take(run->state, &copy);
 }
 
-int export_run(const struct exporter *exporter, const struct export_source *source,
-               const struct export_options *options, struct out_stream *out)
+static int take(void *context, const struct item *item)
+{
+    const struct run *run = context;
+    return item->kind == ITEM_SAMPLE ? take_sample(run, item)
+                                     : run->exporter->take(run->state, item);
+}
+
+static int read_all(struct run *run, const struct export_job *job, struct pass_counts *ret_counts)
+{
+    const struct sink sink = {take, run, run->exporter->wants};
+    struct pass *pass = pass_create(job->source, job->selection, &sink, 1);
+    int status = pass ? 1 : -ENOMEM;
+    while (status == 1) {
+        status = pass_step(pass);
+        if (status >= 0 && out_error(job->out)) /* a full disk need not wait for the last event */
+            status = out_error(job->out);
+    }
+    if (pass && ret_counts)
+        *ret_counts = *pass_counts(pass);
+    pass_destroy(pass);
+    return status;
+}
+
+int export_run(const struct exporter *exporter, const struct export_job *job,
+               struct pass_counts *ret_counts)
 {
     static const struct export_options defaults;
-    const struct export_job job = {source->trace, options ? options : &defaults, out};
-    void *state = calloc(1, exporter->state_size);
-    if (!state)
+    static const struct pass_selection all = {.from_ns = INT64_MIN, .to_ns = INT64_MAX};
+    const struct export_job whole = {.source = job->source,
+                                     .selection = job->selection ? job->selection : &all,
+                                     .options = job->options ? job->options : &defaults,
+                                     .out = job->out};
+    struct run run = {exporter, calloc(1, exporter->state_size)};
+    if (!run.state)
         return -ENOMEM;
-    int error = exporter->begin(state, &job);
-    if (!error && exporter->sink)
-        error = feed_events(exporter, state, source, out);
-    if (!error && exporter->samples && source->samples.next)
-        error = feed_samples(exporter, state, source, out);
+    int error = exporter->begin(run.state, &whole);
     if (!error)
-        error = exporter->end(state);
+        error = read_all(&run, &whole, ret_counts);
+    if (!error)
+        error = exporter->end(run.state);
     if (exporter->destroy)
-        exporter->destroy(state);
-    free(state);
-    return error ? error : out_error(out);
+        exporter->destroy(run.state);
+    free(run.state);
+    return error ? error : out_error(job->out);
 }

@@ -13,6 +13,7 @@
 #include "chrome_flows.h"
 #include "chrome_lines.h"
 #include "chrome_writer.h"
+#include "end_facts.h"
 #include "export.h"
 #include "vec.h"
 
@@ -24,7 +25,7 @@ enum { HELD_MAX = 1 << 20 }; /* events of all threads; more go out unsorted */
 
 struct held {
     struct event begin;
-    struct slice_value *values; /* owned; NULL = none */
+    struct arg *values; /* owned; NULL = none */
     uint32_t value_count;
     int64_t end_ns;
     uint32_t flags, depth;
@@ -119,7 +120,7 @@ static void describe_thread(struct state *s, uint32_t thread, uint32_t tid, cons
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
-    const struct trace *trace = job->trace;
+    const struct trace *trace = job->source->trace;
     struct out_stream *out = job->out;
     int error = export_ids_init(&s->ids, trace);
     if (error || chrome_writer_init(&s->writer, trace, &s->ids, out) < 0)
@@ -151,17 +152,17 @@ static int begin(void *state, const struct export_job *job)
 static void put_flags(struct state *s, uint32_t flags)
 {
     struct fact fact = {.kind = VALUE_BOOL, .value = {.uint64 = 1}};
-    if (flags & SLICE_UNFINISHED) {
+    if (flags & ITEM_UNFINISHED) {
         fact.name = "unfinished";
         chrome_argument(&s->writer, &fact);
     }
-    if (flags & SLICE_END_LOST) {
+    if (flags & ITEM_END_LOST) {
         fact.name = "end_lost";
         chrome_argument(&s->writer, &fact);
     }
 }
 
-static void put_range(struct state *s, const struct event *event, const struct slice_values *values,
+static void put_range(struct state *s, const struct event *event, const struct args *values,
                       int64_t end_ns, uint32_t flags)
 {
     bool attributes = event->value_kind | event->domain | event->category | event->level |
@@ -178,15 +179,15 @@ static void put_range(struct state *s, const struct event *event, const struct s
     chrome_end(&s->writer);
 }
 
-static int hold(struct state *s, const struct slice *slice)
+static int hold(struct state *s, const struct item *item)
 {
-    struct thread_state *thread = &s->threads[slice->begin->thread];
-    const struct slice_values *values = &slice->values;
+    struct thread_state *thread = &s->threads[item->event->thread];
+    const struct args *values = &item->args;
     struct held held = {
-        .begin = *slice->begin,
-        .end_ns = slice->end_ns,
-        .flags = slice->flags,
-        .depth = slice->depth,
+        .begin = *item->event,
+        .end_ns = item->end_ns,
+        .flags = item->flags & ITEM_LACKS_END,
+        .depth = item->depth,
     };
     if (vec_push(&thread->held, held) != 0)
         return -ENOMEM;
@@ -204,8 +205,8 @@ static int hold(struct state *s, const struct slice *slice)
 
 static void put_held(struct state *s, struct held *held)
 {
-    put_range(s, &held->begin, &(struct slice_values){held->values, held->value_count},
-              held->end_ns, held->flags);
+    put_range(s, &held->begin, &(struct args){held->values, held->value_count}, held->end_ns,
+              held->flags);
     free(held->values);
     held->values = NULL;
 }
@@ -231,74 +232,38 @@ static void release(struct state *s, struct thread_state *thread, uint32_t depth
     thread->held.count = first;
 }
 
-static int on_pushed(void *context, const struct slice *slice)
+static int take_nested(struct state *s, const struct item *item)
 {
-    struct state *s = context;
-    const struct event *begin = slice->begin;
+    const struct event *begin = item->event;
     if (begin->thread >= s->writer.thread_count)
         return 0;
-    bool tied = slice->depth > 0 && slice->parents[slice->depth - 1]->time_ns == begin->time_ns;
+    bool tied = item->depth > 0 && item->parents[item->depth - 1]->time_ns == begin->time_ns;
     if (tied && s->held_count < HELD_MAX)
-        return hold(s, slice);
-    put_range(s, begin, &slice->values, slice->end_ns, slice->flags);
+        return hold(s, item);
+    put_range(s, begin, &item->args, item->end_ns, item->flags & ITEM_LACKS_END);
     struct thread_state *thread = &s->threads[begin->thread];
     if (thread->held.count > 0)
-        release(s, thread, slice->depth);
+        release(s, thread, item->depth);
     return 0;
-}
-
-static int on_started(void *context, const struct slice *slice)
-{
-    return chrome_lines_started(&((struct state *)context)->lines, slice);
-}
-
-/* ---- Tracks and flows ------------------------------------------------------------------------ */
-
-static int on_track_opened(void *context, const struct event *begin,
-                           const struct slice_values *values, uint32_t depth)
-{
-    return chrome_lines_opened(&((struct state *)context)->lines, begin, values, depth);
-}
-
-static int on_track_closed(void *context, const struct slice *slice)
-{
-    return chrome_lines_closed(&((struct state *)context)->lines, slice);
-}
-
-static int on_track_mark(void *context, const struct event *event,
-                         const struct slice_values *values, uint32_t depth)
-{
-    return chrome_lines_mark(&((struct state *)context)->lines, event, values, depth);
-}
-
-static int on_flow(void *context, const struct event *event)
-{
-    return flow_arrows_add(&((struct state *)context)->flows, event);
 }
 
 /* ---- Marks, counters, gaps ------------------------------------------------------------------- */
 
-static int on_mark(void *context, const struct event *event, const struct slice_values *values)
+static int take_mark(struct state *s, const struct item *item)
 {
-    struct state *s = context;
+    const struct event *event = item->event;
     if (event->thread >= s->writer.thread_count)
         return 0;
     chrome_begin(&s->writer, 'i', event->name);
     chrome_place(&s->writer, event->thread, event->time_ns);
     chrome_text(&s->writer, "s", "t");
-    chrome_attributes(&s->writer, event, values);
+    chrome_attributes(&s->writer, event, &item->args);
     chrome_end(&s->writer);
     return 0;
 }
 
-static int on_counter(void *context, const struct event *event)
+static int take_lost(struct state *s, const struct event *event)
 {
-    return chrome_counters_add(&((struct state *)context)->counters, event);
-}
-
-static int on_lost(void *context, const struct event *event)
-{
-    struct state *s = context;
     if (event->thread >= s->writer.thread_count)
         return 0;
     struct thread_state *thread = &s->threads[event->thread];
@@ -329,20 +294,30 @@ static int on_lost(void *context, const struct event *event)
     return 0;
 }
 
-static struct slice_sink sink(void *state)
+static int take_on_thread(struct state *s, const struct item *item)
 {
-    return (struct slice_sink){
-        .pushed = on_pushed,
-        .started = on_started,
-        .mark = on_mark,
-        .counter = on_counter,
-        .lost = on_lost,
-        .flow = on_flow,
-        .track_opened = on_track_opened,
-        .track_closed = on_track_closed,
-        .track_mark = on_track_mark,
-        .context = state,
-    };
+    switch (item->kind) {
+    case ITEM_SPAN:
+        return take_nested(s, item);
+    case ITEM_INSTANT:
+        return take_mark(s, item);
+    case ITEM_COUNTER:
+        return chrome_counters_add(&s->counters, item->event);
+    case ITEM_FLOW:
+        return flow_arrows_add(&s->flows, item->event);
+    case ITEM_LOST:
+        return take_lost(s, item->event);
+    case ITEM_SAMPLE:
+        return s->has_chart ? flame_chart_add(&s->chart.chart, item->sample) : 0;
+    default:
+        return 0;
+    }
+}
+
+static int take(void *state, const struct item *item)
+{
+    struct state *s = state;
+    return item->lane == LANE_THREAD ? take_on_thread(s, item) : chrome_lines_take(&s->lines, item);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -353,17 +328,6 @@ static void put_session_fact(void *context, const struct fact *fact)
     out_text(s->writer.out, s->writer.any_argument ? ",\n" : "\n");
     s->writer.any_argument = true;
     chrome_fact(&s->writer, fact);
-}
-
-static int on_sample(void *context, const struct sample *sample)
-{
-    struct state *s = context;
-    return s->has_chart ? flame_chart_add(&s->chart.chart, sample) : 0;
-}
-
-static struct sample_sink samples(void *state)
-{
-    return (struct sample_sink){.sample = on_sample, .context = state};
 }
 
 /* Last words, on the threads that said them. */
@@ -440,10 +404,10 @@ const struct exporter export_chrome = {
     .name = "chrome",
     .extension = ".json",
     .summary = "Chrome trace events (JSON), for chrome://tracing and many viewers",
+    .wants = WANT_EVENTS | WANT_SAMPLES,
     .state_size = sizeof(struct state),
     .begin = begin,
-    .sink = sink,
-    .samples = samples,
+    .take = take,
     .end = end,
     .destroy = destroy,
 };

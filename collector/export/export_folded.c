@@ -35,19 +35,14 @@ static int begin(void *state, const struct export_job *job)
         .python = job->options->python,
     };
     s->job = job;
-    s->tree = call_tree_create(job->trace, &options);
+    s->tree = call_tree_create(job->source->trace, &options);
     return s->tree ? 0 : -ENOMEM;
 }
 
-static int on_sample(void *context, const struct sample *sample)
+static int take(void *state, const struct item *item)
 {
-    struct state *s = context;
-    return sample->kind == SAMPLE_CPU ? call_tree_add(s->tree, sample) : 0;
-}
-
-static struct sample_sink samples(void *state)
-{
-    return (struct sample_sink){.sample = on_sample, .context = state};
+    struct state *s = state;
+    return item->sample->kind == SAMPLE_CPU ? call_tree_add(s->tree, item->sample) : 0;
 }
 
 /* Readers take ';' for the next frame and the end of the line for its end. */
@@ -140,9 +135,10 @@ const struct exporter export_folded = {
     .name = "folded",
     .extension = ".folded",
     .summary = "collapsed stacks, for flame graph tools",
+    .wants = WANT_SAMPLES,
     .state_size = sizeof(struct state),
     .begin = begin,
-    .samples = samples,
+    .take = take,
     .end = end,
     .destroy = destroy,
 };

@@ -44,15 +44,15 @@ static int begin_samples(struct state *s, const struct export_job *job)
 {
     uint32_t number = PERFETTO_SEQUENCE_THREADS + s->thread_count;
     const char *prefixes = job->options->strip_prefix; /* the reader shows paths elsewhere */
-    s->names = (struct frame_names){.trace = job->trace,
+    s->names = (struct frame_names){.trace = job->source->trace,
                                     .prefixes = prefixes ? prefixes : CALL_STRIP_FOLDERS};
-    s->has_states = trace_sampling_get(job->trace)->off_cpu;
+    s->has_states = trace_sampling_get(job->source->trace)->off_cpu;
     s->has_chart =
-        job->options->flame_chart && stacks_stack_count(trace_stacks_get(job->trace)) > 1;
+        job->options->flame_chart && stacks_stack_count(trace_stacks_get(job->source->trace)) > 1;
     int error = perfetto_samples_init(&s->samples, &s->tracks, &s->names, number);
     if (!error && s->has_states)
         error = perfetto_states_init(&s->states, &s->tracks, &s->names, number + 1);
-    s->states.to_ns = job->options->to_ns;
+    s->states.to_ns = job->selection->to_ns;
     if (!error && s->has_chart)
         error = perfetto_chart_init(&s->chart, &s->tracks, &s->names, number + 2);
     s->chart.chart.python = job->options->python;
@@ -114,7 +114,7 @@ static int begin_toolkit(struct state *s)
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
-    const struct trace *trace = job->trace;
+    const struct trace *trace = job->source->trace;
     s->px = (struct perfetto_output){.trace = trace, .out = job->out};
     s->px.begin_ns = trace_begin_ns(trace);
     s->thread_count = trace_thread_count(trace);
@@ -134,58 +134,49 @@ static int begin(void *state, const struct export_job *job)
 }
 
 /* On the thread's own track. */
-static void put_named(struct state *s, uint8_t type, const struct event *event,
-                      const struct slice_values *values)
+static int put_named(struct state *s, uint8_t type, const struct item *item)
 {
+    const struct event *event = item->event;
     struct perfetto_sequence *sequence = sequence_of(s, event->thread);
     if (!sequence)
-        return;
-    if (values->count == 0)
+        return 0;
+    if (item->args.count == 0)
         perfetto_put_named(&s->px, sequence, type, event);
     else
         perfetto_put(
             &s->px, sequence,
             &(struct perfetto_event){
-                .time_ns = event->time_ns, .type = type, .event = event, .values = values});
+                .time_ns = event->time_ns, .type = type, .event = event, .values = &item->args});
+    return s->px.error;
 }
 
-static int on_opened(void *context, const struct event *event, const struct slice_values *values,
-                     uint32_t depth)
+static int take_end(struct state *s, const struct item *item)
 {
-    (void)depth;
-    put_named(context, PX_SLICE_BEGIN, event, values);
-    return ((struct state *)context)->px.error;
-}
-
-static int on_pushed(void *context, const struct slice *slice)
-{
-    struct state *s = context;
-    struct perfetto_sequence *sequence = sequence_of(s, slice->begin->thread);
+    struct perfetto_sequence *sequence = sequence_of(s, item->event->thread);
     if (!sequence)
         return 0;
-    if (slice->flags == 0 && slice->end_value_count == 0) {
-        perfetto_put_end(&s->px, sequence, slice->end_ns);
+    if (!(item->flags & ITEM_LACKS_END) && item->end_arg_count == 0) {
+        perfetto_put_end(&s->px, sequence, item->end_ns);
         return s->px.error;
     }
     struct end_facts facts;
-    const struct slice_values values = slice_end_values(slice);
-    end_facts_init(&facts, &s->ids, slice);
+    const struct args values = item_end_args(item);
+    end_facts_init(&facts, &s->ids, item);
     perfetto_put(&s->px, sequence,
-                 &(struct perfetto_event){.time_ns = slice->end_ns,
+                 &(struct perfetto_event){.time_ns = item->end_ns,
                                           .type = PX_SLICE_END,
                                           .values = &values,
                                           .arguments = facts.items});
     return s->px.error;
 }
 
-static int on_started(void *context, const struct slice *slice)
+static int take_overlapping(struct state *s, const struct item *item)
 {
-    struct state *s = context;
-    const struct event *event = slice->begin;
+    const struct event *event = item->event;
     uint64_t uuid;
     if (event->thread >= s->thread_count)
         return 0;
-    int error = perfetto_range_track(&s->tracks, event, slice->end_ns, &uuid);
+    int error = perfetto_range_track(&s->tracks, event, item->end_ns, &uuid);
     if (error)
         return error;
     struct fact started[2] = {tid_fact(&s->ids, "start_tid", event->thread)};
@@ -194,33 +185,20 @@ static int on_started(void *context, const struct slice *slice)
                                           .type = PX_SLICE_BEGIN,
                                           .track_uuid = uuid,
                                           .event = event,
-                                          .values = &slice->values,
+                                          .values = &item->args,
                                           .arguments = started});
     struct end_facts facts;
-    end_facts_init(&facts, &s->ids, slice);
+    end_facts_init(&facts, &s->ids, item);
     perfetto_put(&s->px, &s->session,
-                 &(struct perfetto_event){.time_ns = slice->end_ns,
+                 &(struct perfetto_event){.time_ns = item->end_ns,
                                           .type = PX_SLICE_END,
                                           .track_uuid = uuid,
                                           .arguments = facts.items});
     return s->px.error;
 }
 
-static int on_mark(void *context, const struct event *event, const struct slice_values *values)
+static int take_lost(struct state *s, const struct event *event)
 {
-    put_named(context, PX_INSTANT, event, values);
-    return ((struct state *)context)->px.error;
-}
-
-static int on_counter(void *context, const struct event *event)
-{
-    struct state *s = context;
-    return event->thread < s->thread_count ? perfetto_counters_add(&s->counters, event) : 0;
-}
-
-static int on_lost(void *context, const struct event *event)
-{
-    struct state *s = context;
     char label[EXPORT_NOTE_SIZE];
     uint64_t uuid;
     if (event->thread >= s->thread_count)
@@ -242,48 +220,8 @@ static int on_lost(void *context, const struct event *event)
     return s->px.error;
 }
 
-static int on_flow(void *context, const struct event *event)
+static int take_sample(struct state *s, const struct sample *sample)
 {
-    return flow_arrows_add(&((struct state *)context)->flows, event);
-}
-
-static int on_track_opened(void *context, const struct event *begin,
-                           const struct slice_values *values, uint32_t depth)
-{
-    return perfetto_lines_opened(&((struct state *)context)->lines, begin, values, depth);
-}
-
-static int on_track_closed(void *context, const struct slice *slice)
-{
-    return perfetto_lines_closed(&((struct state *)context)->lines, slice);
-}
-
-static int on_track_mark(void *context, const struct event *event,
-                         const struct slice_values *values, uint32_t depth)
-{
-    return perfetto_lines_mark(&((struct state *)context)->lines, event, values, depth);
-}
-
-static struct slice_sink sink(void *state)
-{
-    return (struct slice_sink){
-        .opened = on_opened,
-        .pushed = on_pushed,
-        .started = on_started,
-        .mark = on_mark,
-        .counter = on_counter,
-        .lost = on_lost,
-        .flow = on_flow,
-        .track_opened = on_track_opened,
-        .track_closed = on_track_closed,
-        .track_mark = on_track_mark,
-        .context = state,
-    };
-}
-
-static int on_sample(void *context, const struct sample *sample)
-{
-    struct state *s = context;
     int error = 0;
     if (sample->kind == SAMPLE_CPU)
         error = perfetto_samples_put(&s->samples, sample);
@@ -294,9 +232,38 @@ static int on_sample(void *context, const struct sample *sample)
     return error;
 }
 
-static struct sample_sink samples(void *state)
+static int take_on_thread(struct state *s, const struct item *item)
 {
-    return (struct sample_sink){.sample = on_sample, .context = state};
+    switch (item->kind) {
+    case ITEM_OPENED:
+        return put_named(s, PX_SLICE_BEGIN, item);
+    case ITEM_SPAN:
+        return take_end(s, item);
+    case ITEM_INSTANT:
+        return put_named(s, PX_INSTANT, item);
+    case ITEM_COUNTER:
+        return item->event->thread < s->thread_count
+                   ? perfetto_counters_add(&s->counters, item->event)
+                   : 0;
+    case ITEM_FLOW:
+        return flow_arrows_add(&s->flows, item->event);
+    case ITEM_LOST:
+        return take_lost(s, item->event);
+    case ITEM_SAMPLE:
+        return take_sample(s, item->sample);
+    default:
+        return 0;
+    }
+}
+
+static int take(void *state, const struct item *item)
+{
+    struct state *s = state;
+    if (item->lane == LANE_THREAD)
+        return take_on_thread(s, item);
+    if (item->lane == LANE_TRACK)
+        return perfetto_lines_take(&s->lines, item);
+    return item->kind == ITEM_SPAN ? take_overlapping(s, item) : 0;
 }
 
 /* Last words, on the threads that said them. */
@@ -362,11 +329,11 @@ const struct exporter export_perfetto = {
     .name = "perfetto",
     .extension = ".pftrace",
     .summary = "native Perfetto trace (protobuf), for ui.perfetto.dev",
-    .state_size = sizeof(struct state),
     .binary = true,
+    .wants = WANT_EVENTS | WANT_SAMPLES,
+    .state_size = sizeof(struct state),
     .begin = begin,
-    .sink = sink,
-    .samples = samples,
+    .take = take,
     .end = end,
     .destroy = destroy,
 };

@@ -88,11 +88,11 @@ size_t export_key_number(const struct export_key *key, char *buffer)
     return (size_t)snprintf(buffer, EXPORT_KEY_NUMBER_SIZE, " (%u)", key->number);
 }
 
-enum export_severity export_severity(const struct trace *trace, const struct slice_values *values)
+enum export_severity export_severity(const struct trace *trace, const struct args *values)
 {
     static const char *const names[] = {"debug", "info", "warning", "error", "fatal"};
     for (uint32_t i = 0; i < values->count; i++) {
-        const struct slice_value *value = &values->items[i];
+        const struct arg *value = &values->items[i];
         if (value->kind != VALUE_STRING ||
             strcmp(trace_string(trace, value->key)->bytes, "severity") != 0)
             continue;

@@ -7,7 +7,7 @@
 #ifndef ANNOT_EXPORT_VALUES_H
 #define ANNOT_EXPORT_VALUES_H
 
-#include "slices.h"
+#include "pass.h"
 
 struct export_key {
     const char *text; /* never empty */
@@ -55,6 +55,6 @@ enum export_severity {
 /* The category that messages have beside their own. */
 #define EXPORT_LOG_CATEGORY "log"
 
-enum export_severity export_severity(const struct trace *trace, const struct slice_values *values);
+enum export_severity export_severity(const struct trace *trace, const struct args *values);
 
 #endif

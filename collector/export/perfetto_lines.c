@@ -51,53 +51,66 @@ static int put(struct perfetto_lines *lines, const struct perfetto_event *event)
     return lines->tracks->px->error;
 }
 
-int perfetto_lines_opened(struct perfetto_lines *lines, const struct event *begin,
-                          const struct slice_values *values, uint32_t depth)
+static int put_begin(struct perfetto_lines *lines, const struct item *item)
 {
+    const struct event *begin = item->event;
     struct track_facts facts;
     uint64_t uuid;
-    int error = track_lines_open(&lines->lines, begin, depth, &uuid);
+    int error = track_lines_open(&lines->lines, begin, item->depth, &uuid);
     if (error)
         return error;
-    track_facts_init(&facts, &lines->lines, lines->tracks->ids, begin, depth);
+    track_facts_init(&facts, &lines->lines, lines->tracks->ids, begin, item->depth);
     return put(lines, &(struct perfetto_event){.time_ns = begin->time_ns,
                                                .type = PX_SLICE_BEGIN,
                                                .track_uuid = uuid,
                                                .event = begin,
-                                               .values = values,
+                                               .values = &item->args,
                                                .arguments = facts.items});
 }
 
-int perfetto_lines_closed(struct perfetto_lines *lines, const struct slice *slice)
+static int put_end(struct perfetto_lines *lines, const struct item *item)
 {
     struct end_facts facts;
     uint64_t uuid;
-    int error =
-        track_lines_close(&lines->lines, slice->begin->id, slice->depth, slice->end_ns, &uuid);
+    int error = track_lines_close(&lines->lines, item->event->id, item->depth, item->end_ns, &uuid);
     if (error)
         return error;
-    const struct slice_values values = slice_end_values(slice);
-    end_facts_init(&facts, lines->tracks->ids, slice);
-    return put(lines, &(struct perfetto_event){.time_ns = slice->end_ns,
+    const struct args values = item_end_args(item);
+    end_facts_init(&facts, lines->tracks->ids, item);
+    return put(lines, &(struct perfetto_event){.time_ns = item->end_ns,
                                                .type = PX_SLICE_END,
                                                .track_uuid = uuid,
                                                .values = &values,
                                                .arguments = facts.items});
 }
 
-int perfetto_lines_mark(struct perfetto_lines *lines, const struct event *mark,
-                        const struct slice_values *values, uint32_t depth)
+static int put_mark(struct perfetto_lines *lines, const struct item *item)
 {
+    const struct event *mark = item->event;
     struct track_facts facts;
     uint64_t uuid;
-    int error = track_lines_mark(&lines->lines, mark, depth, &uuid);
+    int error = track_lines_mark(&lines->lines, mark, item->depth, &uuid);
     if (error)
         return error;
-    track_facts_init(&facts, &lines->lines, lines->tracks->ids, mark, depth);
+    track_facts_init(&facts, &lines->lines, lines->tracks->ids, mark, item->depth);
     return put(lines, &(struct perfetto_event){.time_ns = mark->time_ns,
                                                .type = PX_INSTANT,
                                                .track_uuid = uuid,
                                                .event = mark,
-                                               .values = values,
+                                               .values = &item->args,
                                                .arguments = facts.items});
+}
+
+int perfetto_lines_take(struct perfetto_lines *lines, const struct item *item)
+{
+    switch (item->kind) {
+    case ITEM_OPENED:
+        return put_begin(lines, item);
+    case ITEM_SPAN:
+        return put_end(lines, item);
+    case ITEM_INSTANT:
+        return put_mark(lines, item);
+    default:
+        return 0;
+    }
 }

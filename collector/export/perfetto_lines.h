@@ -17,11 +17,7 @@ struct perfetto_lines {
 int perfetto_lines_init(struct perfetto_lines *lines, struct perfetto_tracks *tracks);
 void perfetto_lines_fini(struct perfetto_lines *lines);
 
-/* As in slices.h. */
-int perfetto_lines_opened(struct perfetto_lines *lines, const struct event *begin,
-                          const struct slice_values *values, uint32_t depth);
-int perfetto_lines_closed(struct perfetto_lines *lines, const struct slice *slice);
-int perfetto_lines_mark(struct perfetto_lines *lines, const struct event *mark,
-                        const struct slice_values *values, uint32_t depth);
+/* Items of LANE_TRACK. */
+int perfetto_lines_take(struct perfetto_lines *lines, const struct item *item);
 
 #endif

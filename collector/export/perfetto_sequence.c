@@ -269,7 +269,7 @@ static void put_recorded(struct perfetto_output *px, struct perfetto_sequence *s
 }
 
 static void put_end_values(struct perfetto_output *px, struct perfetto_sequence *sequence,
-                           const struct slice_values *values)
+                           const struct args *values)
 {
     struct news news = {0};
     perfetto_put_values(px, sequence, values, &news.keys);

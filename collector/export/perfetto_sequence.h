@@ -54,14 +54,14 @@ struct perfetto_output {
 /* One event on a track; attributes and payload are those of `event`. */
 struct perfetto_event {
     int64_t time_ns;
-    uint8_t type;                      /* enum perfetto_event_type */
-    uint64_t track_uuid;               /* 0: the sequence's own */
-    const struct event *event;         /* NULL: an end, or an event of `text` */
-    const struct slice_values *values; /* of `event`, or of an end; NULL = none */
-    const char *text;                  /* name that is no string of the recording */
-    const struct flow_place *flow;     /* NULL: no point of one */
-    const struct fact *arguments; /* what the recording does not hold as such, up to one without
-                                     a name; NULL = none */
+    uint8_t type;                  /* enum perfetto_event_type */
+    uint64_t track_uuid;           /* 0: the sequence's own */
+    const struct event *event;     /* NULL: an end, or an event of `text` */
+    const struct args *values;     /* of `event`, or of an end; NULL = none */
+    const char *text;              /* name that is no string of the recording */
+    const struct flow_place *flow; /* NULL: no point of one */
+    const struct fact *arguments;  /* what the recording does not hold as such, up to one without
+                                      a name; NULL = none */
 };
 
 /* The first packet of a sequence: its clock, its track (0 = none). */

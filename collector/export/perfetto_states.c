@@ -319,7 +319,7 @@ static int finish_thread(struct perfetto_states *states, uint32_t thread, struct
     struct state_thread *state = &states->threads[thread];
     int64_t end_ns = gone_ns(states, thread);
     int64_t last_ns = end_ns > 0 ? end_ns : session_end_ns(states->tracks->px->trace);
-    if (states->to_ns && last_ns > states->to_ns) {
+    if (last_ns > states->to_ns) {
         last_ns = states->to_ns;
         end_ns = 0; /* nobody sees it */
     }

@@ -31,7 +31,7 @@ struct perfetto_states {
     struct state_thread *threads;
     uint32_t thread_count;
     VEC(struct perfetto_run) runs;
-    int64_t to_ns; /* what comes afterwards is not known; 0: all is */
+    int64_t to_ns; /* what comes afterwards is not known */
 };
 
 /* Nothing is written before the first switch. 0 or -errno. */

@@ -197,7 +197,7 @@ static size_t compose_name(const struct key_parts *parts, const char *base,
 
 /* Key-values of one event, on their way. */
 struct value_list {
-    const struct slice_value *items;
+    const struct arg *items;
     uint32_t count, next;
 };
 
@@ -261,7 +261,7 @@ static void put_long(struct perfetto_output *px, struct value_list *list,
         put_value(px, list->items[list->next].kind, list->items[list->next].value);
     list->next += !elements;
     for (uint32_t i = 0; i < elements; i++, list->next++) {
-        const struct slice_value *value = &list->items[list->next];
+        const struct arg *value = &list->items[list->next];
         if (i > 0)
             export_keys_next(&px->keys, value->key); /* it was there, in case it comes again */
         proto_begin(&px->packet, PX_ANNOTATION_ARRAY_VALUES);
@@ -284,12 +284,12 @@ static bool may_use_number(struct perfetto_output *px, struct perfetto_sequence 
 }
 
 void perfetto_put_values(struct perfetto_output *px, struct perfetto_sequence *sequence,
-                         const struct slice_values *values, struct perfetto_new_keys *ret_new)
+                         const struct args *values, struct perfetto_new_keys *ret_new)
 {
     struct value_list list = {values->items, values->count, 0};
     export_keys_restart(&px->keys);
     while (list.next < list.count) {
-        const struct slice_value *value = &list.items[list.next];
+        const struct arg *value = &list.items[list.next];
         struct export_key key = export_keys_next(&px->keys, value->key);
         struct key_parts parts = split_key(key.text, key.length);
         if (key.number || !is_simple(key.text, &parts) ||

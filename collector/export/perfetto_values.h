@@ -32,7 +32,7 @@ void perfetto_put_argument_names(struct perfetto_output *px);
 void perfetto_put_attributes(struct perfetto_output *px, const struct event *event);
 void perfetto_put_argument(struct perfetto_output *px, const struct fact *argument);
 void perfetto_put_values(struct perfetto_output *px, struct perfetto_sequence *sequence,
-                         const struct slice_values *values, struct perfetto_new_keys *ret_new);
+                         const struct args *values, struct perfetto_new_keys *ret_new);
 
 /* Inside the interned data of the same packet. */
 void perfetto_put_new_keys(struct perfetto_output *px, const struct perfetto_new_keys *keys);

@@ -5,7 +5,7 @@
  *
  * Batches of 500 events come out of a pool in memory and get new times on each round, so that any
  * number of ranges can be exported; what that costs is in the row "source". The row "pairs" adds
- * model/slices. Rows with ".values" have three key-values for each range, with ".flows" an arrow
+ * read/pass. Rows with ".values" have three key-values for each range, with ".flows" an arrow
  * from each range to another thread's, with ".tracks" their ranges on 1,024 tracks of one name, up
  * to 31 at a time. Ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
  * names, nest up to 8 deep, on 8 threads of 2 processes. Output goes to /dev/null. */
@@ -182,20 +182,21 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_export(struct source *source, const struct trace *trace, struct result *result,
-                       bool gzip)
+static void run_export(struct source *source, struct trace *trace, struct result *result, bool gzip)
 {
     struct out_stream_options options = {
         .overwrite = true, .gzip = gzip, .gzip_level = EXPORT_GZIP_LEVEL};
-    struct export_source from = {.trace = trace, .events = {next_batch, source}};
+    const struct pass_source from = {.trace = trace, .next_events = next_batch, .context = source};
     struct out_stream *out;
     char path[] = "/tmp/bench_export.XXXXXX";
     int fd = gzip ? mkstemp(path) : -1;
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(result->name, "."), result->name);
     const struct exporter *exporter = exporter_by_name(name);
-    if (out_stream_open(gzip ? path : "/dev/null", &options, &out) < 0 ||
-        export_run(exporter, &from, NULL, out) < 0)
+    if (out_stream_open(gzip ? path : "/dev/null", &options, &out) < 0)
+        abort();
+    const struct export_job job = {.source = &from, .out = out};
+    if (export_run(exporter, &job, NULL) < 0)
         abort();
     result->bytes = (double)out_bytes(out);
     if (out_stream_close(out) < 0)
@@ -210,21 +211,27 @@ static void run_export(struct source *source, const struct trace *trace, struct 
     remove(path);
 }
 
-static void run(struct source *source, const struct trace *trace, struct result *result)
+static int count(void *context, const struct item *item)
 {
+    *(uint64_t *)context += item->kind == ITEM_SPAN;
+    return 0;
+}
+
+static void run(struct source *source, struct trace *trace, struct result *result)
+{
+    const struct pass_source from = {.trace = trace, .next_events = next_batch, .context = source};
     struct event_batch batch;
-    struct slice_sink none = {0};
-    struct slices *slices = slices_create(trace, &none);
-    bool source_only = strcmp(result->name, "source") == 0;
-    if (source_only || strcmp(result->name, "pairs") == 0) {
-        while (next_batch(source, &batch) > 0) {
-            if (!source_only && slices_feed(slices, &batch) < 0)
-                abort();
-        }
+    uint64_t spans = 0;
+    const struct sink sink = {count, &spans, WANT_EVENTS};
+    if (strcmp(result->name, "source") == 0) {
+        while (next_batch(source, &batch) > 0)
+            ;
+    } else if (strcmp(result->name, "pairs") == 0) {
+        if (pass_read(&from, &PASS_SELECT_ALL, &sink, 1) < 0)
+            abort();
     } else {
         run_export(source, trace, result, strstr(result->name, ".gz") != NULL);
     }
-    slices_destroy(slices);
 }
 
 static void print(const struct result *result, bool json, bool last)

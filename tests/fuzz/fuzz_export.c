@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any sequence of events into both formats: each is whole, and has every range, mark, counter
- * value and point of a flow that model/slices tells of, with as many ends as begins.
+ * value and point of a flow that read/pass tells of, with as many ends as begins.
  *
  * 7 bytes are an event: kind and number of key-values, thread, name, time step (signed: threads go
  * back in time as well), depth or id, value, attributes. Names, tracks and causes of loss may be
@@ -100,92 +100,49 @@ static struct input input_of(const uint8_t *bytes, size_t size)
     return (struct input){.at = bytes, .end = bytes + (size < most ? size : most)};
 }
 
-static int on_pushed(void *context, const struct slice *slice)
+static void count_on_track(struct counts *counts, const struct item *item)
 {
-    (void)slice;
-    ((struct counts *)context)->pushed++;
-    return 0;
+    counts->track_opened += item->kind == ITEM_OPENED;
+    counts->track_closed += item->kind == ITEM_SPAN;
+    counts->track_marks += item->kind == ITEM_INSTANT;
 }
 
-static int on_started(void *context, const struct slice *slice)
-{
-    (void)slice;
-    ((struct counts *)context)->started++;
-    return 0;
-}
-
-static int on_mark(void *context, const struct event *event, const struct slice_values *values)
-{
-    (void)event, (void)values;
-    ((struct counts *)context)->marks++;
-    return 0;
-}
-
-static int on_counter(void *context, const struct event *event)
+static void count_counter(struct counts *counts, const struct event *event)
 {
     bool number =
         event->value_kind != VALUE_DOUBLE || event->value.float64 - event->value.float64 == 0;
-    ((struct counts *)context)->counters += number ? 1 : 1u << 16;
-    return 0;
+    counts->counters += number ? 1 : 1u << 16;
 }
 
-static int on_lost(void *context, const struct event *event)
+static int count(void *context, const struct item *item)
 {
-    (void)event;
-    ((struct counts *)context)->lost++;
+    struct counts *counts = context;
+    if (item->lane == LANE_TRACK) {
+        count_on_track(counts, item);
+        return 0;
+    }
+    counts->pushed += item->kind == ITEM_SPAN && item->lane == LANE_THREAD;
+    counts->started += item->kind == ITEM_SPAN && item->lane == LANE_PROCESS;
+    counts->marks += item->kind == ITEM_INSTANT;
+    counts->lost += item->kind == ITEM_LOST;
+    counts->flows += item->kind == ITEM_FLOW;
+    if (item->kind == ITEM_COUNTER)
+        count_counter(counts, item->event);
     return 0;
 }
 
-static int on_flow(void *context, const struct event *event)
+static struct pass_source source_of(struct trace *trace, struct input *in)
 {
-    (void)event;
-    ((struct counts *)context)->flows++;
-    return 0;
+    return (struct pass_source){.trace = trace, .next_events = next_event, .context = in};
 }
 
-static int on_track_opened(void *context, const struct event *begin,
-                           const struct slice_values *values, uint32_t depth)
-{
-    (void)begin, (void)values, (void)depth;
-    ((struct counts *)context)->track_opened++;
-    return 0;
-}
-
-static int on_track_closed(void *context, const struct slice *slice)
-{
-    (void)slice;
-    ((struct counts *)context)->track_closed++;
-    return 0;
-}
-
-static int on_track_mark(void *context, const struct event *event,
-                         const struct slice_values *values, uint32_t depth)
-{
-    (void)event, (void)values, (void)depth;
-    ((struct counts *)context)->track_marks++;
-    return 0;
-}
-
-static struct counts count_slices(const struct trace *trace, struct input in)
+static struct counts count_items(struct trace *trace, struct input in)
 {
     struct counts counts = {0};
-    const struct slice_sink sink = {.pushed = on_pushed,
-                                    .started = on_started,
-                                    .mark = on_mark,
-                                    .counter = on_counter,
-                                    .lost = on_lost,
-                                    .flow = on_flow,
-                                    .track_opened = on_track_opened,
-                                    .track_closed = on_track_closed,
-                                    .track_mark = on_track_mark,
-                                    .context = &counts};
-    struct slices *slices = slices_create(trace, &sink);
-    struct event_batch batch;
-    while (next_event(&in, &batch) > 0)
-        assert(slices_feed(slices, &batch) == 0);
-    assert(slices_finish(slices) == 0);
+    const struct sink sink = {count, &counts, WANT_EVENTS};
+    const struct pass_source source = source_of(trace, &in);
+    assert(pass_read(&source, &PASS_SELECT_ALL, &sink, 1) == 0);
     assert(counts.track_opened == counts.track_closed);
-    slices_destroy(slices);
     return counts;
 }
 
@@ -197,15 +154,16 @@ static uint64_t count_of(const char *text, const char *part)
     return count;
 }
 
-static struct out_stream *run_export(const char *format, const struct trace *trace, struct input in)
+static struct out_stream *run_export(const char *format, struct trace *trace, struct input in)
 {
     struct out_stream *out = out_stream_memory();
-    struct export_source source = {.trace = trace, .events = {next_event, &in}};
-    assert(out && export_run(exporter_by_name(format), &source, NULL, out) == 0);
+    const struct pass_source source = source_of(trace, &in);
+    const struct export_job job = {.source = &source, .out = out};
+    assert(out && export_run(exporter_by_name(format), &job, NULL) == 0);
     return out;
 }
 
-static void check_perfetto(const struct trace *trace, struct input in, const struct counts *counts)
+static void check_perfetto(struct trace *trace, struct input in, const struct counts *counts)
 {
     struct out_stream *out = run_export("perfetto", trace, in);
     size_t size;
@@ -244,7 +202,7 @@ static void check_json_shape(const char *text)
     assert(depth == 0 && !string);
 }
 
-static void check_chrome(const struct trace *trace, struct input in, const struct counts *counts)
+static void check_chrome(struct trace *trace, struct input in, const struct counts *counts)
 {
     struct out_stream *out = run_export("chrome", trace, in);
     size_t size;
@@ -271,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct trace *trace = make_trace();
     struct input in = input_of(bytes, size);
-    struct counts counts = count_slices(trace, in);
+    struct counts counts = count_items(trace, in);
     check_perfetto(trace, in, &counts);
     check_chrome(trace, in, &counts);
     trace_destroy(trace);

@@ -112,6 +112,12 @@ static uint64_t count_of(const char *text, const char *part)
     return count;
 }
 
+static int next_batch(void *context, struct sample_batch *ret_batch)
+{
+    ret_batch->settled_ns = INT64_MIN;
+    return next_sample(context, &ret_batch->samples, &ret_batch->count);
+}
+
 static int no_events(void *context, struct event_batch *ret_batch)
 {
     (void)context;
@@ -120,14 +126,15 @@ static int no_events(void *context, struct event_batch *ret_batch)
 }
 
 /* The export as text, malloc'd; the input as it was read. */
-static char *export_text(const char *format, const struct trace *trace, struct input *in)
+static char *export_text(const char *format, struct trace *trace, struct input *in)
 {
     struct out_stream *out = out_stream_memory();
     const struct export_options options = {.flame_chart = true, .group = EXPORT_BY_THREAD};
-    struct export_source source = {
-        .trace = trace, .events = {no_events, NULL}, .samples = {next_sample, in}};
+    const struct pass_source source = {
+        .trace = trace, .next_events = no_events, .next_samples = next_batch, .context = in};
+    const struct export_job job = {.source = &source, .options = &options, .out = out};
     size_t size;
-    assert(out && export_run(exporter_by_name(format), &source, &options, out) == 0);
+    assert(out && export_run(exporter_by_name(format), &job, NULL) == 0);
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = strcmp(format, "perfetto") == 0 ? perfetto_text(bytes, size)
                                                  : strndup((const char *)bytes, size);
@@ -136,7 +143,7 @@ static char *export_text(const char *format, const struct trace *trace, struct i
     return text;
 }
 
-static void check_traces(const struct trace *trace, struct input in)
+static void check_traces(struct trace *trace, struct input in)
 {
     struct input again = in;
     char *text = export_text("perfetto", trace, &in);
@@ -148,7 +155,7 @@ static void check_traces(const struct trace *trace, struct input in)
     free(text);
 }
 
-static void check_folded(const struct trace *trace, struct input in)
+static void check_folded(struct trace *trace, struct input in)
 {
     char *text = export_text("folded", trace, &in);
     uint64_t sum_us = 0;

@@ -20,11 +20,10 @@ static struct out_stream *export_made(struct maker *maker, const char *format)
 {
     struct out_stream *out = out_stream_memory();
     CHECK(maker && out);
-    struct export_source source = {.trace = maker_trace(maker),
-                                   .events = {maker_next, maker},
-                                   .samples = {maker_next_samples, maker}};
+    const struct pass_source source = maker_pass_source(maker);
     const struct export_options options = {.flame_chart = true};
-    CHECK_INT(export_run(exporter_by_name(format), &source, &options, out), 0);
+    const struct export_job job = {.source = &source, .options = &options, .out = out};
+    CHECK_INT(export_run(exporter_by_name(format), &job, NULL), 0);
     maker_destroy(maker);
     return out;
 }

@@ -86,12 +86,12 @@ int main(int argc, char **argv)
         return 2;
     }
     const struct out_stream_options options = {.overwrite = true};
-    const struct export_source source = {.trace = maker_trace(maker),
-                                         .events = {maker_next, maker}};
+    const struct pass_source source = maker_pass_source(maker);
     struct out_stream *out;
     int error = out_stream_open(argv[2], &options, &out);
     if (!error) {
-        error = export_run(exporter, &source, NULL, out);
+        const struct export_job job = {.source = &source, .out = out};
+        error = export_run(exporter, &job, NULL);
         int closed = out_stream_close(out);
         error = error ? error : closed;
     }

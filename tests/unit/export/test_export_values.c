@@ -23,11 +23,12 @@ static void begin_values(void)
 static char *exported(const char *format)
 {
     struct out_stream *out = out_stream_memory();
-    struct export_source source = {.trace = maker_trace(maker), .events = {maker_next, maker}};
+    const struct pass_source source = maker_pass_source(maker);
+    const struct export_job job = {.source = &source, .out = out};
     bool perfetto = strcmp(format, "perfetto") == 0;
     size_t size;
     maker_finish(maker, 1000);
-    CHECK_INT(export_run(exporter_by_name(format), &source, NULL, out), 0);
+    CHECK_INT(export_run(exporter_by_name(format), &job, NULL), 0);
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = perfetto ? perfetto_text(bytes, size) : strndup((const char *)bytes, size);
     CHECK(strchr(text, '!') == NULL);

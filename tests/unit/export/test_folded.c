@@ -11,13 +11,12 @@
 
 static char *folded(struct maker *maker, const struct export_options *options)
 {
-    struct export_source source = {.trace = maker_trace(maker),
-                                   .events = {maker_next, maker},
-                                   .samples = {maker_next_samples, maker}};
+    const struct pass_source source = maker_pass_source(maker);
     struct out_stream *out = out_stream_memory();
+    const struct export_job job = {.source = &source, .options = options, .out = out};
     size_t size;
     CHECK(out != NULL);
-    CHECK_INT(export_run(exporter_by_name("folded"), &source, options, out), 0);
+    CHECK_INT(export_run(exporter_by_name("folded"), &job, NULL), 0);
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = strndup((const char *)bytes, size);
     CHECK_INT(strlen(text), size);
@@ -96,11 +95,10 @@ TEST(rounding_loses_nothing)
     maker_destroy(maker);
 }
 
-static int fail_read(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+static int fail_read(void *context, struct sample_batch *ret_batch)
 {
     (void)context;
-    (void)ret_samples;
-    (void)ret_count;
+    (void)ret_batch;
     return -EIO;
 }
 
@@ -108,11 +106,12 @@ TEST(an_error_of_the_samples_is_passed_on)
 {
     struct maker *maker = sampled_trace_create();
     for (int i = 0; exporters[i]; i++) {
-        struct export_source source = {.trace = maker_trace(maker),
-                                       .events = {maker_next, maker},
-                                       .samples = {fail_read, NULL}};
+        struct pass_source source = maker_pass_source(maker);
         struct out_stream *out = out_stream_memory();
-        CHECK_INT(export_run(exporters[i], &source, NULL, out), exporters[i]->samples ? -EIO : 0);
+        const struct export_job job = {.source = &source, .out = out};
+        bool wanted = exporters[i]->wants & WANT_SAMPLES;
+        source.next_samples = fail_read;
+        CHECK_INT(export_run(exporters[i], &job, NULL), wanted ? -EIO : 0);
         out_stream_abandon(out);
     }
     maker_destroy(maker);

@@ -13,10 +13,11 @@
 static char *export_text(struct maker *maker, const char *format)
 {
     struct out_stream *out = out_stream_memory();
-    struct export_source source = {.trace = maker_trace(maker), .events = {maker_next, maker}};
+    const struct pass_source source = maker_pass_source(maker);
+    const struct export_job job = {.source = &source, .out = out};
     size_t size;
     CHECK(out != NULL);
-    CHECK_INT(export_run(exporter_by_name(format), &source, NULL, out), 0);
+    CHECK_INT(export_run(exporter_by_name(format), &job, NULL), 0);
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = strcmp(format, "perfetto") == 0 ? perfetto_text(bytes, size)
                                                  : strndup((const char *)bytes, size);
@@ -224,12 +225,14 @@ static int fail_read(void *context, struct event_batch *ret_batch)
 TEST(an_error_of_the_source_is_passed_on)
 {
     struct maker *maker = one_thread();
-    struct export_source source = {.trace = maker_trace(maker), .events = {fail_read, NULL}};
+    struct pass_source source = maker_pass_source(maker);
+    source.next_events = fail_read;
     for (int i = 0; exporters[i]; i++) {
-        if (!exporters[i]->sink)
+        if (!(exporters[i]->wants & WANT_EVENTS))
             continue;
         struct out_stream *out = out_stream_memory();
-        CHECK_INT(export_run(exporters[i], &source, NULL, out), -EIO);
+        const struct export_job job = {.source = &source, .out = out};
+        CHECK_INT(export_run(exporters[i], &job, NULL), -EIO);
         out_stream_abandon(out);
     }
     maker_destroy(maker);
@@ -243,13 +246,14 @@ TEST(a_full_disk_is_noticed_before_the_end)
         maker_mark(maker, 0, i, "m");
     maker_finish(maker, 200000);
     for (int i = 0; exporters[i]; i++) {
-        if (!exporters[i]->sink)
+        if (!(exporters[i]->wants & WANT_EVENTS))
             continue;
-        struct export_source source = {.trace = maker_trace(maker), .events = {maker_next, maker}};
+        const struct pass_source source = maker_pass_source(maker);
         struct out_stream *out;
         struct event_batch batch;
         CHECK_INT(out_stream_open("/dev/full", &options, &out), 0);
-        CHECK_INT(export_run(exporters[i], &source, NULL, out), -ENOSPC);
+        const struct export_job job = {.source = &source, .out = out};
+        CHECK_INT(export_run(exporters[i], &job, NULL), -ENOSPC);
         CHECK(maker_next(maker, &batch) > 0); /* it stopped early */
         while (maker_next(maker, &batch) > 0)
             ;

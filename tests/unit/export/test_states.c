@@ -42,13 +42,12 @@ static void run_at(struct maker *maker, uint32_t thread, uint16_t cpu, int64_t t
 
 static char *export_text(struct maker *maker)
 {
-    struct export_source source = {.trace = maker_trace(maker),
-                                   .events = {maker_next, maker},
-                                   .samples = {maker_next_samples, maker}};
+    const struct pass_source source = maker_pass_source(maker);
     struct out_stream *out = out_stream_memory();
+    const struct export_job job = {.source = &source, .out = out};
     size_t size;
     CHECK(out != NULL);
-    CHECK_INT(export_run(exporter_by_name("perfetto"), &source, NULL, out), 0);
+    CHECK_INT(export_run(exporter_by_name("perfetto"), &job, NULL), 0);
     const uint8_t *bytes = out_stream_memory_bytes(out, &size);
     char *text = perfetto_text(bytes, size);
     out_stream_abandon(out);
