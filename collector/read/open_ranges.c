@@ -134,6 +134,16 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     return pass_tell(pass, item);
 }
 
+/* The begins that were not told yet, without what the end tells. */
+static int tell_before_end(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+                           const struct range_end *end)
+{
+    open->args.count -= end->arg_count;
+    int status = open_ranges_tell(pass, kind, open);
+    open->args.count += end->arg_count;
+    return status;
+}
+
 int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                       const struct range_end *end)
 {
@@ -141,7 +151,7 @@ int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges
     bool before = range->cut && end->time_ns <= pass->selection.from_ns;
     int status = 0;
     if (range->wanted && !before && !range->told)
-        status = open_ranges_tell(pass, kind, open);
+        status = tell_before_end(pass, kind, open, end);
     open->count--;
     if (range->wanted) {
         open->wanted_count--;
