@@ -106,7 +106,7 @@ static struct off_share off_between(const struct pass *pass, const struct open_r
 static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                      const struct open_range *range, const struct range_end *end)
 {
-    bool cut = end->time_ns >= pass->selection.to_ns;
+    bool cut = !pass->selects_all && end->time_ns >= pass->selection.to_ns;
     size_t arg_count = open->args.count - range->first_arg;
     struct item *item = &pass->span;
     item->lane = (uint8_t)kind;

@@ -114,22 +114,29 @@ static bool is_wanted(const struct pass *pass, const struct lane *lane)
     return lane->wanted && (!pass->selection.range || open_ranges_inside(&lane->open));
 }
 
-static int take_push(struct pass *pass, struct lane *lane, const struct event *event,
-                     const struct args *args)
+/* Of a push; 0: not known. */
+static uint32_t next_instance(struct lane *lane)
 {
-    bool wanted = is_wanted(pass, lane) || (lane->wanted && pass_names(pass, event->name));
+    lane->instances += lane->instances == UINT32_MAX ? 2 : 1; /* wraps, never 0 */
+    return lane->instances_unknown ? 0 : lane->instances;
+}
+
+static inline int take_push(struct pass *pass, struct lane *lane, const struct event *event,
+                            const struct args *args)
+{
+    bool all = pass->selects_all;
+    bool wanted = all || is_wanted(pass, lane) || (lane->wanted && pass_names(pass, event->name));
     int error = settle(pass, lane, event->time_ns);
     struct open_range *range = error ? NULL : open_ranges_push(&lane->open, event, args, wanted);
     if (!range)
         return error ? error : -ENOMEM;
     range->level = lane->depth++;
-    if (event->time_ns < pass->selection.from_ns) {
+    if (!all && event->time_ns < pass->selection.from_ns) {
         range->cut = true;
         range->begin.time_ns = pass->selection.from_ns;
     }
-    lane->instances += lane->instances == UINT32_MAX ? 2 : 1; /* wraps, never 0 */
-    range->instance =
-        lane->instances_unknown || !(pass->wants & WANT_NUMBERS) ? 0 : lane->instances;
+    if (pass->wants & WANT_NUMBERS)
+        range->instance = next_instance(lane);
     if (pass->wants & WANT_TIMES)
         range->off = off_until(pass, lane, range->begin.time_ns);
     return wanted && lane->begun ? open_ranges_tell_top(pass, LANE_THREAD, &lane->open) : 0;
@@ -190,14 +197,10 @@ static int take_start(struct pass *pass, const struct lane *lane, const struct e
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-static int take_kind(struct pass *pass, struct lane *lane, const struct event *event,
-                     const struct args *args)
+static int take_point_or_gap(struct pass *pass, struct lane *lane, const struct event *event,
+                             const struct args *args)
 {
     switch (event->kind) {
-    case EVENT_PUSH:
-        return take_push(pass, lane, event, args);
-    case EVENT_POP:
-        return take_pop(pass, lane, event, args);
     case EVENT_LOST:
         return take_lost(pass, lane, event);
     case EVENT_EDGE:
@@ -211,6 +214,15 @@ static int take_kind(struct pass *pass, struct lane *lane, const struct event *e
     default:
         return 0;
     }
+}
+
+static int take_kind(struct pass *pass, struct lane *lane, const struct event *event,
+                     const struct args *args)
+{
+    if (event->kind == EVENT_PUSH)
+        return take_push(pass, lane, event, args);
+    return event->kind == EVENT_POP ? take_pop(pass, lane, event, args)
+                                    : take_point_or_gap(pass, lane, event, args);
 }
 
 /* What ends at the first instant is not of the selection. */
@@ -250,8 +262,8 @@ static int take_selected(struct pass *pass, struct lane *lane, const struct even
     return status ? status : take_kind(pass, lane, event, args);
 }
 
-static int take(struct pass *pass, struct lane *lane, const struct event *event,
-                const struct args *args)
+static int take_other(struct pass *pass, struct lane *lane, const struct event *event,
+                      const struct args *args)
 {
     if (event_is_of_track(event->kind)) {
         bool inside = pass->selection.range && is_wanted(pass, lane);
@@ -259,8 +271,19 @@ static int take(struct pass *pass, struct lane *lane, const struct event *event,
     }
     if (event->kind == EVENT_START || event->kind == EVENT_END)
         return take_start(pass, lane, event, args);
-    return pass->selects_all ? take_kind(pass, lane, event, args)
+    return pass->selects_all ? take_point_or_gap(pass, lane, event, args)
                              : take_selected(pass, lane, event, args);
+}
+
+/* Nearly all that there is are pushes and pops. */
+static inline int take(struct pass *pass, struct lane *lane, const struct event *event,
+                       const struct args *args)
+{
+    if (event->kind == EVENT_PUSH && pass->selects_all)
+        return take_push(pass, lane, event, args);
+    if (event->kind == EVENT_POP && pass->selects_all)
+        return take_pop(pass, lane, event, args);
+    return take_other(pass, lane, event, args);
 }
 
 /* The key-values behind an event, in a smaller form. */
@@ -279,10 +302,16 @@ static int read_args(struct pass *pass, const struct event *payload, struct args
 
 static void count_batch(struct pass *pass, struct lane *lane, const struct event_batch *batch)
 {
+    uint32_t pushes = 0, pops = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         uint8_t kind = batch->events[i].kind;
-        pass->counts.events[kind < EVENT_KIND_COUNT ? kind : 0]++;
+        pushes += kind == EVENT_PUSH;
+        pops += kind == EVENT_POP;
+        if (kind != EVENT_PUSH && kind != EVENT_POP)
+            pass->counts.events[kind < EVENT_KIND_COUNT ? kind : 0]++;
     }
+    pass->counts.events[EVENT_PUSH] += pushes;
+    pass->counts.events[EVENT_POP] += pops;
     lane->first_ns = time_earliest(lane->first_ns, batch->events[0].time_ns);
     lane->last_told_ns = time_latest(lane->last_told_ns, lane->last_ns);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What an export costs: ranges a second of one core, bytes a range, peak memory.
  *
- *     bench_export [--json] [RANGES]
+ *     bench_export [--json] [RANGES [ROW]]
  *
  * Batches of 500 events come out of a pool in memory and get new times on each round, so that any
  * number of ranges can be exported; what that costs is in the row "source". The row "pairs" adds
@@ -264,6 +264,11 @@ int main(int argc, char **argv)
         {"perfetto.values", 0, 0}, {"chrome.values", 0, 0},   {"perfetto.flows", 0, 0},
         {"chrome.flows", 0, 0},    {"perfetto.tracks", 0, 0}, {"chrome.tracks", 0, 0}};
     size_t count = sizeof(results) / sizeof(*results);
+    const char *wanted = argc > 2 + json ? argv[2 + json] : NULL;
+    if (wanted) {
+        results[0] = (struct result){.name = wanted};
+        count = 1;
+    }
     for (int round = 0; round < RUNS; round++) {
         for (size_t i = 0; i < count; i++) {
             enum shape shape = shape_of(results[i].name);
