@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* annot flame: where the samples of a recording fall, as one SVG file.
  *
- * Reads the samples once, or twice where their ranges follow from events; what is drawn and how is
- * decided before the output is opened. A damaged recording is drawn as far as it is whole, with
+ * A front of the exporter of flame graphs; what is drawn and how is decided before the output is
+ * opened. A damaged recording is drawn as far as it is whole, with
  * status 1. Main thread only. */
 #include <errno.h>
 #include <math.h>
@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "call_label.h"
-#include "call_tree.h"
 #include "cmd.h"
+#include "export.h"
 #include "flame_svg.h"
 #include "number_text.h"
 #include "output_name.h"
 #include "recording.h"
-#include "sample_walk.h"
+#include "recording_source.h"
 #include "selection.h"
 #include "text.h"
 
@@ -31,10 +31,8 @@ struct flame {
     const struct flame_values *values;
     const char *recording;
     struct store_reader *reader;
-    struct trace *trace;
-    struct call_tree *tree;
+    const struct trace *trace;
     struct selection selection;
-    uint64_t seen, taken;
     double min_width;
     char *default_output; /* owned */
     const char *output;
@@ -68,49 +66,8 @@ static int choose_width(struct flame *f)
                     f->values->min_width);
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
-
-static int add_samples(struct flame *f)
-{
-    const struct sample_source source = recording_source(f->reader);
-    const struct sample_filter filter = {
-        .kind = f->values->off_cpu ? SAMPLE_OFF_CPU : SAMPLE_CPU,
-        .range = f->values->selection.range,
-        .pattern = true,
-    };
-    struct sample_walk *walk;
-    const struct sample *sample;
-    int rc = sample_walk_create(&source, &filter, &walk);
-    if (rc < 0)
-        return rc;
-    while ((rc = sample_walk_next(walk, &sample)) > 0) {
-        f->seen++;
-        struct sample part = *sample;
-        if (!selection_cut_sample(&f->selection, &part))
-            continue;
-        f->taken++;
-        rc = call_tree_add(f->tree, &part);
-        if (rc < 0)
-            break;
-    }
-    sample_walk_destroy(walk);
-    return rc < 0 ? rc : call_tree_finish(f->tree);
-}
-
-static int make_tree(struct flame *f)
-{
-    struct call_tree_options options = {.prefixes = f->values->strip_prefix,
-                                        .python = f->values->python};
-    const char *by = f->values->by ? f->values->by : "";
-    if (strcmp(by, "process") == 0)
-        options.groups = CALL_BY_PROCESS;
-    else if (strcmp(by, "thread") == 0)
-        options.groups = CALL_BY_PROCESS | CALL_BY_THREAD;
-    else if (strcmp(by, "range") == 0)
-        options.groups = CALL_BY_RANGE;
-    f->tree = call_tree_create(f->trace, &options);
-    return f->tree ? add_samples(f) : -ENOMEM;
-}
+/* ---- Nothing to draw ----------------------------------------------------------------------------
+ */
 
 /* There is nothing to draw: says why, as far as that is known. */
 static int fail_empty(const struct flame *f)
@@ -124,14 +81,15 @@ static int fail_empty(const struct flame *f)
                         "%s knows nothing of the time off the CPU\nannot record "
                         "--off-cpu records it",
                         f->recording);
-    if (f->values->selection.range || f->seen > 0)
+    bool sampled = sampling->rung != SAMPLING_OFF;
+    if (f->values->selection.range || (sampled && !selection_is_all(&f->selection)))
         return cmd_fail(CMD_FAILED,
                         "no sample of %s is in what was chosen%s%s\nannot report %s "
                         "lists the ranges, annot info %s the threads",
                         f->recording, f->values->selection.range ? ": range " : "",
                         f->values->selection.range ? f->values->selection.range : "", quoted,
                         quoted);
-    if (sampling->rung == SAMPLING_OFF)
+    if (!sampled)
         return cmd_fail(CMD_FAILED,
                         "%s has no samples: it was recorded without sampling\n"
                         "annot record takes samples unless told --no-sample",
@@ -175,37 +133,58 @@ static void note_folded(const struct flame *f, const struct flame_counts *counts
         cmd_note("%s: too many functions; those narrower than %.2g pixels are together in "
                  "\"(other)\": %s",
                  f->output, counts->min_width, number_count(counts->folded, count));
-    if (call_tree_cut_count(f->tree))
+    if (counts->cut)
         cmd_note("%s: too many different stacks; the inner frames of some samples are left out: %s",
-                 f->output, number_count(call_tree_cut_count(f->tree), cut));
+                 f->output, number_count(counts->cut, cut));
+}
+
+static enum export_group group_of(const char *by)
+{
+    return !by          ? EXPORT_TOGETHER
+           : *by == 'p' ? EXPORT_BY_PROCESS
+           : *by == 't' ? EXPORT_BY_THREAD
+                        : EXPORT_BY_RANGE;
+}
+
+static int fail(const struct flame *f, int error, int output_error)
+{
+    if (output_error)
+        return recording_fail_output(f->output, output_error);
+    return error == -ENODATA ? fail_empty(f) : recording_fail(f->recording, error);
 }
 
 static int write_flame(const struct flame *f)
 {
+    const struct flame_values *values = f->values;
     char subtitle[1024];
     struct text text = text_init(subtitle, sizeof(subtitle));
     describe_choice(f, &text);
-    const struct flame_options options = {
-        .title = f->values->title,
-        .subtitle = text.length ? subtitle : NULL,
-        .measure = f->values->off_cpu ? "time off the CPU" : "CPU time",
-        .piece = f->values->off_cpu ? "wait" : "sample",
-        .frequency_hz = f->values->off_cpu ? 0 : trace_sampling_get(f->trace)->frequency_hz,
-        .min_width = f->min_width,
-        .root_at_bottom = f->values->inverted,
-    };
-    const struct out_stream_options out_options = {.overwrite = f->values->force};
     struct flame_counts counts;
-    struct out_stream *out;
-    int error = out_stream_open(f->output, &out_options, &out);
+    const struct export_options options = {
+        .python = values->python,
+        .group = group_of(values->by),
+        .strip_prefix = values->strip_prefix,
+        .off_cpu = values->off_cpu,
+        .root_at_bottom = values->inverted,
+        .title = values->title,
+        .subtitle = text.length ? subtitle : NULL,
+        .min_width = f->min_width,
+        .ret_flame = &counts,
+    };
+    const struct out_stream_options out_options = {.overwrite = values->force};
+    const struct pass_source source = recording_pass_source(f->reader);
+    const struct pass_selection selection = selection_of_pass(&f->selection);
+    struct export_job job = {&source, &selection, &options, NULL};
+    int error = out_stream_open(f->output, &out_options, &job.out);
     if (error)
         return recording_fail_output(f->output, error);
-    error = flame_svg_write(f->trace, f->tree, &options, out, &counts);
+    error = export_run(&export_flame, &job, NULL);
     if (error) {
-        out_stream_abandon(out);
-        return recording_fail_output(f->output, error);
+        int output_error = out_error(job.out);
+        out_stream_abandon(job.out);
+        return fail(f, error, output_error);
     }
-    error = out_stream_close(out);
+    error = out_stream_close(job.out);
     if (error)
         return recording_fail_output(f->output, error);
     note_folded(f, &counts);
@@ -221,10 +200,7 @@ static int draw(struct flame *f)
         status = selection_init(&f->selection, &f->values->selection, f->trace, f->recording);
     if (status != CMD_OK)
         return status;
-    int error = make_tree(f);
-    if (error < 0)
-        return recording_fail(f->recording, error);
-    status = f->taken > 0 ? write_flame(f) : fail_empty(f);
+    status = write_flame(f);
     uint32_t damage = recording_note_damage(f->reader, f->recording);
     return status == CMD_OK && damage > 0 ? CMD_FAILED : status;
 }
@@ -244,7 +220,6 @@ static int run_flame(const struct cmd_call *call)
     if (f.reader) {
         f.trace = store_reader_trace(f.reader);
         status = draw(&f);
-        call_tree_destroy(f.tree);
         store_reader_close(f.reader);
     } else {
         status = CMD_FAILED;

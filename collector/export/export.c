@@ -2,6 +2,8 @@
 /* The table of formats, and the loop that feeds one. */
 #include "export.h"
 
+#include "call_tree.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,20 @@ const struct exporter *exporter_by_name(const char *name)
             return *at;
     }
     return NULL;
+}
+
+unsigned export_call_groups(enum export_group group)
+{
+    switch (group) {
+    case EXPORT_BY_PROCESS:
+        return CALL_BY_PROCESS;
+    case EXPORT_BY_THREAD:
+        return CALL_BY_PROCESS | CALL_BY_THREAD;
+    case EXPORT_BY_RANGE:
+        return CALL_BY_RANGE;
+    default:
+        return 0;
+    }
 }
 
 static bool ends_with(const char *text, size_t length, const char *ending)
@@ -81,7 +97,9 @@ static int take(void *context, const struct item *item)
 
 static int read_all(struct run *run, const struct export_job *job, struct pass_counts *ret_counts)
 {
-    const struct sink sink = {take, run, run->exporter->wants};
+    struct sink sink = {take, run, run->exporter->wants};
+    if (job->options->group == EXPORT_BY_RANGE)
+        sink.wants |= WANT_PATHS;
     struct pass *pass = pass_create(job->source, job->selection, &sink, 1);
     int status = pass ? 1 : -ENOMEM;
     while (status == 1) {

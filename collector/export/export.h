@@ -15,7 +15,17 @@
 enum { EXPORT_GZIP_LEVEL = 5 };
 
 /* What stacks are grouped by: frames of their own around the root. */
-enum export_group { EXPORT_TOGETHER = 0, EXPORT_BY_PROCESS = 1, EXPORT_BY_THREAD = 2 };
+enum export_group {
+    EXPORT_TOGETHER = 0,
+    EXPORT_BY_PROCESS = 1,
+    EXPORT_BY_THREAD = 2,
+    EXPORT_BY_RANGE = 3, /* the path of open ranges */
+};
+
+/* As enum call_group. */
+unsigned export_call_groups(enum export_group group);
+
+struct flame_counts;
 
 /* What people may ask of an export; a format ignores what it has no use for. All zero: default. */
 struct export_options {
@@ -23,6 +33,12 @@ struct export_options {
     bool python;              /* no native frames below or above Python functions: call_tree.h */
     enum export_group group;  /* of stacks */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
+    /* Flame graphs: flame_svg.h. */
+    bool off_cpu; /* stretches off the CPU, in place of CPU time */
+    bool root_at_bottom;
+    const char *title, *subtitle;
+    double min_width;
+    struct flame_counts *ret_flame; /* what was drawn; NULL: nobody asks */
 };
 
 /* What is to be written, and where. */
@@ -50,6 +66,9 @@ struct exporter {
 
 /* NULL-terminated table of all formats. */
 extern const struct exporter *const exporters[];
+
+/* The flame graph, which is not in the table: -ENODATA if no sample was to be drawn. */
+extern const struct exporter export_flame;
 
 /* NULL if unknown. By extension: ".gz" behind it is ignored. */
 const struct exporter *exporter_by_name(const char *name);

@@ -24,13 +24,8 @@ struct state {
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
-    const unsigned groups[] = {
-        [EXPORT_TOGETHER] = 0,
-        [EXPORT_BY_PROCESS] = CALL_BY_PROCESS,
-        [EXPORT_BY_THREAD] = CALL_BY_PROCESS | CALL_BY_THREAD,
-    };
     const struct call_tree_options options = {
-        .groups = groups[job->options->group],
+        .groups = export_call_groups(job->options->group),
         .prefixes = job->options->strip_prefix,
         .python = job->options->python,
     };

@@ -416,6 +416,7 @@ int flame_svg_write(const struct trace *trace, const struct call_tree *tree,
     error = out_error(out);
 out:
     free(f.sizes);
+    f.counts.cut = call_tree_cut_count(tree);
     *ret_counts = f.counts;
     return error;
 }

@@ -30,6 +30,7 @@ struct flame_counts {
     uint32_t folded;    /* functions in "(other)" or too narrow even for that */
     uint64_t unseen_ns; /* time of those that are nowhere */
     double min_width;   /* that was used */
+    uint64_t cut;       /* samples without their inner frames: call_tree_cut_count() */
 };
 
 /* `tree` is finished. 0 or -errno (-ENOMEM, or that of the stream). */

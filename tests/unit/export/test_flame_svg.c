@@ -6,6 +6,7 @@
 #include "test.h"
 #include "xml_text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -154,5 +155,33 @@ TEST(nothing_is_a_picture_too)
     CHECK_INT(boxes, 1);
     CHECK(!strstr(drawn.text, "nan") && !strstr(drawn.text, "inf\""));
     free(drawn.text);
+    maker_destroy(maker);
+}
+
+static int export_made(struct maker *maker, const struct export_options *options)
+{
+    const struct pass_source source = maker_pass_source(maker);
+    struct out_stream *out = out_stream_memory();
+    const struct export_job job = {.source = &source, .options = options, .out = out};
+    CHECK(out != NULL);
+    int error = export_run(&export_flame, &job, NULL);
+    CHECK((out_bytes(out) == 0) == (error != 0));
+    out_stream_abandon(out);
+    return error;
+}
+
+TEST(an_export_of_no_samples_draws_nothing)
+{
+    struct maker *maker = sampled_trace_create();
+    struct flame_counts counts = {0};
+    struct export_options options = {.group = EXPORT_BY_RANGE, .ret_flame = &counts};
+    CHECK_INT(export_made(maker, &options), 0);
+    CHECK(counts.drawn > 0 && counts.cut == 0);
+    options.off_cpu = true;
+    CHECK_INT(export_made(maker, &options), 0);
+    maker_destroy(maker);
+    maker = maker_create();
+    maker_finish(maker, 1000);
+    CHECK_INT(export_made(maker, &options), -ENODATA);
     maker_destroy(maker);
 }

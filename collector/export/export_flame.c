@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* The flame graph (flame_svg.h) as an exporter: samples are added up into a tree, which is drawn at
+ * the end. Not in the table of formats, as `annot flame` has it for itself. Thread-safety: none. */
+#include "call_tree.h"
+#include "export.h"
+#include "flame_svg.h"
+
+#include <errno.h>
+
+struct state {
+    const struct export_job *job;
+    struct call_tree *tree;
+    uint8_t kind; /* enum sample_kind */
+    bool any;
+};
+
+static int begin(void *state, const struct export_job *job)
+{
+    struct state *s = state;
+    const struct call_tree_options options = {
+        .groups = export_call_groups(job->options->group),
+        .prefixes = job->options->strip_prefix,
+        .python = job->options->python,
+    };
+    s->job = job;
+    s->kind = job->options->off_cpu ? SAMPLE_OFF_CPU : SAMPLE_CPU;
+    s->tree = call_tree_create(job->source->trace, &options);
+    return s->tree ? 0 : -ENOMEM;
+}
+
+static int take(void *state, const struct item *item)
+{
+    struct state *s = state;
+    if (item->sample->kind != s->kind)
+        return 0;
+    s->any = true;
+    return call_tree_add(s->tree, item->sample);
+}
+
+static int end(void *state)
+{
+    struct state *s = state;
+    const struct export_options *wanted = s->job->options;
+    const struct trace *trace = s->job->source->trace;
+    const struct flame_options options = {
+        .title = wanted->title,
+        .subtitle = wanted->subtitle,
+        .measure = wanted->off_cpu ? "time off the CPU" : "CPU time",
+        .piece = wanted->off_cpu ? "wait" : "sample",
+        .frequency_hz = wanted->off_cpu ? 0 : trace_sampling_get(trace)->frequency_hz,
+        .min_width = wanted->min_width,
+        .root_at_bottom = wanted->root_at_bottom,
+    };
+    struct flame_counts counts;
+    int error = s->any ? call_tree_finish(s->tree) : -ENODATA;
+    if (!error)
+        error = flame_svg_write(trace, s->tree, &options, s->job->out, &counts);
+    if (!error && wanted->ret_flame)
+        *wanted->ret_flame = counts;
+    return error;
+}
+
+static void destroy(void *state)
+{
+    call_tree_destroy(((struct state *)state)->tree);
+}
+
+const struct exporter export_flame = {
+    .name = "flame",
+    .extension = ".svg",
+    .summary = "a flame graph of the samples, for browsers",
+    .wants = WANT_SAMPLES,
+    .state_size = sizeof(struct state),
+    .begin = begin,
+    .take = take,
+    .end = end,
+    .destroy = destroy,
+};
