@@ -295,6 +295,8 @@ static int end(void *state)
     int error = perfetto_counters_finish(&s->counters);
     if (!error)
         error = flow_arrows_finish(&s->flows);
+    if (!error)
+        error = perfetto_samples_finish(&s->samples);
     if (!error && s->has_states)
         error = perfetto_states_finish(&s->states);
     if (!error && s->has_chart)

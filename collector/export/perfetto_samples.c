@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     KNOWN_FUNCTION = 1, /* bits, by number of the frame, stack or string */
@@ -15,6 +16,7 @@ enum {
     KNOWN_MAPPING = 8,
     DEPTH_MAX = 2048,
     CPUS_MAX = 4096,
+    WAITING_MAX = 1 << 15, /* samples: 1.8 MB */
 };
 
 /* Modules of frames that have no file, numbered behind the strings. */
@@ -39,6 +41,7 @@ int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_trac
     uint32_t most = samples->frame_count;
     most = samples->stack_count > most ? samples->stack_count : most;
     most = samples->string_count > most ? samples->string_count : most;
+    samples->in_order = true;
     samples->known = calloc(most, 1);
     return samples->known ? 0 : -ENOMEM;
 }
@@ -47,6 +50,7 @@ void perfetto_samples_fini(struct perfetto_samples *samples)
 {
     free(samples->known);
     free(samples->cpu_ns);
+    vec_free(&samples->waiting);
     *samples = (struct perfetto_samples){0};
 }
 
@@ -182,7 +186,7 @@ static uint64_t count_cpu(struct perfetto_samples *samples, const struct sample 
     return samples->cpu_ns[cpu] += sample->weight_ns;
 }
 
-int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *sample)
+static int put(struct perfetto_samples *samples, const struct sample *sample)
 {
     struct perfetto_output *px = samples->tracks->px;
     const struct export_ids *ids = samples->tracks->ids;
@@ -211,4 +215,42 @@ int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *
     proto_end(packet);
     perfetto_packet_end(px);
     return px->error;
+}
+
+/* ---- Order of time --------------------------------------------------------------------------- */
+
+static int compare_times(const void *a, const void *b)
+{
+    const struct sample *left = a, *right = b;
+    return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+/* The `count` earliest of those that wait. */
+static int pass_on(struct perfetto_samples *samples, size_t count)
+{
+    struct sample *items = samples->waiting.items;
+    int error = 0;
+    if (!samples->in_order)
+        qsort(items, samples->waiting.count, sizeof(*items), compare_times);
+    samples->in_order = true;
+    for (size_t i = 0; !error && i < count; i++)
+        error = put(samples, &items[i]);
+    samples->waiting.count -= count;
+    memmove(items, items + count, samples->waiting.count * sizeof(*items));
+    return error;
+}
+
+int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *sample)
+{
+    size_t count = samples->waiting.count;
+    if (count && sample->time_ns < samples->waiting.items[count - 1].time_ns)
+        samples->in_order = false;
+    if (vec_push(&samples->waiting, *sample) != 0)
+        return -ENOMEM;
+    return count + 1 < WAITING_MAX ? 0 : pass_on(samples, WAITING_MAX / 2);
+}
+
+int perfetto_samples_finish(struct perfetto_samples *samples)
+{
+    return samples->waiting.count ? pass_on(samples, samples->waiting.count) : 0;
 }

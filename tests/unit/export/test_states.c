@@ -191,3 +191,31 @@ TEST(without_switches_there_are_no_states)
     free(text);
     maker_destroy(maker);
 }
+
+/* Samples of one lane come before those of another, but what a CPU did is counted in its order. */
+TEST(cpu_time_so_far_is_counted_in_order_of_time)
+{
+    struct maker *maker = maker_create();
+    uint32_t process = maker_process(maker, 50, -1, "a", 0);
+    uint32_t first = maker_thread(maker, process, 50, ""),
+             second = maker_thread(maker, process, 51, "");
+    for (int i = 0; i < 3; i++)
+        run_at(maker, first, 0, (2 + 2 * i) * MS);
+    for (int i = 0; i < 3; i++)
+        run_at(maker, second, 0, (1 + 2 * i) * MS);
+    maker_finish(maker, 10 * MS);
+    char *text = export_text(maker);
+    const char *at = text;
+    for (int i = 1; i <= 6; i++) {
+        char expected[64];
+        at = strstr(at, "perf_sample {cpu 0");
+        CHECK(at != NULL);
+        snprintf(expected, sizeof(expected), "timebase_count %d}", i * 1000000);
+        CHECK(strncmp(strstr(at, "timebase_count"), expected, strlen(expected)) == 0);
+        snprintf(expected, sizeof(expected), "tid %d ", i % 2 ? 51 : 50);
+        CHECK(strncmp(strstr(at, " tid ") + 1, expected, strlen(expected)) == 0);
+        at++;
+    }
+    free(text);
+    maker_destroy(maker);
+}
