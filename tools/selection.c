@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which part of a recording is meant, and reading no more than that. */
+/* Which part of a recording is meant. */
 #include "selection.h"
 
 #include "cmd.h"
 #include "recording.h"
 #include "text.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,12 +137,6 @@ bool selection_is_all(const struct selection *selection)
     return event_selection_is_all(&selection->chosen);
 }
 
-bool selection_cut_sample(const struct selection *selection, struct sample *sample)
-{
-    return event_selection_wants(&selection->chosen, sample->thread) &&
-           sample_cut(sample, selection->chosen.from_ns, selection->chosen.to_ns);
-}
-
 size_t selection_describe(const struct selection_values *values, char *buffer, size_t size)
 {
     const struct {
@@ -160,114 +153,4 @@ size_t selection_describe(const struct selection_values *values, char *buffer, s
             text_format(&text, "%s%s%s", text.length ? ", " : "", parts[i].what, parts[i].value);
     }
     return text.length;
-}
-
-/* ---- Reading --------------------------------------------------------------------------------- */
-
-static int next_stored(void *context, struct event_batch *ret_batch)
-{
-    const struct selected_source *source = context;
-    return store_reader_next(source->reader, ret_batch);
-}
-
-static int open_events(struct selected_source *source)
-{
-    const struct event_order_source stored = {.next = next_stored, .context = source};
-    source->order = event_order_create(&stored);
-    if (!source->order)
-        return -ENOMEM;
-    const struct event_stream stream = event_order_stream(source->order);
-    source->select =
-        event_select_create(source->selection->trace, &source->selection->chosen, &stream);
-    return source->select ? 0 : -ENOMEM;
-}
-
-int selected_source_init(struct selected_source *source, struct store_reader *reader,
-                         const struct selection *selection)
-{
-    source->reader = reader;
-    source->selection = selection;
-    source->event_count = source->cpu_samples = source->stretches = 0;
-    return selection_is_all(selection) ? 0 : open_events(source);
-}
-
-void selected_source_fini(struct selected_source *source)
-{
-    vec_free(&source->cut);
-    sample_walk_destroy(source->walk);
-    event_select_destroy(source->select);
-    event_order_destroy(source->order);
-}
-
-int selected_source_next(void *context, struct event_batch *ret_batch)
-{
-    struct selected_source *source = context;
-    struct event *events = NULL;
-    uint32_t count = 0;
-    int status;
-    if (!source->select) {
-        status = store_reader_next(source->reader, ret_batch);
-        source->event_count += status > 0 ? ret_batch->count : 0;
-        return status;
-    }
-    status = event_select_next(source->select, &events, &count);
-    if (status <= 0)
-        return status;
-    *ret_batch = (struct event_batch){
-        .thread = events->thread, .count = count, .events = events, .settled_ns = events->time_ns};
-    source->event_count += count;
-    return 1;
-}
-
-static void count_sample(struct selected_source *source, const struct sample *sample)
-{
-    *(sample->kind == SAMPLE_CPU ? &source->cpu_samples : &source->stretches) += 1;
-}
-
-/* Which ranges samples were in follows from events, which are read once more. */
-static int open_walk(struct selected_source *source)
-{
-    const struct sample_source stored = recording_source(source->reader);
-    const struct sample_filter filter = {.range = source->selection->chosen.range, .pattern = true};
-    return sample_walk_create(&stored, &filter, &source->walk);
-}
-
-static int next_of_any_time(struct selected_source *source, const struct sample **ret_samples,
-                            uint32_t *ret_count)
-{
-    *ret_count = 1;
-    return source->walk ? sample_walk_next(source->walk, ret_samples)
-                        : store_reader_next_samples(source->reader, ret_samples, ret_count);
-}
-
-int selected_source_next_samples(void *context, const struct sample **ret_samples,
-                                 uint32_t *ret_count)
-{
-    struct selected_source *source = context;
-    const struct sample *samples;
-    uint32_t count;
-    source->cut.count = 0;
-    if (source->selection->chosen.range && !source->walk) {
-        int error = open_walk(source);
-        if (error)
-            return error;
-    }
-    while (source->cut.count == 0) {
-        int status = next_of_any_time(source, &samples, &count);
-        if (status <= 0)
-            return status;
-        if (vec_reserve(&source->cut, count) != 0)
-            return -ENOMEM;
-        for (uint32_t i = 0; i < count; i++) {
-            struct sample *sample = &source->cut.items[source->cut.count];
-            *sample = samples[i];
-            if (!selection_cut_sample(source->selection, sample))
-                continue;
-            count_sample(source, sample);
-            source->cut.count++;
-        }
-    }
-    *ret_samples = source->cut.items;
-    *ret_count = (uint32_t)source->cut.count;
-    return 1;
 }

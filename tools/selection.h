@@ -7,7 +7,6 @@
 #include "event_select.h"
 #include "options.h"
 #include "pass.h"
-#include "sample_walk.h"
 #include "store.h"
 #include "vec.h"
 
@@ -73,33 +72,8 @@ struct pass_selection selection_of_pass(const struct selection *selection);
 /* Does it take all? */
 bool selection_is_all(const struct selection *selection);
 
-/* A recording of which only the selected part is seen, by who reads it as a recording: all events,
- * then all samples. */
-struct selected_source {
-    struct store_reader *reader;
-    const struct selection *selection;
-    struct event_order *order;
-    struct event_select *select;
-    struct sample_walk *walk; /* made when the first sample is asked for, if ranges are chosen */
-    VEC(struct sample) cut;
-    uint64_t event_count, cpu_samples, stretches; /* handed out */
-};
-
-/* 0 or -ENOMEM. What it reads from outlives it. fini accepts zeros. */
-int selected_source_init(struct selected_source *source, struct store_reader *reader,
-                         const struct selection *selection);
-void selected_source_fini(struct selected_source *source);
-
-/* As store_reader_next and store_reader_next_samples; the context is the source. */
-int selected_source_next(void *context, struct event_batch *ret_batch);
-int selected_source_next_samples(void *context, const struct sample **ret_samples,
-                                 uint32_t *ret_count);
-
 /* "from 2s to 3s, of thread main": what was chosen, for people. "" if all was. Returns the length.
  */
 size_t selection_describe(const struct selection_values *values, char *buffer, size_t size);
-
-/* Cuts a sample to the selection; false: it is not of it. */
-bool selection_cut_sample(const struct selection *selection, struct sample *sample);
 
 #endif
