@@ -280,6 +280,16 @@ int samples_settle(struct pass *pass, int64_t until_ns, bool final)
     return status;
 }
 
+int64_t pass_samples_settled_ns(const struct pass *pass)
+{
+    if (trace_session_get(pass->source.trace)->end_ns == 0) /* see samples_settle */
+        return INT64_MIN;
+    int64_t settled_ns = time_earliest(pass->samples_settled_ns, edge_before(pass->settled_ns));
+    for (size_t i = 0; i < pass->heirs.count; i++)
+        settled_ns = time_earliest(settled_ns, pass->heirs.items[i].sample.time_ns);
+    return settled_ns;
+}
+
 /* By time: they come nearly so. */
 static void put_in_place(struct pass *pass, struct lane *lane)
 {

@@ -44,6 +44,12 @@ static struct args args_of(const struct open_ranges *open, size_t index)
     return (struct args){open->args.items + first, (uint32_t)(end - first)};
 }
 
+static uint64_t number_of(const struct pass *pass, const struct open_range *range)
+{
+    return range->instance ? range_number(pass->source.trace, range->begin.thread, range->instance)
+                           : 0;
+}
+
 /* One that is wanted, inside of `depth` others. */
 static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                       size_t index, uint32_t depth)
@@ -57,6 +63,7 @@ static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges
     item->args = args_of(open, index);
     item->begin_ns = range->begin.time_ns;
     item->parents = open->begins;
+    item->number = number_of(pass, range);
     range->told = true;
     if (!pass->selects_all) /* else it was counted as it came */
         pass_count(pass, &pass->lanes.items[range->begin.thread], range->begin.kind,
@@ -123,12 +130,10 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     if (pass->wants & WANT_TIMES)
         item->off = off_between(pass, range, end);
     item->parents = open->begins;
-    item->number = 0;
+    item->number = number_of(pass, range);
     struct open_range *parent = open_ranges_parent(open);
     if (parent)
         parent->child_ns = time_add(parent->child_ns, item->end_ns - item->begin_ns);
-    if (kind == LANE_THREAD && range->instance)
-        item->number = range_number(pass->source.trace, range->begin.thread, range->instance);
     if (cut)
         count_cut_end(pass, kind, &range->begin);
     return pass_tell(pass, item);

@@ -76,7 +76,8 @@ struct item {
     int64_t child_ns;                   /* spans: time in direct children */
     struct off_share off;               /* WANT_TIMES, LANE_THREAD: when its thread did not run */
     const struct event *const *parents; /* those around it, outermost first: depth many */
-    uint64_t number;                    /* WANT_NUMBERS, LANE_THREAD: what annot_current() told */
+    uint64_t number;                    /* WANT_NUMBERS, LANE_THREAD, begin and span: what
+                                           annot_current() told; 0: not known */
     const struct sample *sample;
 };
 
@@ -163,6 +164,10 @@ int pass_run(struct pass *pass);
 /* The two in one. */
 int pass_read(const struct pass_source *source, const struct pass_selection *selection,
               const struct sink *sinks, unsigned sink_count);
+
+/* Not in order of time: no sample that was not told yet begins before this; INT64_MIN: not known.
+ */
+int64_t pass_samples_settled_ns(const struct pass *pass);
 
 /* ---- Order of time --------------------------------------------------------------------------- */
 

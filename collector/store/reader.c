@@ -47,6 +47,7 @@ struct store_reader {
     struct thread_position *threads;
     uint32_t thread_capacity;
     bool follow; /* read as it grows */
+    bool again;  /* fd and trace are another's */
     struct definitions_holes holes;
     struct store_info info;
     /* A batch that waits behind the EVENT_LOST made for it. */
@@ -261,6 +262,25 @@ int store_reader_more(struct store_reader *reader)
     return status ? status : reader->info.chunk_count > count;
 }
 
+int store_reader_again(const struct store_reader *first, struct store_reader **ret_reader)
+{
+    struct store_reader *reader = calloc(1, sizeof(*reader));
+    size_t count = first->chunks.count;
+    *ret_reader = reader;
+    if (!reader)
+        return -ENOMEM;
+    reader->again = true;
+    reader->fd = first->fd;
+    reader->trace = first->trace;
+    reader->info = first->info;
+    reader->decoder = event_decoder_create();
+    if (!reader->decoder || vec_reserve(&reader->chunks, count) != 0 || know_threads(reader) != 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        reader->chunks.items[reader->chunks.count++] = first->chunks.items[i];
+    return 0;
+}
+
 bool store_reader_ended(const struct store_reader *reader)
 {
     return reader->scan.ended;
@@ -270,10 +290,11 @@ void store_reader_close(struct store_reader *reader)
 {
     if (!reader)
         return;
-    if (reader->fd >= 0)
+    if (reader->fd >= 0 && !reader->again)
         close(reader->fd);
     scan_free(&reader->scan);
-    trace_destroy(reader->trace);
+    if (!reader->again)
+        trace_destroy(reader->trace);
     chunk_buffer_free(&reader->buffer);
     event_decoder_destroy(reader->decoder);
     sample_stream_fini(&reader->samples);

@@ -83,6 +83,11 @@ int store_reader_open(const char *path, struct store_reader **ret_reader);
  * batches don't know what is settled. As store_reader_open. */
 int store_reader_follow(const char *path, struct store_reader **ret_reader);
 
+/* A second place in the events of a recording that is read as a whole, from the first of them on:
+ * it has no samples, the trace is that of `first`, which outlives it. 0, or -ENOMEM: close it all
+ * the same. */
+int store_reader_again(const struct store_reader *first, struct store_reader **ret_reader);
+
 /* Looks for what was written since: definitions go into the trace, events and samples are handed
  * out by the functions below. 1: there is more; 0: there is not; -ESTALE: the file was cut;
  * -ENOMEM, -EIO. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* See sample_feed.h. Thread-safety: none. */
+#include "sample_feed.h"
+
+#include "vec.h"
+
+#include <stdlib.h>
+
+struct sample_feed {
+    struct pass *pass;
+    VEC(struct sample) ready; /* of the last step */
+};
+
+static int take(void *context, const struct item *item)
+{
+    struct sample_feed *feed = context;
+    return vec_push(&feed->ready, *item->sample);
+}
+
+struct sample_feed *sample_feed_create(const struct pass_source *source,
+                                       const struct pass_selection *selection)
+{
+    struct sample_feed *feed = calloc(1, sizeof(*feed));
+    if (!feed)
+        return NULL;
+    const struct sink sink = {take, feed, WANT_SAMPLES | WANT_PATHS};
+    feed->pass = pass_create(source, selection, &sink, 1);
+    if (feed->pass)
+        return feed;
+    free(feed);
+    return NULL;
+}
+
+void sample_feed_destroy(struct sample_feed *feed)
+{
+    if (!feed)
+        return;
+    pass_destroy(feed->pass);
+    vec_free(&feed->ready);
+    free(feed);
+}
+
+int sample_feed_next(void *context, struct sample_batch *ret_batch)
+{
+    struct sample_feed *feed = context;
+    int status = 1;
+    feed->ready.count = 0;
+    while (status == 1 && feed->ready.count == 0)
+        status = pass_step(feed->pass);
+    if (status < 0 || feed->ready.count == 0)
+        return status;
+    *ret_batch = (struct sample_batch){.samples = feed->ready.items,
+                                       .count = (uint32_t)feed->ready.count,
+                                       .settled_ns = pass_samples_settled_ns(feed->pass)};
+    return 1;
+}
