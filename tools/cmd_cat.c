@@ -13,8 +13,10 @@
 #include "call_label.h"
 #include "cmd.h"
 #include "line_options.h"
-#include "line_source.h"
+#include "line_reader.h"
 #include "recording.h"
+#include "recording_source.h"
+#include "sample_feed.h"
 #include "selection.h"
 #include "text.h"
 
@@ -29,7 +31,9 @@ struct cat {
     struct store_reader *reader;
     struct selection selection;
     struct line_printer printer;
-    struct sample_walk *walk;
+    struct store_reader *again; /* with samples, the events of the lines */
+    struct pass_source events;
+    struct sample_feed *samples;
 };
 
 static int put_line(void *context, const struct line *line)
@@ -40,38 +44,26 @@ static int put_line(void *context, const struct line *line)
     return out_error(cat->printer.writer.out);
 }
 
-static int next_batch(void *context, struct event_batch *ret_batch)
+static int next_events(void *context, struct event_batch *ret_batch)
 {
     const struct cat *cat = context;
-    return store_reader_next(cat->reader, ret_batch);
+    return cat->events.next_events(cat->events.context, ret_batch);
 }
 
-static int next_sample(void *context, const struct sample **ret_samples, uint32_t *ret_count)
+static int next_samples(void *context, struct sample_batch *ret_batch)
 {
     const struct cat *cat = context;
-    *ret_count = 1;
-    return sample_walk_next(cat->walk, ret_samples);
+    return sample_feed_next(cat->samples, ret_batch);
 }
 
-static int run_lines(struct cat *cat)
+static int run_lines(const struct line_reader_options *options)
 {
-    const struct line_source_options options = {
-        .trace = store_reader_trace(cat->reader),
-        .events = {.next = next_batch, .context = cat},
-        .samples = {.next = cat->walk ? next_sample : NULL, .context = cat},
-        .selection = &cat->selection.chosen,
-        .complete = cat->values->lines.complete,
-        .put = put_line,
-        .context = cat,
-    };
-    struct line_source *source;
-    int error = line_source_create(&options, &source);
+    struct line_reader *reader;
+    int error = line_reader_create(options, &reader);
     if (!error)
-        error = line_source_run(source);
-    if (!error)
-        error = line_source_finish(source);
-    uint64_t late = error ? 0 : line_source_late_count(source);
-    line_source_destroy(source);
+        error = line_reader_finish(reader);
+    uint64_t late = error ? 0 : line_reader_late_count(reader);
+    line_reader_destroy(reader);
     if (late)
         cmd_note("lines that stand behind later ones: %llu; too many events came at once\n"
                  "sort them by their time",
@@ -79,12 +71,39 @@ static int run_lines(struct cat *cat)
     return error;
 }
 
-/* Samples get their ranges, which takes a pass over the events. */
-static int open_samples(struct cat *cat)
+static int open_samples(struct cat *cat, const struct pass_selection *selection)
 {
-    const struct sample_source source = recording_source(cat->reader);
-    const struct sample_filter filter = {.range = cat->selection.chosen.range, .pattern = true};
-    return cat->values->lines.samples ? sample_walk_create(&source, &filter, &cat->walk) : 0;
+    const struct pass_source stored = recording_pass_source(cat->reader);
+    int error = store_reader_again(cat->reader, &cat->again);
+    if (error)
+        return error;
+    cat->events = recording_pass_source(cat->again);
+    cat->samples = sample_feed_create(&stored, selection);
+    return cat->samples ? 0 : -ENOMEM;
+}
+
+static int write_lines(struct cat *cat)
+{
+    const bool samples = cat->values->lines.samples;
+    struct trace *trace = store_reader_trace(cat->reader);
+    const struct line_reader_options options = {
+        .source = {.trace = trace,
+                   .next_events = next_events,
+                   .next_samples = samples ? next_samples : NULL,
+                   .context = cat},
+        .selection = selection_of_pass(&cat->selection),
+        .sink = {.trace = trace,
+                 .complete = cat->values->lines.complete,
+                 .put = put_line,
+                 .context = cat},
+    };
+    cat->events = recording_pass_source(cat->reader);
+    int error = samples ? open_samples(cat, &options.selection) : 0;
+    if (!error)
+        error = run_lines(&options);
+    sample_feed_destroy(cat->samples);
+    store_reader_close(cat->again);
+    return error;
 }
 
 static int print_lines(struct cat *cat)
@@ -97,10 +116,7 @@ static int print_lines(struct cat *cat)
     error =
         line_printer_init(&cat->printer, &cat->values->lines, store_reader_trace(cat->reader), out);
     if (!error)
-        error = open_samples(cat);
-    if (!error)
-        error = run_lines(cat);
-    sample_walk_destroy(cat->walk);
+        error = write_lines(cat);
     line_printer_fini(&cat->printer);
     int output_error = out_error(out);
     int closed = out_stream_close(out);

@@ -15,9 +15,10 @@
 #include "clock_now.h"
 #include "cmd.h"
 #include "line_options.h"
-#include "line_source.h"
+#include "line_reader.h"
 #include "live_recording.h"
 #include "recording.h"
+#include "recording_source.h"
 #include "selection.h"
 
 #define HOLD_NS INT64_C(750000000)
@@ -41,7 +42,7 @@ struct tail {
     char path[PATH_MAX];
     struct store_reader *reader;
     struct selection selection;
-    struct line_source *source;
+    struct line_reader *lines;
     struct line_printer printer;
     struct out_stream *line; /* one, in memory */
     struct out_stream *out;
@@ -107,18 +108,6 @@ static void print_kept(struct tail *tail)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int next_batch(void *context, struct event_batch *ret_batch)
-{
-    const struct tail *tail = context;
-    return store_reader_next(tail->reader, ret_batch);
-}
-
-static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
-{
-    const struct tail *tail = context;
-    return store_reader_next_samples(tail->reader, ret_samples, ret_count);
-}
-
 /* What stands in the file by now, as far as nothing earlier is on its way. */
 static int read_on(struct tail *tail)
 {
@@ -138,9 +127,8 @@ static int read_on(struct tail *tail)
     if (more < 0)
         return more;
     if (tail->over)
-        return line_source_finish(tail->source);
-    line_source_settle(tail->source, now_ns - HOLD_NS);
-    return line_source_run(tail->source);
+        return line_reader_finish(tail->lines);
+    return line_reader_run(tail->lines, now_ns - HOLD_NS);
 }
 
 /* Waits; false: nobody reads what is printed. */
@@ -169,29 +157,30 @@ static int follow(struct tail *tail)
 
 static int make_parts(struct tail *tail)
 {
-    const struct line_source_options options = {
-        .trace = store_reader_trace(tail->reader),
-        .events = {.next = next_batch, .context = tail},
-        .samples = {.next = tail->values->lines.samples ? next_samples : NULL, .context = tail},
-        .selection = &tail->selection.chosen,
-        .complete = tail->values->lines.complete,
-        .live = true,
-        .put = put_line,
-        .context = tail,
+    struct line_reader_options options = {
+        .source = recording_pass_source(tail->reader),
+        .selection = selection_of_pass(&tail->selection),
+        .sink = {.trace = store_reader_trace(tail->reader),
+                 .complete = tail->values->lines.complete,
+                 .put = put_line,
+                 .context = tail},
     };
+    options.source.live = true;
+    if (!tail->values->lines.samples)
+        options.source.next_samples = NULL;
     const struct out_stream_options out_options = {0};
     int error = out_stream_open("-", &out_options, &tail->out);
     tail->line = error ? NULL : out_stream_memory();
     if (!tail->line)
         return error ? error : -ENOMEM;
-    error = line_printer_init(&tail->printer, &tail->values->lines, options.trace, tail->line);
-    return error ? error : line_source_create(&options, &tail->source);
+    error = line_printer_init(&tail->printer, &tail->values->lines, options.sink.trace, tail->line);
+    return error ? error : line_reader_create(&options, &tail->lines);
 }
 
 static int tell_result(struct tail *tail, int error)
 {
     int output_error = tail->out ? out_error(tail->out) : 0;
-    uint64_t late = tail->source ? line_source_late_count(tail->source) : 0;
+    uint64_t late = tail->lines ? line_reader_late_count(tail->lines) : 0;
     if (error == -EPIPE || output_error == -EPIPE)
         return CMD_OK;
     if (output_error)
@@ -217,7 +206,7 @@ static void free_parts(struct tail *tail)
     for (size_t i = 0; i < tail->ring.count; i++)
         free(tail->ring.items[i].bytes);
     vec_free(&tail->ring);
-    line_source_destroy(tail->source);
+    line_reader_destroy(tail->lines);
     line_printer_fini(&tail->printer);
     out_stream_abandon(tail->line);
     selection_fini(&tail->selection);

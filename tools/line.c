@@ -40,10 +40,22 @@ const char *line_range_name(enum range_kind kind)
     return names[kind];
 }
 
+enum range_kind line_range_kind(enum lane_kind lane)
+{
+    return lane == LANE_PROCESS ? RANGE_OVERLAPPING
+           : lane == LANE_TRACK ? RANGE_TRACK
+                                : RANGE_PUSHED;
+}
+
+bool line_is_log(const struct trace *trace, const struct args *args)
+{
+    return export_severity(trace, args) != EXPORT_SEVERITY_NONE;
+}
+
 const char *line_severity_name(const struct trace *trace, const struct line *line)
 {
     static const char *const names[] = {"debug", "info", "warning", "error", "fatal", "none"};
-    return names[line_severity(trace, &line->values)];
+    return names[export_severity(trace, &line->args)];
 }
 
 int line_writer_init(struct line_writer *writer, const struct trace *trace, struct out_stream *out)
@@ -67,9 +79,9 @@ void line_writer_fini(struct line_writer *writer)
 int64_t line_duration_ns(const struct line *line)
 {
     int64_t end_ns = line->time_ns, begin_ns = line->time_ns;
-    if (line->slice) {
-        begin_ns = line->slice->begin->time_ns;
-        end_ns = line->slice->end_ns;
+    if (line->span) {
+        begin_ns = line->span->begin_ns;
+        end_ns = line->span->end_ns;
     } else if (line->kind == LINE_LOST) {
         end_ns = line->event->end_ns;
     } else if (line->kind == LINE_OFF_CPU) {
@@ -88,12 +100,12 @@ static void add_name(const struct trace *trace, const struct event *event, struc
     text_format(text, "%s", name->length ? name->bytes : "(no name)");
 }
 
-void line_path(const struct trace *trace, const struct slice *slice, char *buffer, size_t size)
+void line_path(const struct trace *trace, const struct item *span, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);
-    for (uint32_t i = 0; i < slice->depth && slice->parents; i++)
-        add_name(trace, slice->parents[i], &text);
-    add_name(trace, slice->begin, &text);
+    for (uint32_t i = 0; i < span->depth; i++)
+        add_name(trace, span->parents[i], &text);
+    add_name(trace, span->event, &text);
 }
 
 uint32_t line_frames(const struct line_writer *writer, const struct sample *sample,

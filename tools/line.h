@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* One line of `annot cat` and `annot tail`: something that happened, with all that is known of it.
  *
- * line_source.h makes them, a line_format writes them. Thread-safety: plain data. */
+ * line_sink.h makes them, a line_format writes them. Thread-safety: plain data. */
 #ifndef ANNOT_LINE_H
 #define ANNOT_LINE_H
 
 #include "export_values.h"
 #include "out_stream.h"
+#include "pass.h"
 #include "range_stats.h"
-#include "sample.h"
-#include "slices.h"
 #include "vec.h"
 
 enum line_kind {
     LINE_BEGIN = 0, /* of a range */
-    LINE_END,       /* of one whose begin is known, `slice`, or not */
+    LINE_END,       /* of one whose begin is known, `span`, or not */
     LINE_RANGE,     /* all of one, told when it ends */
     LINE_MARK,
     LINE_LOG, /* a mark with a severity */
@@ -38,17 +37,19 @@ enum line_kind {
 const char *line_kind_name(enum line_kind kind);
 /* "pushed", "overlapping", "track": as in reports. */
 const char *line_range_name(enum range_kind kind);
+enum range_kind line_range_kind(enum lane_kind lane);
 
 #define LINE_NONE UINT32_MAX
 
 struct line {
     enum line_kind kind;
-    enum range_kind range;       /* of ranges; marks on tracks: RANGE_TRACK */
+    enum lane_kind lane;         /* on which it lies; 0: none, as of facts and samples */
     int64_t time_ns;             /* CLOCK_MONOTONIC; of LINE_RANGE its begin */
     uint32_t process, thread;    /* ordinals, LINE_NONE: none */
     const struct event *event;   /* name, attributes; NULL: none. Of a range its begin */
-    struct slice_values values;  /* of it; of LINE_END those of the end */
-    const struct slice *slice;   /* END, RANGE; NULL: the begin is not known */
+    struct args args;            /* of it; of LINE_END those of the end */
+    const struct item *span;     /* END, RANGE; NULL: the begin is not known */
+    uint64_t number;             /* of pushed ranges: annot_current(); 0: not known */
     uint32_t depth;              /* ranges around it, on its thread or track */
     const struct sample *sample; /* SAMPLE, OFF_CPU */
 };
@@ -80,13 +81,8 @@ typedef void line_format(struct line_writer *writer, const struct line *line);
 
 line_format line_text, line_json;
 
-/* What a mark with these key-values is as a message of a log. */
-static inline enum export_severity line_severity(const struct trace *trace,
-                                                 const struct slice_values *values)
-{
-    const struct args args = {(const struct arg *)values->items, values->count};
-    return export_severity(trace, &args);
-}
+/* Is a mark of these key-values LINE_LOG? */
+bool line_is_log(const struct trace *trace, const struct args *args);
 
 /* Of LINE_LOG: "debug", ... */
 const char *line_severity_name(const struct trace *trace, const struct line *line);
@@ -95,7 +91,7 @@ const char *line_severity_name(const struct trace *trace, const struct line *lin
 int64_t line_duration_ns(const struct line *line);
 
 /* The path of a finished range: "load/parse", as reports call it. At most size - 1 bytes. */
-void line_path(const struct trace *trace, const struct slice *slice, char *buffer, size_t size);
+void line_path(const struct trace *trace, const struct item *span, char *buffer, size_t size);
 
 /* The stack of a sample, root first, as many frames as fit; how many. */
 enum { LINE_FRAMES_MAX = 1024 };

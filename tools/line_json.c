@@ -81,7 +81,7 @@ static void put_owner(struct line_writer *writer, struct json_doc *doc, const st
 }
 
 static void put_value(struct line_writer *writer, struct json_doc *doc, const char *key,
-                      const struct slice_value *value)
+                      const struct arg *value)
 {
     switch (value->kind) {
     case VALUE_INT64:
@@ -102,19 +102,18 @@ static void put_value(struct line_writer *writer, struct json_doc *doc, const ch
     }
 }
 
-static void put_values(struct line_writer *writer, struct json_doc *doc,
-                       const struct slice_values *values)
+static void put_values(struct line_writer *writer, struct json_doc *doc, const struct args *args)
 {
-    if (!values->count)
+    if (!args->count)
         return;
     json_doc_object(doc, "values");
     export_keys_restart(&writer->keys);
-    for (uint32_t i = 0; i < values->count; i++) {
+    for (uint32_t i = 0; i < args->count; i++) {
         char number[EXPORT_KEY_NUMBER_SIZE] = "";
-        struct export_key key = export_keys_next(&writer->keys, values->items[i].key);
+        struct export_key key = export_keys_next(&writer->keys, args->items[i].key);
         number[export_key_number(&key, number)] = '\0';
         json_doc_key(doc, key.text, key.length, number);
-        put_value(writer, doc, NULL, &values->items[i]);
+        put_value(writer, doc, NULL, &args->items[i]);
     }
     json_doc_close(doc);
 }
@@ -136,46 +135,44 @@ static void put_number(struct line_writer *writer, struct json_doc *doc, const s
 {
     char text[24];
     bool is_range = line->kind <= LINE_RANGE;
-    if (is_range && line->range == RANGE_PUSHED && line->slice == NULL && line->kind == LINE_END)
-        return;
-    if (is_range && line->range == RANGE_PUSHED && line->event->id) {
-        snprintf(text, sizeof(text), "%016" PRIx64, line->event->id);
+    if (is_range && line->lane == LANE_THREAD && line->number) {
+        snprintf(text, sizeof(text), "%016" PRIx64, line->number);
         json_doc_text(doc, "number", text);
-    } else if (is_range && line->range == RANGE_OVERLAPPING) {
+    } else if (is_range && line->lane == LANE_PROCESS) {
         json_doc_hex(doc, "id", line->event->id);
-    } else if (line->range == RANGE_TRACK) {
+    } else if (line->lane == LANE_TRACK) {
         put_track(writer, doc, line->event->id);
     } else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END) {
         json_doc_hex(doc, "flow", line->event->id);
     }
 }
 
-static void put_slice(struct line_writer *writer, struct json_doc *doc, const struct line *line)
+static void put_span(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
-    const struct slice *slice = line->slice;
+    const struct item *span = line->span;
     const struct trace_thread *other = NULL;
     char path[PATH_SIZE];
-    line_path(writer->trace, slice, path, sizeof(path));
+    line_path(writer->trace, span, path, sizeof(path));
     json_doc_text(doc, "path", path);
     json_doc_int(doc, "dur_ns", line_duration_ns(line));
-    if (line->range == RANGE_PUSHED) {
-        int64_t self_ns = line_duration_ns(line) - slice->child_ns;
+    if (line->lane == LANE_THREAD) {
+        int64_t self_ns = line_duration_ns(line) - span->child_ns;
         json_doc_int(doc, "self_ns", self_ns > 0 ? self_ns : 0);
     }
-    if (line->kind == LINE_RANGE && slice->end_thread != slice->begin->thread)
-        other = trace_thread_get(writer->trace, slice->end_thread);
+    if (line->kind == LINE_RANGE && span->end_thread != span->event->thread)
+        other = trace_thread_get(writer->trace, span->end_thread);
     if (other)
         json_doc_int(doc, "end_tid", other->tid);
-    if (slice->flags & SLICE_UNFINISHED)
+    if (span->flags & ITEM_UNFINISHED)
         json_doc_bool(doc, "unfinished", true);
-    if (slice->flags & SLICE_END_LOST)
+    if (span->flags & ITEM_END_LOST)
         json_doc_bool(doc, "end_lost", true);
 }
 
 static bool has_name(const struct line *line)
 {
     if (line->kind == LINE_END)
-        return line->slice != NULL;
+        return line->span != NULL;
     return line->kind != LINE_LOST && line->kind != LINE_EDGE &&
            (line->event->name || line->kind < LINE_FLOW_BEGIN);
 }
@@ -184,7 +181,7 @@ static void put_counter(struct line_writer *writer, struct json_doc *doc, const 
 {
     uint32_t unit = trace_unit_find(writer->trace, event->domain, event->name);
     put_value(writer, doc, "value",
-              &(struct slice_value){.kind = event->value_kind, .value = event->value});
+              &(struct arg){.kind = event->value_kind, .value = event->value});
     if (unit)
         json_doc_text(doc, "unit", text_of(writer, unit));
 }
@@ -214,27 +211,27 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
     }
     if (event->value_kind != VALUE_NONE && line->kind != LINE_COUNTER && line->kind != LINE_LOST)
         put_value(writer, doc, "payload",
-                  &(struct slice_value){.kind = event->value_kind, .value = event->value});
+                  &(struct arg){.kind = event->value_kind, .value = event->value});
 }
 
 static void put_event(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
-    if (line->kind <= LINE_RANGE || line->range == RANGE_TRACK)
-        json_doc_text(doc, "kind", line_range_name(line->range));
+    if (line->kind <= LINE_RANGE || line->lane == LANE_TRACK)
+        json_doc_text(doc, "kind", line_range_name(line_range_kind(line->lane)));
     if (has_name(line))
         json_doc_text(doc, "name", text_of(writer, line->event->name));
     put_number(writer, doc, line);
-    if (line->kind <= LINE_RANGE && line->range != RANGE_OVERLAPPING)
+    if (line->kind <= LINE_RANGE && line->lane != LANE_PROCESS)
         json_doc_uint(doc, "depth", line->depth);
-    if (line->slice)
-        put_slice(writer, doc, line);
+    if (line->span)
+        put_span(writer, doc, line);
     if (line->kind == LINE_COUNTER)
         put_counter(writer, doc, line->event);
     if (line->kind == LINE_LOST)
         put_lost(doc, line);
     if (line->kind != LINE_END) /* the begin told the rest */
         put_attributes(writer, doc, line);
-    put_values(writer, doc, &line->values);
+    put_values(writer, doc, &line->args);
 }
 
 static void put_process(struct line_writer *writer, struct json_doc *doc, const struct line *line)

@@ -27,7 +27,7 @@ bool line_printer_takes(const struct line_printer *printer, const struct line *l
     const char *wanted = printer->values->name;
     if (!wanted)
         return true;
-    bool lone_end = line->kind == LINE_END && !line->slice;
+    bool lone_end = line->kind == LINE_END && !line->span;
     if (!line->event || !line->event->name || lone_end)
         return false;
     return text_matches(wanted, trace_string(printer->writer.trace, line->event->name)->bytes);

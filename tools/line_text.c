@@ -112,7 +112,7 @@ static void put_head(struct line_writer *writer, const struct line *line)
     put(writer, "%16s %-*s %s", seconds, OWNER_WIDTH, owner, line_kind_name(line->kind));
 }
 
-static void put_value(struct line_writer *writer, const struct slice_value *value)
+static void put_value(struct line_writer *writer, const struct arg *value)
 {
     uint8_t text[JSON_DOUBLE_MAX];
     size_t size;
@@ -139,18 +139,18 @@ static void put_value(struct line_writer *writer, const struct slice_value *valu
     }
 }
 
-static void put_values(struct line_writer *writer, const struct slice_values *values)
+static void put_values(struct line_writer *writer, const struct args *args)
 {
     export_keys_restart(&writer->keys);
-    for (uint32_t i = 0; i < values->count; i++) {
+    for (uint32_t i = 0; i < args->count; i++) {
         char name[LABEL_SIZE], number[EXPORT_KEY_NUMBER_SIZE] = "";
-        struct export_key key = export_keys_next(&writer->keys, values->items[i].key);
+        struct export_key key = export_keys_next(&writer->keys, args->items[i].key);
         number[export_key_number(&key, number)] = '\0';
         snprintf(name, sizeof(name), "%.*s%s", (int)key.length, key.text, number);
         out_write(writer->out, " ", 1);
         put_word(writer, name);
         out_write(writer->out, "=", 1);
-        put_value(writer, &values->items[i]);
+        put_value(writer, &args->items[i]);
     }
 }
 
@@ -166,28 +166,27 @@ static void put_track(struct line_writer *writer, uint64_t ordinal)
 static void put_tie(struct line_writer *writer, const struct line *line)
 {
     bool is_range = line->kind <= LINE_RANGE;
-    bool unknown = line->kind == LINE_END && !line->slice;
-    if (is_range && line->range == RANGE_OVERLAPPING)
+    if (is_range && line->lane == LANE_PROCESS)
         put(writer, " id=0x%" PRIx64, line->event->id);
-    else if (line->range == RANGE_TRACK)
+    else if (line->lane == LANE_TRACK)
         put_track(writer, line->event->id);
-    else if (is_range && !unknown && line->event->id)
-        put(writer, " number=%016" PRIx64, line->event->id);
+    else if (is_range && line->number)
+        put(writer, " number=%016" PRIx64, line->number);
     else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END)
         put(writer, " flow=0x%" PRIx64, line->event->id);
 }
 
-static void put_slice(struct line_writer *writer, const struct line *line)
+static void put_span(struct line_writer *writer, const struct line *line)
 {
     char path[PATH_SIZE];
     put_seconds(writer, "dur", line_duration_ns(line));
-    if (line->slice->depth) {
-        line_path(writer->trace, line->slice, path, sizeof(path));
+    if (line->span->depth) {
+        line_path(writer->trace, line->span, path, sizeof(path));
         put_label(writer, "path", path);
     }
-    if (line->slice->flags & SLICE_UNFINISHED)
+    if (line->span->flags & ITEM_UNFINISHED)
         out_text(writer->out, " unfinished");
-    if (line->slice->flags & SLICE_END_LOST)
+    if (line->span->flags & ITEM_END_LOST)
         out_text(writer->out, " end_lost");
 }
 
@@ -208,21 +207,21 @@ static void put_attributes(struct line_writer *writer, const struct line *line)
         put(writer, " level=%u", event->level);
     if (event->value_kind != VALUE_NONE && line->kind != LINE_COUNTER) {
         out_text(writer->out, " payload=");
-        put_value(writer, &(struct slice_value){.kind = event->value_kind, .value = event->value});
+        put_value(writer, &(struct arg){.kind = event->value_kind, .value = event->value});
     }
-    put_values(writer, &line->values);
+    put_values(writer, &line->args);
 }
 
 static void put_counter(struct line_writer *writer, const struct event *event)
 {
     out_text(writer->out, " value=");
-    put_value(writer, &(struct slice_value){.kind = event->value_kind, .value = event->value});
+    put_value(writer, &(struct arg){.kind = event->value_kind, .value = event->value});
     put_string(writer, "unit", trace_unit_find(writer->trace, event->domain, event->name));
 }
 
 static void put_event(struct line_writer *writer, const struct line *line)
 {
-    bool unknown = line->kind == LINE_END && !line->slice;
+    bool unknown = line->kind == LINE_END && !line->span;
     if (line->kind == LINE_LOST) {
         put_lost(writer, line);
         return;
@@ -236,11 +235,11 @@ static void put_event(struct line_writer *writer, const struct line *line)
     }
     if (line->kind == LINE_COUNTER)
         put_counter(writer, line->event);
-    if (line->slice)
-        put_slice(writer, line);
+    if (line->span)
+        put_span(writer, line);
     put_tie(writer, line);
     if (line->kind == LINE_END) /* the begin told the rest */
-        put_values(writer, &line->values);
+        put_values(writer, &line->args);
     else
         put_attributes(writer, line);
 }
