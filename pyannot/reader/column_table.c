@@ -189,8 +189,10 @@ static struct table_lane *find_lane(struct table *table, const struct event *eve
 }
 
 /* A row that nobody has ended yet. */
-static int64_t begin_range(struct table *table, const struct event *event, enum row_range range)
+static int64_t begin_range(struct table *table, const struct item *item)
 {
+    const struct event *event = item->event;
+    enum row_range range = row_range_of(item);
     int64_t row = add_row(table, event);
     if (row < 0)
         return row;
@@ -199,7 +201,7 @@ static int64_t begin_range(struct table *table, const struct event *event, enum 
     int error = put_string(table, RANGE_CATEGORY, at, event->category);
     put_time(table, RANGE_END, at, event->time_ns);
     put64(table, RANGE_SELF, at, 0);
-    put64(table, RANGE_ID, at, range == ROW_TRACK ? 0 : event->id);
+    put64(table, RANGE_ID, at, row_id(item));
     put_number(table, RANGE_PAYLOAD, at, event);
     put32(table, RANGE_END_THREAD, at, (int32_t)event->thread);
     put32(table, RANGE_TRACK_OF, at, track ? (int32_t)event->id : -1);
@@ -212,19 +214,20 @@ static int64_t begin_range(struct table *table, const struct event *event, enum 
     return error ? error : row;
 }
 
-static void end_range(struct table *table, size_t row, const struct slice *slice)
+static void end_range(struct table *table, size_t row, const struct item *span)
 {
-    put_time(table, RANGE_END, row, slice->end_ns);
-    put64(table, RANGE_SELF, row, (uint64_t)row_self_ns(slice));
-    put8(table, RANGE_UNFINISHED, row, (slice->flags & SLICE_UNFINISHED) != 0);
-    put8(table, RANGE_END_LOST, row, (slice->flags & SLICE_END_LOST) != 0);
+    put_time(table, RANGE_END, row, span->end_ns);
+    put64(table, RANGE_SELF, row, (uint64_t)row_self_ns(span));
+    put32(table, RANGE_END_THREAD, row, (int32_t)span->end_thread);
+    put8(table, RANGE_UNFINISHED, row, (span->flags & ITEM_UNFINISHED) != 0);
+    put8(table, RANGE_END_LOST, row, (span->flags & ITEM_END_LOST) != 0);
 }
 
-static int open_nested(struct table *table, const struct event *begin, enum row_range range,
-                       uint32_t depth)
+static int open_nested(struct table *table, const struct item *begin)
 {
-    int64_t row = begin_range(table, begin, range);
-    struct table_lane *lane = find_lane(table, begin, range);
+    uint32_t depth = begin->depth;
+    int64_t row = begin_range(table, begin);
+    struct table_lane *lane = find_lane(table, begin->event, row_range_of(begin));
     if (row < 0 || !lane)
         return row < 0 ? (int)row : -ENOMEM;
     if (lane->rows.count > depth)
@@ -235,43 +238,16 @@ static int open_nested(struct table *table, const struct event *begin, enum row_
     return vec_push(&lane->rows, (uint32_t)row);
 }
 
-static int close_nested(struct table *table, const struct slice *slice, enum row_range range)
+static int close_nested(struct table *table, const struct item *span)
 {
-    struct table_lane *lane = find_lane(table, slice->begin, range);
+    struct table_lane *lane = find_lane(table, span->event, row_range_of(span));
     if (!lane)
         return -ENOMEM;
-    if (slice->depth >= lane->rows.count)
+    if (span->depth >= lane->rows.count)
         return 0;
-    size_t row = lane->rows.items[slice->depth];
-    end_range(table, row, slice);
-    if (range == ROW_TRACK)
-        put32(table, RANGE_END_THREAD, row, (int32_t)slice->end_thread);
-    lane->rows.count = slice->depth;
+    end_range(table, lane->rows.items[span->depth], span);
+    lane->rows.count = span->depth;
     return 0;
-}
-
-static int on_opened(void *context, const struct event *begin, const struct slice_values *values,
-                     uint32_t depth)
-{
-    (void)values;
-    return open_nested(context, begin, ROW_PUSHED, depth);
-}
-
-static int on_pushed(void *context, const struct slice *slice)
-{
-    return close_nested(context, slice, ROW_PUSHED);
-}
-
-static int on_track_opened(void *context, const struct event *begin,
-                           const struct slice_values *values, uint32_t depth)
-{
-    (void)values;
-    return open_nested(context, begin, ROW_TRACK, depth);
-}
-
-static int on_track_closed(void *context, const struct slice *slice)
-{
-    return close_nested(context, slice, ROW_TRACK);
 }
 
 /* Ids come again in other processes, and in hostile files at any time. */
@@ -280,66 +256,57 @@ static struct wide_key start_key(const struct event *event)
     return *WIDE_KEY(event->id, (uint64_t)event->time_ns, event->thread);
 }
 
-static int on_event(void *context, const struct event *event)
+static int open_started(struct table *table, const struct item *begin)
 {
-    struct table *table = context;
-    if (event->kind != EVENT_START)
-        return 0;
-    const struct wide_key key = start_key(event);
-    int64_t row = begin_range(table, event, ROW_OVERLAPPING);
+    const struct wide_key key = start_key(begin->event);
+    int64_t row = begin_range(table, begin);
     return row < 0 ? (int)row : wide_map_put(&table->started, &key, (uint64_t)row + 1);
 }
 
-static int on_started(void *context, const struct slice *slice)
+static int close_started(struct table *table, const struct item *span)
 {
-    struct table *table = context;
-    const struct wide_key key = start_key(slice->begin);
+    const struct wide_key key = start_key(span->event);
     uint64_t row;
-    if (!wide_map_take(&table->started, &key, &row))
-        return 0;
-    end_range(table, (size_t)row - 1, slice);
-    put32(table, RANGE_END_THREAD, (size_t)row - 1, (int32_t)slice->end_thread);
+    if (wide_map_take(&table->started, &key, &row))
+        end_range(table, (size_t)row - 1, span);
+    return 0;
+}
+
+static int take_range(struct table *table, const struct item *item)
+{
+    bool nested = item->lane != LANE_PROCESS;
+    if (item->kind == ITEM_OPENED)
+        return nested ? open_nested(table, item) : open_started(table, item);
+    if (item->kind == ITEM_SPAN)
+        return nested ? close_nested(table, item) : close_started(table, item);
     return 0;
 }
 
 /* ---- All others ------------------------------------------------------------------------------ */
 
-static int add_mark(struct table *table, const struct event *event, int32_t track)
+static int add_mark(struct table *table, const struct item *item)
 {
+    const struct event *event = item->event;
+    bool track = item->lane == LANE_TRACK && event->id <= INT32_MAX;
     int64_t row = add_row(table, event);
     if (row < 0)
         return (int)row;
     put_number(table, MARK_PAYLOAD, (size_t)row, event);
-    put32(table, MARK_TRACK, (size_t)row, track);
+    put32(table, MARK_TRACK, (size_t)row, track ? (int32_t)event->id : -1);
     put8(table, MARK_LEVEL, (size_t)row, event->level);
     return put_string(table, MARK_CATEGORY, (size_t)row, event->category);
 }
 
-static int on_mark(void *context, const struct event *event, const struct slice_values *values)
+static int add_counter(struct table *table, const struct event *event)
 {
-    (void)values;
-    return add_mark(context, event, -1);
-}
-
-static int on_track_mark(void *context, const struct event *event,
-                         const struct slice_values *values, uint32_t depth)
-{
-    (void)values, (void)depth;
-    return add_mark(context, event, event->id <= INT32_MAX ? (int32_t)event->id : -1);
-}
-
-static int on_counter(void *context, const struct event *event)
-{
-    struct table *table = context;
     int64_t row = add_row(table, event);
     if (row >= 0)
         put_number(table, COUNTER_VALUE, (size_t)row, event);
     return row < 0 ? (int)row : 0;
 }
 
-static int on_flow(void *context, const struct event *event)
+static int add_flow(struct table *table, const struct event *event)
 {
-    struct table *table = context;
     int64_t row = add_row(table, event);
     if (row < 0)
         return (int)row;
@@ -348,9 +315,8 @@ static int on_flow(void *context, const struct event *event)
     return 0;
 }
 
-static int on_lost(void *context, const struct event *event)
+static int add_loss(struct table *table, const struct event *event)
 {
-    struct table *table = context;
     const char *cause = loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT);
     int64_t row = add_row(table, event);
     if (row < 0)
@@ -362,43 +328,37 @@ static int on_lost(void *context, const struct event *event)
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
-static struct slice_sink sink_of(struct table *table, enum row_kind wanted)
+static int take(void *context, const struct item *item)
 {
-    switch (wanted) {
+    struct table *table = context;
+    switch (table->wanted) {
     case ROW_RANGE:
-        return (struct slice_sink){.opened = on_opened,
-                                   .pushed = on_pushed,
-                                   .started = on_started,
-                                   .track_opened = on_track_opened,
-                                   .track_closed = on_track_closed,
-                                   .context = table};
+        return take_range(table, item);
     case ROW_MARK:
-        return (struct slice_sink){.mark = on_mark, .track_mark = on_track_mark, .context = table};
+        return item->kind == ITEM_INSTANT ? add_mark(table, item) : 0;
     case ROW_COUNTER:
-        return (struct slice_sink){.counter = on_counter, .context = table};
+        return item->kind == ITEM_COUNTER ? add_counter(table, item->event) : 0;
     case ROW_FLOW:
-        return (struct slice_sink){.flow = on_flow, .context = table};
+        return item->kind == ITEM_FLOW ? add_flow(table, item->event) : 0;
     default:
-        return (struct slice_sink){.lost = on_lost, .context = table};
+        return item->kind == ITEM_LOST ? add_loss(table, item->event) : 0;
     }
 }
 
 int table_init(struct table *table, struct store_reader *reader, enum row_kind wanted)
 {
-    *table = (struct table){.trace = store_reader_trace(reader)};
-    const struct slice_sink sink = sink_of(table, wanted);
+    *table = (struct table){.trace = store_reader_trace(reader), .wanted = wanted};
     table->begin_ns = trace_begin_ns(table->trace);
     while (table->column_count < TABLE_COLUMNS_MAX && columns_of[wanted][table->column_count].name)
         table->column_count++;
     memcpy(table->columns, columns_of[wanted], sizeof(table->columns));
-    table->watch = (struct source_watch){.event = on_event, .context = table};
-    table->source = source_create(reader, &sink, wanted == ROW_RANGE ? &table->watch : NULL);
-    return table->source ? 0 : -ENOMEM;
+    table->pass = row_pass(reader, take, table);
+    return table->pass ? 0 : -ENOMEM;
 }
 
 void table_fini(struct table *table)
 {
-    source_destroy(table->source);
+    pass_destroy(table->pass);
     for (unsigned i = 0; i < table->column_count; i++)
         free(table->columns[i].items);
     for (size_t i = 0; i < table->lanes.count; i++)
@@ -415,6 +375,6 @@ int table_fill(struct table *table)
 {
     int status = 1;
     for (uint32_t i = 0; status == 1 && i < STEPS_MAX; i++)
-        status = source_step(table->source);
+        status = pass_step(table->pass);
     return status;
 }

@@ -32,8 +32,8 @@ struct table {
     struct strtab strings;
 
     const struct trace *trace;
-    struct source *source;
-    struct source_watch watch;
+    struct pass *pass;
+    enum row_kind wanted;
     int64_t begin_ns;        /* what is called 0 */
     struct map64 string_of;  /* string ordinal + 1 -> number of `strings` */
     struct wide_map lane_of; /* thread or track -> index + 1 */

@@ -153,7 +153,7 @@ static PyObject *values_object(const struct row_context *context, const struct r
 {
     PyObject *values = PyDict_New();
     for (uint32_t i = 0; values && i < row->value_count; i++) {
-        const struct slice_value *item = &rows->values.items[row->values + i];
+        const struct arg *item = &rows->values.items[row->values + i];
         PyObject *key = free_key(context, values, item->key);
         PyObject *value = key ? value_object(context, item->kind, item->value) : NULL;
         if (value == NULL || PyDict_SetItem(values, key, value) < 0)
@@ -223,10 +223,10 @@ static PyObject *range_object(const struct row_context *context, const struct ro
     put(&filler, PyUnicode_InternFromString(kinds[row->range]));
     put_listed(&filler, context->tracks, track ? row->event.id : UINT64_MAX);
     put_attributes(&filler, context, rows, row);
-    put_uint(&filler, track ? 0 : row->event.id);
+    put_uint(&filler, row->id);
     put_listed(&filler, context->threads, row->end_thread);
-    put_bool(&filler, (row->flags & SLICE_UNFINISHED) != 0);
-    put_bool(&filler, (row->flags & SLICE_END_LOST) != 0);
+    put_bool(&filler, (row->flags & ITEM_UNFINISHED) != 0);
+    put_bool(&filler, (row->flags & ITEM_END_LOST) != 0);
     return filler_end(&filler);
 }
 

@@ -2,120 +2,113 @@
 /* See rows.h. Thread-safety: none. */
 #include "rows.h"
 
+#include "recording_source.h"
+
 #include <errno.h>
 
 /* A path is left out where the recording nests absurdly: all open ranges may end at once. */
 enum { ROWS_FULL = 1024, STEPS_MAX = 1 << 16, NAMES_FULL = 1 << 20, NAMES_MAX = 1 << 24 };
 
-static int add(struct rows *rows, const struct row *row, const struct slice_values *values)
+static int add(struct rows *rows, const struct row *row, const struct args *values)
 {
-    uint32_t count = values ? values->count : 0;
-    if (vec_reserve(&rows->values, count) != 0 || vec_push(&rows->items, *row) != 0)
+    if (vec_reserve(&rows->values, values->count) != 0 || vec_push(&rows->items, *row) != 0)
         return -ENOMEM;
     struct row *added = &rows->items.items[rows->items.count - 1];
     added->values = rows->values.count;
-    added->value_count = count;
-    for (uint32_t i = 0; i < count; i++)
+    added->value_count = values->count;
+    for (uint32_t i = 0; i < values->count; i++)
         rows->values.items[rows->values.count++] = values->items[i];
     return 0;
 }
 
-int64_t row_self_ns(const struct slice *slice)
+int64_t row_self_ns(const struct item *span)
 {
-    int64_t self_ns = slice->end_ns - slice->begin->time_ns - slice->child_ns;
+    int64_t self_ns = span->end_ns - span->begin_ns - span->child_ns;
     return self_ns > 0 ? self_ns : 0;
 }
 
-static int add_range(struct rows *rows, enum row_range range, const struct slice *slice)
+enum row_range row_range_of(const struct item *item)
 {
-    uint32_t depth = slice->parents ? slice->depth : 0;
-    if (depth > NAMES_MAX - rows->names.count)
-        depth = 0;
+    return item->lane == LANE_PROCESS ? ROW_OVERLAPPING
+           : item->lane == LANE_TRACK ? ROW_TRACK
+                                      : ROW_PUSHED;
+}
+
+uint64_t row_id(const struct item *item)
+{
+    return item->lane == LANE_PROCESS ? item->event->id
+           : item->lane == LANE_TRACK ? 0
+                                      : item->number;
+}
+
+static int add_range(struct rows *rows, const struct item *span)
+{
+    uint32_t depth = span->depth <= NAMES_MAX - rows->names.count ? span->depth : 0;
     if (vec_reserve(&rows->names, depth) != 0)
         return -ENOMEM;
     const struct row row = {
-        .event = *slice->begin,
-        .end_ns = slice->end_ns,
-        .self_ns = row_self_ns(slice),
+        .event = *span->event,
+        .end_ns = span->end_ns,
+        .self_ns = row_self_ns(span),
         .names = rows->names.count,
         .name_count = depth,
-        .end_thread = range == ROW_PUSHED ? slice->begin->thread : slice->end_thread,
-        .flags = slice->flags,
-        .depth = slice->depth,
-        .range = range,
+        .end_thread = span->end_thread,
+        .flags = span->flags,
+        .depth = span->depth,
+        .id = row_id(span),
+        .range = row_range_of(span),
     };
     for (uint32_t i = 0; i < depth; i++)
         rows->names.items[rows->names.count++] =
-            (struct row_name){slice->parents[i]->name, slice->parents[i]->domain};
-    return add(rows, &row, &slice->values);
+            (struct row_name){span->parents[i]->name, span->parents[i]->domain};
+    return add(rows, &row, &span->args);
 }
 
-static int on_pushed(void *context, const struct slice *slice)
+static int add_point(struct rows *rows, const struct item *item)
 {
-    return add_range(context, ROW_PUSHED, slice);
-}
-
-static int on_started(void *context, const struct slice *slice)
-{
-    return add_range(context, ROW_OVERLAPPING, slice);
-}
-
-static int on_track_closed(void *context, const struct slice *slice)
-{
-    return add_range(context, ROW_TRACK, slice);
-}
-
-static int on_mark(void *context, const struct event *event, const struct slice_values *values)
-{
-    const struct row row = {.event = *event, .end_ns = event->time_ns};
-    return add(context, &row, values);
-}
-
-static int on_track_mark(void *context, const struct event *event,
-                         const struct slice_values *values, uint32_t depth)
-{
+    static const struct args no_values;
     const struct row row = {
-        .event = *event, .end_ns = event->time_ns, .depth = depth, .range = ROW_TRACK};
-    return add(context, &row, values);
+        .event = *item->event,
+        .end_ns = event_told_ns(item->event),
+        .depth = item->lane == LANE_TRACK ? item->depth : 0,
+        .range = row_range_of(item),
+    };
+    return add(rows, &row, item->kind == ITEM_INSTANT ? &item->args : &no_values);
 }
 
-static int on_point(void *context, const struct event *event)
+static int take(void *context, const struct item *item)
 {
-    const struct row row = {.event = *event, .end_ns = event_told_ns(event)};
-    return add(context, &row, NULL);
+    static const enum item_kind kinds[ROW_KIND_COUNT] = {[ROW_RANGE] = ITEM_SPAN,
+                                                         [ROW_MARK] = ITEM_INSTANT,
+                                                         [ROW_COUNTER] = ITEM_COUNTER,
+                                                         [ROW_FLOW] = ITEM_FLOW,
+                                                         [ROW_LOSS] = ITEM_LOST};
+    struct rows *rows = context;
+    if (item->kind != kinds[rows->wanted])
+        return 0;
+    return item->kind == ITEM_SPAN ? add_range(rows, item) : add_point(rows, item);
+}
+
+struct pass *row_pass(struct store_reader *reader,
+                      int (*take_item)(void *context, const struct item *item), void *context)
+{
+    const struct pass_source source = recording_pass_source(reader);
+    const struct pass_selection all = PASS_SELECT_ALL;
+    const struct sink sink = {take_item, context, WANT_EVENTS | WANT_NUMBERS | WANT_TIME_ORDER};
+    return pass_create(&source, &all, &sink, 1);
 }
 
 int rows_init(struct rows *rows, struct store_reader *reader, enum row_kind wanted)
 {
-    struct slice_sink sink = {.context = rows};
     *rows = (struct rows){.wanted = wanted};
-    switch (wanted) {
-    case ROW_RANGE:
-        sink.pushed = on_pushed;
-        sink.started = on_started;
-        sink.track_closed = on_track_closed;
-        break;
-    case ROW_MARK:
-        sink.mark = on_mark;
-        sink.track_mark = on_track_mark;
-        break;
-    case ROW_COUNTER:
-        sink.counter = on_point;
-        break;
-    case ROW_FLOW:
-        sink.flow = on_point;
-        break;
-    default:
-        sink.lost = on_point;
-    }
-    rows->source = source_create(reader, &sink, NULL);
-    return rows->source ? 0 : -ENOMEM;
+    rows->pass = row_pass(reader, take, rows);
+    return rows->pass ? 0 : -ENOMEM;
 }
 
 void rows_fini(struct rows *rows)
 {
-    source_destroy(rows->source);
-    rows->source = NULL;
+    pass_destroy(rows->pass);
+    rows->pass = NULL;
     vec_free(&rows->items);
     vec_free(&rows->names);
     vec_free(&rows->values);
@@ -133,6 +126,6 @@ int rows_fill(struct rows *rows)
     rows->names.count = 0;
     rows->values.count = 0;
     for (uint32_t i = 0; status == 1 && !is_full(rows) && i < STEPS_MAX; i++)
-        status = source_step(rows->source);
+        status = pass_step(rows->pass);
     return status == 0 && rows->items.count > 0 ? 1 : status;
 }

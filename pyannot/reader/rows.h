@@ -6,7 +6,8 @@
 #ifndef PYANNOT_READER_ROWS_H
 #define PYANNOT_READER_ROWS_H
 
-#include "source.h"
+#include "pass.h"
+#include "store.h"
 #include "vec.h"
 
 enum row_kind {
@@ -30,20 +31,22 @@ struct row {
     int64_t end_ns, self_ns;
     size_t names, values;             /* indices into struct rows */
     uint32_t name_count, value_count; /* no names, but `depth`: there was no room */
-    uint32_t end_thread, flags;       /* enum slice_flags */
+    uint32_t end_thread, flags;       /* enum item_flags */
     uint32_t depth;
+    uint64_t id;          /* of a range: annot_current() told it, or the program; 0: none */
     enum row_range range; /* ROW_TRACK also of marks: the event's id is the track */
 };
 
 struct rows {
     VEC(struct row) items;
     VEC(struct row_name) names; /* outermost first */
-    VEC(struct slice_value) values;
+    VEC(struct arg) values;
     enum row_kind wanted;
-    struct source *source;
+    struct pass *pass;
 };
 
-/* As source_create. 0 or -ENOMEM. fini accepts what init left. */
+/* `reader` is at its first event and outlives the rows; nothing else reads its events. 0 or
+ * -ENOMEM. fini accepts what init left. */
 int rows_init(struct rows *rows, struct store_reader *reader, enum row_kind wanted);
 void rows_fini(struct rows *rows);
 
@@ -51,7 +54,13 @@ void rows_fini(struct rows *rows);
  * at the end, -errno. */
 int rows_fill(struct rows *rows);
 
-/* Nanoseconds of a slice that are not its children's. */
-int64_t row_self_ns(const struct slice *slice);
+/* Of a span: nanoseconds that are not its children's, which kind it is, and its id. */
+int64_t row_self_ns(const struct item *span);
+enum row_range row_range_of(const struct item *item);
+uint64_t row_id(const struct item *item);
+
+/* A pass in order of time over all events of the recording. NULL: out of memory. */
+struct pass *row_pass(struct store_reader *reader,
+                      int (*take)(void *context, const struct item *item), void *context);
 
 #endif
