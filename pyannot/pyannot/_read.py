@@ -386,7 +386,7 @@ class Recording:
 
     @property
     def samples(self) -> Iterator[Sample]:
-        """A new pass over the samples, nearly in order of time."""
+        """A new pass over the samples in order of time, stretches off the CPU by their end."""
         reader = self._open()
         rows = reader.samples(self.threads)
         try:

@@ -6,7 +6,7 @@
 #include "reader_types.h"
 
 #include "column_table.h"
-#include "sample_walk.h"
+#include "sample_rows.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,9 +17,9 @@ struct reader {
     struct text_cache texts;
     PyObject *threads, *tracks; /* lists; NULL: no rows were asked for */
     struct rows rows;
-    size_t next;              /* row */
-    struct sample_walk *walk; /* of a pass over samples */
-    PyObject *frames;         /* its labels, a dict */
+    size_t next;                 /* row */
+    struct sample_rows *samples; /* of a pass over samples */
+    PyObject *frames;            /* its labels, a dict */
     atomic_flag busy;
     bool ended;
 };
@@ -98,7 +98,7 @@ static void reader_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     reader_clear(self);
     rows_fini(&reader->rows);
-    sample_walk_destroy(reader->walk);
+    sample_rows_destroy(reader->samples);
     text_cache_fini(&reader->texts);
     store_reader_close(reader->store);
     type->tp_free(self);
@@ -194,37 +194,16 @@ static PyObject *reader_rows(PyObject *self, PyObject *args)
     return status < 0 ? NULL : Py_NewRef(self);
 }
 
-static int next_batch(void *store, struct event_batch *ret_batch)
-{
-    return store_reader_next(store, ret_batch);
-}
-
-static int next_samples(void *store, const struct sample **ret_samples, uint32_t *ret_count)
-{
-    return store_reader_next_samples(store, ret_samples, ret_count);
-}
-
-static int rewind_store(void *store)
-{
-    return store_reader_rewind(store);
-}
-
 static int start_samples(struct reader *reader, PyObject *threads)
 {
-    const struct sample_filter all = {0};
-    const struct sample_source source = {store_reader_trace(reader->store), next_batch,
-                                         next_samples, rewind_store, reader->store};
-    int code;
     if (check_unused(reader, 0) < 0)
         return -1;
     reader->frames = PyDict_New();
     if (reader->frames == NULL)
         return -1;
-    Py_BEGIN_ALLOW_THREADS code = sample_walk_create(&source, &all, &reader->walk);
-    Py_END_ALLOW_THREADS if (code != 0)
-    {
-        reader->ended = true;
-        raise_code(code, reader->path);
+    reader->samples = sample_rows_create(reader->store);
+    if (reader->samples == NULL) {
+        PyErr_NoMemory();
         return -1;
     }
     reader->threads = Py_NewRef(threads);
@@ -244,17 +223,23 @@ static PyObject *reader_samples(PyObject *self, PyObject *args)
     return status < 0 ? NULL : Py_NewRef(self);
 }
 
-static int fill(struct reader *reader)
+/* What the filling of rows or samples returned. */
+static int end_fill(struct reader *reader, int status)
 {
-    int status;
-    Py_BEGIN_ALLOW_THREADS status = rows_fill(&reader->rows);
-    Py_END_ALLOW_THREADS reader->next = 0;
+    reader->next = 0;
     if (status < 0)
         raise_code(status, reader->path);
     else if (PyErr_CheckSignals() < 0)
         status = -1;
     reader->ended = status <= 0;
     return status;
+}
+
+static int fill(struct reader *reader)
+{
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = rows_fill(&reader->rows);
+    Py_END_ALLOW_THREADS return end_fill(reader, status);
 }
 
 static struct row_context context_of(struct reader *reader)
@@ -277,15 +262,21 @@ static PyObject *next_row(struct reader *reader)
     return row_object(&context, &reader->rows, &reader->rows.items.items[reader->next++]);
 }
 
+static int fill_samples(struct reader *reader)
+{
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = sample_rows_fill(reader->samples);
+    Py_END_ALLOW_THREADS return end_fill(reader, status);
+}
+
 static PyObject *next_sample(struct reader *reader)
 {
     const struct row_context context = context_of(reader);
-    const struct sample *sample;
-    int status = reader->ended ? 0 : sample_walk_next(reader->walk, &sample);
-    reader->ended = status <= 0;
-    if (status < 0)
-        return raise_code(status, reader->path);
-    return status == 0 ? NULL : sample_object(&context, sample, reader->frames);
+    while (reader->next >= reader->samples->items.count) {
+        if (reader->ended || fill_samples(reader) <= 0)
+            return NULL;
+    }
+    return sample_object(&context, &reader->samples->items.items[reader->next++], reader->frames);
 }
 
 static PyObject *next_of_pass(struct reader *reader)
@@ -294,7 +285,7 @@ static PyObject *next_of_pass(struct reader *reader)
         PyErr_SetString(PyExc_RuntimeError, "rows() or samples() begins a pass");
         return NULL;
     }
-    return reader->walk ? next_sample(reader) : next_row(reader);
+    return reader->samples ? next_sample(reader) : next_row(reader);
 }
 
 static PyObject *reader_next(PyObject *self)
