@@ -49,12 +49,38 @@ int store_writer_add_samples(struct store_writer *writer, const struct sample *s
  * disk's platter) and survives the death of this process. */
 int store_writer_flush(struct store_writer *writer);
 
-/* Bytes added that are not in the file yet; 0 after a flush. */
+/* Bytes added that are in no chunk yet; 0 after a flush or a seal. */
 size_t store_writer_pending_bytes(const struct store_writer *writer);
 uint64_t store_writer_file_bytes(const struct store_writer *writer);
 
-/* Stacks with smaller ordinals are in the file: the writer reads them no more. */
+/* Stacks with smaller ordinals are in the file or on their way: the writer reads them no more. */
 uint32_t store_writer_stacks_written(const struct store_writer *writer);
+
+/* ---- On a thread of its own: chunk_queue.h
+ *
+ * After store_writer_beside, full chunks are compressed and written on a thread that begins with
+ * the next one. Adding and sealing then never wait for the disk; so who adds asks for room before,
+ * and errors come later. 0 or -errno. */
+int store_writer_beside(struct store_writer *writer);
+
+/* Readable when store_writer_look has news. */
+int store_writer_fd(const struct store_writer *writer);
+
+/* Closes the present chunks. What was added so far is in the file when the ticket is written. 0, or
+ * the first error. */
+int store_writer_seal(struct store_writer *writer, uint64_t *ret_ticket);
+
+struct store_progress {
+    uint64_t written;         /* the last ticket of which all is in the file */
+    int64_t waiting_since_ns; /* when the oldest chunk that is not in the file was full; 0: none */
+    int error;                /* the first one */
+};
+
+void store_writer_look(struct store_writer *writer, struct store_progress *ret_progress);
+
+/* Whether fewer than eight chunks wait; and waiting for that, or an error. */
+bool store_writer_has_room(const struct store_writer *writer);
+void store_writer_await_room(struct store_writer *writer);
 
 /* Final definitions, index, end mark. 0 or the first -errno. Destroys the writer in any case. */
 int store_writer_close(struct store_writer *writer);

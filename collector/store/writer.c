@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing a recording. One write per chunk, always at the end of the file: killed anywhere, it
- * leaves whole chunks and at most one that is cut. The first error sticks, and the part of a chunk
- * that it left is cut off again. Thread-safety: none. */
+/* Writing a recording: events and samples into columns, definitions before those that need them,
+ * all of it as chunks into the queue that writes them. Thread-safety: none. */
 #include "chunk.h"
+#include "chunk_queue.h"
 #include "clock_now.h"
 #include "definitions.h"
 #include "event_code.h"
@@ -22,39 +22,35 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 /* Measured: level 3 costs a third more CPU for the same size, -1 saves little for a fifth more
  * bytes. */
 enum { COMPRESSION_DEFAULT = 1 };
 
 struct index_entry {
-    uint64_t offset, count;
+    uint64_t offset; /* of chunks of this writer their number, until all is written */
+    uint64_t count;
     int64_t first_ns, last_ns;
 };
 
 struct store_writer {
     int fd;
     int error;
-    int compression;
     const struct trace *trace;
-    uint64_t file_id;
-    uint64_t offset; /* end of the last whole chunk */
     uint64_t event_count;
-    uint32_t next_number;
+    struct chunk_queue *queue;
     struct event_encoder *encoder;
     struct sample_encoder *samples;
     struct definitions_state defined;
     struct definitions_buffer definitions;
     VEC(struct thread_state) threads;
     VEC(struct index_entry) index;
-    VEC(uint8_t) raw;    /* payload before compression */
-    VEC(uint8_t) stored; /* header and payload as written */
-    ZSTD_CCtx *context;
+    size_t index_resumed; /* those of an earlier writer */
 };
 
 static void destroy(struct store_writer *writer)
 {
+    chunk_queue_destroy(writer->queue);
     if (writer->fd >= 0)
         close(writer->fd);
     event_encoder_destroy(writer->encoder);
@@ -63,59 +59,23 @@ static void destroy(struct store_writer *writer)
     vec_free(&writer->definitions.bytes);
     vec_free(&writer->threads);
     vec_free(&writer->index);
-    vec_free(&writer->raw);
-    vec_free(&writer->stored);
-    ZSTD_freeCCtx(writer->context);
     free(writer);
 }
 
 /* ---- Chunks ---- */
 
-/* Compresses behind the header's place; data that do not shrink are stored as they are. */
-static int compress(struct store_writer *writer, const uint8_t *payload,
-                    struct store_chunk_header *header)
+static int put_chunk(struct store_writer *writer, const struct store_chunk_header *header,
+                     const void *payload, size_t size)
 {
-    size_t bound = ZSTD_compressBound(header->raw_size);
-    writer->stored.count = 0;
-    if (vec_reserve(&writer->stored, sizeof(*header) + bound) != 0)
+    struct queued_chunk *chunk = chunk_queue_take(writer->queue, size);
+    if (!chunk)
         return -ENOMEM;
-    uint8_t *out = writer->stored.items + sizeof(*header);
-    size_t size = ZSTD_compressCCtx(writer->context, out, bound, payload, header->raw_size,
-                                    writer->compression);
-    bool smaller = !ZSTD_isError(size) && size < header->raw_size;
-    if (!smaller && header->raw_size)
-        memcpy(out, payload, header->raw_size);
-    header->flags = smaller ? STORE_FLAG_ZSTD : 0;
-    header->stored_size = smaller ? (uint32_t)size : header->raw_size;
-    header->payload_crc = checksum_crc32c(0, out, header->stored_size);
-    return 0;
+    chunk->header = *header;
+    memcpy(chunk->payload, payload, size);
+    return chunk_queue_put(writer->queue, chunk);
 }
 
-/* `header` has type, count and span. */
-static int write_chunk(struct store_writer *writer, const uint8_t *payload, size_t size,
-                       struct store_chunk_header *header)
-{
-    header->file_id = writer->file_id;
-    header->number = writer->next_number;
-    header->raw_size = (uint32_t)size;
-    int error = compress(writer, payload, header);
-    if (error)
-        return error;
-    chunk_header_seal(header);
-    memcpy(writer->stored.items, header, sizeof(*header));
-    size_t whole = sizeof(*header) + header->stored_size;
-    error = file_write_all(writer->fd, writer->stored.items, whole);
-    if (error) {
-        if (ftruncate(writer->fd, (off_t)writer->offset) != 0)
-            return error; /* a cut chunk stays; readers name it */
-        return error;
-    }
-    writer->offset += whole;
-    writer->next_number++;
-    return 0;
-}
-
-static int write_definitions(struct store_writer *writer)
+static int put_definitions(struct store_writer *writer)
 {
     int more;
     do {
@@ -127,53 +87,77 @@ static int write_definitions(struct store_writer *writer)
             return more < 0 ? more : 0;
         struct store_chunk_header header = {.type = STORE_CHUNK_DEFINITIONS,
                                             .count = writer->definitions.count};
-        int error = write_chunk(writer, writer->definitions.bytes.items,
-                                writer->definitions.bytes.count, &header);
+        int error = put_chunk(writer, &header, writer->definitions.bytes.items,
+                              writer->definitions.bytes.count);
         if (error)
             return error;
     } while (more);
     return 0;
 }
 
-static int write_events(struct store_writer *writer)
+static uint32_t next_number(const struct store_writer *writer)
 {
-    size_t size = event_encoder_size(writer->encoder);
-    if (size == 0)
-        return 0;
-    struct store_chunk_header header = {.type = STORE_CHUNK_EVENTS,
-                                        .count = event_encoder_count(writer->encoder)};
-    event_encoder_span(writer->encoder, &header.first_ns, &header.last_ns);
-    struct index_entry entry = {writer->offset, header.count, header.first_ns, header.last_ns};
-    if (vec_reserve(&writer->raw, size) != 0 || vec_push(&writer->index, entry) != 0)
-        return -ENOMEM;
-    event_encoder_take(writer->encoder, writer->raw.items);
-    writer->event_count += header.count;
-    return write_chunk(writer, writer->raw.items, size, &header);
+    struct chunk_queue_state state;
+    chunk_queue_look(writer->queue, &state);
+    return state.number;
 }
 
-static int write_samples(struct store_writer *writer)
+static int put_events(struct store_writer *writer)
+{
+    size_t size = event_encoder_size(writer->encoder);
+    struct queued_chunk *chunk = size ? chunk_queue_take(writer->queue, size) : NULL;
+    if (!chunk)
+        return size ? -ENOMEM : 0;
+    struct store_chunk_header *header = &chunk->header;
+    header->type = STORE_CHUNK_EVENTS;
+    header->count = event_encoder_count(writer->encoder);
+    event_encoder_span(writer->encoder, &header->first_ns, &header->last_ns);
+    struct index_entry entry = {next_number(writer), header->count, header->first_ns,
+                                header->last_ns};
+    event_encoder_take(writer->encoder, chunk->payload);
+    writer->event_count += header->count;
+    int error = vec_push(&writer->index, entry);
+    int put = chunk_queue_put(writer->queue, chunk);
+    return error ? error : put;
+}
+
+static int put_samples(struct store_writer *writer)
 {
     size_t size = sample_encoder_size(writer->samples);
-    if (size == 0)
-        return 0;
-    struct store_chunk_header header = {.type = STORE_CHUNK_SAMPLES,
-                                        .count = sample_encoder_count(writer->samples)};
-    sample_encoder_span(writer->samples, &header.first_ns, &header.last_ns);
-    if (vec_reserve(&writer->raw, size) != 0)
-        return -ENOMEM;
-    sample_encoder_take(writer->samples, writer->raw.items);
-    return write_chunk(writer, writer->raw.items, size, &header);
+    struct queued_chunk *chunk = size ? chunk_queue_take(writer->queue, size) : NULL;
+    if (!chunk)
+        return size ? -ENOMEM : 0;
+    struct store_chunk_header *header = &chunk->header;
+    header->type = STORE_CHUNK_SAMPLES;
+    header->count = sample_encoder_count(writer->samples);
+    sample_encoder_span(writer->samples, &header->first_ns, &header->last_ns);
+    sample_encoder_take(writer->samples, chunk->payload);
+    return chunk_queue_put(writer->queue, chunk);
+}
+
+int store_writer_seal(struct store_writer *writer, uint64_t *ret_ticket)
+{
+    if (!writer->error)
+        writer->error = put_definitions(writer);
+    if (!writer->error)
+        writer->error = put_events(writer);
+    if (!writer->error)
+        writer->error = put_samples(writer);
+    struct chunk_queue_state state;
+    *ret_ticket = chunk_queue_mark(writer->queue);
+    chunk_queue_look(writer->queue, &state);
+    if (!writer->error)
+        writer->error = state.error;
+    return writer->error;
 }
 
 int store_writer_flush(struct store_writer *writer)
 {
-    if (!writer->error)
-        writer->error = write_definitions(writer);
-    if (!writer->error)
-        writer->error = write_events(writer);
-    if (!writer->error)
-        writer->error = write_samples(writer);
-    return writer->error;
+    uint64_t ticket;
+    int error = store_writer_seal(writer, &ticket);
+    if (!error)
+        error = writer->error = chunk_queue_await(writer->queue, ticket);
+    return error;
 }
 
 /* ---- Adding ---- */
@@ -190,8 +174,8 @@ static int add_part(struct store_writer *writer, const struct event_batch *batch
         part.source.end_offset = part.source.begin_offset;
     int error = event_encoder_add(writer->encoder, &part, &writer->threads.items[batch->thread]);
     if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
-        error = write_definitions(writer);
-        return error ? error : write_events(writer);
+        error = put_definitions(writer);
+        return error ? error : put_events(writer);
     }
     return error;
 }
@@ -241,9 +225,9 @@ int store_writer_add_samples(struct store_writer *writer, const struct sample *s
         writer->error = known ? sample_encoder_add(writer->samples, &samples[i]) : -EINVAL;
         if (writer->error || sample_encoder_size(writer->samples) < STORE_RAW_TARGET)
             continue;
-        writer->error = write_definitions(writer);
+        writer->error = put_definitions(writer);
         if (!writer->error)
-            writer->error = write_samples(writer);
+            writer->error = put_samples(writer);
     }
     return writer->error;
 }
@@ -260,22 +244,55 @@ uint32_t store_writer_stacks_written(const struct store_writer *writer)
 
 uint64_t store_writer_file_bytes(const struct store_writer *writer)
 {
-    return writer->offset;
+    struct chunk_queue_state state;
+    chunk_queue_look(writer->queue, &state);
+    return state.offset;
+}
+
+int store_writer_beside(struct store_writer *writer)
+{
+    return chunk_queue_beside(writer->queue);
+}
+
+int store_writer_fd(const struct store_writer *writer)
+{
+    return chunk_queue_fd(writer->queue);
+}
+
+void store_writer_look(struct store_writer *writer, struct store_progress *ret_progress)
+{
+    struct chunk_queue_state state;
+    chunk_queue_hear(writer->queue);
+    chunk_queue_look(writer->queue, &state);
+    *ret_progress = (struct store_progress){state.written, state.waiting_since_ns,
+                                            writer->error ? writer->error : state.error};
+}
+
+bool store_writer_has_room(const struct store_writer *writer)
+{
+    return chunk_queue_has_room(writer->queue);
+}
+
+void store_writer_await_room(struct store_writer *writer)
+{
+    chunk_queue_await_room(writer->queue);
 }
 
 /* ---- Opening and closing ---- */
 
 static int write_file_header(struct store_writer *writer)
 {
-    if (getrandom(&writer->file_id, sizeof(writer->file_id), 0) != sizeof(writer->file_id))
+    struct chunk_queue_place place = {.fd = writer->fd};
+    if (getrandom(&place.file_id, sizeof(place.file_id), 0) != sizeof(place.file_id))
         return -EIO;
     struct store_file_header header = {
-        .file_id = writer->file_id,
+        .file_id = place.file_id,
         .session_id = trace_session_get(writer->trace)->id,
         .created_realtime_ns = (uint64_t)clock_real_ns(),
     };
     file_header_seal(&header);
-    writer->offset = sizeof(header);
+    place.offset = sizeof(header);
+    chunk_queue_begin(writer->queue, &place);
     return file_write_all(writer->fd, &header, sizeof(header));
 }
 
@@ -286,11 +303,10 @@ static struct store_writer *create(const struct trace *trace, int compression)
         return NULL;
     writer->fd = -1;
     writer->trace = trace;
-    writer->compression = compression ? compression : COMPRESSION_DEFAULT;
+    writer->queue = chunk_queue_create(compression ? compression : COMPRESSION_DEFAULT);
     writer->encoder = event_encoder_create();
     writer->samples = sample_encoder_create();
-    writer->context = ZSTD_createCCtx();
-    if (writer->encoder && writer->samples && writer->context)
+    if (writer->queue && writer->encoder && writer->samples)
         return writer;
     destroy(writer);
     return NULL;
@@ -342,7 +358,6 @@ int store_writer_create(const char *path, const struct trace *trace,
  * defined once more, as `trace` may know more of them by now. */
 static int take_over(struct store_writer *writer, const struct store_reader *reader)
 {
-    const struct scan *scan = store_reader_scan(reader);
     const struct chunk_place *chunk;
     for (size_t i = 0; (chunk = store_reader_events_chunk(reader, i)); i++) {
         const struct store_chunk_header *header = &chunk->header;
@@ -355,14 +370,13 @@ static int take_over(struct store_writer *writer, const struct store_reader *rea
     for (uint32_t i = 0; i < store_reader_thread_count(reader); i++)
         if (vec_push(&writer->threads, store_reader_thread_state(reader, i)) != 0)
             return -ENOMEM;
-    writer->file_id = scan->header.file_id;
-    writer->offset = scan->resume_offset;
-    writer->next_number = scan->resume_number;
+    writer->index_resumed = writer->index.count;
     return 0;
 }
 
 /* Reads the recording to its end: only then the state of each thread is known. */
-static int read_through(const char *path, struct store_writer *writer)
+static int read_through(const char *path, struct store_writer *writer,
+                        struct chunk_queue_place *ret_place)
 {
     struct store_reader *reader;
     struct event_batch batch;
@@ -383,11 +397,16 @@ static int read_through(const char *path, struct store_writer *writer)
         status = -EINVAL;
     if (!status)
         status = take_over(writer, reader);
+    const struct scan *scan = store_reader_scan(reader);
+    *ret_place = (struct chunk_queue_place){.file_id = scan->header.file_id,
+                                            .offset = scan->resume_offset,
+                                            .number = scan->resume_number};
     store_reader_close(reader);
     return status;
 }
 
-static int open_behind(struct store_writer *writer, const char *path)
+static int open_behind(struct store_writer *writer, const char *path,
+                       struct chunk_queue_place *place)
 {
     writer->fd = file_open_regular(AT_FDCWD, path, O_WRONLY, NULL);
     if (writer->fd < 0)
@@ -395,9 +414,11 @@ static int open_behind(struct store_writer *writer, const char *path)
     int error = take_lock(writer->fd);
     if (error != 0)
         return error;
-    if (ftruncate(writer->fd, (off_t)writer->offset) != 0 ||
-        lseek(writer->fd, (off_t)writer->offset, SEEK_SET) < 0)
+    if (ftruncate(writer->fd, (off_t)place->offset) != 0 ||
+        lseek(writer->fd, (off_t)place->offset, SEEK_SET) < 0)
         return -errno;
+    place->fd = writer->fd;
+    chunk_queue_begin(writer->queue, place);
     return 0;
 }
 
@@ -407,9 +428,10 @@ int store_writer_resume(const char *path, const struct trace *trace,
     struct store_writer *writer = create(trace, 0);
     if (!writer)
         return -ENOMEM;
-    int error = read_through(path, writer);
+    struct chunk_queue_place place;
+    int error = read_through(path, writer, &place);
     if (!error)
-        error = open_behind(writer, path);
+        error = open_behind(writer, path, &place);
     if (error) {
         destroy(writer);
         return error;
@@ -418,13 +440,14 @@ int store_writer_resume(const char *path, const struct trace *trace,
     return 0;
 }
 
-static int write_index_part(struct store_writer *writer, size_t begin, size_t end)
+static int put_index_part(struct store_writer *writer, size_t begin, size_t end)
 {
     struct index_entry before = {0};
-    writer->raw.count = 0;
-    if (vec_reserve(&writer->raw, (end - begin) * 4 * VARINT_MAX) != 0)
+    struct queued_chunk *chunk =
+        chunk_queue_take(writer->queue, (end - begin) * 4 * (size_t)VARINT_MAX);
+    if (!chunk)
         return -ENOMEM;
-    uint8_t *at = writer->raw.items;
+    uint8_t *at = chunk->payload;
     for (size_t i = begin; i < end; i++) {
         const struct index_entry *entry = &writer->index.items[i];
         at = varint_put(at, entry->offset - before.offset);
@@ -434,8 +457,35 @@ static int write_index_part(struct store_writer *writer, size_t begin, size_t en
         at = varint_put(at, (uint64_t)entry->last_ns - (uint64_t)entry->first_ns);
         before = *entry;
     }
-    struct store_chunk_header header = {.type = STORE_CHUNK_INDEX, .count = end - begin};
-    return write_chunk(writer, writer->raw.items, (size_t)(at - writer->raw.items), &header);
+    chunk->header = (struct store_chunk_header){.type = STORE_CHUNK_INDEX, .count = end - begin};
+    chunk->size = (size_t)(at - chunk->payload);
+    return chunk_queue_put(writer->queue, chunk);
+}
+
+static int put_end(struct store_writer *writer, uint64_t index_offset)
+{
+    struct store_end end = {.event_count = writer->event_count,
+                            .index_offset = writer->index.count ? index_offset : 0,
+                            .chunk_count = next_number(writer)};
+    struct store_chunk_header header = {.type = STORE_CHUNK_END};
+    return put_chunk(writer, &header, &end, sizeof(end));
+}
+
+/* Only when all is written it is known where it lies. */
+static int put_index(struct store_writer *writer)
+{
+    for (size_t i = writer->index_resumed; i < writer->index.count; i++) {
+        struct index_entry *entry = &writer->index.items[i];
+        entry->offset = chunk_queue_offset(writer->queue, (uint32_t)entry->offset);
+    }
+    for (size_t begin = 0; begin < writer->index.count; begin += STORE_INDEX_ENTRIES) {
+        size_t rest = writer->index.count - begin;
+        size_t count = rest < STORE_INDEX_ENTRIES ? rest : STORE_INDEX_ENTRIES;
+        int error = put_index_part(writer, begin, begin + count);
+        if (error)
+            return error;
+    }
+    return 0;
 }
 
 /* The last definitions hold all processes, threads and facts: what damage takes of the earlier ones
@@ -444,21 +494,13 @@ static int write_ending(struct store_writer *writer)
 {
     writer->defined.process_revisions.count = writer->defined.thread_revisions.count = 0;
     writer->defined.fact_revisions.count = writer->defined.sampling_revision = 0;
-    int defined = write_definitions(writer);
-    if (defined)
-        return defined;
-    struct store_end end = {.event_count = writer->event_count,
-                            .index_offset = writer->index.count ? writer->offset : 0};
-    for (size_t begin = 0; begin < writer->index.count; begin += STORE_INDEX_ENTRIES) {
-        size_t rest = writer->index.count - begin;
-        size_t count = rest < STORE_INDEX_ENTRIES ? rest : STORE_INDEX_ENTRIES;
-        int error = write_index_part(writer, begin, begin + count);
-        if (error)
-            return error;
-    }
-    end.chunk_count = writer->next_number;
-    struct store_chunk_header header = {.type = STORE_CHUNK_END};
-    return write_chunk(writer, (const uint8_t *)&end, sizeof(end), &header);
+    int error = store_writer_flush(writer);
+    uint64_t index_offset = store_writer_file_bytes(writer);
+    if (!error)
+        error = put_index(writer);
+    if (!error)
+        error = put_end(writer, index_offset);
+    return error ? error : chunk_queue_await(writer->queue, chunk_queue_mark(writer->queue));
 }
 
 int store_writer_close(struct store_writer *writer)
@@ -466,6 +508,8 @@ int store_writer_close(struct store_writer *writer)
     int error = store_writer_flush(writer);
     if (!error)
         error = write_ending(writer);
+    chunk_queue_destroy(writer->queue);
+    writer->queue = NULL;
     int fd = writer->fd;
     writer->fd = -1;
     if (close(fd) != 0 && !error)

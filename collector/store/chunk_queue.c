@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* See chunk_queue.h. The list goes from `first`, which is being written, to `last`. Everything the
+ * thread and its caller share is behind `lock`, but for the payload of a chunk, its compressed form
+ * and the file, which belong to whoever writes. */
+#include "chunk_queue.h"
+
+#include "chunk.h"
+#include "clock_now.h"
+#include "file_io.h"
+#include "hash.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zstd.h>
+
+struct chunk_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t filled, emptied; /* of the thread and of its caller */
+    struct queued_chunk *first, *last;
+    struct queued_chunk *spare; /* most recent first: still in cache */
+    uint32_t count;
+    uint64_t tickets, written;
+    uint64_t offset;
+    uint32_t first_number, next_number;
+    VEC(uint64_t) offsets; /* by number, from first_number on */
+    int error;
+    bool beside, running, ending;
+    pthread_t thread;
+    int event_fd;
+    /* Of whoever writes. */
+    int fd;
+    uint64_t file_id;
+    int compression;
+    VEC(uint8_t) stored; /* header and payload as written */
+    ZSTD_CCtx *context;
+};
+
+struct chunk_queue *chunk_queue_create(int compression)
+{
+    struct chunk_queue *queue = calloc(1, sizeof(*queue));
+    if (!queue)
+        return NULL;
+    queue->event_fd = -1;
+    queue->compression = compression;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->filled, NULL);
+    pthread_cond_init(&queue->emptied, NULL);
+    queue->context = ZSTD_createCCtx();
+    if (queue->context)
+        return queue;
+    chunk_queue_destroy(queue);
+    return NULL;
+}
+
+static void free_chunks(struct queued_chunk *chunk)
+{
+    while (chunk) {
+        struct queued_chunk *next = chunk->next;
+        free(chunk->payload);
+        free(chunk);
+        chunk = next;
+    }
+}
+
+void chunk_queue_destroy(struct chunk_queue *queue)
+{
+    if (!queue)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    queue->ending = true;
+    pthread_cond_signal(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+    if (queue->running)
+        pthread_join(queue->thread, NULL);
+    free_chunks(queue->first);
+    free_chunks(queue->spare);
+    if (queue->event_fd >= 0)
+        close(queue->event_fd);
+    vec_free(&queue->offsets);
+    vec_free(&queue->stored);
+    ZSTD_freeCCtx(queue->context);
+    pthread_cond_destroy(&queue->filled);
+    pthread_cond_destroy(&queue->emptied);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place *place)
+{
+    queue->fd = place->fd;
+    queue->file_id = place->file_id;
+    queue->offset = place->offset;
+    queue->first_number = queue->next_number = place->number;
+}
+
+/* ---- Writing ---- */
+
+/* Compresses behind the header's place; data that do not shrink are stored as they are. */
+static int compress(struct chunk_queue *queue, struct queued_chunk *chunk)
+{
+    struct store_chunk_header *header = &chunk->header;
+    size_t bound = ZSTD_compressBound(chunk->size);
+    queue->stored.count = 0;
+    if (vec_reserve(&queue->stored, sizeof(*header) + bound) != 0)
+        return -ENOMEM;
+    uint8_t *out = queue->stored.items + sizeof(*header);
+    size_t size = ZSTD_compressCCtx(queue->context, out, bound, chunk->payload, chunk->size,
+                                    queue->compression);
+    bool smaller = !ZSTD_isError(size) && size < chunk->size;
+    if (!smaller && chunk->size)
+        memcpy(out, chunk->payload, chunk->size);
+    header->flags = smaller ? STORE_FLAG_ZSTD : 0;
+    header->raw_size = (uint32_t)chunk->size;
+    header->stored_size = smaller ? (uint32_t)size : header->raw_size;
+    header->payload_crc = checksum_crc32c(0, out, header->stored_size);
+    return 0;
+}
+
+static int write_chunk(struct chunk_queue *queue, struct queued_chunk *chunk, uint64_t offset)
+{
+    int error = compress(queue, chunk);
+    if (error != 0)
+        return error;
+    chunk->header.file_id = queue->file_id;
+    chunk_header_seal(&chunk->header);
+    memcpy(queue->stored.items, &chunk->header, sizeof(chunk->header));
+    error = file_write_all(queue->fd, queue->stored.items,
+                           sizeof(chunk->header) + chunk->header.stored_size);
+    if (error != 0 && ftruncate(queue->fd, (off_t)offset) != 0)
+        return error; /* a cut chunk stays; readers name it */
+    return error;
+}
+
+/* Writes the first one; with the lock, which is let go meanwhile. */
+static void write_first(struct chunk_queue *queue)
+{
+    struct queued_chunk *chunk = queue->first;
+    uint64_t offset = queue->offset;
+    int error = queue->error;
+    if (error == 0) {
+        pthread_mutex_unlock(&queue->lock);
+        error = write_chunk(queue, chunk, offset);
+        pthread_mutex_lock(&queue->lock);
+    }
+    if (error == 0) {
+        queue->offsets.items[chunk->header.number - queue->first_number] = offset;
+        queue->offset = offset + sizeof(chunk->header) + chunk->header.stored_size;
+        if (chunk->ticket != 0)
+            queue->written = chunk->ticket;
+    }
+    queue->error = error;
+    queue->first = chunk->next;
+    queue->count--;
+    chunk->next = queue->spare;
+    queue->spare = chunk;
+    pthread_cond_signal(&queue->emptied);
+}
+
+static void *run(void *context)
+{
+    struct chunk_queue *queue = context;
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->ending) {
+        if (!queue->first) {
+            pthread_cond_wait(&queue->filled, &queue->lock);
+            continue;
+        }
+        write_first(queue);
+        pthread_mutex_unlock(&queue->lock);
+        eventfd_write(queue->event_fd, 1);
+        pthread_mutex_lock(&queue->lock);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+/* Signals are for the other threads. */
+static void start(struct chunk_queue *queue)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    queue->running = pthread_create(&queue->thread, NULL, run, queue) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    queue->beside = queue->running;
+}
+
+int chunk_queue_beside(struct chunk_queue *queue)
+{
+    queue->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (queue->event_fd < 0)
+        return -errno;
+    queue->beside = true;
+    return 0;
+}
+
+int chunk_queue_fd(const struct chunk_queue *queue)
+{
+    return queue->event_fd;
+}
+
+/* ---- The caller's side ---- */
+
+struct queued_chunk *chunk_queue_take(struct chunk_queue *queue, size_t size)
+{
+    pthread_mutex_lock(&queue->lock);
+    struct queued_chunk *chunk = queue->spare;
+    if (chunk)
+        queue->spare = chunk->next;
+    pthread_mutex_unlock(&queue->lock);
+    if (!chunk && !(chunk = calloc(1, sizeof(*chunk))))
+        return NULL;
+    chunk->next = NULL;
+    chunk->ticket = 0;
+    chunk->size = size;
+    chunk->header = (struct store_chunk_header){0};
+    if (vec_grow((void **)&chunk->payload, &chunk->capacity, size, 1) == 0)
+        return chunk;
+    free_chunks(chunk);
+    return NULL;
+}
+
+int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk)
+{
+    if (queue->beside && !queue->running)
+        start(queue);
+    chunk->put_ns = clock_now_ns();
+    pthread_mutex_lock(&queue->lock);
+    int error = queue->error != 0 ? queue->error : vec_push(&queue->offsets, 0);
+    if (error != 0) {
+        chunk->next = queue->spare;
+        queue->spare = chunk;
+        pthread_mutex_unlock(&queue->lock);
+        return error;
+    }
+    chunk->header.number = queue->next_number++;
+    if (queue->first)
+        queue->last->next = chunk;
+    else
+        queue->first = chunk;
+    queue->last = chunk;
+    queue->count++;
+    if (!queue->running)
+        write_first(queue);
+    error = queue->error;
+    pthread_cond_signal(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+    return error;
+}
+
+/* Goes with the last chunk that was put, if that still waits. */
+uint64_t chunk_queue_mark(struct chunk_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    uint64_t ticket = ++queue->tickets;
+    if (queue->first)
+        queue->last->ticket = ticket;
+    else if (queue->error == 0)
+        queue->written = ticket;
+    pthread_mutex_unlock(&queue->lock);
+    return ticket;
+}
+
+void chunk_queue_hear(struct chunk_queue *queue)
+{
+    eventfd_t ignored;
+    if (queue->event_fd >= 0)
+        eventfd_read(queue->event_fd, &ignored);
+}
+
+void chunk_queue_look(struct chunk_queue *queue, struct chunk_queue_state *ret_state)
+{
+    pthread_mutex_lock(&queue->lock);
+    *ret_state = (struct chunk_queue_state){
+        .written = queue->written,
+        .offset = queue->offset,
+        .waiting_since_ns = queue->first ? queue->first->put_ns : 0,
+        .number = queue->next_number,
+        .error = queue->error,
+    };
+    pthread_mutex_unlock(&queue->lock);
+}
+
+bool chunk_queue_has_room(struct chunk_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool room = queue->count < CHUNK_QUEUE_MAX;
+    pthread_mutex_unlock(&queue->lock);
+    return room;
+}
+
+void chunk_queue_await_room(struct chunk_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->count >= CHUNK_QUEUE_MAX && queue->error == 0)
+        pthread_cond_wait(&queue->emptied, &queue->lock);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+int chunk_queue_await(struct chunk_queue *queue, uint64_t ticket)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->written < ticket && queue->error == 0)
+        pthread_cond_wait(&queue->emptied, &queue->lock);
+    int error = queue->written < ticket ? queue->error : 0;
+    pthread_mutex_unlock(&queue->lock);
+    return error;
+}
+
+uint64_t chunk_queue_offset(struct chunk_queue *queue, uint32_t number)
+{
+    pthread_mutex_lock(&queue->lock);
+    uint64_t offset = queue->offsets.items[number - queue->first_number];
+    pthread_mutex_unlock(&queue->lock);
+    return offset;
+}
