@@ -115,6 +115,8 @@ def collector(build):
     entries = [
         row("ring to file", paced["records_per_cpu_s"] / 1e6, "M records/s", least=20,
             against=f"per CPU second; producer paced at {rate:.1f} M/s"),
+        row("ring to file, main thread", paced["records_per_main_cpu_s"] / 1e6, "M records/s",
+            least=60, against="per CPU second of the thread that drains"),
         row("lost at that rate", paced["lost"], "records", most=0),
     ]
     for what in ("flows", "tracks", "values"):
