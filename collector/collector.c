@@ -11,6 +11,7 @@
 #include "collector_nested.h"
 #include "collector_sampling.h"
 #include "collector_targets.h"
+#include "collector_writing.h"
 #include "intake.h"
 #include "pace.h"
 #include "proc_info.h"
@@ -34,17 +35,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    DIRECTORY_TRIES = 8,
-    CHUNK_BYTES = 1 << 20, /* flush when this much waits */
-};
+enum { DIRECTORY_TRIES = 8 };
 
 #define PARTIAL_NS                                                                                 \
     INT64_C(500000000) /* blocks that are being filled are read this often, and what               \
                           is read is written: who follows the file waits as long */
 #define LOOK_NS       INT64_C(1000000000)
 #define FIRST_LOOK_NS INT64_C(100000000)
-#define FLUSH_NS      INT64_C(500000000) /* the longest that a drained block waits for its flush */
 #define LATE_NS       INT64_C(100000000) /* a collector that did not run for so long is late */
 #define SETTLE_NS     2000000            /* after the gate closed, until the last look */
 
@@ -57,6 +54,7 @@ struct collector {
     struct intake *intake;
     struct lives *lives;
     struct sampling sampling;
+    struct writing writing;
     struct function_names functions;
     struct collector_filter filter;
     struct targets targets;
@@ -68,7 +66,7 @@ struct collector {
     int error; /* of the file; sticks */
     int timeout_ms;
     int64_t pool_bytes; /* of a process */
-    int64_t next_partial_ns, next_look_ns, first_pending_ns;
+    int64_t next_partial_ns, next_look_ns;
     struct nested nested; /* sessions inside of this one */
     struct hold hold;     /* after an error of the file */
     char session_text[17];
@@ -186,6 +184,11 @@ static int take_batch(void *context, const struct event_batch *batch)
     return store_writer_add(collector->writer, batch);
 }
 
+static bool has_room(void *context)
+{
+    return writing_has_room(&((struct collector *)context)->writing);
+}
+
 static void session_seen(void *context, const char *name)
 {
     nested_seen(&((struct collector *)context)->nested, name);
@@ -202,6 +205,7 @@ static int make_intake(struct collector *collector)
         .late_ns = LATE_NS,
         .refusals = &collector->refusals,
         .sink = take_batch,
+        .room = has_room,
         .session_seen = session_seen,
         .function = function_names_find,
         .function_context = &collector->functions,
@@ -229,6 +233,19 @@ static int make_sampling(struct collector *collector, const struct collector_opt
     if (error == 0 && sampling->sampler)
         error = add_to_epoll(collector, sampler_fd(sampling->sampler));
     return error;
+}
+
+/* From here on the file is written beside. What it says until now is whose it is, which must not be
+ * lost to a kill. */
+static int begin_writing(struct collector *collector)
+{
+    collector->writing.writer = collector->writer;
+    collector->writing.intake = collector->intake;
+    collector->writing.has_room = true;
+    int error = store_writer_flush(collector->writer);
+    if (error == 0)
+        error = store_writer_beside(collector->writer);
+    return error != 0 ? error : add_to_epoll(collector, store_writer_fd(collector->writer));
 }
 
 static int make_output(struct collector *collector, const struct collector_options *options,
@@ -278,8 +295,8 @@ static int make_parts(struct collector *collector, const struct collector_option
         code = make_intake(collector);
     if (code == 0)
         code = make_sampling(collector, options);
-    if (code == 0) /* the file says whose it is before anything can be lost to a kill */
-        code = store_writer_flush(collector->writer);
+    if (code == 0)
+        code = begin_writing(collector);
     if (code == 0 && !options->paused)
         code = collector_open_gate(collector);
     if (code == -EPROTONOSUPPORT)
@@ -392,9 +409,12 @@ int collector_open_gate(struct collector *collector)
 
 /* ---- While it runs ---- */
 
+/* Without room, what waits to be drained is nothing to do. */
 int collector_fd(const struct collector *collector)
 {
-    return collector->epoll_fd;
+    if (collector->error != 0)
+        return -1;
+    return collector->writing.has_room ? collector->epoll_fd : store_writer_fd(collector->writer);
 }
 
 int collector_timeout_ms(const struct collector *collector)
@@ -407,27 +427,6 @@ int collector_timeout_ms(const struct collector *collector)
 int collector_track(struct collector *collector, int pid, unsigned flags)
 {
     return sampling_track(&collector->sampling, pid, flags, collector->gate_open);
-}
-
-/* Blocks may go back to their programs only when their records are in the file. */
-static int flush(struct collector *collector)
-{
-    int error = store_writer_flush(collector->writer);
-    collector->first_pending_ns = 0;
-    if (error == 0)
-        intake_free(collector->intake);
-    return error;
-}
-
-static int flush_if_due(struct collector *collector, int64_t now_ns, bool partial)
-{
-    size_t pending = store_writer_pending_bytes(collector->writer);
-    if (collector->first_pending_ns == 0)
-        collector->first_pending_ns = now_ns;
-    if (!partial && pending < CHUNK_BYTES && now_ns - collector->first_pending_ns < FLUSH_NS &&
-        !intake_is_pressed(collector->intake))
-        return 0;
-    return flush(collector);
 }
 
 /* The file cannot be written: what is whole stays. Programs keep what their buffers hold and count
@@ -448,27 +447,40 @@ static int look_around(struct collector *collector)
                                       &collector->session, false);
 }
 
+/* Reads what there is. Bytes of events, or -errno. */
+static int64_t take_all(struct collector *collector, int64_t now_ns, bool partial)
+{
+    nested_read_unread(&collector->nested);
+    int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
+    int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
+    collector_filter_told(&collector->filter);
+    error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling);
+    if (error == 0 && now_ns >= collector->next_look_ns) {
+        collector->next_look_ns = now_ns + LOOK_NS;
+        error = look_around(collector);
+    }
+    return error != 0 ? error : bytes;
+}
+
 int collector_step(struct collector *collector)
 {
     if (collector->error != 0) {
         hold_step(&collector->hold);
         return collector->error;
     }
-    int64_t now_ns = clock_now_ns();
+    int64_t now_ns = clock_now_ns(), bytes = 0;
     bool partial = now_ns >= collector->next_partial_ns;
-    nested_read_unread(&collector->nested);
-    int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
-    int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
-    collector_filter_told(&collector->filter);
-    error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling);
-    if (partial)
-        collector->next_partial_ns = now_ns + PARTIAL_NS;
-    if (error == 0 && now_ns >= collector->next_look_ns) {
-        collector->next_look_ns = now_ns + LOOK_NS;
-        error = look_around(collector);
+    int error = writing_look(&collector->writing);
+    if (error == 0 && collector->writing.has_room) {
+        bytes = take_all(collector, now_ns, partial);
+        error = bytes < 0 ? (int)bytes : 0;
+        if (partial)
+            collector->next_partial_ns = now_ns + PARTIAL_NS;
     }
     if (error == 0)
-        error = flush_if_due(collector, now_ns, partial);
+        error = writing_seal_if_due(&collector->writing, now_ns, partial);
+    if (writing_keeps_up(&collector->writing, now_ns))
+        intake_heartbeat(collector->intake);
     collector->timeout_ms = pace_timeout_ms(collector->timeout_ms, bytes, collector->pool_bytes);
     return error != 0 ? stop(collector, error) : 0;
 }
@@ -539,6 +551,7 @@ int collector_complete(struct collector *collector)
         intake_count(collector->intake, &counts);
         if (counts.live_count > 0 || collector->refusals.refused.count > 0)
             nanosleep(&settle, NULL); /* events that were under way when the gate closed */
+        collector->writing.patient = true;
         error = intake_finish(collector->intake);
         if (error == 0)
             error = sampling_finish(&collector->sampling);
@@ -565,7 +578,7 @@ int collector_finish(struct collector *collector)
         session_file_leave(&collector->session);
         return error;
     }
-    intake_free(collector->intake);
+    intake_free(collector->intake, DRAIN_ALL);
     session_file_remove(&collector->directory, &collector->session);
     refusal_pages_sweep(&collector->directory);
     directory_remove_unused(&collector->directory);

@@ -75,12 +75,14 @@ int collector_annotate(struct collector *collector, const struct target *target,
 int collector_track(struct collector *collector, int pid, unsigned flags);
 
 /* Readable when there is something to do at once; else call collector_step after the timeout,
- * which adapts: 1 ms while data flow, 16 ms when nothing happens. */
+ * which adapts: 1 ms while data flow, 16 ms when nothing happens. Both may be others after each
+ * step; -1: nothing is waited for. */
 int collector_fd(const struct collector *collector);
 int collector_timeout_ms(const struct collector *collector);
 
-/* Drains all there is. 0, or -errno of the file: the recording then holds what was whole, and
- * programs are told to stop. The error sticks. */
+/* Drains all there is, as long as the disk takes it; what it does not take stays in shared memory.
+ * 0, or -errno of the file: the recording then holds what was whole, and programs go on into their
+ * buffers. The error sticks. */
 int collector_step(struct collector *collector);
 
 /* A child of the caller ended. */

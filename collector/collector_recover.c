@@ -239,7 +239,8 @@ static int drain_all(struct recovery *recovery)
         int error = bytes < 0 ? (int)bytes : store_writer_flush(recovery->writer);
         if (error != 0)
             return error;
-        intake_free(recovery->intake);
+        intake_free(recovery->intake, DRAIN_ALL);
+        intake_heartbeat(recovery->intake);
         if (bytes == 0)
             break;
     }
@@ -368,7 +369,7 @@ static int recover_one(struct recovery *recovery, bool make)
     recovery->writer = NULL;
     targets_shut_gate(&recovery->gate, recovery->directory, recovery->intake);
     if (error == 0) {
-        intake_free(recovery->intake);
+        intake_free(recovery->intake, DRAIN_ALL);
         session_file_remove(recovery->directory, &recovery->file);
         refusal_pages_sweep(recovery->directory);
     }

@@ -221,14 +221,14 @@ static int run(struct attach *attach)
     attach->end_ns = attach->values->duration_ns > 0 ? now + attach->values->duration_ns : 0;
     talk_tell_start(&attach->values->talk, collector_trace(attach->collector), attach->output);
     status_line_begin(&attach->line);
-    attach->fds[FD_COLLECTOR] =
-        (struct pollfd){.fd = collector_fd(attach->collector), .events = POLLIN};
     if (attach->values->asked) {
         attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
         attach_asker_tell("recording", collector_session_text(attach->collector));
     }
     while (!attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
         struct signalfd_siginfo info;
+        attach->fds[FD_COLLECTOR] =
+            (struct pollfd){.fd = collector_fd(attach->collector), .events = POLLIN};
         poll(attach->fds, FD_FIRST + attach->programs.count, timeout_ms(attach, now));
         error = collector_step(attach->collector);
         if (error != 0 && !failed)

@@ -43,6 +43,7 @@ void drain_destroy(struct drain *drain)
     vec_free(&drain->threads);
     vec_free(&drain->blocks);
     vec_free(&drain->done);
+    vec_free(&drain->sealed);
     map64_free(&drain->thread_index);
     free(drain);
 }
@@ -214,6 +215,11 @@ static int visit_next(struct drain *drain, const struct segment_block *block,
         thread->stream = STREAM_WAITING;
     if (!whole && block->committed == progress->consumed)
         return 0;
+    if (drain->room && !drain->room(drain->sink_context)) {
+        thread->stream = STREAM_WAITING;
+        drain->cut = true;
+        return 0;
+    }
     int bytes = read_block(drain, block, thread, progress);
     if (bytes == -EBADMSG && !whole)
         return 0; /* told when it is released */
@@ -290,8 +296,9 @@ static int64_t visit_recorder(struct drain *drain, enum drain_depth depth)
 {
     if (depth != DRAIN_DEAD && depth != DRAIN_CLAIMED)
         return 0;
-    drain->complete = true;
-    return drain_recorder(drain, depth == DRAIN_DEAD);
+    int64_t bytes = drain_recorder(drain, depth == DRAIN_DEAD);
+    drain->complete = !drain->cut;
+    return bytes;
 }
 
 static int64_t visit_all(struct drain *drain, enum drain_depth depth)
@@ -308,6 +315,7 @@ static int64_t visit_all(struct drain *drain, enum drain_depth depth)
 
 int64_t drain_visit(struct drain *drain, enum drain_depth depth)
 {
+    drain->cut = false;
     if (drain->broken)
         return 0;
     int64_t bytes =
@@ -319,14 +327,39 @@ int64_t drain_visit(struct drain *drain, enum drain_depth depth)
     return 0;
 }
 
-void drain_free(struct drain *drain)
+int drain_seal(struct drain *drain, uint64_t ticket)
 {
-    if (drain->done.count == 0)
+    size_t count = drain->done.count - drain->sealed_count;
+    if (count == 0)
+        return 0;
+    drain->sealed_count += count;
+    return vec_push(&drain->sealed, ((struct drain_sealed){ticket, count}));
+}
+
+/* How many of `done` are in the file; their tickets go. */
+static size_t take_written(struct drain *drain, uint64_t written)
+{
+    size_t count = 0, tickets = 0;
+    while (tickets < drain->sealed.count && drain->sealed.items[tickets].ticket <= written)
+        count += drain->sealed.items[tickets++].count;
+    drain->sealed.count -= tickets;
+    if (tickets > 0)
+        memmove(drain->sealed.items, drain->sealed.items + tickets,
+                drain->sealed.count * sizeof(*drain->sealed.items));
+    drain->sealed_count -= count;
+    return written == DRAIN_ALL ? drain->done.count : count;
+}
+
+void drain_free(struct drain *drain, uint64_t written)
+{
+    size_t count = drain->done.count ? take_written(drain, written) : 0;
+    if (count == 0)
         return;
-    if (!drain->broken &&
-        segment_free_blocks(drain->segment, drain->done.items, drain->done.count) != 0)
+    if (!drain->broken && segment_free_blocks(drain->segment, drain->done.items, count) != 0)
         drain->broken = true;
-    for (size_t i = 0; i < drain->done.count; i++)
+    for (size_t i = 0; i < count; i++)
         drain->progress.items[drain->done.items[i]] = (struct drain_progress){0};
-    drain->done.count = 0;
+    drain->done.count -= count;
+    memmove(drain->done.items, drain->done.items + count,
+            drain->done.count * sizeof(*drain->done.items));
 }

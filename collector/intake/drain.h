@@ -2,8 +2,9 @@
 /* Empties one segment, again and again: finds blocks, keeps each thread's in order, decodes them,
  * hands the events on, and gives blocks back once they are safe in the file.
  *
- * Exactly once: every batch says which bytes of which block it holds. A block goes back only in
- * drain_free, which the owner calls after what it was handed is in the file.
+ * Exactly once: every batch says which bytes of which block it holds. A block that was read whole
+ * waits for the ticket of the chunk that its last record is in; drain_free gives it back when that
+ * is in the file.
  * A segment that cannot be believed is `broken`: what was read stays, the rest counts as one loss.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_INTAKE_DRAIN_H
@@ -17,12 +18,24 @@
 /* Takes a batch of one thread. 0 or -errno, which ends the visit. */
 typedef int drain_sink_fn(void *context, const struct event_batch *batch);
 
+/* Whether the sink has room for another block. */
+typedef bool drain_room_fn(void *context);
+
 /* How far a block was read. Valid for this serial and sequence only. */
 struct drain_progress {
     uint32_t serial, sequence;
     uint32_t consumed;
     bool seen, done; /* done: waits for drain_free */
 };
+
+/* So many of drain.done, behind those of earlier tickets, are in the file with this one. */
+struct drain_sealed {
+    uint64_t ticket;
+    size_t count;
+};
+
+/* A ticket behind all others: also what has none yet is in the file. */
+#define DRAIN_ALL UINT64_MAX
 
 /* What this visit knows of a thread's stream. */
 enum drain_stream {
@@ -70,13 +83,17 @@ struct drain {
     struct drain_past past; /* of threads that left and of which all is read */
     segment_blocks blocks;  /* scratch */
     VEC(uint32_t) done;     /* blocks that wait for drain_free, oldest first */
-    uint64_t corrupt;       /* losses that no thread can be blamed for */
+    VEC(struct drain_sealed) sealed;
+    size_t sealed_count; /* of `done`, by all of `sealed` */
+    uint64_t corrupt;    /* losses that no thread can be blamed for */
     uint64_t visit;
     uint64_t whole_visit; /* the last one that looked at all blocks */
     bool missing;         /* in this visit: some thread's stream is STREAM_MISSING */
+    bool cut;             /* the visit left something unread, for want of room */
     bool broken;
     bool complete; /* a flight recorder, of which all that was left is read */
     drain_sink_fn *sink;
+    drain_room_fn *room; /* asked before each block; NULL: there is always */
     void *sink_context;
     struct segment_block_copy copy;
     event_list events; /* room for DECODE_EVENTS_MIN at least */
@@ -93,8 +110,9 @@ struct drain *drain_create(struct segment *segment, struct trace *trace, struct 
                            uint32_t process);
 void drain_destroy(struct drain *drain);
 
-/* Reads what is there. Returns the bytes of records read, or -errno of the sink or -ENOMEM. What
- * is wrong with the segment is no error: it ends up in `broken` and `corrupt`. */
+/* Reads what is there and what there is room for: `cut` says whether anything was left. Returns the
+ * bytes of records read, or -errno of the sink or -ENOMEM. What is wrong with the segment is no
+ * error: it ends up in `broken` and `corrupt`. */
 int64_t drain_visit(struct drain *drain, enum drain_depth depth);
 
 /* A flight recorder is read in one look, at its end: drain_visit with DRAIN_RELEASED does nothing.
@@ -102,8 +120,11 @@ int64_t drain_visit(struct drain *drain, enum drain_depth depth);
  * drain_visit, but -EFAULT is returned. */
 int64_t drain_recorder(struct drain *drain, bool everything);
 
-/* Gives back the blocks that were read whole. */
-void drain_free(struct drain *drain);
+/* What was read so far is in the file when this ticket is written. 0 or -ENOMEM. */
+int drain_seal(struct drain *drain, uint64_t ticket);
+
+/* Gives back the blocks that were read whole and of which all is in the file. */
+void drain_free(struct drain *drain, uint64_t written);
 
 /* What a recording knows already of a thread: blocks before `sequence` are in it, and `consumed`
  * bytes of that one; `last` NULL: nothing of it is. */

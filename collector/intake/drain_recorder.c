@@ -28,6 +28,9 @@ static int read_copy(struct drain *drain, const struct capture_place *place,
     uint32_t begin = begin_of(thread, header->sequence, place->end);
     if (begin >= place->end && header->sequence < thread->decode.headers)
         return 0;
+    drain->cut = drain->room && !drain->room(drain->sink_context);
+    if (drain->cut)
+        return 0;
     int64_t claimed_ns = header->claim_ns < INT64_MAX ? (int64_t)header->claim_ns : clock_now_ns();
     if (!thread->entered)
         error = drain_enter_thread(drain, thread,
@@ -49,7 +52,7 @@ int64_t drain_recorder(struct drain *drain, bool everything)
     struct capture capture;
     int64_t total = 0;
     int bytes = capture_take(drain->segment, everything, &capture);
-    for (size_t i = 0; i < capture.places.count && bytes >= 0; i++) {
+    for (size_t i = 0; i < capture.places.count && bytes >= 0 && !drain->cut; i++) {
         if (capture.places.items[i].state == ANNOT_BLOCK_FREE)
             continue;
         bytes = read_copy(drain, &capture.places.items[i], &capture.copies[i]);

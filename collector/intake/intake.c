@@ -123,10 +123,12 @@ static int64_t end_time(const struct intake *intake, const struct segment_source
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
-/* Reads the last of a segment whose process is gone. */
+/* Reads the last of a segment whose process is gone; where there is no room, by several calls. */
 static int empty_source(struct intake *intake, struct segment_source *source, bool replaced)
 {
     int64_t bytes = drain_visit(source->drain, DRAIN_DEAD);
+    if (bytes >= 0 && source->drain->cut)
+        return 0;
     int error = bytes < 0 ? (int)bytes : drain_finish(source->drain);
     if (error == 0)
         error = source_publish(source, intake->options.trace, intake->options.directory);
@@ -141,8 +143,10 @@ static int empty_source(struct intake *intake, struct segment_source *source, bo
     return 0;
 }
 
+/* At once, with or without room: the next image of the process is about to take part. */
 int intake_replace(struct intake *intake, struct segment_source *source)
 {
+    source->drain->room = NULL;
     return empty_source(intake, source, true);
 }
 
@@ -202,11 +206,18 @@ static int64_t step_source(struct intake *intake, struct segment_source *source,
     int64_t bytes = 0;
     if (!source->drain->decoder.overwrites) /* else at the end */
         bytes = drain_visit(source->drain, partial ? DRAIN_CLAIMED : DRAIN_RELEASED);
-    if (!source->drain->broken)
-        segment_heartbeat(&source->segment, source->drain->decoder.monotonic
-                                                ? (uint64_t)clock_now_ns()
-                                                : clock_now_raw());
     return bytes;
+}
+
+void intake_heartbeat(struct intake *intake)
+{
+    for (size_t i = 0; i < intake->sources.count; i++) {
+        const struct segment_source *source = intake->sources.items[i];
+        if (source->state == SOURCE_LIVE && !source->drain->broken)
+            segment_heartbeat(&source->segment, source->drain->decoder.monotonic
+                                                    ? (uint64_t)clock_now_ns()
+                                                    : clock_now_raw());
+    }
 }
 
 int64_t intake_step(struct intake *intake, bool partial)
@@ -214,11 +225,19 @@ int64_t intake_step(struct intake *intake, bool partial)
     int64_t total = 0;
     take_epoll_events(intake);
     int error = intake_discover(intake);
-    for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
-        int64_t bytes = step_source(intake, intake->sources.items[i], partial);
+    size_t turn = intake->turn, count = intake->sources.count;
+    bool cut = false;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        size_t place = (turn + i) % count;
+        struct segment_source *source = intake->sources.items[place];
+        int64_t bytes = step_source(intake, source, partial);
         if (bytes < 0)
             return bytes;
         total += bytes;
+        if (cut || source->state != SOURCE_LIVE || !source->drain->cut)
+            continue;
+        cut = true;
+        intake->turn = place + (bytes > 0); /* who got the last room comes last the next time */
     }
     return error != 0 ? error : total;
 }
@@ -276,13 +295,27 @@ int intake_look_around(struct intake *intake)
     return 0;
 }
 
-void intake_free(struct intake *intake)
+int intake_seal(struct intake *intake, uint64_t ticket)
+{
+    int error = 0;
+    for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
+        struct segment_source *source = intake->sources.items[i];
+        if (source->state == SOURCE_LIVE)
+            error = drain_seal(source->drain, ticket);
+        else if (source->state == SOURCE_EMPTIED && source->ticket == 0)
+            source->ticket = ticket;
+    }
+    return error;
+}
+
+void intake_free(struct intake *intake, uint64_t written)
 {
     for (size_t i = 0; i < intake->sources.count; i++) {
         struct segment_source *source = intake->sources.items[i];
         if (source->state == SOURCE_LIVE)
-            drain_free(source->drain);
-        else if (source->state == SOURCE_EMPTIED)
+            drain_free(source->drain, written);
+        else if (source->state == SOURCE_EMPTIED &&
+                 (written == DRAIN_ALL || (source->ticket != 0 && source->ticket <= written)))
             source_remove_segment(source, intake->options.directory);
     }
 }
@@ -300,8 +333,10 @@ bool intake_is_pressed(const struct intake *intake)
     uint32_t emptied_count = 0;
     for (size_t i = 0; i < intake->sources.count; i++) {
         const struct segment_source *source = intake->sources.items[i];
-        emptied_count += source->state == SOURCE_EMPTIED;
-        size_t done = source->state == SOURCE_LIVE ? source->drain->done.count : 0;
+        emptied_count += source->state == SOURCE_EMPTIED && source->ticket == 0;
+        size_t done = source->state == SOURCE_LIVE
+                          ? source->drain->done.count - source->drain->sealed_count
+                          : 0;
         if (done > 0 && (done * 8 >= source->segment.info.block_count || is_exhausted(source)))
             return true;
     }

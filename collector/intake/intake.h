@@ -2,8 +2,8 @@
 /* The intake of one session: finds segments, empties them into a sink, follows their processes.
  *
  * One step after the other, all on the caller's thread. The caller waits on intake_fd between
- * steps, and calls intake_free when what the sink took is in the file. Hostile or broken segments
- * cost their own process's data only. Thread-safety: one thread per object. */
+ * steps, and calls intake_seal and intake_free as what the sink took goes into the file. Hostile or
+ * broken segments cost their own process's data only. Thread-safety: one thread per object. */
 #ifndef ANNOT_INTAKE_H
 #define ANNOT_INTAKE_H
 
@@ -27,6 +27,7 @@ struct intake_options {
     int32_t only_pid;          /* of a snapshot; 0: all processes */
     struct refusals *refusals; /* gets those of unusable files; or NULL */
     drain_sink_fn *sink;       /* its errors end a step */
+    drain_room_fn *room;       /* see struct drain; NULL: there is always */
     void (*session_seen)(void *context, const char *name); /* other names appear; may be NULL */
     names_function_fn *function; /* names functions; may be NULL: names.h */
     void *function_context;
@@ -58,9 +59,12 @@ void intake_resume(struct intake *intake, const struct intake_known *known, size
 /* Readable when a segment or a session appears or a process ends. */
 int intake_fd(const struct intake *intake);
 
-/* Reads all there is; `partial`: also from blocks that are being filled. Bytes read or -errno of
- * the sink or -ENOMEM. */
+/* Reads all there is, as far as there is room; `partial`: also from blocks that are being filled.
+ * Bytes read or -errno of the sink or -ENOMEM. */
 int64_t intake_step(struct intake *intake, bool partial);
+
+/* The programs are told that their collector keeps up: what they lose else counts as its delay. */
+void intake_heartbeat(struct intake *intake);
 
 /* The session's rules: change them with session_filter_poll; the next step tells the programs. */
 struct filter_rules *intake_filter(struct intake *intake);
@@ -68,10 +72,15 @@ struct filter_rules *intake_filter(struct intake *intake);
 /* What is slow and need not be often: names, losses, execs, dead threads. 0 or -errno. */
 int intake_look_around(struct intake *intake);
 
-/* Everything handed to the sink is in the file: blocks go back, segments of the dead go away. */
-void intake_free(struct intake *intake);
+/* What the sink was handed and the trace was told is in the file when this ticket (> 0, ascending)
+ * is written. 0 or -ENOMEM. */
+int intake_seal(struct intake *intake, uint64_t ticket);
 
-/* Whether much shared memory waits for intake_free: an eighth of some pool, or the segments of
+/* This ticket and those before it are written: blocks go back, segments of the dead go away.
+ * DRAIN_ALL: everything is in the file. */
+void intake_free(struct intake *intake, uint64_t written);
+
+/* Whether much shared memory waits for intake_seal: an eighth of some pool, or the segments of
  * several ended processes. */
 bool intake_is_pressed(const struct intake *intake);
 
@@ -79,7 +88,8 @@ bool intake_is_pressed(const struct intake *intake);
 void intake_note_exit(struct intake *intake, int pid, int wait_status);
 
 /* The session is over (the gate was closed): last visit, ends of all. Call intake_free after it
- * once more when all is in the file; it then removes every segment. 0 or -errno. */
+ * once more when all is in the file; it then removes every segment. Room is waited for, so
+ * intake_options.room is to say so in the end. 0 or -errno. */
 int intake_finish(struct intake *intake);
 
 /* For a snapshot, in place of all of the above: what the flight recorders of the session hold now

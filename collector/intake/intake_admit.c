@@ -193,6 +193,7 @@ static int start_drain(struct intake *intake, struct segment_source *source)
     if (!source->drain)
         return -ENOMEM;
     source->drain->sink = intake->options.sink;
+    source->drain->room = intake->options.room;
     source->drain->sink_context = intake->options.sink_context;
     source->drain->lives = intake->options.recover ? NULL : intake->options.lives;
     source->drain->decoder.lives = source->drain->lives;

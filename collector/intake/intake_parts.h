@@ -88,6 +88,7 @@ struct intake {
     struct discover discover;
     int epoll_fd;
     VEC(struct segment_source *) sources;
+    size_t turn;         /* the source that the next step begins with */
     int64_t searched_ns; /* segments that were complete by then are found, or unread */
     VEC(struct intake_pending) pending;
     VEC(int32_t) unread;             /* scratch: whose of them are unread */

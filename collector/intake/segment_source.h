@@ -38,6 +38,7 @@ struct segment_source {
     struct filter_told filter;  /* of the segment */
     struct annot_shared shared; /* at the last look */
     uint64_t shared_bytes;      /* memory held, at the last look */
+    uint64_t ticket;            /* emptied: of the chunk that all of it is in; 0: none yet */
     bool status_known, end_told;
     bool status_final; /* nothing more will be known of its end */
     bool orderly;

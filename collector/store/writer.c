@@ -7,7 +7,6 @@
 #include "definitions.h"
 #include "event_code.h"
 #include "file_io.h"
-#include "hash.h"
 #include "reader.h"
 #include "sample_code.h"
 #include "store.h"

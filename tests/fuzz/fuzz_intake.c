@@ -166,7 +166,7 @@ static void run(struct segment *segment, struct clock_map *clock)
             abort();
         if (!drain->broken && names_walk(&drain->decoder.names) == -ENOMEM)
             abort();
-        drain_free(drain);
+        drain_free(drain, DRAIN_ALL);
     }
     check_tracks(trace);
     if (segment_read_note(segment, &note) == 1 && note.state != 2)

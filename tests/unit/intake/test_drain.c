@@ -68,7 +68,7 @@ TEST(thread_that_left_is_forgotten_when_all_of_it_is_read)
         CHECK_INT(drain_publish(seen.drain), 0);
         CHECK_INT(seen.drain->threads.count, 5);
     }
-    drain_free(seen.drain);
+    drain_free(seen.drain, DRAIN_ALL);
     drain_visit(seen.drain, DRAIN_RELEASED); /* does not look at all */
     CHECK_INT(drain_publish(seen.drain), 0);
     CHECK_INT(seen.drain->threads.count, 5);
@@ -136,7 +136,7 @@ TEST(block_is_free_only_after_drain_free_and_last_one_first)
     CHECK_INT(seen.count, 2);
     CHECK_INT(maker->states[2], ANNOT_BLOCK_RELEASED | ANNOT_BLOCK_BACKED);
     CHECK_INT((uint32_t)maker->page.shared.free_head, 0);
-    drain_free(seen.drain);
+    drain_free(seen.drain, DRAIN_ALL);
     CHECK_INT(maker->states[2], ANNOT_BLOCK_FREE | ANNOT_BLOCK_BACKED);
     CHECK_INT((uint32_t)maker->page.shared.free_head, 5 + 1);
     CHECK_INT(maker->nexts[5], 2 + 1);
@@ -286,7 +286,7 @@ TEST(losses_of_a_thread_that_left_are_told_once)
     maker_attach(&seen, maker);
     for (int i = 0; i < 6; i++) {
         drain_visit(seen.drain, DRAIN_CLAIMED);
-        drain_free(seen.drain);
+        drain_free(seen.drain, DRAIN_ALL);
         CHECK_INT(drain_publish(seen.drain), 0);
     }
     CHECK_INT(drain_finish(seen.drain), 0);

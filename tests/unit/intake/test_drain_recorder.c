@@ -52,7 +52,7 @@ TEST(nothing_is_read_before_the_end)
     mark(maker_block(maker, 0, 1, 0, ANNOT_BLOCK_RELEASED), 2000);
     maker_attach(&seen, maker);
     CHECK_INT(drain_visit(seen.drain, DRAIN_RELEASED), 0);
-    drain_free(seen.drain);
+    drain_free(seen.drain, DRAIN_ALL);
     CHECK_INT(maker->states[0], ANNOT_BLOCK_RELEASED);
     CHECK_INT(seen.count, 0);
     CHECK_INT(drain_visit(seen.drain, DRAIN_DEAD), 16);

@@ -28,6 +28,10 @@ static struct {
     int64_t age_ns;             /* of segments that are made */
     uint64_t at_random_address; /* of their images */
     unsigned event_count;
+    unsigned blocks; /* of segments that are made; 0: one */
+    int taken;       /* blocks that found room */
+    int room;        /* for so many blocks; 0: for all */
+    uint32_t last;   /* the process that an event came from last */
     pid_t child;
     struct lives_task task;
 } scene;
@@ -36,7 +40,14 @@ static int take_batch(void *context, const struct event_batch *batch)
 {
     (void)context;
     scene.event_count += batch->count;
+    scene.last = trace_thread_get(scene.trace, batch->thread)->process;
     return 0;
+}
+
+static bool has_room(void *context)
+{
+    (void)context;
+    return scene.room == 0 || scene.taken++ < scene.room;
 }
 
 /* A child that lives until it is killed. */
@@ -69,6 +80,7 @@ static void start(void)
         .lives = scene.lives,
         .session_id = SESSION,
         .sink = take_batch,
+        .room = has_room,
     };
     CHECK_INT(intake_create(&options, &scene.intake), 0);
     start_child();
@@ -103,13 +115,14 @@ static void write_segment(uint64_t identity, const char *range)
     info->tls_offset = OFFSET;
     memcpy(info->comm, "worker", 7);
     scene.name_id = maker_string(maker, ANNOT_STRING_NAME, 0, range);
-    struct annot_block *block = maker_block(maker, 0, SERIAL, 0, ANNOT_BLOCK_RELEASED);
-    block->tid = scene.child;
-    block->claim_time = block->claim_ns = (uint64_t)clock_now_ns();
-    maker_record(block,
-                 (struct annot_record){
-                     .kind = ANNOT_REC_PUSH, .name = scene.name_id, .time = block->claim_time + 10},
-                 NULL, 0);
+    for (uint32_t i = 0; i == 0 || i < scene.blocks; i++) {
+        struct annot_block *block = maker_block(maker, i, SERIAL, i, ANNOT_BLOCK_RELEASED);
+        block->tid = scene.child;
+        block->claim_time = block->claim_ns = (uint64_t)clock_now_ns();
+        struct annot_record push = {
+            .kind = ANNOT_REC_PUSH, .name = scene.name_id, .time = block->claim_time + 10};
+        maker_record(block, push, NULL, 0);
+    }
     snprintf(name, sizeof(name), "%d-%llx-%llx" ANNOT_SEGMENT_SUFFIX, (int)scene.child,
              (unsigned long long)info->pid_ns, (unsigned long long)identity);
     int fd = openat(scene.directory.fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -210,9 +223,61 @@ TEST(names_are_told_by_pid_also_after_the_end)
         CHECK(intake_step(scene.intake, true) >= 0);
         usleep(1000);
     }
-    intake_free(scene.intake); /* the segment is gone */
+    intake_free(scene.intake, DRAIN_ALL); /* the segment is gone */
     CHECK_INT(ask(scene.child, time_ns, scene.name_id), name);
     CHECK_INT(ask(scene.child, time_ns, 99), -ENOENT);
+    finish();
+}
+
+TEST(a_process_that_ends_while_there_is_no_room_is_read_later)
+{
+    start();
+    write_segment(11, "load");
+    scene.room = scene.taken = 1;
+    CHECK_INT(intake_step(scene.intake, true), 0);
+    kill(scene.child, SIGKILL);
+    for (int i = 0; i < 50; i++, usleep(1000))
+        CHECK_INT(intake_step(scene.intake, true), 0);
+    CHECK_INT(intake_seal(scene.intake, 1), 0);
+    intake_free(scene.intake, DRAIN_ALL);
+    CHECK_INT(entry_of(0)->end, PROCESS_RUNNING);
+    CHECK_INT(intake_look_around(scene.intake), 0);
+    scene.room = 0;
+    CHECK_INT(intake_step(scene.intake, true), 0);
+    CHECK_INT(scene.event_count, 1);
+    CHECK(entry_of(0)->end != PROCESS_RUNNING);
+    struct intake_counts counts;
+    CHECK_INT(intake_seal(scene.intake, 2), 0);
+    intake_free(scene.intake, 1); /* its segment stays until all of it is written */
+    CHECK_INT(intake_look_around(scene.intake), 0);
+    intake_count(scene.intake, &counts);
+    CHECK(counts.shared_bytes > 0);
+    intake_free(scene.intake, 2);
+    CHECK_INT(intake_look_around(scene.intake), 0);
+    intake_count(scene.intake, &counts);
+    CHECK_INT(counts.shared_bytes, 0);
+    finish();
+}
+
+TEST(who_got_the_last_room_comes_last_the_next_time)
+{
+    start();
+    scene.blocks = 2;
+    write_segment(11, "load");
+    pid_t first = scene.child;
+    start_child();
+    write_segment(12, "load");
+    pid_t second = scene.child;
+    const pid_t expected[] = {first, second, first, second};
+    scene.room = 1; /* a block a step */
+    for (unsigned i = 0; i < 4; i++) {
+        scene.taken = 0;
+        CHECK(intake_step(scene.intake, true) > 0);
+        CHECK_INT(scene.event_count, i + 1);
+        CHECK_INT(entry_of(scene.last)->pid, expected[i]);
+    }
+    kill(first, SIGKILL);
+    waitpid(first, NULL, 0);
     finish();
 }
 
@@ -236,7 +301,7 @@ TEST(names_are_those_of_the_program_that_ran_at_the_time)
     CHECK_STR(name_at(old_ns), "load");
     CHECK_STR(name_at(late_ns), "load");
     CHECK_STR(name_at(new_ns), "save");
-    intake_free(scene.intake);
+    intake_free(scene.intake, DRAIN_ALL);
     CHECK_INT(intake_look_around(scene.intake), 0);
     CHECK_STR(name_at(old_ns), "load"); /* samples of it may still be on their way */
     usleep(1100000);
