@@ -82,7 +82,9 @@ static int fail_empty(const struct flame *f)
                         "--off-cpu records it",
                         f->recording);
     bool sampled = sampling->rung != SAMPLING_OFF;
-    if (f->values->selection.range || (sampled && !selection_is_all(&f->selection)))
+    struct store_info info;
+    store_reader_info(f->reader, &info);
+    if (f->values->selection.range || (info.sample_count > 0 && !selection_is_all(&f->selection)))
         return cmd_fail(CMD_FAILED,
                         "no sample of %s is in what was chosen%s%s\nannot report %s "
                         "lists the ranges, annot info %s the threads",
