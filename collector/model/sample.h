@@ -66,6 +66,12 @@ struct sample {
     int64_t wake_ns, end_ns; /* OFF_CPU; wake_ns 0 = not woken: sample_ready_ns() */
 };
 
+/* When a sample is told: its instant, or its end. */
+static inline int64_t sample_told_ns(const struct sample *sample)
+{
+    return sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
+}
+
 /* OFF_CPU: since when it could have run; end_ns if it waited to the end or that is not known.
  * Within the stretch, whatever the recording says. */
 int64_t sample_ready_ns(const struct sample *sample);

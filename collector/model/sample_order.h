@@ -31,10 +31,4 @@ void sample_order_settle(struct sample_order *order, int64_t settled_ns);
 
 uint64_t sample_order_late_count(const struct sample_order *order);
 
-/* When a sample is told: its instant, or its end. */
-static inline int64_t sample_told_ns(const struct sample *sample)
-{
-    return sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
-}
-
 #endif

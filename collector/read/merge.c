@@ -354,12 +354,6 @@ struct sample_merge {
     size_t waiting;
 };
 
-/* When a sample is told: its instant, or its end. */
-static inline int64_t told_ns_of(const struct sample *sample)
-{
-    return sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
-}
-
 struct sample_merge *sample_merge_create(const struct sample_merge_source *source)
 {
     struct sample_merge *merge = calloc(1, sizeof(*merge));
@@ -404,7 +398,7 @@ static uint32_t take_slot(struct sample_merge *merge)
 
 static void add_sample(struct sample_merge *merge, const struct sample *sample)
 {
-    int64_t told_ns = told_ns_of(sample);
+    int64_t told_ns = sample_told_ns(sample);
     uint32_t slot = take_slot(merge);
     uint64_t arrival = merge->arrivals++;
     merge->slots.items[slot] = (struct sample_slot){*sample, arrival, NO_SLOT};
@@ -474,8 +468,9 @@ static void close_run(struct sample_merge *merge, uint32_t last_slot)
 static void go_on_with(struct sample_merge *merge, uint32_t slot)
 {
     const struct sample_slot *slots = merge->slots.items;
-    struct run run = {
-        .told_ns = told_ns_of(&slots[slot].sample), .arrival = slots[slot].arrival, .slot = slot};
+    struct run run = {.told_ns = sample_told_ns(&slots[slot].sample),
+                      .arrival = slots[slot].arrival,
+                      .slot = slot};
     if (slots[slot].next != NO_SLOT)
         __builtin_prefetch(&slots[slots[slot].next]);
     heap_replace(&merge->runs, run);
