@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAITING_MAX = 1 << 20 }; /* of all lanes: 104 MiB */
-
 static int64_t edge_before(int64_t time_ns)
 {
     return time_ns < INT64_MIN + PATH_EDGE_NS ? INT64_MIN : time_ns - PATH_EDGE_NS;
@@ -263,7 +261,7 @@ int samples_settle(struct pass *pass, int64_t until_ns, bool final)
     bool ended = trace_session_get(pass->source.trace)->end_ns != 0;
     size_t kept = 0;
     int status = 0;
-    if (!ended && !final && pass->waiting_count < WAITING_MAX / 2)
+    if (!ended && !final && pass->waiting_count < SAMPLES_WAITING_MAX / 2)
         return 0;
     for (size_t i = 0; !status && i < pass->waiting_lanes.count; i++) {
         uint32_t thread = pass->waiting_lanes.items[i];
@@ -334,7 +332,8 @@ static int take(struct pass *pass, const struct sample *sample)
     if (!pass_selects_sample(&pass->selection, &fresh.sample))
         return 0;
     bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);
-    bool times = (pass->wants & WANT_TIMES) && sample->kind == SAMPLE_OFF_CPU;
+    bool times = (pass->wants & WANT_TIMES) && sample->kind == SAMPLE_OFF_CPU &&
+                 trace_thread_get(pass->source.trace, sample->thread);
     if (path || times)
         return insert(pass, sample->thread, &fresh);
     return sample_finish(pass, &fresh.sample, NULL);
@@ -342,7 +341,7 @@ static int take(struct pass *pass, const struct sample *sample)
 
 bool samples_room(const struct pass *pass)
 {
-    return pass->waiting_count < WAITING_MAX;
+    return pass->waiting_count < SAMPLES_WAITING_MAX;
 }
 
 int samples_read_until(struct pass *pass, int64_t time_ns)

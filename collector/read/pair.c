@@ -319,7 +319,7 @@ static void count_batch(struct pass *pass, struct lane *lane, const struct event
 int pair_batch(struct pass *pass, const struct event_batch *batch)
 {
     int status = 0;
-    if (!trace_thread_get(pass->source.trace, batch->thread) || batch->count == 0)
+    if (batch->count == 0)
         return 0;
     struct lane *lane = pass_lane(pass, batch->thread);
     if (!lane)

@@ -31,6 +31,18 @@ struct lane *pass_lane(struct pass *pass, uint32_t thread)
     return lane;
 }
 
+/* Nobody has the events of threads that the trace does not know. 1, 0 at the end, -errno. */
+static int next_events(void *context, struct event_batch *ret_batch)
+{
+    const struct pass *pass = context;
+    const struct pass_source *source = &pass->source;
+    int status;
+    do
+        status = source->next_events(source->context, ret_batch);
+    while (status > 0 && !trace_thread_get(source->trace, ret_batch->thread));
+    return status;
+}
+
 /* ---- Lane by lane ---------------------------------------------------------------------------- */
 
 static int read_samples(struct pass *pass, int64_t time_ns)
@@ -98,7 +110,7 @@ static int step_in_lanes(struct pass *pass)
         return 0;
     bool events = pass->wants & (WANT_EVENTS | WANT_PATHS | WANT_TIMES);
     if (events && pass->settled_ns < pass->selection.to_ns)
-        status = pass->source.next_events(pass->source.context, &batch);
+        status = next_events(pass, &batch);
     if (status > 0)
         status = take_batch(pass, &batch);
     else if (status == 0)
@@ -212,7 +224,7 @@ int pass_finish_thread(struct pass *pass, uint32_t thread)
 static int start_in_time(struct pass *pass)
 {
     const struct pass_source *source = &pass->source;
-    const struct merge_source events = {source->next_events, source->context, source->live};
+    const struct merge_source events = {next_events, pass, source->live};
     const struct sample_merge_source samples = {source->next_samples, source->context,
                                                 source->live};
     pass->merge = merge_create(&events);

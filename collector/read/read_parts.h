@@ -12,6 +12,12 @@
 
 #include <errno.h>
 
+enum {
+    TRACKS_WAITING_MIN = 1 << 17,  /* so many events of tracks wait before they are looked at, */
+    TRACKS_WAITING_MAX = 1 << 19,  /* and at most */
+    SAMPLES_WAITING_MAX = 1 << 20, /* of all lanes: 104 MiB */
+};
+
 /* ---- Open ranges of a lane ------------------------------------------------------------------- */
 
 struct open_range {
@@ -232,8 +238,7 @@ uint64_t range_number(const struct trace *trace, uint32_t thread, uint32_t insta
 int pair_batch(struct pass *pass, const struct event_batch *batch);
 int pair_finish_thread(struct pass *pass, uint32_t thread);
 
-/* ---- Overlapping ranges: overlapping.c; tracks: tracks.c
- * ------------------------------------------ */
+/* ---- Overlapping ranges: overlapping.c; tracks: tracks.c ------------------------------------- */
 
 struct starts *starts_create(void);
 void starts_destroy(struct starts *starts);

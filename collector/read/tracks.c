@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WAITING_MIN = 1 << 17, /* so many wait at least before they are looked at, */
-    WAITING_MAX = 1 << 19, /* and at most */
-    ARGS_MAX = 1 << 20,    /* key-values of all events that wait */
-};
+enum { ARGS_MAX = 1 << 20 }; /* key-values of all events that wait */
 
 struct waiting {
     struct event event;
@@ -49,7 +45,7 @@ struct tracks *tracks_create(void)
     struct tracks *tracks = calloc(1, sizeof(*tracks));
     if (!tracks)
         return NULL;
-    tracks->limit = WAITING_MIN;
+    tracks->limit = TRACKS_WAITING_MIN;
     tracks->first_ns = INT64_MAX;
     return tracks;
 }
@@ -322,7 +318,7 @@ static int make_room(struct pass *pass)
     struct tracks *tracks = pass->tracks;
     int64_t settled_ns = pass->settled_ns;
     size_t count = tracks->waiting.count, settled = 0;
-    bool full = count >= WAITING_MAX || tracks->arg_count >= ARGS_MAX;
+    bool full = count >= TRACKS_WAITING_MAX || tracks->arg_count >= ARGS_MAX;
     bool known = settled_ns != INT64_MIN;
     if (!full && known && tracks->first_ns >= settled_ns) {
         tracks->limit *= 2;
@@ -335,7 +331,9 @@ static int make_room(struct pass *pass)
     if ((full || !known) && settled < (count + 1) / 2)
         settled = (count + 1) / 2;
     size_t limit = 2 * (count - settled);
-    tracks->limit = limit < WAITING_MIN ? WAITING_MIN : limit > WAITING_MAX ? WAITING_MAX : limit;
+    tracks->limit = limit < TRACKS_WAITING_MIN   ? TRACKS_WAITING_MIN
+                    : limit > TRACKS_WAITING_MAX ? TRACKS_WAITING_MAX
+                                                 : limit;
     return pass_on_first(pass, settled);
 }
 
