@@ -47,7 +47,8 @@ enum item_kind {
     ITEM_COUNTER,
     ITEM_FLOW,   /* a point of a flow, not yet paired                                             */
     ITEM_LOST,   /* a gap, after the ranges that it ended                                         */
-    ITEM_EDGE,   /* recording was off until then; after the ranges that it ended                  */
+    ITEM_EDGE,   /* recording was off until then; after the pushed ranges that it ended, in order
+                    of time after all                                                             */
     ITEM_ORPHAN, /* an end without a begin. LANE_PROCESS: its start may still come, from another
                     thread: the span has ITEM_END_TOLD then                                       */
     ITEM_SAMPLE,
