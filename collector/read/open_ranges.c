@@ -153,7 +153,7 @@ int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges
                       const struct range_end *end)
 {
     struct open_range *range = &open->items[open->count - 1];
-    bool before = range->cut && end->time_ns <= pass->selection.from_ns;
+    bool before = range->cut && !range->told && end->time_ns <= pass->selection.from_ns;
     int status = 0;
     if (range->wanted && !before && !range->told)
         status = tell_before_end(pass, kind, open, end);

@@ -65,8 +65,8 @@ static int tell_opened(struct pass *pass, struct open_start *start)
 static int tell_span(struct pass *pass, struct open_start *start, struct item *item)
 {
     int64_t to_ns = pass->selection.to_ns, end_ns = item->end_ns;
-    bool outside =
-        start->event.time_ns >= to_ns || (start->cut && end_ns <= pass->selection.from_ns);
+    bool before = start->cut && end_ns <= pass->selection.from_ns;
+    bool outside = !start->told && (start->event.time_ns >= to_ns || before);
     if (!start->wanted || outside)
         return 0;
     int status = start->told ? 0 : tell_opened(pass, start);
@@ -82,6 +82,7 @@ static int tell_span(struct pass *pass, struct open_start *start, struct item *i
         item->flags = (uint16_t)((item->flags & ~ITEM_UNFINISHED) | ITEM_CUT_END);
         item->args.count -= item->end_arg_count;
         item->end_arg_count = 0;
+        pass_count(pass, &pass->lanes.items[start->event.thread], EVENT_END, to_ns);
     }
     return status ? status : pass_tell(pass, item);
 }
@@ -92,8 +93,6 @@ static int tell_unfinished(struct pass *pass, struct open_start *start, int64_t 
                         .end_ns = end_ns,
                         .end_thread = start->event.thread,
                         .args = {start->args, start->arg_count}};
-    if (end_ns >= pass->selection.to_ns && start->wanted)
-        pass_count(pass, &pass->lanes.items[start->event.thread], EVENT_END, pass->selection.to_ns);
     return tell_span(pass, start, &item);
 }
 

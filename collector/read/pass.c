@@ -120,13 +120,8 @@ static int step_in_lanes(struct pass *pass)
 
 /* ---- In order of time ------------------------------------------------------------------------ */
 
-static bool is_end(uint8_t kind)
-{
-    return kind == EVENT_POP || kind == EVENT_END || kind == EVENT_TRACK_END ||
-           kind == EVENT_LOST || kind == EVENT_EDGE;
-}
-
-/* The first instant of the selection: all that is open begins. */
+/* The first instant of the selection has passed: all that is open yet begins there. (Lanes with
+ * events at that instant have begun by themselves.) */
 static int begin_all(struct pass *pass)
 {
     int status = 0;
@@ -148,10 +143,8 @@ static int take_event(struct pass *pass)
     if (status <= 0)
         return status;
     int64_t told_ns = event_told_ns(batch.events);
-    bool begins =
-        is_end(batch.events->kind) ? told_ns > selection->from_ns : told_ns >= selection->from_ns;
     pass->settled_ns = time_latest(pass->settled_ns, told_ns);
-    status = begins && !pass->begun ? begin_all(pass) : 0;
+    status = told_ns > selection->from_ns && !pass->begun ? begin_all(pass) : 0;
     if (!status && told_ns >= selection->to_ns) {
         pass->counts.last_ns = time_latest(pass->counts.last_ns, told_ns);
         return finish(pass);
