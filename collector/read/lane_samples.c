@@ -21,6 +21,14 @@ static int64_t edge_after(int64_t time_ns)
     return time_ns > INT64_MAX - PATH_EDGE_NS ? INT64_MAX : time_ns + PATH_EDGE_NS;
 }
 
+static struct lane_samples *lane_samples_create(const struct lane *lane)
+{
+    struct lane_samples *samples = calloc(1, sizeof(*samples));
+    if (samples)
+        samples->off_ns = lane->since_ns;
+    return samples;
+}
+
 void lane_samples_free(struct lane *lane)
 {
     if (!lane->samples)
@@ -129,23 +137,6 @@ static struct off_share share_before(const struct sample *sample, int64_t cut_ns
     return part;
 }
 
-/* A stretch that came after its lane had gone on: it adds to all ranges that are open, but for what
- * lies before they began. */
-static void add_late(struct lane *lane, const struct sample *sample)
-{
-    struct off_share whole = share_before(sample, INT64_MAX, INT64_MAX);
-    lane->samples->off.blocked_ns += whole.blocked_ns;
-    lane->samples->off.runnable_ns += whole.runnable_ns;
-    for (size_t i = 0; i < lane->open.count; i++) {
-        struct open_range *range = &lane->open.items[i];
-        if (range->begin.time_ns <= sample->time_ns)
-            continue;
-        struct off_share part = share_before(sample, INT64_MAX, range->begin.time_ns);
-        range->off.blocked_ns += part.blocked_ns;
-        range->off.runnable_ns += part.runnable_ns;
-    }
-}
-
 /* Adds what lies before that time of the stretch at off_next. Whether that is all of it. */
 static bool add_stretch(struct lane_samples *samples, int64_t time_ns)
 {
@@ -162,14 +153,66 @@ static bool add_stretch(struct lane_samples *samples, int64_t time_ns)
 struct off_share lane_off_until(struct lane *lane, int64_t time_ns)
 {
     struct lane_samples *samples = lane->samples;
+    samples->off_ns = time_latest(samples->off_ns, time_ns);
     while (samples->off_next < samples->items.count) {
         const struct waiting_sample *at = &samples->items.items[samples->off_next];
-        if (at->sample.time_ns >= time_ns || (is_stretch(at) && !add_stretch(samples, time_ns)))
+        if (at->sample.time_ns >= time_ns ||
+            (is_stretch(at) && !at->off_done && !add_stretch(samples, time_ns)))
             break;
         samples->off_next++;
         samples->part = (struct off_share){0};
     }
     return samples->off;
+}
+
+/* What a stretch has until `off_ns` adds to all ranges that are open, but for what lies before they
+ * began. */
+static struct off_share add_passed(struct lane *lane, const struct sample *sample, int64_t cut_ns)
+{
+    struct off_share passed = share_before(sample, cut_ns, lane->samples->off_ns);
+    lane->samples->off.blocked_ns += passed.blocked_ns;
+    lane->samples->off.runnable_ns += passed.runnable_ns;
+    for (size_t i = 0; i < lane->open.count; i++) {
+        struct open_range *range = &lane->open.items[i];
+        if (range->begin.time_ns <= sample->time_ns)
+            continue;
+        struct off_share part = share_before(sample, cut_ns, range->begin.time_ns);
+        range->off.blocked_ns += part.blocked_ns;
+        range->off.runnable_ns += part.runnable_ns;
+    }
+    return passed;
+}
+
+/* A stretch, at `index` by now, that began before `off_ns`. Its rest, if it has one, is counted as
+ * its lane goes on: of those that are not it is the first then, unless it overlaps others. */
+static void add_late(struct lane *lane, size_t index)
+{
+    struct lane_samples *samples = lane->samples;
+    struct waiting_sample *at = &samples->items.items[index];
+    int64_t cut_ns = time_latest(next_stretch_ns(samples, index), at->sample.time_ns);
+    bool rest = time_earliest(at->sample.end_ns, cut_ns) > samples->off_ns;
+    if (rest && index > samples->off_next)
+        return;
+    struct off_share passed = add_passed(lane, &at->sample, cut_ns);
+    at->off_done = !rest;
+    if (rest) {
+        samples->off_next = index;
+        samples->part = passed;
+    } else if (index <= samples->off_next) {
+        samples->off_next++;
+    }
+}
+
+/* No events come before that time; INT64_MAX: none at all. */
+static void settle_off(struct pass *pass, uint32_t thread, int64_t until_ns)
+{
+    struct lane *lane = &pass->lanes.items[thread];
+    int64_t end_ns = until_ns == INT64_MAX ? pair_end_ns(pass, thread) : until_ns;
+    lane_off_until(lane, time_earliest(end_ns, pass->selection.to_ns));
+    if (until_ns == INT64_MAX) {
+        lane->samples->off_next = lane->samples->items.count;
+        lane->samples->part = (struct off_share){0};
+    }
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -266,8 +309,8 @@ int samples_settle(struct pass *pass, int64_t until_ns, bool final)
     for (size_t i = 0; !status && i < pass->waiting_lanes.count; i++) {
         uint32_t thread = pass->waiting_lanes.items[i];
         struct lane *lane = &pass->lanes.items[thread];
-        if ((pass->wants & WANT_TIMES) && until_ns != INT64_MAX) /* ranges may be open yet */
-            lane_off_until(lane, time_earliest(until_ns, pass->selection.to_ns));
+        if (pass->wants & WANT_TIMES)
+            settle_off(pass, thread, until_ns);
         status = settle_lane(pass, lane, until_ns, false, final);
         drop_passed(pass, lane->samples);
         lane->samples->listed = lane->samples->next < lane->samples->items.count;
@@ -303,18 +346,17 @@ static void put_in_place(struct pass *pass, struct lane *lane)
         items[at - 1] = items[at];
         items[at] = swapped;
     }
-    if (at < samples->off_next) {
+    if (is_stretch(&items[at]) && items[at].sample.time_ns < samples->off_ns)
+        add_late(lane, at);
+    else if (at < samples->off_next)
         samples->off_next++;
-        if (is_stretch(&items[at]))
-            add_late(lane, &items[at].sample);
-    }
 }
 
 static int insert(struct pass *pass, uint32_t thread, const struct waiting_sample *fresh)
 {
     struct lane *lane = pass_lane(pass, thread);
     if (lane && !lane->samples)
-        lane->samples = calloc(1, sizeof(*lane->samples));
+        lane->samples = lane_samples_create(lane);
     struct lane_samples *samples = lane ? lane->samples : NULL;
     if (!samples || vec_push(&samples->items, *fresh) != 0)
         return -ENOMEM;

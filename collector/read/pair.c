@@ -341,12 +341,17 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
 }
 
 /* Not before the thread's last event, so that nothing outlives what is around it. */
+int64_t pair_end_ns(const struct pass *pass, uint32_t thread)
+{
+    int64_t end_ns =
+        range_end_ns(pass->source.trace, pass_process_of(pass, thread), pass->counts.last_ns);
+    return time_latest(end_ns, pass->lanes.items[thread].last_ns);
+}
+
 int pair_finish_thread(struct pass *pass, uint32_t thread)
 {
     struct lane *lane = &pass->lanes.items[thread];
     if (lane->open.count == 0)
         return 0;
-    int64_t end_ns =
-        range_end_ns(pass->source.trace, pass_process_of(pass, thread), pass->counts.last_ns);
-    return close_from(pass, lane, 0, time_latest(end_ns, lane->last_ns), ITEM_UNFINISHED);
+    return close_from(pass, lane, 0, pair_end_ns(pass, thread), ITEM_UNFINISHED);
 }

@@ -98,6 +98,7 @@ struct waiting_sample {
         agreed;      /* paths: open at the instant, by the events; that agrees with the read */
     uint32_t fork;   /* process + 1: no sample */
     uint8_t verdict; /* enum path_verdict */
+    bool off_done;   /* a stretch that came late, all of which is in `off` */
 };
 
 struct lane_samples {
@@ -105,6 +106,7 @@ struct lane_samples {
     size_t next;                      /* of those not handed out */
     size_t off_next;                  /* the first stretch that is not in `off` as a whole */
     struct off_share off, part;       /* of all stretches so far; of that one, already in `off` */
+    int64_t off_ns;                   /* `off` is up to then */
     bool listed;                      /* in pass->waiting_lanes */
 };
 
@@ -237,6 +239,9 @@ uint64_t range_number(const struct trace *trace, uint32_t thread, uint32_t insta
 /* Events of one thread, in its order. */
 int pair_batch(struct pass *pass, const struct event_batch *batch);
 int pair_finish_thread(struct pass *pass, uint32_t thread);
+
+/* When the ranges of a thread end that nobody ended. */
+int64_t pair_end_ns(const struct pass *pass, uint32_t thread);
 
 /* ---- Overlapping ranges: overlapping.c; tracks: tracks.c ------------------------------------- */
 
