@@ -223,6 +223,10 @@ static int meet(struct pass *pass, struct open_start *old, const struct event *e
 {
     if (event->kind == EVENT_END)
         return join(pass, old, event, args, false);
+    if (event->time_ns >= pass->selection.to_ns) { /* begins behind it: the end is alone in it */
+        pass->counts.orphans += old->wanted;
+        return 0;
+    }
     struct open_start start = {
         .event = *event,
         .args = (struct arg *)args->items, /* of the event at hand */

@@ -70,7 +70,7 @@ static int tell_point(struct pass *pass, enum item_kind kind, enum lane_kind lan
         .args = *args,
         .end_thread = event->thread,
         .begin_ns = event->time_ns,
-        .end_ns = event->kind == EVENT_LOST ? event->end_ns : event->time_ns,
+        .end_ns = event_told_ns(event),
     };
     if (!pass->selects_all)
         pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);
@@ -151,13 +151,14 @@ static bool took_records(uint8_t cause)
 static int take_lost(struct pass *pass, struct lane *lane, const struct event *event)
 {
     bool wanted = is_wanted(pass, lane) && lane->begun;
+    int64_t end_ns = event_told_ns(event);
     struct event told = *event;
     int status = settle(pass, lane, event->time_ns);
     lane->lossy = true;
-    pass->counts.last_ns = time_latest(pass->counts.last_ns, event->end_ns);
+    pass->counts.last_ns = time_latest(pass->counts.last_ns, end_ns);
     lane->instances_unknown = lane->instances_unknown || took_records(event->level);
     if (!status)
-        status = close_from(pass, lane, event->depth, event->end_ns, ITEM_END_LOST);
+        status = close_from(pass, lane, event->depth, end_ns, ITEM_END_LOST);
     lane->depth = event->depth;
     told.time_ns = time_latest(told.time_ns, pass->selection.from_ns);
     return status || !wanted ? status : tell_point(pass, ITEM_LOST, LANE_THREAD, &told, &no_args);
@@ -245,6 +246,15 @@ static int end_lane(struct pass *pass, struct lane *lane, const struct event *ev
                : tracks_take(pass, event, &no_args, (struct track_told){0});
 }
 
+/* Times that go back behind the selection's begin, where the lane is already: there they stay. */
+static int take_from_begin(struct pass *pass, struct lane *lane, const struct event *event,
+                           const struct args *args)
+{
+    struct event moved = *event;
+    moved.time_ns = pass->selection.from_ns;
+    return take_kind(pass, lane, &moved, args);
+}
+
 /* What lies on its thread, as far as the selection has it. */
 static int take_selected(struct pass *pass, struct lane *lane, const struct event *event,
                          const struct args *args)
@@ -255,6 +265,8 @@ static int take_selected(struct pass *pass, struct lane *lane, const struct even
         return 0;
     if (told_ns >= pass->selection.to_ns)
         return end_lane(pass, lane, event, told_ns);
+    if (lane->begun && told_ns < pass->selection.from_ns)
+        return take_from_begin(pass, lane, event, args);
     if (!lane->begun && is_after_begin(pass, event->kind, told_ns)) {
         lane->begun = true;
         status = open_ranges_tell(pass, LANE_THREAD, &lane->open);

@@ -211,6 +211,18 @@ TEST(pops_missing_without_notice_end_at_the_next_pop)
     finish();
 }
 
+TEST(a_gap_that_ends_before_it_begins_takes_no_time)
+{
+    begin();
+    push(0, 10, 1);
+    push(0, 20, 2);
+    lost(0, 40, 15, 0);
+    check_span(0, 2, 20, 40, ITEM_END_LOST);
+    check_span(1, 1, 10, 40, ITEM_END_LOST); /* around it */
+    CHECK_INT(out[2].end_ns, 40);
+    finish();
+}
+
 TEST(edge_ends_the_ranges_of_its_thread)
 {
     begin();
