@@ -239,6 +239,7 @@ static int end_lane(struct pass *pass, struct lane *lane, const struct event *ev
 {
     int status = settle(pass, lane, told_ns);
     lane->over = true;
+    pass->counts.last_ns = time_latest(pass->counts.last_ns, told_ns);
     if (!status)
         status = close_from(pass, lane, 0, told_ns, 0);
     return status || event->kind != EVENT_EDGE
