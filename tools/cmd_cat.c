@@ -91,7 +91,7 @@ static int write_lines(struct cat *cat)
                    .next_events = next_events,
                    .next_samples = samples ? next_samples : NULL,
                    .context = cat},
-        .selection = selection_of_pass(&cat->selection),
+        .selection = cat->selection.chosen,
         .sink = {.trace = trace,
                  .complete = cat->values->lines.complete,
                  .put = put_line,

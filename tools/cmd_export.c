@@ -118,8 +118,7 @@ static void note_written(const struct plan *plan, const struct trace *trace,
 static int run_export(const struct plan *plan, struct store_reader *reader, const char *recording)
 {
     const struct pass_source source = recording_pass_source(reader);
-    const struct pass_selection selection = selection_of_pass(&plan->selection);
-    struct export_job job = {&source, &selection, &plan->wanted, NULL};
+    struct export_job job = {&source, &plan->selection.chosen, &plan->wanted, NULL};
     struct pass_counts read;
     int error = out_stream_open(plan->output, &plan->options, &job.out);
     if (error)

@@ -175,8 +175,7 @@ static int write_flame(const struct flame *f)
     };
     const struct out_stream_options out_options = {.overwrite = values->force};
     const struct pass_source source = recording_pass_source(f->reader);
-    const struct pass_selection selection = selection_of_pass(&f->selection);
-    struct export_job job = {&source, &selection, &options, NULL};
+    struct export_job job = {&source, &f->selection.chosen, &options, NULL};
     int error = out_stream_open(f->output, &out_options, &job.out);
     if (error)
         return recording_fail_output(f->output, error);

@@ -275,10 +275,10 @@ static int print_data(const struct cmd_call *call, const char *path, struct stor
 static int read_all(struct store_reader *reader, const struct report_parts *parts)
 {
     const struct pass_source source = recording_pass_source(reader);
-    const struct pass_selection selection = selection_of_pass(parts->samples->selection);
     const struct sink sinks[] = {range_stats_sink(parts->stats), pool_tasks_sink(parts->tasks),
                                  report_samples_sink(parts->samples)};
-    struct pass *pass = pass_create(&source, &selection, sinks, sizeof(sinks) / sizeof(*sinks));
+    struct pass *pass = pass_create(&source, &parts->samples->selection->chosen, sinks,
+                                    sizeof(sinks) / sizeof(*sinks));
     int rc = pass ? pass_run(pass) : -ENOMEM;
     if (rc == 0)
         rc = range_stats_finish(parts->stats, pass);

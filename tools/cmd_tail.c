@@ -159,7 +159,7 @@ static int make_parts(struct tail *tail)
 {
     struct line_reader_options options = {
         .source = recording_pass_source(tail->reader),
-        .selection = selection_of_pass(&tail->selection),
+        .selection = tail->selection.chosen,
         .sink = {.trace = store_reader_trace(tail->reader),
                  .complete = tail->values->lines.complete,
                  .put = put_line,

@@ -178,26 +178,3 @@ int recording_fail_output(const char *output, int error)
         hint = "-o names a file, not a directory";
     return cmd_fail(CMD_FAILED, "cannot write %s: %s\n%s", output, strerror(-error), hint);
 }
-
-/* ---- Samples --------------------------------------------------------------------------------- */
-
-static int next_batch(void *context, struct event_batch *ret_batch)
-{
-    return store_reader_next(context, ret_batch);
-}
-
-static int next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count)
-{
-    return store_reader_next_samples(context, ret_samples, ret_count);
-}
-
-static int rewind_reader(void *context)
-{
-    return store_reader_rewind(context);
-}
-
-struct sample_source recording_source(struct store_reader *reader)
-{
-    return (struct sample_source){store_reader_trace(reader), next_batch, next_samples,
-                                  rewind_reader, reader};
-}

@@ -5,7 +5,6 @@
 #ifndef ANNOT_RECORDING_H
 #define ANNOT_RECORDING_H
 
-#include "sample_walk.h"
 #include "store.h"
 
 #include <limits.h>
@@ -35,9 +34,6 @@ bool recording_is_cut(const struct store_reader *reader);
 /* Names each damaged part on standard error, at most ten. Returns their number. Call after the last
  * event was read. */
 uint32_t recording_note_damage(const struct store_reader *reader, const char *path);
-
-/* The reader as sample_walk takes it. */
-struct sample_source recording_source(struct store_reader *reader);
 
 /* A message for what reading, profiling or exporting returned. Returns CMD_FAILED. */
 int recording_fail(const char *path, int error);

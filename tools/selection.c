@@ -83,7 +83,7 @@ static int check_threads(const struct selection *selection, const char *path)
     uint32_t count = trace_thread_count(selection->trace);
     bool any = count == 0;
     for (uint32_t i = 0; !any && i < count; i++)
-        any = event_selection_wants(&selection->chosen, i);
+        any = pass_selects_thread(&selection->chosen, i);
     if (any)
         return CMD_OK;
     char quoted[256];
@@ -106,8 +106,8 @@ int selection_init(struct selection *selection, const struct selection_values *v
 {
     int64_t from_ns = 0, to_ns = 0;
     *selection = (struct selection){.values = values, .trace = trace};
-    struct event_selection *chosen = &selection->chosen;
-    *chosen = (struct event_selection){.from_ns = INT64_MIN, .to_ns = INT64_MAX};
+    struct pass_selection *chosen = &selection->chosen;
+    *chosen = PASS_SELECT_ALL;
     chosen->range = values->range;
     if (values->from && options_parse_time(values->from, &from_ns) == 0)
         chosen->from_ns = instant(trace, from_ns);
@@ -125,16 +125,9 @@ void selection_fini(struct selection *selection)
     vec_free(&selection->threads);
 }
 
-struct pass_selection selection_of_pass(const struct selection *selection)
-{
-    const struct event_selection *chosen = &selection->chosen;
-    return (struct pass_selection){chosen->from_ns, chosen->to_ns, chosen->range, chosen->wants,
-                                   chosen->context};
-}
-
 bool selection_is_all(const struct selection *selection)
 {
-    return event_selection_is_all(&selection->chosen);
+    return pass_selects_all(&selection->chosen);
 }
 
 size_t selection_describe(const struct selection_values *values, char *buffer, size_t size)

@@ -4,7 +4,6 @@
 #ifndef ANNOT_SELECTION_H
 #define ANNOT_SELECTION_H
 
-#include "event_select.h"
 #include "options.h"
 #include "pass.h"
 #include "store.h"
@@ -48,8 +47,8 @@ struct selection_values {
 struct selection {
     const struct selection_values *values;
     const struct trace *trace;
-    struct event_selection chosen; /* by these */
-    VEC(uint8_t) threads;          /* 0 not looked at, 1 wanted, 2 not */
+    struct pass_selection chosen; /* by these */
+    VEC(uint8_t) threads;         /* 0 not looked at, 1 wanted, 2 not */
 };
 
 /* Before the recording is opened: are the times well-formed? CMD_OK, or the message is out. */
@@ -65,9 +64,6 @@ int selection_check_recording(const struct selection_values *values, struct stor
 int selection_init(struct selection *selection, const struct selection_values *values,
                    const struct trace *trace, const char *path);
 void selection_fini(struct selection *selection);
-
-/* What a pass reads of it. */
-struct pass_selection selection_of_pass(const struct selection *selection);
 
 /* Does it take all? */
 bool selection_is_all(const struct selection *selection);

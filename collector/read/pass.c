@@ -43,6 +43,14 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return status;
 }
 
+int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_ns)
+{
+    const struct trace_process *entry = trace_process_get(trace, process);
+    if (entry && entry->end_ns)
+        return entry->end_ns;
+    return time_latest(trace_session_get(trace)->end_ns, last_ns);
+}
+
 /* ---- Lane by lane ---------------------------------------------------------------------------- */
 
 static int read_samples(struct pass *pass, int64_t time_ns)

@@ -9,8 +9,7 @@
  * `values` marks with three key-values (a number that counts, one of any size, one of 20 texts),
  * all with times as `varied`. Batches are as a block gives them; a key-value is no record. CPU time
  * is that of this process. */
-#include "slices.h"
-#include "store.h"
+#include "recording_source.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -199,10 +198,9 @@ static double write_once(const char *path, const struct trace *trace, const stru
     return seconds + cpu_seconds() - begin;
 }
 
-static int count_slice(void *context, const struct slice *slice)
+static int count_span(void *context, const struct item *item)
 {
-    (void)slice;
-    ++*(uint64_t *)context;
+    *(uint64_t *)context += item->kind == ITEM_SPAN && item->lane != LANE_PROCESS;
     return 0;
 }
 
@@ -210,24 +208,20 @@ static double read_once(const char *path, bool pair, uint64_t *ret_count)
 {
     struct store_reader *reader;
     struct event_batch batch;
-    uint64_t slice_count = 0, count = 0;
-    int status;
     double begin = cpu_seconds();
-    must(store_reader_open(path, &reader));
-    struct slice_sink sink = {
-        .pushed = count_slice, .track_closed = count_slice, .context = &slice_count};
-    struct slices *slices = slices_create(store_reader_trace(reader), &sink);
-    must(slices ? 0 : -12);
-    while ((status = store_reader_next(reader, &batch)) == 1) {
-        count += batch.count;
-        if (pair)
-            must(slices_feed(slices, &batch));
+    int status = store_reader_open(path, &reader);
+    must(status);
+    *ret_count = 0;
+    if (pair) {
+        const struct pass_source source = recording_pass_source(reader);
+        const struct sink sink = {count_span, ret_count, WANT_EVENTS};
+        status = pass_read(&source, &PASS_SELECT_ALL, &sink, 1);
+    } else {
+        while ((status = store_reader_next(reader, &batch)) == 1)
+            *ret_count += batch.count;
     }
     must(status);
-    must(slices_finish(slices));
-    slices_destroy(slices);
     store_reader_close(reader);
-    *ret_count = pair ? slice_count : count;
     return cpu_seconds() - begin;
 }
 

@@ -3,10 +3,11 @@
  * every batch must stay in its limits, and every definition name what is there. */
 #include "format.h"
 #include "recording_input.h"
-#include "slices.h"
+#include "recording_source.h"
 #include "stacks.h"
 #include "store.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,25 +26,17 @@ static void check_batch(const struct trace *trace, const struct event_batch *bat
     }
 }
 
-static int check_slice(void *context, const struct slice *slice)
+static int check_item(void *context, const struct item *item)
 {
+    uint8_t begin = item->lane == LANE_TRACK ? EVENT_TRACK_BEGIN : EVENT_PUSH;
     (void)context;
-    if (slice->end_ns < slice->begin->time_ns)
+    if (item->kind != ITEM_SPAN)
+        return 0;
+    if (item->end_ns < item->begin_ns)
         abort();
-    for (uint32_t i = 0; i < slice->depth; i++)
-        if (slice->parents[i]->kind != EVENT_PUSH)
-            abort();
-    return 0;
-}
-
-static int check_track_slice(void *context, const struct slice *slice)
-{
-    (void)context;
-    if (slice->end_ns < slice->begin->time_ns)
-        abort();
-    for (uint32_t i = 0; i < slice->depth; i++)
-        if (slice->parents[i]->kind != EVENT_TRACK_BEGIN ||
-            slice->parents[i]->id != slice->begin->id)
+    for (uint32_t i = 0; i < item->depth; i++)
+        if (item->parents[i]->kind != begin ||
+            (item->lane == LANE_TRACK && item->parents[i]->id != item->event->id))
             abort();
     return 0;
 }
@@ -139,18 +132,14 @@ static void read_samples(struct store_reader *reader)
 
 static void read_all(struct store_reader *reader)
 {
-    struct slice_sink sink = {
-        .pushed = check_slice, .started = check_slice, .track_closed = check_track_slice};
-    struct slices *slices = slices_create(store_reader_trace(reader), &sink);
+    const struct pass_source source = recording_pass_source(reader);
+    const struct sink sink = {check_item, NULL, WANT_EVENTS};
     struct event_batch batch;
-    while (slices && store_reader_next(reader, &batch) == 1) {
+    while (store_reader_next(reader, &batch) == 1)
         check_batch(store_reader_trace(reader), &batch);
-        if (slices_feed(slices, &batch) != 0)
-            break;
-    }
-    if (!slices || slices_finish(slices) != 0)
+    if (store_reader_rewind(reader) == 0 &&
+        pass_read(&source, &PASS_SELECT_ALL, &sink, 1) == -ENOMEM)
         abort();
-    slices_destroy(slices);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,8 +2,8 @@
 /* Memory that runs out at any allocation, and memory that must not grow with the file.
  *
  * malloc, calloc and realloc are wrapped by the linker: the nth call of a run fails. */
+#include "recording_source.h"
 #include "sample_events.h"
-#include "slices.h"
 #include "store.h"
 #include "test.h"
 
@@ -78,28 +78,26 @@ static int write_recording(const struct trace *trace, uint32_t batches)
     return status ? status : closed;
 }
 
+static int take(void *context, const struct item *item)
+{
+    (void)context, (void)item;
+    return 0;
+}
+
 static int read_recording(uint64_t *ret_count)
 {
     struct store_reader *reader;
-    struct event_batch batch;
     int status = store_reader_open(file_path(), &reader);
     *ret_count = 0;
     if (status)
         return status;
-    struct slices *slices = slices_create(store_reader_trace(reader), &(struct slice_sink){0});
-    status = slices ? 0 : -ENOMEM;
-    while (status == 0 && (status = store_reader_next(reader, &batch)) == 1) {
-        *ret_count += batch.count;
-        status = slices_feed(slices, &batch);
-    }
-    const struct sample *samples;
-    uint32_t sample_count;
-    while (status == 0 &&
-           (status = store_reader_next_samples(reader, &samples, &sample_count)) == 1)
-        status = 0;
-    if (!status)
-        status = slices_finish(slices);
-    slices_destroy(slices);
+    const struct pass_source source = recording_pass_source(reader);
+    const struct sink sink = {take, NULL, WANT_EVENTS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
+    struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
+    status = pass ? pass_run(pass) : -ENOMEM;
+    for (unsigned kind = 0; !status && kind < EVENT_KIND_COUNT; kind++)
+        *ret_count += pass_counts(pass)->events[kind];
+    pass_destroy(pass);
     store_reader_close(reader);
     return status;
 }
