@@ -187,7 +187,8 @@ static int join(struct pass *pass, struct open_start *start, const struct event 
                         .end_arg_count = end_args->count,
                         .flags = end_told ? ITEM_END_TOLD : 0};
     int error = join_args(pass->starts, &start_args, end_args, &item.args);
-    bool counted = start->wanted && (!start->cut || end->time_ns > pass->selection.from_ns);
+    bool counted =
+        start->wanted && (!start->cut || start->told || end->time_ns > pass->selection.from_ns);
     if (counted && !end_told && end->time_ns < pass->selection.to_ns)
         count(pass, end);
     return error ? error : tell_span(pass, start, &item);

@@ -91,7 +91,6 @@ static int take_pop(struct pass *pass, struct lane *lane, const struct event *ev
                     const struct args *args)
 {
     bool known = event->depth < lane->depth;
-    size_t wanted = lane->open.wanted_count;
     int status = settle(pass, lane, event->time_ns);
     if (!status && known && is_open(lane, event->depth + 1)) /* above it: their pops were lost */
         status = close_from(pass, lane, event->depth + 1, event->time_ns, ITEM_END_LOST);
@@ -100,8 +99,9 @@ static int take_pop(struct pass *pass, struct lane *lane, const struct event *ev
         return status;
     if (!known || !is_open(lane, event->depth))
         return tell_orphan(pass, lane, event, args);
+    bool counts = !pass->selects_all && lane->begun && open_ranges_inside(&lane->open);
     status = close_with(pass, lane, event, args);
-    if (!pass->selects_all && lane->begun && lane->open.wanted_count < wanted)
+    if (counts)
         pass_count(pass, lane, event->kind, event->time_ns);
     return status;
 }

@@ -200,7 +200,7 @@ static int end_range(struct pass *pass, const struct event *event, const struct 
     }
     const struct open_range *top = open_ranges_top(&open->open);
     bool counts = !pass->selects_all && top->wanted && event->time_ns < pass->selection.to_ns &&
-                  event->time_ns > pass->selection.from_ns;
+                  (top->told || event->time_ns > pass->selection.from_ns);
     open->last_ns = event->time_ns;
     if (counts)
         pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);

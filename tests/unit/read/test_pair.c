@@ -523,3 +523,19 @@ TEST(ten_thousand_deep_push_nests_and_unwinds)
     CHECK_INT(out[9999].depth, 0);
     finish();
 }
+
+TEST(pops_that_do_not_fit_end_nothing)
+{
+    begin();
+    push(0, 10, 1);
+    push(0, 20, 2);
+    pop(0, 30, 2); /* not below what is open */
+    CHECK_INT(out_count, 1);
+    CHECK_INT(out[0].kind, ITEM_ORPHAN);
+    lost(0, 40, 50, 1);
+    pop(0, 60, 1); /* of what the gap has ended */
+    CHECK_INT(pass_counts(pass)->orphans, 2);
+    pop(0, 70, 0);
+    check_span(4, 1, 10, 70, 0);
+    finish();
+}

@@ -23,6 +23,7 @@ struct told {
 struct list {
     struct told items[RANGES_MAX];
     uint32_t count, opened;
+    uint64_t begins[LANE_TRACK + 1], ends[LANE_TRACK + 1]; /* that were events, or are cuts */
     const char *range;
     const struct trace *trace;
     const struct pass_selection *selection;
@@ -54,6 +55,14 @@ static void check_order(struct list *list, const struct item *item)
     list->last_ns = told_ns > list->last_ns ? told_ns : list->last_ns;
 }
 
+static void count_ends(struct list *list, const struct item *item)
+{
+    uint32_t none = ITEM_UNFINISHED | ITEM_END_LOST | ITEM_END_TOLD;
+    list->begins[item->lane] += item->kind == ITEM_OPENED;
+    list->ends[item->lane] +=
+        item->kind == ITEM_ORPHAN || (item->kind == ITEM_SPAN && !(item->flags & none));
+}
+
 static int take(void *context, const struct item *item)
 {
     struct list *list = context;
@@ -61,6 +70,7 @@ static int take(void *context, const struct item *item)
     CHECK(item->begin_ns >= list->selection->from_ns && item->end_ns <= list->selection->to_ns);
     check_order(list, item);
     list->opened += item->kind == ITEM_OPENED;
+    count_ends(list, item);
     if (item->kind != ITEM_SPAN)
         return 0;
     CHECK(list->count < RANGES_MAX);
@@ -195,6 +205,8 @@ static void read_list(struct list *list, struct trace *trace,
         .trace = trace, .next_events = next_events, .context = &feed};
     const struct sink sink = {take, list, WANT_EVENTS | (list->in_time ? WANT_TIME_ORDER : 0)};
     list->count = list->opened = 0;
+    memset(list->begins, 0, sizeof(list->begins));
+    memset(list->ends, 0, sizeof(list->ends));
     list->range = range;
     list->trace = trace;
     list->selection = selection;
@@ -276,6 +288,18 @@ static uint32_t drop_empty(struct list *list)
     return list->count = kept;
 }
 
+/* Of a part, that is counted which is told. */
+static void check_counts(const struct list *list)
+{
+    static const uint8_t kinds[][2] = {[LANE_THREAD] = {EVENT_PUSH, EVENT_POP},
+                                       [LANE_PROCESS] = {EVENT_START, EVENT_END},
+                                       [LANE_TRACK] = {EVENT_TRACK_BEGIN, EVENT_TRACK_END}};
+    for (int lane = LANE_THREAD; lane <= LANE_TRACK; lane++) {
+        CHECK_INT(list->counts.events[kinds[lane][0]], list->begins[lane]);
+        CHECK_INT(list->counts.events[kinds[lane][1]], list->ends[lane]);
+    }
+}
+
 /* Both orders tell the same things, each the same of them. */
 static void check_orders(struct trace *trace, const struct pass_selection *selection)
 {
@@ -291,6 +315,8 @@ static void check_orders(struct trace *trace, const struct pass_selection *selec
         if (!pass_selects_all(selection) || kind != EVENT_TRACK_HIDDEN)
             CHECK_INT(in_time.counts.events[kind], part.counts.events[kind]);
     CHECK_INT(in_time.counts.orphans, part.counts.orphans);
+    if (!pass_selects_all(selection))
+        check_counts(&part);
 }
 
 static void check_part(struct trace *trace, const struct pass_selection *selection)

@@ -464,6 +464,19 @@ TEST(of_a_track_a_selection_has_what_lies_in_it)
     }
 }
 
+TEST(what_an_end_behind_the_selection_knew_is_not_told)
+{
+    begin();
+    in_lanes(&(struct pass_selection){.from_ns = 50, .to_ns = 70});
+    feed(at(EVENT_START, 0, 10, 77), 1, 1, 0);
+    feed(at(EVENT_END, 1, 80, 77), 2, 2, 0);
+    feed(at(EVENT_START, 0, 60, 78), 1, 3, 0);
+    feed(at(EVENT_END, 1, 65, 78), 2, 4, 0);
+    finish("started 0:50-70 d0 f12 t0 {1=1}\n"
+           "started 0:60-65 d0 f0 t1 {1=3,2=4}\n  at its end {2=4}\n",
+           0);
+}
+
 TEST(a_track_without_an_ordinal_has_no_ranges)
 {
     begin();
