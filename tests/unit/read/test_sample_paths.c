@@ -76,16 +76,16 @@ static int by_time(const void *left, const void *right)
 }
 
 /* Joins times and paths: "15:load 25:load/parse". */
-static const char *selected(const struct pass_selection *selection)
+static const char *selected_of(const struct pass_source *source,
+                               const struct pass_selection *selection)
 {
     static char text[1024];
-    const struct pass_source source = maker_pass_source(maker);
     const struct sink sink = {take, NULL, WANT_SAMPLES | WANT_PATHS};
     size_t length = 0;
     text[0] = 0;
     told_count = 0;
     maker_rewind(maker);
-    struct pass *pass = pass_create(&source, selection, &sink, 1);
+    struct pass *pass = pass_create(source, selection, &sink, 1);
     CHECK_INT(pass_run(pass), 0);
     checks = pass_counts(pass)->checks;
     pass_destroy(pass);
@@ -95,6 +95,12 @@ static const char *selected(const struct pass_selection *selection)
                                    length ? " " : "", (long long)(told[i].time_ns - MAKER_BEGIN_NS),
                                    path_text(told[i].path));
     return text;
+}
+
+static const char *selected(const struct pass_selection *selection)
+{
+    const struct pass_source source = maker_pass_source(maker);
+    return selected_of(&source, selection);
 }
 
 static const char *all(void)
@@ -325,6 +331,62 @@ TEST(a_forked_child_without_events_has_what_its_parent_had_open)
     add_sample(worker, 57, SAMPLE_CPU);
     maker_finish(maker, 80);
     CHECK_STR(all(), "40:<main>/<a:pool> 55:own 56:<main>/<a:pool> 57:");
+    maker_destroy(maker);
+}
+
+static int next_settled(void *context, struct event_batch *ret_batch)
+{
+    int status = maker_next(context, ret_batch);
+    if (status == 1) /* events were made in order of time */
+        ret_batch->settled_ns = ret_batch->events->time_ns;
+    return status;
+}
+
+/* The second child's samples come before the events of the thread that forked it. */
+TEST(samples_of_forks_wait_for_the_events_of_those_who_forked)
+{
+    uint32_t first = begin(), forkers[2] = {first, maker_thread(maker, 0, 101, "worker")};
+    struct trace *trace = maker_trace(maker);
+    for (int i = 0; i < 2; i++) {
+        uint32_t child = maker_process(maker, 200 + i, 0, "python a.py", 0);
+        add_sample(maker_thread(maker, child, 200 + i, "main"), i ? 50000 : 16000, SAMPLE_CPU);
+        *trace_process(trace, child) =
+            (struct trace_process){.forked = true,
+                                   .ns_pid = 200 + i,
+                                   .fork_ns = MAKER_BEGIN_NS + (i ? 40000 : 15000),
+                                   .fork_thread = forkers[i] + 1};
+    }
+    maker_push(maker, forkers[0], 10000, "a");
+    maker_pop(maker, forkers[0], 20000);
+    maker_push(maker, forkers[1], 30000, "b");
+    maker_mark(maker, forkers[0], 35000, "first is known");
+    maker_mark(maker, forkers[1], 60000, "here");
+    maker_mark(maker, forkers[0], 90000, "there");
+    maker_finish(maker, 100000);
+    struct pass_source source = maker_pass_source(maker);
+    source.next_events = next_settled;
+    CHECK_STR(selected_of(&source, &PASS_SELECT_ALL), "16000:<a> 50000:<b>");
+    maker_destroy(maker);
+}
+
+TEST(behind_the_last_event_of_a_recording_without_an_end_nothing_is_sure)
+{
+    uint32_t thread = begin();
+    maker_push(maker, thread, 10000, "load");
+    add_known(thread, 20000, maker_path(maker, 0, "other"), 0);
+    maker_mark(maker, thread, 30000, "here");
+    maker_push(maker, thread, 40000, "parse");
+    add_known(thread, 50000, maker_path(maker, 0, "other"), 0);
+    maker_finish(maker, 60000);
+    trace_session(maker_trace(maker))->end_ns = 0;
+    struct pass_source source = maker_pass_source(maker);
+    source.next_events = next_settled;
+    CHECK_STR(selected_of(&source, &PASS_SELECT_ALL), "20000:load 50000:?other");
+    CHECK_INT(checks.unsure, 1);
+    CHECK_INT(checks.contradicted, 1);
+    trace_session(maker_trace(maker))->end_ns = MAKER_BEGIN_NS + 60000;
+    CHECK_STR(selected_of(&source, &PASS_SELECT_ALL), "20000:load 50000:load/parse");
+    CHECK_INT(checks.contradicted, 2);
     maker_destroy(maker);
 }
 
