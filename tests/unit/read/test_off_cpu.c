@@ -338,7 +338,8 @@ static int count_many(void *context, const struct item *item)
 }
 
 /* A range around all of them, and nothing else: until the end nobody knows when it ends. */
-static void check_many(bool recording_ended, bool samples_settle, uint32_t more_wants)
+static void check_many(bool recording_ended, bool samples_settle, uint32_t more_wants,
+                       uint32_t count)
 {
     int64_t settled_ns = samples_settle;
     const struct sink sink = {count_many, NULL, WANT_EVENTS | WANT_TIMES | more_wants};
@@ -348,21 +349,24 @@ static void check_many(bool recording_ended, bool samples_settle, uint32_t more_
                                        .next_samples = next_of_many,
                                        .context = &settled_ns};
     events[event_count++] = (struct event){.kind = EVENT_PUSH, .time_ns = 5, .name = 1};
-    events[event_count++] = (struct event){.kind = EVENT_MARK, .time_ns = 10 + 2 * (int64_t)MANY};
+    events[event_count++] =
+        (struct event){.kind = EVENT_MARK, .thread = 1, .time_ns = 10 + 2 * (int64_t)MANY};
     trace_session(maker_trace(maker))->end_ns = recording_ended ? 20 + 2 * (int64_t)MANY : 0;
+    trace_process(maker_trace(maker), 0)->end_ns = count < MANY ? 10 + 2 * (int64_t)count : 0;
     many_read = told_samples = 0;
     CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), 0);
     CHECK_INT(many_read, MANY);
     CHECK_INT(told_samples, more_wants ? MANY : 0);
-    CHECK_INT(last_span.off.blocked_ns, MANY / 2);
+    CHECK_INT(last_span.off.blocked_ns, count / 2);
     finish();
 }
 
 TEST(more_samples_than_may_wait_are_all_told_and_counted)
 {
     for (int way = 0; way < 4; way++) {
-        check_many(way & 1, way & 2, 0);
-        check_many(way & 1, way & 2, WANT_SAMPLES);
-        check_many(way & 1, way & 2, WANT_SAMPLES | WANT_PATHS);
+        check_many(way & 1, way & 2, 0, MANY);
+        check_many(way & 1, way & 2, WANT_SAMPLES, MANY);
+        check_many(way & 1, way & 2, WANT_SAMPLES | WANT_PATHS, MANY);
+        check_many(way & 1, way & 2, WANT_SAMPLES, 1000); /* its process ended early */
     }
 }

@@ -414,7 +414,7 @@ TEST(threads_that_the_trace_does_not_know_have_no_events)
         make_pass(&PASS_SELECT_ALL);
         wants = 0;
         const struct event foreign = {.thread = UINT32_MAX - 1, .time_ns = 5, .kind = EVENT_MARK};
-        try_feed(&foreign);
+        CHECK_INT(try_feed(&foreign), 1);
         CHECK_INT(pass_run(pass), 0);
         CHECK_INT(out_count, 0);
         CHECK_INT(pass_counts(pass)->events[EVENT_MARK], 0);
