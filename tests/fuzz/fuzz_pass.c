@@ -142,7 +142,7 @@ static void add_sample(const uint8_t *bytes)
                             .flags = (bytes[2] & 2 ? SAMPLE_PATH_KNOWN : 0) |
                                      (bytes[2] & 4 ? SAMPLE_PATH_CUT : 0),
                             .reason = bytes[2] & 8 ? WAIT_PREEMPTED : WAIT_LOCK};
-    sample.time_ns = step(sample.thread % THREADS, bytes[3]) - 10 * (bytes[0] >> 6);
+    sample.time_ns = step(sample.thread % THREADS, bytes[3]) - INT64_C(10) * (bytes[0] >> 6);
     sample.end_ns = off ? sample.time_ns + (int8_t)bytes[5] : 0;
     sample.wake_ns = off && bytes[6] ? sample.time_ns + bytes[6] - 1 : 0;
     sample.thread = sample.thread == THREADS ? UINT32_MAX - 1 : sample.thread;
