@@ -197,7 +197,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
         .thread = feed->events->thread,
         .count = count,
         .events = feed->events,
-        .settled_ns = events[first / BATCH_MAX * BATCH_MAX].time_ns,
+        .settled_ns = events[first - first % BATCH_MAX].time_ns,
     };
     return 1;
 }
