@@ -82,9 +82,10 @@ static struct open_track *need_open(struct tracks *tracks, uint64_t track)
         return open;
     uint32_t index = tracks->first_free;
     if (index == 0) {
-        if (vec_push(&tracks->open, ((struct open_track){0})) != 0)
+        if (vec_reserve(&tracks->open, 1) != 0 || !tracks->open.items)
             return NULL;
-        index = (uint32_t)tracks->open.count;
+        index = (uint32_t)++tracks->open.count;
+        tracks->open.items[index - 1] = (struct open_track){0};
     }
     if (map64_put(&tracks->open_by_track, track + 1, index) != 0)
         return NULL;

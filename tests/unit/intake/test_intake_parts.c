@@ -3,9 +3,9 @@
  */
 #include "clock_map.h"
 #include "clock_now.h"
-#include "intake_parts.h"
 #include "guard.h"
 #include "intake_directory.h"
+#include "intake_parts.h"
 #include "kin.h"
 #include "pace.h"
 #include "proc_info.h"

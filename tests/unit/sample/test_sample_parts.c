@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, causes of
  * waiting. */
-#include "frames.h"
 #include "extents.h"
+#include "frames.h"
 #include "kernel_flaw.h"
 #include "mapping_list.h"
 #include "proc_info.h"
 #include "row_memory.h"
-#include "sampler_abi.h"
 #include "sample_parts.h"
+#include "sampler_abi.h"
 #include "test.h"
 #include "wait_class.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler when it was not told: what is unmapped, which nobody tells, and records that were
  * lost. The tests reach into its state to lose them. */
+#include "sample_parts.h"
 #include "sampler_rung.h"
 #include "sampler_scene.h"
-#include "sample_parts.h"
 
 #include <dlfcn.h>
 #include <errno.h>
