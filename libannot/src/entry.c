@@ -18,7 +18,7 @@
  * the mark by more than the frames of two public functions differ is a handler's; else the marked
  * event was left by siglongjmp. */
 #if defined(__SANITIZE_ADDRESS__)
-enum { STALE_MARGIN = 1024 }; /* frames with red zones; a signal's own frame is larger still */
+enum { STALE_MARGIN = 640 }; /* frames with red zones; a handler's are lower by more */
 #else
 enum { STALE_MARGIN = 192 };
 #endif
