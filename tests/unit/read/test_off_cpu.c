@@ -84,11 +84,13 @@ static void add_ranges(void)
     for (int64_t now = 1; now < SPAN && event_count < THREADS * RANGES; now += below(5)) {
         uint32_t thread = below(THREADS);
         bool pop = depth[thread] == 4 || (depth[thread] && below(2));
-        events[event_count++] = (struct event){.kind = pop ? EVENT_POP : EVENT_PUSH,
-                                               .thread = thread,
-                                               .time_ns = now,
-                                               .depth = pop ? --depth[thread] : 0,
-                                               .name = event_count};
+        depth[thread] -= pop;
+        events[event_count] = (struct event){.kind = pop ? EVENT_POP : EVENT_PUSH,
+                                             .thread = thread,
+                                             .time_ns = now,
+                                             .depth = pop ? depth[thread] : 0,
+                                             .name = event_count + 1};
+        event_count++;
         depth[thread] += !pop;
     }
 }
