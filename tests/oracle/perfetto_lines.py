@@ -9,41 +9,17 @@ Messages that are not known here show as hexadecimal.
 
 import collections
 import struct
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "system"))
+from traces import fields
 
 EVENT_NAMES, CATEGORIES, ANNOTATION_NAMES, LOG_BODIES = 2, 1, 3, 20
 FUNCTION_NAMES, FRAMES, CALLSTACKS, MAPPING_PATHS, MAPPINGS, KERNEL_SYMBOLS = 5, 6, 7, 17, 19, 26
 MONOTONIC = 3
 EVENT_KNOWN = {3, 4, 9, 10, 11, 21, 22, 23, 30, 44, 47, 48}
 PACKET_KNOWN = {1, 6, 8, 10, 11, 12, 13, 45, 58, 59, 60, 66, 117}
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-
-
-def fields(data):
-    """(number, value) of each field of one message; a value is an int or bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        kind = tag & 7
-        if kind == 0:
-            value, at = varint(data, at)
-        elif kind == 1:
-            value, at = struct.unpack_from("<Q", data, at)[0], at + 8
-        elif kind == 2:
-            size, at = varint(data, at)
-            value, at = bytes(data[at:at + size]), at + size
-        else:
-            raise ValueError(f"wire type {kind}")
-        yield tag >> 3, value
 
 
 def message(data):
