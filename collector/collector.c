@@ -13,7 +13,6 @@
 #include "collector_targets.h"
 #include "collector_writing.h"
 #include "intake.h"
-#include "pace.h"
 #include "proc_info.h"
 #include "python_lines.h"
 #include "refusal_pages.h"

@@ -1,10 +1,203 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a flight recorder: all of its blocks at once, at the end or for a snapshot. */
-#include "capture.h"
+/* Reading a flight recorder, whose program may overwrite its blocks at any time: all of them at
+ * once, at the end or for a snapshot. They are copied as fast as can be before any is looked at.
+ *
+ * The newest are copied first, for the oldest are overwritten next: whoever writes faster than this
+ * copies takes from the far end only. Blocks that were claimed after the instant for which the
+ * capture stands are left out, so of no thread a block is missing in the middle. A copy is believed
+ * only if the block was the same before and after. Work functions run under the guard: see guard.h.
+ * Thread-safety: one thread per object. */
+#include "annot_barrier.h"
 #include "clock_now.h"
-#include "drain.h"
+#include "intake_parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { TAKES_MAX = 8 };
+
+/* ---- Copies ---- */
+
+static uint32_t *state_word(const struct segment *segment, uint32_t index)
+{
+    char *base = (char *)(uintptr_t)segment->range.address;
+    return (uint32_t *)(base + segment->info.block_states_offset) + index;
+}
+
+static struct annot_block *block_at(const struct segment *segment, uint32_t index)
+{
+    char *base = (char *)(uintptr_t)segment->range.address;
+    return (struct annot_block *)(base + segment->info.blocks_offset +
+                                  (uint64_t)index * ANNOT_BLOCK_SIZE);
+}
+
+static bool is_readable(uint32_t state)
+{
+    uint32_t is = state & ANNOT_BLOCK_STATE_MASK;
+    return is == ANNOT_BLOCK_CLAIMED || is == ANNOT_BLOCK_RELEASED || is == ANNOT_BLOCK_TAKEN;
+}
+
+/* Whether what was read since the state was loaded is of one claim. */
+static bool is_unchanged(const struct segment *segment, const struct capture_place *place)
+{
+    annot_fence_acquire(); /* partner: the fence in overwrite_claim, before the block is filled */
+    uint32_t now = annot_load_relaxed(state_word(segment, place->index));
+    return is_readable(now) &&
+           (now & ANNOT_BLOCK_TAG_MASK) == (place->state & ANNOT_BLOCK_TAG_MASK);
+}
+
+/* The program may write at the same time; then the copy is thrown away. So ThreadSanitizer is not
+ * asked, and the loads are of whole words. */
+__attribute__((no_sanitize("thread"))) static void copy_words(void *to, const void *from,
+                                                              size_t size)
+{
+    uint64_t *target = to;
+    const uint64_t *source = from;
+    for (size_t i = 0; i < size / sizeof(*target); i++)
+        target[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+}
+
+__attribute__((no_sanitize("thread"))) static uint64_t load_claim_time(const struct annot_block *at)
+{
+    return __atomic_load_n(&at->claim_time, __ATOMIC_RELAXED);
+}
+
+struct work {
+    const struct segment *segment;
+    struct capture *capture;
+    uint64_t until;
+    uint32_t high; /* blocks from here on had never been claimed */
+};
+
+static int list_work(void *context)
+{
+    const struct work *work = context;
+    const struct segment *segment = work->segment;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < work->high; i++) {
+        /* Partner: the thread's release stores of CLAIMED and RELEASED. */
+        struct capture_place place = {.index = i,
+                                      .state = annot_load_acquire(state_word(segment, i))};
+        if (!is_readable(place.state))
+            continue;
+        place.claim_time = load_claim_time(block_at(segment, i));
+        if (place.claim_time <= work->until && is_unchanged(segment, &place))
+            work->capture->places.items[count++] = place;
+    }
+    work->capture->places.count = count;
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct capture_place *left = a, *right = b;
+    if (left->claim_time != right->claim_time)
+        return left->claim_time < right->claim_time ? -1 : 1;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+static bool copy_block(const struct segment *segment, struct capture_place *place,
+                       struct segment_block_copy *copy)
+{
+    const struct annot_block *block = block_at(segment, place->index);
+    /* Partner: the thread's release store of committed, after the record. */
+    uint32_t end = annot_load_acquire(&block->committed);
+    if (end > ANNOT_BLOCK_DATA_SIZE)
+        end = ANNOT_BLOCK_DATA_SIZE; /* nonsense, or of the next claim */
+    end -= end % ANNOT_GRANULE;
+    copy_words(&copy->header, block, sizeof(*block));
+    copy_words(copy->records, (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE, end);
+    place->end = end;
+    return is_unchanged(segment, place);
+}
+
+/* The newest first; what was overwritten meanwhile is left out. */
+static int copy_work(void *context)
+{
+    const struct work *work = context;
+    struct capture *capture = work->capture;
+    for (size_t i = capture->places.count; i-- > 0;)
+        if (!copy_block(work->segment, &capture->places.items[i], &capture->copies[i]))
+            capture->places.items[i].state = ANNOT_BLOCK_FREE;
+    return 0;
+}
+
+void capture_free(struct capture *capture)
+{
+    if (capture->copies)
+        munmap(capture->copies, capture->size);
+    vec_free(&capture->places);
+    *capture = (struct capture){0};
+}
+
+/* Memory that is there already: page faults would cost the oldest blocks. */
+static int reserve(struct capture *capture, uint32_t *count, uint32_t count_max)
+{
+    capture_free(capture);
+    if (*count > count_max)
+        *count = count_max;
+    size_t size = *count * sizeof(struct segment_block_copy);
+    if (vec_reserve(&capture->places, *count) != 0)
+        return -ENOMEM;
+    void *memory =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    capture->copies = memory;
+    capture->size = size;
+    return 0;
+}
+
+static uint64_t now_of(const struct segment *segment)
+{
+    return segment->info.clock == ANNOT_CLOCK_MONOTONIC ? (uint64_t)clock_now_ns()
+                                                        : clock_now_raw();
+}
+
+/* Whether more than half of the blocks were overwritten before they were copied: this process did
+ * not run in between. */
+static bool is_poor(const struct capture *capture)
+{
+    size_t missed = 0;
+    for (size_t i = 0; i < capture->places.count; i++)
+        missed += capture->places.items[i].state == ANNOT_BLOCK_FREE;
+    return missed > capture->places.count / 2;
+}
+
+static int take_once(const struct segment *segment, bool everything, struct capture *capture)
+{
+    struct work work = {.segment = segment, .capture = capture};
+    struct annot_shared shared;
+    int error = segment_read_shared(segment, &shared);
+    while (error == 0 && work.high < shared.high_water && work.high < segment->info.block_count) {
+        /* The second time, all: others were claimed for the first time meanwhile. */
+        work.high = work.high == 0 ? shared.high_water : segment->info.block_count;
+        error = reserve(capture, &work.high, segment->info.block_count);
+        work.until = everything ? UINT64_MAX : now_of(segment);
+        if (error == 0)
+            error = segment_read_shared(segment, &shared);
+    }
+    if (error != 0 || work.high == 0)
+        return error;
+    error = guard_call(&segment->range, list_work, &work);
+    if (error != 0)
+        return error;
+    qsort(capture->places.items, capture->places.count, sizeof(*capture->places.items), by_time);
+    return guard_call(&segment->range, copy_work, &work);
+}
+
+int capture_take(const struct segment *segment, bool everything, struct capture *capture)
+{
+    *capture = (struct capture){0};
+    int error = take_once(segment, everything, capture);
+    for (int i = 0; i < TAKES_MAX && error == 0 && is_poor(capture); i++)
+        error = take_once(segment, everything, capture);
+    return error;
+}
+
+/* ---- Their records ---- */
 
 /* Where the block is read from: 0, behind what an earlier look has handed on, or at its end. */
 static uint32_t begin_of(const struct drain_thread *thread, uint32_t sequence, uint32_t end)

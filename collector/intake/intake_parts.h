@@ -5,7 +5,9 @@
 
 #include "decode.h"
 #include "intake.h"
-#include "segment_source.h"
+#include "kin.h"
+#include "process_watch.h"
+#include "segment_reader.h"
 
 /* ---- Decoding: decode.c, decode_args.c ---- */
 
@@ -43,6 +45,85 @@ void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count);
 
 /* Adds the events of a PAYLOAD; `room` for further ones stays. 0 or -errno. */
 int decode_payload(struct decode_pass *pass, const struct decode_parts *parts, size_t room);
+
+/* ---- The blocks of a flight recorder, copied: drain_recorder.c ---- */
+
+struct capture_place {
+    uint64_t claim_time;
+    uint32_t index, state; /* of the block; with tag, when it was first looked at */
+    uint32_t end;          /* of its records in the copy */
+};
+
+struct capture {
+    VEC(struct capture_place) places;  /* by claim_time */
+    struct segment_block_copy *copies; /* by place */
+    size_t size;                       /* of them, in bytes */
+};
+
+/* Takes all blocks that were claimed by now; `everything`: nobody writes any more. 0, -ENOMEM,
+ * -EFAULT. Call capture_free after success and failure. */
+int capture_take(const struct segment *segment, bool everything, struct capture *ret_capture);
+void capture_free(struct capture *capture);
+
+/* ---- A process that takes part: segment_source.c ----
+ *
+ * Its segment, how it is emptied, and how it ends. One object per segment; a further copy of the
+ * runtime in the same process makes a second object with the same ordinal. */
+
+enum source_state {
+    SOURCE_LIVE,    /* its segment is being emptied                                    */
+    SOURCE_EMPTIED, /* ended or left; all is read, blocks wait until they are in the file */
+    SOURCE_GONE,    /* segment unlinked; only its exit status may still be missing     */
+};
+
+/* What one segment adds to the totals of its process. */
+struct source_share {
+    uint64_t lost[LOSS_COUNT], misuse[MISUSE_COUNT];
+    uint64_t event_count;
+};
+
+struct segment_source {
+    enum source_state state;
+    struct segment segment;
+    struct drain *drain; /* NULL when gone */
+    struct process_watch watch;
+    struct who who;
+    uint32_t relative;          /* its place among the kin */
+    struct image *image;        /* of the registry; NULL: not that of a process as we see it */
+    int32_t host_pid;           /* as we see it, also if it was gone at once; 0 = unknown */
+    bool primary;               /* the first segment of its process */
+    struct source_share told;   /* in the trace's totals */
+    struct filter_told filter;  /* of the segment */
+    struct annot_shared shared; /* at the last look */
+    uint64_t shared_bytes;      /* memory held, at the last look */
+    uint64_t ticket;            /* emptied: of the chunk that all of it is in; 0: none yet */
+    bool status_known, end_told;
+    bool status_final; /* nothing more will be known of its end */
+    bool orderly;
+    bool note_told;           /* its last word is in the trace */
+    uint64_t cut_told;        /* of names.cut */
+    int64_t end_ns;           /* when its end was seen */
+    uint64_t kernels_address; /* AT_RANDOM by the kernel, where the program has another */
+};
+
+/* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */
+int source_describe(struct segment_source *source, struct trace *trace, struct clock_map *clock);
+
+/* Reads what the segment tells of the whole process: losses, name, peak. 0 or -ENOMEM. */
+int source_publish(struct segment_source *source, struct trace *trace,
+                   const struct directory *directory);
+
+/* Whether the program was replaced by exec: its mapping is gone although it lives. */
+bool source_was_replaced(struct segment_source *source);
+
+/* Notes the end in the trace. `wait_status` only if status_known. */
+void source_end(struct segment_source *source, struct trace *trace, int wait_status,
+                int64_t end_ns);
+void source_end_exec(struct segment_source *source, struct trace *trace, int64_t end_ns);
+
+/* Unlinks and unmaps the segment. */
+void source_remove_segment(struct segment_source *source, const struct directory *directory);
+void source_destroy(struct segment_source *source);
 
 /* ---- Names in the directory: those that are there, then those that come; some twice ---- */
 

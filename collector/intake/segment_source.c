@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of a process as the trace tells it. */
-#include "segment_source.h"
+#include "intake_parts.h"
 
 #include "clock_now.h"
 #include "proc_info.h"

@@ -7,7 +7,6 @@
 #include "intake_directory.h"
 #include "intake_parts.h"
 #include "kin.h"
-#include "pace.h"
 #include "proc_info.h"
 #include "process_watch.h"
 #include "session_file.h"
