@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Begins and ends in the order of the chart, which is that of time in each thread. */
-#include "chrome_chart.h"
+#include "chrome_parts.h"
 
 #include "call_label.h"
 

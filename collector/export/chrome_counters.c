@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See chrome_counters.h. */
-#include "chrome_counters.h"
+/* See chrome_parts.h. */
+#include "chrome_parts.h"
 
 #include "text.h"
 

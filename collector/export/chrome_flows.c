@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See chrome_flows.h. */
-#include "chrome_flows.h"
+/* See chrome_parts.h. */
+#include "chrome_parts.h"
 
 /* Both ends of an arrow have the same name, category and id, or they are no pair. */
 static void put_end(struct chrome_writer *writer, char phase, const struct flow_point *point,

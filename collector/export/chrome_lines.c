@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See chrome_lines.h. */
-#include "chrome_lines.h"
+/* See chrome_parts.h. */
+#include "chrome_parts.h"
 
-#include "end_facts.h"
+#include "item_facts.h"
 #include "text.h"
-#include "track_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

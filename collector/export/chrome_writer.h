@@ -61,7 +61,7 @@ void chrome_micros(struct chrome_writer *writer, const char *key, int64_t time_n
 void chrome_string(struct chrome_writer *writer, const char *key, uint32_t string);
 void chrome_text(struct chrome_writer *writer, const char *key, const char *text);
 
-/* Category (of ranges that lie on no thread: see chrome_lines.h), colour as the nearest of the
+/* Category (of ranges that lie on no thread: see chrome_parts.h), colour as the nearest of the
  * format's names; then the arguments: payload, domain, ..., key-values. */
 void chrome_attributes(struct chrome_writer *writer, const struct event *event,
                        const struct args *values);

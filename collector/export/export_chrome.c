@@ -8,13 +8,10 @@
  * there. Of the samples this format has only the flame charts, if asked for. Thread-safety: none.
  */
 #include "call_label.h"
-#include "chrome_chart.h"
-#include "chrome_counters.h"
-#include "chrome_flows.h"
-#include "chrome_lines.h"
+#include "chrome_parts.h"
 #include "chrome_writer.h"
-#include "end_facts.h"
 #include "export.h"
+#include "item_facts.h"
 #include "vec.h"
 
 #include <errno.h>

@@ -2,22 +2,17 @@
 /* The native format of ui.perfetto.dev: protobuf track events.
  *
  * Pushed ranges are a begin and an end on their thread's sequence; ranges that may overlap lie on
- * lanes below their process, gaps on a track "lost" below their thread; both go onto the session's
- * sequence, as they are known only when they end. Samples, thread states and flame charts have
- * sequences behind those of the threads. The reader sorts by time, and events of equal
- * time by their place in the file, which is right for each track. Times are CLOCK_MONOTONIC, which
- * is made the trace's clock, so that the reader converts nothing. Thread-safety: none. */
+ * shelves below their process, gaps on a track "lost" below their thread; both go onto the
+ * session's sequence, as they are known only when they end. Samples, thread states and flame charts
+ * have sequences behind those of the threads. The reader sorts by time, and events of equal time by
+ * their place in the file, which is right for each track. Times are CLOCK_MONOTONIC, which is made
+ * the trace's clock, so that the reader converts nothing. Thread-safety: none. */
 #include "call_label.h"
-#include "end_facts.h"
 #include "export.h"
 #include "flame_chart.h"
-#include "perfetto_chart.h"
-#include "perfetto_counters.h"
+#include "item_facts.h"
 #include "perfetto_fields.h"
-#include "perfetto_flows.h"
-#include "perfetto_lines.h"
-#include "perfetto_samples.h"
-#include "perfetto_states.h"
+#include "perfetto_parts.h"
 #include "perfetto_tracks.h"
 
 #include <errno.h>

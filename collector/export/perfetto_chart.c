@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Begins and ends of a flame chart. The reader sorts by time, and events of one track and time by
  * their place in the file, which is the chart's own order. */
-#include "perfetto_chart.h"
+#include "perfetto_parts.h"
 
 #include "call_label.h"
 #include "perfetto_fields.h"

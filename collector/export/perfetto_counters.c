@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_counters.h. Only the first values of a counter wait for their group, as its track
+/* See perfetto_parts.h. Only the first values of a counter wait for their group, as its track
  * is then known. Thread-safety: none. */
-#include "perfetto_counters.h"
+#include "perfetto_parts.h"
 
 #include "hash.h"
 #include "perfetto_fields.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_flows.h. */
-#include "perfetto_flows.h"
+/* See perfetto_parts.h. */
+#include "perfetto_parts.h"
 
 #include "perfetto_fields.h"
 

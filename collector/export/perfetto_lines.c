@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See perfetto_lines.h. Children of a line are below its first lane: the reader puts tracks of one
+/* See perfetto_parts.h. Children of a line are below its first shelf: the reader puts tracks of one
  * name together only where they have the same parent. */
-#include "perfetto_lines.h"
+#include "perfetto_parts.h"
 
-#include "end_facts.h"
+#include "item_facts.h"
 #include "perfetto_fields.h"
 
 static int describe(void *context, uint32_t line, int64_t time_ns, uint64_t *ret_id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sequence of samples: what a stack needs is interned in the packet that needs it first. */
-#include "perfetto_samples.h"
+#include "perfetto_parts.h"
 
 #include "call_label.h"
 #include "perfetto_fields.h"

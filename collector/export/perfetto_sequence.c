@@ -5,7 +5,7 @@
 
 #include "export_ids.h"
 #include "perfetto_fields.h"
-#include "perfetto_values.h"
+#include "perfetto_parts.h"
 #include "varint.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "perfetto_tracks.h"
 
 #include "perfetto_fields.h"
-#include "perfetto_values.h"
+#include "perfetto_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -182,7 +182,7 @@ static uint64_t key_of(const struct perfetto_tracks *tracks, const struct event 
     return ((uint64_t)process_of(tracks, event->thread) + 1) << 32 | name;
 }
 
-static uint64_t describe_lane(struct perfetto_tracks *tracks, const struct perfetto_lanes *group)
+static uint64_t describe_shelf(struct perfetto_tracks *tracks, const struct perfetto_shelves *group)
 {
     const struct trace_string *name = trace_string(tracks->px->trace, group->name);
     uint64_t uuid = tracks->next_uuid++;
@@ -197,64 +197,64 @@ static uint64_t describe_lane(struct perfetto_tracks *tracks, const struct perfe
     return uuid;
 }
 
-static int take_lane(struct perfetto_tracks *tracks, struct perfetto_lanes *group, int64_t start_ns,
-                     int64_t end_ns, uint64_t *ret_uuid)
+static int take_shelf(struct perfetto_tracks *tracks, struct perfetto_shelves *group,
+                      int64_t start_ns, int64_t end_ns, uint64_t *ret_uuid)
 {
-    int64_t lane = lanes_take(&group->lanes, start_ns, end_ns);
-    if (lane < 0)
-        return (int)lane;
-    if (lane >= group->uuid_count) { /* lanes are opened one after the other */
-        uint64_t *uuids = realloc(group->uuids, ((size_t)lane + 1) * sizeof(*uuids));
+    int64_t shelf = shelves_take(&group->shelves, start_ns, end_ns);
+    if (shelf < 0)
+        return (int)shelf;
+    if (shelf >= group->uuid_count) { /* shelves are opened one after the other */
+        uint64_t *uuids = realloc(group->uuids, ((size_t)shelf + 1) * sizeof(*uuids));
         if (!uuids)
             return -ENOMEM;
         group->uuids = uuids;
-        group->uuids[group->uuid_count++] = describe_lane(tracks, group);
+        group->uuids[group->uuid_count++] = describe_shelf(tracks, group);
     }
-    *ret_uuid = group->uuids[lane];
+    *ret_uuid = group->uuids[shelf];
     return 0;
 }
 
 /* The group of a key; a new one is as `model` says. NULL: out of memory. */
-static struct perfetto_lanes *find_group(struct perfetto_tracks *tracks, uint64_t key,
-                                         const struct perfetto_lanes *model)
+static struct perfetto_shelves *find_group(struct perfetto_tracks *tracks, uint64_t key,
+                                           const struct perfetto_shelves *model)
 {
-    const uint64_t *found = map64_find(&tracks->lanes_by_key, key);
+    const uint64_t *found = map64_find(&tracks->shelves_by_key, key);
     if (found)
-        return &tracks->lanes.items[*found];
-    if (vec_push(&tracks->lanes, *model) < 0 ||
-        map64_put(&tracks->lanes_by_key, key, tracks->lanes.count - 1) < 0)
+        return &tracks->shelves.items[*found];
+    if (vec_push(&tracks->shelves, *model) < 0 ||
+        map64_put(&tracks->shelves_by_key, key, tracks->shelves.count - 1) < 0)
         return NULL;
-    return &tracks->lanes.items[tracks->lanes.count - 1];
+    return &tracks->shelves.items[tracks->shelves.count - 1];
 }
 
 int perfetto_range_track(struct perfetto_tracks *tracks, const struct event *begin, int64_t end_ns,
                          uint64_t *ret_uuid)
 {
     uint64_t key = key_of(tracks, begin, begin->name);
-    struct perfetto_lanes model = {
+    struct perfetto_shelves model = {
         .parent_uuid = perfetto_process_uuid(process_of(tracks, begin->thread)),
         .name = begin->name,
         .text = "other ranges",
-        .rank = RANK_RANGES + (uint32_t)tracks->lanes.count,
+        .rank = RANK_RANGES + (uint32_t)tracks->shelves.count,
     };
-    if (tracks->lanes.count >= RANGE_GROUPS_MAX && !map64_find(&tracks->lanes_by_key, key)) {
+    if (tracks->shelves.count >= RANGE_GROUPS_MAX && !map64_find(&tracks->shelves_by_key, key)) {
         key = key_of(tracks, begin, 0);
         model.name = 0;
     }
-    struct perfetto_lanes *group = find_group(tracks, key, &model);
-    return group ? take_lane(tracks, group, begin->time_ns, end_ns, ret_uuid) : -ENOMEM;
+    struct perfetto_shelves *group = find_group(tracks, key, &model);
+    return group ? take_shelf(tracks, group, begin->time_ns, end_ns, ret_uuid) : -ENOMEM;
 }
 
 int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost,
                         uint64_t *ret_uuid)
 {
-    struct perfetto_lanes model = {
+    struct perfetto_shelves model = {
         .parent_uuid = perfetto_thread_uuid(tracks, lost->thread),
         .text = "lost",
     };
     /* Ranges have a process in the upper half. */
-    struct perfetto_lanes *group = find_group(tracks, lost->thread + 1ull, &model);
-    return group ? take_lane(tracks, group, lost->time_ns, lost->end_ns, ret_uuid) : -ENOMEM;
+    struct perfetto_shelves *group = find_group(tracks, lost->thread + 1ull, &model);
+    return group ? take_shelf(tracks, group, lost->time_ns, lost->end_ns, ret_uuid) : -ENOMEM;
 }
 
 uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
@@ -273,10 +273,10 @@ uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
 
 void perfetto_tracks_fini(struct perfetto_tracks *tracks)
 {
-    for (size_t i = 0; i < tracks->lanes.count; i++) {
-        lanes_fini(&tracks->lanes.items[i].lanes);
-        free(tracks->lanes.items[i].uuids);
+    for (size_t i = 0; i < tracks->shelves.count; i++) {
+        shelves_fini(&tracks->shelves.items[i].shelves);
+        free(tracks->shelves.items[i].uuids);
     }
-    vec_free(&tracks->lanes);
-    map64_free(&tracks->lanes_by_key);
+    vec_free(&tracks->shelves);
+    map64_free(&tracks->shelves_by_key);
 }

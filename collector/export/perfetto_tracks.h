@@ -7,19 +7,19 @@
 #define ANNOT_PERFETTO_TRACKS_H
 
 #include "export_ids.h"
-#include "lanes.h"
 #include "map64.h"
 #include "perfetto_sequence.h"
+#include "shelf.h"
 #include "vec.h"
 
-/* A set of lanes: overlapping ranges of one name in one process, or the gaps of one thread. */
-struct perfetto_lanes {
-    struct lanes lanes;
+/* A set of shelves: overlapping ranges of one name in one process, or the gaps of one thread. */
+struct perfetto_shelves {
+    struct shelves shelves;
     uint64_t parent_uuid;
     uint32_t name; /* string; 0: `text` */
     const char *text;
     uint32_t rank;   /* among its siblings */
-    uint64_t *uuids; /* of the lanes */
+    uint64_t *uuids; /* of the shelves */
     uint32_t uuid_count;
 };
 
@@ -28,8 +28,8 @@ struct perfetto_tracks {
     struct perfetto_sequence *session;
     struct export_ids *ids;
     uint64_t next_uuid, session_uuid;
-    struct map64 lanes_by_key; /* index into lanes */
-    VEC(struct perfetto_lanes) lanes;
+    struct map64 shelves_by_key; /* index into shelves */
+    VEC(struct perfetto_shelves) shelves;
 };
 
 uint64_t perfetto_process_uuid(uint32_t process);
@@ -50,7 +50,7 @@ void perfetto_describe_all(struct perfetto_tracks *tracks);
 void perfetto_begin_session(struct perfetto_tracks *tracks);
 void perfetto_end_session(struct perfetto_tracks *tracks, uint64_t cut_flows);
 
-/* The lane for a range from start to end: of its process and name, or of its thread's gaps. */
+/* The shelf for a range from start to end: of its process and name, or of its thread's gaps. */
 int perfetto_range_track(struct perfetto_tracks *tracks, const struct event *begin, int64_t end_ns,
                          uint64_t *ret_uuid);
 int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost,

@@ -1,16 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of tracks, planned from the table of all tracks before the first event; lanes of lines,
+/* Lines of tracks, planned from the table of all tracks before the first event; shelves of lines,
  * taken as ranges come, in order of time. Line 0 is for tracks that the trace does not define. */
 #include "track_lines.h"
 
 #include "export_ids.h"
 #include "strtab.h"
-#include "track_names.h"
+#include "text.h"
 #include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Names without their numbers ---- */
+
+enum { HEX_MIN = 4 };
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_letter(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+static bool is_hex(char byte)
+{
+    return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+/* The length of the hexadecimal word at `text`, 0 if there is none. */
+static size_t hex_word(const char *text, size_t length)
+{
+    bool prefix = length > 2 && text[0] == '0' && text[1] == 'x';
+    bool digit = false;
+    size_t end = prefix ? 2 : 0;
+    for (; end < length && is_hex(text[end]); end++)
+        digit = digit || is_digit(text[end]);
+    bool whole = end == length || !is_letter(text[end]);
+    return whole && (prefix || digit) && end >= HEX_MIN ? end : 0;
+}
+
+static size_t number_word(const char *text, size_t length)
+{
+    size_t end = 0;
+    while (end < length && is_digit(text[end]))
+        end++;
+    return end;
+}
+
+size_t track_family(const char *name, size_t length, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (size_t at = 0; at < length && used + 1 < size;) {
+        bool inside = at > 0 && (is_letter(name[at - 1]) || is_digit(name[at - 1]));
+        size_t replaced = inside ? 0 : hex_word(name + at, length - at);
+        if (!replaced)
+            replaced = number_word(name + at, length - at);
+        buffer[used++] = name[at];
+        if (replaced)
+            buffer[used - 1] = '#';
+        at += replaced ? replaced : 1;
+    }
+    used = utf8_whole(buffer, used);
+    buffer[used] = 0;
+    return used;
+}
+
+/* ---- The plan ---- */
 
 #define UNKNOWN UINT32_MAX /* number of a track that has none yet */
 
@@ -199,7 +258,7 @@ int track_lines_init(struct track_lines *lines, const struct trace *trace)
 void track_lines_fini(struct track_lines *lines)
 {
     for (size_t i = 0; i < lines->lines.count; i++) {
-        lanes_fini(&lines->lines.items[i].lanes);
+        shelves_fini(&lines->lines.items[i].shelves);
         free(lines->lines.items[i].text);
         free(lines->lines.items[i].ids);
     }
@@ -227,11 +286,11 @@ struct trace_string track_line_label(const struct track_lines *lines, uint32_t l
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-static int lane_id(struct track_lines *lines, uint32_t line, uint32_t lane, int64_t time_ns,
-                   uint64_t *ret_id)
+static int shelf_id(struct track_lines *lines, uint32_t line, uint32_t shelf, int64_t time_ns,
+                    uint64_t *ret_id)
 {
     struct track_line *entry = &lines->lines.items[line];
-    while (lane >= entry->id_count) {
+    while (shelf >= entry->id_count) {
         uint64_t *ids = realloc(entry->ids, (entry->id_count + 1ul) * sizeof(*ids));
         if (!ids)
             return -ENOMEM;
@@ -241,32 +300,32 @@ static int lane_id(struct track_lines *lines, uint32_t line, uint32_t lane, int6
             return error;
         entry->id_count++;
     }
-    *ret_id = entry->ids[lane];
+    *ret_id = entry->ids[shelf];
     return 0;
 }
 
 int track_line_id(struct track_lines *lines, uint32_t line, int64_t time_ns, uint64_t *ret_id)
 {
-    return lane_id(lines, line, 0, time_ns, ret_id);
+    return shelf_id(lines, line, 0, time_ns, ret_id);
 }
 
-/* A lane of the track's line, from the time of the event on; of a range that is open there. */
-static int64_t take_lane(struct track_lines *lines, const struct event *event, uint32_t depth,
-                         int64_t end_ns)
+/* A shelf of the track's line, from the time of the event on; of a range that is open there. */
+static int64_t take_shelf(struct track_lines *lines, const struct event *event, uint32_t depth,
+                          int64_t end_ns)
 {
     const uint64_t *open = depth ? map64_find(&lines->open, event->id + 1) : NULL;
     struct track_line *line = &lines->lines.items[track_lines_find(lines, event->id)];
-    return open ? (int64_t)*open : lanes_take(&line->lanes, event->time_ns, end_ns);
+    return open ? (int64_t)*open : shelves_take(&line->shelves, event->time_ns, end_ns);
 }
 
 int track_lines_open(struct track_lines *lines, const struct event *begin, uint32_t depth,
                      uint64_t *ret_id)
 {
-    int64_t lane = take_lane(lines, begin, depth, INT64_MAX);
-    if (lane < 0 || (depth == 0 && map64_put(&lines->open, begin->id + 1, (uint64_t)lane) != 0))
+    int64_t shelf = take_shelf(lines, begin, depth, INT64_MAX);
+    if (shelf < 0 || (depth == 0 && map64_put(&lines->open, begin->id + 1, (uint64_t)shelf) != 0))
         return -ENOMEM;
-    return lane_id(lines, track_lines_find(lines, begin->id), (uint32_t)lane, begin->time_ns,
-                   ret_id);
+    return shelf_id(lines, track_lines_find(lines, begin->id), (uint32_t)shelf, begin->time_ns,
+                    ret_id);
 }
 
 int track_lines_close(struct track_lines *lines, uint64_t track, uint32_t depth, int64_t end_ns,
@@ -274,17 +333,18 @@ int track_lines_close(struct track_lines *lines, uint64_t track, uint32_t depth,
 {
     uint32_t line = track_lines_find(lines, track);
     const uint64_t *open = map64_find(&lines->open, track + 1);
-    uint64_t lane = open ? *open : 0;
-    if (depth == 0 && map64_take(&lines->open, track + 1, &lane))
-        lanes_set_end(&lines->lines.items[line].lanes, (uint32_t)lane, end_ns);
-    return lane_id(lines, line, (uint32_t)lane, end_ns, ret_id);
+    uint64_t shelf = open ? *open : 0;
+    if (depth == 0 && map64_take(&lines->open, track + 1, &shelf))
+        shelves_set_end(&lines->lines.items[line].shelves, (uint32_t)shelf, end_ns);
+    return shelf_id(lines, line, (uint32_t)shelf, end_ns, ret_id);
 }
 
 int track_lines_mark(struct track_lines *lines, const struct event *mark, uint32_t depth,
                      uint64_t *ret_id)
 {
-    int64_t lane = take_lane(lines, mark, depth, mark->time_ns);
-    if (lane < 0)
+    int64_t shelf = take_shelf(lines, mark, depth, mark->time_ns);
+    if (shelf < 0)
         return -ENOMEM;
-    return lane_id(lines, track_lines_find(lines, mark->id), (uint32_t)lane, mark->time_ns, ret_id);
+    return shelf_id(lines, track_lines_find(lines, mark->id), (uint32_t)shelf, mark->time_ns,
+                    ret_id);
 }

@@ -3,7 +3,6 @@
 #include "test.h"
 #include "trace_maker.h"
 #include "track_lines.h"
-#include "track_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* See track_facts.h. */
-#include "track_facts.h"
-
-#include "end_facts.h"
+/* See item_facts.h. */
+#include "item_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+struct fact tid_fact(const struct export_ids *ids, const char *name, uint32_t thread)
+{
+    union value tid = {.uint64 = thread < ids->thread_count ? ids->tids[thread] : 0};
+    return (struct fact){.name = name, .kind = VALUE_UINT64, .value = tid};
+}
+
+void end_facts_init(struct end_facts *facts, const struct export_ids *ids, const struct item *item)
+{
+    struct fact *at = facts->items;
+    const union value yes = {.uint64 = 1};
+    if (item->flags & ITEM_UNFINISHED)
+        *at++ = (struct fact){.name = "unfinished", .kind = VALUE_BOOL, .value = yes};
+    if (item->flags & ITEM_END_LOST)
+        *at++ = (struct fact){.name = "end_lost", .kind = VALUE_BOOL, .value = yes};
+    if (!(item->flags & ITEM_LACKS_END) && item->end_thread != item->event->thread)
+        *at++ = tid_fact(ids, "end_tid", item->end_thread);
+    at->name = NULL;
+}
 
 static bool is_shared(const struct track_lines *lines, uint64_t track)
 {
