@@ -6,7 +6,7 @@
 #include "cmd.h"
 #include "collector.h"
 #include "json_writer.h"
-#include "look_ranges.h"
+#include "look.h"
 #include "proc_info.h"
 #include "python_check.h"
 #include "table.h"

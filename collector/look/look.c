@@ -5,9 +5,7 @@
 
 #include "bpf_registers.h"
 #include "clock_now.h"
-#include "look_proc.h"
-#include "look_ranges.h"
-#include "look_stack.h"
+#include "look_parts.h"
 #include "proc_info.h"
 #include "sampler.h"
 #include "wait_class.h"

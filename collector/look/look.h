@@ -9,8 +9,10 @@
 #ifndef ANNOT_LOOK_H
 #define ANNOT_LOOK_H
 
-#include "look_lines.h"
+#include "intake_directory.h"
+#include "names.h"
 #include "sample.h"
+#include "segment_reader.h"
 #include "text.h"
 #include "trace.h"
 
@@ -53,5 +55,46 @@ struct look_options {
 /* 0, -ESRCH, -EPERM, -ENOMEM. */
 int look_at(const struct look_options *options, struct look **ret_look);
 void look_destroy(struct look *look); /* accepts NULL */
+
+/* ---- Live ranges: look_ranges.c ----
+ *
+ * The open ranges of a process's threads, as its segment in shared memory shows them, whoever
+ * records it. Foreign bytes: read by the intake's guarded reader. Thread-safety: one thread. */
+
+struct look_ranges {
+    struct directory directory;
+    struct segment segment;
+    struct names names; /* of the segment */
+    bool open;
+    struct trace *trace;
+};
+
+/* Finds the newest segment of the process, if there is one in the user's own directory. */
+void look_ranges_open(struct look_ranges *ranges, int32_t pid, struct trace *trace);
+void look_ranges_close(struct look_ranges *ranges);
+
+/* The path of ranges that are open in the thread: 0 = none, unknown, or out of memory. `ns_tid` as
+ * the process sees it. */
+uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid);
+
+/* What the process calls itself, as a string ordinal, or -ENOENT. */
+int64_t look_ranges_process_name(struct look_ranges *ranges);
+
+/* ---- Source lines: look_lines.c ----
+ *
+ * Source lines of the native frames of a look, from the debug information of their files. Slow (it
+ * reads what it needs of hundreds of megabytes), so only frames that are shown are asked for. */
+
+struct look_lines;
+
+/* The lines of frames of `trace`, whose files are those that process `pid` has mapped. NULL: out of
+ * memory. destroy accepts NULL. */
+struct look_lines *look_lines_create(const struct trace *trace, int32_t pid);
+void look_lines_destroy(struct look_lines *lines);
+
+/* false: not known: no native frame, no debug information, or annot built without libdw. `ret_file`
+ * is valid until destroy. */
+bool look_lines_find(struct look_lines *lines, uint32_t frame, const char **ret_file,
+                     int *ret_line);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files are opened below the process's own root, once. Thread-safety: one thread per object. */
-#include "look_lines.h"
+#include "look.h"
 
 #include "file_io.h"
 #include "stacks.h"

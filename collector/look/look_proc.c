@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading /proc/PID/task/TID. Texts are foreign. Thread-safety: pure functions. */
-#include "look_proc.h"
+#include "look_parts.h"
 
 #include "file_io.h"
 #include "proc_info.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* /proc/PID/maps, the files behind it, memory by process_vm_readv. Foreign bytes: bounded.
  * Thread-safety: one thread per object. */
-#include "look_space.h"
+#include "look_parts.h"
 
 #include "module_file.h"
 #include "proc_info.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading, joining, naming. Thread-safety: one thread per object. */
-#include "look_stack.h"
+#include "look_parts.h"
 
 #include "python_stack.h"
 #include "sampler_abi.h"

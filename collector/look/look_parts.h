@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of a look share with each other only. Thread-safety: one thread per object. */
+#ifndef ANNOT_LOOK_PARTS_H
+#define ANNOT_LOOK_PARTS_H
+
+#include "elf_file.h"
+#include "function_starts.h"
+#include "look.h"
+#include "python_remote.h"
+#include "symbol_module.h"
+#include "symbol_other.h"
+#include "trace.h"
+#include "unwind_stack.h"
+#include "vec.h"
+
+#include <sys/types.h>
+
+/* ---- Threads in /proc: look_proc.c ----
+ *
+ * What /proc tells of a thread: its state, the system call it waits in, its registers.
+ * Any of it may be gone or denied. Thread-safety: pure functions. */
+
+struct look_call {
+    bool known;     /* it waits, and we may know where */
+    int32_t number; /* -1: not in a system call */
+    uint64_t arguments[6];
+    uint64_t sp, pc;
+    bool frame_known; /* rbp and rbx, too, which /proc does not tell */
+    uint64_t rbp, rbx;
+};
+
+/* Fills pid-side facts of each thread. Returns the threads (free), *ret_count; NULL with errno. */
+struct look_thread *look_proc_threads(pid_t pid, uint32_t *ret_count);
+
+void look_proc_call(pid_t pid, int32_t tid, struct look_call *ret_call);
+
+/* st_mode of a descriptor of the process, 0 = unknown. */
+uint32_t look_proc_file_mode(pid_t pid, uint64_t descriptor);
+
+/* ---- Address space: look_space.c ----
+ *
+ * The code that a process has mapped, for unwinding and naming one stack after another.
+ *
+ * Files are opened and their tables built when an address first falls into them. Foreign bytes:
+ * bounded. Thread-safety: one thread per object. */
+
+struct look_module {
+    uint64_t begin, end, offset, inode;
+    uint32_t major, minor;
+    char *path;
+    bool opened;
+    struct elf_file *file; /* NULL: none, or not to be had */
+    bool missing;          /* not to be had, or its table: walks end there */
+    struct unwind_table *table;
+    struct symbol_module *symbols;
+    struct function_starts *starts; /* made when an address has no name; NULL: not there */
+    bool starts_tried;
+    uint64_t bias;
+};
+
+struct look_space {
+    int32_t pid;
+    VEC(struct look_module) modules; /* executable mappings, by address */
+    struct symbol_jit *jit;
+};
+
+/* 0 or -errno of reading its mappings. */
+int look_space_open(struct look_space *space, int32_t pid, int32_t ns_pid);
+void look_space_close(struct look_space *space);
+
+enum { LOOK_DEPTH = 1024 };
+
+struct look_walk {
+    struct unwind_frame frames[LOOK_DEPTH]; /* leaf first */
+    uint32_t count;
+    enum stack_end end;
+};
+
+/* Walks from the registers of a thread that waits. */
+void look_space_unwind(struct look_space *space, const struct unwind_registers *registers,
+                       struct look_walk *ret_walk);
+
+struct look_name {
+    char function[256];
+    const char *module; /* valid until close; "" = none */
+    uint64_t address;   /* the module's own */
+    bool jit;
+};
+
+/* What people call an address; `caller`: it is a return address. */
+void look_space_name(struct look_space *space, uint64_t address, bool caller,
+                     struct look_name *ret_name);
+
+/* ---- Native stacks: look_stack.c ----
+ *
+ * One stack of a thread that waits, from what was read of it: native and Python frames joined,
+ * named, and kept in the trace. Thread-safety: one thread per object. */
+
+struct look_stack {
+    struct trace *trace;
+    struct look_space space;
+    struct python_remote *python; /* NULL: no Python, or not to be read */
+    struct python_remote_thread *threads;
+    int thread_count;
+    char reason[PYTHON_REMOTE_REASON_MAX];
+};
+
+/* 0, -ESRCH, -EPERM, -ENOMEM. */
+int look_stack_open(struct look_stack *stack, int32_t pid, int32_t ns_pid, struct trace *trace);
+void look_stack_close(struct look_stack *stack);
+
+/* Reads the thread; `call` tells its registers if they are known. Fills stack, ends and source.
+ * 0 or -ENOMEM. */
+int look_stack_read(struct look_stack *stack, const struct look_call *call,
+                    struct look_thread *thread);
+
+/* Whether a futex address is the lock of the interpreter. */
+bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex);
+
+#endif
