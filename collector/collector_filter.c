@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See collector_filter.h. What cannot be read of the file leaves the rules as they are. */
-#include "collector_filter.h"
+/* See collector_parts.h. What cannot be read of the file leaves the rules as they are. */
+#include "collector_parts.h"
 
 #include "clock_now.h"
 

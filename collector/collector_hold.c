@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See collector_hold.h. */
-#include "collector_hold.h"
+/* See collector_parts.h. */
+#include "collector_parts.h"
 
 #include "clock_now.h"
 #include "file_io.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See collector_nested.h. */
-#include "collector_nested.h"
+/* See collector_parts.h. */
+#include "collector_parts.h"
 
 #include <errno.h>
 #include <limits.h>

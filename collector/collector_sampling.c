@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Between sampler, intake and store. */
-#include "collector_sampling.h"
+#include "collector_parts.h"
 
 #include "stacks.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See collector_writing.h. */
-#include "collector_writing.h"
+/* See collector_parts.h. */
+#include "collector_parts.h"
 
 enum { CHUNK_BYTES = 1 << 20 }; /* closed when this much waits */
 

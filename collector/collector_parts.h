@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the collector share with each other only. Thread-safety: none. */
+#ifndef ANNOT_COLLECTOR_PARTS_H
+#define ANNOT_COLLECTOR_PARTS_H
+
+#include "collector.h"
+#include "intake.h"
+#include "intake_filter.h"
+#include "names.h"
+#include "session_file.h"
+#include "store.h"
+#include "target.h"
+#include "trace.h"
+#include "vec.h"
+
+/* ---- Processes to attach to: collector_targets.c ----
+ *
+ * Running programs that a session has told to join it. fini accepts a zeroed object.
+ * Thread-safety: as the collector. */
+
+struct target_file {
+    char name[TARGET_NAME_SIZE];
+};
+
+struct targets {
+    VEC(struct target_file) files;
+    bool gate_held; /* shut for good by targets_shut_gate */
+};
+
+/* collector_annotate of a session in that directory. */
+int targets_add(struct targets *targets, struct directory *directory, const struct target *target,
+                uint64_t session_id, char *ret_other);
+
+/* The recording says where the annotations of a program are. -EBUSY, or what went wrong. */
+int targets_note_other(struct trace *trace, const struct target *target, const char *other);
+
+/* The session is over: nobody is told any more, and with a new generation that leaves the gate open
+ * programs notice at their next event. */
+void targets_release(struct targets *targets, struct directory *directory, uint64_t session_id);
+
+/* Waits a little until they have left, and shuts the gate unless others record. */
+void targets_shut_gate(struct targets *targets, struct directory *directory,
+                       const struct intake *intake);
+
+void targets_fini(struct targets *targets);
+
+/* ---- Filter: collector_filter.c ----
+ *
+ * The filter of a collector's session: at its begin, and while it runs.
+ * Thread-safety: one thread per object. */
+
+/* Into a session that is being made; NULL: everything is wanted. 0 or -E2BIG. */
+int collector_filter_init(struct annot_session *session, const char *text);
+
+/* Rules that somebody has changed, or that the session began with: for the programs, and for the
+ * recording. 0 or -ENOMEM. Cost, without a change: a system call. */
+struct collector_filter {
+    const struct directory *directory;
+    const struct session_file *session;
+    struct session_filter_watch watch;
+    uint32_t told; /* sequence */
+};
+
+int collector_filter_take(struct collector_filter *filter, struct intake *intake,
+                          struct trace *trace);
+
+/* After a step of the intake: whoever changed the rules waits for this. */
+void collector_filter_told(struct collector_filter *filter);
+
+/* ---- Names of functions: collector_functions.c ----
+ *
+ * Names of functions that programs tell by file and offset: each file is opened once.
+ *
+ * Foreign bytes: bounded; a file that is not the one that the program ran names nothing.
+ * Thread-safety: as the collector. */
+
+struct function_file;
+
+/* `{0}` is empty. */
+struct function_names {
+    VEC(struct function_file *) files;
+};
+
+void function_names_fini(struct function_names *names);
+
+/* A names_function_fn; context is a struct function_names. */
+size_t function_names_find(void *context, const struct names_function *function, char *text);
+
+/* ---- Sampling: collector_sampling.c ----
+ *
+ * The sampler inside a session: where its samples go.
+ * Thread-safety: as the collector. */
+
+struct sampling {
+    struct sampler *sampler; /* NULL: no samples wanted */
+    struct store_writer *writer;
+    struct trace *trace;
+    uint64_t sample_count, stretch_count;
+    VEC(int32_t) waiting; /* pids, until the gate opens */
+};
+
+/* The registry and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */
+int sampling_init(struct sampling *sampling, const struct collector_options *options,
+                  struct trace *trace, struct lives *lives);
+void sampling_fini(struct sampling *sampling);
+
+/* Now, or when the gate opens: then with what has become of the process until then. 0, -ESRCH,
+ * -EPERM, -ENOMEM; a process that is gone when the gate opens is no error. */
+int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool now);
+int sampling_begin(struct sampling *sampling);
+
+/* 0 or -errno of the recording. */
+int sampling_step(struct sampling *sampling);
+int sampling_finish(struct sampling *sampling);
+
+/* ---- Writing: collector_writing.c ----
+ *
+ * Between intake and store: when chunks are closed, and when blocks go back to their programs.
+ *
+ * Drained means written. What the store writes beside (store_writer_beside) has a ticket; blocks
+ * whose records it has go back when that ticket is written. While eight chunks wait for the disk,
+ * nothing is drained: what programs emit stays in shared memory, and they count what finds no room
+ * there. Thread-safety: as the collector. */
+
+/* The first two are the owner's. */
+struct writing {
+    struct store_writer *writer;
+    struct intake *intake;
+    uint64_t freed; /* the last ticket whose blocks went back */
+    int64_t first_pending_ns;
+    struct store_progress progress; /* at the last look */
+    bool has_room;                  /* then, too */
+    bool patient;                   /* room is waited for: the session ends */
+};
+
+/* At the beginning of a step: blocks that are in the file go back. 0, or the file's first error. */
+int writing_look(struct writing *writing);
+
+/* intake_options.room, with `writing`. */
+bool writing_has_room(struct writing *writing);
+
+/* Whether the programs' losses are not the disk's: nothing has waited for it for long. */
+bool writing_keeps_up(const struct writing *writing, int64_t now_ns);
+
+/* At the end of a step: closes the present chunks if much waits, or has for long, or after a look
+ * into blocks that are being filled. 0 or -errno. */
+int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial);
+
+/* ---- A recording that cannot be written: collector_hold.c ----
+ *
+ * A recording that cannot be written any more (a full disk): programs go on to record into shared
+ * memory, of which they count what finds no room, and "annot recover" fetches it.
+ *
+ * What new processes may take of it that way is bounded: then nobody joins any more, and the
+ * recording will say from when on. */
+
+enum { HOLD_PAUSE_MS = 1000, HOLD_POOLS = 4 };
+
+/* The first two are the owner's. */
+struct hold {
+    const struct directory *directory;
+    const struct session_file *session;
+    uint64_t bytes_max;
+    bool shut;
+};
+
+/* The shared memory may grow by HOLD_POOLS times `pool_bytes` from here on. */
+void hold_begin(struct hold *hold, int64_t pool_bytes);
+
+/* From time to time. */
+void hold_step(struct hold *hold);
+
+/* ---- Sessions inside: collector_nested.c ----
+ *
+ * Sessions that begin while another one goes on inside of which they run: its recording names
+ * theirs. */
+
+enum { NESTED_UNREAD_MAX = 8 };
+
+/* The first three are the owner's. */
+struct nested {
+    const struct directory *directory;
+    const struct session_file *session; /* our own */
+    struct trace *trace;
+    unsigned unread_count;
+    char unread[NESTED_UNREAD_MAX][SESSION_NAME_SIZE];
+};
+
+/* A file of that name appeared in the directory. */
+void nested_seen(struct nested *nested, const char *name);
+
+/* Session files that were seen while they were being written. */
+void nested_read_unread(struct nested *nested);
+
+#endif
