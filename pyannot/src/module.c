@@ -5,8 +5,8 @@
 #include "entered.h"
 #include "functions.h"
 #include "holder.h"
-#include "lane.h"
 #include "observed.h"
+#include "pool_side.h"
 #include "state.h"
 #include "task.h"
 #include "types.h"
@@ -31,7 +31,7 @@ static const struct {
     [TYPE_TRACK_RANGE] = {track_range_type_create, "track_range"},
     [TYPE_FREE_RANGE] = {free_range_type_create, "free_range"},
     [TYPE_OBSERVED] = {observed_type_create, "observed"},
-    [TYPE_LANE] = {lane_type_create, "pool_lane"},
+    [TYPE_POOL_SIDE] = {pool_side_type_create, "pool_side"},
     [TYPE_READY] = {ready_type_create, NULL},
     [TYPE_LINK] = {link_type_create, NULL},
 };

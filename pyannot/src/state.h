@@ -47,7 +47,7 @@ enum later_type {
     TYPE_TRACK_RANGE,
     TYPE_FREE_RANGE,
     TYPE_OBSERVED,
-    TYPE_LANE,
+    TYPE_POOL_SIDE,
     TYPE_READY, /* see async_enter.h */
     TYPE_LINK,  /* see async_enter.c */
     LATER_TYPE_COUNT,

@@ -9,7 +9,7 @@ import types
 from multiprocessing.pool import mapstar
 
 from leak_cases import case
-from pyannot.observe import pools_lane
+from pyannot.observe import pools_side
 
 SCOPE = "pipe 1"
 
@@ -36,12 +36,12 @@ def pool_over_pipes():
 def one_way():
     """Parent and worker in one thread."""
     tasks, results = queues()
-    scope = pools_lane.scope(tasks._reader)
-    parent, worker = pools_lane.make(scope, "Pool"), pools_lane.make(scope)
+    scope = pools_side.scope(tasks._reader)
+    parent, worker = pools_side.make(scope, "Pool"), pools_side.make(scope)
     assign = parent.hook("assign", tasks._writer.send)
     result = parent.hook("result", results._reader.recv)
-    pools_lane.hook(parent, "receive", results._reader, "_recv_bytes")
-    pools_lane.hook_worker(worker, tasks, results)
+    pools_side.hook(parent, "receive", results._reader, "_recv_bytes")
+    pools_side.hook_worker(worker, tasks, results)
     worker.initializing(task)
     parent.submitted(1, 2, 1, 4)
     for number, function in enumerate([functools.partial(task, 2), functools.partial(task), task]):
@@ -64,39 +64,39 @@ def one_way():
 @case
 def executor_items():
     """Tasks of threads, and what a queue of work ids tells."""
-    lane = pools_lane.make("", "threads", local=True)
+    side = pools_side.make("", "threads", local=True)
     for function, error in ((task, None), ((task, (1,), {}), ValueError("x")), (3, None)):
-        lane.done(lane.take(lane.offer(), function), error)
-    lane.offer()
-    parent = pools_lane.make(SCOPE, "Executor", workers=2)
+        side.done(side.take(side.offer(), function), error)
+    side.offer()
+    parent = pools_side.make(SCOPE, "Executor", workers=2)
     item = types.SimpleNamespace(work_id=1 << 70, exception=types.SimpleNamespace(exc=KeyError()))
     for value in (item, 5, None, "text", (1, "x", 2), types.SimpleNamespace(work_id=1)):
         parent.hook("submit", str)(value)
         parent.hook("result", lambda value=value: value)()
-        worker = pools_lane.make(SCOPE)
+        worker = pools_side.make(SCOPE)
         worker.hook("task", lambda value=value: value)()
         worker.hook("answer", str)(value)
 
 
 @case
 def hooks_used_wrongly():
-    lane = pools_lane.make(SCOPE)
-    for wrong in (lambda: lane.hook("nothing", str), lambda: lane.hook("task", str, 5),
-                  lambda: lane.hook("task"), lambda: lane.submitted(1), lambda: lane.take(1),
-                  lambda: lane.done(True), lambda: lane.take("x", task), lambda: lane.pending(1, 2),
-                  lambda: type(lane)("x", "y", [], ()), lambda: type(lane)(scope="x")):
+    side = pools_side.make(SCOPE)
+    for wrong in (lambda: side.hook("nothing", str), lambda: side.hook("task", str, 5),
+                  lambda: side.hook("task"), lambda: side.submitted(1), lambda: side.take(1),
+                  lambda: side.done(True), lambda: side.take("x", task), lambda: side.pending(1, 2),
+                  lambda: type(side)("x", "y", [], ()), lambda: type(side)(scope="x")):
         with contextlib.suppress(TypeError, ValueError):
             wrong()
             raise AssertionError("nothing was raised")
     owner = types.SimpleNamespace()
-    owner.call = lane.hook("task", print, multiprocessing.current_process())
+    owner.call = side.hook("task", print, multiprocessing.current_process())
 
     class Owner:
         def call(self, *values, **names):
             return values, names
 
     owner = Owner()
-    hooked = lane.hook("task", Owner.call, owner)
+    hooked = side.hook("task", Owner.call, owner)
     assert hooked(*range(10), word=1) == (tuple(range(10)), {"word": 1})
     del owner
     with contextlib.suppress(ReferenceError):

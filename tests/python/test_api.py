@@ -480,7 +480,7 @@ class Package(unittest.TestCase):
         program = """if True:
             import pyannot
             from pyannot import _native
-            assert not {"flow", "track", "domain", "observed", "pool_lane"} & set(vars(_native))
+            assert not {"flow", "track", "domain", "observed", "pool_side"} & set(vars(_native))
             assert {"flow", "track", "domain", "read"} <= set(dir(pyannot))
             track = pyannot.domain("d").track("t")
             assert type(track) is pyannot.track is _native.track

@@ -2,7 +2,7 @@
 """ProcessPoolExecutor, loky's, and ThreadPoolExecutor: see pools.py."""
 import contextlib
 
-from pyannot.observe import pools_lane
+from pyannot.observe import pools_side
 
 
 def patch_processes(patches, module):
@@ -11,10 +11,10 @@ def patch_processes(patches, module):
 
 
 def patch_threads(patches, module):
-    lane = pools_lane.make("", "thread executors", local=True)
+    side = pools_side.make("", "thread executors", local=True)
     item = module._WorkItem
-    patches.wrap(item, "__init__", lambda original: _offered(original, lane), ("self", "future"))
-    patches.wrap(item, "run", lambda original: _taken(original, lane), ("self",))
+    patches.wrap(item, "__init__", lambda original: _offered(original, side), ("self", "future"))
+    patches.wrap(item, "run", lambda original: _taken(original, side), ("self",))
 
 
 # ---- Processes
@@ -23,9 +23,9 @@ def patch_threads(patches, module):
 def _process_worker(original):
     def _process_worker(call_queue, result_queue, initializer, *args, **kwargs):
         with contextlib.suppress(Exception):
-            lane = pools_lane.make(pools_lane.scope(call_queue._reader))
-            pools_lane.hook_worker(lane, call_queue, result_queue)
-            lane.initializing(initializer)
+            side = pools_side.make(pools_side.scope(call_queue._reader))
+            pools_side.hook_worker(side, call_queue, result_queue)
+            side.initializing(initializer)
         return original(call_queue, result_queue, initializer, *args, **kwargs)
 
     return _process_worker
@@ -41,38 +41,38 @@ def _executor(original):
 
 
 def _watch_executor(executor):
-    scope = pools_lane.scope(executor._call_queue._reader)
-    name = pools_lane.label(executor)
-    lane = pools_lane.make(scope, name, workers=executor._max_workers)
-    lane.pending(executor._pending_work_items)
+    scope = pools_side.scope(executor._call_queue._reader)
+    name = pools_side.label(executor)
+    side = pools_side.make(scope, name, workers=executor._max_workers)
+    side.pending(executor._pending_work_items)
     reader = executor._result_queue._reader
-    pools_lane.hook(lane, "receive", reader, "_recv_bytes")
-    pools_lane.hook(lane, "result", reader, "recv")
-    pools_lane.hook(lane, "submit", executor._work_ids, "put")
+    pools_side.hook(side, "receive", reader, "_recv_bytes")
+    pools_side.hook(side, "result", reader, "recv")
+    pools_side.hook(side, "submit", executor._work_ids, "put")
 
 
 # ---- Threads
 
 
-def _offered(original, lane):
+def _offered(original, side):
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
-        self._annot_task = lane.offer()  # dropped with the item, it counts as done with
+        self._annot_task = side.offer()  # dropped with the item, it counts as done with
 
     return __init__
 
 
-def _taken(original, lane):
+def _taken(original, side):
     def run(self, *args):
         task = self.__dict__.pop("_annot_task", None)
         future = self.future  # keeps its exception until the range has ended
         if task is None or future.cancelled():  # from before this was here, or never to run
             return original(self, *args)
-        opened = lane.take(task, self.task if hasattr(self, "task") else self.fn)
+        opened = side.take(task, self.task if hasattr(self, "task") else self.fn)
         try:
             return original(self, *args)
         finally:
-            lane.done(opened, getattr(future, "_exception", None))
+            side.done(opened, getattr(future, "_exception", None))
             self = future = None  # its traceback knows this frame, too: no circle
 
     return run

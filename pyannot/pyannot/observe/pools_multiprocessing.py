@@ -3,10 +3,10 @@
 import contextlib
 import types
 
-from pyannot._native import pool_lane
-from pyannot.observe import pools_lane
+from pyannot._native import pool_side
+from pyannot.observe import pools_side
 
-_HOOK = pool_lane.hook_type
+_HOOK = pool_side.hook_type
 
 
 def patch(patches, module):
@@ -39,13 +39,13 @@ def _worker(original):
 def _watch_worker(inqueue, outqueue, initializer):
     """The queues that the worker is to use."""
     if hasattr(inqueue, "_reader"):
-        lane = pools_lane.make(pools_lane.scope(inqueue._reader))
-        pools_lane.hook_worker(lane, inqueue, outqueue)
+        side = pools_side.make(pools_side.scope(inqueue._reader))
+        pools_side.hook_worker(side, inqueue, outqueue)
     else:  # of threads: shared by all of them
-        lane = pools_lane.make(pools_lane.local_scope(inqueue), local=True)
-        inqueue = types.SimpleNamespace(get=lane.hook("task", inqueue.get))
-        outqueue = types.SimpleNamespace(put=lane.hook("answer", outqueue.put))
-    lane.initializing(initializer)
+        side = pools_side.make(pools_side.local_scope(inqueue), local=True)
+        inqueue = types.SimpleNamespace(get=side.hook("task", inqueue.get))
+        outqueue = types.SimpleNamespace(put=side.hook("answer", outqueue.put))
+    side.initializing(initializer)
     return inqueue, outqueue
 
 
@@ -66,13 +66,13 @@ def _watch_pool(pool):
         return
     reader = getattr(pool._inqueue, "_reader", None)
     if reader is None:
-        scope = pools_lane.local_scope(pool._inqueue)
+        scope = pools_side.local_scope(pool._inqueue)
     else:
-        scope = pools_lane.scope(reader)
-    lane = pools_lane.make(scope, pools_lane.label(pool), local=reader is None)
-    put, get = lane.hook("assign", pool._quick_put), lane.hook("result", pool._quick_get)
+        scope = pools_side.scope(reader)
+    side = pools_side.make(scope, pools_side.label(pool), local=reader is None)
+    put, get = side.hook("assign", pool._quick_put), side.hook("result", pool._quick_get)
     if reader is not None:
-        pools_lane.hook(lane, "receive", pool._outqueue._reader, "_recv_bytes")
+        pools_side.hook(side, "receive", pool._outqueue._reader, "_recv_bytes")
     pool._quick_put, pool._quick_get = put, get
 
 
@@ -109,4 +109,4 @@ def _one_by_one(original):
 def _submitted(job, pool, tasks, chunk):
     with contextlib.suppress(Exception):
         if isinstance(pool._quick_put, _HOOK):
-            pool._quick_put.lane.submitted(job._job, tasks, chunk, pool._processes)
+            pool._quick_put.side.submitted(job._job, tasks, chunk, pool._processes)

@@ -7,11 +7,11 @@
  * number (job and chunk, or work id) in the same scope (the pool's pipe), so the arrows need
  * nothing in what is sent.
  *
- * Threads: a worker's lane belongs to the worker's thread. A parent's is shared by those who
+ * Threads: a worker's side belongs to the worker's thread. A parent's is shared by those who
  * submit, the one that hands over, and the one that takes results: each writes fields of its own.
  */
-#ifndef PYANNOT_LANE_H
-#define PYANNOT_LANE_H
+#ifndef PYANNOT_POOL_SIDE_H
+#define PYANNOT_POOL_SIDE_H
 
 #include "compat.h"
 
@@ -19,22 +19,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LANE_SCOPE_SIZE = 64 };
+enum { POOL_SCOPE_SIZE = 64 };
 
 /* What users see. */
-enum lane_name {
-    LANE_UNPICKLE = 0,
-    LANE_SEND,
-    LANE_SUBMIT,
-    LANE_INITIALIZER,
-    LANE_BYTES,
-    LANE_CHUNK,
-    LANE_TASKS,
-    LANE_SINCE,
-    LANE_NAME_COUNT,
+enum pool_name {
+    POOL_UNPICKLE = 0,
+    POOL_SEND,
+    POOL_SUBMIT,
+    POOL_INITIALIZER,
+    POOL_BYTES,
+    POOL_CHUNK,
+    POOL_TASKS,
+    POOL_SINCE,
+    POOL_NAME_COUNT,
 };
 
-struct lane {
+struct pool_side {
     PyObject_HEAD PyTypeObject *hook_type;
     PyObject *stars;    /* tuple: functions called with ((function, items),) */
     PyObject *chunkers; /* tuple: functions called with (function, items) */
@@ -42,7 +42,7 @@ struct lane {
     PyTypeObject *buffer_type; /* io.BytesIO, */
     PyObject *buffer_tell;     /* and its method */
     annot_flow scope;          /* what the flows of its tasks are counted from */
-    char job_scope[LANE_SCOPE_SIZE + 4];
+    char job_scope[POOL_SCOPE_SIZE + 4];
     bool is_local; /* workers are threads: nothing is pickled */
 
     /* Of a worker: which of its ranges are open. */
@@ -63,66 +63,66 @@ struct lane {
 };
 
 /* A task or a result, as far as it could be read; borrowed references. */
-struct lane_task {
+struct pool_task {
     uint64_t number;
     PyObject *function, *args; /* NULL: a result */
 };
 
 /* What is run: the user's function below what the library put around it. */
-struct lane_function {
+struct pool_function {
     PyObject *function; /* new reference */
     Py_ssize_t chunk;   /* tasks at once; 0: it is not a chunk */
 };
 
 /* The id of a name, interned at its first use. */
-annot_name lane_name(enum lane_name name);
+annot_name pool_name(enum pool_name name);
 
 /* An event of domain "python", category "pool". */
-struct annot_event lane_event(annot_name name);
+struct annot_event pool_side_event(annot_name name);
 
 /* Opens a range with a number. */
-void lane_push(enum lane_name name, enum lane_name key, int64_t number);
+void pool_side_push(enum pool_name name, enum pool_name key, int64_t number);
 
 /* Opens the range of a task's function, or of an initializer. `chunk` 0: none is told. */
-void lane_push_function(PyObject *function, Py_ssize_t chunk);
+void pool_side_push_function(PyObject *function, Py_ssize_t chunk);
 
 /* Adds to the tasks without a result, and tells both counters if they show too little of it: the
  * busy workers to the last one, the queue to 1/64. */
-void lane_count(struct lane *lane, int64_t change);
+void pool_side_count(struct pool_side *side, int64_t change);
 
 /* The flow of a task. Those of a pool are neighbours, which a recording writes in few bytes. */
-static inline annot_flow lane_flow(const struct lane *lane, uint64_t number)
+static inline annot_flow pool_side_flow(const struct pool_side *side, uint64_t number)
 {
-    annot_flow flow = lane->scope + number;
+    annot_flow flow = side->scope + number;
     return flow ? flow : 1;
 }
 
 /* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, if it
- * is neither. lane_task.c. */
-bool lane_task_read(PyObject *object, struct lane_task *ret_task);
+ * is neither. pool_task.c. */
+bool pool_task_read(PyObject *object, struct pool_task *ret_task);
 
 /* The exception that a worker's answer carries: new reference, or NULL without an exception. */
-PyObject *lane_answer_error(PyObject *answer);
+PyObject *pool_side_answer_error(PyObject *answer);
 
 /* Finds the user's function. Never fails: what cannot be unwrapped is taken as it is. */
-struct lane_function lane_function_find(const struct lane *lane, const struct lane_task *task);
+struct pool_function pool_function_find(const struct pool_side *side, const struct pool_task *task);
 
 /* The name of a function, its class, or "?"; a new reference that is a str, or NULL without an
  * exception. */
-PyObject *lane_function_name(PyObject *function);
+PyObject *pool_function_name(PyObject *function);
 
 /* How long ago the present job was submitted; 0 if nobody knows. */
-int64_t lane_job_age_ns(const struct lane *lane);
+int64_t pool_side_job_age_ns(const struct pool_side *side);
 
-/* The class pool_lane. New reference; NULL with an exception. */
-PyTypeObject *lane_type_create(PyObject *module);
+/* The class pool_side. New reference; NULL with an exception. */
+PyTypeObject *pool_side_type_create(PyObject *module);
 
 /* ---- Hooks ----------------------------------------------------------------------------------- */
 
-/* The hooks of a lane; see lane.h. */
+/* The hooks of a side; see pool_side.h. */
 
-struct lane_hook_options {
-    struct lane *lane;
+struct pool_hook_options {
+    struct pool_side *side;
     PyObject *function; /* what is called */
     PyObject *owner;    /* with this in front, held weakly; or NULL */
 };
@@ -134,11 +134,11 @@ struct lane_hook_options {
  *   "assign"   a parent hands a task over
  *   "result"   a parent takes a result
  *   "submit"   a parent's queue of work ids takes one
- * With lanes of thread pools: "task", "answer", "assign", "result". */
-PyObject *lane_hook_create(PyTypeObject *type, const char *kind,
-                           const struct lane_hook_options *options);
+ * With sides of thread pools: "task", "answer", "assign", "result". */
+PyObject *pool_hook_create(PyTypeObject *type, const char *kind,
+                           const struct pool_hook_options *options);
 
 /* New references, or NULL with an exception. */
-PyTypeObject *lane_hook_type_create(PyObject *module);
+PyTypeObject *pool_hook_type_create(PyObject *module);
 
 #endif

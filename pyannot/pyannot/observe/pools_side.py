@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 
-from pyannot._native import pool_lane
+from pyannot._native import pool_side
 
 _numbers = itertools.count(1)
 
@@ -28,14 +28,14 @@ def label(pool):
 
 
 def make(scope, name="", *, local=False, workers=0):
-    """A lane that knows the functions which call the user's."""
+    """A side that knows the functions which call the user's."""
     stars = _functions("multiprocessing.pool", "mapstar", "starmapstar")
     chunkers = [
         function
         for module in _executors
         for function in _functions(module, "_process_chunk")
     ]
-    return pool_lane(scope, name, tuple(stars), tuple(chunkers), local, workers)
+    return pool_side(scope, name, tuple(stars), tuple(chunkers), local, workers)
 
 
 _executors = [
@@ -50,18 +50,18 @@ def _functions(module, *names):
     return [function for function in found if function is not None]
 
 
-def hook(lane, kind, target, name):
+def hook(side, kind, target, name):
     """Puts a hook before a method of this one object, which it does not keep alive. (Its __dict__
     is not asked for: once there, it makes all attributes of the object slower.)"""
     function = getattr(target, name)
     if getattr(function, "__self__", None) is target:
-        setattr(target, name, lane.hook(kind, function.__func__, target))
+        setattr(target, name, side.hook(kind, function.__func__, target))
     else:
-        setattr(target, name, lane.hook(kind, function))
+        setattr(target, name, side.hook(kind, function))
 
 
-def hook_worker(lane, tasks, results):
+def hook_worker(side, tasks, results):
     """A worker's ends of two queues over pipes."""
-    hook(lane, "receive", tasks._reader, "_recv_bytes")
-    hook(lane, "task", tasks, "get")
-    hook(lane, "answer", results, "put")
+    hook(side, "receive", tasks._reader, "_recv_bytes")
+    hook(side, "task", tasks, "get")
+    hook(side, "answer", results, "put")

@@ -5,7 +5,7 @@
  *
  * Everything is read without calling code of the user's where that can be avoided; what raises is
  * forgotten: a name is worth no exception. */
-#include "lane.h"
+#include "pool_side.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool number_read(PyObject *object, uint64_t *ret_number)
 }
 
 /* (job, index, function, args, keywords), or a result: (job, index, value). */
-static bool tuple_read(PyObject *object, struct lane_task *ret_task)
+static bool tuple_read(PyObject *object, struct pool_task *ret_task)
 {
     uint64_t job, index;
     Py_ssize_t size = PyTuple_GET_SIZE(object);
@@ -52,9 +52,9 @@ static PyObject *own_attribute(PyObject *object, const char *name)
     return kept ? value : NULL;
 }
 
-bool lane_task_read(PyObject *object, struct lane_task *ret_task)
+bool pool_task_read(PyObject *object, struct pool_task *ret_task)
 {
-    *ret_task = (struct lane_task){0};
+    *ret_task = (struct pool_task){0};
     if (PyTuple_CheckExact(object))
         return tuple_read(object, ret_task);
     if (object == Py_None || PyLong_CheckExact(object))
@@ -71,7 +71,7 @@ bool lane_task_read(PyObject *object, struct lane_task *ret_task)
     return known;
 }
 
-PyObject *lane_answer_error(PyObject *answer)
+PyObject *pool_side_answer_error(PyObject *answer)
 {
     PyObject *error = NULL;
     if (PyTuple_CheckExact(answer)) { /* (job, index, (is_good, value)) */
@@ -228,11 +228,11 @@ static bool is_type_named(PyObject *object, const char *name)
 }
 
 /* One layer less; false where there is none. */
-static bool unwrap(const struct lane *lane, struct unwrapping *at)
+static bool unwrap(const struct pool_side *side, struct unwrapping *at)
 {
-    if (is_one_of(at->function, lane->stars))
+    if (is_one_of(at->function, side->stars))
         return unwrap_star(at);
-    if (is_one_of(at->function, lane->chunkers))
+    if (is_one_of(at->function, side->chunkers))
         return unwrap_chunk(at);
     if (is_context_run(at->function))
         return step_into(at, argument_at(at, 0));
@@ -249,17 +249,17 @@ static bool unwrap(const struct lane *lane, struct unwrapping *at)
     return false;
 }
 
-struct lane_function lane_function_find(const struct lane *lane, const struct lane_task *task)
+struct pool_function pool_function_find(const struct pool_side *side, const struct pool_task *task)
 {
     struct unwrapping at = {
         .function = Py_NewRef(task->function),
         .args = task->args ? Py_NewRef(task->args) : NULL,
     };
-    for (int i = 0; i < UNWRAP_MAX && unwrap(lane, &at); i++) {
+    for (int i = 0; i < UNWRAP_MAX && unwrap(side, &at); i++) {
     }
     Py_XDECREF(at.bound);
     Py_XDECREF(at.args);
-    return (struct lane_function){at.function, at.chunk};
+    return (struct pool_function){at.function, at.chunk};
 }
 
 /* Whether asking it for an attribute is a look into what it has: a __getattr__ of the program's may
@@ -270,7 +270,7 @@ static bool has_plain_attributes(PyObject *object)
            PyMethod_Check(object) || PyCFunction_Check(object);
 }
 
-PyObject *lane_function_name(PyObject *function)
+PyObject *pool_function_name(PyObject *function)
 {
     if (PyFunction_Check(function))
         return Py_NewRef(((PyFunctionObject *)function)->func_qualname);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pool_hook: a callable in the place of another one. It hands on its arguments and the result as
  * they are, exceptions too. While nobody records it costs one more call and one test. */
-#include "lane.h"
+#include "pool_side.h"
 
 #include "exception.h"
 
@@ -22,7 +22,7 @@ typedef PyObject *hook_run(struct hook *hook, const struct hook_call *call);
 
 struct hook {
     PyObject_HEAD vectorcallfunc vectorcall;
-    struct lane *lane;
+    struct pool_side *side;
     PyObject *function;
     PyObject *owner; /* weak reference, or NULL */
     hook_run *run;
@@ -90,10 +90,10 @@ static void end_range(bool *open)
  */
 
 /* The bytes in the buffer of a connection: a BytesIO, written up to its end. */
-static long long bytes_in(const struct lane *lane, PyObject *buffer)
+static long long bytes_in(const struct pool_side *side, PyObject *buffer)
 {
-    PyObject *size = Py_TYPE(buffer) == lane->buffer_type
-                         ? PyObject_Vectorcall(lane->buffer_tell, &buffer, 1, NULL)
+    PyObject *size = Py_TYPE(buffer) == side->buffer_type
+                         ? PyObject_Vectorcall(side->buffer_tell, &buffer, 1, NULL)
                          : PyObject_CallMethod(buffer, "tell", NULL);
     long long bytes = size ? PyLong_AsLongLong(size) : -1;
     Py_XDECREF(size);
@@ -109,10 +109,10 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
     PyObject *buffer = forward(hook, call);
     if (buffer == NULL || !annot_enabled())
         return buffer;
-    long long bytes = bytes_in(hook->lane, buffer);
-    bool *open = hook->lane->jobs ? &hook->lane->in_result : &hook->lane->in_unpickle;
+    long long bytes = bytes_in(hook->side, buffer);
+    bool *open = hook->side->jobs ? &hook->side->in_result : &hook->side->in_unpickle;
     end_range(open);
-    lane_push(LANE_UNPICKLE, LANE_BYTES, bytes);
+    pool_side_push(POOL_UNPICKLE, POOL_BYTES, bytes);
     *open = true;
     return buffer;
 }
@@ -120,50 +120,50 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 /* ---- A worker ---------------------------------------------------------------------------------
  */
 
-static void task_begin(struct lane *lane, const struct lane_task *task)
+static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
-    struct lane_function found = lane_function_find(lane, task);
-    lane_push_function(found.function, found.chunk);
+    struct pool_function found = pool_function_find(side, task);
+    pool_side_push_function(found.function, found.chunk);
     Py_DECREF(found.function);
-    lane->in_run = true;
-    if (lane->is_local)
-        annot_flow_end(lane_flow(lane, task->number));
+    side->in_run = true;
+    if (side->is_local)
+        annot_flow_end(pool_side_flow(side, task->number));
     else
-        annot_flow_step(lane_flow(lane, task->number));
+        annot_flow_step(pool_side_flow(side, task->number));
 }
 
 static PyObject *run_task(struct hook *hook, const struct hook_call *call)
 {
-    struct lane *lane = hook->lane;
-    struct lane_task task;
-    end_range(&lane->in_run); /* of a task without an answer */
-    end_range(&lane->in_initializer);
+    struct pool_side *side = hook->side;
+    struct pool_task task;
+    end_range(&side->in_run); /* of a task without an answer */
+    end_range(&side->in_initializer);
     PyObject *object = forward(hook, call);
-    end_range(&lane->in_unpickle);
-    if (object != NULL && annot_enabled() && lane_task_read(object, &task) && task.function)
-        task_begin(lane, &task);
+    end_range(&side->in_unpickle);
+    if (object != NULL && annot_enabled() && pool_task_read(object, &task) && task.function)
+        task_begin(side, &task);
     return object;
 }
 
 /* The function has returned, or raised what the answer tells. */
-static void end_run(struct lane *lane, PyObject *answer)
+static void end_run(struct pool_side *side, PyObject *answer)
 {
-    PyObject *error = lane_answer_error(answer);
+    PyObject *error = pool_side_answer_error(answer);
     exception_pop(error ? (PyObject *)Py_TYPE(error) : NULL);
     Py_XDECREF(error);
-    lane->in_run = false;
+    side->in_run = false;
 }
 
 static PyObject *run_answer(struct hook *hook, const struct hook_call *call)
 {
-    struct lane *lane = hook->lane;
-    bool was_running = lane->in_run;
+    struct pool_side *side = hook->side;
+    bool was_running = side->in_run;
     if (was_running && PyVectorcall_NARGS(call->flags) > 0)
-        end_run(lane, call->args[0]);
-    end_range(&lane->in_run);
-    if (!was_running || lane->is_local || !annot_enabled())
+        end_run(side, call->args[0]);
+    end_range(&side->in_run);
+    if (!was_running || side->is_local || !annot_enabled())
         return forward(hook, call);
-    struct annot_event event = lane_event(lane_name(LANE_SEND));
+    struct annot_event event = pool_side_event(pool_name(POOL_SEND));
     annot_push_event(&event);
     PyObject *result = forward(hook, call);
     exception_pop(result ? NULL : PyErr_Occurred());
@@ -174,86 +174,86 @@ static PyObject *run_answer(struct hook *hook, const struct hook_call *call)
  */
 
 /* When the job was submitted: asked once for each. Whether this is its first task. */
-static bool job_begin(struct lane *lane, uint64_t number, PyObject *job)
+static bool job_begin(struct pool_side *side, uint64_t number, PyObject *job)
 {
     uint64_t mark = (number >> 32) + 1;
-    if (lane->job == mark)
+    if (side->job == mark)
         return false;
-    PyObject *time = PyDict_GetItemWithError(lane->jobs, job);
-    lane->job = mark;
-    lane->job_ns = time ? PyLong_AsLongLong(time) : 0;
+    PyObject *time = PyDict_GetItemWithError(side->jobs, job);
+    side->job = mark;
+    side->job_ns = time ? PyLong_AsLongLong(time) : 0;
     if (time != NULL)
-        PyDict_DelItem(lane->jobs, job);
+        PyDict_DelItem(side->jobs, job);
     PyErr_Clear();
     return true;
 }
 
-static void assign_begin(struct lane *lane, uint64_t number, bool is_first)
+static void assign_begin(struct pool_side *side, uint64_t number, bool is_first)
 {
-    struct annot_event event = lane_event(lane_name(LANE_SEND));
-    if (lane->job_ns == 0)
+    struct annot_event event = pool_side_event(pool_name(POOL_SEND));
+    if (side->job_ns == 0)
         annot_push_event(&event);
     else
-        lane_push(LANE_SEND, LANE_SINCE, lane_job_age_ns(lane));
+        pool_side_push(POOL_SEND, POOL_SINCE, pool_side_job_age_ns(side));
     if (is_first)
-        annot_flow_end(annot_flow_id(lane->job_scope, number >> 32));
-    annot_flow_begin(lane_flow(lane, number), "task");
+        annot_flow_end(annot_flow_id(side->job_scope, number >> 32));
+    annot_flow_begin(pool_side_flow(side, number), "task");
 }
 
 static PyObject *run_assign(struct hook *hook, const struct hook_call *call)
 {
-    struct lane *lane = hook->lane;
-    struct lane_task task;
-    if (lane->jobs == NULL || PyVectorcall_NARGS(call->flags) != 1 ||
-        !PyTuple_CheckExact(call->args[0]) || !lane_task_read(call->args[0], &task) ||
+    struct pool_side *side = hook->side;
+    struct pool_task task;
+    if (side->jobs == NULL || PyVectorcall_NARGS(call->flags) != 1 ||
+        !PyTuple_CheckExact(call->args[0]) || !pool_task_read(call->args[0], &task) ||
         !task.function)
         return forward(hook, call);
-    bool is_first = job_begin(lane, task.number, PyTuple_GET_ITEM(call->args[0], 0));
-    if (lane->job_ns == 0)
-        lane_count(lane, 1);
+    bool is_first = job_begin(side, task.number, PyTuple_GET_ITEM(call->args[0], 0));
+    if (side->job_ns == 0)
+        pool_side_count(side, 1);
     bool on = annot_enabled();
     if (on)
-        assign_begin(lane, task.number, is_first);
+        assign_begin(side, task.number, is_first);
     PyObject *result = forward(hook, call);
     if (on)
         exception_pop(result ? NULL : PyErr_Occurred());
     if (result == NULL) /* it cannot be pickled: there will be no result */
-        lane_count(lane, -1);
+        pool_side_count(side, -1);
     return result;
 }
 
 static PyObject *run_result(struct hook *hook, const struct hook_call *call)
 {
-    struct lane *lane = hook->lane;
-    struct lane_task task;
+    struct pool_side *side = hook->side;
+    struct pool_task task;
     PyObject *object = forward(hook, call);
-    if (object != NULL && lane_task_read(object, &task)) {
-        if (lane->in_result)
-            annot_flow_end(lane_flow(lane, task.number));
-        end_range(&lane->in_result);
-        lane_count(lane, -1);
+    if (object != NULL && pool_task_read(object, &task)) {
+        if (side->in_result)
+            annot_flow_end(pool_side_flow(side, task.number));
+        end_range(&side->in_result);
+        pool_side_count(side, -1);
     }
-    end_range(&lane->in_result);
+    end_range(&side->in_result);
     return object;
 }
 
 static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
 {
-    struct lane *lane = hook->lane;
+    struct pool_side *side = hook->side;
     unsigned long long number = 0;
     bool on =
         annot_enabled() && PyVectorcall_NARGS(call->flags) > 0 && PyLong_CheckExact(call->args[0]);
     if (on) {
-        struct annot_event event = lane_event(lane_name(LANE_SUBMIT));
+        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT));
         number = PyLong_AsUnsignedLongLong(call->args[0]);
         PyErr_Clear();
         annot_push_event(&event);
-        annot_flow_begin(lane_flow(lane, number), "task");
+        annot_flow_begin(pool_side_flow(side, number), "task");
     }
     PyObject *result = forward(hook, call);
     if (on)
         annot_pop();
-    lane_count(lane, 1);
+    pool_side_count(side, 1);
     return result;
 }
 
@@ -276,8 +276,8 @@ static PyObject *hook_vectorcall(PyObject *self, PyObject *const *args, size_t f
     return hook->run(hook, &call);
 }
 
-PyObject *lane_hook_create(PyTypeObject *type, const char *kind,
-                           const struct lane_hook_options *options)
+PyObject *pool_hook_create(PyTypeObject *type, const char *kind,
+                           const struct pool_hook_options *options)
 {
     hook_run *run = NULL;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -294,7 +294,7 @@ PyObject *lane_hook_create(PyTypeObject *type, const char *kind,
         return NULL;
     }
     hook->vectorcall = hook_vectorcall;
-    hook->lane = (struct lane *)Py_NewRef(options->lane);
+    hook->side = (struct pool_side *)Py_NewRef(options->side);
     hook->function = Py_NewRef(options->function);
     hook->owner = owner;
     hook->run = run;
@@ -305,7 +305,7 @@ static int hook_traverse(PyObject *self, visitproc visit, void *arg)
 {
     struct hook *hook = (struct hook *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(hook->lane);
+    Py_VISIT(hook->side);
     Py_VISIT(hook->function);
     Py_VISIT(hook->owner);
     return 0;
@@ -316,7 +316,7 @@ static void hook_dealloc(PyObject *self)
     struct hook *hook = (struct hook *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_XDECREF(hook->lane);
+    Py_XDECREF(hook->side);
     Py_XDECREF(hook->function);
     Py_XDECREF(hook->owner);
     type->tp_free(self);
@@ -324,7 +324,7 @@ static void hook_dealloc(PyObject *self)
 }
 
 static PyMemberDef members[] = {
-    {"lane", T_OBJECT_EX, offsetof(struct hook, lane), READONLY, NULL},
+    {"side", T_OBJECT_EX, offsetof(struct hook, side), READONLY, NULL},
     {"__wrapped__", T_OBJECT_EX, offsetof(struct hook, function), READONLY, NULL},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct hook, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -345,7 +345,7 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-PyTypeObject *lane_hook_type_create(PyObject *module)
+PyTypeObject *pool_hook_type_create(PyObject *module)
 {
     return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
 }

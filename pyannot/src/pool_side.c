@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* pool_side: what a pool emits beside its hooks, and the making of these. */
+#include "pool_side.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exception.h"
+
+enum { COUNT_STEP = 64 };
+
+annot_name pool_name(enum pool_name name)
+{
+    static const char *const texts[POOL_NAME_COUNT] = {
+        [POOL_UNPICKLE] = "unpickle", [POOL_SEND] = "send",
+        [POOL_SUBMIT] = "submit",     [POOL_INITIALIZER] = "initializer",
+        [POOL_BYTES] = "bytes",       [POOL_CHUNK] = "chunk",
+        [POOL_TASKS] = "tasks",       [POOL_SINCE] = "submitted_ns_ago",
+    };
+    static annot_name ids[POOL_NAME_COUNT];
+    return annot_site_name(&ids[name], texts[name]);
+}
+
+struct annot_event pool_side_event(annot_name name)
+{
+    /* One number for both: the domain, and the category above it. Relaxed: it is the same whichever
+     * thread stores it. */
+    static uint32_t numbers;
+    uint32_t known = __atomic_load_n(&numbers, __ATOMIC_RELAXED);
+    if (known == 0) {
+        annot_domain domain = annot_domain_create("python");
+        known = (uint32_t)annot_category_create(domain, "pool") << 16 | domain;
+        __atomic_store_n(&numbers, known, __ATOMIC_RELAXED);
+    }
+    return (struct annot_event){
+        .name = name, .domain = (annot_domain)known, .category = (annot_category)(known >> 16)};
+}
+
+static struct annot_value number_value(enum pool_name key, int64_t number)
+{
+    struct annot_value value = annot_value_int64(NULL, number);
+    value.key_name = pool_name(key);
+    return value;
+}
+
+void pool_side_push(enum pool_name name, enum pool_name key, int64_t number)
+{
+    struct annot_value value = number_value(key, number);
+    struct annot_event event = pool_side_event(pool_name(name));
+    event.values = &value;
+    event.value_count = 1;
+    annot_push_event(&event);
+}
+
+void pool_side_push_function(PyObject *function, Py_ssize_t chunk)
+{
+    struct annot_value value = number_value(POOL_CHUNK, chunk);
+    struct annot_event event = pool_side_event(0);
+    PyObject *name = pool_function_name(function);
+    event.text = name ? PyUnicode_AsUTF8(name) : NULL;
+    if (event.text == NULL) {
+        PyErr_Clear();
+        event.text = "?";
+    }
+    event.values = chunk > 0 ? &value : NULL;
+    event.value_count = chunk > 0;
+    annot_push_event(&event);
+    Py_XDECREF(name);
+}
+
+static void count_tell(annot_name name, int64_t value)
+{
+    struct annot_event event = pool_side_event(name);
+    event.payload_kind = ANNOT_PAYLOAD_INT64;
+    event.payload.int64 = value;
+    annot_counter_event(&event);
+}
+
+/* What is cancelled has no result: where there is a list of what is under way, that is asked. A
+ * task whose result is here is taken off it later. */
+static int64_t count_change(struct pool_side *side, int64_t change)
+{
+    if (side->pending == NULL) /* relaxed: a number by itself, changed by all threads of a pool */
+        return __atomic_add_fetch(&side->task_count, change, __ATOMIC_RELAXED);
+    int64_t count = (int64_t)PyDict_Size(side->pending) + (change < 0 ? change : 0);
+    count = count > 0 ? count : 0;
+    __atomic_store_n(&side->task_count, count, __ATOMIC_RELAXED);
+    return count;
+}
+
+/* Of thousands that wait one more or less is not seen, and to tell each would be a seventh of all
+ * events. Threads that come at the same time may tell what is told already. */
+static bool is_told(struct pool_side *side, int64_t queued, int64_t busy)
+{
+    int64_t change = queued - __atomic_load_n(&side->told_queued, __ATOMIC_RELAXED);
+    bool near = change == 0 || (change < 0 ? -change : change) < queued / COUNT_STEP;
+    return near && __atomic_load_n(&side->told_busy, __ATOMIC_RELAXED) == busy &&
+           __atomic_load_n(&side->told_recording, __ATOMIC_RELAXED) == annot_recording();
+}
+
+void pool_side_count(struct pool_side *side, int64_t change)
+{
+    int64_t count = count_change(side, change);
+    if (!annot_enabled())
+        return;
+    int64_t workers = __atomic_load_n(&side->worker_count, __ATOMIC_RELAXED);
+    int64_t busy = count < workers ? count : workers;
+    if (workers == 0)
+        busy = __atomic_load_n(&side->running_count, __ATOMIC_RELAXED);
+    if (is_told(side, count - busy, busy))
+        return;
+    __atomic_store_n(&side->told_queued, count - busy, __ATOMIC_RELAXED);
+    __atomic_store_n(&side->told_busy, busy, __ATOMIC_RELAXED);
+    __atomic_store_n(&side->told_recording, annot_recording(), __ATOMIC_RELAXED);
+    count_tell(side->queued_name, count - busy);
+    count_tell(side->busy_name, busy);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+int64_t pool_side_job_age_ns(const struct pool_side *side)
+{
+    return side->job_ns ? now_ns() - side->job_ns : 0;
+}
+
+/* ---- Methods ----------------------------------------------------------------------------------
+ */
+
+/* submitted(job, tasks, chunk, workers): a job was made, and will be handed over soon. tasks 0:
+ * nobody knows how many, they come one by one. */
+static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    int64_t numbers[4];
+    if (count != 4) {
+        PyErr_SetString(PyExc_TypeError, "submitted() takes 4 arguments");
+        return NULL;
+    }
+    for (int i = 0; i < 4; i++) {
+        numbers[i] = PyLong_AsLongLong(args[i]);
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    int64_t job = numbers[0], tasks = numbers[1];
+    __atomic_store_n(&side->worker_count, numbers[3], __ATOMIC_RELAXED);
+    PyObject *time = PyLong_FromLongLong(tasks > 0 ? now_ns() : 0);
+    if (time == NULL || PyDict_SetItem(side->jobs, args[0], time) < 0)
+        PyErr_Clear();
+    Py_XDECREF(time);
+    if (annot_enabled()) {
+        struct annot_value values[2] = {number_value(POOL_TASKS, tasks),
+                                        number_value(POOL_CHUNK, numbers[2])};
+        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT));
+        event.values = values;
+        event.value_count = tasks > 0 ? 2 : 0;
+        annot_push_event(&event);
+        annot_flow_begin(annot_flow_id(side->job_scope, (uint64_t)job), "job");
+        annot_pop();
+    }
+    if (tasks > 0)
+        pool_side_count(side, tasks);
+    Py_RETURN_NONE;
+}
+
+/* initializing(function): the worker's initializer is called next; the first wait for a task ends
+ * its range. */
+static PyObject *side_initializing(PyObject *self, PyObject *function)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    if (annot_enabled() && function != Py_None) {
+        pool_side_push_function(function, 0);
+        side->in_initializer = true;
+    }
+    Py_RETURN_NONE;
+}
+
+/* pending(dict): the list of tasks that have no result yet, which the pool keeps. */
+static PyObject *side_pending(PyObject *self, PyObject *pending)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    if (PyDict_CheckExact(pending) && side->pending == NULL)
+        side->pending = Py_NewRef(pending);
+    Py_RETURN_NONE;
+}
+
+/* A task that waits for a thread: a capsule of the side, whose context is its flow. */
+static const char offered_name[] = "pyannot.offered", taken_name[] = "pyannot.taken";
+
+/* Of one that nobody took (it was cancelled, or the pool shut down): it waits no more. */
+static void offered_free(PyObject *task)
+{
+    bool is_offered = PyCapsule_IsValid(task, offered_name);
+    struct pool_side *side = PyCapsule_GetPointer(task, is_offered ? offered_name : taken_name);
+    if (is_offered)
+        pool_side_count(side, -1);
+    Py_DECREF(side);
+}
+
+/* offer(): a task for a thread of this process. */
+static PyObject *side_offer(PyObject *self, PyObject *ignored)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    (void)ignored;
+    annot_flow flow = 0;
+    if (annot_enabled()) {
+        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT));
+        flow = annot_flow_new();
+        annot_push_event(&event);
+        annot_flow_begin(flow, "task");
+        annot_pop();
+    }
+    pool_side_count(side, 1);
+    PyObject *task = PyCapsule_New(Py_NewRef(self), offered_name, offered_free);
+    if (task == NULL)
+        Py_DECREF(self);
+    else
+        PyCapsule_SetContext(task, (void *)(uintptr_t)flow);
+    return task;
+}
+
+/* take(task, function): a thread begins with it. Whether a range was opened. */
+static PyObject *side_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "take() takes 2 arguments");
+        return NULL;
+    }
+    if (!PyCapsule_IsValid(args[0], offered_name)) {
+        PyErr_SetString(PyExc_TypeError, "take() takes what offer() gave, once");
+        return NULL;
+    }
+    annot_flow flow = (annot_flow)(uintptr_t)PyCapsule_GetContext(args[0]);
+    PyCapsule_SetName(args[0], taken_name);
+    __atomic_add_fetch(&side->running_count, 1, __ATOMIC_RELAXED);
+    pool_side_count(side, 0);
+    if (!annot_enabled())
+        Py_RETURN_FALSE;
+    PyObject *function = args[1];
+    if (PyTuple_CheckExact(function) && PyTuple_GET_SIZE(function) > 0)
+        function = PyTuple_GET_ITEM(function, 0); /* with its arguments */
+    struct pool_task task = {.function = function};
+    struct pool_function found = pool_function_find(side, &task);
+    pool_side_push_function(found.function, found.chunk);
+    annot_flow_end(flow);
+    Py_DECREF(found.function);
+    Py_RETURN_TRUE;
+}
+
+/* done(opened, error): and is through with it. `error` is what it raised, or None. */
+static PyObject *side_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "done() takes 2 arguments");
+        return NULL;
+    }
+    if (args[0] == Py_True)
+        exception_pop(args[1] == Py_None ? NULL : (PyObject *)Py_TYPE(args[1]));
+    __atomic_add_fetch(&side->running_count, -1, __ATOMIC_RELAXED);
+    pool_side_count(side, -1);
+    Py_RETURN_NONE;
+}
+
+/* hook(kind, function, owner=None): stands in for a function, or for a method of `owner`, which it
+ * does not keep alive. */
+static PyObject *pool_hook(PyObject *self, PyObject *args)
+{
+    struct pool_hook_options options = {.side = (struct pool_side *)self};
+    const char *kind;
+    if (!PyArg_ParseTuple(args, "sO|O:hook", &kind, &options.function, &options.owner))
+        return NULL;
+    if (options.owner == Py_None)
+        options.owner = NULL;
+    return pool_hook_create(options.side->hook_type, kind, &options);
+}
+
+/* ---- The type ---------------------------------------------------------------------------------
+ */
+
+static int texts_set(struct pool_side *side, const char *scope, const char *label)
+{
+    char name[128];
+    side->scope = annot_flow_id(scope, 0);
+    snprintf(side->job_scope, sizeof(side->job_scope), "%.*s job", POOL_SCOPE_SIZE - 1, scope);
+    if (label[0] == '\0')
+        return 0;
+    snprintf(name, sizeof(name), "%s: queued tasks", label);
+    side->queued_name = annot_name_intern(name);
+    snprintf(name, sizeof(name), "%s: busy workers", label);
+    side->busy_name = annot_name_intern(name);
+    side->jobs = PyDict_New();
+    return side->jobs ? 0 : -1;
+}
+
+/* What connections receive into. */
+static int buffer_find(struct pool_side *side)
+{
+    PyObject *module = PyImport_ImportModule("io");
+    PyObject *type = module ? PyObject_GetAttrString(module, "BytesIO") : NULL;
+    Py_XDECREF(module);
+    side->buffer_type = (PyTypeObject *)type;
+    side->buffer_tell = type ? PyObject_GetAttrString(type, "tell") : NULL;
+    return side->buffer_tell ? 0 : -1;
+}
+
+/* pool_side(scope, label, stars, chunkers, local=False, workers=0): a worker's has no label. */
+static PyObject *side_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const char *scope, *label;
+    PyObject *stars, *chunkers;
+    int is_local = 0;
+    long long workers = 0;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "pool_side() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "ssO!O!|pL:pool_side", &scope, &label, &PyTuple_Type, &stars,
+                          &PyTuple_Type, &chunkers, &is_local, &workers))
+        return NULL;
+    struct pool_side *side = (struct pool_side *)type->tp_alloc(type, 0);
+    if (side == NULL)
+        return NULL;
+    side->hook_type = (PyTypeObject *)PyObject_GetAttrString((PyObject *)type, "hook_type");
+    side->stars = Py_NewRef(stars);
+    side->chunkers = Py_NewRef(chunkers);
+    side->is_local = is_local;
+    side->worker_count = workers;
+    side->process = getpid();
+    if (side->hook_type == NULL || buffer_find(side) < 0 || texts_set(side, scope, label) < 0) {
+        Py_DECREF(side);
+        return NULL;
+    }
+    return (PyObject *)side;
+}
+
+static int side_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(side->hook_type);
+    Py_VISIT(side->stars);
+    Py_VISIT(side->chunkers);
+    Py_VISIT(side->jobs);
+    Py_VISIT(side->pending);
+    Py_VISIT(side->buffer_type);
+    Py_VISIT(side->buffer_tell);
+    return 0;
+}
+
+/* Of a pool that went with tasks in it: they wait no more. */
+static void counters_end(struct pool_side *side)
+{
+    if (side->task_count == 0 || !annot_enabled() || side->process != getpid())
+        return;
+    count_tell(side->queued_name, 0);
+    count_tell(side->busy_name, 0);
+}
+
+static void side_dealloc(PyObject *self)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    counters_end(side);
+    Py_XDECREF(side->hook_type);
+    Py_XDECREF(side->stars);
+    Py_XDECREF(side->chunkers);
+    Py_XDECREF(side->jobs);
+    Py_XDECREF(side->pending);
+    Py_XDECREF(side->buffer_type);
+    Py_XDECREF(side->buffer_tell);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"submitted", (PyCFunction)(void (*)(void))side_submitted, METH_FASTCALL, NULL},
+    {"initializing", side_initializing, METH_O, NULL},
+    {"pending", side_pending, METH_O, NULL},
+    {"offer", side_offer, METH_NOARGS, NULL},
+    {"take", (PyCFunction)(void (*)(void))side_take, METH_FASTCALL, NULL},
+    {"done", (PyCFunction)(void (*)(void))side_done, METH_FASTCALL, NULL},
+    {"hook", pool_hook, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, side_new},
+    {Py_tp_traverse, side_traverse},
+    {Py_tp_dealloc, side_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "pyannot._native.pool_side",
+    .basicsize = sizeof(struct pool_side),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};
+
+PyTypeObject *pool_side_type_create(PyObject *module)
+{
+    PyObject *side = PyType_FromModuleAndSpec(module, &spec, NULL);
+    PyObject *hook = side ? (PyObject *)pool_hook_type_create(module) : NULL;
+    if (hook == NULL || PyObject_SetAttrString(side, "hook_type", hook) < 0)
+        Py_CLEAR(side);
+    Py_XDECREF(hook);
+    return (PyTypeObject *)side;
+}
