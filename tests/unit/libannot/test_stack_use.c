@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* docs/architecture.md, "Stack". */
+/* docs/architecture/threads.md: "The stack is small". */
 enum { FIRST_OF_PROCESS = 2048, FIRST_OF_THREAD = 1024, ANY_OTHER = 512 };
 
 static void push(void)
