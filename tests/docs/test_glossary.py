@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""docs/glossary.md defines each word once, and words that it rules out are in no file's name.
+
+    test_glossary.py SOURCE
+"""
+
+import pathlib
+import re
+import sys
+
+# Files that have such a name still. One that is gone must leave the list.
+NOT_YET = {
+    "collector/export/chrome_lines.c", "collector/export/perfetto_lines.c",
+    "collector/export/track_lines.c", "collector/export/track_lines.h",
+    "pyannot/src/lane.c", "pyannot/src/lane.h",
+    "pyannot/src/lane_hook.c", "pyannot/src/lane_task.c",
+}
+
+
+def rows(text):
+    """The cells of every row of every table; heads and rules are left out."""
+    lines = text.splitlines()
+    for before, line in zip(lines, lines[1:], strict=False):
+        if line.startswith("|") and before.startswith("|") and not line.startswith("|-"):
+            yield [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def defined(text):
+    """The words that the page defines, each as often as it does."""
+    return [word for cells in rows(text) if len(cells) == 2
+            for word in re.findall(r"\*\*([^*]+)\*\*", cells[0])]
+
+
+def ruled_out(text):
+    """(word, folder) of the last table."""
+    return [(word.strip(), folder.strip()) for cells in rows(text) if len(cells) == 3
+            for word in cells[0].split(",") for folder in cells[1].split(",")]
+
+
+def parts(path):
+    """The words of a file's name, and each without its plural."""
+    words = re.split(r"[^a-z]+", path.name.lower())
+    return set(words) | {word.removesuffix("s") for word in words}
+
+
+def wrong_names(text, files):
+    return {path.as_posix() for word, folder in ruled_out(text) for path in files
+            if path.is_relative_to(folder) and word in parts(path)}
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    text = (root / "docs" / "glossary.md").read_text(encoding="utf-8")
+    files = [path.relative_to(root) for folder in ("collector", "libannot", "pyannot", "tools")
+             for path in (root / folder).rglob("*")
+             if path.is_file() and "__pycache__" not in path.parts]
+    planted = pathlib.Path("collector/read/slice_order.c")
+    assert planted.as_posix() in wrong_names(text, [planted]), "a planted name goes unnoticed"
+    words = defined(text)
+    found = [f"{word!r} is defined twice" for word in sorted(set(words)) if words.count(word) > 1]
+    names = wrong_names(text, files)
+    found += [f"{name}: the glossary rules out its name" for name in sorted(names - NOT_YET)]
+    found += [f"{name}: not there any more; take it from the list"
+              for name in sorted(NOT_YET - names)]
+    assert len(words) > 40 and len(ruled_out(text)) > 10, "the tables were not found"
+    for line in found:
+        print(line)
+    print(f"{len(words)} words; {'0 passed, 1 failed' if found else '1 passed, 0 failed'}, "
+          "0 skipped")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
