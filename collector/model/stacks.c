@@ -207,28 +207,6 @@ int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path)
     return append(&stacks->paths, path);
 }
 
-/* NULL: there is none. */
-static struct range_path *path_at(struct stacks *stacks, uint32_t ordinal)
-{
-    const struct interned *table = &stacks->paths;
-    bool there = ordinal != 0 && ordinal >= table->base && ordinal < table->count;
-    return there ? item_at(table, ordinal) : NULL;
-}
-
-void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind)
-{
-    struct range_path *path = path_at(stacks, ordinal);
-    if (path)
-        path->kind = kind <= RANGE_PATH_INHERITED ? (uint32_t)kind : RANGE_PATH_THREAD;
-}
-
-void stacks_set_path_domain(struct stacks *stacks, uint32_t ordinal, uint32_t domain)
-{
-    struct range_path *path = path_at(stacks, ordinal);
-    if (path)
-        path->domain = domain;
-}
-
 uint32_t stacks_frame_count(const struct stacks *stacks)
 {
     return stacks->frames.count;

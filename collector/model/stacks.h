@@ -68,10 +68,6 @@ int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path);
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);
 int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path);
-/* The kind of one that was appended, of which unknown ones are taken for the thread's; its domain.
- */
-void stacks_set_path_kind(struct stacks *stacks, uint32_t ordinal, uint64_t kind);
-void stacks_set_path_domain(struct stacks *stacks, uint32_t ordinal, uint32_t domain);
 
 uint32_t stacks_frame_count(const struct stacks *stacks); /* with ordinal 0 */
 uint32_t stacks_stack_count(const struct stacks *stacks);

@@ -26,7 +26,7 @@ enum {
     STORE_STRING_MAX = 1 << 20,     /* bytes                                              */
     STORE_INDEX_ENTRIES = 1 << 15,  /* in one INDEX chunk                                 */
     STORE_SAMPLE_SHAPES_MAX = 1024, /* in the dictionary of a SAMPLES chunk              */
-    STORE_STACKS_ENTRY = 4096, /* frames, stacks, paths or tracks that a writer puts in one entry */
+    STORE_ROWS_MAX = 4096,          /* definitions in one entry                           */
 };
 
 /* Times lie within +-(2^62 - 1) ns (146 years), so that differences of any two fit 64 bits. Readers
@@ -144,6 +144,8 @@ enum store_sample_fields {
 
 enum { STORE_SAMPLE_SHAPE_BYTES = 6 }; /* of a new shape, before its weight */
 
+/* Kinds of definitions; definitions.c has the table of fields of each. An entry refers only to
+ * kinds with smaller numbers, or is checked when all are read. */
 enum store_definition {
     STORE_DEFINE_STRING = 1,
     STORE_DEFINE_SESSION = 2,
@@ -152,12 +154,13 @@ enum store_definition {
     STORE_DEFINE_REFUSAL = 5,
     STORE_DEFINE_SAMPLING = 6,
     STORE_DEFINE_FACT = 7,
-    STORE_DEFINE_FRAMES = 8, /* these four: several in one entry */
-    STORE_DEFINE_STACKS = 9,
-    STORE_DEFINE_PATHS = 10,
-    STORE_DEFINE_TRACKS = 11,
+    STORE_DEFINE_FRAME = 8,
+    STORE_DEFINE_STACK = 9,
+    STORE_DEFINE_PATH = 10,
+    STORE_DEFINE_TRACK = 11,
     STORE_DEFINE_UNIT = 12,
     STORE_DEFINE_FILTER = 13,
+    STORE_DEFINE_COUNT,
 };
 
 struct store_end {

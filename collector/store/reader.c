@@ -181,12 +181,12 @@ static int read_outline(struct store_reader *reader)
     if (!status)
         status = read_chunks(reader);
     if (status || reader->follow)
-        return status ? status : trace_check(reader->trace);
+        return status ? status : definitions_check(reader->trace);
     settle_chunks(reader);
     if (reader->scan.damage.count)
         status = define_lost(reader);
     if (!status)
-        status = trace_check(reader->trace);
+        status = definitions_check(reader->trace);
     if (status || reader->scan.ended)
         return status;
     return scan_add_damage(&reader->scan, reader->scan.file_size, 0,
@@ -256,7 +256,7 @@ int store_reader_more(struct store_reader *reader)
     if (!status)
         status = read_chunks(reader);
     if (!status && reader->info.chunk_count > count)
-        status = trace_check(reader->trace);
+        status = definitions_check(reader->trace);
     if (!status)
         status = know_threads(reader);
     return status ? status : reader->info.chunk_count > count;

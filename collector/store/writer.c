@@ -55,7 +55,7 @@ static void destroy(struct store_writer *writer)
     event_encoder_destroy(writer->encoder);
     sample_encoder_destroy(writer->samples);
     definitions_state_free(&writer->defined);
-    vec_free(&writer->definitions.bytes);
+    definitions_buffer_free(&writer->definitions);
     vec_free(&writer->threads);
     vec_free(&writer->index);
     free(writer);
@@ -238,7 +238,7 @@ size_t store_writer_pending_bytes(const struct store_writer *writer)
 
 uint32_t store_writer_stacks_written(const struct store_writer *writer)
 {
-    return writer->error ? 0 : writer->defined.stack_count;
+    return writer->error ? 0 : writer->defined.next[STORE_DEFINE_STACK];
 }
 
 uint64_t store_writer_file_bytes(const struct store_writer *writer)
@@ -385,13 +385,7 @@ static int read_through(const char *path, struct store_writer *writer,
     while ((status = store_reader_next(reader, &batch)) == 1)
         continue;
     struct trace *trace = store_reader_trace(reader);
-    writer->defined.string_count = trace_string_count(trace);
-    writer->defined.refusal_count = trace_refusal_count(trace);
-    writer->defined.filter_count = trace_filter_count(trace);
-    const struct stacks *stacks = trace_stacks_get(trace);
-    writer->defined.frame_count = stacks_frame_count(stacks);
-    writer->defined.stack_count = stacks_stack_count(stacks);
-    writer->defined.path_count = stacks_path_count(stacks);
+    definitions_state_resume(&writer->defined, trace);
     if (!status && trace_thread_count(trace) > trace_thread_count(writer->trace))
         status = -EINVAL;
     if (!status)
@@ -491,8 +485,7 @@ static int put_index(struct store_writer *writer)
  * is then known all the same. */
 static int write_ending(struct store_writer *writer)
 {
-    writer->defined.process_revisions.count = writer->defined.thread_revisions.count = 0;
-    writer->defined.fact_revisions.count = writer->defined.sampling_revision = 0;
+    definitions_state_repeat(&writer->defined);
     int error = store_writer_flush(writer);
     uint64_t index_offset = store_writer_file_bytes(writer);
     if (!error)

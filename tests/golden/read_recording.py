@@ -233,42 +233,47 @@ class Samples:
         assert not any(self.columns)
 
 
-PROCESS = ('uint ordinal int pid int ppid int ns_pid uint pid_ns uint identity int parent '
-           'uint forked int start int end int fork uint how int value uint uid str name '
-           'str comm str cmdline uint runtime list lost list misuse uint peak uint events '
-           'uint forker str note uint noter int noted')
-THREAD = ('uint ordinal uint process uint serial int tid str name str comm int first int last '
-          'uint events list lost')
-SAMPLING = 'uint rung uint off_cpu uint frequency int threshold str reason str hint'
-FACT = 'uint ordinal str name uint kind uint value'
-UNIT = 'str counter str domain str unit'
+# Of each kind of definition its columns; `name:` is a list, `name"` a text.
+DEFINITIONS = {
+    1: ('strings', 'text"'),
+    2: ('sessions', 'id parent_id hostname kernel command version clock begin end realtime status '
+        'recovered peak nested'),
+    3: ('processes', 'pid ppid ns_pid pid_ns identity parent forked start end fork forker how '
+        'value uid name comm cmdline runtime lost: misuse: peak events note noter noted'),
+    4: ('threads', 'process serial tid name comm first last events lost:'),
+    5: ('refusals', 'pid comm reason'),
+    6: ('samplings', 'rung off_cpu frequency threshold reason hint'),
+    7: ('facts', 'name kind value'),
+    8: ('frames', 'kind function file module line first_line address'),
+    9: ('stacks', 'parent what'),
+    10: ('paths', 'parent what kind domain'),
+    11: ('tracks', 'id process name parent'),
+    12: ('units', 'counter domain unit'),
+    13: ('filters', 'time rules'),
+}
 
 
-def fields(body, description):
-    words = description.split()
-    entry = {}
-    for kind, name in zip(words[::2], words[1::2]):
-        if not body:
-            entry[name] = [] if kind == 'list' else 0
-        elif kind == 'list':
-            entry[name] = [body.varint() for _ in range(body.varint())]
-        else:
-            entry[name] = body.svarint() if kind == 'int' else body.varint()
-    return entry
+def column(name, body, count):
+    """The values of a column, one per definition; names without a mark are integers."""
+    if name.endswith('"'):
+        return [body.take(body.varint()).decode() for _ in range(count)]
+    size = body.varint() if name.endswith(':') else 1
+    before, rows = [0] * size, []
+    for _ in range(count):
+        before = [signed(value + body.svarint() & MASK) for value in before]
+        rows.append(list(before) if name.endswith(':') else before[0])
+    return rows
 
 
 class Recording:
     def __init__(self, data):
-        self.strings, self.processes, self.threads = {0: ''}, {}, {}
-        self.frames, self.stacks, self.paths, self.facts = {}, {}, {}, {}
-        self.path_kinds, self.path_domains = {}, {}
-        self.tracks, self.units = {}, {}
-        self.sampling = {}
+        for name, _columns in DEFINITIONS.values():
+            setattr(self, name, {})
         self.sums, self.next_index, self.offsets, self.indexed = {}, {}, [], []
         self.complete = False
         for at, kind, count, begin, end, payload in chunks(data):
             if kind == 1:
-                self.define(Bytes(payload))
+                self.define(Bytes(payload), count)
             elif kind == 2:
                 self.offsets.append((at, count, begin, end))
                 self.count(payload, begin, end)
@@ -280,66 +285,30 @@ class Recording:
                 self.complete = struct.unpack('<3Q', payload)[1] == self.sums['events']
         assert self.offsets == self.indexed
 
-    def define(self, body):
+    def text(self, ordinal):
+        return self.strings[ordinal]['text"'] if ordinal else ''
+
+    def define(self, body, count):
         while body:
             kind, length = body.varint(), body.varint()
-            entry = Bytes(body.take(length))
-            if kind == 1:
-                ordinal = entry.varint()
-                self.strings[ordinal] = entry.data[entry.at:].decode()
-            elif kind in (3, 4):
-                known = self.processes if kind == 3 else self.threads
-                values = fields(entry, PROCESS if kind == 3 else THREAD)
-                known[values['ordinal']] = values
-            elif kind == 6:
-                self.sampling = fields(entry, SAMPLING)
-            elif kind == 7:
-                values = fields(entry, FACT)
-                self.facts[values['ordinal']] = values
-            elif kind == 8:
-                self.define_frames(entry)
-            elif kind in (9, 10):
-                self.define_nodes(entry, self.stacks if kind == 9 else self.paths)
-                if kind == 10:
-                    self.define_path_kinds(entry)
-            elif kind == 11:
-                self.define_tracks(entry)
-            elif kind == 12:
-                values = fields(entry, UNIT)
-                self.units[values['domain'], values['counter']] = values['unit']
+            self.define_entry(kind, Bytes(body.take(length)))
+            count -= 1
+        assert count == 0
 
-    def define_frames(self, entry):
+    def define_entry(self, kind, entry):
+        name, columns = DEFINITIONS[kind]
         first, count = entry.varint(), entry.varint()
-        function = file = module = address = 0
-        for ordinal in range(first, first + count):
-            kind = entry.varint()
-            function += entry.svarint()
-            file += entry.svarint()
-            module += entry.svarint()
-            line, first_line = entry.svarint(), entry.svarint()
-            address = address + entry.svarint() & MASK
-            self.frames[ordinal] = (kind, function, file, module, line, first_line, address)
-
-    def define_tracks(self, entry):
-        first, count = entry.varint(), entry.varint()
-        values = [0] * 4
-        for ordinal in range(first, first + count):
-            values = [value + entry.svarint() & MASK for value in values]
-            self.tracks[ordinal] = values
-
-    @staticmethod
-    def define_nodes(entry, known):
-        first, count = entry.varint(), entry.varint()
-        for ordinal in range(first, first + count):
-            distance, what = entry.varint(), entry.varint()
-            known[ordinal] = (ordinal - distance if distance else 0, what)
-        entry.ordinals = range(first, first + count)
-
-    def define_path_kinds(self, entry):
-        for ordinal in entry.ordinals if entry else ():
-            self.path_kinds[ordinal] = entry.varint()
-        for ordinal in entry.ordinals if entry else ():
-            self.path_domains[ordinal] = entry.varint()
+        assert count <= 4096
+        rows = [{} for _ in range(count)]
+        for column_name in columns.split():
+            size = entry.varint() if entry else 0
+            stored = Bytes(entry.take(size))
+            empty = {'"': '', ':': []}.get(column_name[-1], 0)
+            values = column(column_name, stored, count) if size else [empty] * count
+            assert not stored
+            for row, value in zip(rows, values):
+                row[column_name] = value
+        getattr(self, name).update(zip(range(first, first + count), rows))
 
     def read_index(self, body):
         at = begin = 0
@@ -361,7 +330,7 @@ class Recording:
             self.add('events', 1)
             self.add(f'kind_{shape.kind:02}', 1)
             self.add('time', event['time'] * (thread + 1))
-            self.add('name_bytes', len(self.strings[shape.name].encode()))
+            self.add('name_bytes', len(self.text(shape.name).encode()))
             self.add('domain', shape.domain)
             self.add('category', shape.category)
             self.add('color', shape.color)
@@ -387,18 +356,16 @@ class Recording:
 
     def define_sample_sums(self):
         for frame in self.frames.values():
-            for i, value in enumerate(frame):
+            for i, value in enumerate(frame.values()):
                 self.add('frames', value * (i + 1))
         for key, nodes in (('stacks', self.stacks), ('paths', self.paths)):
-            for ordinal, (parent, what) in nodes.items():
-                self.add(key, ordinal * (parent + 1) + what)
-        for ordinal, kind in self.path_kinds.items():
-            self.add('paths', 1000003 * ordinal * kind)
-        for ordinal, domain in self.path_domains.items():
-            self.add('paths', 1000033 * ordinal * domain)
-        for fact in self.facts.values():
-            self.add('facts', fact['ordinal'] * 7 + fact['name'] + fact['kind'] + fact['value'])
-        for i, value in enumerate(self.sampling.values()):
+            for ordinal, node in nodes.items():
+                self.add(key, ordinal * (node['parent'] + 1) + node['what'])
+        for ordinal, path in self.paths.items():
+            self.add('paths', 1000003 * ordinal * path['kind'] + 1000033 * ordinal * path['domain'])
+        for ordinal, fact in self.facts.items():
+            self.add('facts', ordinal * 7 + fact['name'] + fact['kind'] + fact['value'])
+        for i, value in enumerate(self.samplings[0].values()):
             self.add('sampling', value * (i + 1))
 
     def define_sums(self):
@@ -407,19 +374,20 @@ class Recording:
             self.add('process_pid', process['pid'])
             self.add('process_events', process['events'])
             self.add('process_forker', process['forker'])
-            self.add('process_lost', sum(process['lost']))
-            self.add('process_cmdline_bytes', len(self.strings[process['cmdline']].encode()))
-            self.add('process_note', len(self.strings[process['note']].encode()) +
+            self.add('process_lost', sum(process['lost:']))
+            self.add('process_cmdline_bytes', len(self.text(process['cmdline']).encode()))
+            self.add('process_note', len(self.text(process['note']).encode()) +
                      process['noter'] * 3 + process['noted'])
         for thread in self.threads.values():
             self.add('thread_tid', thread['tid'])
             self.add('thread_process', thread['process'])
-            self.add('thread_lost', sum(thread['lost']))
-        for ordinal, (track_id, process, name, parent) in self.tracks.items():
-            self.add('tracks', track_id + (ordinal + 1) * (process + 3 * name + 5 * parent))
-        for (domain, counter), unit in self.units.items():
-            self.add('units', domain + 3 * counter + 5 * unit)
-        self.add('strings', len(self.strings))
+            self.add('thread_lost', sum(thread['lost:']))
+        for ordinal, track in self.tracks.items():
+            self.add('tracks', track['id'] + (ordinal + 1) * (
+                track['process'] + 3 * track['name'] + 5 * track['parent']))
+        for unit in self.units.values():
+            self.add('units', unit['domain'] + 3 * unit['counter'] + 5 * unit['unit'])
+        self.add('strings', len(self.strings) + 1)
         self.add('complete', self.complete)
 
 

@@ -64,15 +64,6 @@ TEST(a_range_of_a_track_is_another_one_than_the_threads)
     CHECK_INT(stacks_path_add(stacks, &on_track), other);
     CHECK_INT(stacks_path(stacks, 0, 5), own);
     CHECK_INT(stacks_get_path(stacks, (uint32_t)other)->kind, RANGE_PATH_TRACK);
-    stacks_set_path_kind(stacks, (uint32_t)own, RANGE_PATH_INSIDE);
-    CHECK_INT(stacks_get_path(stacks, (uint32_t)own)->kind, RANGE_PATH_INSIDE);
-    stacks_set_path_kind(stacks, (uint32_t)own, 77);
-    CHECK_INT(stacks_get_path(stacks, (uint32_t)own)->kind, RANGE_PATH_THREAD);
-    stacks_set_path_kind(stacks, 0, RANGE_PATH_TRACK);
-    stacks_set_path_kind(stacks, 3, RANGE_PATH_TRACK);
-    CHECK_INT(stacks_get_path(stacks, 0)->kind, RANGE_PATH_THREAD);
-    stacks_set_path_kind(stacks, (uint32_t)own, RANGE_PATH_UNRECORDED); /* never stored */
-    CHECK_INT(stacks_get_path(stacks, (uint32_t)own)->kind, RANGE_PATH_THREAD);
     stacks_destroy(stacks);
 }
 
@@ -84,11 +75,6 @@ TEST(a_range_of_another_domain_is_another_one)
     int64_t b = stacks_path_add(stacks, &in_b);
     CHECK(none != a && a != b && b != none);
     CHECK_INT(stacks_path_add(stacks, &in_a), a);
-    stacks_set_path_domain(stacks, (uint32_t)b, 3);
-    stacks_set_path_domain(stacks, 0, 3);
-    stacks_set_path_domain(stacks, 4, 3);
-    CHECK_INT(stacks_get_path(stacks, (uint32_t)b)->domain, 3);
-    CHECK_INT(stacks_get_path(stacks, 0)->domain, 0);
     stacks_destroy(stacks);
 }
 

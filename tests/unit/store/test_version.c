@@ -54,12 +54,14 @@ static void add_chunk(uint16_t type, uint16_t flags, const uint8_t *payload, siz
 static void add_definitions(void)
 {
     static const uint8_t payload[] = {
-        200, 1,  3,  9,   9,   9,                      /* an unknown entry                     */
-        1,   4,  1,  'r', 'u', 'n',                    /* string 1                             */
-        3,   1,  0,                                    /* process 0, no further field          */
-        4,   32, 0,  0,   1,   14,  1,  0,  0,  0,  2, /* thread 0: process, serial, tid 7 ... */
-        12,  1,  2,  3,   4,   5,   6,  7,  8,  9,  10, 11, 12, /* two causes of loss too many */
-        77,  77, 77, 77,  77,  77,  77, 77, 77, 77, /* fields of a later version            */
+        200, 1,  3,  9,  9,  9, 201, 1,   2,   9,  9, /* two unknown entries */
+        1,   7,  1,  1,  4,  3, 'r', 'u', 'n', /* string 1                                     */
+        3,   4,  0,  1,  1,  0,                /* process 0: pid, no further column            */
+        4,   36, 0,  1,  1,  0, 1,   2,   1,   14, 1,  2, /* thread 0: process, serial, tid, name */
+        0,   0,  0,  0, /* no comm, no times, no events                 */
+        13,  12, 2,  4,  6,  8, 10,  12,  14,  16, 18, 20,
+        22,  24,                        /* two causes of loss too many      */
+        4,   77, 77, 77, 77, 2, 1,   1, /* columns of a later version                   */
     };
     add_chunk(STORE_CHUNK_DEFINITIONS, 0, payload, sizeof(payload));
 }

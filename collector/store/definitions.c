@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of fields, one per kind of definition: docs/recording-format.md, "Definitions", has
+ * the same rows in the same order. Thread-safety: constant data. */
+#include "definitions.h"
+
+#include "stacks.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
+
+#define PLACE(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+#define UNSIGNED(type, member)                                                                     \
+    {                                                                                              \
+        PLACE(type, member), FIELD_UNSIGNED, 0, 0, 0                                               \
+    }
+#define SIGNED(type, member)                                                                       \
+    {                                                                                              \
+        PLACE(type, member), FIELD_SIGNED, 0, 0, 0                                                 \
+    }
+#define TIME(type, member)                                                                         \
+    {                                                                                              \
+        PLACE(type, member), FIELD_TIME, 0, 0, 0                                                   \
+    }
+#define FLAG(type, member)                                                                         \
+    {                                                                                              \
+        PLACE(type, member), FIELD_FLAG, 0, 0, 0                                                   \
+    }
+#define STRING(type, member)                                                                       \
+    {                                                                                              \
+        PLACE(type, member), FIELD_UNSIGNED, 0, STORE_DEFINE_STRING, 0                             \
+    }
+#define ARRAY(type, member, count)                                                                 \
+    {                                                                                              \
+        offsetof(type, member), sizeof(((type *)0)->member[0]), FIELD_UNSIGNED, count, 0, 0        \
+    }
+#define REFERENCE(type, member, kind, table, reference)                                            \
+    {                                                                                              \
+        PLACE(type, member), kind, 0, table, reference                                             \
+    }
+#define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
+
+/* In place of an entry comes another one: it keeps its revision, raised. */
+static void replace(void *place, const void *entry, size_t size)
+{
+    uint32_t revision;
+    memcpy(&revision, place, sizeof(revision));
+    memcpy(place, entry, size);
+    revision++;
+    memcpy(place, &revision, sizeof(revision));
+}
+
+static uint32_t count_one(const struct trace *trace)
+{
+    (void)trace;
+    return 1;
+}
+
+/* ---- Strings ---- */
+
+static const struct field string_fields[] = {
+    {PLACE(struct trace_string, bytes), FIELD_TEXT, 0, 0, 0},
+};
+
+static const void *get_string(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_string(trace, ordinal);
+}
+
+static int put_string(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    const struct trace_string *string = entry ? entry : trace_string(trace, ordinal);
+    return trace_string_append(trace, string->bytes, string->length) < 0 ? -ENOMEM : 0;
+}
+
+/* ---- Session, sampling, facts ---- */
+
+static const struct field session_fields[] = {
+    UNSIGNED(struct trace_session, id),           UNSIGNED(struct trace_session, parent_id),
+    STRING(struct trace_session, hostname),       STRING(struct trace_session, kernel),
+    STRING(struct trace_session, command),        STRING(struct trace_session, annot_version),
+    STRING(struct trace_session, clock),          TIME(struct trace_session, begin_ns),
+    TIME(struct trace_session, end_ns),           TIME(struct trace_session, begin_realtime_ns),
+    SIGNED(struct trace_session, command_status), FLAG(struct trace_session, recovered),
+    UNSIGNED(struct trace_session, peak_bytes),   STRING(struct trace_session, nested),
+};
+
+static const void *get_session(const struct trace *trace, uint32_t ordinal)
+{
+    (void)ordinal;
+    return trace_session_get(trace);
+}
+
+static int put_session(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    if (ordinal == 0 && entry)
+        replace(trace_session(trace), entry, sizeof(struct trace_session));
+    return 0;
+}
+
+static const struct field sampling_fields[] = {
+    UNSIGNED(struct trace_sampling, rung),
+    FLAG(struct trace_sampling, off_cpu),
+    UNSIGNED(struct trace_sampling, frequency_hz),
+    TIME(struct trace_sampling, off_cpu_threshold_ns),
+    STRING(struct trace_sampling, reason),
+    STRING(struct trace_sampling, hint),
+};
+
+static const void *get_sampling(const struct trace *trace, uint32_t ordinal)
+{
+    (void)ordinal;
+    return trace_sampling_get(trace);
+}
+
+static int put_sampling(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    if (ordinal == 0 && entry)
+        replace(trace_sampling(trace), entry, sizeof(struct trace_sampling));
+    return 0;
+}
+
+static const struct field fact_fields[] = {
+    STRING(struct trace_fact, name),
+    UNSIGNED(struct trace_fact, kind),
+    UNSIGNED(struct trace_fact, value),
+};
+
+static const void *get_fact(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_fact_get(trace, ordinal);
+}
+
+static int put_fact(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    int64_t added = ordinal < trace_fact_count(trace) ? 0 : trace_fact_add(trace);
+    if (added >= 0 && entry)
+        replace(trace_fact(trace, ordinal), entry, sizeof(struct trace_fact));
+    return added < 0 ? (int)added : 0;
+}
+
+/* ---- Processes, threads ---- */
+
+static const struct field process_fields[] = {
+    SIGNED(struct trace_process, pid),
+    SIGNED(struct trace_process, ppid),
+    SIGNED(struct trace_process, ns_pid),
+    UNSIGNED(struct trace_process, pid_ns),
+    UNSIGNED(struct trace_process, identity),
+    REFERENCE(struct trace_process, parent, FIELD_SIGNED, STORE_DEFINE_PROCESS, REFERENCE_SIGNED),
+    FLAG(struct trace_process, forked),
+    TIME(struct trace_process, start_ns),
+    TIME(struct trace_process, end_ns),
+    TIME(struct trace_process, fork_ns),
+    REFERENCE(struct trace_process, fork_thread, FIELD_UNSIGNED, STORE_DEFINE_THREAD,
+              REFERENCE_NEXT),
+    UNSIGNED(struct trace_process, end),
+    SIGNED(struct trace_process, end_value),
+    UNSIGNED(struct trace_process, uid),
+    STRING(struct trace_process, name),
+    STRING(struct trace_process, comm),
+    STRING(struct trace_process, cmdline),
+    UNSIGNED(struct trace_process, runtime_version),
+    ARRAY(struct trace_process, lost, LOSS_COUNT),
+    ARRAY(struct trace_process, misuse, MISUSE_COUNT),
+    UNSIGNED(struct trace_process, peak_bytes),
+    UNSIGNED(struct trace_process, event_count),
+    STRING(struct trace_process, note),
+    REFERENCE(struct trace_process, note_thread, FIELD_UNSIGNED, STORE_DEFINE_THREAD,
+              REFERENCE_NEXT),
+    TIME(struct trace_process, note_ns),
+};
+
+static const void *get_process(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_process_get(trace, ordinal);
+}
+
+static int put_process(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    if (ordinal >= trace_process_count(trace) && trace_process_add(trace) < 0)
+        return -ENOMEM;
+    if (entry)
+        replace(trace_process(trace, ordinal), entry, sizeof(struct trace_process));
+    return 0;
+}
+
+static const struct field thread_fields[] = {
+    REFERENCE(struct trace_thread, process, FIELD_UNSIGNED, STORE_DEFINE_PROCESS, REFERENCE_NEEDED),
+    UNSIGNED(struct trace_thread, serial),
+    SIGNED(struct trace_thread, tid),
+    STRING(struct trace_thread, name),
+    STRING(struct trace_thread, comm),
+    TIME(struct trace_thread, first_ns),
+    TIME(struct trace_thread, last_ns),
+    UNSIGNED(struct trace_thread, event_count),
+    ARRAY(struct trace_thread, lost, LOSS_COUNT),
+};
+
+static const void *get_thread(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_thread_get(trace, ordinal);
+}
+
+static int put_thread(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    if (ordinal >= trace_thread_count(trace) && trace_thread_add(trace, 0) < 0)
+        return -ENOMEM;
+    if (entry)
+        replace(trace_thread(trace, ordinal), entry, sizeof(struct trace_thread));
+    return 0;
+}
+
+/* ---- What adds up: refusals, filters, units ---- */
+
+static const struct field refusal_fields[] = {
+    SIGNED(struct trace_refusal, pid),
+    STRING(struct trace_refusal, comm),
+    STRING(struct trace_refusal, reason),
+};
+
+static const void *get_refusal(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_refusal_get(trace, ordinal);
+}
+
+static int put_refusal(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return entry && trace_refusal_add(trace, entry) < 0 ? -ENOMEM : 0;
+}
+
+static const struct field filter_fields[] = {
+    TIME(struct trace_filter, time_ns),
+    STRING(struct trace_filter, rules),
+};
+
+static const void *get_filter(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_filter_get(trace, ordinal);
+}
+
+static int put_filter(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return entry && trace_filter_add(trace, entry) < 0 ? -ENOMEM : 0;
+}
+
+static const struct field unit_fields[] = {
+    STRING(struct trace_unit, counter),
+    STRING(struct trace_unit, domain),
+    STRING(struct trace_unit, unit),
+};
+
+static const void *get_unit(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_unit_get(trace, ordinal);
+}
+
+static int put_unit(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    const struct trace_unit *unit = entry;
+    (void)ordinal;
+    return unit ? trace_unit_set(trace, unit->domain, unit->counter, unit->unit) : 0;
+}
+
+/* ---- Frames, stacks, range paths ---- */
+
+static const struct field frame_fields[] = {
+    UNSIGNED(struct frame, kind),    STRING(struct frame, function),
+    STRING(struct frame, file),      STRING(struct frame, module),
+    SIGNED(struct frame, line),      SIGNED(struct frame, first_line),
+    UNSIGNED(struct frame, address),
+};
+
+static uint32_t count_frames(const struct trace *trace)
+{
+    return stacks_frame_count(trace_stacks_get(trace));
+}
+
+static const void *get_frame(const struct trace *trace, uint32_t ordinal)
+{
+    return stacks_get_frame(trace_stacks_get(trace), ordinal);
+}
+
+static int put_frame(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    static const struct frame nothing;
+    (void)ordinal;
+    return stacks_append_frame(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;
+}
+
+static const struct field stack_fields[] = {
+    REFERENCE(struct stack, parent, FIELD_UNSIGNED, STORE_DEFINE_STACK, REFERENCE_ORDINAL),
+    REFERENCE(struct stack, frame, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
+};
+
+static uint32_t count_stacks(const struct trace *trace)
+{
+    return stacks_stack_count(trace_stacks_get(trace));
+}
+
+static const void *get_stack(const struct trace *trace, uint32_t ordinal)
+{
+    return stacks_get_stack(trace_stacks_get(trace), ordinal);
+}
+
+static int put_stack(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    static const struct stack nothing;
+    (void)ordinal;
+    return stacks_append_stack(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;
+}
+
+static const struct field path_fields[] = {
+    REFERENCE(struct range_path, parent, FIELD_UNSIGNED, STORE_DEFINE_PATH, REFERENCE_ORDINAL),
+    STRING(struct range_path, name),
+    UNSIGNED(struct range_path, kind),
+    STRING(struct range_path, domain),
+};
+
+static uint32_t count_paths(const struct trace *trace)
+{
+    return stacks_path_count(trace_stacks_get(trace));
+}
+
+static const void *get_path(const struct trace *trace, uint32_t ordinal)
+{
+    return stacks_get_path(trace_stacks_get(trace), ordinal);
+}
+
+static int put_path(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    struct range_path path = {0};
+    (void)ordinal;
+    if (entry)
+        memcpy(&path, entry, sizeof(path));
+    if (path.kind > RANGE_PATH_INHERITED)
+        path.kind = RANGE_PATH_THREAD; /* of a later version */
+    return stacks_append_path(trace_stacks(trace), &path) < 0 ? -ENOMEM : 0;
+}
+
+/* ---- Tracks ---- */
+
+static const struct field track_fields[] = {
+    UNSIGNED(struct trace_track, id),
+    REFERENCE(struct trace_track, process, FIELD_UNSIGNED, STORE_DEFINE_PROCESS, REFERENCE_ORDINAL),
+    STRING(struct trace_track, name),
+    REFERENCE(struct trace_track, parent, FIELD_UNSIGNED, STORE_DEFINE_TRACK, REFERENCE_NEXT),
+};
+
+static const void *get_track(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_track_get(trace, ordinal);
+}
+
+static int put_track(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    const struct trace_track *track = entry;
+    int64_t added = ordinal < trace_track_count(trace) ? 0 : trace_track_add(trace, 0);
+    if (added < 0 || !track)
+        return added < 0 ? (int)added : 0;
+    replace(trace_track(trace, ordinal), track, sizeof(*track));
+    return trace_track_set_id(trace, ordinal, track->id);
+}
+
+/* clang-format off */
+const struct table definition_tables[STORE_DEFINE_COUNT] = {
+    [STORE_DEFINE_STRING] = {FIELDS(string_fields), sizeof(struct trace_string), 1, MANY_HOLES,
+        false, false, false, trace_string_count, get_string, put_string},
+    [STORE_DEFINE_SESSION] = {FIELDS(session_fields), sizeof(struct trace_session), 0, 0,
+        true, false, true, count_one, get_session, put_session},
+    [STORE_DEFINE_PROCESS] = {FIELDS(process_fields), sizeof(struct trace_process), 0, FEW_HOLES,
+        true, true, false, trace_process_count, get_process, put_process},
+    [STORE_DEFINE_THREAD] = {FIELDS(thread_fields), sizeof(struct trace_thread), 0, FEW_HOLES,
+        true, true, false, trace_thread_count, get_thread, put_thread},
+    [STORE_DEFINE_REFUSAL] = {FIELDS(refusal_fields), sizeof(struct trace_refusal), 0, 0,
+        false, false, true, trace_refusal_count, get_refusal, put_refusal},
+    [STORE_DEFINE_SAMPLING] = {FIELDS(sampling_fields), sizeof(struct trace_sampling), 0, 0,
+        true, true, true, count_one, get_sampling, put_sampling},
+    [STORE_DEFINE_FACT] = {FIELDS(fact_fields), sizeof(struct trace_fact), 0, FEW_HOLES,
+        true, true, false, trace_fact_count, get_fact, put_fact},
+    [STORE_DEFINE_FRAME] = {FIELDS(frame_fields), sizeof(struct frame), 1, MANY_HOLES,
+        false, false, false, count_frames, get_frame, put_frame},
+    [STORE_DEFINE_STACK] = {FIELDS(stack_fields), sizeof(struct stack), 1, MANY_HOLES,
+        false, false, false, count_stacks, get_stack, put_stack},
+    [STORE_DEFINE_PATH] = {FIELDS(path_fields), sizeof(struct range_path), 1, MANY_HOLES,
+        false, false, false, count_paths, get_path, put_path},
+    [STORE_DEFINE_TRACK] = {FIELDS(track_fields), sizeof(struct trace_track), 0, TRACE_TRACKS_MAX,
+        true, false, false, trace_track_count, get_track, put_track},
+    [STORE_DEFINE_UNIT] = {FIELDS(unit_fields), sizeof(struct trace_unit), 0, 0,
+        true, false, true, trace_unit_count, get_unit, put_unit},
+    [STORE_DEFINE_FILTER] = {FIELDS(filter_fields), sizeof(struct trace_filter), 0, 0,
+        false, false, true, trace_filter_count, get_filter, put_filter},
+};
+/* clang-format on */
