@@ -93,10 +93,11 @@ int64_t line_duration_ns(const struct line *line)
 static void add_name(const struct trace *trace, const struct event *event, struct text *text)
 {
     const struct trace_string *name = trace_string(trace, event->name);
+    uint32_t domain = trace_scope_domain(trace, event->scope);
     if (text->length)
         text_add(text, "/", 1);
-    if (event->domain)
-        text_format(text, "%s:", trace_string(trace, event->domain)->bytes);
+    if (domain)
+        text_format(text, "%s:", trace_string(trace, domain)->bytes);
     text_format(text, "%s", name->length ? name->bytes : "(no name)");
 }
 

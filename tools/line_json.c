@@ -179,7 +179,8 @@ static bool has_name(const struct line *line)
 
 static void put_counter(struct line_writer *writer, struct json_doc *doc, const struct event *event)
 {
-    uint32_t unit = trace_unit_find(writer->trace, event->domain, event->name);
+    uint32_t domain = trace_scope_domain(writer->trace, event->scope);
+    uint32_t unit = trace_unit_find(writer->trace, domain, event->name);
     put_value(writer, doc, "value",
               &(struct arg){.kind = event->value_kind, .value = event->value});
     if (unit)
@@ -199,10 +200,11 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
 {
     const struct event *event = line->event;
     char color[16];
-    if (event->domain)
-        json_doc_text(doc, "domain", text_of(writer, event->domain));
-    if (event->category)
-        json_doc_text(doc, "category", text_of(writer, event->category));
+    const struct scope *scope = trace_scope(writer->trace, event->scope);
+    if (scope->domain)
+        json_doc_text(doc, "domain", text_of(writer, scope->domain));
+    if (scope->category)
+        json_doc_text(doc, "category", text_of(writer, scope->category));
     if (event->level && line->kind != LINE_LOST)
         json_doc_uint(doc, "level", event->level);
     if (event->has_color) {

@@ -201,8 +201,9 @@ static void put_lost(struct line_writer *writer, const struct line *line)
 static void put_attributes(struct line_writer *writer, const struct line *line)
 {
     const struct event *event = line->event;
-    put_string(writer, "domain", event->domain);
-    put_string(writer, "category", event->category);
+    const struct scope *scope = trace_scope(writer->trace, event->scope);
+    put_string(writer, "domain", scope->domain);
+    put_string(writer, "category", scope->category);
     if (event->level)
         put(writer, " level=%u", event->level);
     if (event->value_kind != VALUE_NONE && line->kind != LINE_COUNTER) {
@@ -216,7 +217,8 @@ static void put_counter(struct line_writer *writer, const struct event *event)
 {
     out_text(writer->out, " value=");
     put_value(writer, &(struct arg){.kind = event->value_kind, .value = event->value});
-    put_string(writer, "unit", trace_unit_find(writer->trace, event->domain, event->name));
+    uint32_t domain = trace_scope_domain(writer->trace, event->scope);
+    put_string(writer, "unit", trace_unit_find(writer->trace, domain, event->name));
 }
 
 static void put_event(struct line_writer *writer, const struct line *line)

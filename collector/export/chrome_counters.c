@@ -58,12 +58,13 @@ static void run_name(struct chrome_counters *counters, const struct counter_run 
 {
     const struct trace *trace = counters->writer->trace;
     const struct event *first = &run->events[0];
+    uint32_t domain = trace_scope_domain(trace, first->scope);
     if (!run->group_length)
         export_counter_label(trace, first, buffer, NAME_SIZE);
     else
-        cut(buffer, snprintf(buffer, NAME_SIZE, "%s%s%.*s",
-                             trace_string(trace, first->domain)->bytes, first->domain ? ": " : "",
-                             (int)run->group_length, trace_string(trace, first->name)->bytes));
+        cut(buffer, snprintf(buffer, NAME_SIZE, "%s%s%.*s", trace_string(trace, domain)->bytes,
+                             domain ? ": " : "", (int)run->group_length,
+                             trace_string(trace, first->name)->bytes));
 }
 
 static int put_run(void *context, const struct counter_run *run)

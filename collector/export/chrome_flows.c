@@ -20,6 +20,7 @@ int chrome_put_flow(void *context, const struct flow_place *place)
     struct chrome_writer *writer = context;
     const struct flow_point *point = place->point;
     uint32_t name = point->name ? point->name : place->name;
+    uint32_t category = chrome_category(writer, point->scope);
     struct flow_text text;
     struct fact flow = flow_fact(point, &text);
     if (point->thread >= writer->thread_count)
@@ -30,8 +31,8 @@ int chrome_put_flow(void *context, const struct flow_place *place)
         chrome_begin_text(writer, 'i', FLOW_UNNAMED);
     chrome_place(writer, point->thread, point->time_ns);
     chrome_text(writer, "s", "t");
-    if (point->category)
-        chrome_string(writer, "cat", point->category);
+    if (category)
+        chrome_string(writer, "cat", category);
     chrome_argument(writer, &flow);
     chrome_end(writer);
     if (place->arrives)

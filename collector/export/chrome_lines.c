@@ -28,7 +28,7 @@ static void put_facts(struct chrome_lines *lines, const struct fact *facts)
 static void put_started(struct chrome_lines *lines, char phase, const struct item *item,
                         int64_t time_ns)
 {
-    uint32_t category = chrome_category(item->event);
+    uint32_t category = chrome_category(lines->writer, item->event->scope);
     chrome_begin(lines->writer, phase, item->event->name);
     chrome_place(lines->writer, item->event->thread, time_ns);
     if (category)

@@ -171,9 +171,10 @@ void chrome_text(struct chrome_writer *writer, const char *key, const char *text
     json_string(writer->out, text, strlen(text));
 }
 
-uint32_t chrome_category(const struct event *event)
+uint32_t chrome_category(const struct chrome_writer *writer, uint32_t ordinal)
 {
-    return event->category ? event->category : event->domain;
+    const struct scope *scope = trace_scope(writer->trace, ordinal);
+    return scope->category ? scope->category : scope->domain;
 }
 
 /* A number that not all readers hold: as text. */
@@ -262,7 +263,7 @@ static void put_color(struct chrome_writer *writer, uint32_t color)
 static void put_category(struct chrome_writer *writer, const struct event *event,
                          const struct args *values)
 {
-    uint32_t category = chrome_category(event);
+    uint32_t category = chrome_category(writer, event->scope);
     const struct trace_string *text = trace_string(writer->trace, category);
     bool log = values->count && export_severity(writer->trace, values) != EXPORT_SEVERITY_NONE;
     if (!category && !log)
@@ -336,6 +337,7 @@ static const char *color_name(uint32_t color)
 void chrome_attributes(struct chrome_writer *writer, const struct event *event,
                        const struct args *values)
 {
+    const struct scope *scope = trace_scope(writer->trace, event->scope);
     if (!is_scoped(event))
         put_category(writer, event, values);
     if (event->has_color)
@@ -344,14 +346,14 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
         chrome_argument(
             writer,
             &(struct fact){.name = "payload", .kind = event->value_kind, .value = event->value});
-    if (event->category && is_scoped(event) && event->kind != EVENT_START)
+    if (scope->category && is_scoped(event) && event->kind != EVENT_START)
         chrome_argument(writer, &(struct fact){.name = "category",
                                                .kind = VALUE_STRING,
-                                               .value = {.string = event->category}});
-    if (event->domain)
+                                               .value = {.string = scope->category}});
+    if (scope->domain)
         chrome_argument(writer, &(struct fact){.name = "domain",
                                                .kind = VALUE_STRING,
-                                               .value = {.string = event->domain}});
+                                               .value = {.string = scope->domain}});
     if (event->level)
         chrome_argument(writer, &(struct fact){.name = "level",
                                                .kind = VALUE_UINT64,

@@ -73,7 +73,7 @@ void chrome_end(struct chrome_writer *writer);
 /* "key":value without a comma. */
 void chrome_fact(struct chrome_writer *writer, const struct fact *fact);
 
-/* The category that viewers filter by: the event's, else its domain; 0 = none. */
-uint32_t chrome_category(const struct event *event);
+/* The category that viewers filter by: that of a scope, else its domain; 0 = none. */
+uint32_t chrome_category(const struct chrome_writer *writer, uint32_t scope);
 
 #endif

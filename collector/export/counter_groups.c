@@ -23,6 +23,11 @@ void counter_groups_fini(struct counter_groups *groups)
     strtab_free(&groups->names);
 }
 
+static uint32_t domain_of(const struct counter_groups *groups, const struct event *event)
+{
+    return trace_scope_domain(groups->trace, event->scope);
+}
+
 /* The length of GROUP in "GROUP/SERIES", else 0. */
 static size_t group_length(const struct counter_groups *groups, const struct event *event)
 {
@@ -41,7 +46,7 @@ static uint32_t unit_of_group(const struct counter_groups *groups, const struct 
     for (uint32_t i = 0; length && i < trace_unit_count(groups->trace); i++) {
         const struct trace_unit *unit = trace_unit_get(groups->trace, i);
         const struct trace_string *counter = trace_string(groups->trace, unit->counter);
-        if (unit->domain == event->domain && counter->length == length &&
+        if (unit->domain == domain_of(groups, event) && counter->length == length &&
             memcmp(counter->bytes, name->bytes, length) == 0)
             return unit->unit;
     }
@@ -50,7 +55,7 @@ static uint32_t unit_of_group(const struct counter_groups *groups, const struct 
 
 uint32_t counter_unit(struct counter_groups *groups, const struct event *event)
 {
-    const struct wide_key *key = WIDE_KEY(event->domain, event->name);
+    const struct wide_key *key = WIDE_KEY(domain_of(groups, event), event->name);
     const uint64_t *known = wide_map_find(&groups->units, key);
     if (known || trace_unit_count(groups->trace) == 0)
         return known ? (uint32_t)*known : 0;
@@ -68,7 +73,7 @@ static int find_group(struct counter_groups *groups, struct counter_run *run, si
     int64_t group = strtab_add(&groups->names, name->bytes, length);
     if (group < 0)
         return (int)group;
-    const struct wide_key *key = WIDE_KEY(run->events[0].domain, (uint64_t)group);
+    const struct wide_key *key = WIDE_KEY(domain_of(groups, &run->events[0]), (uint64_t)group);
     if (run->count > 1 || wide_map_find(&groups->known, key))
         run->group_length = length;
     return run->count > 1 ? wide_map_put(&groups->known, key, 1) : 0;
@@ -91,7 +96,8 @@ static bool belongs(const struct counter_groups *groups, const struct event *eve
     const struct event *first = &groups->held[0];
     if (groups->held_count == 0 || groups->held_count == COUNTER_SERIES_MAX ||
         event->time_ns != first->time_ns || event->thread != first->thread ||
-        event->domain != first->domain || group_length(groups, first) != length)
+        domain_of(groups, event) != domain_of(groups, first) ||
+        group_length(groups, first) != length)
         return false;
     for (uint32_t i = 0; i < groups->held_count; i++) {
         if (groups->held[i].name == event->name)

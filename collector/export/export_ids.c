@@ -138,10 +138,11 @@ size_t export_lost_label(const struct event *event, char *buffer)
 size_t export_counter_label(const struct trace *trace, const struct event *event, char *buffer,
                             size_t size)
 {
-    const struct trace_string *domain = trace_string(trace, event->domain);
+    const struct trace_string *domain =
+        trace_string(trace, trace_scope_domain(trace, event->scope));
     const struct trace_string *name = trace_string(trace, event->name);
     const char *text = event->name ? name->bytes : EXPORT_UNNAMED;
-    const char *colon = event->domain ? ": " : "";
+    const char *colon = domain->length ? ": " : "";
     int length = snprintf(buffer, size, "%s%s%s", domain->bytes, colon, text);
     return (size_t)length < size ? (size_t)length : utf8_cut(buffer, size - 1, size - 1);
 }

@@ -127,7 +127,7 @@ int flow_arrows_add(struct flow_arrows *arrows, const struct event *event)
         .flow = event->id,
         .thread = event->thread,
         .name = event->name,
-        .category = event->category ? event->category : event->domain,
+        .scope = event->scope,
         .kind = event->kind,
     };
     if (vec_push(&arrows->points, point) != 0)

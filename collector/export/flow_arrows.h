@@ -22,8 +22,9 @@ struct flow_point {
     int64_t time_ns;
     uint64_t flow;
     uint32_t thread;
-    uint32_t name, category; /* strings; 0 = none */
-    uint32_t kind;           /* EVENT_FLOW_... */
+    uint32_t name; /* string; 0 = none */
+    uint32_t scope;
+    uint32_t kind; /* EVENT_FLOW_... */
 };
 
 /* A point and the arrows that touch it. */

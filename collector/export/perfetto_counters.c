@@ -28,7 +28,8 @@ static uint32_t find(const struct perfetto_counters *counters, const struct even
 {
     const uint64_t *found = map64_find(&counters->by_key, key_of(counters, event));
     uint32_t first = found ? (uint32_t)*found : 0, at = first;
-    while (at && counters->counters.items[at - 1].domain != event->domain)
+    uint32_t domain = trace_scope_domain(counters->tracks->px->trace, event->scope);
+    while (at && counters->counters.items[at - 1].domain != domain)
         at = counters->counters.items[at - 1].next;
     *ret_index = at;
     return first;
@@ -99,7 +100,10 @@ static int add_counter(struct perfetto_counters *counters, const struct event *e
     if (error)
         return error;
     *ret_uuid = describe(counters, event, group_length);
-    struct perfetto_counter counter = {.uuid = *ret_uuid, .domain = event->domain, .next = first};
+    struct perfetto_counter counter = {
+        .uuid = *ret_uuid,
+        .domain = trace_scope_domain(counters->tracks->px->trace, event->scope),
+        .next = first};
     return vec_push(&counters->counters, counter);
 }
 

@@ -12,7 +12,7 @@ void perfetto_put_flow(struct perfetto_tracks *tracks, uint64_t track_uuid,
     const struct event instant = {
         .kind = EVENT_MARK,
         .name = point->name ? point->name : place->name,
-        .category = point->category,
+        .scope = point->scope,
         .thread = point->thread,
     };
     struct fact facts[2] = {flow_fact(point, &text)};

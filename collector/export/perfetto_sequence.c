@@ -193,9 +193,10 @@ static void put_name(struct perfetto_output *px, struct perfetto_name_use use,
 }
 
 /* The category that viewers filter by: the event's, else its domain. */
-static uint32_t category_of(const struct event *event)
+static uint32_t category_of(const struct perfetto_output *px, const struct event *event)
 {
-    return event->category ? event->category : event->domain;
+    const struct scope *scope = trace_scope(px->trace, event->scope);
+    return scope->category ? scope->category : scope->domain;
 }
 
 /* What an event adds to what its sequence knows. */
@@ -234,7 +235,7 @@ static void put_news(struct perfetto_output *px, const struct event *event, cons
         return;
     proto_begin(&px->packet, PX_PACKET_INTERNED_DATA);
     if (news->category.is_new)
-        put_interned(px, PX_INTERNED_CATEGORIES, category_of(event));
+        put_interned(px, PX_INTERNED_CATEGORIES, category_of(px, event));
     if (news->name.is_new)
         put_interned(px, PX_INTERNED_EVENT_NAMES, event->name);
     if (news->message.is_new)
@@ -249,7 +250,7 @@ static void put_recorded(struct perfetto_output *px, struct perfetto_sequence *s
     static const uint32_t name_fields[2] = {PX_EVENT_NAME_IID, PX_EVENT_NAME};
     static const uint32_t category_fields[2] = {PX_EVENT_CATEGORY_IIDS, PX_EVENT_CATEGORIES};
     const struct event *recorded = event->event;
-    uint32_t category = category_of(recorded);
+    uint32_t category = category_of(px, recorded);
     struct news news = {
         .name = perfetto_use_name(px, &sequence->names, event->text ? 0 : recorded->name, true),
         .category = perfetto_use_name(px, &sequence->categories, category, true),
@@ -352,9 +353,10 @@ static inline void end_hot(struct perfetto_output *px, uint8_t *length, const ui
 void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *sequence,
                         uint8_t type, const struct event *event)
 {
-    bool plain = !(event->value_kind | event->domain | event->level | event->has_color);
+    const struct scope *scope = trace_scope(px->trace, event->scope);
+    bool plain = !(event->value_kind | scope->domain | event->level | event->has_color);
     bool known = knows(&sequence->names, event->name) &&
-                 (!event->category || knows(&sequence->categories, event->category));
+                 (!scope->category || knows(&sequence->categories, scope->category));
     uint8_t *length;
     uint8_t *at = plain && known ? begin_hot(px, sequence, event->time_ns, &length) : NULL;
     if (!at) {
@@ -368,9 +370,9 @@ void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *se
     uint8_t *event_length = at++;
     at = put_tag(at, PX_EVENT_TYPE, VARINT_TAG);
     *at++ = type;
-    if (event->category) {
+    if (scope->category) {
         at = put_tag(at, PX_EVENT_CATEGORY_IIDS, VARINT_TAG);
-        at = varint_put(at, event->category);
+        at = varint_put(at, scope->category);
     }
     at = put_tag(at, PX_EVENT_NAME_IID, VARINT_TAG);
     at = varint_put(at, event->name);

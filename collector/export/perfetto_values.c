@@ -87,9 +87,10 @@ void perfetto_put_attributes(struct perfetto_output *px, const struct event *eve
         put_value(px, event->value_kind, event->value);
         proto_end(&px->packet);
     }
-    if (event->domain) {
+    uint32_t domain = trace_scope_domain(px->trace, event->scope);
+    if (domain) {
         begin_attribute(px, PERFETTO_DOMAIN);
-        put_value(px, VALUE_STRING, (union value){.string = event->domain});
+        put_value(px, VALUE_STRING, (union value){.string = domain});
         proto_end(&px->packet);
     }
     if (event->level) {

@@ -351,8 +351,8 @@ static int set_attributes(struct names *names, const struct decode_parts *parts,
     event->value.uint64 = parts->attr.value;
     event->has_color = (parts->record.level & ANNOT_RECORD_HAS_COLOR) != 0;
     event->color = event->has_color ? parts->attr.color : 0;
-    event->domain = decode_keep(names_domain(names, parts->attr.domain), &error);
-    event->category = decode_keep(names_category(names, parts->attr.category), &error);
+    event->scope =
+        decode_keep(names_scope(names, parts->attr.domain, parts->attr.category), &error);
     if (kind == VALUE_STRING) {
         size_t length = parts->text ? parts->attr.value : 0;
         event->value.uint64 = 0;

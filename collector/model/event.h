@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The in-memory event: what every part of the collector, the recording and the exporters speak.
  *
- * Thread-safety: plain data. Times are CLOCK_MONOTONIC nanoseconds. Strings, threads, domains and
- * categories are ordinals of the recording's struct trace. Within one thread, events come in time
+ * Thread-safety: plain data. Times are CLOCK_MONOTONIC nanoseconds. Strings, threads and scopes are
+ * ordinals of the recording's struct trace. Within one thread, events come in time
  * order; between threads they come in the order in which they were collected. */
 #ifndef ANNOT_MODEL_EVENT_H
 #define ANNOT_MODEL_EVENT_H
@@ -18,7 +18,7 @@ enum event_kind {
     EVENT_START = 3,      /* id, name, attributes: a range of the process, may overlap            */
     EVENT_END = 4,        /* id                                                                   */
     EVENT_MARK = 5,       /* name, attributes                                                     */
-    EVENT_COUNTER = 6,    /* name, domain, value                                                  */
+    EVENT_COUNTER = 6,    /* name, scope, value                                                   */
     EVENT_LOST = 7,       /* value.uint64 = records lost, level = enum loss, from time_ns to
                              end_ns; depth = pushed ranges that are still open afterwards: those
                              above were closed inside the gap, nobody knows when                  */
@@ -79,10 +79,9 @@ struct event {
     uint8_t level;   /* 0..7; EVENT_LOST: enum loss */
     uint8_t value_kind;
     uint8_t has_color;
-    uint32_t name;     /* string ordinal; 0 = none */
-    uint32_t domain;   /* string ordinal of the domain's name; 0 = default */
-    uint32_t category; /* string ordinal of the category's name; 0 = none */
-    uint32_t color;    /* 0xAARRGGBB, if has_color */
+    uint32_t name;  /* string ordinal; 0 = none */
+    uint32_t scope; /* ordinal: domain, category, who told it (struct scope) */
+    uint32_t color; /* 0xAARRGGBB, if has_color */
     union value value;
 
     union {

@@ -49,7 +49,7 @@ struct range_path {
     uint32_t parent; /* the path around it; 0 = outermost */
     uint32_t name;   /* string */
     uint32_t kind;   /* enum range_path_kind */
-    uint32_t domain; /* string; in a recording, of tracks only: the events tell the threads' */
+    uint32_t scope;  /* in a recording, of tracks only: the events tell the threads' */
 };
 
 struct stacks; /* of one trace: trace_stacks() */
@@ -60,7 +60,7 @@ void stacks_destroy(struct stacks *stacks);
 /* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
 int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
-int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name); /* of no domain */
+int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name); /* of scope 0 */
 int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path);
 
 /* For readers, whose ordinals are given: appended unseen. -EBADMSG: a parent or frame that does

@@ -39,7 +39,8 @@ struct trace *trace_create(void)
     trace->unknown = calloc(1, sizeof(*trace->unknown));
     trace->session.command_status = -1;
     trace->stacks = stacks_create();
-    if (trace->unknown && trace->stacks && strtab_add(&trace->strings, "", 0) == 0)
+    if (trace->unknown && trace->stacks && strtab_add(&trace->strings, "", 0) == 0 &&
+        vec_push(&trace->scopes, (struct scope){0}) == 0)
         return trace;
     trace_destroy(trace);
     return NULL;
@@ -57,6 +58,8 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->facts);
     vec_free(&trace->tracks);
     vec_free(&trace->units);
+    vec_free(&trace->scopes);
+    wide_map_free(&trace->scopes_known);
     map64_free(&trace->tracks_by_id);
     map64_free(&trace->units_by_counter);
     stacks_destroy(trace->stacks);

@@ -40,6 +40,18 @@ struct trace_string {
     uint32_t length;
 };
 
+/* What an event belongs to and who told it. Scope 0 is the default: of no domain and no category,
+ * told by the program. */
+struct scope {
+    uint32_t domain;   /* string; 0 = default */
+    uint32_t category; /* string; 0 = none */
+    uint16_t observer; /* enum observer; unknown numbers are of later versions */
+    uint16_t role;     /* what it is to that observer */
+};
+
+/* A recording has at most this many; what would be another one has scope 0. */
+enum { TRACE_SCOPES_MAX = 1 << 20 };
+
 struct trace_process {
     uint32_t revision;
     int32_t pid, ppid;        /* as the collector sees them; ppid 0 = unknown */
@@ -187,6 +199,22 @@ int64_t trace_string_append(struct trace *trace, const char *bytes, size_t lengt
 /* Never NULL: an unknown ordinal gives "<unknown name N>". Valid until the trace is destroyed. */
 const struct trace_string *trace_string(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_string_count(const struct trace *trace);
+
+/* The ordinal of a scope, added if new; -ENOMEM, -ENOSPC. The same for what has nothing but a
+ * domain. */
+int64_t trace_scope_add(struct trace *trace, const struct scope *scope);
+int64_t trace_scope_of_domain(struct trace *trace, uint32_t domain);
+
+/* For readers, whose ordinals are given: scopes up to this one that are not there become as scope
+ * 0. 0, -ENOMEM, -ENOSPC. */
+int trace_scope_set(struct trace *trace, uint32_t ordinal, const struct scope *scope);
+
+/* Never NULL: an unknown ordinal gives scope 0. Valid until the next add. The other two: one string
+ * of it. */
+const struct scope *trace_scope(const struct trace *trace, uint32_t ordinal);
+uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal);
+uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal);
+uint32_t trace_scope_count(const struct trace *trace); /* with ordinal 0 */
 
 /* A new process or thread: returns its ordinal, or -ENOMEM. The entry is zero, parent -1,
  * revision 1. */

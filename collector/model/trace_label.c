@@ -334,8 +334,9 @@ size_t trace_range_label(const struct trace *trace, uint32_t path, char *buffer,
     const struct range_path *range = stacks_get_path(trace_stacks_get(trace), path);
     const struct trace_string *name = trace_string(trace, range->name);
     struct text text = text_init(buffer, size);
-    if (range->domain)
-        text_format(&text, "%s:", trace_string(trace, range->domain)->bytes);
+    uint32_t domain = trace_scope_domain(trace, range->scope);
+    if (domain)
+        text_format(&text, "%s:", trace_string(trace, domain)->bytes);
     text_format(&text, "%s", name->length ? name->bytes : "(no name)");
     return text.length;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace holds. Shared by trace.c and trace_tracks.c only. */
+/* What a trace holds. Shared by trace.c, trace_scopes.c and trace_tracks.c only. */
 #ifndef ANNOT_TRACE_PRIVATE_H
 #define ANNOT_TRACE_PRIVATE_H
 
@@ -8,10 +8,14 @@
 #include "strtab.h"
 #include "trace.h"
 #include "vec.h"
+#include "wide_map.h"
 
 struct trace {
     struct strtab strings;
     struct strtab *unknown; /* texts for ordinals that are not there, made on demand */
+    VEC(struct scope) scopes;
+    struct wide_map scopes_known; /* the four numbers -> ordinal */
+    uint32_t scopes_indexed;      /* in scopes_known; readers, which only set, look nothing up */
     VEC(struct trace_process) processes;
     VEC(struct trace_thread) threads;
     VEC(struct trace_refusal) refusals;

@@ -161,7 +161,8 @@ static int64_t range_node(struct call_tree *tree, int64_t node, uint32_t path)
         node = plain_child(tree, (uint32_t)node, CALL_INHERITED, 0);
     for (uint32_t i = 0; i < count && node >= 0; i++) {
         const struct range_path *range = stacks_get_path(stacks, paths[i]);
-        const struct call_item item = {CALL_RANGE, range->name, range->domain};
+        const struct call_item item = {CALL_RANGE, range->name,
+                                       trace_scope_domain(tree->trace, range->scope)};
         node = child_of(tree, (uint32_t)node, plain_item(tree, item));
     }
     return node;

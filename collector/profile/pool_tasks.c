@@ -90,8 +90,9 @@ static bool is_known(const struct pool_tasks *tasks, uint32_t string, const char
 
 static bool is_of_pool(struct pool_tasks *tasks, const struct event *event)
 {
-    return is_known(tasks, event->category, "pool", &tasks->category) &&
-           is_known(tasks, event->domain, "python", &tasks->domain);
+    const struct scope *scope = trace_scope(tasks->trace, event->scope);
+    return is_known(tasks, scope->category, "pool", &tasks->category) &&
+           is_known(tasks, scope->domain, "python", &tasks->domain);
 }
 
 /* ---- Tasks ------------------------------------------------------------------------------------

@@ -114,7 +114,8 @@ static int follow(struct range_stats *stats, struct branch *branch, enum range_k
 {
     if (stats->grouping == RANGE_BY_NAME || range->kind == RANGE_PATH_TRACK)
         branch->parent = branch->root;
-    branch->parent = path_tree_child(&stats->tree, branch->parent, range->name, range->domain);
+    uint32_t domain = trace_scope_domain(stats->trace, range->scope);
+    branch->parent = path_tree_child(&stats->tree, branch->parent, range->name, domain);
     return range_rows_follow(stats, kind, branch->owner) ? 0 : -ENOMEM;
 }
 

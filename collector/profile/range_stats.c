@@ -71,7 +71,8 @@ static int64_t node_of(struct range_stats *stats, enum range_kind kind, const st
         if (!range_rows_follow(stats, kind, owner))
             return -ENOMEM;
     }
-    uint32_t node = path_tree_child(&stats->tree, parent, event->name, event->domain);
+    uint32_t domain = trace_scope_domain(stats->trace, event->scope);
+    uint32_t node = path_tree_child(&stats->tree, parent, event->name, domain);
     uint32_t owner = range_row_at(stats, kind, parent)->owner;
     return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
 }

@@ -51,7 +51,7 @@ int64_t lane_path(struct pass *pass, struct lane *lane)
     for (size_t i = known; i < lane->open.count; i++) {
         const struct event *begin = &lane->open.items[i].begin;
         const struct range_path node = {
-            .parent = parent, .name = begin->name, .domain = begin->domain};
+            .parent = parent, .name = begin->name, .scope = begin->scope};
         int64_t path = stacks_path_add(stacks, &node);
         if (path < 0)
             return path;

@@ -40,14 +40,15 @@ static int64_t add_range(struct trace *trace, struct names *names, uint32_t path
 {
     int64_t name = names_by_id(names, range->name);
     int64_t domain = names_domain(names, (uint16_t)(range->mark >> SAMPLER_MARK_DOMAIN));
-    if (name == -ENOMEM || domain == -ENOMEM)
+    int64_t scope = domain > 0 ? trace_scope_of_domain(trace, (uint32_t)domain) : domain;
+    if (name == -ENOMEM || scope == -ENOMEM)
         return -ENOMEM;
     if (name < 0 || (name == 0 && range->name != 0)) /* id 0: the table had no room for it */
         return -ENOENT;
     struct range_path node = {.parent = path,
                               .name = (uint32_t)name,
                               .kind = kind_of(range),
-                              .domain = domain > 0 ? (uint32_t)domain : 0};
+                              .scope = scope > 0 ? (uint32_t)scope : 0};
     return stacks_path_add(trace_stacks(trace), &node);
 }
 

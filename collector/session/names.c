@@ -32,6 +32,7 @@ void names_fini(struct names *names)
     vec_free(&names->categories);
     vec_free(&names->schemas);
     vec_free(&names->numbers);
+    vec_free(&names->scopes);
     vec_free(&names->functions);
     map64_free(&names->joined);
 }
@@ -294,9 +295,48 @@ int64_t names_domain(struct names *names, uint16_t number)
     return by_number(names, &names->domains, number);
 }
 
-int64_t names_category(struct names *names, uint16_t number)
+/* 0 or -ENOMEM. */
+static int keep_scope(struct names *names, uint16_t number, struct names_scope scope)
 {
-    return by_number(names, &names->categories, number);
+    while (names->scopes.count <= number)
+        if (vec_push(&names->scopes, (struct names_scope){0}) != 0)
+            return -ENOMEM;
+    names->scopes.items[number] = scope;
+    return 0;
+}
+
+/* Numbers that nobody has told of yet may be told later, so they are asked for again. */
+static int64_t find_scope(struct names *names, uint16_t domain, uint16_t category)
+{
+    int64_t domain_name = by_number(names, &names->domains, domain);
+    int64_t category_name = by_number(names, &names->categories, category);
+    if (domain_name < 0 || category_name < 0)
+        return domain_name < 0 ? domain_name : category_name;
+    const struct scope scope = {.domain = (uint32_t)domain_name,
+                                .category = (uint32_t)category_name};
+    int64_t ordinal = trace_scope_add(names->trace, &scope);
+    if (ordinal == -ENOSPC) {
+        names->broken++;
+        return 0;
+    }
+    bool complete = (domain == 0 || domain_name != 0) && (category == 0 || category_name != 0);
+    if (ordinal > 0 && complete &&
+        keep_scope(names, category ? category : domain,
+                   (struct names_scope){(uint32_t)ordinal, domain}) != 0)
+        return -ENOMEM;
+    return ordinal;
+}
+
+int64_t names_scope(struct names *names, uint16_t domain, uint16_t category)
+{
+    uint16_t number = category ? category : domain;
+    if (number == 0)
+        return 0;
+    struct names_scope known = {0};
+    if (number < names->scopes.count)
+        known = names->scopes.items[number];
+    return known.ordinal != 0 && known.domain == domain ? known.ordinal
+                                                        : find_scope(names, domain, category);
 }
 
 int64_t names_schema(struct names *names, uint16_t number, char *text)

@@ -37,6 +37,12 @@ struct names_number {
     bool is_category;
 };
 
+/* The scope of what has a domain and a category: by the category's number, else the domain's. */
+struct names_scope {
+    uint32_t ordinal; /* 0: not known yet */
+    uint16_t domain;  /* the number that stood beside it */
+};
+
 /* A function that the program has told of. */
 struct names_known_function {
     uint32_t id, ordinal;
@@ -51,6 +57,7 @@ struct names {
     number_table domains, categories;
     number_table schemas; /* ids, not ordinals */
     VEC(struct names_number) numbers;
+    VEC(struct names_scope) scopes;
     struct map64 joined;         /* ordinals of group and series -> ordinal of "group/series" */
     int32_t pid;                 /* for `function` */
     names_function_fn *function; /* or NULL: functions are called FILE+0xOFFSET */
@@ -79,7 +86,10 @@ int names_put(struct names *names, uint32_t id, uint32_t ordinal);
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);
 int64_t names_domain(struct names *names, uint16_t number);
-int64_t names_category(struct names *names, uint16_t number);
+
+/* The scope of a record with these two numbers; cost: a load, if they were asked for before. Scope
+ * 0 for what cannot be read. */
+int64_t names_scope(struct names *names, uint16_t domain, uint16_t category);
 
 /* "group/series" of two ordinals. */
 int64_t names_join(struct names *names, uint32_t group, uint32_t series);

@@ -74,6 +74,25 @@ static int put_string(struct trace *trace, uint32_t ordinal, const void *entry)
     return trace_string_append(trace, string->bytes, string->length) < 0 ? -ENOMEM : 0;
 }
 
+/* ---- Scopes ---- */
+
+static const struct field scope_fields[] = {
+    STRING(struct scope, domain),
+    STRING(struct scope, category),
+    UNSIGNED(struct scope, observer),
+    UNSIGNED(struct scope, role),
+};
+
+static const void *get_scope(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_scope(trace, ordinal);
+}
+
+static int put_scope(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    return trace_scope_set(trace, ordinal, entry ? entry : trace_scope(trace, 0));
+}
+
 /* ---- Session, sampling, facts ---- */
 
 static const struct field session_fields[] = {
@@ -317,7 +336,7 @@ static const struct field path_fields[] = {
     REFERENCE(struct range_path, parent, FIELD_UNSIGNED, STORE_DEFINE_PATH, REFERENCE_ORDINAL),
     STRING(struct range_path, name),
     UNSIGNED(struct range_path, kind),
-    STRING(struct range_path, domain),
+    REFERENCE(struct range_path, scope, FIELD_UNSIGNED, STORE_DEFINE_SCOPE, REFERENCE_ORDINAL),
 };
 
 static uint32_t count_paths(const struct trace *trace)
@@ -393,5 +412,7 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         true, false, true, trace_unit_count, get_unit, put_unit},
     [STORE_DEFINE_FILTER] = {FIELDS(filter_fields), sizeof(struct trace_filter), 0, 0,
         false, false, true, trace_filter_count, get_filter, put_filter},
+    [STORE_DEFINE_SCOPE] = {FIELDS(scope_fields), sizeof(struct scope), 1, TRACE_SCOPES_MAX,
+        false, false, false, trace_scope_count, get_scope, put_scope},
 };
 /* clang-format on */

@@ -108,8 +108,7 @@ static struct shape *new_shape(struct event_decoder *decoder)
     shape->event.value_kind = known ? shape->stored_value_kind : VALUE_NONE;
     decoder->last_shape_name += (uint32_t)varint_get_signed(extras);
     shape->event.name = decoder->last_shape_name;
-    shape->event.domain = (uint32_t)varint_get(extras);
-    shape->event.category = (uint32_t)varint_get(extras);
+    shape->event.scope = (uint32_t)varint_get(extras);
     if (shape->fields & STORE_FIELD_COLOR) {
         shape->event.has_color = 1;
         shape->event.color = (uint32_t)varint_get(extras);

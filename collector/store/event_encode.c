@@ -16,7 +16,7 @@ enum {
     SLOT_COUNT = STORE_SHAPES_MAX * 2,
     TOKEN_MAX = 2,
     TIME_MAX = 8,
-    SHAPE_SIZE_MAX = 4 + 4 * VARINT_MAX,
+    SHAPE_SIZE_MAX = 4 + 3 * VARINT_MAX,
     EXTRAS_MAX = SHAPE_SIZE_MAX + 4 * VARINT_MAX,
     BATCH_SIZE_MAX = 8 * VARINT_MAX,
 };
@@ -24,8 +24,7 @@ enum {
 /* All that a shape decides, in words: the bytes of struct event from `kind` to `color`, with the
  * fields mask in place of has_color. */
 struct shape_key {
-    uint64_t kind_name, domain_category;
-    uint32_t color;
+    uint64_t kind_name, scope_color;
 };
 
 struct shape {
@@ -125,28 +124,24 @@ static inline struct shape_key key_of(const struct event *event, uint8_t fields)
 {
     struct shape_key key;
     memcpy(&key.kind_name, &event->kind, 8);
-    memcpy(&key.domain_category, &event->domain, 8);
+    key.scope_color = event->scope | (event->has_color ? (uint64_t)event->color << 32 : 0);
     key.kind_name = (key.kind_name & ~UINT64_C(0xff000000)) | (uint64_t)fields << 24;
-    key.color = event->has_color ? event->color : 0;
     return key;
 }
 
 _Static_assert(offsetof(struct event, has_color) == offsetof(struct event, kind) + 3 &&
-                   offsetof(struct event, name) == offsetof(struct event, kind) + 4 &&
-                   offsetof(struct event, category) == offsetof(struct event, domain) + 4,
-               "the words of a key");
+                   offsetof(struct event, name) == offsetof(struct event, kind) + 4,
+               "the first word of a key");
 
 static inline bool is_equal(const struct shape_key *a, const struct shape_key *b)
 {
-    return a->kind_name == b->kind_name && a->domain_category == b->domain_category &&
-           a->color == b->color;
+    return a->kind_name == b->kind_name && a->scope_color == b->scope_color;
 }
 
 static inline uint32_t hash_key(const struct shape_key *key)
 {
-    uint64_t low = key->kind_name ^ (uint64_t)key->color << 17;
-    uint64_t hash = low * UINT64_C(0x9e3779b97f4a7c15) ^
-                    (key->domain_category + 1) * UINT64_C(0xff51afd7ed558ccd);
+    uint64_t hash = key->kind_name * UINT64_C(0x9e3779b97f4a7c15) ^
+                    (key->scope_color + 1) * UINT64_C(0xff51afd7ed558ccd);
     return (uint32_t)(hash >> 40);
 }
 
@@ -158,8 +153,7 @@ static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const stru
     *at++ = event->value_kind;
     *at++ = fields;
     at = varint_put(at, zigzag((int64_t)event->name - encoder->last_shape_name));
-    at = varint_put(at, event->domain);
-    at = varint_put(at, event->category);
+    at = varint_put(at, event->scope);
     if (fields & STORE_FIELD_COLOR)
         at = varint_put(at, event->color);
     encoder->last_shape_name = event->name;

@@ -266,16 +266,25 @@ static int collect(struct rows rows, struct definitions_state *state, size_t lim
     return 0;
 }
 
+/* What entries that don't change refer to comes before them. */
+static const uint8_t order[] = {
+    STORE_DEFINE_STRING, STORE_DEFINE_SCOPE,   STORE_DEFINE_SESSION, STORE_DEFINE_PROCESS,
+    STORE_DEFINE_THREAD, STORE_DEFINE_REFUSAL, STORE_DEFINE_FILTER,  STORE_DEFINE_SAMPLING,
+    STORE_DEFINE_FACT,   STORE_DEFINE_FRAME,   STORE_DEFINE_STACK,   STORE_DEFINE_PATH,
+    STORE_DEFINE_TRACK,  STORE_DEFINE_UNIT,
+};
+
+_Static_assert(sizeof(order) == STORE_DEFINE_COUNT - 1, "all are written");
+
 int definitions_collect(const struct trace *trace, struct definitions_state *state, size_t limit,
                         struct definitions_buffer *buffer)
 {
     int error = 0;
-    for (unsigned i = 0; i < STORE_DEFINE_COUNT && !error; i++) {
-        const struct table *table = &definition_tables[i];
-        uint32_t begin =
-            table->revised || state->next[i] < table->first ? table->first : state->next[i];
-        if (table->fields)
-            error = collect((struct rows){trace, table, begin, 0}, state, limit, buffer);
+    for (unsigned i = 0; i < sizeof(order) && !error; i++) {
+        const struct table *table = &definition_tables[order[i]];
+        uint32_t next = state->next[order[i]];
+        uint32_t begin = table->revised || next < table->first ? table->first : next;
+        error = collect((struct rows){trace, table, begin, 0}, state, limit, buffer);
     }
     return error ? error : buffer->bytes.count >= limit;
 }

@@ -160,6 +160,7 @@ enum store_definition {
     STORE_DEFINE_TRACK = 11,
     STORE_DEFINE_UNIT = 12,
     STORE_DEFINE_FILTER = 13,
+    STORE_DEFINE_SCOPE = 14,
     STORE_DEFINE_COUNT,
 };
 

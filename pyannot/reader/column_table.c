@@ -165,7 +165,7 @@ static int64_t add_row(struct table *table, const struct event *event)
     put32(table, OF_THREAD, row, (int32_t)event->thread);
     int error = put_string(table, OF_NAME, row, event->name);
     if (!error)
-        error = put_string(table, OF_DOMAIN, row, event->domain);
+        error = put_string(table, OF_DOMAIN, row, trace_scope_domain(table->trace, event->scope));
     if (error)
         return error;
     table->count++;
@@ -198,7 +198,8 @@ static int64_t begin_range(struct table *table, const struct item *item)
         return row;
     size_t at = (size_t)row;
     bool track = range == ROW_TRACK && event->id <= INT32_MAX;
-    int error = put_string(table, RANGE_CATEGORY, at, event->category);
+    int error =
+        put_string(table, RANGE_CATEGORY, at, trace_scope_category(table->trace, event->scope));
     put_time(table, RANGE_END, at, event->time_ns);
     put64(table, RANGE_SELF, at, 0);
     put64(table, RANGE_ID, at, row_id(item));
@@ -294,7 +295,8 @@ static int add_mark(struct table *table, const struct item *item)
     put_number(table, MARK_PAYLOAD, (size_t)row, event);
     put32(table, MARK_TRACK, (size_t)row, track ? (int32_t)event->id : -1);
     put8(table, MARK_LEVEL, (size_t)row, event->level);
-    return put_string(table, MARK_CATEGORY, (size_t)row, event->category);
+    return put_string(table, MARK_CATEGORY, (size_t)row,
+                      trace_scope_category(table->trace, event->scope));
 }
 
 static int add_counter(struct table *table, const struct event *event)

@@ -165,8 +165,9 @@ static PyObject *values_object(const struct row_context *context, const struct r
 }
 
 /* What reports call a range: "domain:name". */
-static PyObject *path_part(const struct row_context *context, uint32_t name, uint32_t domain)
+static PyObject *path_part(const struct row_context *context, uint32_t name, uint32_t scope)
 {
+    uint32_t domain = trace_scope_domain(context->texts->trace, scope);
     bool named = trace_string(context->texts->trace, name)->length > 0;
     PyObject *text = named ? text_get(context->texts, name) : PyUnicode_FromString("(no name)");
     PyObject *before = text && domain ? text_get(context->texts, domain) : NULL;
@@ -183,10 +184,10 @@ static PyObject *path_object(const struct row_context *context, const struct row
 {
     PyObject *path = PyTuple_New((Py_ssize_t)row->name_count + 1);
     for (uint32_t i = 0; path && i <= row->name_count; i++) {
-        struct row_name name = {row->event.name, row->event.domain};
+        struct row_name name = {row->event.name, row->event.scope};
         if (i < row->name_count)
             name = rows->names.items[row->names + i];
-        PyObject *text = path_part(context, name.name, name.domain);
+        PyObject *text = path_part(context, name.name, name.scope);
         if (text == NULL)
             Py_CLEAR(path);
         else
@@ -199,8 +200,9 @@ static void put_attributes(struct filler *filler, const struct row_context *cont
                            const struct rows *rows, const struct row *row)
 {
     const struct event *event = &row->event;
-    put(filler, text_or_none(context->texts, event->category));
-    put(filler, text_or_none(context->texts, event->domain));
+    const struct scope *scope = trace_scope(context->texts->trace, event->scope);
+    put(filler, text_or_none(context->texts, scope->category));
+    put(filler, text_or_none(context->texts, scope->domain));
     put_int(filler, event->level);
     put(filler, event->has_color ? PyLong_FromUnsignedLong(event->color) : Py_NewRef(Py_None));
     put(filler, value_object(context, event->value_kind, event->value));
@@ -244,13 +246,14 @@ static PyObject *mark_object(const struct row_context *context, const struct row
 
 static PyObject *counter_object(const struct row_context *context, const struct row *row)
 {
-    uint32_t unit = trace_unit_find(context->texts->trace, row->event.domain, row->event.name);
+    uint32_t domain = trace_scope_domain(context->texts->trace, row->event.scope);
+    uint32_t unit = trace_unit_find(context->texts->trace, domain, row->event.name);
     struct filler filler = filler_start(6);
     put(&filler, text_get(context->texts, row->event.name));
     put_time(&filler, context, row->event.time_ns);
     put(&filler, value_object(context, row->event.value_kind, row->event.value));
     put_listed(&filler, context->threads, row->event.thread);
-    put(&filler, text_or_none(context->texts, row->event.domain));
+    put(&filler, text_or_none(context->texts, domain));
     put(&filler, text_or_none(context->texts, unit));
     return filler_end(&filler);
 }
@@ -264,7 +267,8 @@ static PyObject *flow_object(const struct row_context *context, const struct row
     put_uint(&filler, row->event.id);
     put(&filler, text_or_none(context->texts, row->event.name));
     put_listed(&filler, context->threads, row->event.thread);
-    put(&filler, text_or_none(context->texts, row->event.domain));
+    put(&filler,
+        text_or_none(context->texts, trace_scope_domain(context->texts->trace, row->event.scope)));
     return filler_end(&filler);
 }
 
@@ -342,7 +346,7 @@ static PyObject *path_range(const struct row_context *context, uint32_t path)
     const struct trace *trace = context->texts->trace;
     const struct range_path *range = stacks_get_path(trace_stacks_get(trace), path);
     char label[CALL_LABEL_SIZE];
-    if (range->domain == 0)
+    if (trace_scope_domain(trace, range->scope) == 0)
         return text_get(context->texts, range->name);
     size_t length = trace_range_label(trace, path, label, sizeof(label));
     return PyUnicode_DecodeUTF8(label, (Py_ssize_t)length, "replace");

@@ -60,7 +60,7 @@ static int add_range(struct rows *rows, const struct item *span)
     };
     for (uint32_t i = 0; i < depth; i++)
         rows->names.items[rows->names.count++] =
-            (struct row_name){span->parents[i]->name, span->parents[i]->domain};
+            (struct row_name){span->parents[i]->name, span->parents[i]->scope};
     return add(rows, &row, &span->args);
 }
 

@@ -21,9 +21,9 @@ enum row_kind {
 
 enum row_range { ROW_PUSHED = 0, ROW_OVERLAPPING, ROW_TRACK };
 
-/* A range around one: strings of its name and domain. */
+/* A range around one: string of its name, its scope. */
 struct row_name {
-    uint32_t name, domain;
+    uint32_t name, scope;
 };
 
 struct row {

@@ -269,7 +269,8 @@ static void make_names(void)
     range(thread, "読み込み", 0, 6 * ms, 7 * ms);
     range(thread, "bad \xff\xfe bytes", 0, 8 * ms, 9 * ms);
     range(thread, "", 0, 10 * ms, 11 * ms);
-    add(thread, EVENT_PUSH, "a/b", 12 * ms)->domain = string("nvtx");
+    add(thread, EVENT_PUSH, "a/b", 12 * ms)->scope =
+        (uint32_t)trace_scope_of_domain(trace, string("nvtx"));
     pop(thread, 0, 13 * ms);
 }
 

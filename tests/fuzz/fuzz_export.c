@@ -12,7 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 5, NAMES = 8, TRACKS = 6, EVENT_BYTES = 7, EVENTS_MAX = 400, VALUES_MAX = 3 };
+enum {
+    THREADS = 5,
+    NAMES = 8,
+    SCOPES = 14,
+    TRACKS = 6,
+    EVENT_BYTES = 7,
+    EVENTS_MAX = 400,
+    VALUES_MAX = 3
+};
 
 struct input {
     const uint8_t *at, *end;
@@ -48,6 +56,10 @@ static struct trace *make_trace(void)
     assert(trace);
     for (uint32_t i = 0; i < NAMES; i++)
         assert(trace_string_add(trace, names[i], strlen(names[i])) > 0);
+    for (uint32_t i = 1; i < SCOPES; i++) {
+        const struct scope scope = {.domain = i % 4, .category = i / 4};
+        assert(trace_scope_add(trace, &scope) == i);
+    }
     for (uint32_t i = 0; i < THREADS; i++) {
         if (i % 2 == 0)
             trace_process(trace, (uint32_t)trace_process_add(trace))->pid = 70 + (int32_t)i / 4;
@@ -75,8 +87,7 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.value_kind = bytes[5] % 8; /* the last two are none */
     event.value.uint64 = bytes[5] * UINT64_C(0x8101010101010101);
     event.has_color = bytes[6] & 1;
-    event.domain = bytes[6] >> 1 & 3;
-    event.category = bytes[6] >> 3 & 3;
+    event.scope = bytes[6] >> 1 & 15; /* the last two are unknown */
     event.level = bytes[6] >> 5;
     event.end_ns = event.time_ns + bytes[6];
     if (event.kind == EVENT_COUNTER)

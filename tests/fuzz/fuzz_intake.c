@@ -130,8 +130,7 @@ static int check_batch(void *context, const struct event_batch *batch)
         const struct event *event = &batch->events[i];
         if (event->kind == 0 || event->kind >= EVENT_KIND_COUNT || event->thread != batch->thread ||
             event->name >= trace_string_count(seen->trace) ||
-            event->domain >= trace_string_count(seen->trace) ||
-            event->category >= trace_string_count(seen->trace) ||
+            event->scope >= trace_scope_count(seen->trace) ||
             (event->value_kind == VALUE_STRING &&
              event->value.uint64 >= trace_string_count(seen->trace)) ||
             (event_is_of_track(event->kind) && event->id >= trace_track_count(seen->trace)))

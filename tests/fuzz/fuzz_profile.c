@@ -37,6 +37,8 @@ static struct trace *make_trace(void)
         char name[2] = {(char)('a' + i), '\0'};
         trace_string_add(trace, name, 1);
     }
+    for (uint32_t i = 1; i < 3; i++)
+        trace_scope_of_domain(trace, i);
     for (uint32_t i = 0; i < THREADS; i++) {
         if (i % 2 == 0)
             trace_process_add(trace);
@@ -186,7 +188,7 @@ static struct event decode(const uint8_t *bytes, int64_t *times)
     struct event event = {.kind = bytes[0] % (EVENT_KIND_COUNT + 1)};
     event.thread = bytes[1] % THREADS;
     event.name = bytes[2] % (NAMES + 3); /* some are unknown */
-    event.domain = bytes[3] % 4;
+    event.scope = bytes[3] % 4;          /* the last is unknown */
     times[event.thread] += bytes[4] * (int64_t)bytes[4];
     event.time_ns = times[event.thread];
     event.id = bytes[5] % 32;

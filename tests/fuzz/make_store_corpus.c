@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { THREADS = 2, EVENTS = 100, TRACKS = 5, FILE_MAX = 1 << 20 };
+enum { THREADS = 2, EVENTS = 100, TRACKS = 5, SCOPES = 4, FILE_MAX = 1 << 20 };
 
 static uint8_t bytes[FILE_MAX];
 static struct event events[EVENTS];
@@ -46,6 +46,8 @@ static struct trace *make_trace(void)
     for (uint32_t i = 0; i + 1 < TRACKS; i++)
         trace_track_set_parent(trace, i, i + 1);
     trace_unit_set(trace, 1, 2, 3);
+    for (uint16_t i = 1; i < SCOPES; i++)
+        trace_scope_add(trace, &(struct scope){.domain = i % 3u, .category = i / 2u, .role = i});
     trace_process(trace, 1)->name = trace_session(trace)->command = 1;
     trace_session(trace)->hostname = trace_sampling(trace)->reason = 1;
     trace_thread(trace, 1)->name = trace_thread(trace, 0)->comm = 1;
@@ -67,6 +69,7 @@ static void make_events(uint32_t thread, int64_t time_ns)
         *event = (struct event){.thread = thread, .time_ns = time_ns += 100 << i % 20};
         event->kind = (uint8_t)(i < 40 ? 1 + i % 3 % 2 : 1 + i % (EVENT_KIND_COUNT - 1));
         event->name = event->kind == EVENT_POP ? 0 : 1 + i % 2;
+        event->scope = event->kind == EVENT_POP ? 0 : i % (SCOPES + 1); /* one is unknown */
         if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
             event->depth = depth ? depth - 1 : 0;
         if (event->kind == EVENT_START || event->kind == EVENT_END)

@@ -101,7 +101,7 @@ class Shape:
     def __init__(self, extras, last_name):
         self.kind, self.level, self.value_kind, self.fields = (extras.u8() for _ in range(4))
         self.name = last_name + extras.svarint()
-        self.domain, self.category = extras.varint(), extras.varint()
+        self.scope = extras.varint()
         self.color = extras.varint() if self.fields & 1 else 0
         self.last = 0
 
@@ -246,10 +246,11 @@ DEFINITIONS = {
     7: ('facts', 'name kind value'),
     8: ('frames', 'kind function file module line first_line address'),
     9: ('stacks', 'parent what'),
-    10: ('paths', 'parent what kind domain'),
+    10: ('paths', 'parent what kind scope'),
     11: ('tracks', 'id process name parent'),
     12: ('units', 'counter domain unit'),
     13: ('filters', 'time rules'),
+    14: ('scopes', 'domain category observer role'),
 }
 
 
@@ -331,8 +332,10 @@ class Recording:
             self.add(f'kind_{shape.kind:02}', 1)
             self.add('time', event['time'] * (thread + 1))
             self.add('name_bytes', len(self.text(shape.name).encode()))
-            self.add('domain', shape.domain)
-            self.add('category', shape.category)
+            scope = self.scopes.get(shape.scope, {'domain': 0, 'category': 0})
+            self.add('scope', shape.scope)
+            self.add('domain', scope['domain'])
+            self.add('category', scope['category'])
             self.add('color', shape.color)
             self.add('level', shape.level)
             self.add('value_kind', shape.value_kind)
@@ -362,7 +365,7 @@ class Recording:
             for ordinal, node in nodes.items():
                 self.add(key, ordinal * (node['parent'] + 1) + node['what'])
         for ordinal, path in self.paths.items():
-            self.add('paths', 1000003 * ordinal * path['kind'] + 1000033 * ordinal * path['domain'])
+            self.add('paths', 1000003 * ordinal * path['kind'] + 1000033 * ordinal * path['scope'])
         for ordinal, fact in self.facts.items():
             self.add('facts', ordinal * 7 + fact['name'] + fact['kind'] + fact['value'])
         for i, value in enumerate(self.samplings[0].values()):
@@ -387,6 +390,9 @@ class Recording:
                 track['process'] + 3 * track['name'] + 5 * track['parent']))
         for unit in self.units.values():
             self.add('units', unit['domain'] + 3 * unit['counter'] + 5 * unit['unit'])
+        for ordinal, scope in self.scopes.items():
+            self.add('scopes', ordinal * (scope['domain'] + 3 * scope['category'] +
+                                          5 * scope['observer'] + 7 * scope['role']))
         self.add('strings', len(self.strings) + 1)
         self.add('complete', self.complete)
 

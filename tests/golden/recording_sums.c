@@ -23,7 +23,8 @@ enum {
 };
 
 struct sums {
-    uint64_t events, kinds[KINDS], time, name_bytes, domain, category, color, level, value_kind;
+    uint64_t events, kinds[KINDS], time, name_bytes, domain, category, scope, color, level,
+        value_kind;
     uint64_t value, end, id, depth;
     uint64_t samples, sample_time, sample_end, sample_wake, sample_cpu, sample_stack, sample_path;
     uint64_t sample_kind, sample_reason, sample_flags, sample_weight, sample_walks;
@@ -71,8 +72,10 @@ static void add_event(struct sums *sums, const struct trace *trace, const struct
     sums->kinds[event->kind]++;
     sums->time += (uint64_t)event->time_ns * (event->thread + 1);
     sums->name_bytes += trace_string(trace, event->name)->length;
-    sums->domain += event->domain;
-    sums->category += event->category;
+    const struct scope *scope = trace_scope(trace, event->scope);
+    sums->domain += scope->domain;
+    sums->category += scope->category;
+    sums->scope += event->scope;
     sums->color += event->color;
     sums->level += event->level;
     sums->value_kind += event->value_kind;
@@ -128,7 +131,7 @@ static uint64_t sum_of_paths(const struct stacks *stacks)
     for (uint32_t i = 1; i < stacks_path_count(stacks); i++) {
         const struct range_path *path = stacks_get_path(stacks, i);
         sum += (uint64_t)i * (path->parent + UINT64_C(1)) + path->name +
-               UINT64_C(1000003) * i * path->kind + UINT64_C(1000033) * i * path->domain;
+               UINT64_C(1000003) * i * path->kind + UINT64_C(1000033) * i * path->scope;
     }
     return sum;
 }
@@ -177,6 +180,17 @@ static void show(const char *key, uint64_t value)
     printf("%s %" PRIu64 "\n", key, value);
 }
 
+static uint64_t sum_of_scopes(const struct trace *trace)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < trace_scope_count(trace); i++) {
+        const struct scope *scope = trace_scope(trace, i);
+        sum += i * (scope->domain + UINT64_C(3) * scope->category + UINT64_C(5) * scope->observer +
+                    UINT64_C(7) * scope->role);
+    }
+    return sum;
+}
+
 static void show_sample_sums(const struct sums *sums, const struct trace *trace)
 {
     show("sample_cpu", sums->sample_cpu);
@@ -192,6 +206,8 @@ static void show_sample_sums(const struct sums *sums, const struct trace *trace)
     show("sample_weight", sums->sample_weight);
     show("samples", sums->samples);
     show("sampling", sum_of_sampling(trace));
+    show("scope", sums->scope);
+    show("scopes", sum_of_scopes(trace));
     show("stacks", sum_of_stacks(trace_stacks_get(trace)));
 }
 

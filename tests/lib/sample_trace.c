@@ -72,8 +72,7 @@ static void add_values(struct maker *maker, uint32_t thread)
     }
     struct event full = {.kind = EVENT_PUSH, .thread = thread, .time_ns = 5200};
     full.name = maker_string(maker, "coloured");
-    full.domain = maker_string(maker, "mylib");
-    full.category = maker_string(maker, "io");
+    full.scope = maker_scope(maker, "mylib", "io");
     full.level = 3;
     full.has_color = 1;
     full.color = 0xfff04a40;
@@ -83,12 +82,12 @@ static void add_values(struct maker *maker, uint32_t thread)
     maker_pop(maker, thread, 5300);
     full.kind = EVENT_PUSH; /* a domain alone, and a category alone */
     full.time_ns = 5300;
-    full.category = full.level = full.has_color = full.value_kind = 0;
+    full.scope = maker_scope(maker, "mylib", NULL);
+    full.level = full.has_color = full.value_kind = 0;
     maker_event(maker, &full);
     maker_pop(maker, thread, 5400);
     full.time_ns = 5400;
-    full.domain = 0;
-    full.category = maker_string(maker, "io");
+    full.scope = maker_scope(maker, NULL, "io");
     maker_event(maker, &full);
     maker_pop(maker, thread, 5500);
 }
@@ -99,7 +98,7 @@ static void add_counters(struct maker *maker, uint32_t thread)
     for (int i = 0; i < 4; i++)
         maker_counter(maker, thread, 6000 + 100 * i, "queue", i * 0.5);
     counter.name = maker_string(maker, "queue"); /* the same name in another domain */
-    counter.domain = maker_string(maker, "mylib");
+    counter.scope = maker_scope(maker, "mylib", NULL);
     for (int i = 0; i < 4; i++) {
         counter.time_ns = 6050 + 100 * i;
         counter.value.int64 = 10 - i;

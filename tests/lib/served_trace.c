@@ -63,7 +63,7 @@ static void count(struct maker *maker, int64_t time, const char *name, int64_t v
                                        .thread = SERVER,
                                        .time_ns = time,
                                        .name = maker_string(maker, name),
-                                       .domain = maker_string(maker, "net"),
+                                       .scope = maker_scope(maker, "net", NULL),
                                        .value_kind = VALUE_INT64,
                                        .value.int64 = value});
 }

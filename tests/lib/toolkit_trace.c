@@ -49,7 +49,7 @@ static void add_values(struct maker *maker)
                          .thread = CLIENT,
                          .time_ns = 20 * US,
                          .name = maker_string(maker, "values"),
-                         .domain = maker_string(maker, "mylib"),
+                         .scope = maker_scope(maker, "mylib", NULL),
                          .value_kind = VALUE_INT64,
                          .value.int64 = -7};
     maker_event(maker, &full);
@@ -95,7 +95,7 @@ static void add_flows(struct maker *maker)
                          .time_ns = 110 * US,
                          .id = 1001,
                          .name = maker_string(maker, "request"),
-                         .category = maker_string(maker, "net")};
+                         .scope = maker_scope(maker, NULL, "net")};
     maker_push(maker, SERVER, 115 * US, "handle"); /* of another process, first in the file */
     flow(maker, SERVER, 120 * US, EVENT_FLOW_STEP, 1001);
     maker_pop(maker, SERVER, 150 * US);
@@ -150,7 +150,7 @@ static void add_tracks(struct maker *maker)
                                 .time_ns = 360 * US,
                                 .id = unnamed,
                                 .name = maker_string(maker, "serve"),
-                                .category = maker_string(maker, "net"),
+                                .scope = maker_scope(maker, NULL, "net"),
                                 .level = 2};
     maker_event(maker, &categorized);
     track_end(maker, WORKER, 370 * US, unnamed);
@@ -194,7 +194,7 @@ static void add_logs(struct maker *maker)
                             .thread = WORKER,
                             .time_ns = 650 * US,
                             .name = maker_string(maker, "disk is full"),
-                            .domain = maker_string(maker, "mylib")};
+                            .scope = maker_scope(maker, "mylib", NULL)};
     maker_event(maker, &message);
     maker_value_text(maker, "severity", "error");
     maker_log(maker, WORKER, 660 * US, "unheard of", "no message of a log");

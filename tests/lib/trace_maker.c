@@ -55,6 +55,15 @@ uint32_t maker_string(struct maker *maker, const char *text)
     return (uint32_t)ordinal;
 }
 
+uint32_t maker_scope(struct maker *maker, const char *domain, const char *category)
+{
+    const struct scope scope = {.domain = maker_string(maker, domain ? domain : ""),
+                                .category = maker_string(maker, category ? category : "")};
+    int64_t ordinal = trace_scope_add(maker->trace, &scope);
+    must(ordinal >= 0);
+    return (uint32_t)ordinal;
+}
+
 uint32_t maker_process(struct maker *maker, int32_t pid, int32_t parent, const char *cmdline,
                        int64_t start)
 {

@@ -21,6 +21,8 @@ struct maker *maker_create(void);
 void maker_destroy(struct maker *maker);
 struct trace *maker_trace(struct maker *maker);
 uint32_t maker_string(struct maker *maker, const char *text);
+/* The scope of what the program told; NULL or "": none of these. */
+uint32_t maker_scope(struct maker *maker, const char *domain, const char *category);
 
 /* A process that runs from start to the session's end, and its main thread if there is one. */
 uint32_t maker_process(struct maker *maker, int32_t pid, int32_t parent, const char *cmdline,

@@ -76,13 +76,23 @@ static void print_fields(FILE *out, const struct field *fields, const void *obje
         uint64_t value = field_get(fields, object);
         if (value == 0)
             continue;
-        if (fields->type == FIELD_SINCE)
+        if (fields->type == FIELD_SCOPE)
+            print_fields(out, scope_fields, trace_scope(told, (uint32_t)value));
+        else if (fields->type == FIELD_SINCE)
             fprintf(out, " %s=%+" PRId64, fields->name, (int64_t)(value - (uint64_t)begin_ns));
         else if (fields->type == FIELD_I32 || fields->type == FIELD_I64)
             fprintf(out, " %s=%" PRId64, fields->name, (int64_t)value);
         else
             fprintf(out, " %s=%" PRIu64, fields->name, value);
     }
+}
+
+static uint32_t tell_scope(uint32_t ordinal)
+{
+    struct scope scope = *trace_scope(trace, ordinal);
+    scope.domain = tell_string(scope.domain);
+    scope.category = tell_string(scope.category);
+    return must(trace_scope_add(told, &scope));
 }
 
 static uint32_t tell_frame(uint32_t ordinal)
@@ -133,7 +143,7 @@ static uint32_t tell_path(uint32_t ordinal)
         struct range_path path = *stacks_get_path(trace_stacks_get(trace), paths[i]);
         path.parent = number;
         path.name = tell_string(path.name);
-        path.domain = tell_string(path.domain);
+        path.scope = tell_scope(path.scope);
         uint32_t before = stacks_path_count(trace_stacks_get(told));
         number = must(stacks_path_add(trace_stacks(told), &path));
         if (number < before)
@@ -164,6 +174,7 @@ static void add_fields(const struct field *fields, void *object)
             continue;
         uint32_t ordinal = (uint32_t)field_get(field, object);
         uint32_t number = field->type == FIELD_STRING  ? tell_string(ordinal)
+                          : field->type == FIELD_SCOPE ? tell_scope(ordinal)
                           : field->type == FIELD_STACK ? tell_stack(ordinal)
                                                        : tell_path(ordinal);
         field_set(field, object, number);

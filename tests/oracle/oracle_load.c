@@ -222,12 +222,18 @@ static void take_stack(char *rest)
 static void take_path(char *rest)
 {
     struct range_path added = {0};
+    struct scope scope = {0};
+    const char *key, *value;
     const char *number = strsep(&rest, " ");
     int kind = rest ? WORD_NUMBER(path_words, strsep(&rest, " ")) : -1;
     if (kind < 0)
         fail("unknown kind of path");
     added.kind = (uint32_t)kind;
-    take_fields(path_fields, &added, rest);
+    while ((key = next_pair(&rest, &value)))
+        if (!take_field(path_fields, &added, key, value) &&
+            !take_field(scope_fields, &scope, key, value))
+            fail("unknown field of a path");
+    added.scope = must(trace_scope_add(trace, &scope));
     check_number(number, must(stacks_path_add(trace_stacks(trace), &added)));
 }
 
@@ -284,12 +290,15 @@ static void take_of_kind(struct event *event, const char *key, uint64_t value)
 static void take_event(int kind, char *rest)
 {
     struct event event = {.kind = (uint8_t)kind, .thread = batch_thread};
+    struct scope scope = {0};
     const char *key, *value;
     if (!in_batch)
         fail("an event outside of a batch");
     while ((key = next_pair(&rest, &value)))
-        if (!take_field(event_fields, &event, key, value))
+        if (!take_field(event_fields, &event, key, value) &&
+            !take_field(scope_fields, &scope, key, value))
             take_of_kind(&event, key, number_of(value));
+    event.scope = must(trace_scope_add(trace, &scope));
     must(vec_push(&batch, event));
 }
 

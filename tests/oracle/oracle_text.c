@@ -131,18 +131,22 @@ const struct field stack_fields[] = {
 const struct field path_fields[] = {
     {"parent", AT(range_path, parent), FIELD_PATH, 0},
     {"name", AT(range_path, name), FIELD_STRING, 0},
-    {"domain", AT(range_path, domain), FIELD_STRING, 0},
+    {"scope", AT(range_path, scope), FIELD_SCOPE, 0},
     {0},
 };
 
 /* Id, depth, value and colour depend on the kind: oracle_dump.c and oracle_load.c. */
 const struct field event_fields[] = {
-    {"time", AT(event, time_ns), FIELD_SINCE, 0},
-    {"name", AT(event, name), FIELD_STRING, 0},
-    {"domain", AT(event, domain), FIELD_STRING, 0},
-    {"category", AT(event, category), FIELD_STRING, 0},
-    {"level", AT(event, level), FIELD_U8, 0},
-    {"end", AT(event, end_ns), FIELD_SINCE, 0},
+    {"time", AT(event, time_ns), FIELD_SINCE, 0}, {"name", AT(event, name), FIELD_STRING, 0},
+    {"scope", AT(event, scope), FIELD_SCOPE, 0},  {"level", AT(event, level), FIELD_U8, 0},
+    {"end", AT(event, end_ns), FIELD_SINCE, 0},   {0},
+};
+
+const struct field scope_fields[] = {
+    {"domain", AT(scope, domain), FIELD_STRING, 0},
+    {"category", AT(scope, category), FIELD_STRING, 0},
+    {"observer", AT(scope, observer), FIELD_U16, 0},
+    {"role", AT(scope, role), FIELD_U16, 0},
     {0},
 };
 

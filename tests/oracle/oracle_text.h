@@ -27,6 +27,7 @@ enum field_type {
     FIELD_FRAME,
     FIELD_STACK,
     FIELD_PATH,
+    FIELD_SCOPE,  /* in the text, its scope_fields stand there */
     FIELD_COUNTS, /* an array of uint64_t */
 };
 
@@ -39,7 +40,7 @@ struct field {
 
 extern const struct field session_fields[], process_fields[], thread_fields[], track_fields[],
     unit_fields[], refusal_fields[], filter_fields[], sampling_fields[], fact_fields[],
-    frame_fields[], stack_fields[], path_fields[], event_fields[], sample_fields[];
+    frame_fields[], stack_fields[], path_fields[], event_fields[], scope_fields[], sample_fields[];
 
 /* By number; NULL for numbers that are not there. */
 extern const char *const event_words[EVENT_KIND_COUNT];

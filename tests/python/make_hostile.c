@@ -10,7 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES = 60, EVENTS = 400, THREADS = 4, PROCESSES = 3, TRACKS = 4, STRINGS = 12 };
+enum {
+    BATCHES = 60,
+    EVENTS = 400,
+    THREADS = 4,
+    PROCESSES = 3,
+    TRACKS = 4,
+    STRINGS = 12,
+    SCOPES = 6
+};
 
 static uint64_t state;
 
@@ -36,6 +44,12 @@ static struct trace *make_trace(void)
         const char *text = texts[draw(sizeof(texts) / sizeof(*texts))];
         trace_string_append(trace, text, strlen(text)); /* texts come twice */
     }
+    for (uint32_t i = 1; i < SCOPES; i++)
+        trace_scope_set(trace, i,
+                        &(struct scope){.domain = (uint32_t)(draw(2) * draw_number(STRINGS)),
+                                        .category = (uint32_t)(draw(2) * draw_number(STRINGS)),
+                                        .observer = (uint16_t)draw_number(15),
+                                        .role = (uint16_t)draw_number(6)});
     for (uint32_t i = 0; i < PROCESSES; i++) {
         trace_process_add(trace);
         *trace_process(trace, i) = (struct trace_process){
@@ -85,8 +99,7 @@ static struct event make_event(uint32_t thread, int64_t *now)
         .value_kind = (uint8_t)draw(6),
         .has_color = draw(2),
         .name = (uint32_t)draw_number(STRINGS),
-        .domain = (uint32_t)(draw(2) * draw_number(STRINGS)),
-        .category = (uint32_t)(draw(2) * draw_number(STRINGS)),
+        .scope = (uint32_t)(draw(2) * draw_number(SCOPES)),
         .color = (uint32_t)draw_number(1000),
         .value.uint64 = draw_number(STRINGS),
         .id = draw_number(6),

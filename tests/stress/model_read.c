@@ -20,14 +20,15 @@ static const char *text(const struct recorded *recorded, uint32_t ordinal)
 static uint64_t digest_of(const struct recorded *recorded, const struct event *event,
                           uint64_t before)
 {
+    const struct scope *scope = trace_scope(recorded->trace, event->scope);
     struct model_event told = {.kind = event->kind,
                                .level = event->level,
                                .value_kind = event->value_kind,
                                .has_color = event->has_color,
                                .color = event->color,
                                .name = text(recorded, event->name),
-                               .domain = text(recorded, event->domain),
-                               .category = text(recorded, event->category)};
+                               .domain = text(recorded, scope->domain),
+                               .category = text(recorded, scope->category)};
     if (event->value_kind == VALUE_STRING)
         told.string = text(recorded, event->value.string);
     else if (event->value_kind != VALUE_NONE)

@@ -141,8 +141,8 @@ static void print_event(const struct trace *trace, const struct event *event)
     if (event->has_color)
         printf(",\"color\":%u", event->color);
     print_text(trace, "name", event->name);
-    print_text(trace, "domain", event->domain);
-    print_text(trace, "category", event->category);
+    print_text(trace, "domain", trace_scope_domain(trace, event->scope));
+    print_text(trace, "category", trace_scope_category(trace, event->scope));
     print_value(trace, event);
     puts("}");
 }

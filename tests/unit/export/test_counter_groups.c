@@ -44,7 +44,7 @@ static void add(int64_t time_ns, const char *name, const char *domain)
     struct event event = {.kind = EVENT_COUNTER,
                           .time_ns = time_ns,
                           .name = maker_string(maker, name),
-                          .domain = maker_string(maker, domain)};
+                          .scope = maker_scope(maker, domain, NULL)};
     if (!groups.trace)
         CHECK_INT(counter_groups_init(&groups, maker_trace(maker)), 0);
     CHECK_INT(counter_groups_add(&groups, &event), 0);
@@ -112,7 +112,8 @@ TEST(a_group_of_very_many_series_comes_in_parts)
 
 static const char *unit_of(const char *name, const char *domain)
 {
-    struct event event = {.name = maker_string(maker, name), .domain = maker_string(maker, domain)};
+    struct event event = {.name = maker_string(maker, name),
+                          .scope = maker_scope(maker, domain, NULL)};
     return trace_string(maker_trace(maker), counter_unit(&groups, &event))->bytes;
 }
 

@@ -521,7 +521,7 @@ TEST(group_of_counters_is_one_counter_for_each_series)
     for (unsigned i = 0; i < 4; i++) {
         const struct event *event = event_at(i, EVENT_COUNTER);
         CHECK_STR(text(event->name), i % 2 ? "queue/age" : "queue/depth");
-        CHECK_STR(text(event->domain), "io");
+        CHECK_STR(text(trace_scope_domain(seen.trace, event->scope)), "io");
         CHECK_INT(event->value_kind, i % 2 ? VALUE_UINT64 : VALUE_INT64);
         CHECK_INT(event->value.uint64, i % 2 ? 5 : i / 2);
         CHECK_INT(event->time_ns, 2000 + i / 2);

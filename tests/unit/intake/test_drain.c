@@ -183,8 +183,8 @@ TEST(every_part_of_a_record_is_decoded)
     const struct event *event = &seen.events[0];
     CHECK_INT(event->kind, EVENT_PUSH);
     CHECK_STR(text(event->name), "load");
-    CHECK_STR(text(event->domain), "io");
-    CHECK_STR(text(event->category), "disk");
+    CHECK_STR(text(trace_scope_domain(seen.trace, event->scope)), "io");
+    CHECK_STR(text(trace_scope_category(seen.trace, event->scope)), "disk");
     CHECK_INT(event->value_kind, VALUE_STRING);
     CHECK_STR(text(event->value.string), "a.txt");
     CHECK_INT(event->color, 0xff102030);

@@ -67,10 +67,10 @@ TEST(a_range_of_a_track_is_another_one_than_the_threads)
     stacks_destroy(stacks);
 }
 
-TEST(a_range_of_another_domain_is_another_one)
+TEST(a_range_of_another_scope_is_another_one)
 {
     struct stacks *stacks = stacks_create();
-    struct range_path in_a = {.name = 5, .domain = 1}, in_b = {.name = 5, .domain = 2};
+    struct range_path in_a = {.name = 5, .scope = 1}, in_b = {.name = 5, .scope = 2};
     int64_t none = stacks_path(stacks, 0, 5), a = stacks_path_add(stacks, &in_a);
     int64_t b = stacks_path_add(stacks, &in_b);
     CHECK(none != a && a != b && b != none);

@@ -24,8 +24,7 @@ static void push(uint32_t where, int64_t time, const char *name)
                                 .thread = where,
                                 .time_ns = time,
                                 .name = maker_string(maker, name),
-                                .domain = maker_string(maker, "python"),
-                                .category = maker_string(maker, "pool")};
+                                .scope = maker_scope(maker, "python", "pool")};
     maker_event(maker, &event);
 }
 

@@ -204,7 +204,7 @@ TEST(names_of_domains_are_found_by_their_names)
                                        .thread = thread,
                                        .time_ns = 100,
                                        .name = maker_string(maker, "step"),
-                                       .domain = maker_string(maker, "nvtx")});
+                                       .scope = maker_scope(maker, "nvtx", NULL)});
     cpu(thread, 150, 2);
     maker_finish(maker, 600);
     struct range_stats *stats = collect(RANGE_BY_PATH);
@@ -220,7 +220,7 @@ static void add_tracks(uint32_t thread)
     struct range_path in_python = {.parent = main,
                                    .name = maker_string(maker, "task"),
                                    .kind = RANGE_PATH_TRACK,
-                                   .domain = maker_string(maker, "python")};
+                                   .scope = maker_scope(maker, "python", NULL)};
     uint32_t task = (uint32_t)stacks_path_add(trace_stacks(maker_trace(maker)), &in_python);
     uint32_t fetch = maker_path_of_kind(maker, task, "fetch", RANGE_PATH_INSIDE);
     uint32_t eager = maker_path_of_kind(maker, fetch, "eager", RANGE_PATH_TRACK);
@@ -246,7 +246,7 @@ static struct range_stats *collect_tracks(enum range_grouping grouping)
                                        .time_ns = 110,
                                        .id = track,
                                        .name = maker_string(maker, "task"),
-                                       .domain = maker_string(maker, "python")});
+                                       .scope = maker_scope(maker, "python", NULL)});
     maker_push(maker, thread, 154, "parse");
     maker_pop(maker, thread, 155);
     maker_pop(maker, thread, 155);
@@ -342,7 +342,7 @@ static void step(struct program *program)
                                            .thread = program->thread,
                                            .time_ns = program->time_ns,
                                            .name = maker_string(maker, name),
-                                           .domain = domain ? maker_string(maker, domain) : 0});
+                                           .scope = maker_scope(maker, domain, NULL)});
         program->path[program->depth + 1] = maker_path(maker, program->path[program->depth], name);
         program->depth++;
     } else if (program->depth > 0) {

@@ -20,6 +20,11 @@ static uint32_t string(const char *text)
     return (uint32_t)trace_string_add(trace, text, strlen(text));
 }
 
+static uint32_t scope_of(const char *domain)
+{
+    return (uint32_t)trace_scope_of_domain(trace, string(domain));
+}
+
 static void begin_trace(unsigned threads)
 {
     trace = trace_create();
@@ -222,7 +227,7 @@ TEST(domains_make_paths_different)
 {
     begin_trace(1);
     begin_stats(RANGE_BY_PATH, 0);
-    add(0, EVENT_PUSH, "step", 0)->domain = string("nvtx");
+    add(0, EVENT_PUSH, "step", 0)->scope = scope_of("nvtx");
     pop(0, 0, 5);
     push(0, "step", 10);
     pop(0, 0, 12);

@@ -243,7 +243,7 @@ static void push_in(uint32_t thread, int64_t time, const char *name, const char 
                                        .thread = thread,
                                        .time_ns = time,
                                        .name = maker_string(maker, name),
-                                       .domain = domain ? maker_string(maker, domain) : 0});
+                                       .scope = maker_scope(maker, domain, NULL)});
 }
 
 TEST(events_tell_the_domains_of_ranges_that_were_read)

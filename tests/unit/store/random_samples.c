@@ -55,7 +55,7 @@ void random_stacks(struct trace *trace, uint32_t strings, uint32_t count)
     }
     for (uint32_t i = 1; i < 4 + count / 200; i++)
         CHECK(stacks_path_add(stacks, &(struct range_path){i / 2, i % (strings + 1), i % 4,
-                                                           i % 5 ? 0 : i % strings}) > 0);
+                                                           i % 5 ? 0 : i % 40}) > 0);
     fill_facts(trace, strings);
 }
 

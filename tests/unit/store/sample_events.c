@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { TRACKS = 16 };
+enum { TRACKS = 16, SCOPES = 40 };
 
 uint64_t sample_random(uint64_t *state)
 {
@@ -87,6 +87,18 @@ static void fill_tracks(struct trace *trace, unsigned processes, unsigned string
         CHECK_INT(trace_unit_set(trace, i % 2, i, strings - i), 0);
 }
 
+/* Ordinals of strings that are there, and that are not. */
+static void fill_scopes(struct trace *trace)
+{
+    for (uint32_t i = 1; i < SCOPES; i++) {
+        const struct scope scope = {.domain = i,
+                                    .category = i % 3 ? 0 : UINT32_MAX - i,
+                                    .observer = (uint16_t)(i % 5),
+                                    .role = (uint16_t)(i % 7 ? 0 : UINT16_MAX - i)};
+        CHECK_INT(trace_scope_add(trace, &scope), i);
+    }
+}
+
 static void fill_session(struct trace *trace)
 {
     struct trace_session *session = trace_session(trace);
@@ -119,6 +131,7 @@ struct trace *sample_trace(unsigned processes, unsigned threads, unsigned string
         for (unsigned t = 0; t < threads; t++)
             fill_thread(trace, (uint32_t)trace_thread_add(trace, p), t);
     }
+    fill_scopes(trace);
     fill_session(trace);
     struct trace_refusal refusal = {77, add_text(trace, "comm", 0), add_text(trace, "why", 0)};
     CHECK_INT(trace_refusal_add(trace, &refusal), 0);
@@ -148,8 +161,7 @@ static void fill_attributes(struct event *event, uint32_t strings, uint64_t *ran
     event->name = (uint32_t)(sample_random(random) % strings);
     event->level = (uint8_t)(sample_random(random) % 8);
     if (sample_random(random) % 8 == 0) {
-        event->domain = (uint32_t)(sample_random(random) % strings);
-        event->category = (uint32_t)sample_random(random);
+        event->scope = (uint32_t)(sample_random(random) % (SCOPES + 3)); /* some are unknown */
     }
     if (sample_random(random) % 8 == 0) {
         event->has_color = 1;
@@ -204,8 +216,7 @@ void sample_check_event(const struct event *actual, const struct event *expected
     CHECK_INT(actual->value_kind, expected->value_kind);
     CHECK_INT(actual->has_color, expected->has_color);
     CHECK_INT(actual->name, expected->name);
-    CHECK_INT(actual->domain, expected->domain);
-    CHECK_INT(actual->category, expected->category);
+    CHECK_INT(actual->scope, expected->scope);
     CHECK_INT(actual->color, expected->color);
     CHECK_INT(actual->value.uint64, expected->value.uint64);
     CHECK_INT(actual->id, expected->id);
@@ -283,6 +294,9 @@ void sample_check_trace(const struct trace *actual, const struct trace *expected
         CHECK_INT(trace_filter_get(actual, i)->time_ns, trace_filter_get(expected, i)->time_ns);
         CHECK_INT(trace_filter_get(actual, i)->rules, trace_filter_get(expected, i)->rules);
     }
+    CHECK_INT(trace_scope_count(actual), trace_scope_count(expected));
+    for (uint32_t i = 0; i < trace_scope_count(expected); i++)
+        CHECK(memcmp(trace_scope(actual, i), trace_scope(expected, i), sizeof(struct scope)) == 0);
     random_check_stacks(actual, expected);
     check_tracks(actual, expected);
     struct trace_session a = *trace_session_get(actual), e = *trace_session_get(expected);

@@ -74,13 +74,29 @@ static void add_events(void)
     static const uint8_t controls[] = {0};
     static const uint8_t times[] = {0, 5, 7};
     static const uint8_t extras[] = {
-        EVENT_PUSH, 0,   0,   0,
-        2,          0,   0, /* name 1 */
-        99,         1,   9,   STORE_FIELD_VALUE | STORE_FIELD_EXTENSION,
-        0,          0,   0,   84,
-        3,          'x', 'y', 'z',
-        EVENT_POP,  0,   0,   STORE_FIELD_DEPTH_IMPLIED,
-        1,          0,   0, /* no name */
+        EVENT_PUSH,
+        0,
+        0,
+        0,
+        2,
+        0, /* name 1 */
+        99,
+        1,
+        9,
+        STORE_FIELD_VALUE | STORE_FIELD_EXTENSION,
+        0,
+        0,
+        84,
+        3,
+        'x',
+        'y',
+        'z',
+        EVENT_POP,
+        0,
+        0,
+        STORE_FIELD_DEPTH_IMPLIED,
+        1,
+        0, /* no name */
     };
     struct store_events_header header = {
         3, sizeof(batches), sizeof(tokens), sizeof(controls), sizeof(times), sizeof(extras)};
