@@ -12,8 +12,6 @@ import sys
 NOT_YET = {
     "collector/export/chrome_lines.c", "collector/export/perfetto_lines.c",
     "collector/export/track_lines.c", "collector/export/track_lines.h",
-    "pyannot/src/lane.c", "pyannot/src/lane.h",
-    "pyannot/src/lane_hook.c", "pyannot/src/lane_task.c",
 }
 
 
