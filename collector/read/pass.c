@@ -261,13 +261,15 @@ struct pass *pass_create(const struct pass_source *source, const struct pass_sel
     pass->selects_all = pass_selects_all(selection);
     pass->begun = selection->from_ns == INT64_MIN;
     pass->sink_count = sink_count;
-    pass->opened.kind = ITEM_OPENED;
-    pass->span.kind = ITEM_SPAN;
+    pass->opened.kind = pass->plain_opened.kind = ITEM_OPENED;
+    pass->span.kind = pass->plain_span.kind = ITEM_SPAN;
+    pass->plain_opened.lane = pass->plain_span.lane = LANE_THREAD;
     pass->settled_ns = pass->samples_settled_ns = pass->counts.last_ns = INT64_MIN;
     for (unsigned i = 0; i < sink_count; i++) {
         pass->sinks[i] = sinks[i];
         pass->wants |= sinks[i].wants;
     }
+    pass->runs = pass->selects_all && !(pass->wants & WANT_NUMBERS);
     bool in_time = pass->wants & WANT_TIME_ORDER;
     if (selection->range && (pass->wants & WANT_SAMPLES) && !in_time)
         pass->wants |= WANT_PATHS;

@@ -142,9 +142,11 @@ struct pass {
     bool selects_all;
     struct sink sinks[PASS_SINKS_MAX];
     unsigned sink_count;
-    uint32_t wants;           /* of all sinks */
-    struct item opened, span; /* what is told most: filled in, not made anew */
-    VEC(struct lane) lanes;   /* by thread */
+    uint32_t wants;                       /* of all sinks */
+    struct item opened, span;             /* what is told most: filled in, not made anew */
+    struct item plain_opened, plain_span; /* of runs of pair.c: most of it stays as it is */
+    bool runs;                            /* there may be any */
+    VEC(struct lane) lanes;               /* by thread */
     struct starts *starts;
     struct tracks *tracks; /* made at the first event of one */
     VEC(struct arg) args;  /* of the event at hand */
