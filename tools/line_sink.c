@@ -106,6 +106,6 @@ struct sink line_sink_of(struct line_sink *sink, bool samples)
 {
     return (struct sink){.take = take,
                          .context = sink,
-                         .wants = WANT_EVENTS | WANT_NUMBERS | WANT_TIME_ORDER |
+                         .wants = WANT_EVENTS | WANT_BEGINS | WANT_NUMBERS | WANT_TIME_ORDER |
                                   (samples ? WANT_SAMPLES : 0)};
 }

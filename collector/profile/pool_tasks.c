@@ -367,7 +367,7 @@ static int take(void *context, const struct item *item)
 
 struct sink pool_tasks_sink(struct pool_tasks *tasks)
 {
-    return (struct sink){take, tasks, WANT_EVENTS};
+    return (struct sink){take, tasks, WANT_EVENTS | WANT_BEGINS};
 }
 
 struct pool_tasks *pool_tasks_create(const struct trace *trace)

@@ -313,7 +313,8 @@ static int take(void *context, const struct item *item)
 
 struct sink range_stats_sink(struct range_stats *stats)
 {
-    return (struct sink){take, stats, WANT_EVENTS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
+    return (struct sink){take, stats,
+                         WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
 }
 
 struct range_stats *range_stats_create(const struct trace *trace,

@@ -335,12 +335,14 @@ static inline int run_push(struct pair_run *run, const struct event *event, uint
     range->wanted = range->told = true;
     range->cut = false;
     run->begins[depth] = &range->begin;
+    if (!run->pass->begins.count)
+        return 0;
     struct item *item = &run->pass->plain_opened;
     item->depth = depth;
     item->event = &range->begin;
     item->begin_ns = range->begin.time_ns;
     item->parents = run->begins;
-    return pass_tell(run->pass, item);
+    return sinks_tell(&run->pass->begins, item);
 }
 
 static inline int run_pop(struct pair_run *run, const struct event *event)
@@ -357,7 +359,7 @@ static inline int run_pop(struct pair_run *run, const struct event *event)
     item->parents = run->begins;
     if (item->depth)
         run->end[-1].child_ns = time_add(run->end[-1].child_ns, end_ns - begin_ns);
-    return pass_tell(run->pass, item);
+    return sinks_tell(&run->pass->events, item);
 }
 
 static void end_run(struct lane *lane, const struct pair_run *run)

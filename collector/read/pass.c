@@ -248,6 +248,18 @@ static int start(struct pass *pass)
     return pass->wants & WANT_PATHS ? samples_start(pass) : 0;
 }
 
+static void add_sink(struct pass *pass, const struct sink *sink)
+{
+    bool events = sink->wants & WANT_EVENTS;
+    pass->wants |= sink->wants;
+    if (events)
+        pass->events.items[pass->events.count++] = *sink;
+    if (events && (sink->wants & WANT_BEGINS))
+        pass->begins.items[pass->begins.count++] = *sink;
+    if (sink->wants & WANT_SAMPLES)
+        pass->samples.items[pass->samples.count++] = *sink;
+}
+
 struct pass *pass_create(const struct pass_source *source, const struct pass_selection *selection,
                          const struct sink *sinks, unsigned sink_count)
 {
@@ -260,15 +272,12 @@ struct pass *pass_create(const struct pass_source *source, const struct pass_sel
     pass->selection = *selection;
     pass->selects_all = pass_selects_all(selection);
     pass->begun = selection->from_ns == INT64_MIN;
-    pass->sink_count = sink_count;
     pass->opened.kind = pass->plain_opened.kind = ITEM_OPENED;
     pass->span.kind = pass->plain_span.kind = ITEM_SPAN;
     pass->plain_opened.lane = pass->plain_span.lane = LANE_THREAD;
     pass->settled_ns = pass->samples_settled_ns = pass->counts.last_ns = INT64_MIN;
-    for (unsigned i = 0; i < sink_count; i++) {
-        pass->sinks[i] = sinks[i];
-        pass->wants |= sinks[i].wants;
-    }
+    for (unsigned i = 0; i < sink_count; i++)
+        add_sink(pass, &sinks[i]);
     pass->runs = pass->selects_all && !(pass->wants & WANT_NUMBERS);
     bool in_time = pass->wants & WANT_TIME_ORDER;
     if (selection->range && (pass->wants & WANT_SAMPLES) && !in_time)

@@ -92,12 +92,13 @@ static inline struct args item_end_args(const struct item *item)
 }
 
 enum sink_wants {
-    WANT_EVENTS = 1u << 0,     /* all items but samples */
+    WANT_EVENTS = 1u << 0,     /* all items but samples and begins of pushed ranges */
     WANT_SAMPLES = 1u << 1,    /* ITEM_SAMPLE, cut to the selection */
     WANT_PATHS = 1u << 2,      /* of samples: the ranges that were open, as far as anybody knows */
     WANT_TIMES = 1u << 3,      /* item.off */
     WANT_NUMBERS = 1u << 4,    /* item.number */
     WANT_TIME_ORDER = 1u << 5, /* between lanes too; not together with WANT_PATHS, WANT_TIMES */
+    WANT_BEGINS = 1u << 6,     /* ITEM_OPENED of pushed ranges too: costs a tenth of an export */
 };
 
 /* A nonzero result of `take` stops the pass, whose call returns it. */

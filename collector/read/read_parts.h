@@ -136,12 +136,17 @@ struct heir {
     uint32_t path;
 };
 
+/* Those that want an item. */
+struct sinks {
+    struct sink items[PASS_SINKS_MAX];
+    unsigned count;
+};
+
 struct pass {
     struct pass_source source;
     struct pass_selection selection;
     bool selects_all;
-    struct sink sinks[PASS_SINKS_MAX];
-    unsigned sink_count;
+    struct sinks begins, events, samples; /* begins: of pushed ranges; events: of all else */
     uint32_t wants;                       /* of all sinks */
     struct item opened, span;             /* what is told most: filled in, not made anew */
     struct item plain_opened, plain_span; /* of runs of pair.c: most of it stays as it is */
@@ -173,16 +178,20 @@ struct pass {
 /* ---- Telling --------------------------------------------------------------------------------- */
 
 /* Inline, because all that a recording tells goes through here. */
+static inline int sinks_tell(const struct sinks *sinks, const struct item *item)
+{
+    int status = 0;
+    for (unsigned i = 0; !status && i < sinks->count; i++)
+        status = sinks->items[i].take(sinks->items[i].context, item);
+    return status;
+}
+
 static inline int pass_tell(const struct pass *pass, const struct item *item)
 {
-    uint32_t want = item->kind == ITEM_SAMPLE ? WANT_SAMPLES : WANT_EVENTS;
-    int status = 0;
-    for (unsigned i = 0; !status && i < pass->sink_count; i++) {
-        const struct sink *sink = &pass->sinks[i];
-        if (sink->wants & want)
-            status = sink->take(sink->context, item);
-    }
-    return status;
+    if (item->kind == ITEM_SAMPLE)
+        return sinks_tell(&pass->samples, item);
+    bool begin = item->kind == ITEM_OPENED && item->lane == LANE_THREAD;
+    return sinks_tell(begin ? &pass->begins : &pass->events, item);
 }
 
 /* An event is of the selection. */

@@ -94,7 +94,8 @@ struct pass *row_pass(struct store_reader *reader,
 {
     const struct pass_source source = recording_pass_source(reader);
     const struct pass_selection all = PASS_SELECT_ALL;
-    const struct sink sink = {take_item, context, WANT_EVENTS | WANT_NUMBERS | WANT_TIME_ORDER};
+    const struct sink sink = {take_item, context,
+                              WANT_EVENTS | WANT_BEGINS | WANT_NUMBERS | WANT_TIME_ORDER};
     return pass_create(&source, &all, &sink, 1);
 }
 

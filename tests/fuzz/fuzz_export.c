@@ -150,7 +150,7 @@ static struct pass_source source_of(struct trace *trace, struct input *in)
 static struct counts count_items(struct trace *trace, struct input in)
 {
     struct counts counts = {0};
-    const struct sink sink = {count, &counts, WANT_EVENTS};
+    const struct sink sink = {count, &counts, WANT_EVENTS | WANT_BEGINS};
     const struct pass_source source = source_of(trace, &in);
     assert(pass_read(&source, &PASS_SELECT_ALL, &sink, 1) == 0);
     assert(counts.track_opened == counts.track_closed);

@@ -277,7 +277,7 @@ static void run(struct totals *totals, const struct pass_selection *selection, u
 {
     const struct pass_source source = {
         .trace = script.trace, .next_events = next_events, .next_samples = next_samples};
-    const struct sink sink = {take, totals, wants | WANT_EVENTS | WANT_SAMPLES};
+    const struct sink sink = {take, totals, wants | WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES};
     memset(totals, 0, sizeof(*totals));
     for (int lane = 0; lane < LANES; lane++)
         for (int depth = 0; depth <= DEPTH_MAX; depth++)

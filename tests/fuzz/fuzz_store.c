@@ -133,7 +133,7 @@ static void read_samples(struct store_reader *reader)
 static void read_all(struct store_reader *reader)
 {
     const struct pass_source source = recording_pass_source(reader);
-    const struct sink sink = {check_item, NULL, WANT_EVENTS};
+    const struct sink sink = {check_item, NULL, WANT_EVENTS | WANT_BEGINS};
     struct event_batch batch;
     while (store_reader_next(reader, &batch) == 1)
         check_batch(store_reader_trace(reader), &batch);

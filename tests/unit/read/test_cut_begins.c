@@ -28,7 +28,7 @@ static struct told read_made(struct maker *maker)
     const struct pass_source source = maker_pass_source(maker);
     const struct pass_selection selection = {.from_ns = MAKER_BEGIN_NS + 200, .to_ns = INT64_MAX};
     struct told told = {0};
-    const struct sink sink = {take, &told, WANT_EVENTS};
+    const struct sink sink = {take, &told, WANT_EVENTS | WANT_BEGINS};
     maker_finish(maker, 1000);
     CHECK_INT(pass_read(&source, &selection, &sink, 1), 0);
     maker_destroy(maker);

@@ -148,7 +148,7 @@ static uint64_t run(const struct pass_selection *selection, uint32_t more_wants)
 {
     const struct pass_source source = {
         .trace = maker_trace(maker), .next_events = next_events, .next_samples = next_samples};
-    const struct sink sink = {check, NULL, WANT_EVENTS | WANT_TIMES | more_wants};
+    const struct sink sink = {check, NULL, WANT_EVENTS | WANT_BEGINS | WANT_TIMES | more_wants};
     selected = selection;
     events_read = samples_read = spans = told_samples = 0;
     struct pass *pass = pass_create(&source, selection, &sink, 1);
@@ -344,7 +344,8 @@ static void check_many(bool recording_ended, bool samples_settle, uint32_t more_
                        uint32_t count)
 {
     int64_t settled_ns = samples_settle;
-    const struct sink sink = {count_many, NULL, WANT_EVENTS | WANT_TIMES | more_wants};
+    const struct sink sink = {count_many, NULL,
+                              WANT_EVENTS | WANT_BEGINS | WANT_TIMES | more_wants};
     begin(1);
     const struct pass_source source = {.trace = maker_trace(maker),
                                        .next_events = next_events,

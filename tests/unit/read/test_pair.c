@@ -56,7 +56,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
 static void make_pass(const struct pass_selection *selection)
 {
     const struct pass_source source = {.trace = trace, .next_events = next_events};
-    const struct sink sink = {take, NULL, WANT_EVENTS | wants};
+    const struct sink sink = {take, NULL, WANT_EVENTS | WANT_BEGINS | wants};
     pass = pass_create(&source, selection, &sink, 1);
     CHECK(pass);
 }
@@ -445,7 +445,7 @@ TEST(ranges_have_the_numbers_of_the_program_until_records_vanish)
     trace_process(trace, 0)->identity = UINT64_C(0x123456789abcdef0);
     trace_thread(trace, 0)->serial = 1;
     const struct pass_source source = {.trace = trace, .next_events = next_events};
-    const struct sink sink = {take_number, NULL, WANT_EVENTS | WANT_NUMBERS};
+    const struct sink sink = {take_number, NULL, WANT_EVENTS | WANT_BEGINS | WANT_NUMBERS};
     pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
     uint64_t first = next_number(10), second = next_number(20);
     CHECK(first != 0 && second != 0 && first != second);

@@ -56,7 +56,7 @@ static void check_points(uint32_t thread, const struct pass_selection *selection
 {
     struct trace *trace = trace_create();
     const struct pass_source source = {.trace = trace, .next_events = next_events};
-    const struct sink sink = {take, NULL, WANT_EVENTS};
+    const struct sink sink = {take, NULL, WANT_EVENTS | WANT_BEGINS};
     trace_process_add(trace);
     trace_thread_add(trace, 0);
     trace_thread_add(trace, 0);

@@ -142,7 +142,8 @@ static struct seen read_both(const struct pass_selection *selection)
     both.feed = sample_feed_create(&stored, selection);
     CHECK(both.feed != NULL);
     const struct pass_source source = {stored.trace, next_events, next_samples, &both, false};
-    const struct sink sink = {take, &seen, WANT_EVENTS | WANT_SAMPLES | WANT_TIME_ORDER};
+    const struct sink sink = {take, &seen,
+                              WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_TIME_ORDER};
     struct pass *pass = pass_create(&source, selection, &sink, 1);
     CHECK(pass != NULL);
     CHECK_INT(pass_run(pass), 0);

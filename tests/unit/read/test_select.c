@@ -209,7 +209,8 @@ static void read_list(struct list *list, struct trace *trace,
     struct feed feed = {0};
     const struct pass_source source = {
         .trace = trace, .next_events = next_events, .context = &feed};
-    const struct sink sink = {take, list, WANT_EVENTS | (list->in_time ? WANT_TIME_ORDER : 0)};
+    const struct sink sink = {take, list,
+                              WANT_EVENTS | WANT_BEGINS | (list->in_time ? WANT_TIME_ORDER : 0)};
     list->count = list->opened = 0;
     memset(list->begins, 0, sizeof(list->begins));
     memset(list->ends, 0, sizeof(list->ends));

@@ -85,7 +85,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
 static void begin_with(int (*take)(void *, const struct item *),
                        const struct pass_selection *selection)
 {
-    const struct sink sink = {take, NULL, WANT_EVENTS};
+    const struct sink sink = {take, NULL, WANT_EVENTS | WANT_BEGINS};
     live = false;
     to_ns = selection->to_ns;
     trace = trace_create();
@@ -111,7 +111,7 @@ static void pass_again(const struct pass_selection *selection, uint32_t more_wan
     live = more_wants & WANT_TIME_ORDER;
     to_ns = selection->to_ns;
     const struct pass_source source = {.trace = trace, .next_events = next_events, .live = live};
-    const struct sink sink = {print, NULL, WANT_EVENTS | more_wants};
+    const struct sink sink = {print, NULL, WANT_EVENTS | WANT_BEGINS | more_wants};
     pass_destroy(pass);
     pass = pass_create(&source, selection, &sink, 1);
     CHECK(pass);

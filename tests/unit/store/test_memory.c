@@ -92,7 +92,8 @@ static int read_recording(uint64_t *ret_count)
     if (status)
         return status;
     const struct pass_source source = recording_pass_source(reader);
-    const struct sink sink = {take, NULL, WANT_EVENTS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
+    const struct sink sink = {take, NULL,
+                              WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
     struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
     status = pass ? pass_run(pass) : -ENOMEM;
     for (unsigned kind = 0; !status && kind < EVENT_KIND_COUNT; kind++)
