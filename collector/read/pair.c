@@ -362,9 +362,13 @@ static inline int run_pop(struct pair_run *run, const struct event *event)
     return sinks_tell(&run->pass->events, item);
 }
 
-static void end_run(struct lane *lane, const struct pair_run *run)
+static void end_run(struct lane *lane, const struct pair_run *run, size_t event_count)
 {
-    lane->open.count = lane->open.wanted_count = (size_t)(run->end - run->items);
+    size_t open = (size_t)(run->end - run->items);
+    size_t pushes = (event_count + open - lane->open.count) / 2;
+    run->pass->counts.events[EVENT_PUSH] += pushes;
+    run->pass->counts.events[EVENT_POP] += event_count - pushes;
+    lane->open.count = lane->open.wanted_count = open;
 }
 
 /* From event `at` on. Returns how many of the batch are done then, or what a sink returned. */
@@ -393,7 +397,7 @@ static int take_run(struct pass *pass, struct lane *lane, const struct event_bat
     }
     if (event == begin)
         return status;
-    end_run(lane, &run);
+    end_run(lane, &run, (size_t)(event - begin));
     lane->depth = depth;
     lane->since_ns = event[-1].time_ns;
     *at = (uint32_t)(event - batch->events);
@@ -414,18 +418,15 @@ static int read_args(struct pass *pass, const struct event *payload, struct args
     return 0;
 }
 
-static void count_batch(struct pass *pass, struct lane *lane, const struct event_batch *batch)
+/* Of a selection of all, events are counted as they come. */
+static void count(struct pass *pass, const struct event *event, const struct args *args)
 {
-    uint32_t pushes = 0, pops = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        uint8_t kind = batch->events[i].kind;
-        pushes += kind == EVENT_PUSH;
-        pops += kind == EVENT_POP;
-        if (kind != EVENT_PUSH && kind != EVENT_POP)
-            pass->counts.events[kind < EVENT_KIND_COUNT ? kind : 0]++;
-    }
-    pass->counts.events[EVENT_PUSH] += pushes;
-    pass->counts.events[EVENT_POP] += pops;
+    pass->counts.events[event->kind < EVENT_KIND_COUNT ? event->kind : 0]++;
+    pass->counts.events[EVENT_PAYLOAD] += args->count;
+}
+
+static void count_batch(struct lane *lane, const struct event_batch *batch)
+{
     lane->first_ns = time_earliest(lane->first_ns, batch->events[0].time_ns);
     lane->last_told_ns = time_latest(lane->last_told_ns, lane->last_ns);
 }
@@ -441,7 +442,7 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     lane->last_ns = batch->events[batch->count - 1].time_ns;
     pass->counts.last_ns = time_latest(pass->counts.last_ns, lane->last_ns);
     if (pass->selects_all)
-        count_batch(pass, lane, batch);
+        count_batch(lane, batch);
     for (uint32_t i = 0; !status && i < batch->count;) {
         if (pass->runs && !lane->samples)
             status = take_run(pass, lane, batch, &i);
@@ -450,6 +451,8 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
         const struct event *event = &batch->events[i];
         struct args args = {.count = event_payload_count(batch->events, batch->count, i)};
         i += 1 + args.count;
+        if (pass->selects_all)
+            count(pass, event, &args);
         if (args.count)
             status = read_args(pass, event + 1, &args);
         if (!status)
