@@ -59,11 +59,13 @@ struct totals {
     uint64_t sum_ns[LANES][DEPTH_MAX + 1];
     uint8_t told[RECORDS_MAX]; /* by sample */
     uint64_t left;             /* items until the sink says stop */
+    uint64_t digest;           /* of all that is told of events */
     struct pass_counts counts;
 };
 
 static struct script script;
-static struct totals in_lanes, in_time, stopped;
+/* One by one: no runs of pushes and pops, as each has a number. */
+static struct totals in_lanes, one_by_one, in_time, stopped;
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -250,6 +252,43 @@ static void check_span(struct totals *totals, const struct item *item)
         check_nesting(totals, item);
 }
 
+static void add(uint64_t *digest, uint64_t value)
+{
+    *digest = (*digest ^ value) * 0x9e3779b97f4a7c15u;
+    *digest ^= *digest >> 29;
+}
+
+/* All that an item tells, but its number. */
+static void add_item(uint64_t *digest, const struct item *item)
+{
+    const struct event *event = item->event;
+    const uint64_t values[] = {
+        item->kind,
+        item->lane,
+        item->flags,
+        item->depth,
+        event->thread,
+        event->name,
+        (uint64_t)event->id,
+        event->kind,
+        (uint64_t)event->time_ns,
+        item->args.count,
+        item->begin_ns,
+        item->end_arg_count,
+        item->end_thread,
+        item->end_ns,
+        item->child_ns,
+        item->off.blocked_ns,
+        item->off.runnable_ns,
+    };
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+        add(digest, values[i]);
+    for (uint32_t i = 0; i < item->args.count; i++)
+        add(digest, item->args.items[i].value.uint64);
+    for (uint32_t i = 0; item->parents && i < item->depth; i++)
+        add(digest, (uint64_t)item->parents[i]->time_ns);
+}
+
 static int take(void *context, const struct item *item)
 {
     struct totals *totals = context;
@@ -266,6 +305,7 @@ static int take(void *context, const struct item *item)
     assert(item->event->time_ns >= selection->from_ns);
     assert(item->begin_ns >= selection->from_ns && item->begin_ns <= selection->to_ns);
     assert(item->end_ns <= selection->to_ns);
+    add_item(&totals->digest, item);
     totals->opened[item->lane] += item->kind == ITEM_OPENED;
     if (item->kind == ITEM_SPAN)
         check_span(totals, item);
@@ -349,6 +389,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     read_script(bytes + CHOICE_BYTES, bytes + size);
     run(&in_lanes, &selection, WANT_PATHS | WANT_TIMES, UINT64_MAX);
     check_whole(&in_lanes);
+    run(&one_by_one, &selection, WANT_PATHS | WANT_TIMES | WANT_NUMBERS, UINT64_MAX);
+    assert(one_by_one.digest == in_lanes.digest);
+    assert(!memcmp(&one_by_one.counts, &in_lanes.counts, sizeof(in_lanes.counts)));
     run(&in_time, &selection, WANT_TIME_ORDER, UINT64_MAX);
     check_whole(&in_time);
     check_same();
