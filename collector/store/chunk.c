@@ -36,7 +36,6 @@ void chunk_header_seal(struct store_chunk_header *header)
 {
     memcpy(header->magic, STORE_CHUNK_MAGIC, sizeof(header->magic));
     header->major = STORE_VERSION_MAJOR;
-    header->minor = STORE_VERSION_MINOR;
     header->crc = checksum_crc32c(0, header, offsetof(struct store_chunk_header, crc));
 }
 
@@ -52,7 +51,7 @@ static size_t search_window(const uint8_t *window, size_t size, uint64_t file_id
 {
     struct store_chunk_header header;
     for (size_t at = 0; at + sizeof(header) <= size; at++) {
-        const uint8_t *found = memmem(window + at, size - at, STORE_CHUNK_MAGIC, 4);
+        const uint8_t *found = memmem(window + at, size - at, STORE_CHUNK_MAGIC, 3);
         if (!found || (size_t)(found - window) + sizeof(header) > size)
             return size;
         at = (size_t)(found - window);

@@ -14,7 +14,7 @@ bool file_header_is_whole(const struct store_file_header *header);
 /* Magic, version and checksum. */
 void chunk_header_seal(struct store_chunk_header *header);
 
-/* Magic, checksum and limits hold. */
+/* Magic, checksum and limits hold; the major version may be another. */
 bool chunk_header_is_whole(const struct store_chunk_header *header);
 
 /* The first offset >= `offset` at which a whole chunk header of this file lies, or `file_size`.

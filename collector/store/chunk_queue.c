@@ -27,8 +27,7 @@ struct chunk_queue {
     uint32_t count;
     uint64_t tickets, written;
     uint64_t offset;
-    uint32_t first_number, next_number;
-    VEC(uint64_t) offsets; /* by number, from first_number on */
+    uint32_t next_number;
     int error;
     bool beside, running, ending;
     pthread_t thread;
@@ -82,7 +81,6 @@ void chunk_queue_destroy(struct chunk_queue *queue)
     free_chunks(queue->spare);
     if (queue->event_fd >= 0)
         close(queue->event_fd);
-    vec_free(&queue->offsets);
     vec_free(&queue->stored);
     ZSTD_freeCCtx(queue->context);
     pthread_cond_destroy(&queue->filled);
@@ -96,7 +94,7 @@ void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place
     queue->fd = place->fd;
     queue->file_id = place->file_id;
     queue->offset = place->offset;
-    queue->first_number = queue->next_number = place->number;
+    queue->next_number = place->number;
 }
 
 /* ---- Writing ---- */
@@ -149,7 +147,6 @@ static void write_first(struct chunk_queue *queue)
         pthread_mutex_lock(&queue->lock);
     }
     if (error == 0) {
-        queue->offsets.items[chunk->header.number - queue->first_number] = offset;
         queue->offset = offset + sizeof(chunk->header) + chunk->header.stored_size;
         if (chunk->ticket != 0)
             queue->written = chunk->ticket;
@@ -232,7 +229,7 @@ int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk)
         start(queue);
     chunk->put_ns = clock_now_ns();
     pthread_mutex_lock(&queue->lock);
-    int error = queue->error != 0 ? queue->error : vec_push(&queue->offsets, 0);
+    int error = queue->error;
     if (error != 0) {
         chunk->next = queue->spare;
         queue->spare = chunk;
@@ -311,12 +308,4 @@ int chunk_queue_await(struct chunk_queue *queue, uint64_t ticket)
     int error = queue->written < ticket ? queue->error : 0;
     pthread_mutex_unlock(&queue->lock);
     return error;
-}
-
-uint64_t chunk_queue_offset(struct chunk_queue *queue, uint32_t number)
-{
-    pthread_mutex_lock(&queue->lock);
-    uint64_t offset = queue->offsets.items[number - queue->first_number];
-    pthread_mutex_unlock(&queue->lock);
-    return offset;
 }

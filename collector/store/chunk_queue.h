@@ -83,7 +83,4 @@ void chunk_queue_await_room(struct chunk_queue *queue);
 /* Waits until a ticket is written. 0, or the error that keeps it from being so. */
 int chunk_queue_await(struct chunk_queue *queue, uint64_t ticket);
 
-/* Where a chunk that was put here lies, by its number; only when it is written. */
-uint64_t chunk_queue_offset(struct chunk_queue *queue, uint32_t number);
-
 #endif

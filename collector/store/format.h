@@ -11,9 +11,10 @@
 #define STORE_FILE_MAGIC                                                                           \
     "\x89"                                                                                         \
     "ANN\r\n\x1a\n"
+/* Behind these three stands the major version. */
 #define STORE_CHUNK_MAGIC                                                                          \
     "\xc5"                                                                                         \
-    "ANC"
+    "AN"
 
 enum {
     STORE_HEADER_SIZE = 64, /* of the file and of a chunk                         */
@@ -24,7 +25,6 @@ enum {
     STORE_BATCH_MAX = 65536,        /* events                                             */
     STORE_SHAPES_MAX = 16384,       /* in the dictionary of an EVENTS chunk               */
     STORE_STRING_MAX = 1 << 20,     /* bytes                                              */
-    STORE_INDEX_ENTRIES = 1 << 15,  /* in one INDEX chunk                                 */
     STORE_SAMPLE_SHAPES_MAX = 1024, /* in the dictionary of a SAMPLES chunk              */
     STORE_ROWS_MAX = 4096,          /* definitions in one entry                           */
 };
@@ -47,7 +47,9 @@ struct store_file_header {
     uint64_t file_id;     /* random; repeated in each chunk */
     uint64_t session_id;
     uint64_t created_realtime_ns;
-    uint8_t reserved[20];
+    uint64_t set_id; /* the same in all volumes of a recording */
+    uint32_t volume; /* 0, 1, ... */
+    uint8_t reserved[8];
     uint32_t crc; /* of the bytes before it */
 };
 
@@ -55,31 +57,32 @@ struct store_file_header {
 enum store_chunk_type {
     STORE_CHUNK_DEFINITIONS = 1,
     STORE_CHUNK_EVENTS = 2,
-    STORE_CHUNK_INDEX = 3,
-    STORE_CHUNK_END = 4,
-    STORE_CHUNK_SAMPLES = 16,
-    /* Reserved. */
-    STORE_CHUNK_STACKS = 17,
-    STORE_CHUNK_SYMBOLS = 18,
-    STORE_CHUNK_SCHEDULING = 19,
-    STORE_CHUNK_GPU = 24,
-    STORE_CHUNK_MEMORY = 32,
+    STORE_CHUNK_SAMPLES = 3,
+    STORE_CHUNK_CHECKPOINT = 4,
+    STORE_CHUNK_END = 5,
 };
 
 /* Of a chunk. A reader that does not know a flag cannot read the payload. */
 enum store_chunk_flags { STORE_FLAG_ZSTD = 1u << 0 };
 
+/* One source of events or samples with its own lateness. Further ones are declared. */
+enum store_stream { STORE_STREAM_EVENTS = 0, STORE_STREAM_SAMPLES = 1 };
+
+/* A stream that promises nothing. */
+#define STORE_UNSETTLED INT64_MIN
+
 struct store_chunk_header {
-    uint8_t magic[4];
-    uint16_t type, flags;
+    uint8_t magic[3], major;
+    uint8_t type, flags;
+    uint16_t stream;
     uint64_t file_id;
-    uint32_t number; /* 0, 1, ... within the file */
+    int64_t first_ns, last_ns;
+    int64_t settled_ns; /* no later chunk of the stream tells what was told before */
+    uint32_t number;    /* 0, 1, ... within the file */
     uint32_t stored_size, raw_size;
     uint32_t payload_crc; /* of the stored bytes */
-    uint64_t count;       /* events, definitions, entries: by type */
-    int64_t first_ns, last_ns;
-    uint16_t major, minor;
-    uint32_t crc; /* of the bytes before it */
+    uint32_t count;       /* events, samples, entries: by type */
+    uint32_t crc;         /* of the bytes before it */
 };
 
 _Static_assert(sizeof(struct store_file_header) == STORE_HEADER_SIZE, "layout");
@@ -165,7 +168,6 @@ enum store_definition {
 };
 
 struct store_end {
-    uint64_t index_offset; /* of the first INDEX chunk; 0 = none */
     uint64_t event_count;
     uint64_t chunk_count; /* without this one */
 };

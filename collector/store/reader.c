@@ -56,7 +56,7 @@ struct store_reader {
     bool has_waiting;
 };
 
-/* Loads a chunk that the first pass needs; of INDEX and END only that they are whole. */
+/* Loads a chunk that the first pass needs; of END only that it is whole. */
 static int read_facts(struct store_reader *reader, const struct chunk_place *chunk,
                       struct definitions_holes *holes)
 {
@@ -78,14 +78,19 @@ static int take_chunk(struct store_reader *reader, const struct chunk_place *chu
 {
     reader->info.chunk_count++;
     reader->info.raw_bytes += chunk->header.raw_size;
-    if (chunk->header.type == STORE_CHUNK_SAMPLES) {
+    switch (chunk->header.type) {
+    case STORE_CHUNK_SAMPLES:
         reader->info.sample_count += chunk->header.count;
         return sample_stream_add(&reader->samples, chunk);
+    case STORE_CHUNK_EVENTS:
+        reader->info.event_count += chunk->header.count;
+        return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
+    case STORE_CHUNK_DEFINITIONS:
+    case STORE_CHUNK_END:
+        return read_facts(reader, chunk, holes);
+    default:
+        return 0;
     }
-    if (chunk->header.type != STORE_CHUNK_EVENTS)
-        return chunk->header.type <= STORE_CHUNK_END ? read_facts(reader, chunk, holes) : 0;
-    reader->info.event_count += chunk->header.count;
-    return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
 }
 
 /* What a chunk's events name, at most; damage is left to the second pass. */
@@ -463,9 +468,4 @@ uint32_t store_reader_thread_count(const struct store_reader *reader)
 struct thread_state store_reader_thread_state(const struct store_reader *reader, uint32_t thread)
 {
     return reader->threads[thread].state;
-}
-
-const struct chunk_place *store_reader_events_chunk(const struct store_reader *reader, size_t index)
-{
-    return index < reader->chunks.count ? &reader->chunks.items[index].chunk : NULL;
 }

@@ -13,8 +13,4 @@ const struct scan *store_reader_scan(const struct store_reader *reader);
 uint32_t store_reader_thread_count(const struct store_reader *reader);
 struct thread_state store_reader_thread_state(const struct store_reader *reader, uint32_t thread);
 
-/* NULL behind the last. */
-const struct chunk_place *store_reader_events_chunk(const struct store_reader *reader,
-                                                    size_t index);
-
 #endif

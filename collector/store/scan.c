@@ -33,7 +33,6 @@ static int start_without_header(struct scan *scan)
     scan->header = (struct store_file_header){
         .file_id = chunk.file_id,
         .major = chunk.major,
-        .minor = chunk.minor,
         .header_size = STORE_HEADER_SIZE,
     };
     return scan_add_damage(scan, 0, STORE_HEADER_SIZE, "file header is damaged");
@@ -66,6 +65,12 @@ int scan_start(struct scan *scan, int fd)
     return 0;
 }
 
+static bool is_of_file(const struct scan *scan, const struct store_chunk_header *header)
+{
+    return chunk_header_is_whole(header) && header->file_id == scan->header.file_id &&
+           header->major == scan->header.major;
+}
+
 /* Why no chunk could be taken at `offset`; NULL if one can. */
 static const char *judge(const struct scan *scan, uint64_t offset,
                          const struct store_chunk_header *header, ssize_t size)
@@ -73,7 +78,7 @@ static const char *judge(const struct scan *scan, uint64_t offset,
     uint64_t rest = scan->file_size - offset;
     if (size < (ssize_t)sizeof(*header))
         return "cut inside a chunk header";
-    if (!chunk_header_is_whole(header) || header->file_id != scan->header.file_id)
+    if (!is_of_file(scan, header))
         return scan->ended ? "bytes behind the end" : "not a chunk";
     if (header->stored_size > rest - sizeof(*header))
         return "cut inside a chunk";
@@ -90,7 +95,7 @@ static bool is_under_way(const struct scan *scan, const struct store_chunk_heade
         return false;
     if (size < (ssize_t)sizeof(*header))
         return true;
-    return chunk_header_is_whole(header) && header->file_id == scan->header.file_id &&
+    return is_of_file(scan, header) &&
            header->stored_size > scan->file_size - scan->offset - sizeof(*header);
 }
 
@@ -147,7 +152,7 @@ int scan_next(struct scan *scan, struct chunk_place *ret_chunk)
         scan->last_number = header.number;
         scan->ended = header.type == STORE_CHUNK_END;
         scan->offset += sizeof(header) + header.stored_size;
-        if (header.type != STORE_CHUNK_INDEX && header.type != STORE_CHUNK_END) {
+        if (header.type != STORE_CHUNK_END) {
             scan->resume_offset = scan->offset;
             scan->resume_number = header.number + 1;
         }

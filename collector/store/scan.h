@@ -18,7 +18,7 @@ struct scan {
     uint32_t last_number; /* of it */
     bool ended;           /* the last chunk was END */
     bool follow;          /* somebody writes on: what is cut at the end is not whole yet */
-    /* Where a writer may go on: behind the last chunk that is neither INDEX nor END. */
+    /* Where a writer may go on: behind the last chunk that is not END. */
     uint64_t resume_offset;
     uint32_t resume_number;
     VEC(struct store_damage) damage;

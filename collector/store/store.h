@@ -14,7 +14,7 @@
 
 /* A change that an older reader would misread raises the major number; one that it skips by
  * length the minor number. */
-enum { STORE_VERSION_MAJOR = 1, STORE_VERSION_MINOR = 4 };
+enum { STORE_VERSION_MAJOR = 1, STORE_VERSION_MINOR = 0 };
 
 /* ---- Writing ----------------------------------------------------------------------------------
  */
@@ -82,10 +82,10 @@ void store_writer_look(struct store_writer *writer, struct store_progress *ret_p
 bool store_writer_has_room(const struct store_writer *writer);
 void store_writer_await_room(struct store_writer *writer);
 
-/* Final definitions, index, end mark. 0 or the first -errno. Destroys the writer in any case. */
+/* Final definitions, end mark. 0 or the first -errno. Destroys the writer in any case. */
 int store_writer_close(struct store_writer *writer);
 
-/* Without index and end mark: for errors and for tests of crashes. Accepts NULL. */
+/* Without end mark: for errors and for tests of crashes. Accepts NULL. */
 void store_writer_abandon(struct store_writer *writer);
 
 /* ---- Reading ----------------------------------------------------------------------------------

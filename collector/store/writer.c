@@ -26,12 +26,6 @@
  * bytes. */
 enum { COMPRESSION_DEFAULT = 1 };
 
-struct index_entry {
-    uint64_t offset; /* of chunks of this writer their number, until all is written */
-    uint64_t count;
-    int64_t first_ns, last_ns;
-};
-
 struct store_writer {
     int fd;
     int error;
@@ -43,8 +37,6 @@ struct store_writer {
     struct definitions_state defined;
     struct definitions_buffer definitions;
     VEC(struct thread_state) threads;
-    VEC(struct index_entry) index;
-    size_t index_resumed; /* those of an earlier writer */
 };
 
 static void destroy(struct store_writer *writer)
@@ -57,7 +49,6 @@ static void destroy(struct store_writer *writer)
     definitions_state_free(&writer->defined);
     definitions_buffer_free(&writer->definitions);
     vec_free(&writer->threads);
-    vec_free(&writer->index);
     free(writer);
 }
 
@@ -85,7 +76,7 @@ static int put_definitions(struct store_writer *writer)
         if (more < 0 || writer->definitions.count == 0)
             return more < 0 ? more : 0;
         struct store_chunk_header header = {.type = STORE_CHUNK_DEFINITIONS,
-                                            .count = writer->definitions.count};
+                                            .count = (uint32_t)writer->definitions.count};
         int error = put_chunk(writer, &header, writer->definitions.bytes.items,
                               writer->definitions.bytes.count);
         if (error)
@@ -109,15 +100,13 @@ static int put_events(struct store_writer *writer)
         return size ? -ENOMEM : 0;
     struct store_chunk_header *header = &chunk->header;
     header->type = STORE_CHUNK_EVENTS;
-    header->count = event_encoder_count(writer->encoder);
+    header->stream = STORE_STREAM_EVENTS;
+    header->settled_ns = STORE_UNSETTLED;
+    header->count = (uint32_t)event_encoder_count(writer->encoder);
     event_encoder_span(writer->encoder, &header->first_ns, &header->last_ns);
-    struct index_entry entry = {next_number(writer), header->count, header->first_ns,
-                                header->last_ns};
     event_encoder_take(writer->encoder, chunk->payload);
     writer->event_count += header->count;
-    int error = vec_push(&writer->index, entry);
-    int put = chunk_queue_put(writer->queue, chunk);
-    return error ? error : put;
+    return chunk_queue_put(writer->queue, chunk);
 }
 
 static int put_samples(struct store_writer *writer)
@@ -128,7 +117,9 @@ static int put_samples(struct store_writer *writer)
         return size ? -ENOMEM : 0;
     struct store_chunk_header *header = &chunk->header;
     header->type = STORE_CHUNK_SAMPLES;
-    header->count = sample_encoder_count(writer->samples);
+    header->stream = STORE_STREAM_SAMPLES;
+    header->settled_ns = STORE_UNSETTLED;
+    header->count = (uint32_t)sample_encoder_count(writer->samples);
     sample_encoder_span(writer->samples, &header->first_ns, &header->last_ns);
     sample_encoder_take(writer->samples, chunk->payload);
     return chunk_queue_put(writer->queue, chunk);
@@ -282,10 +273,13 @@ void store_writer_await_room(struct store_writer *writer)
 static int write_file_header(struct store_writer *writer)
 {
     struct chunk_queue_place place = {.fd = writer->fd};
-    if (getrandom(&place.file_id, sizeof(place.file_id), 0) != sizeof(place.file_id))
+    uint64_t ids[2];
+    if (getrandom(ids, sizeof(ids), 0) != sizeof(ids))
         return -EIO;
+    place.file_id = ids[0];
     struct store_file_header header = {
         .file_id = place.file_id,
+        .set_id = ids[1],
         .session_id = trace_session_get(writer->trace)->id,
         .created_realtime_ns = (uint64_t)clock_real_ns(),
     };
@@ -353,23 +347,16 @@ int store_writer_create(const char *path, const struct trace *trace,
     return 0;
 }
 
-/* Takes over where the recording stands: threads, index, numbers. All processes and threads are
- * defined once more, as `trace` may know more of them by now. */
+/* Takes over where the recording stands: its threads. All processes and threads are defined once
+ * more, as `trace` may know more of them by now. */
 static int take_over(struct store_writer *writer, const struct store_reader *reader)
 {
-    const struct chunk_place *chunk;
-    for (size_t i = 0; (chunk = store_reader_events_chunk(reader, i)); i++) {
-        const struct store_chunk_header *header = &chunk->header;
-        struct index_entry entry = {chunk->offset, header->count, header->first_ns,
-                                    header->last_ns};
-        writer->event_count += header->count;
-        if (vec_push(&writer->index, entry) != 0)
-            return -ENOMEM;
-    }
+    struct store_info info;
+    store_reader_info(reader, &info);
+    writer->event_count = info.event_count;
     for (uint32_t i = 0; i < store_reader_thread_count(reader); i++)
         if (vec_push(&writer->threads, store_reader_thread_state(reader, i)) != 0)
             return -ENOMEM;
-    writer->index_resumed = writer->index.count;
     return 0;
 }
 
@@ -433,52 +420,11 @@ int store_writer_resume(const char *path, const struct trace *trace,
     return 0;
 }
 
-static int put_index_part(struct store_writer *writer, size_t begin, size_t end)
+static int put_end(struct store_writer *writer)
 {
-    struct index_entry before = {0};
-    struct queued_chunk *chunk =
-        chunk_queue_take(writer->queue, (end - begin) * 4 * (size_t)VARINT_MAX);
-    if (!chunk)
-        return -ENOMEM;
-    uint8_t *at = chunk->payload;
-    for (size_t i = begin; i < end; i++) {
-        const struct index_entry *entry = &writer->index.items[i];
-        at = varint_put(at, entry->offset - before.offset);
-        at = varint_put(at, entry->count);
-        at = varint_put(at,
-                        zigzag((int64_t)((uint64_t)entry->first_ns - (uint64_t)before.first_ns)));
-        at = varint_put(at, (uint64_t)entry->last_ns - (uint64_t)entry->first_ns);
-        before = *entry;
-    }
-    chunk->header = (struct store_chunk_header){.type = STORE_CHUNK_INDEX, .count = end - begin};
-    chunk->size = (size_t)(at - chunk->payload);
-    return chunk_queue_put(writer->queue, chunk);
-}
-
-static int put_end(struct store_writer *writer, uint64_t index_offset)
-{
-    struct store_end end = {.event_count = writer->event_count,
-                            .index_offset = writer->index.count ? index_offset : 0,
-                            .chunk_count = next_number(writer)};
+    struct store_end end = {.event_count = writer->event_count, .chunk_count = next_number(writer)};
     struct store_chunk_header header = {.type = STORE_CHUNK_END};
     return put_chunk(writer, &header, &end, sizeof(end));
-}
-
-/* Only when all is written it is known where it lies. */
-static int put_index(struct store_writer *writer)
-{
-    for (size_t i = writer->index_resumed; i < writer->index.count; i++) {
-        struct index_entry *entry = &writer->index.items[i];
-        entry->offset = chunk_queue_offset(writer->queue, (uint32_t)entry->offset);
-    }
-    for (size_t begin = 0; begin < writer->index.count; begin += STORE_INDEX_ENTRIES) {
-        size_t rest = writer->index.count - begin;
-        size_t count = rest < STORE_INDEX_ENTRIES ? rest : STORE_INDEX_ENTRIES;
-        int error = put_index_part(writer, begin, begin + count);
-        if (error)
-            return error;
-    }
-    return 0;
 }
 
 /* The last definitions hold all processes, threads and facts: what damage takes of the earlier ones
@@ -487,11 +433,8 @@ static int write_ending(struct store_writer *writer)
 {
     definitions_state_repeat(&writer->defined);
     int error = store_writer_flush(writer);
-    uint64_t index_offset = store_writer_file_bytes(writer);
     if (!error)
-        error = put_index(writer);
-    if (!error)
-        error = put_end(writer, index_offset);
+        error = put_end(writer);
     return error ? error : chunk_queue_await(writer->queue, chunk_queue_mark(writer->queue));
 }
 

@@ -7,6 +7,7 @@
 It shares no code with annot, so that a test can tell whether the page is complete and true. zstd
 comes from the system's libzstd. It reads whole files only: damage is an exception.
 """
+import collections
 import ctypes
 import ctypes.util
 import struct
@@ -77,6 +78,9 @@ class Bytes:
         return value >> 1 ^ -(value & 1)
 
 
+Chunk = collections.namedtuple('Chunk', 'kind stream count begin end settled payload')
+
+
 def chunks(data):
     magic, major, _minor, first = struct.unpack_from('<8sHHI', data)
     assert magic == b'\x89ANN\r\n\x1a\n' and major == 1
@@ -84,13 +88,14 @@ def chunks(data):
     file_id = struct.unpack_from('<Q', data, 16)[0]
     at, expected = first, 0
     while at < len(data):
-        (magic, kind, flags, owner, number, stored, raw, crc, count, begin, end, _major, _minor,
-         head_crc) = struct.unpack_from('<4sHHQIIIIQqqHHI', data, at)
-        assert magic == b'\xc5ANC' and head_crc == crc32c(data[at:at + 60])
+        (magic, kind, flags, stream, owner, begin, end, settled, number, stored, raw, crc, count,
+         head_crc) = struct.unpack_from('<4sBBHQqqqIIIIII', data, at)
+        assert magic == b'\xc5AN\x01' and head_crc == crc32c(data[at:at + 60])
         assert owner == file_id and number == expected and flags & ~1 == 0
         payload = data[at + 64:at + 64 + stored]
         assert len(payload) == stored and crc32c(payload) == crc
-        yield at, kind, count, begin, end, unzstd(payload, raw) if flags & 1 else payload
+        yield Chunk(kind, stream, count, begin, end, settled,
+                    unzstd(payload, raw) if flags & 1 else payload)
         at, expected = at + 64 + stored, expected + 1
 
 
@@ -270,21 +275,20 @@ class Recording:
     def __init__(self, data):
         for name, _columns in DEFINITIONS.values():
             setattr(self, name, {})
-        self.sums, self.next_index, self.offsets, self.indexed = {}, {}, [], []
+        self.sums, self.next_index, self.settled = {}, {}, {}
         self.complete = False
-        for at, kind, count, begin, end, payload in chunks(data):
-            if kind == 1:
-                self.define(Bytes(payload), count)
-            elif kind == 2:
-                self.offsets.append((at, count, begin, end))
-                self.count(payload, begin, end)
-            elif kind == 3:
-                self.read_index(Bytes(payload))
-            elif kind == 16:
-                self.count_samples(payload, count, begin, end)
-            elif kind == 4:
-                self.complete = struct.unpack('<3Q', payload)[1] == self.sums['events']
-        assert self.offsets == self.indexed
+        for number, chunk in enumerate(chunks(data)):
+            if chunk.kind in (2, 3):
+                assert chunk.begin >= self.settled.get(chunk.stream, chunk.begin)
+                self.settled[chunk.stream] = chunk.settled
+            if chunk.kind == 1:
+                self.define(Bytes(chunk.payload), chunk.count)
+            elif chunk.kind == 2:
+                self.count(chunk)
+            elif chunk.kind == 3:
+                self.count_samples(chunk)
+            elif chunk.kind == 5:
+                self.complete = struct.unpack('<2Q', chunk.payload) == (self.sums['events'], number)
 
     def text(self, ordinal):
         return self.strings[ordinal]['text"'] if ordinal else ''
@@ -311,22 +315,14 @@ class Recording:
                 row[column_name] = value
         getattr(self, name).update(zip(range(first, first + count), rows))
 
-    def read_index(self, body):
-        at = begin = 0
-        while body:
-            at += body.varint()
-            count = body.varint()
-            begin += body.svarint()
-            self.indexed.append((at, count, begin, begin + body.varint()))
-
     def add(self, key, value):
         self.sums[key] = (self.sums.get(key, 0) + value) & MASK
 
-    def count(self, payload, begin, end):
-        for event in Events(payload):
+    def count(self, chunk):
+        for event in Events(chunk.payload):
             shape, thread = event['shape'], event['thread']
             assert event['index'] == self.next_index.get(thread, 0)
-            assert begin <= event['time'] <= end
+            assert chunk.begin <= event['time'] <= chunk.end
             self.next_index[thread] = event['index'] + 1
             self.add('events', 1)
             self.add(f'kind_{shape.kind:02}', 1)
@@ -344,10 +340,12 @@ class Recording:
             self.add('id', event['id'] if shape.kind in (3, 4) + HAVE_ID else 0)
             self.add('depth', event['depth'] if shape.kind in (2, 7) else 0)
 
-    def count_samples(self, payload, count, begin, end):
-        for sample in Samples(payload):
+    def count_samples(self, chunk):
+        count = chunk.count
+        for sample in Samples(chunk.payload):
             count -= 1
-            assert begin <= sample['time'] and max(sample['time'], sample['end']) <= end
+            assert chunk.begin <= sample['time'] and \
+                max(sample['time'], sample['end']) <= chunk.end
             assert sample['stack'] in self.stacks or sample['stack'] == 0
             self.add('samples', 1)
             self.add('sample_time', sample['time'] * (sample['thread'] + 1))

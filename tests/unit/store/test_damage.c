@@ -17,7 +17,7 @@ enum { THREADS = 3, STRINGS = 4, BATCHES = 12, BATCH = 7, CHUNKS_MAX = 64, FILE_
 
 struct chunk {
     size_t begin, end;
-    uint16_t type;
+    uint8_t type;
     uint32_t first_batch, batch_count;   /* of EVENTS */
     uint32_t first_sample, sample_count; /* of SAMPLES */
 };

@@ -34,7 +34,7 @@ static void begin_file(uint16_t major, uint16_t minor)
     CHECK(file && fwrite(&header, sizeof(header), 1, file) == 1);
 }
 
-static void add_chunk(uint16_t type, uint16_t flags, const uint8_t *payload, size_t size)
+static void add_chunk(uint8_t type, uint8_t flags, const uint8_t *payload, size_t size)
 {
     struct store_chunk_header header = {
         .type = type,
@@ -131,9 +131,9 @@ TEST(newer_minor_version_is_read_and_additions_are_skipped)
     struct event_batch batch;
     struct store_info info;
     begin_file(STORE_VERSION_MAJOR, STORE_VERSION_MINOR + 7);
-    add_chunk(1000, 0, (const uint8_t *)"what is this", 12);
+    add_chunk(200, 0, (const uint8_t *)"what is this", 12);
     add_definitions();
-    add_chunk(STORE_CHUNK_GPU, 0, (const uint8_t *)"kernels", 7);
+    add_chunk(STORE_CHUNK_END + 1, 0, (const uint8_t *)"kernels", 7);
     add_events();
     end_file();
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
