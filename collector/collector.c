@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,23 +89,18 @@ static uint32_t add_text(struct trace *trace, const char *text)
     return ordinal > 0 ? (uint32_t)ordinal : 0;
 }
 
-static void describe_session(struct collector *collector, const struct collector_options *options)
+static int describe_session(struct collector *collector, const struct collector_options *options)
 {
     struct trace_session *entry = trace_session(collector->trace);
-    struct utsname system;
-    char kernel[256];
-    uname(&system);
     begin_now(entry); /* until the gate opens */
-    snprintf(kernel, sizeof(kernel), "%s %s %s", system.sysname, system.release, system.machine);
     entry->id = collector->session.id;
     entry->parent_id = collector->parent_id;
-    entry->hostname = add_text(collector->trace, system.nodename);
-    entry->kernel = add_text(collector->trace, kernel);
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
     collector->next_look_ns = clock_now_ns() + FIRST_LOOK_NS;
     entry->command_status = -1;
     entry->revision++;
+    return host_describe(collector->trace);
 }
 
 /* The session that this collector itself runs in, or 0. */
@@ -283,7 +277,8 @@ static int make_parts(struct collector *collector, const struct collector_option
     if (code != 0)
         return code;
     code = make_session(collector, options);
-    describe_session(collector, options);
+    int described = describe_session(collector, options);
+    code = code == 0 ? described : code;
     if (code == 0)
         code = make_intake(collector);
     if (code == 0)
@@ -522,6 +517,7 @@ static void finish_session(struct collector *collector, int64_t closed_ns)
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
     (void)python_lines_take(collector->session.fd, collector->trace); /* facts: no more than help */
+    (void)host_anchor(collector->trace);
     intake_count(collector->intake, &counts);
     entry->end_ns = closed_ns;
     for (uint32_t i = 0; i < trace_thread_count(collector->trace); i++) {

@@ -13,6 +13,17 @@
 #include "trace.h"
 #include "vec.h"
 
+/* ---- This machine: host_describe.c ----
+ *
+ * Thread-safety: as the trace. */
+
+/* Name and kernel of this machine, for the session and as host 0, with its boot and its wall clock.
+ * 0 or -ENOMEM. */
+int host_describe(struct trace *trace);
+
+/* One more instant at which the wall clock was read: between two of them its drift is known. */
+int host_anchor(struct trace *trace);
+
 /* ---- Processes to attach to: collector_targets.c ----
  *
  * Running programs that a session has told to join it. fini accepts a zeroed object.

@@ -4,6 +4,7 @@
 #include "annot_wire.h"
 #include "clock_now.h"
 #include "collector.h"
+#include "collector_parts.h"
 #include "file_io.h"
 #include "intake.h"
 #include "proc_info.h"
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 struct taking {
@@ -144,19 +144,14 @@ static int describe(struct taking *taking)
     static const char note[] =
         "A snapshot of flight recorders: of each process, what its buffer held at the end.";
     struct trace_session *entry = trace_session(taking->trace);
-    struct utsname system;
-    char kernel[256];
-    uname(&system);
-    snprintf(kernel, sizeof(kernel), "%s %s %s", system.sysname, system.release, system.machine);
     entry->id = taking->session.id;
     entry->parent_id = taking->session.parent_id;
-    entry->hostname = add_text(taking->trace, system.nodename);
-    entry->kernel = add_text(taking->trace, kernel);
     entry->annot_version = add_text(taking->trace, taking->snapshot->version);
     entry->command_status = -1;
     copy_command(taking, entry);
     entry->revision++;
-    return trace_fact_set(taking->trace, FACT_NOTE, note, 1);
+    int error = host_describe(taking->trace);
+    return error ? error : trace_fact_set(taking->trace, FACT_NOTE, note, 1);
 }
 
 /* It begins with the oldest event that is left, or where the oldest open range began. */

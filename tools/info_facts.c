@@ -128,6 +128,23 @@ static void print_policy(const struct trace *trace)
                waiting == 1 ? "process" : "processes");
 }
 
+/* Which boot it was; of further hosts, how their times were brought to the first one's. */
+static void print_hosts(const struct trace *trace)
+{
+    char id[TRACE_BOOT_ID_SIZE], error[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; i < trace_host_count(trace); i++) {
+        const struct trace_host *host = trace_host_get(trace, i);
+        printf("%-10s %s", i ? "host" : "boot", trace_boot_id(host, id));
+        if (i > 0) {
+            printf(" ");
+            term_print(text_of(trace, host->name));
+            printf(": %+lld ns, at most %s off", (long long)host->offset_ns,
+                   number_time((uint64_t)host->error_ns, error));
+        }
+        putchar('\n');
+    }
+}
+
 void info_print_facts(const struct info_options *options, const struct store_reader *reader,
                       const struct info_counts *counts)
 {
@@ -142,6 +159,7 @@ void info_print_facts(const struct info_options *options, const struct store_rea
     print_command(trace, session);
     print_lines("host", text_of(trace, session->hostname));
     print_lines("kernel", text_of(trace, session->kernel));
+    print_hosts(trace);
     print_time(session);
     if (session->clock)
         print_lines("clock", text_of(trace, session->clock));

@@ -84,6 +84,25 @@ static void put_filters(const struct info_json *info, struct json_doc *doc)
     json_doc_close(doc);
 }
 
+static void put_hosts(const struct info_json *info, struct json_doc *doc)
+{
+    const struct trace *trace = info->options->trace;
+    char id[TRACE_BOOT_ID_SIZE];
+    if (trace_host_count(trace) == 0)
+        return;
+    json_doc_array(doc, "hosts");
+    for (uint32_t i = 0; i < trace_host_count(trace); i++) {
+        const struct trace_host *host = trace_host_get(trace, i);
+        json_doc_object(doc, NULL);
+        json_doc_text(doc, "name", text_of(info, host->name));
+        json_doc_text(doc, "boot_id", trace_boot_id(host, id));
+        json_doc_int(doc, "offset_ns", host->offset_ns);
+        json_doc_int(doc, "error_ns", host->error_ns);
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
+
 static void put_session(const struct info_json *info, struct json_doc *doc)
 {
     const struct trace *trace = info->options->trace;
@@ -97,6 +116,7 @@ static void put_session(const struct info_json *info, struct json_doc *doc)
     put_status(doc, session->command_status);
     put_text(info, doc, "host", session->hostname);
     put_text(info, doc, "kernel", session->kernel);
+    put_hosts(info, doc);
     put_text(info, doc, "clock", session->clock);
     json_doc_int(doc, "begin_monotonic_ns", session->begin_ns);
     /* In a number it would lose its last digits in some readers. */

@@ -51,6 +51,9 @@ void trace_destroy(struct trace *trace)
     if (!trace)
         return;
     strtab_free(&trace->strings);
+    vec_free(&trace->hosts);
+    vec_free(&trace->clocks);
+    vec_free(&trace->anchors);
     vec_free(&trace->processes);
     vec_free(&trace->threads);
     vec_free(&trace->refusals);

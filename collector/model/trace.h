@@ -52,8 +52,48 @@ struct scope {
 /* A recording has at most this many; what would be another one has scope 0. */
 enum { TRACE_SCOPES_MAX = 1 << 20 };
 
+/* One boot of one kernel: its CLOCK_MONOTONIC is one clock, and pids, tids and CPUs are its own. */
+struct trace_host {
+    uint32_t revision;
+    uint8_t boot_id[16];   /* zeros: not known */
+    uint32_t name, kernel; /* strings */
+    int32_t rank;          /* in a parallel program, -1 = none */
+    /* What its times were changed by, so that they are those of host 0: at the begin of its
+     * recording, and how far off that is at most; and by how much more a nanosecond later. */
+    int64_t offset_ns, error_ns;
+    double drift;
+};
+
+/* "0123abcd-...", or "unknown"; room for it. Returns `buffer`. */
+enum { TRACE_BOOT_ID_SIZE = 37 };
+
+const char *trace_boot_id(const struct trace_host *host, char buffer[TRACE_BOOT_ID_SIZE]);
+
+/* Numbers are those of the recording format. */
+enum clock_kind {
+    CLOCK_KIND_TSC = 1, /* the processor's, of one host */
+    CLOCK_KIND_REALTIME = 2,
+    CLOCK_KIND_GPU = 3,
+    CLOCK_KIND_FOREIGN = 4, /* an importer's */
+};
+
+/* A clock other than CLOCK_MONOTONIC, and what both showed at some instants. */
+struct trace_clock {
+    uint32_t revision;
+    uint32_t host; /* ordinal */
+    uint8_t kind;  /* enum clock_kind */
+};
+
+struct trace_anchor {
+    uint32_t clock; /* ordinal */
+    uint64_t raw;   /* as that clock showed it */
+    int64_t ns;     /* CLOCK_MONOTONIC, which was so far from it at most: */
+    int64_t error_ns;
+};
+
 struct trace_process {
     uint32_t revision;
+    uint32_t host;            /* ordinal */
     int32_t pid, ppid;        /* as the collector sees them; ppid 0 = unknown */
     int32_t ns_pid;           /* as the process sees itself */
     uint64_t pid_ns;          /* inode of its pid namespace */
@@ -215,6 +255,21 @@ const struct scope *trace_scope(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_count(const struct trace *trace); /* with ordinal 0 */
+
+/* Hosts and clocks: their ordinals; -ENOMEM, -ENOSPC: more than 4,096 of them, or than 2^20
+ * anchors. A host's rank is -1. `anchor` is copied. */
+int64_t trace_host_add(struct trace *trace);
+int64_t trace_clock_add(struct trace *trace, uint32_t host, enum clock_kind kind);
+int64_t trace_anchor_add(struct trace *trace, const struct trace_anchor *anchor);
+uint32_t trace_host_count(const struct trace *trace);
+uint32_t trace_clock_count(const struct trace *trace);
+uint32_t trace_anchor_count(const struct trace *trace);
+/* NULL for an ordinal that is not there. */
+struct trace_host *trace_host(struct trace *trace, uint32_t ordinal);
+struct trace_clock *trace_clock(struct trace *trace, uint32_t ordinal);
+const struct trace_host *trace_host_get(const struct trace *trace, uint32_t ordinal);
+const struct trace_clock *trace_clock_get(const struct trace *trace, uint32_t ordinal);
+const struct trace_anchor *trace_anchor_get(const struct trace *trace, uint32_t ordinal);
 
 /* A new process or thread: returns its ordinal, or -ENOMEM. The entry is zero, parent -1,
  * revision 1. */

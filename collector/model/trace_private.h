@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace holds. Shared by trace.c, trace_scopes.c and trace_tracks.c only. */
+/* What a trace holds. Shared by trace*.c only. */
 #ifndef ANNOT_TRACE_PRIVATE_H
 #define ANNOT_TRACE_PRIVATE_H
 
@@ -16,6 +16,9 @@ struct trace {
     VEC(struct scope) scopes;
     struct wide_map scopes_known; /* the four numbers -> ordinal */
     uint32_t scopes_indexed;      /* in scopes_known; readers, which only set, look nothing up */
+    VEC(struct trace_host) hosts;
+    VEC(struct trace_clock) clocks;
+    VEC(struct trace_anchor) anchors;
     VEC(struct trace_process) processes;
     VEC(struct trace_thread) threads;
     VEC(struct trace_refusal) refusals;

@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* No two clocks are so different: a thousandth. */
+#define DRIFT_MAX 1e-3
+
 enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
 
 #define PLACE(type, member) offsetof(type, member), sizeof(((type *)0)->member)
@@ -159,6 +162,73 @@ static int put_fact(struct trace *trace, uint32_t ordinal, const void *entry)
     return added < 0 ? (int)added : 0;
 }
 
+/* ---- Hosts, clocks ---- */
+
+static const struct field host_fields[] = {
+    {PLACE(struct trace_host, boot_id), FIELD_BYTES, 0, 0, 0},
+    STRING(struct trace_host, name),
+    STRING(struct trace_host, kernel),
+    SIGNED(struct trace_host, rank),
+    TIME(struct trace_host, offset_ns),
+    TIME(struct trace_host, error_ns),
+    UNSIGNED(struct trace_host, drift),
+};
+
+static const void *get_host(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_host_get(trace, ordinal);
+}
+
+static int put_host(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    int64_t added = ordinal < trace_host_count(trace) ? 0 : trace_host_add(trace);
+    if (added < 0 || !entry)
+        return added < 0 ? (int)added : 0;
+    struct trace_host *host = trace_host(trace, ordinal);
+    replace(host, entry, sizeof(*host));
+    if (!(host->drift >= -DRIFT_MAX && host->drift <= DRIFT_MAX))
+        host->drift = 0;
+    return 0;
+}
+
+static const struct field clock_fields[] = {
+    REFERENCE(struct trace_clock, host, FIELD_UNSIGNED, STORE_DEFINE_HOST, REFERENCE_NEEDED),
+    UNSIGNED(struct trace_clock, kind),
+};
+
+static const void *get_clock(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_clock_get(trace, ordinal);
+}
+
+static int put_clock(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    int64_t added =
+        ordinal < trace_clock_count(trace) ? 0 : trace_clock_add(trace, 0, (enum clock_kind)0);
+    if (added >= 0 && entry)
+        replace(trace_clock(trace, ordinal), entry, sizeof(struct trace_clock));
+    return added < 0 ? (int)added : 0;
+}
+
+static const struct field anchor_fields[] = {
+    REFERENCE(struct trace_anchor, clock, FIELD_UNSIGNED, STORE_DEFINE_CLOCK, REFERENCE_NEEDED),
+    UNSIGNED(struct trace_anchor, raw),
+    TIME(struct trace_anchor, ns),
+    TIME(struct trace_anchor, error_ns),
+};
+
+static const void *get_anchor(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_anchor_get(trace, ordinal);
+}
+
+static int put_anchor(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    int64_t added = entry ? trace_anchor_add(trace, entry) : 0;
+    (void)ordinal;
+    return added < 0 ? (int)added : 0;
+}
+
 /* ---- Processes, threads ---- */
 
 static const struct field process_fields[] = {
@@ -167,6 +237,7 @@ static const struct field process_fields[] = {
     SIGNED(struct trace_process, ns_pid),
     UNSIGNED(struct trace_process, pid_ns),
     UNSIGNED(struct trace_process, identity),
+    REFERENCE(struct trace_process, host, FIELD_UNSIGNED, STORE_DEFINE_HOST, REFERENCE_ORDINAL),
     REFERENCE(struct trace_process, parent, FIELD_SIGNED, STORE_DEFINE_PROCESS, REFERENCE_SIGNED),
     FLAG(struct trace_process, forked),
     TIME(struct trace_process, start_ns),
@@ -414,5 +485,11 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         false, false, true, trace_filter_count, get_filter, put_filter},
     [STORE_DEFINE_SCOPE] = {FIELDS(scope_fields), sizeof(struct scope), 1, TRACE_SCOPES_MAX,
         false, false, false, trace_scope_count, get_scope, put_scope},
+    [STORE_DEFINE_HOST] = {FIELDS(host_fields), sizeof(struct trace_host), 0, FEW_HOLES,
+        true, true, false, trace_host_count, get_host, put_host},
+    [STORE_DEFINE_CLOCK] = {FIELDS(clock_fields), sizeof(struct trace_clock), 0, FEW_HOLES,
+        true, true, false, trace_clock_count, get_clock, put_clock},
+    [STORE_DEFINE_ANCHOR] = {FIELDS(anchor_fields), sizeof(struct trace_anchor), 0, 0,
+        false, false, true, trace_anchor_count, get_anchor, put_anchor},
 };
 /* clang-format on */

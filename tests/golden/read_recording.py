@@ -238,12 +238,12 @@ class Samples:
         assert not any(self.columns)
 
 
-# Of each kind of definition its columns; `name:` is a list, `name"` a text.
+# Of each kind of definition its columns; `name:` is a list, `name"` a text, `name#16` bytes.
 DEFINITIONS = {
     1: ('strings', 'text"'),
     2: ('sessions', 'id parent_id hostname kernel command version clock begin end realtime status '
         'recovered peak nested'),
-    3: ('processes', 'pid ppid ns_pid pid_ns identity parent forked start end fork forker how '
+    3: ('processes', 'pid ppid ns_pid pid_ns identity host parent forked start end fork forker how '
         'value uid name comm cmdline runtime lost: misuse: peak events note noter noted'),
     4: ('threads', 'process serial tid name comm first last events lost:'),
     5: ('refusals', 'pid comm reason'),
@@ -256,6 +256,9 @@ DEFINITIONS = {
     12: ('units', 'counter domain unit'),
     13: ('filters', 'time rules'),
     14: ('scopes', 'domain category observer role'),
+    15: ('hosts', 'boot#16 name kernel rank offset error drift'),
+    16: ('clocks', 'host kind'),
+    17: ('anchors', 'clock raw ns error'),
 }
 
 
@@ -263,6 +266,8 @@ def column(name, body, count):
     """The values of a column, one per definition; names without a mark are integers."""
     if name.endswith('"'):
         return [body.take(body.varint()).decode() for _ in range(count)]
+    if '#' in name:
+        return [body.take(int(name.split('#')[1])) for _ in range(count)]
     size = body.varint() if name.endswith(':') else 1
     before, rows = [0] * size, []
     for _ in range(count):
@@ -369,8 +374,22 @@ class Recording:
         for i, value in enumerate(self.samplings[0].values()):
             self.add('sampling', value * (i + 1))
 
+    def define_host_sums(self):
+        for ordinal, host in self.hosts.items():
+            self.add('hosts', (ordinal + 1) * (sum(host['boot#16']) + 3 * host['name'] +
+                                               5 * host['rank'] + 7 * host['offset'] +
+                                               11 * host['error'] + 13 * host['drift']))
+        for clock in self.clocks.values():
+            self.add('hosts', clock['host'] + 17 * clock['kind'])
+        for anchor in self.anchors.values():
+            self.add('hosts', anchor['clock'] + 19 * anchor['raw'] + 23 * anchor['ns'] +
+                     29 * anchor['error'])
+        for process in self.processes.values():
+            self.add('hosts', 31 * process['host'])
+
     def define_sums(self):
         self.define_sample_sums()
+        self.define_host_sums()
         for process in self.processes.values():
             self.add('process_pid', process['pid'])
             self.add('process_events', process['events'])

@@ -37,6 +37,25 @@ void test_fail(const char *file, int line, const char *format, ...)
     exit(1);
 }
 
+/* Two hosts, of which the second is ahead and fast. */
+static void add_hosts(struct trace *trace)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct trace_host *host = trace_host(trace, (uint32_t)trace_host_add(trace));
+        memset(host->boot_id, (int)(0xa0 + i), sizeof(host->boot_id));
+        host->name = 1 + i;
+        host->rank = (int32_t)i - 1;
+        host->offset_ns = -5000 * (int64_t)i;
+        host->error_ns = 70 * (int64_t)i;
+        host->drift = 1e-6 * i;
+        trace_clock_add(trace, i, i ? CLOCK_KIND_GPU : CLOCK_KIND_REALTIME);
+        struct trace_anchor anchor = {
+            .clock = i, .raw = UINT64_C(1) << 63, .ns = -3, .error_ns = 25};
+        trace_anchor_add(trace, &anchor);
+    }
+    trace_process(trace, 1)->host = 1;
+}
+
 static int write_recording(const char *path)
 {
     static struct event events[BATCH];
@@ -45,6 +64,7 @@ static int write_recording(const char *path)
     uint64_t random = 23;
     struct trace *trace = sample_trace(PROCESSES, THREADS, STRINGS);
     random_stacks(trace, STRINGS, 6000);
+    add_hosts(trace);
     struct store_writer *writer;
     struct store_writer_options options = {.overwrite = true};
     int error = store_writer_create(path, trace, &options, &writer);
@@ -167,6 +187,31 @@ static uint64_t sum_of_units(const struct trace *trace)
     return sum;
 }
 
+static uint64_t sum_of_hosts(const struct trace *trace)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < trace_host_count(trace); i++) {
+        const struct trace_host *host = trace_host_get(trace, i);
+        uint64_t boot = 0, drift;
+        for (unsigned byte = 0; byte < sizeof(host->boot_id); byte++)
+            boot += host->boot_id[byte];
+        memcpy(&drift, &host->drift, sizeof(drift));
+        sum += (i + UINT64_C(1)) *
+               (boot + UINT64_C(3) * host->name + 5 * (uint64_t)host->rank +
+                7 * (uint64_t)host->offset_ns + 11 * (uint64_t)host->error_ns + 13 * drift);
+    }
+    for (uint32_t i = 0; i < trace_clock_count(trace); i++)
+        sum += trace_clock_get(trace, i)->host + UINT64_C(17) * trace_clock_get(trace, i)->kind;
+    for (uint32_t i = 0; i < trace_anchor_count(trace); i++) {
+        const struct trace_anchor *anchor = trace_anchor_get(trace, i);
+        sum += anchor->clock + 19 * anchor->raw + 23 * (uint64_t)anchor->ns +
+               29 * (uint64_t)anchor->error_ns;
+    }
+    for (uint32_t i = 0; i < trace_process_count(trace); i++)
+        sum += UINT64_C(31) * trace_process_get(trace, i)->host;
+    return sum;
+}
+
 static uint64_t sum_of_sampling(const struct trace *trace)
 {
     const struct trace_sampling *sampling = trace_sampling_get(trace);
@@ -243,6 +288,7 @@ static void show_sums(const struct sums *sums, const struct trace *trace, bool c
     show("events", sums->events);
     show("facts", sum_of_facts(trace));
     show("frames", sum_of_frames(trace_stacks_get(trace)));
+    show("hosts", sum_of_hosts(trace));
     show("id", sums->id);
     for (int kind = 1; kind < KINDS; kind++)
         printf("kind_%02d %" PRIu64 "\n", kind, sums->kinds[kind]);

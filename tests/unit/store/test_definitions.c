@@ -189,8 +189,8 @@ TEST(references_to_nowhere_are_none)
 {
     struct trace *trace = trace_create();
     /* Process 0: parent 9; its thread that forked 9; its own parent is the second one's parent. */
-    CHECK_INT(APPLY(trace, STORE_DEFINE_PROCESS, 26, 0, 2, /* rows */
-                    2, 2, 0, 0, 0, 0, 0,                   /* pid ... identity */
+    CHECK_INT(APPLY(trace, STORE_DEFINE_PROCESS, 27, 0, 2, /* rows */
+                    2, 2, 0, 0, 0, 0, 0, 0,                /* pid ... host */
                     2, 18, 15,                             /* parents 9 and 1 */
                     0, 0, 0, 0, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0),
               0);

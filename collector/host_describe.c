@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recording says of the machine it was made on. Its boot tells whether the times of two
+ * recordings are of one clock; its wall clock, how far two machines are apart. */
+#include "clock_now.h"
+#include "collector_parts.h"
+#include "file_io.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { ANCHOR_TRIES = 5, BOOT_ID_TEXT = 64 };
+
+static uint32_t add_text(struct trace *trace, const char *text)
+{
+    int64_t ordinal = trace_string_add(trace, text, strlen(text));
+    return ordinal > 0 ? (uint32_t)ordinal : 0;
+}
+
+static int digit_of(char letter)
+{
+    return letter >= '0' && letter <= '9'   ? letter - '0'
+           : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
+                                            : -1;
+}
+
+/* "1234abcd-...": 32 digits. Zeros if it cannot be read. */
+static void read_boot_id(uint8_t boot_id[16])
+{
+    char text[BOOT_ID_TEXT];
+    unsigned digits = 0;
+    memset(boot_id, 0, 16);
+    ssize_t size = file_read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+    for (ssize_t i = 0; i < size && digits < 32; i++) {
+        int digit = digit_of(text[i]);
+        if (digit < 0)
+            continue;
+        boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 | digit);
+        digits++;
+    }
+    if (digits != 32)
+        memset(boot_id, 0, 16);
+}
+
+/* The closest of a few readings. */
+static struct trace_anchor read_wall_clock(void)
+{
+    struct trace_anchor best = {.error_ns = INT64_MAX};
+    for (int i = 0; i < ANCHOR_TRIES; i++) {
+        int64_t before_ns = clock_now_ns();
+        int64_t real_ns = clock_real_ns();
+        int64_t error_ns = (clock_now_ns() - before_ns) / 2 + 1;
+        if (error_ns < best.error_ns)
+            best = (struct trace_anchor){
+                .raw = (uint64_t)real_ns, .ns = before_ns + error_ns, .error_ns = error_ns};
+    }
+    return best;
+}
+
+int host_anchor(struct trace *trace)
+{
+    struct trace_anchor anchor = read_wall_clock();
+    int64_t added = trace_clock_count(trace) ? trace_anchor_add(trace, &anchor) : 0;
+    return added < 0 ? (int)added : 0;
+}
+
+int host_describe(struct trace *trace)
+{
+    struct trace_session *session = trace_session(trace);
+    struct utsname system;
+    char kernel[256];
+    uname(&system);
+    snprintf(kernel, sizeof(kernel), "%s %s %s", system.sysname, system.release, system.machine);
+    session->hostname = add_text(trace, system.nodename);
+    session->kernel = add_text(trace, kernel);
+    session->revision++;
+    int64_t ordinal = trace_host_add(trace);
+    if (ordinal < 0)
+        return (int)ordinal;
+    struct trace_host *host = trace_host(trace, (uint32_t)ordinal);
+    host->name = session->hostname;
+    host->kernel = session->kernel;
+    read_boot_id(host->boot_id);
+    int64_t clock = trace_clock_add(trace, (uint32_t)ordinal, CLOCK_KIND_REALTIME);
+    return clock < 0 ? (int)clock : host_anchor(trace);
+}
