@@ -351,13 +351,13 @@ static int run_attach(const struct cmd_call *call)
 
 static const struct option_spec options[] = {
     {"pid", 'p', OPTION_TEXT, offsetof(struct attach_values, pids), "PID[,PID...]",
-     "the processes; their descendants come with them", NULL},
+     "the processes; their descendants are included", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct attach_values, output), "FILE",
      "the recording; default NAME-PID-YYYYmmdd-HHMMSS.annot here", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,
      "overwrite FILE if it exists", NULL},
     {"duration", 0, OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",
-     "record for so long; default: until Ctrl-C, or all have ended", NULL},
+     "stop recording after TIME; default: at Ctrl-C, or when all have ended", NULL},
     FILTER_OPTIONS(offsetof(struct attach_values, filter)),
     SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
@@ -367,18 +367,19 @@ static const struct option_spec options[] = {
     POLICY_OPTION(offsetof(struct attach_values, policy)),
     TALK_OPTIONS(offsetof(struct attach_values, talk)),
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
-     "for programs: tell on standard output when the recording begins and when it is complete; a "
-     "line on standard input ends it",
+     "for programs: print to standard output when the recording begins and when it is complete; "
+     "a line on standard input ends it",
      NULL},
     {0},
 };
 
 const struct cmd cmd_attach = {
     .name = "attach",
-    .summary = "record processes that run already",
+    .summary = "record running processes",
     .usage = "-p PID[,PID...] [OPTIONS]",
-    .details = "The processes go on as if nobody looked. Annotations are recorded from a process's "
-               "next\nevent on; annot ls lists the processes that have some.\n",
+    .details =
+        "The processes go on as before. Annotations are recorded from the next event of a process\n"
+        "on; annot ls lists processes that have some.\n",
     .options = options,
     .values_size = sizeof(struct attach_values),
     .operands_min = 0,

@@ -187,7 +187,7 @@ static const struct option_spec doctor_options[] = {
 
 const struct cmd cmd_doctor = {
     .name = "doctor",
-    .summary = "tell what this machine allows, and what would allow more",
+    .summary = "check what this machine permits, and how to permit more",
     .usage = "[OPTIONS]",
     .details = "yes: works; no: does not, and the hint says what helps; -: not needed here\n\n"
                "exit status: 0 nothing is missing; 1 something is; 2 wrong command line\n",

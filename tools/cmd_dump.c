@@ -73,15 +73,15 @@ static const struct option_spec options[] = {
     {"json", 0, OPTION_FLAG, offsetof(struct dump_values, json), NULL,
      "one JSON object per process and line", NULL},
     {"rung", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none",
-     "the best way of sampling to try", "bpf"},
+     "best way of sampling to try", "bpf"},
     {0},
 };
 
 const struct cmd cmd_dump = {
     .name = "dump",
-    .summary = "show what each thread of a process does at present",
+    .summary = "show what each thread of a process is doing now",
     .usage = "-p PID[,PID...] [OPTIONS]",
-    .details = "Nothing is paused. The innermost frame stands first.\n",
+    .details = "Nothing is paused. The innermost frame is first.\n",
     .options = options,
     .values_size = sizeof(struct dump_values),
     .operands_min = 0,

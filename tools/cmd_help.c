@@ -81,7 +81,7 @@ void cmd_print_help(const struct cmd *cmd)
 
 static void print_overview(void)
 {
-    fputs("annot: where the time of a whole program goes\n\nusage: annot COMMAND [OPTIONS] "
+    fputs("annot: a low-overhead profiler for Python and C\n\nusage: annot COMMAND [OPTIONS] "
           "...\n\ncommands:\n",
           stdout);
     for (size_t i = 0; i < cmd_count; i++)

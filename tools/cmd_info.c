@@ -188,7 +188,7 @@ static const struct option_spec info_options[] = {
 
 const struct cmd cmd_info = {
     .name = "info",
-    .summary = "tell what a recording holds: processes, threads, tracks, losses, damage",
+    .summary = "show facts about a recording: processes, threads, tracks, losses, damage",
     .usage = "[OPTIONS] [FILE]",
     .details = RECORDING_CHOICE_HELP
     "times are seconds from the start of the recording; before it, they are negative\n\n"

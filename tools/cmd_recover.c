@@ -118,10 +118,10 @@ static const struct option_spec recover_options[] = {
 
 const struct cmd cmd_recover = {
     .name = "recover",
-    .summary = "complete recordings that were cut short",
+    .summary = "complete interrupted recordings",
     .usage = "[OPTIONS] [DIR]",
-    .details = "DIR is where programs and annot meet: $ANNOT_DIR or /dev/shm/annot-UID. \"annot "
-               "record\" does\nthe same before it begins.\n",
+    .details = "DIR is the directory that programs and annot share: $ANNOT_DIR or\n"
+               "/dev/shm/annot-UID. \"annot record\" does the same before it begins.\n",
     .options = recover_options,
     .values_size = sizeof(struct recover_values),
     .operands_min = 0,

@@ -213,18 +213,19 @@ static int run_set(const struct cmd_call *call)
 static const struct option_spec options[] = {
     FILTER_OPTIONS(offsetof(struct set_values, filter)),
     {"reset", 0, OPTION_FLAG, offsetof(struct set_values, reset), NULL,
-     "forget all rules first: everything is recorded", NULL},
+     "remove all rules first, so that everything is recorded", NULL},
     {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
-     "the recording that this process takes part in", NULL},
+     "the recording of this process", NULL},
     {0},
 };
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change which events a running recording takes",
+    .summary = "change the event filter of a recording in progress",
     .usage = "[OPTIONS] [RECORDING|SESSION]",
-    .details = "Without a name, the only recording that is being made is meant. Without --enable,\n"
-               "--disable and --reset the rules in force are shown.\n",
+    .details =
+        "Without a name, the only recording in progress is used. Without --enable, --disable\n"
+        "and --reset, the rules in force are printed.\n",
     .options = options,
     .values_size = sizeof(struct set_values),
     .operands_min = 0,

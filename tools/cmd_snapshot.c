@@ -84,14 +84,14 @@ static const struct option_spec options[] = {
      "the recording; default snapshot-YYYYmmdd-HHMMSS.annot here", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct snapshot_values, force), NULL,
      "overwrite FILE if it exists", NULL},
-    {"pid", 'p', OPTION_COUNT, offsetof(struct snapshot_values, pid), "PID", "of this process only",
+    {"pid", 'p', OPTION_COUNT, offsetof(struct snapshot_values, pid), "PID", "only this process",
      NULL},
     {0},
 };
 
 const struct cmd cmd_snapshot = {
     .name = "snapshot",
-    .summary = "write down what a flight recorder holds now; it goes on",
+    .summary = "save the contents of a flight recorder",
     .usage = "[OPTIONS] [SESSION]",
     .details =
         "SESSION is the recording of \"annot record --policy overwrite\", or the number that "

@@ -237,7 +237,7 @@ static int run_tail(const struct cmd_call *call)
 
 static const struct option_spec tail_options[] = {
     {"lines", 'n', OPTION_COUNT, offsetof(struct tail_values, count), "N",
-     "so many lines of what was recorded before", "10"},
+     "lines of what was recorded before", "10"},
     LINE_OPTIONS(offsetof(struct tail_values, lines)),
     SELECTION_RANGE(offsetof(struct tail_values, selection)),
     SELECTION_PROCESS(offsetof(struct tail_values, selection)),
@@ -251,9 +251,8 @@ const struct cmd cmd_tail = {
     .summary = "print events as they are recorded, until the recording ends",
     .usage = "[OPTIONS] [FILE|SESSION]",
     .details =
-        "Without FILE the recording that is being made is meant, if there is one only;\n"
-        "SESSION is its number (ANNOT_SESSION). Lines are those of annot cat; they come\n"
-        "about a second after what they tell of.\n"
+        "FILE defaults to the recording in progress if there is only one. SESSION is its\n"
+        "number (ANNOT_SESSION). Lines are those of annot cat, about a second after the events.\n"
         "\n"
         "exit status: 0; 1 if the recording could not be read or has no end; 2 wrong command\n"
         "line\n",

@@ -16,12 +16,12 @@ enum { FILTER_TEXT_SIZE = 241 };
      OPTION_LIST,                                                                                  \
      (at),                                                                                         \
      "NAME[:LEVEL],...",                                                                           \
-     "record events of these domains or domain/categories, others not",                            \
+     "record only events of these domains or domain/categories",                                   \
      NULL},                                                                                        \
-        {"disable", 0, OPTION_LIST, (at), "NAME,...", "leave events of these out", NULL},          \
+        {"disable", 0, OPTION_LIST, (at), "NAME,...", "exclude events of these", NULL},            \
     {                                                                                              \
         "functions", 0, OPTION_LIST, (at), "NAME,-NAME,...",                                       \
-            "of compiled-in function calls record these, leave -NAME out", NULL                    \
+            "record calls of these instrumented functions, not of -NAME", NULL                     \
     }
 
 /* Adds what was given, in its order, to the rules in `text`; a rule about the same pattern replaces

@@ -19,19 +19,19 @@ struct line_values {
      NULL},                                                                                        \
         {"complete",  'c',                                                                         \
          OPTION_FLAG, (at) + offsetof(struct line_values, complete),                               \
-         NULL,        "a range is one line, with its duration, where it ends",                     \
+         NULL,        "print a range as one line with its duration, at its end",                   \
          NULL},                                                                                    \
         {"samples",   0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct line_values, samples),                                \
-         NULL,        "samples and stretches off the CPU too, with their stacks",                  \
+         NULL,        "also print samples and stretches off the CPU, with stacks",                 \
          NULL},                                                                                    \
         {"python",    0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct line_values, python),                                 \
-         NULL,        "stacks of Python functions only",                                           \
+         NULL,        "only Python functions in stacks",                                           \
          NULL},                                                                                    \
     {                                                                                              \
         "name", 0, OPTION_TEXT, (at) + offsetof(struct line_values, name), "NAME",                 \
-            "only lines of that name; *, ? and [] as in a shell", NULL                             \
+            "only lines with this name; *, ? and [] as in a shell", NULL                           \
     }
 
 struct line_printer {

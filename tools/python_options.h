@@ -22,11 +22,11 @@ struct python_values {
      OPTION_TEXT,                                                                                  \
      (at) + offsetof(struct python_values, parts),                                                 \
      "LIST",                                                                                       \
-     "observe these in Python: names,pools,asyncio,gc,imports,subprocess; -NAME,... all but",      \
+     "observe these in Python: names,pools,asyncio,gc,imports,subprocess; -NAME,... excludes",     \
      NULL},                                                                                        \
     {                                                                                              \
         "no-preload", 0, OPTION_FLAG, (at) + offsetof(struct python_values, no_preload), NULL,     \
-            "load nothing into programs: observe only Pythons that have pyannot installed", NULL   \
+            "load nothing into programs; observe only Pythons with pyannot installed", NULL        \
     }
 
 /* 0, or a message was printed: returns `status`. */

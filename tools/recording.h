@@ -15,7 +15,7 @@ enum { RECORDING_NAME_SIZE = NAME_MAX + 1 };
 
 /* For the help of commands that call it. */
 #define RECORDING_CHOICE_HELP                                                                      \
-    "Without FILE the newest recording (*.annot) of this directory is taken.\n\n"
+    "FILE defaults to the newest recording (*.annot) in this directory.\n\n"
 
 /* The recording that the command line names, else the newest *.annot of the present directory, into
  * `name`; which one that is goes to standard error. NULL: there is none, the message is out. */

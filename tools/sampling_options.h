@@ -21,29 +21,29 @@ struct sampling_values {
 #define SAMPLING_OPTIONS(at)                                                                       \
     {"sample",     0,                                                                              \
      OPTION_COUNT, (at) + offsetof(struct sampling_values, frequency_hz),                          \
-     "HZ",         "samples a second of each busy thread",                                         \
+     "HZ",         "samples per second of each running thread",                                    \
      "99"},                                                                                        \
         {"off-cpu",   0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct sampling_values, off_cpu),                            \
-         NULL,        "record why and how long threads don't run",                                 \
+         NULL,        "record why and how long threads are blocked",                               \
          NULL},                                                                                    \
         {"off-cpu-threshold",                                                                      \
          0,                                                                                        \
          OPTION_TIME,                                                                              \
          (at) + offsetof(struct sampling_values, threshold_ns),                                    \
          "TIME",                                                                                   \
-         "count shorter stretches off the CPU, no more",                                           \
+         "only count shorter stretches off the CPU",                                               \
          "10us"},                                                                                  \
         {"off-cpu-rate",                                                                           \
          0,                                                                                        \
          OPTION_COUNT,                                                                             \
          (at) + offsetof(struct sampling_values, rate),                                            \
          "N",                                                                                      \
-         "record at most so many stretches a second",                                              \
+         "record at most N stretches per second",                                                  \
          "500000"},                                                                                \
     {                                                                                              \
         "rung", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),                   \
-            "bpf|remote|none", "the best way of sampling to try", "bpf"                            \
+            "bpf|remote|none", "best way of sampling to try", "bpf"                                \
     }
 
 /* 0, or a message was printed: returns `status`. */

@@ -18,7 +18,7 @@ struct selection_values {
 #define SELECTION_PROCESS(at)                                                                      \
     {"process",   'p',                                                                             \
      OPTION_TEXT, (at) + offsetof(struct selection_values, process),                               \
-     "PID|TEXT",  "only processes of that number, or with TEXT in their label",                    \
+     "PID|TEXT",  "only processes with this number, or with TEXT in their label",                  \
      NULL},                                                                                        \
     {                                                                                              \
         "pid", 0, OPTION_TEXT, (at) + offsetof(struct selection_values, process), "PID|TEXT",      \
@@ -27,21 +27,21 @@ struct selection_values {
 #define SELECTION_RANGE(at)                                                                        \
     {                                                                                              \
         "range", 'r', OPTION_TEXT, (at) + offsetof(struct selection_values, range), "NAME",        \
-            "only what happened inside of ranges of that name; *, ? and [] as in a shell", NULL    \
+            "only what happened inside ranges of this name; *, ? and [] as in a shell", NULL       \
     }
 #define SELECTION_THREAD(at)                                                                       \
     {                                                                                              \
         "thread", 't', OPTION_TEXT, (at) + offsetof(struct selection_values, thread), "TID|TEXT",  \
-            "only threads of that number, or with TEXT in their name", NULL                        \
+            "only threads with this number, or with TEXT in their name", NULL                      \
     }
 #define SELECTION_TIMES(at)                                                                        \
     {"from",      0,                                                                               \
      OPTION_TEXT, (at) + offsetof(struct selection_values, from),                                  \
-     "TIME",      "only from that time on: 12.5s or 300ms after the recording's begin",            \
+     "TIME",      "only from this time on: 12.5s or 300ms after the recording began",              \
      NULL},                                                                                        \
     {                                                                                              \
         "to", 0, OPTION_TEXT, (at) + offsetof(struct selection_values, to), "TIME",                \
-            "only up to that time", NULL                                                           \
+            "only up to this time", NULL                                                           \
     }
 
 struct selection {

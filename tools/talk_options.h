@@ -14,11 +14,11 @@ struct talk_values {
 #define TALK_OPTIONS(at)                                                                           \
     {"quiet",     'q',                                                                             \
      OPTION_FLAG, (at) + offsetof(struct talk_values, quiet),                                      \
-     NULL,        "print errors and losses only",                                                  \
+     NULL,        "print only errors and losses",                                                  \
      NULL},                                                                                        \
     {                                                                                              \
         "verbose", 'v', OPTION_FLAG, (at) + offsetof(struct talk_values, verbose), NULL,           \
-            "print how threads are sampled, and what is left out", NULL                            \
+            "also print how threads are sampled and what is missing", NULL                         \
     }
 
 /* Before anything else: from here on cmd_note is silent if that is wanted. 0, or a message was
