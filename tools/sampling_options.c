@@ -52,21 +52,6 @@ enum sampling_rung sampling_rung_max(const char *word)
     return strcmp(word, "none") == 0 ? SAMPLING_NONE : SAMPLING_BPF;
 }
 
-const char *sampling_rung_text(unsigned rung)
-{
-    switch (rung) {
-    case SAMPLING_OFF:
-        return "off";
-    case SAMPLING_REMOTE:
-        return "remote reads";
-    case SAMPLING_BPF:
-        return "eBPF";
-    case SAMPLING_NONE:
-    default:
-        return "not possible";
-    }
-}
-
 void sampling_note(const struct trace *trace)
 {
     const struct trace_sampling *sampling = trace_sampling_get(trace);

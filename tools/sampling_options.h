@@ -58,7 +58,4 @@ enum sampling_rung sampling_rung_max(const char *word);
  * as a hint. Nothing if it was, or was not wanted. */
 void sampling_note(const struct trace *trace);
 
-/* "by eBPF", "by remote reads", "not": for sentences. */
-const char *sampling_rung_text(unsigned rung);
-
 #endif

@@ -246,6 +246,12 @@ void json_doc_bool(struct json_doc *doc, const char *key, bool value)
     out_text(doc->out, value ? "true" : "false");
 }
 
+void json_doc_null(struct json_doc *doc, const char *key)
+{
+    put_key(doc, key);
+    out_text(doc->out, "null");
+}
+
 void json_doc_text(struct json_doc *doc, const char *key, const char *text)
 {
     put_key(doc, key);

@@ -75,6 +75,7 @@ void json_doc_int(struct json_doc *doc, const char *key, int64_t value);
 void json_doc_uint(struct json_doc *doc, const char *key, uint64_t value);
 void json_doc_double(struct json_doc *doc, const char *key, double value);
 void json_doc_bool(struct json_doc *doc, const char *key, bool value);
+void json_doc_null(struct json_doc *doc, const char *key);
 void json_doc_text(struct json_doc *doc, const char *key, const char *text);
 /* "0x1f" */
 void json_doc_hex(struct json_doc *doc, const char *key, uint64_t value);

@@ -84,3 +84,18 @@ size_t missing_label(const struct missing *missing, char label[MISSING_LABEL_SIZ
     text_format(&text, "%s%s", begin, missing->what);
     return text.length;
 }
+
+const char *sampling_rung_text(unsigned rung)
+{
+    switch (rung) {
+    case SAMPLING_OFF:
+        return "off";
+    case SAMPLING_REMOTE:
+        return "remote reads";
+    case SAMPLING_BPF:
+        return "eBPF";
+    case SAMPLING_NONE:
+    default:
+        return "not possible";
+    }
+}

@@ -34,6 +34,9 @@ enum { MISSING_LABEL_SIZE = 256 };
 /* What it is without the rest of its table: "lost: buffer full". Returns the length. */
 size_t missing_label(const struct missing *missing, char label[MISSING_LABEL_SIZE]);
 
+/* "by eBPF", "by remote reads", "not": for sentences. */
+const char *sampling_rung_text(unsigned rung);
+
 /* What a call did, and in parentheses what became of it. Static text. */
 const char *misuse_name(enum misuse misuse);
 

@@ -113,6 +113,24 @@ uint64_t call_function_hash(const struct frame *frame)
     return hash_bytes(key, sizeof(key));
 }
 
+int call_compare_functions(const struct trace *trace, uint32_t a_number, uint32_t b_number)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct frame *a = stacks_get_frame(stacks, a_number);
+    const struct frame *b = stacks_get_frame(stacks, b_number);
+    const uint32_t texts[][2] = {
+        {a->function, b->function}, {a->file, b->file}, {a->module, b->module}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        int order = strcmp(trace_string(trace, texts[i][0])->bytes,
+                           trace_string(trace, texts[i][1])->bytes);
+        if (order)
+            return order;
+    }
+    if (a->first_line != b->first_line)
+        return a->first_line < b->first_line ? -1 : 1;
+    return (int)a->kind - (int)b->kind;
+}
+
 static bool is_native(const struct stacks *stacks, uint32_t frame)
 {
     uint8_t kind = stacks_get_frame(stacks, frame)->kind;

@@ -29,6 +29,10 @@ size_t call_frame_label(const struct trace *trace, const struct frame *frame, co
 bool call_same_function(const struct frame *a, const struct frame *b);
 uint64_t call_function_hash(const struct frame *frame);
 
+/* An order of functions that does not depend on how a recording numbers texts: by name, file,
+ * module, first line and kind. Two frames' numbers; as strcmp. */
+int call_compare_functions(const struct trace *trace, uint32_t a, uint32_t b);
+
 /* Leaves native frames out of a stack that has Python functions; one without stays as it is.
  * Returns how many are left. */
 uint32_t call_python_frames(const struct stacks *stacks, uint32_t *frames, uint32_t count);

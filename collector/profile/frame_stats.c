@@ -206,11 +206,8 @@ static int compare(const void *left, const void *right, void *context)
         return a->frame == 0 ? 1 : -1;
     if (a_value != b_value)
         return a_value < b_value ? 1 : -1;
-    const struct frame *a_frame = stacks_get_frame(by->stats->stacks, a->frame);
-    const struct frame *b_frame = stacks_get_frame(by->stats->stacks, b->frame);
-    int names = strcmp(trace_string(by->stats->trace, a_frame->function)->bytes,
-                       trace_string(by->stats->trace, b_frame->function)->bytes);
-    return names ? names : a->frame < b->frame ? -1 : a->frame > b->frame;
+    int functions = call_compare_functions(by->stats->trace, a->frame, b->frame);
+    return functions ? functions : a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,

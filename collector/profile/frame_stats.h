@@ -42,7 +42,8 @@ const struct frame_totals *frame_stats_totals(const struct frame_stats *stats);
 
 enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
 
-/* All rows, largest number of that order first; ties by their names. The row without a function is
+/* All rows, largest number of that order first; ties by their names and places. The
+ * row without a function is
  * the last, if there is one. Owned by the object, until the next call. Returns how many. */
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows);

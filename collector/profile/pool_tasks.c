@@ -431,14 +431,16 @@ static int count_rest(struct pool_tasks *tasks)
     return 0;
 }
 
-static int by_time(const void *left, const void *right)
+static int by_time(const void *left, const void *right, void *context)
 {
+    const struct trace *trace = context;
     const struct pool_function *a = left, *b = right;
     uint64_t x = a->parts[POOL_WHOLE].sum_ns, y = b->parts[POOL_WHOLE].sum_ns;
     if (x != y)
         return x < y ? 1 : -1;
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
+    int names = strcmp(trace_string(trace, a->name)->bytes, trace_string(trace, b->name)->bytes);
+    if (names)
+        return names;
     return (int)a->is_local - (int)b->is_local;
 }
 
@@ -464,7 +466,8 @@ int pool_tasks_finish(struct pool_tasks *tasks)
         error = vec_push(&tasks->sorted, function->told);
     }
     if (tasks->sorted.count > 1)
-        qsort(tasks->sorted.items, tasks->sorted.count, sizeof(*tasks->sorted.items), by_time);
+        qsort_r(tasks->sorted.items, tasks->sorted.count, sizeof(*tasks->sorted.items), by_time,
+                (void *)tasks->trace);
     return error;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns of the statistics as numbers, and rows sorted by them. */
-#include "range_stats.h"
+#include "range_stats_parts.h"
+#include "table.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { ORDER_LABEL_SIZE = 4096 };
 
 static uint64_t running_ns(const struct range_row *row)
 {
@@ -76,58 +79,53 @@ uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
     }
 }
 
-struct sort_entry {
-    uint64_t value;
-    char *label; /* RANGE_COLUMN_PATH only */
-    uint32_t row;
-};
-
-static int compare(const void *left, const void *right)
+/* Its path, then whose it is. */
+static size_t text_of(const void *context, uint32_t index, char *buffer, size_t size)
 {
-    const struct sort_entry *a = left, *b = right;
-    if (range_stats_is_other(a->row) != range_stats_is_other(b->row))
-        return range_stats_is_other(a->row) ? 1 : -1;
-    int order = a->label && b->label ? strcmp(a->label, b->label) : 0;
-    if (order == 0 && a->value != b->value)
-        order = a->value < b->value ? 1 : -1;
-    return order ? order : a->row < b->row ? -1 : a->row > b->row;
+    const struct range_stats *stats = context;
+    const struct range_row *row = range_stats_row(stats, index);
+    size_t length = range_stats_label(stats, index, buffer, size);
+    if (row->owner == RANGE_NO_OWNER || length + 2 >= size)
+        return length;
+    bool by_thread = stats->grouping == RANGE_BY_THREAD && row->kind != RANGE_COUNTER;
+    struct text text = text_init(buffer + length, size - length);
+    char label[ORDER_LABEL_SIZE];
+    const struct trace_thread *thread =
+        by_thread ? trace_thread_get(stats->trace, row->owner) : NULL;
+    uint32_t owner = thread ? thread->process : row->owner;
+    const struct trace_process *process = trace_process_get(stats->trace, owner);
+    trace_process_label(stats->trace, owner, label, sizeof(label));
+    text_format(&text, "\n%s\n%d", label, process ? process->pid : 0);
+    if (thread) {
+        trace_thread_label(stats->trace, row->owner, label, sizeof(label));
+        text_format(&text, "\n%s\n%d", label, thread->tid);
+    }
+    return length + text.length;
 }
 
 int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
                          enum range_column column, uint32_t **ret_rows)
 {
     uint32_t rows = range_stats_row_count(stats), count = 0;
-    struct sort_entry *entries = calloc(rows + 1, sizeof(*entries));
+    struct order_entry *entries = calloc(rows + 1, sizeof(*entries));
     uint32_t *sorted = calloc(rows + 1, sizeof(*sorted));
-    int64_t rc = -ENOMEM;
-    if (!entries || !sorted)
-        goto out;
-    for (uint32_t i = 0; i < rows; i++) {
+    int64_t rc = entries && sorted ? 0 : -ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < rows; i++) {
         const struct range_row *row = range_stats_row(stats, i);
         bool sampled = range_kind_has_cpu(kind) && row->cpu_ns > 0;
-        if (row->kind != kind || !(row->count || sampled))
-            continue;
-        struct sort_entry *entry = &entries[count++];
-        entry->row = i;
-        entry->value = range_stats_value(stats, i, column);
-        if (column != RANGE_COLUMN_PATH)
-            continue;
-        char label[4096];
-        range_stats_label(stats, i, label, sizeof(label));
-        entry->label = strdup(label);
-        if (!entry->label)
-            goto out;
+        if (row->kind == kind && (row->count || sampled))
+            entries[count++] = (struct order_entry){.first = range_stats_value(stats, i, column),
+                                                    .row = i,
+                                                    .last = range_stats_is_other(i)};
     }
-    qsort(entries, count, sizeof(*entries), compare);
-    for (uint32_t i = 0; i < count; i++)
+    if (rc == 0)
+        rc = order_sort(entries, count, text_of, stats);
+    for (uint32_t i = 0; rc == 0 && i < count; i++)
         sorted[i] = entries[i].row;
-    *ret_rows = sorted;
-    sorted = NULL;
-    rc = count;
-out:
-    for (uint32_t i = 0; entries && i < count; i++)
-        free(entries[i].label);
     free(entries);
-    free(sorted);
-    return rc;
+    if (rc == 0)
+        *ret_rows = sorted;
+    else
+        free(sorted);
+    return rc == 0 ? count : rc;
 }

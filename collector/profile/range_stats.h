@@ -173,8 +173,8 @@ enum range_column {
 uint64_t range_stats_value(const struct range_stats *stats, uint32_t index,
                            enum range_column column);
 
-/* The rows of one kind that have a count or samples, sorted; ties in order of first appearance,
- * "(other)" last. Owned by the caller (free). Returns their number, or -ENOMEM. */
+/* The rows of one kind that have a count or samples, sorted; ties by path, then by whose
+ * they are; "(other)" last. Owned by the caller (free). Returns their number, or -ENOMEM. */
 int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
                          enum range_column column, uint32_t **ret_rows);
 

@@ -142,14 +142,17 @@ static int compare(const void *left, const void *right, void *context)
     const struct wait_place *a = left, *b = right;
     if (a->blocked_ns != b->blocked_ns)
         return a->blocked_ns < b->blocked_ns ? 1 : -1;
-    const struct frame *a_frame = stacks_get_frame(places->stacks, a->frame);
-    const struct frame *b_frame = stacks_get_frame(places->stacks, b->frame);
-    int names = strcmp(trace_string(places->trace, a_frame->function)->bytes,
-                       trace_string(places->trace, b_frame->function)->bytes);
-    if (names)
-        return names;
+    int functions = call_compare_functions(places->trace, a->frame, b->frame);
+    if (functions)
+        return functions;
     int reasons = (int)a->reason - (int)b->reason;
     return a->frame < b->frame ? -1 : a->frame > b->frame ? 1 : reasons;
+}
+
+uint32_t wait_places_sorted(const struct wait_places *places, const struct wait_place **ret_places)
+{
+    *ret_places = places->places.items;
+    return (uint32_t)places->places.count;
 }
 
 uint32_t wait_places_sort(struct wait_places *places, const struct wait_place **ret_places)
@@ -157,6 +160,5 @@ uint32_t wait_places_sort(struct wait_places *places, const struct wait_place **
     struct wait_place *items = places->places.items;
     if (places->places.count > 0)
         qsort_r(items, places->places.count, sizeof(*items), compare, places);
-    *ret_places = items;
-    return (uint32_t)places->places.count;
+    return wait_places_sorted(places, ret_places);
 }

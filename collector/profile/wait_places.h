@@ -29,8 +29,9 @@ void wait_places_destroy(struct wait_places *places);
  */
 int wait_places_add(struct wait_places *places, const struct sample *sample);
 
-/* All of them, the longest first; ties by name. Nothing is added afterwards. Owned by the object.
- * Returns how many. */
+/* All of them, the longest first; ties by name and place. Nothing is added afterwards. Owned by the
+ * object. Returns how many. sorted: the same again, as they are. */
+uint32_t wait_places_sorted(const struct wait_places *places, const struct wait_place **ret_places);
 uint32_t wait_places_sort(struct wait_places *places, const struct wait_place **ret_places);
 
 #endif

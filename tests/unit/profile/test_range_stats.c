@@ -339,7 +339,7 @@ TEST(ten_thousand_deep_keeps_both_ends_of_the_path)
     end();
 }
 
-TEST(every_column_sorts_and_ties_keep_their_order)
+TEST(every_column_sorts_and_ties_are_broken_by_text)
 {
     begin_trace(1);
     begin_stats(RANGE_BY_PATH, 0);
@@ -349,7 +349,7 @@ TEST(every_column_sorts_and_ties_keep_their_order)
         pop(0, 0, i * 100 + (i == 2 ? 50 : 10));
     }
     finish();
-    static const char *const by_total[] = {"c", "d", "b", "a"}, *const by_path[] = {"a", "b", "c",
+    static const char *const by_total[] = {"c", "a", "b", "d"}, *const by_path[] = {"a", "b", "c",
                                                                                     "d"};
     char label[16];
     for (int i = 0; i < 4; i++) {

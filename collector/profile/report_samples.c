@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What a report takes from samples. Thread-safety: none. */
+#include "report_parts.h"
+
+#include "stacks.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRY_TRIES = 32 };
+
+int report_samples_begin(struct report_samples *samples, const struct report_options *options)
+{
+    struct store_info info;
+    struct trace *trace = store_reader_trace(options->reader);
+    store_reader_info(options->reader, &info);
+    *samples = (struct report_samples){.trace = trace,
+                                       .selection = options->selection,
+                                       .present = info.sample_count > 0,
+                                       .range = options->range};
+    if (sample_stats_init(&samples->all, trace) != 0 ||
+        sample_stats_init(&samples->inside, trace) != 0)
+        return -ENOMEM;
+    if (!samples->present)
+        return 0;
+    samples->frames = frame_stats_create(trace);
+    samples->places = wait_places_create(trace);
+    samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
+    return samples->frames && samples->places && samples->entries ? 0 : -ENOMEM;
+}
+
+void report_samples_fini(struct report_samples *samples)
+{
+    frame_stats_destroy(samples->frames);
+    wait_places_destroy(samples->places);
+    path_matches_fini(&samples->matches);
+    free(samples->entries);
+    sample_stats_fini(&samples->all);
+    sample_stats_fini(&samples->inside);
+}
+
+/* The outermost function outside of Python's own module; 0: no Python. */
+static uint32_t entry_function(const struct trace *trace, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t found = 0;
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
+        uint32_t ordinal = stacks_get_stack(stacks, stack)->frame;
+        const struct frame *frame = stacks_get_frame(stacks, ordinal);
+        const char *file = trace_string(trace, frame->file)->bytes;
+        if (frame->kind == FRAME_PYTHON && strcmp(text_base_name(file), "threading.py") != 0)
+            found = ordinal;
+    }
+    return found;
+}
+
+/* The first samples of a thread may lack it: it was not there yet, or its Python was not known. */
+static void look_for_entry(struct report_samples *samples, const struct sample *sample)
+{
+    struct thread_entry *entry = &samples->entries[sample->thread];
+    if (entry->frame || entry->tries >= ENTRY_TRIES || sample->stack == 0)
+        return;
+    entry->frame = entry_function(samples->trace, sample->stack);
+    entry->tries += entry->frame == 0;
+}
+
+/* Is it of the functions and waits? */
+static int is_inside(struct report_samples *samples, const struct sample *sample)
+{
+    return samples->range
+               ? path_matches(&samples->matches, samples->trace, samples->range, sample->path)
+               : 1;
+}
+
+static int take(void *context, const struct item *item)
+{
+    struct report_samples *samples = context;
+    const struct sample *sample = item->sample;
+    sample_stats_add(&samples->all, sample);
+    if (sample->thread < samples->all.thread_count)
+        look_for_entry(samples, sample);
+    int inside = is_inside(samples, sample);
+    if (inside != 1)
+        return inside;
+    sample_stats_add(&samples->inside, sample);
+    if (sample->kind == SAMPLE_CPU)
+        frame_stats_add(samples->frames, sample);
+    return wait_places_add(samples->places, sample);
+}
+
+struct sink report_samples_sink(struct report_samples *samples)
+{
+    uint32_t wants = samples->present ? WANT_SAMPLES | WANT_PATHS : 0;
+    return (struct sink){take, samples, wants};
+}
+
+int report_samples_finish(struct report_samples *samples, struct pass *pass)
+{
+    const struct pass_counts *counts = pass_counts(pass);
+    bool wanted = trace_sampling_get(samples->trace)->off_cpu;
+    samples->off_cpu = counts->stretches > 0 || (wanted && !pass_selects_all(samples->selection));
+    samples->checks = counts->checks;
+    samples->late = counts->late;
+    return samples->present ? frame_stats_finish(samples->frames) : 0;
+}
