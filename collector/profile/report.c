@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* The one reading of a report, and the tables of facts. */
+#include "report_parts.h"
+
+#include "missing.h"
+#include "recording_source.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What is missing --------------------------------------------------------------------------
+ */
+
+uint64_t loss_sums(const struct trace *trace, const uint64_t *gaps, uint64_t *ret_lost)
+{
+    uint64_t sum = 0;
+    for (unsigned cause = 0; cause < LOSS_COUNT; cause++) {
+        uint64_t counted = 0;
+        for (uint32_t i = 0; i < trace_process_count(trace); i++)
+            counted += trace_process_get(trace, i)->lost[cause];
+        ret_lost[cause] = counted > gaps[cause] ? counted : gaps[cause];
+        sum += ret_lost[cause];
+    }
+    return sum;
+}
+
+uint64_t loss_of_damage(const struct store_reader *reader, const struct trace *trace, uint64_t seen)
+{
+    uint64_t promised = 0;
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++)
+        promised += trace_thread_get(trace, i)->event_count;
+    return store_reader_damage_count(reader) && promised > seen ? promised - seen : 0;
+}
+
+/* ---- Making tables ----------------------------------------------------------------------------
+ */
+
+struct table *report_add_table(struct report *report, const char *name, table_fill *fill)
+{
+    struct table *table = &report->tables[report->table_count++];
+    *table = (struct table){.name = name, .fill = fill, .context = report, .limit = UINT64_MAX};
+    return table;
+}
+
+int report_plain_title(struct table *table, const char *title)
+{
+    table->title = strdup(title);
+    return table->title ? 0 : -ENOMEM;
+}
+
+int report_title(const struct report *report, struct table *table, const char *title)
+{
+    const char *range = report->options.range;
+    if (!range)
+        return report_plain_title(table, title);
+    if (asprintf(&table->title, "%s inside ranges named %s", title, range) >= 0)
+        return 0;
+    table->title = NULL;
+    return -ENOMEM;
+}
+
+/* ---- Facts: tables of one row -----------------------------------------------------------------
+ */
+
+struct fact {
+    const char *name;
+    const char *text; /* NULL: a number */
+    uint64_t number;
+    enum column_type type;
+};
+
+enum { FACTS_MAX = TABLE_COLUMNS_MAX };
+
+static void fill_facts(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct fact *facts = table->rows;
+    (void)index;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (facts[i].text)
+            row_text(row, i, facts[i].text);
+        else
+            row_count(row, i, facts[i].number);
+    }
+}
+
+static int add_facts(struct report *report, const char *name, const struct fact *facts,
+                     size_t count)
+{
+    struct table *table = report_add_table(report, name, fill_facts);
+    table->rows = malloc(count * sizeof(*facts));
+    if (!table->rows)
+        return -ENOMEM;
+    memcpy(table->rows, facts, count * sizeof(*facts));
+    for (size_t i = 0; i < count; i++)
+        table_add_column(
+            table, (struct table_column){.name = facts[i].name, .type = (uint8_t)facts[i].type});
+    table->is_single = true;
+    table->row_count = 1;
+    return 0;
+}
+
+#define TEXT(name, text)                                                                           \
+    {                                                                                              \
+        (name), (text), 0, COLUMN_TEXT                                                             \
+    }
+#define FACT(name, type, number)                                                                   \
+    {                                                                                              \
+        (name), NULL, (number), COLUMN_##type                                                      \
+    }
+#define COUNTED(facts) (facts), sizeof(facts) / sizeof(*(facts))
+
+static int add_recording(struct report *report)
+{
+    const struct trace *trace = report->trace;
+    const struct range_totals *totals = report->facts.totals;
+    const struct fact facts[] = {
+        TEXT("path", report->options.path),
+        TEXT("command", trace_string(trace, trace_session_get(trace)->command)->bytes),
+        TEXT("only", report->options.only),
+        FACT("wall_ns", TIME, (uint64_t)totals->wall_ns),
+        FACT("process_count", COUNT, trace_process_count(trace)),
+        FACT("thread_count", COUNT, trace_thread_count(trace)),
+        FACT("event_count", COUNT, report->facts.event_count),
+        FACT("in_ranges_ns", TIME, totals->covered_ns),
+        FACT("thread_time_ns", TIME, totals->thread_ns),
+        FACT("orphan_end_count", COUNT, totals->orphan_count),
+        FACT("lost_count", COUNT, report->facts.lost_count),
+        FACT("lost_outside_count", COUNT, totals->lost_outside),
+        FACT("damaged_part_count", COUNT, store_reader_damage_count(report->options.reader)),
+        FACT("unreadable_record_count", COUNT, report->facts.unreadable_count),
+        FACT("in_other_paths_count", COUNT, totals->other_count),
+        FACT("not_in_quantiles_count", COUNT, totals->quantile_count),
+        FACT("threads_are_lower_bounds", FLAG, totals->threads_cut),
+    };
+    return add_facts(report, "recording", COUNTED(facts));
+}
+
+static int add_sampling(struct report *report)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(report->trace);
+    const struct report_samples *samples = &report->samples;
+    const struct sample_stats *all = &samples->all;
+    const struct fact facts[] = {
+        TEXT("way", sampling_rung_text(sampling->rung)),
+        FACT("frequency_hz", COUNT, sampling->frequency_hz),
+        FACT("off_cpu", FLAG, samples->off_cpu),
+        FACT("sample_count", COUNT, all->all.sample_count),
+        FACT("cpu_ns", TIME, all->all.cpu_ns),
+        FACT("stretch_count", COUNT, all->stretch_count),
+        FACT("runnable_ns", TIME, all->all.runnable_ns),
+        FACT("blocked_ns", TIME, all->all.blocked_ns),
+        FACT("inherited_cpu_ns", TIME, report->facts.totals->cpu_inherited_ns),
+        FACT("stack_count", COUNT, all->walk_count),
+        FACT("complete_stack_count", COUNT, all->complete_count),
+        FACT("checked_count", COUNT, samples->checks.checked),
+        FACT("at_edge_count", COUNT, samples->checks.at_edge),
+        FACT("unsure_count", COUNT, samples->checks.unsure),
+        FACT("contradicted_count", COUNT, samples->checks.contradicted),
+        FACT("late_count", COUNT, samples->late),
+        TEXT("inside_range", samples->range ? samples->range : ""),
+        FACT("inside_cpu_ns", TIME, samples->inside.all.cpu_ns),
+    };
+    return add_facts(report, "sampling", COUNTED(facts));
+}
+
+/* ---- Lists of what is missing, and notes -------------------------------------------------------
+ */
+
+struct found {
+    const char *kind;
+    char *text; /* owned */
+    uint64_t count;
+};
+
+/* What fill_missing goes by: the table owns it, its texts are freed with the report. */
+struct found_list {
+    VEC(struct found) items;
+    bool failed;
+};
+
+static void find_missing(void *context, const struct missing *missing)
+{
+    static const char *const kinds[MISSING_KINDS] = {
+        [MISSING_RECORDS] = "lost record",
+        [MISSING_SAMPLED] = "missing",
+        [MISSING_PROCESSES] = "refused process",
+        [MISSING_CALLS] = "remarkable call",
+    };
+    struct found_list *list = context;
+    struct found found = {kinds[missing->kind], strdup(missing->what), missing->count};
+    if (found.text && vec_push(&list->items, found) == 0)
+        return;
+    free(found.text);
+    list->failed = true;
+}
+
+enum { FOUND_KIND, FOUND_WHAT, FOUND_COUNT };
+
+static void fill_found(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct found *found = (const struct found *)table->rows + index;
+    row_text(row, FOUND_KIND, found->kind);
+    row_text(row, FOUND_WHAT, found->text);
+    row_count(row, FOUND_COUNT, found->count);
+}
+
+static int add_missing(struct report *report)
+{
+    struct table *table = report_add_table(report, "missing", fill_found);
+    struct found_list list = {0};
+    missing_each(report->trace, report->facts.lost, find_missing, &list);
+    for (uint32_t i = 0; i < trace_fact_count(report->trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(report->trace, i);
+        struct found note = {"note", NULL, fact->value};
+        if (fact->kind != FACT_NOTE || fact->value == 0)
+            continue;
+        note.text = strdup(trace_string(report->trace, fact->name)->bytes);
+        if (!note.text || vec_push(&list.items, note) != 0) {
+            free(note.text);
+            list.failed = true;
+        }
+    }
+    table->rows = list.items.items;
+    table->row_count = list.items.count;
+    table_add_column(table, (struct table_column){.name = "kind"});
+    table_add_column(table, (struct table_column){.name = "what"});
+    table_add_column(table, (struct table_column){.name = "count", .type = COLUMN_COUNT});
+    return list.failed ? -ENOMEM : 0;
+}
+
+static void free_missing(struct table *table)
+{
+    struct found *found = table->rows;
+    for (uint64_t i = 0; i < table->row_count; i++)
+        free(found[i].text);
+}
+
+/* ---- The report --------------------------------------------------------------------------------
+ */
+
+/* One reading for all tables. */
+static int read_all(struct report *report)
+{
+    const struct pass_source source = recording_pass_source(report->options.reader);
+    const struct sink sinks[] = {range_stats_sink(report->stats), pool_tasks_sink(report->tasks),
+                                 report_samples_sink(&report->samples)};
+    struct pass *pass =
+        pass_create(&source, report->options.selection, sinks, sizeof(sinks) / sizeof(*sinks));
+    int rc = pass ? pass_run(pass) : -ENOMEM;
+    if (rc == 0)
+        rc = range_stats_finish(report->stats, pass);
+    if (rc == 0)
+        rc = report_samples_finish(&report->samples, pass);
+    if (rc == 0)
+        rc = pool_tasks_finish(report->tasks);
+    pass_destroy(pass);
+    return rc;
+}
+
+static void find_facts(struct report *report)
+{
+    struct report_facts *facts = &report->facts;
+    facts->totals = range_stats_totals(report->stats);
+    facts->samples = &report->samples.all;
+    facts->checks = report->samples.checks;
+    facts->late_count = report->samples.late;
+    facts->has_samples = report->samples.present;
+    facts->off_cpu = report->samples.off_cpu;
+    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+        facts->event_count += event_is_record((uint8_t)kind) ? facts->totals->event_count[kind] : 0;
+    facts->lost_count = loss_sums(report->trace, facts->totals->lost, facts->lost);
+    if (pass_selects_all(report->options.selection))
+        facts->unreadable_count =
+            loss_of_damage(report->options.reader, report->trace, facts->event_count);
+}
+
+static int add_tables(struct report *report)
+{
+    int (*const makers[])(struct report *) = {
+        add_recording,    report_add_ranges, report_add_imports,   report_add_plain,
+        report_add_tasks, report_add_owners, report_add_functions, report_add_waits,
+        add_sampling,     add_missing,
+    };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
+        rc = makers[i](report);
+    return rc;
+}
+
+int report_create(const struct report_options *options, struct report **ret_report)
+{
+    struct report *report = calloc(1, sizeof(*report));
+    if (!report)
+        return -ENOMEM;
+    report->options = *options;
+    report->trace = store_reader_trace(options->reader);
+    const struct range_stats_options ranges = {
+        .grouping = options->grouping,
+        .from_ns = options->selection->from_ns,
+        .to_ns = options->selection->to_ns,
+    };
+    report->stats = range_stats_create(report->trace, &ranges);
+    report->tasks = pool_tasks_create(report->trace);
+    int rc = report_samples_begin(&report->samples, options);
+    if (rc == 0)
+        rc = report->stats && report->tasks ? read_all(report) : -ENOMEM;
+    if (rc == 0) {
+        find_facts(report);
+        rc = add_tables(report);
+    }
+    if (rc == 0)
+        *ret_report = report;
+    else
+        report_destroy(report);
+    return rc;
+}
+
+void report_destroy(struct report *report)
+{
+    if (!report)
+        return;
+    for (unsigned i = 0; i < report->table_count; i++) {
+        if (report->tables[i].fill == fill_found)
+            free_missing(&report->tables[i]);
+        table_fini(&report->tables[i]);
+    }
+    free(report->nothing);
+    report_samples_fini(&report->samples);
+    pool_tasks_destroy(report->tasks);
+    range_stats_destroy(report->stats);
+    free(report);
+}
+
+unsigned report_table_count(const struct report *report)
+{
+    return report->table_count;
+}
+
+const struct table *report_table(const struct report *report, unsigned index)
+{
+    return &report->tables[index];
+}
+
+const struct table *report_find(const struct report *report, const char *name)
+{
+    for (unsigned i = 0; i < report->table_count; i++)
+        if (strcmp(report->tables[i].name, name) == 0)
+            return &report->tables[i];
+    return NULL;
+}
+
+const struct report_facts *report_facts(const struct report *report)
+{
+    return &report->facts;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of ranges, marks and counters: each row is one of range_stats.h. */
+#include "report_parts.h"
+
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers that are no enum range_column. */
+enum {
+    FIELD_END_LOST = 64,
+    FIELD_SAMPLES,
+    FIELD_FEW,
+    FIELD_SHARE,
+    FIELD_VALUE_LAST,
+    FIELD_VALUE_MIN,
+    FIELD_VALUE_MEAN,
+    FIELD_VALUE_MAX,
+    FIELD_VALUE_SUM,
+    FIELD_UNIT,
+};
+
+/* Texts come before the numbers. */
+enum { LABEL = 0, PATH = 1, PID = 2, PROCESS = 3, TID = 4, THREAD = 5 };
+
+struct field {
+    struct table_column column;
+    unsigned what; /* enum range_column, or of the above */
+};
+
+#define NUMBER(called, heading, is, order)                                                         \
+    .name = (called), .title = (heading), .type = COLUMN_##is, .rank = (order)
+#define SUM(called, heading, is, order)  NUMBER(called, heading, is, order), .adds_up = true
+#define RARE(called, heading, is, order) SUM(called, heading, is, order), .rare = true
+
+static const struct field range_fields[] = {
+    {{SUM("count", "count", COUNT, 0)}, RANGE_COLUMN_COUNT},
+    {{NUMBER("total_ns", "total", TIME, 0)}, RANGE_COLUMN_TOTAL},
+    {{SUM("self_ns", "self", TIME, 0)}, RANGE_COLUMN_SELF},
+    {{NUMBER(NULL, "share", SHARE, 0)}, FIELD_SHARE},
+    {{NUMBER("cpu_ns", "cpu", TIME, 1)}, RANGE_COLUMN_CPU},
+    {{SUM("cpu_self_ns", "cpu self", TIME, 2)}, RANGE_COLUMN_CPU_SELF},
+    {{NUMBER("running_ns", "running", TIME, 1)}, RANGE_COLUMN_RUNNING},
+    {{NUMBER("runnable_ns", "runnable", TIME, 1)}, RANGE_COLUMN_RUNNABLE},
+    {{NUMBER("blocked_ns", "blocked", TIME, 1)}, RANGE_COLUMN_BLOCKED},
+    {{NUMBER("mean_ns", "mean", TIME, 2)}, RANGE_COLUMN_MEAN},
+    {{NUMBER("min_ns", "min", TIME, 9)}, RANGE_COLUMN_MIN},
+    {{NUMBER("p50_ns", "p50", TIME, 6)}, RANGE_COLUMN_P50},
+    {{NUMBER("p90_ns", "p90", TIME, 8)}, RANGE_COLUMN_P90},
+    {{NUMBER("p99_ns", "p99", TIME, 5)}, RANGE_COLUMN_P99},
+    {{NUMBER("max_ns", "max", TIME, 4)}, RANGE_COLUMN_MAX},
+    {{NUMBER("process_count", "procs", COUNT, 3)}, RANGE_COLUMN_PROCESSES},
+    {{NUMBER("thread_count", "threads", COUNT, 7)}, RANGE_COLUMN_THREADS},
+    {{RARE("unfinished", "unfin", COUNT, 1)}, RANGE_COLUMN_UNFINISHED},
+    {{NUMBER("end_lost", NULL, COUNT, 0)}, FIELD_END_LOST},
+    {{RARE("lost", "lost", COUNT, 0)}, RANGE_COLUMN_LOST},
+    {{NUMBER("sample_count", NULL, COUNT, 0)}, FIELD_SAMPLES},
+    {{NUMBER("few_samples", NULL, FLAG, 0)}, FIELD_FEW},
+};
+
+static const struct field mark_fields[] = {
+    {{SUM("count", "count", COUNT, 0)}, RANGE_COLUMN_COUNT},
+    {{NUMBER("process_count", "procs", COUNT, 2)}, RANGE_COLUMN_PROCESSES},
+    {{NUMBER("thread_count", "threads", COUNT, 1)}, RANGE_COLUMN_THREADS},
+};
+
+static const struct field counter_fields[] = {
+    {{NUMBER("count", "count", COUNT, 1)}, RANGE_COLUMN_COUNT},
+    {{NUMBER("thread_count", NULL, COUNT, 0)}, RANGE_COLUMN_THREADS},
+    {{NUMBER("value_last", "last", VALUE, 0)}, FIELD_VALUE_LAST},
+    {{NUMBER("value_min", "min", VALUE, 0)}, FIELD_VALUE_MIN},
+    {{NUMBER("value_mean", "mean", VALUE, 0)}, FIELD_VALUE_MEAN},
+    {{NUMBER("value_max", "max", VALUE, 0)}, FIELD_VALUE_MAX},
+    {{NUMBER("value_sum", NULL, VALUE, 0)}, FIELD_VALUE_SUM},
+    {{NUMBER("unit", NULL, TEXT, 0)}, FIELD_UNIT},
+};
+
+/* What the ranges of the program lack. */
+struct rest {
+    const char *what;
+    uint64_t self_ns, cpu_self_ns;
+};
+
+enum { RESTS_MAX = 4 };
+
+/* What a table's rows are made by. */
+struct range_table {
+    enum range_kind kind;
+    bool has_owner, has_thread;
+    unsigned first; /* column of numbers */
+    unsigned self, cpu_self;
+    unsigned whats[TABLE_COLUMNS_MAX]; /* of column first + i */
+    struct rest rests[RESTS_MAX];
+    uint32_t count; /* of rows, without those */
+    uint32_t rows[];
+};
+
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+/* A range that is known from samples only has no times of its own. */
+static bool is_untold(const struct range_row *row, unsigned what)
+{
+    return row->count == 0 && what != RANGE_COLUMN_COUNT && what != RANGE_COLUMN_CPU &&
+           what != RANGE_COLUMN_CPU_SELF && what != RANGE_COLUMN_LOST && what < FIELD_END_LOST;
+}
+
+/* What it counts, by the counter's name behind its domain. */
+static const char *unit_of(const struct report *report, uint32_t index)
+{
+    const char *domain, *name = range_stats_name(report->stats, index, &domain);
+    for (uint32_t i = 0; name && i < trace_unit_count(report->trace); i++) {
+        const struct trace_unit *unit = trace_unit_get(report->trace, i);
+        if (strcmp(trace_string(report->trace, unit->counter)->bytes, name) == 0 &&
+            strcmp(trace_string(report->trace, unit->domain)->bytes, domain) == 0)
+            return trace_string(report->trace, unit->unit)->bytes;
+    }
+    return "";
+}
+
+static double value_of(const struct range_row *row, unsigned what)
+{
+    switch (what) {
+    case FIELD_VALUE_LAST:
+        return row->value_last;
+    case FIELD_VALUE_MIN:
+        return row->value_min;
+    case FIELD_VALUE_MEAN:
+        return row->count ? row->value_sum / (double)row->count : 0;
+    case FIELD_VALUE_MAX:
+        return row->value_max;
+    default:
+        return row->value_sum;
+    }
+}
+
+static void fill_number(const struct report *report, uint32_t index, unsigned what,
+                        struct cell *cell)
+{
+    const struct range_row *row = range_stats_row(report->stats, index);
+    *cell = (struct cell){.state = is_untold(row, what) ? CELL_UNKNOWN : CELL_KNOWN};
+    if (what == FIELD_SAMPLES)
+        cell->count = row->sample_count;
+    else if (what == FIELD_FEW)
+        cell->count = range_row_is_rough(row);
+    else if (what == FIELD_END_LOST)
+        cell->count = row->end_lost;
+    else if (what >= FIELD_VALUE_LAST)
+        cell->value = value_of(row, what);
+    else
+        cell->count = range_stats_value(report->stats, index, (enum range_column)what);
+    if (what == RANGE_COLUMN_CPU || what == RANGE_COLUMN_CPU_SELF)
+        cell->rough = range_row_is_rough(row) && cell->count > 0;
+}
+
+/* Whose a row is: "python3 (12), main: " */
+static size_t owner_label(const struct report *report, const struct range_table *ranges,
+                          const struct range_row *row, struct text *text)
+{
+    const struct trace_thread *thread =
+        ranges->has_thread ? trace_thread_get(report->trace, row->owner) : NULL;
+    uint32_t process = thread ? thread->process : ranges->has_thread ? 0 : row->owner;
+    size_t room = text->size / 2;
+    text->length += trace_process_label(report->trace, process, text->buffer, room);
+    if (ranges->has_thread && text->length + 2 < room) {
+        text_add(text, ", ", 2);
+        text->length += trace_thread_label(report->trace, row->owner, text->buffer + text->length,
+                                           room - text->length);
+    }
+    if (text->length + 3 < room)
+        text_add(text, ": ", 2);
+    return text->length;
+}
+
+static void fill_label(const struct report *report, const struct range_table *ranges,
+                       uint32_t index, struct table_row *row)
+{
+    const struct range_row *stats = range_stats_row(report->stats, index);
+    size_t size;
+    char *room = row_room(row, &size);
+    struct text text = text_init(room, size);
+    size_t length = 0;
+    if (stats->owner != RANGE_NO_OWNER)
+        length = owner_label(report, ranges, stats, &text);
+    length += range_stats_label(report->stats, index, room + length, size - length);
+    row_take(row, LABEL, length);
+    room = row_room(row, &size);
+    row_take(row, PATH, range_stats_label(report->stats, index, room, size));
+}
+
+static void fill_owner(const struct report *report, const struct range_table *ranges,
+                       uint32_t owner, struct table_row *row)
+{
+    const struct trace *trace = report->trace;
+    const struct trace_thread *thread = ranges->has_thread ? trace_thread_get(trace, owner) : NULL;
+    uint32_t ordinal = ranges->has_thread ? (thread ? thread->process : UINT32_MAX) : owner;
+    const struct trace_process *process = trace_process_get(trace, ordinal);
+    size_t size;
+    if (process) {
+        char *room = row_room(row, &size);
+        row_number(row, PID, process->pid);
+        row_take(row, PROCESS, trace_process_label(trace, ordinal, room, size));
+    }
+    if (thread) {
+        char *room = row_room(row, &size);
+        row_number(row, TID, thread->tid);
+        row_take(row, THREAD, trace_thread_label(trace, owner, room, size));
+    }
+}
+
+/* Imports have a table of their own; by what pyannot marks to be sure that marks arrive (as `annot
+ * info` tells) nobody wants to know of his program. */
+static enum row_role role_of(const struct report *report, enum range_kind kind, uint32_t index)
+{
+    static const char *const selftest[] = {"started", "forked", "second thread"};
+    const char *domain;
+    if (kind == RANGE_PUSHED)
+        return report_row_is_import(report->stats, index) ? ROW_APART : ROW_PLAIN;
+    if (kind != RANGE_MARK || !report_row_is_observed(report->stats, index))
+        return ROW_PLAIN;
+    const char *name = range_stats_name(report->stats, index, &domain);
+    for (size_t i = 0; i < sizeof(selftest) / sizeof(*selftest); i++)
+        if (strcmp(name, selftest[i]) == 0)
+            return ROW_HIDDEN;
+    return ROW_PLAIN;
+}
+
+static void fill_rest(const struct range_table *ranges, const struct rest *rest,
+                      struct table_row *row)
+{
+    row->role = ROW_REST;
+    row->rest = rest->what;
+    row_count(row, ranges->self, rest->self_ns);
+    if (ranges->cpu_self)
+        row_count(row, ranges->cpu_self, rest->cpu_self_ns);
+}
+
+static void fill(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct range_table *ranges = table->rows;
+    if (index >= ranges->count) {
+        fill_rest(ranges, &ranges->rests[index - ranges->count], row);
+        return;
+    }
+    uint32_t at = ranges->rows[index];
+    row->role = role_of(report, ranges->kind, at);
+    if (!row->sums_only) {
+        fill_label(report, ranges, at, row);
+        if (ranges->has_owner)
+            fill_owner(report, ranges, range_stats_row(report->stats, at)->owner, row);
+    }
+    for (unsigned i = ranges->first; i < table->column_count; i++) {
+        const struct table_column *column = &table->columns[i];
+        unsigned what = ranges->whats[i];
+        if (column->type == COLUMN_SHARE || (row->sums_only && !column->adds_up))
+            continue;
+        if (what == FIELD_UNIT)
+            row_text(row, i, unit_of(report, at));
+        else
+            fill_number(report, at, what, &row->cells[i]);
+    }
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+/* Whether the recording tells that number of such ranges. */
+static bool is_known(const struct report *report, enum range_kind kind, unsigned what)
+{
+    switch (what) {
+    case RANGE_COLUMN_SELF:
+        return kind != RANGE_OVERLAPPING && kind < RANGE_INHERITED;
+    case RANGE_COLUMN_CPU:
+    case RANGE_COLUMN_CPU_SELF:
+    case FIELD_SAMPLES:
+    case FIELD_FEW:
+        return report->samples.present && range_kind_has_cpu(kind);
+    case RANGE_COLUMN_RUNNING:
+    case RANGE_COLUMN_RUNNABLE:
+    case RANGE_COLUMN_BLOCKED:
+        return report->samples.off_cpu && kind == RANGE_PUSHED;
+    default:
+        return kind < RANGE_INHERITED || kind == RANGE_MARK || kind == RANGE_COUNTER;
+    }
+}
+
+static void add_texts(struct table *table, const struct range_table *ranges, const char *title)
+{
+    bool plain = ranges->kind == RANGE_MARK || ranges->kind == RANGE_COUNTER;
+    table_add_column(table, (struct table_column){.title = title});
+    table_add_column(table, (struct table_column){.name = plain ? "name" : "path"});
+    if (!ranges->has_owner)
+        return;
+    table_add_column(table, (struct table_column){.name = "pid", .type = COLUMN_NUMBER});
+    table_add_column(table, (struct table_column){.name = "process"});
+    if (!ranges->has_thread)
+        return;
+    table_add_column(table, (struct table_column){.name = "tid", .type = COLUMN_NUMBER});
+    table_add_column(table, (struct table_column){.name = "thread"});
+}
+
+static void add_numbers(const struct report *report, struct table *table,
+                        struct range_table *ranges)
+{
+    const struct field *fields = ranges->kind == RANGE_MARK      ? mark_fields
+                                 : ranges->kind == RANGE_COUNTER ? counter_fields
+                                                                 : range_fields;
+    size_t count = ranges->kind == RANGE_MARK      ? sizeof(mark_fields) / sizeof(*fields)
+                   : ranges->kind == RANGE_COUNTER ? sizeof(counter_fields) / sizeof(*fields)
+                                                   : sizeof(range_fields) / sizeof(*fields);
+    unsigned total = 0;
+    ranges->first = table->column_count;
+    for (size_t i = 0; i < count; i++) {
+        struct table_column column = fields[i].column;
+        unsigned what = fields[i].what;
+        if (!is_known(report, ranges->kind, what))
+            continue;
+        if (what == FIELD_SHARE) {
+            column.of = (uint8_t)total;
+            column.whole = (uint64_t)report->facts.totals->wall_ns;
+        }
+        unsigned at = table_add_column(table, column);
+        ranges->whats[at] = what;
+        total = what == RANGE_COLUMN_TOTAL ? at : total;
+        ranges->self = what == RANGE_COLUMN_SELF ? at : ranges->self;
+        ranges->cpu_self = what == RANGE_COLUMN_CPU_SELF ? at : ranges->cpu_self;
+    }
+}
+
+/* ---- What is in none of the ranges ------------------------------------------------------------
+ */
+
+static uint64_t cpu_self_ns(const struct range_stats *stats, enum range_kind kind)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++)
+        if (range_stats_row(stats, i)->kind == kind)
+            sum += range_stats_row(stats, i)->cpu_self_ns;
+    return sum;
+}
+
+static unsigned find_rests(const struct report *report, struct range_table *ranges)
+{
+    const struct range_totals *totals = report->facts.totals;
+    const struct range_stats *stats = report->stats;
+    struct rest all[RESTS_MAX] = {{"on tracks", 0, cpu_self_ns(stats, RANGE_TRACK)},
+                                  {"inherited", 0, cpu_self_ns(stats, RANGE_INHERITED)},
+                                  {"unrecorded", 0, cpu_self_ns(stats, RANGE_UNRECORDED)},
+                                  {"outside", 0, report->samples.all.all.cpu_ns}};
+    uint64_t inside_ns = cpu_self_ns(stats, RANGE_PUSHED);
+    unsigned count = 0;
+    for (unsigned i = 0; i + 1 < RESTS_MAX; i++)
+        inside_ns += all[i].cpu_self_ns;
+    struct rest *outside = &all[RESTS_MAX - 1];
+    outside->cpu_self_ns -= inside_ns < outside->cpu_self_ns ? inside_ns : outside->cpu_self_ns;
+    if (totals->thread_ns > totals->covered_ns)
+        outside->self_ns = totals->thread_ns - totals->covered_ns;
+    for (unsigned i = 0; i < RESTS_MAX; i++)
+        if (all[i].self_ns + all[i].cpu_self_ns > 0)
+            ranges->rests[count++] = all[i];
+    return count;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static enum range_column sort_of(const struct report *report, enum range_kind kind)
+{
+    enum range_column sort = report->options.sort;
+    if (sort == RANGE_COLUMN_PATH)
+        return sort;
+    if (kind == RANGE_MARK || kind == RANGE_COUNTER)
+        return RANGE_COLUMN_COUNT;
+    if (kind >= RANGE_INHERITED)
+        return RANGE_COLUMN_CPU;
+    return kind == RANGE_OVERLAPPING && sort == RANGE_COLUMN_SELF ? RANGE_COLUMN_TOTAL : sort;
+}
+
+static int add_kind(struct report *report, enum range_kind kind, const char *name,
+                    const char *title)
+{
+    struct table *table = report_add_table(report, name, fill);
+    enum range_grouping grouping = report->options.grouping;
+    struct range_table *ranges = calloc(1, sizeof(*ranges));
+    uint32_t *rows = NULL;
+    int64_t count = range_stats_sort(report->stats, kind, sort_of(report, kind), &rows);
+    size_t size = count > 0 ? (size_t)count * sizeof(*rows) : 0;
+    struct range_table *whole =
+        ranges && count >= 0 ? realloc(ranges, sizeof(*ranges) + size) : NULL;
+    if (!whole) {
+        free(ranges);
+        free(rows);
+        return -ENOMEM;
+    }
+    table->rows = ranges = whole;
+    ranges->kind = kind;
+    ranges->has_owner = grouping >= RANGE_BY_PROCESS || kind == RANGE_COUNTER;
+    ranges->has_thread = grouping == RANGE_BY_THREAD && kind != RANGE_COUNTER;
+    ranges->count = (uint32_t)count;
+    memcpy(ranges->rows, rows, size);
+    free(rows);
+    bool plain = kind == RANGE_MARK || kind == RANGE_COUNTER;
+    add_texts(table, ranges, plain ? (kind == RANGE_MARK ? "mark" : "counter") : "range");
+    add_numbers(report, table, ranges);
+    table->row_count = ranges->count;
+    if (kind == RANGE_PUSHED)
+        table->row_count += find_rests(report, ranges);
+    table->apart = "(imports)";
+    table->has_sum = !plain;
+    table->tells_hidden = true;
+    table->limit = report->options.limit;
+    return report_plain_title(table, title);
+}
+
+static bool has_rough_rows(const struct range_stats *stats)
+{
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        if (range_kind_has_cpu(row->kind) && range_row_is_rough(row))
+            return true;
+    }
+    return false;
+}
+
+int report_add_ranges(struct report *report)
+{
+    int rc = add_kind(report, RANGE_PUSHED, "ranges", "ranges");
+    if (rc == 0)
+        rc = add_kind(report, RANGE_OVERLAPPING, "overlapping_ranges",
+                      "overlapping ranges (start/end)");
+    if (rc == 0)
+        rc = add_kind(report, RANGE_TRACK, "track_ranges", "ranges on tracks");
+    if (rc == 0)
+        rc = add_kind(report, RANGE_INHERITED, "inherited_ranges",
+                      "inherited ranges (open in the parent when a process was forked)");
+    if (rc == 0)
+        rc = add_kind(report, RANGE_UNRECORDED, "unrecorded_ranges",
+                      "ranges without a recorded beginning");
+    if (rc == 0 && report->samples.present && has_rough_rows(report->stats))
+        table_add_note(&report->tables[report->table_count - 1],
+                       (struct table_note){.before = REPORT_FEW_NOTE, .always = true});
+    return rc;
+}
+
+int report_add_plain(struct report *report)
+{
+    int rc = add_kind(report, RANGE_MARK, "marks", "marks");
+    return rc == 0 ? add_kind(report, RANGE_COUNTER, "counters", "counters") : rc;
+}
