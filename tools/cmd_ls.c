@@ -5,11 +5,11 @@
  * end or begin meanwhile. Command lines and paths are foreign: printed through tables and JSON. */
 #include "cmd.h"
 #include "collector.h"
+#include "grid.h"
 #include "json_writer.h"
 #include "look.h"
 #include "proc_info.h"
 #include "python_check.h"
-#include "table.h"
 #include "term.h"
 #include "text.h"
 #include "vec.h"
@@ -124,27 +124,27 @@ static const char *recording_text(const struct listed *listed)
 
 static int print_table(const struct listing *listing)
 {
-    static const struct table_column columns[] = {{"program", 0, true}, {"name", 0, true},
-                                                  {"pid", 0, false},    {"user", 3, false},
-                                                  {"python", 2, true},  {"recorded", 1, true}};
-    struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
+    static const struct grid_column columns[] = {{"program", 0, true}, {"name", 0, true},
+                                                 {"pid", 0, false},    {"user", 3, false},
+                                                 {"python", 2, true},  {"recorded", 1, true}};
+    struct grid *table = grid_create(columns, sizeof(columns) / sizeof(columns[0]));
     char text[32];
     size_t hidden;
     if (!table)
         return -ENOMEM;
     for (size_t i = 0; i < listing->items.count; i++) {
         const struct listed *listed = listing->items.items[i];
-        table_add(table, listed->command[0] ? listed->command : listed->target.comm);
-        table_add(table, listed->name);
+        grid_add(table, listed->command[0] ? listed->command : listed->target.comm);
+        grid_add(table, listed->name);
         snprintf(text, sizeof(text), "%d", (int)listed->target.pid);
-        table_add(table, text);
+        grid_add(table, text);
         snprintf(text, sizeof(text), "%u", listed->target.uid);
-        table_add(table, text);
-        table_add(table, python_text(listed, text, sizeof(text)));
-        table_add(table, recording_text(listed));
+        grid_add(table, text);
+        grid_add(table, python_text(listed, text, sizeof(text)));
+        grid_add(table, recording_text(listed));
     }
-    int error = table_print(table, term_width(STDOUT_FILENO), term_color(STDOUT_FILENO), &hidden);
-    table_destroy(table);
+    int error = grid_print(table, term_width(STDOUT_FILENO), term_color(STDOUT_FILENO), &hidden);
+    grid_destroy(table);
     return error;
 }
 

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot report`: where the time went, as a table that adds up.
- *
- * The header says what there was and what is missing; then one table per kind of entry
- * (report_table.c). A recording that is damaged is shown as far as it is whole, with exit 1. */
+/* `annot report`: where the time went, as tables that add up (profile/report.h), and how they are
+ * printed. A recording that is damaged is shown as far as it is whole, with exit 1. */
 #include "cmd.h"
-#include "loss_sums.h"
-#include "number_text.h"
 #include "recording.h"
-#include "recording_source.h"
-#include "report_data.h"
-#include "report_functions.h"
-#include "report_imports.h"
-#include "report_samples.h"
-#include "report_table.h"
-#include "report_tasks.h"
+#include "report_print.h"
 #include "selection.h"
 #include "term.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,13 +14,11 @@
 #include <unistd.h>
 
 struct report_values {
-    const char *sort, *by;
+    const char *sort, *by, *table;
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
-    bool all, wide, json, csv;
+    bool all, wide, json, csv, html;
 };
-
-enum { REPORT_TOLD = 1 }; /* it failed, and the message is out */
 
 static const char sort_words[] = "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
                                  "threads|unfinished|lost|cpu|cpuself|running|runnable|blocked";
@@ -58,262 +47,94 @@ static unsigned word_index(const char *words, const char *word)
     return 0;
 }
 
-static uint64_t event_sum(const struct range_totals *totals)
+/* All tables, or the one that was named. CMD_OK, or the message is out. */
+static int choose_tables(const struct report_values *values, const struct report *report,
+                         struct report_tables *ret_tables)
 {
-    uint64_t sum = 0;
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
-        sum += event_is_record((uint8_t)kind) ? totals->event_count[kind] : 0;
-    return sum;
-}
-
-static bool is_sampled(const struct trace *trace, const struct report_samples *samples)
-{
-    return samples->present || trace_sampling_get(trace)->rung > SAMPLING_NONE;
-}
-
-static void print_header(const struct trace *trace, const struct range_totals *totals,
-                         const struct report_samples *samples, const char *path, bool cut)
-{
-    char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE], d[NUMBER_TEXT_SIZE];
-    uint64_t covered = totals->covered_ns;
-    const struct trace_session *session = trace_session_get(trace);
-    printf("recording  ");
-    term_print(path);
-    if (session->command)
-        printf("\ncommand    ");
-    term_print(trace_string(trace, session->command)->bytes);
-    char only[1024];
-    if (selection_describe(samples->selection->values, only, sizeof(only)) > 0) {
-        printf("\nonly       ");
-        term_print(only);
+    char names[512];
+    struct text text = text_init(names, sizeof(names));
+    ret_tables->count = 0;
+    for (unsigned i = 0; i < report_table_count(report); i++) {
+        const struct table *table = report_table(report, i);
+        text_format(&text, "%s%s", i ? ", " : "", table->name);
+        if (!values->table || strcmp(table->name, values->table) == 0)
+            ret_tables->items[ret_tables->count++] = table;
     }
-    printf("\nwall time  %s, %s %s", number_time_plain((uint64_t)totals->wall_ns, a),
-           number_count(trace_process_count(trace), b),
-           trace_process_count(trace) == 1 ? "process" : "processes");
-    if (trace_fact_value(trace, TRACE_FACT_UNSEEN))
-        printf(" (and %s without a sample)",
-               number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), a));
-    printf(", %s %s", number_count(trace_thread_count(trace), c),
-           trace_thread_count(trace) == 1 ? "thread" : "threads");
-    bool annotated = event_sum(totals) > 0 || !is_sampled(trace, samples);
-    if (annotated)
-        printf(", %s event%s", number_count(event_sum(totals), d),
-               event_sum(totals) == 1 ? "" : "s");
-    printf("\n");
-    if (annotated)
-        printf("in ranges  %s of %s thread time (%s)\n", number_time_plain(covered, a),
-               number_time_plain(totals->thread_ns, b),
-               number_percent(covered, totals->thread_ns, c));
-    report_sampling_print(trace, samples);
-    uint64_t lost[LOSS_COUNT];
-    uint64_t sum = loss_sums(trace, totals->lost, lost);
-    if (sum == 0)
-        printf("lost       %s%s\n", report_lost_text(trace, samples),
-               cut ? ", up to where it was cut short" : "");
-    else
-        printf("lost       %s %s: ", number_count(sum, a), sum == 1 ? "record" : "records");
-    if (sum > 0)
-        loss_print(lost);
-    report_missing_print(trace);
+    return ret_tables->count > 0
+               ? CMD_OK
+               : cmd_fail(CMD_MISUSE, "there is no table \"%s\"\none of %s", values->table, names);
 }
 
-static void print_damage(const struct store_reader *reader, const struct trace *trace,
-                         const struct range_totals *totals, const struct selection *selection)
+/* For programs, or a browser. Errors of the output have their message. */
+static int print_data(const struct report_values *values, const struct report_tables *tables)
 {
-    char text[NUMBER_TEXT_SIZE];
-    uint32_t parts = store_reader_damage_count(reader);
-    uint64_t missing =
-        selection_is_all(selection) ? loss_of_damage(reader, trace, event_sum(totals)) : 0;
-    if (!parts)
-        return;
-    if (recording_is_cut(reader))
-        printf("cut        it has no end: what was not written yet is missing");
-    else
-        printf("damage     %u %s", parts, parts == 1 ? "part" : "parts");
-    if (missing)
-        printf("; records missing from the numbers below: %s", number_count(missing, text));
-    printf("\n");
-}
-
-/* What the limits left out, and what the numbers can't show. */
-static void print_remarks(const struct trace *trace, const struct range_totals *totals,
-                          const struct report_samples *samples)
-{
-    char text[NUMBER_TEXT_SIZE];
-    if (event_sum(totals) == 0 && !samples->present)
-        printf("\n%s\n", report_nothing_text(trace));
-    if (totals->lost_outside)
-        printf("\nRecords lost outside of all ranges above: %s.\n",
-               number_count(totals->lost_outside, text));
-    if (totals->orphan_count)
-        printf("\nEnds without a beginning in this recording, not counted: %s.\n",
-               number_count(totals->orphan_count, text));
-    if (totals->other_count)
-        printf("\nToo many paths: the later ones are together in \"(other)\"; entries there: %s.\n",
-               number_count(totals->other_count, text));
-    if (totals->quantile_count)
-        printf("\nToo many paths: durations that are not in the quantiles: %s.\n",
-               number_count(totals->quantile_count, text));
-    if (totals->threads_cut)
-        printf("\nToo many threads: the columns procs and threads are lower bounds.\n");
-}
-
-/* Has any range of the program a row of its own? */
-static bool has_ranges(const struct range_stats *stats)
-{
-    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
-        const struct range_row *row = range_stats_row(stats, i);
-        if (row->kind == RANGE_PUSHED && (row->count > 0 || row->cpu_ns > 0) &&
-            !report_row_is_observed(stats, i))
-            return true;
-    }
-    return false;
-}
-
-static int print_functions(const struct cmd_call *call, const struct range_stats *stats,
-                           const struct report_table_options *table, struct report_samples *samples)
-{
-    const struct report_values *values = call->values;
-    struct report_functions_options options = {
-        .trace = table->trace,
-        .samples = samples,
-        .owners = values->all || table->grouping >= RANGE_BY_PROCESS || !has_ranges(stats),
-        .by_thread = values->all || table->grouping == RANGE_BY_THREAD,
-        .limit = table->limit,
-        .functions = values->all ? UINT64_MAX : values->functions,
-        .width = table->width,
-        .by_total = table->sort == RANGE_COLUMN_TOTAL,
-        .wide = values->wide,
-        .all = values->all,
-        .color = table->color,
-    };
-    if (samples->range && samples->inside.all.sample_count == 0 && samples->present) {
-        printf("\nThere are no samples inside ranges named ");
-        term_print(samples->range);
-        printf(".\n");
-    }
-    return report_functions_print(&options);
-}
-
-/* What was found in the recording. */
-struct report_parts {
-    struct range_stats *stats;
-    struct report_samples *samples;
-    struct pool_tasks *tasks;
-};
-
-static int print_tasks(const struct report_table_options *table, const struct pool_tasks *tasks)
-{
-    const struct report_tasks_options options = {
-        .trace = table->trace, .limit = table->limit, .width = table->width, .color = table->color};
-    return report_tasks_print(&options, tasks);
-}
-
-static int print_report(const struct cmd_call *call, const char *path, struct store_reader *reader,
-                        const struct report_parts *parts)
-{
-    const struct range_stats *stats = parts->stats;
-    struct report_samples *samples = parts->samples;
-    const struct trace *trace = store_reader_trace(reader);
-    const struct report_values *values = call->values;
-    unsigned width = term_width(STDOUT_FILENO);
-    struct report_table_options options = {
-        .trace = trace,
-        .stats = stats,
-        .grouping = (enum range_grouping)word_index(by_words, values->by),
-        .sort = sort_columns[word_index(sort_words, values->sort)],
-        .limit = values->limit && !values->all ? values->limit : UINT64_MAX,
-        .sampled = samples->present,
-        .off_cpu = samples->off_cpu,
-        .all = values->all,
-        .cpu_ns = samples->all.all.cpu_ns,
-        .width = values->wide ? 0 : width,
-        .color = term_color(STDOUT_FILENO),
-    };
-    print_header(trace, range_stats_totals(stats), samples, path, recording_is_cut(reader));
-    print_damage(reader, trace, range_stats_totals(stats), samples->selection);
-    int rc = report_table_print(&options);
-    if (rc == 0)
-        rc = print_tasks(&options, parts->tasks);
-    if (rc == 0)
-        rc = print_functions(call, stats, &options, samples);
-    print_remarks(trace, range_stats_totals(stats), samples);
-    report_facts_print(trace, samples);
-    return rc;
-}
-
-/* For programs. Errors of the output have their message. */
-static int print_data(const struct cmd_call *call, const char *path, struct store_reader *reader,
-                      const struct report_parts *parts)
-{
-    const struct report_values *values = call->values;
-    const struct report_data_options options = {
-        .path = path,
-        .reader = reader,
-        .trace = store_reader_trace(reader),
-        .stats = parts->stats,
-        .grouping = (enum range_grouping)word_index(by_words, values->by),
-        .sort = sort_columns[word_index(sort_words, values->sort)],
-        .samples = parts->samples,
-        .tasks = parts->tasks,
-    };
-    const struct out_stream_options out_options = {0};
+    const struct out_stream_options options = {0};
     struct out_stream *out;
-    int rc = out_stream_open("-", &out_options, &out);
+    int rc = out_stream_open("-", &options, &out);
     if (rc < 0)
         return rc;
-    rc = values->json ? report_json(&options, out) : report_csv(&options, out);
+    rc = values->json  ? report_json(tables, out)
+         : values->csv ? report_csv(tables, out)
+                       : report_html(tables, out);
     int written = out_stream_close(out);
     if (written < 0 && written != -EPIPE) {
         cmd_fail(0, "cannot write to standard output: %s", strerror(-written));
-        return REPORT_TOLD;
+        return CMD_FAILED;
     }
     return rc;
 }
 
-/* One reading for all tables. */
-static int read_all(struct store_reader *reader, const struct report_parts *parts)
+/* 0, -errno, or the status of a message. */
+static int print_report(const struct report_values *values, const struct report *report,
+                        const struct report_view *view)
 {
-    const struct pass_source source = recording_pass_source(reader);
-    const struct sink sinks[] = {range_stats_sink(parts->stats), pool_tasks_sink(parts->tasks),
-                                 report_samples_sink(parts->samples)};
-    struct pass *pass = pass_create(&source, &parts->samples->selection->chosen, sinks,
-                                    sizeof(sinks) / sizeof(*sinks));
-    int rc = pass ? pass_run(pass) : -ENOMEM;
-    if (rc == 0)
-        rc = range_stats_finish(parts->stats, pass);
-    if (rc == 0)
-        rc = report_samples_finish(parts->samples, pass);
-    if (rc == 0)
-        rc = pool_tasks_finish(parts->tasks);
-    pass_destroy(pass);
-    return rc;
+    struct report_tables tables;
+    int rc = choose_tables(values, report, &tables);
+    if (rc != CMD_OK)
+        return rc;
+    if (values->json || values->csv || values->html)
+        return print_data(values, &tables);
+    if (!values->table)
+        return report_text(report, view);
+    rc = report_text_table(tables.items[0], view);
+    return rc == -ENODATA ? cmd_fail(CMD_MISUSE,
+                                     "the table %s is for programs\n--json, --csv and "
+                                     "--html have it",
+                                     values->table)
+                          : rc;
 }
 
-/* The whole report of an open recording: 0, -errno, or REPORT_TOLD. */
-static int make_report(const struct cmd_call *call, const char *path, struct store_reader *reader,
-                       const struct selection *selection)
+/* The whole report of an open recording: 0, -errno, or the status of a message. */
+static int make_report(const struct report_values *values, const char *path,
+                       struct store_reader *reader, const struct selection *selection)
 {
-    const struct report_values *values = call->values;
-    const struct trace *trace = store_reader_trace(reader);
-    const struct range_stats_options options = {
+    char only[1024];
+    bool data = values->json || values->csv || values->html;
+    struct report_options options = {
+        .path = path,
+        .only = only,
+        .reader = reader,
+        .selection = &selection->chosen,
         .grouping = (enum range_grouping)word_index(by_words, values->by),
-        .from_ns = selection->chosen.from_ns,
-        .to_ns = selection->chosen.to_ns,
+        .sort = sort_columns[word_index(sort_words, values->sort)],
+        .range = values->selection.range,
+        .limit = values->limit && !values->all ? values->limit : UINT64_MAX,
+        .functions = values->all ? UINT64_MAX : values->functions,
+        .all = values->all || data,
     };
-    struct report_samples samples;
-    struct report_parts parts = {.samples = &samples,
-                                 .stats = range_stats_create(trace, &options),
-                                 .tasks = pool_tasks_create(trace)};
-    int rc = report_samples_begin(&samples, reader, selection, values->selection.range);
-    if (rc == 0)
-        rc = parts.stats && parts.tasks ? read_all(reader, &parts) : -ENOMEM;
-    if (rc == 0)
-        rc = values->json || values->csv ? print_data(call, path, reader, &parts)
-                                         : print_report(call, path, reader, &parts);
-    report_samples_fini(&samples);
-    pool_tasks_destroy(parts.tasks);
-    range_stats_destroy(parts.stats);
+    const struct report_view view = {
+        .options = &options,
+        .width = term_width(STDOUT_FILENO),
+        .wide = values->wide,
+        .color = term_color(STDOUT_FILENO),
+    };
+    struct report *report;
+    selection_describe(selection->values, only, sizeof(only));
+    int rc = report_create(&options, &report);
+    if (rc < 0)
+        return rc;
+    rc = print_report(values, report, &view);
+    report_destroy(report);
     return rc;
 }
 
@@ -324,8 +145,9 @@ static int run_report(const struct cmd_call *call)
     struct selection selection = {0};
     char name[RECORDING_NAME_SIZE];
     int status = selection_check(&values->selection);
-    if (values->json && values->csv)
-        return cmd_fail(CMD_MISUSE, "options --json and --csv: one of them\n--json tells more");
+    if (values->json + values->csv + values->html > 1)
+        return cmd_fail(CMD_MISUSE, "options --json, --csv and --html: one of them\n"
+                                    "all of them have all tables");
     const char *path = status == CMD_OK ? recording_choose(call, name) : NULL;
     struct store_reader *reader = path ? recording_open(path) : NULL;
     if (!reader)
@@ -334,10 +156,12 @@ static int run_report(const struct cmd_call *call)
     status = selection_check_recording(&values->selection, reader, path);
     if (status == CMD_OK)
         status = selection_init(&selection, &chosen, store_reader_trace(reader), path);
-    int rc = status == CMD_OK ? make_report(call, path, reader, &selection) : 0;
+    int rc = status == CMD_OK ? make_report(values, path, reader, &selection) : 0;
     if (rc < 0)
         status = recording_fail(path, rc);
-    else if (rc == REPORT_TOLD || (status == CMD_OK && recording_note_damage(reader, path) > 0))
+    else if (rc > 0)
+        status = rc;
+    else if (status == CMD_OK && recording_note_damage(reader, path) > 0)
         status = CMD_FAILED;
     selection_fini(&selection);
     store_reader_close(reader);
@@ -364,6 +188,8 @@ static const struct option_spec report_options[] = {
      "one JSON object with all rows, times in nanoseconds", NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL,
      "all rows of all tables as comma-separated values, times in nanoseconds", NULL},
+    {"table", 0, OPTION_TEXT, AT(table), "NAME", "this table alone, as --json calls it", NULL},
+    {"html", 0, OPTION_FLAG, AT(html), NULL, "a page with all rows of all tables", NULL},
     {"wide", 'w', OPTION_FLAG, AT(wide), NULL,
      "all columns and whole names, whatever the terminal's width", NULL},
     {0},

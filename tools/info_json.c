@@ -3,6 +3,7 @@
 #include "info_json.h"
 
 #include "loss_sums.h"
+#include "missing.h"
 #include "missing_json.h"
 #include "recording.h"
 #include "sampling_options.h"

@@ -2,8 +2,8 @@
 /* `annot info`: the tree of processes, their command lines, and the threads. */
 #include "info_parts.h"
 
+#include "grid.h"
 #include "number_text.h"
-#include "table.h"
 #include "term.h"
 
 #include <errno.h>
@@ -13,26 +13,26 @@
 
 enum { LABEL_SIZE = 1024, DEPTH_MAX = 32 };
 
-static void add_count(struct table *table, uint64_t count)
+static void add_count(struct grid *table, uint64_t count)
 {
     char text[NUMBER_TEXT_SIZE];
-    table_add(table, number_count(count, text));
+    grid_add(table, number_count(count, text));
 }
 
-static void add_number(struct table *table, int64_t number)
+static void add_number(struct grid *table, int64_t number)
 {
     char text[NUMBER_TEXT_SIZE];
     snprintf(text, sizeof(text), "%lld", (long long)number);
-    table_add(table, text);
+    grid_add(table, text);
 }
 
 /* Seconds from the start of the recording. */
-static void add_moment(struct table *table, const struct trace *trace, int64_t time_ns)
+static void add_moment(struct grid *table, const struct trace *trace, int64_t time_ns)
 {
     char text[NUMBER_TEXT_SIZE];
     if (time_ns)
         snprintf(text, sizeof(text), "%.6f", (double)(time_ns - trace_begin_ns(trace)) / 1e9);
-    table_add(table, time_ns ? text : "-");
+    grid_add(table, time_ns ? text : "-");
 }
 
 static uint64_t lost_sum(const uint64_t *lost)
@@ -60,23 +60,23 @@ enum { COLUMNS_MAX = 12 };
 
 /* Columns of a table: what neither samples nor annotations could fill is left out. */
 struct columns {
-    struct table_column items[COLUMNS_MAX];
+    struct grid_column items[COLUMNS_MAX];
     size_t count;
 };
 
-static void add_columns(struct columns *columns, const struct table_column *more, size_t count)
+static void add_columns(struct columns *columns, const struct grid_column *more, size_t count)
 {
     memcpy(columns->items + columns->count, more, count * sizeof(*more));
     columns->count += count;
 }
 
-static const struct table_column process_columns[] = {
-    {"process", 0, true},    {"pid", 0, false},     {"parent", 3, false},
-    {"start (s)", 2, false}, {"end (s)", 2, false}, {"threads", 5, false}};
-static const struct table_column sample_columns[] = {{"samples", 1, false}};
-static const struct table_column record_columns[] = {
+static const struct grid_column process_columns[] = {{"process", 0, true},  {"pid", 0, false},
+                                                     {"parent", 3, false},  {"start (s)", 2, false},
+                                                     {"end (s)", 2, false}, {"threads", 5, false}};
+static const struct grid_column sample_columns[] = {{"samples", 1, false}};
+static const struct grid_column record_columns[] = {
     {"records", 0, false}, {"lost", 0, false}, {"memory", 4, false}};
-static const struct table_column end_columns[] = {{"ended", 0, true}};
+static const struct grid_column end_columns[] = {{"ended", 0, true}};
 
 /* Without either all of it is shown: a recording that holds nothing at all. */
 static bool shows_records(const struct info_shown *shown)
@@ -84,7 +84,7 @@ static bool shows_records(const struct info_shown *shown)
     return shown->recorded || !shown->sampled;
 }
 
-static void add_process(struct table *table, const struct trace *trace,
+static void add_process(struct grid *table, const struct trace *trace,
                         const struct info_shown *shown, uint32_t ordinal)
 {
     const struct trace_process *process = trace_process_get(trace, ordinal);
@@ -92,7 +92,7 @@ static void add_process(struct table *table, const struct trace *trace,
     unsigned indent = 2 * depth_of(trace, shown, ordinal);
     snprintf(label, sizeof(label), "%*s", (int)indent, "");
     trace_process_label(trace, ordinal, label + indent, sizeof(label) - indent);
-    table_add(table, label);
+    grid_add(table, label);
     add_number(table, process->pid);
     add_number(table, process->ppid);
     add_moment(table, trace, process->start_ns ? process->start_ns : process->fork_ns);
@@ -103,17 +103,17 @@ static void add_process(struct table *table, const struct trace *trace,
     if (shows_records(shown)) {
         add_count(table, process->event_count);
         add_count(table, lost_sum(process->lost));
-        table_add(table, number_size(process->peak_bytes, text));
+        grid_add(table, number_size(process->peak_bytes, text));
     }
     trace_process_end_label(trace, ordinal, label, sizeof(label));
-    table_add(table, label);
+    grid_add(table, label);
 }
 
-static int print_table(const struct info_options *options, struct table *table)
+static int print_table(const struct info_options *options, struct grid *table)
 {
     size_t hidden;
-    int rc = table_print(table, options->width, options->color, &hidden);
-    table_destroy(table);
+    int rc = grid_print(table, options->width, options->color, &hidden);
+    grid_destroy(table);
     return rc;
 }
 
@@ -162,7 +162,7 @@ int info_print_processes(const struct info_options *options, const struct info_s
     add_columns(&columns, sample_columns, shown->sampled);
     add_columns(&columns, record_columns, shows_records(shown) ? 3 : 0);
     add_columns(&columns, end_columns, 1);
-    struct table *table = table_create(columns.items, columns.count);
+    struct grid *table = grid_create(columns.items, columns.count);
     if (!table)
         return -ENOMEM;
     for (uint64_t i = 0; i < count; i++)
@@ -175,11 +175,11 @@ int info_print_processes(const struct info_options *options, const struct info_s
     return rc;
 }
 
-static const struct table_column thread_columns[] = {{"thread", 0, true},
-                                                     {"tid", 0, false},
-                                                     {"process", 1, true},
-                                                     {"first (s)", 3, false},
-                                                     {"last (s)", 3, false}};
+static const struct grid_column thread_columns[] = {{"thread", 0, true},
+                                                    {"tid", 0, false},
+                                                    {"process", 1, true},
+                                                    {"first (s)", 3, false},
+                                                    {"last (s)", 3, false}};
 
 struct thread_place {
     uint32_t process, thread;
@@ -237,7 +237,7 @@ static struct thread_place *place_threads(const struct info_options *options,
 }
 
 /* Of a thread that outlived the recording the end was not told; then its last sample counts. */
-static void add_thread(struct table *table, const struct trace *trace,
+static void add_thread(struct grid *table, const struct trace *trace,
                        const struct info_shown *shown, uint32_t ordinal)
 {
     struct info_thread_samples samples = {0};
@@ -246,10 +246,10 @@ static void add_thread(struct table *table, const struct trace *trace,
     const struct trace_thread *thread = trace_thread_get(trace, ordinal);
     char label[LABEL_SIZE];
     trace_thread_label(trace, ordinal, label, sizeof(label));
-    table_add(table, label);
+    grid_add(table, label);
     add_number(table, thread->tid);
     trace_process_label(trace, thread->process, label, sizeof(label));
-    table_add(table, label);
+    grid_add(table, label);
     add_moment(table, trace, thread->first_ns);
     add_moment(table, trace, thread->last_ns > samples.last_ns ? thread->last_ns : samples.last_ns);
     if (shown->sampled)
@@ -268,10 +268,10 @@ int info_print_threads(const struct info_options *options, const struct info_sho
     add_columns(&columns, thread_columns, sizeof(thread_columns) / sizeof(*thread_columns));
     add_columns(&columns, sample_columns, shown->sampled);
     add_columns(&columns, record_columns, shows_records(shown) ? 2 : 0);
-    struct table *table = places ? table_create(columns.items, columns.count) : NULL;
+    struct grid *table = places ? grid_create(columns.items, columns.count) : NULL;
     if (!table || count == 0) {
         bool failed = !table;
-        table_destroy(table);
+        grid_destroy(table);
         free(places);
         return failed ? -ENOMEM : 0;
     }

@@ -2,6 +2,7 @@
 /* `annot info`: how threads were sampled, why not better, and how whole the stacks are. */
 #include "info_parts.h"
 
+#include "missing.h"
 #include "number_text.h"
 #include "recording.h"
 #include "sampling_options.h"

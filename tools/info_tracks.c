@@ -2,8 +2,8 @@
 /* `annot info`: tracks, units of counters, last words. */
 #include "info_parts.h"
 
+#include "grid.h"
 #include "number_text.h"
-#include "table.h"
 #include "term.h"
 
 #include <errno.h>
@@ -11,17 +11,17 @@
 
 enum { LABEL_SIZE = 1024 };
 
-static void add_count(struct table *table, uint64_t count)
+static void add_count(struct grid *table, uint64_t count)
 {
     char text[NUMBER_TEXT_SIZE];
-    table_add(table, number_count(count, text));
+    grid_add(table, number_count(count, text));
 }
 
-static void add_moment(struct table *table, const struct trace *trace, int64_t time_ns)
+static void add_moment(struct grid *table, const struct trace *trace, int64_t time_ns)
 {
     char text[NUMBER_TEXT_SIZE];
     snprintf(text, sizeof(text), "%.6f", (double)(time_ns - trace_begin_ns(trace)) / 1e9);
-    table_add(table, text);
+    grid_add(table, text);
 }
 
 static void print_more(uint64_t count, uint64_t limit)
@@ -31,19 +31,19 @@ static void print_more(uint64_t count, uint64_t limit)
         printf("(%s more; --limit 0 lists all)\n", number_count(count - limit, text));
 }
 
-static const struct table_column track_columns[] = {
+static const struct grid_column track_columns[] = {
     {"track", 0, true},  {"process", 1, true},    {"ranges", 0, false},
     {"marks", 2, false}, {"first (s)", 3, false}, {"last (s)", 3, false},
 };
 
-static void add_track(struct table *table, const struct trace *trace, uint32_t ordinal,
+static void add_track(struct grid *table, const struct trace *trace, uint32_t ordinal,
                       const struct info_track *track)
 {
     char label[LABEL_SIZE];
     trace_track_path(trace, ordinal, label, sizeof(label));
-    table_add(table, label);
+    grid_add(table, label);
     trace_process_label(trace, trace_track_get(trace, ordinal)->process, label, sizeof(label));
-    table_add(table, label);
+    grid_add(table, label);
     add_count(table, track->range_count);
     add_count(table, track->mark_count);
     add_moment(table, trace, track->first_ns);
@@ -55,8 +55,7 @@ int info_print_tracks(const struct info_options *options, const struct info_coun
 {
     const struct trace *trace = options->trace;
     uint64_t used = 0;
-    struct table *table =
-        table_create(track_columns, sizeof(track_columns) / sizeof(*track_columns));
+    struct grid *table = grid_create(track_columns, sizeof(track_columns) / sizeof(*track_columns));
     if (!table)
         return -ENOMEM;
     for (uint32_t i = 0; i < trace_track_count(trace); i++) {
@@ -67,8 +66,8 @@ int info_print_tracks(const struct info_options *options, const struct info_coun
     size_t hidden;
     if (used > 0)
         printf("\n");
-    int rc = used > 0 ? table_print(table, options->width, options->color, &hidden) : 0;
-    table_destroy(table);
+    int rc = used > 0 ? grid_print(table, options->width, options->color, &hidden) : 0;
+    grid_destroy(table);
     print_more(used, options->limit);
     return rc;
 }

@@ -1,224 +1,214 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a report as one JSON object: see report_data.h. */
-#include "report_data.h"
+/* A report as JSON, and as one CSV table (RFC 4180, but for line ends) of all its tables. */
+#include "report_print.h"
 
 #include "json_writer.h"
-#include "loss_sums.h"
-#include "missing_json.h"
-#include "recording.h"
-#include "report_lists.h"
-#include "report_rows.h"
-#include "report_tasks.h"
-#include "sampling_options.h"
+#include "term.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const char *text_of(const struct trace *trace, uint32_t string)
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void json_cell(struct json_doc *doc, const struct table_column *column,
+                      const struct cell *cell)
 {
-    return trace_string(trace, string)->bytes;
-}
-
-/* ---- The recording --------------------------------------------------------------------------- */
-
-static uint64_t event_sum(const struct range_totals *totals)
-{
-    uint64_t sum = 0;
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
-        sum += event_is_record((uint8_t)kind) ? totals->event_count[kind] : 0;
-    return sum;
-}
-
-static void put_lost(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct range_totals *totals = range_stats_totals(options->stats);
-    uint64_t lost[LOSS_COUNT];
-    json_doc_uint(doc, "lost_count", loss_sums(options->trace, totals->lost, lost));
-    missing_json_lost(doc, "lost_by_cause", lost);
-    json_doc_uint(doc, "lost_outside_count", totals->lost_outside);
-    missing_json_calls(doc, options->trace);
-    missing_json_refused(doc, options->trace);
-}
-
-/* What the rows lack for want of room, or for damage. */
-static void put_limits(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct range_totals *totals = range_stats_totals(options->stats);
-    const struct report_samples *samples = options->samples;
-    uint64_t unreadable = selection_is_all(samples->selection)
-                              ? loss_of_damage(options->reader, options->trace, event_sum(totals))
-                              : 0;
-    json_doc_uint(doc, "unreadable_record_count", unreadable);
-    json_doc_uint(doc, "in_other_paths_count", totals->other_count);
-    json_doc_uint(doc, "not_in_quantiles_count", totals->quantile_count);
-    json_doc_bool(doc, "threads_are_lower_bounds", totals->threads_cut);
-}
-
-static void put_recording(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct range_totals *totals = range_stats_totals(options->stats);
-    const struct trace *trace = options->trace;
-    char only[1024];
-    json_doc_text(doc, "recording", options->path);
-    json_doc_text(doc, "command", text_of(trace, trace_session_get(trace)->command));
-    selection_describe(options->samples->selection->values, only, sizeof(only));
-    json_doc_text(doc, "only", only);
-    json_doc_int(doc, "wall_ns", totals->wall_ns);
-    json_doc_uint(doc, "process_count", trace_process_count(trace));
-    json_doc_uint(doc, "thread_count", trace_thread_count(trace));
-    json_doc_uint(doc, "event_count", event_sum(totals));
-    json_doc_uint(doc, "in_ranges_ns", totals->covered_ns);
-    json_doc_uint(doc, "thread_time_ns", totals->thread_ns);
-    json_doc_uint(doc, "orphan_end_count", totals->orphan_count);
-    put_lost(options, doc);
-    json_doc_uint(doc, "damaged_part_count", store_reader_damage_count(options->reader));
-    put_limits(options, doc);
-}
-
-/* ---- Rows ------------------------------------------------------------------------------------ */
-
-static void put_owner(const struct report_row *row, struct json_doc *doc)
-{
-    if (row->process) {
-        json_doc_int(doc, "pid", row->process->pid);
-        json_doc_text(doc, "process", row->process_label);
+    if (cell->state != CELL_KNOWN) {
+        json_doc_null(doc, column->name);
+        return;
     }
-    if (row->thread) {
-        json_doc_int(doc, "tid", row->thread->tid);
-        json_doc_text(doc, "thread", row->thread_label);
+    switch (column->type) {
+    case COLUMN_TEXT:
+        json_doc_text(doc, column->name, cell->text);
+        break;
+    case COLUMN_VALUE:
+        json_doc_double(doc, column->name, cell->value);
+        break;
+    case COLUMN_NUMBER:
+        json_doc_int(doc, column->name, cell->number);
+        break;
+    case COLUMN_FLAG:
+        json_doc_bool(doc, column->name, cell->count != 0);
+        break;
+    default:
+        json_doc_uint(doc, column->name, cell->count);
     }
 }
 
-static int put_rows(const struct report_data_options *options, struct json_doc *doc,
-                    enum range_kind kind)
+/* The members of a row, whose object stays open. What is in no other row has the same members as
+ * those, and one that says what it is. */
+static void json_row(struct json_doc *doc, const struct table *table, const struct table_row *row)
 {
-    struct report_row row;
-    uint32_t *rows = NULL;
-    int64_t count = report_rows(options, kind, &rows);
-    for (int64_t i = 0; i < count; i++) {
-        report_row_init(&row, options, rows[i]);
+    if (row->rest)
+        json_doc_text(doc, "rest", row->rest);
+    for (unsigned i = 0; i < table->column_count; i++)
+        if (table->columns[i].name && (row->rest || row->cells[i].state != CELL_NONE))
+            json_cell(doc, &table->columns[i], &row->cells[i]);
+}
+
+/* Parts are an array in the row that they are of. */
+static void json_rows(struct json_doc *doc, const struct table *table, struct table_row *row)
+{
+    bool in_row = false, in_parts = false;
+    for (uint64_t i = 0; i < table->row_count; i++) {
+        table_row(table, i, row);
+        bool part = row->role == ROW_PART;
+        if (part && !in_parts)
+            json_doc_array(doc, "parts");
+        if (!part && in_parts)
+            json_doc_close(doc);
+        in_parts = part;
+        if (!part && in_row)
+            json_doc_close(doc);
+        in_row = in_row || !part;
         json_doc_object(doc, NULL);
-        if (kind != RANGE_MARK && kind != RANGE_COUNTER)
-            json_doc_text(doc, "kind", report_kind_name(kind));
-        json_doc_text(doc, kind == RANGE_MARK || kind == RANGE_COUNTER ? "name" : "path",
-                      row.label);
-        put_owner(&row, doc);
-        for (unsigned field = 0; field < REPORT_FIELDS; field++) {
-            if (!report_field_is_of(options, field, kind))
-                continue;
-            struct report_value value = report_value(options, rows[i], field);
-            if (value.is_text)
-                json_doc_text(doc, report_field_name(field), value.text);
-            else if (value.is_double)
-                json_doc_double(doc, report_field_name(field), value.number);
-            else
-                json_doc_uint(doc, report_field_name(field), value.count);
-        }
+        json_row(doc, table, row);
+        if (part)
+            json_doc_close(doc);
+    }
+    if (in_parts)
         json_doc_close(doc);
-    }
-    free(rows);
-    return count < 0 ? (int)count : 0;
+    if (in_row)
+        json_doc_close(doc);
 }
 
-/* With the rows above, all time of threads and all CPU time. */
-static void put_outside(const struct report_data_options *options, struct json_doc *doc)
-{
-    struct report_outside outside =
-        report_outside(options->stats, options->samples->all.all.cpu_ns);
-    json_doc_object(doc, "outside_ranges");
-    json_doc_uint(doc, "self_ns", outside.self_ns);
-    if (options->samples->present)
-        json_doc_uint(doc, "cpu_self_ns", outside.cpu_self_ns);
-    json_doc_close(doc);
-}
-
-static int put_tables(const struct report_data_options *options, struct json_doc *doc)
-{
-    json_doc_array(doc, "ranges");
-    int error = put_rows(options, doc, RANGE_PUSHED);
-    if (!error)
-        error = put_rows(options, doc, RANGE_OVERLAPPING);
-    if (!error)
-        error = put_rows(options, doc, RANGE_TRACK);
-    if (!error)
-        error = put_rows(options, doc, RANGE_INHERITED);
-    if (!error)
-        error = put_rows(options, doc, RANGE_UNRECORDED);
-    json_doc_close(doc);
-    put_outside(options, doc);
-    json_doc_array(doc, "marks");
-    if (!error)
-        error = put_rows(options, doc, RANGE_MARK);
-    json_doc_close(doc);
-    json_doc_array(doc, "counters");
-    if (!error)
-        error = put_rows(options, doc, RANGE_COUNTER);
-    json_doc_close(doc);
-    return error;
-}
-
-/* ---- Samples --------------------------------------------------------------------------------- */
-
-static void put_item(void *context, const struct report_item *item)
-{
-    struct json_doc *doc = context;
-    json_doc_object(doc, NULL);
-    for (unsigned i = 0; i < item->count; i++) {
-        const struct report_cell *cell = &item->cells[i];
-        if (cell->value.is_text)
-            json_doc_text(doc, cell->name, cell->value.text);
-        else if (cell->value.is_integer)
-            json_doc_int(doc, cell->name, cell->value.integer);
-        else
-            json_doc_uint(doc, cell->name, cell->value.count);
-    }
-    json_doc_close(doc);
-}
-
-static void put_list(const struct report_data_options *options, struct json_doc *doc,
-                     enum report_list list, const char *name)
-{
-    json_doc_array(doc, name);
-    report_list_each(options, list, put_item, doc);
-    json_doc_close(doc);
-}
-
-static void put_samples(const struct report_data_options *options, struct json_doc *doc)
-{
-    const struct trace_sampling *sampling = trace_sampling_get(options->trace);
-    const struct report_samples *samples = options->samples;
-    json_doc_object(doc, "sampling");
-    json_doc_text(doc, "way", sampling_rung_text(sampling->rung));
-    json_doc_uint(doc, "frequency_hz", sampling->frequency_hz);
-    json_doc_bool(doc, "off_cpu", samples->off_cpu);
-    json_doc_uint(doc, "sample_count", samples->all.all.sample_count);
-    json_doc_uint(doc, "cpu_ns", samples->all.all.cpu_ns);
-    json_doc_uint(doc, "inherited_cpu_ns", range_stats_totals(options->stats)->cpu_inherited_ns);
-    json_doc_uint(doc, "checked_count", samples->checks.checked);
-    json_doc_uint(doc, "at_edge_count", samples->checks.at_edge);
-    json_doc_uint(doc, "unsure_count", samples->checks.unsure);
-    json_doc_uint(doc, "contradicted_count", samples->checks.contradicted);
-    json_doc_uint(doc, "late_count", samples->late);
-    missing_json_facts(doc, options->trace, FACT_LOSS, "lost");
-    missing_json_facts(doc, options->trace, FACT_NOTE, "notes");
-    json_doc_text(doc, "inside_range", samples->range ? samples->range : "");
-    json_doc_uint(doc, "inside_cpu_ns", samples->inside.all.cpu_ns);
-    json_doc_close(doc);
-    put_list(options, doc, REPORT_THREADS, "threads");
-    put_list(options, doc, REPORT_FUNCTIONS, "functions");
-    put_list(options, doc, REPORT_WAITS, "waits");
-    put_list(options, doc, REPORT_PLACES, "wait_places");
-}
-
-int report_json(const struct report_data_options *options, struct out_stream *out)
+int report_json(const struct report_tables *tables, struct out_stream *out)
 {
     struct json_doc doc = {.out = out};
+    struct table_row *row = malloc(sizeof(*row));
+    if (!row)
+        return -ENOMEM;
     json_doc_object(&doc, NULL);
-    put_recording(options, &doc);
-    int error = put_tables(options, &doc);
-    report_tasks_json(&doc, options->trace, options->tasks);
-    put_samples(options, &doc);
+    for (unsigned i = 0; i < tables->count; i++) {
+        const struct table *table = tables->items[i];
+        if (table->is_single) {
+            json_doc_object(&doc, table->name);
+            table_row(table, 0, row);
+            json_row(&doc, table, row);
+        } else {
+            json_doc_array(&doc, table->name);
+            json_rows(&doc, table, row);
+        }
+        json_doc_close(&doc);
+    }
     json_doc_close(&doc);
     out_text(out, "\n");
-    return error;
+    free(row);
+    return 0;
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+enum { CSV_COLUMNS_MAX = 160 };
+
+/* All columns of all tables, each name once. */
+struct header {
+    const char *names[CSV_COLUMNS_MAX];
+    unsigned count;
+};
+
+static unsigned header_find(const struct header *header, const char *name)
+{
+    unsigned at = 0;
+    while (at < header->count && strcmp(header->names[at], name) != 0)
+        at++;
+    return at;
+}
+
+static void header_add(struct header *header, const struct table *table)
+{
+    for (unsigned i = 0; i < table->column_count; i++) {
+        const char *name = table->columns[i].name;
+        if (name && header->count < CSV_COLUMNS_MAX && header_find(header, name) == header->count)
+            header->names[header->count++] = name;
+    }
+}
+
+/* Those of facts last. */
+static void header_init(struct header *header, const struct report_tables *tables)
+{
+    header->count = 0;
+    for (unsigned i = 0; i < tables->count; i++)
+        if (!tables->items[i]->is_single)
+            header_add(header, tables->items[i]);
+    for (unsigned i = 0; i < tables->count; i++)
+        header_add(header, tables->items[i]);
+}
+
+/* Foreign text, with control characters shown as in the tables. */
+static void csv_text(struct out_stream *out, const char *text)
+{
+    bool quoted = text[strcspn(text, "\",\r\n")] != '\0';
+    out_write(out, "\"", quoted);
+    while (*text) {
+        char bytes[TERM_GLYPH_SIZE];
+        size_t size = term_take(&text, bytes);
+        out_write(out, "\"", bytes[0] == '"'); /* told twice */
+        out_write(out, bytes, size);
+    }
+    out_write(out, "\"", quoted);
+}
+
+static void csv_cell(struct out_stream *out, enum column_type type, const struct cell *cell)
+{
+    uint8_t *at = out_reserve(out, JSON_DOUBLE_MAX);
+    if (type == COLUMN_TEXT)
+        csv_text(out, cell->text);
+    else if (type == COLUMN_VALUE)
+        out_advance(out, (size_t)(json_put_double(at, cell->value) - at));
+    else if (type == COLUMN_NUMBER)
+        out_advance(out, (size_t)(json_put_int(at, cell->number) - at));
+    else
+        out_advance(out, (size_t)(json_put_uint(at, cell->count) - at));
+}
+
+/* `columns`: of the table, by that of the header; UINT_MAX: it has none. */
+static void csv_row(struct out_stream *out, const struct table *table, const unsigned *columns,
+                    unsigned count, const struct table_row *row)
+{
+    out_text(out, table->name);
+    out_text(out, ",");
+    out_text(out, row->rest ? row->rest : "");
+    for (unsigned i = 0; i < count; i++) {
+        unsigned column = columns[i];
+        out_write(out, ",", 1);
+        if (column < table->column_count && row->cells[column].state == CELL_KNOWN)
+            csv_cell(out, table->columns[column].type, &row->cells[column]);
+    }
+    out_text(out, "\n");
+}
+
+static void csv_table(struct out_stream *out, const struct table *table,
+                      const struct header *header, struct table_row *row)
+{
+    unsigned columns[CSV_COLUMNS_MAX];
+    for (unsigned i = 0; i < header->count; i++)
+        columns[i] = UINT32_MAX;
+    for (unsigned i = 0; i < table->column_count; i++)
+        if (table->columns[i].name && header_find(header, table->columns[i].name) < header->count)
+            columns[header_find(header, table->columns[i].name)] = i;
+    for (uint64_t i = 0; i < table->row_count; i++) {
+        table_row(table, i, row);
+        csv_row(out, table, columns, header->count, row);
+    }
+}
+
+int report_csv(const struct report_tables *tables, struct out_stream *out)
+{
+    struct header header;
+    struct table_row *row = malloc(sizeof(*row));
+    if (!row)
+        return -ENOMEM;
+    header_init(&header, tables);
+    out_text(out, "table,rest");
+    for (unsigned i = 0; i < header.count; i++) {
+        out_text(out, ",");
+        out_text(out, header.names[i]);
+    }
+    out_text(out, "\n");
+    for (unsigned i = 0; i < tables->count; i++)
+        csv_table(out, tables->items[i], &header, row);
+    free(row);
+    return 0;
 }

@@ -3,6 +3,7 @@
 #include "talk_options.h"
 
 #include "cmd.h"
+#include "missing.h"
 #include "number_text.h"
 #include "sampling_options.h"
 #include "term.h"

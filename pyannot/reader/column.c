@@ -23,7 +23,7 @@ PyObject *column_create(struct module_state *state, char format, void *items, si
     }
     column->items = items;
     column->count = (Py_ssize_t)count;
-    column->item_size = (Py_ssize_t)table_item_size(format);
+    column->item_size = (Py_ssize_t)column_table_item_size(format);
     column->format[0] = format;
     return (PyObject *)column;
 }

@@ -42,7 +42,7 @@ enum { LOSS_END = OF_FIRST, LOSS_RECORDS };
         "thread", 'i', NULL                                                                        \
     }
 
-static const struct table_column columns_of[ROW_KIND_COUNT][TABLE_COLUMNS_MAX] = {
+static const struct column_items columns_of[ROW_KIND_COUNT][COLUMN_TABLE_MAX] = {
     [ROW_RANGE] = {COMMON("start_ns", "name"),
                    {"category", 'i', NULL},
                    {"end_ns", 'q', NULL},
@@ -67,35 +67,36 @@ static const struct table_column columns_of[ROW_KIND_COUNT][TABLE_COLUMNS_MAX] =
     [ROW_LOSS] = {COMMON("start_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
 };
 
-size_t table_item_size(char format)
+size_t column_table_item_size(char format)
 {
     return format == 'i' ? sizeof(int32_t) : format == 'B' || format == '?' ? 1 : sizeof(int64_t);
 }
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-static void put_time(struct table *table, unsigned column, size_t row, int64_t time_ns)
+static void put_time(struct column_table *table, unsigned column, size_t row, int64_t time_ns)
 {
     uint64_t after = (uint64_t)time_ns - (uint64_t)table->begin_ns; /* foreign: may wrap */
     ((uint64_t *)table->columns[column].items)[row] = after;
 }
 
-static void put64(struct table *table, unsigned column, size_t row, uint64_t value)
+static void put64(struct column_table *table, unsigned column, size_t row, uint64_t value)
 {
     ((uint64_t *)table->columns[column].items)[row] = value;
 }
 
-static void put32(struct table *table, unsigned column, size_t row, int32_t value)
+static void put32(struct column_table *table, unsigned column, size_t row, int32_t value)
 {
     ((int32_t *)table->columns[column].items)[row] = value;
 }
 
-static void put8(struct table *table, unsigned column, size_t row, uint8_t value)
+static void put8(struct column_table *table, unsigned column, size_t row, uint8_t value)
 {
     ((uint8_t *)table->columns[column].items)[row] = value;
 }
 
-static void put_number(struct table *table, unsigned column, size_t row, const struct event *event)
+static void put_number(struct column_table *table, unsigned column, size_t row,
+                       const struct event *event)
 {
     double value = NAN;
     if (event->value_kind == VALUE_INT64)
@@ -108,7 +109,7 @@ static void put_number(struct table *table, unsigned column, size_t row, const s
 }
 
 /* 0, -ENOMEM or -EOVERFLOW. */
-static int put_text(struct table *table, unsigned column, size_t row, const char *bytes,
+static int put_text(struct column_table *table, unsigned column, size_t row, const char *bytes,
                     size_t length)
 {
     int64_t number = strtab_add(&table->strings, bytes, length);
@@ -118,7 +119,7 @@ static int put_text(struct table *table, unsigned column, size_t row, const char
     return number < 0 ? (int)number : 0;
 }
 
-static int put_string(struct table *table, unsigned column, size_t row, uint32_t ordinal)
+static int put_string(struct column_table *table, unsigned column, size_t row, uint32_t ordinal)
 {
     if (ordinal == 0) {
         put32(table, column, row, -1);
@@ -137,12 +138,12 @@ static int put_string(struct table *table, unsigned column, size_t row, uint32_t
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static int grow(struct table *table)
+static int grow(struct column_table *table)
 {
     size_t capacity = table->capacity ? table->capacity + table->capacity / 2 : ROWS_FIRST;
     for (unsigned i = 0; i < table->column_count; i++) {
-        struct table_column *column = &table->columns[i];
-        void *items = realloc(column->items, capacity * table_item_size(column->format));
+        struct column_items *column = &table->columns[i];
+        void *items = realloc(column->items, capacity * column_table_item_size(column->format));
         if (!items)
             return -ENOMEM;
         column->items = items;
@@ -152,7 +153,7 @@ static int grow(struct table *table)
 }
 
 /* A row with what all have. Its number, -ENOMEM or -EOVERFLOW. */
-static int64_t add_row(struct table *table, const struct event *event)
+static int64_t add_row(struct column_table *table, const struct event *event)
 {
     if (table->count >= INT32_MAX)
         return -EOVERFLOW;
@@ -174,22 +175,22 @@ static int64_t add_row(struct table *table, const struct event *event)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-static struct table_lane *find_lane(struct table *table, const struct event *event,
-                                    enum row_range range)
+static struct column_lane *find_lane(struct column_table *table, const struct event *event,
+                                     enum row_range range)
 {
     uint64_t line = range == ROW_TRACK ? event->id : event->thread;
     const struct wide_key *key = WIDE_KEY(range, line);
     const uint64_t *found = wide_map_find(&table->lane_of, key);
     if (found)
         return &table->lanes.items[*found - 1];
-    if (vec_push(&table->lanes, ((struct table_lane){0})) != 0 ||
+    if (vec_push(&table->lanes, ((struct column_lane){0})) != 0 ||
         wide_map_put(&table->lane_of, key, table->lanes.count) != 0)
         return NULL;
     return &table->lanes.items[table->lanes.count - 1];
 }
 
 /* A row that nobody has ended yet. */
-static int64_t begin_range(struct table *table, const struct item *item)
+static int64_t begin_range(struct column_table *table, const struct item *item)
 {
     const struct event *event = item->event;
     enum row_range range = row_range_of(item);
@@ -215,7 +216,7 @@ static int64_t begin_range(struct table *table, const struct item *item)
     return error ? error : row;
 }
 
-static void end_range(struct table *table, size_t row, const struct item *span)
+static void end_range(struct column_table *table, size_t row, const struct item *span)
 {
     put_time(table, RANGE_END, row, span->end_ns);
     put64(table, RANGE_SELF, row, (uint64_t)row_self_ns(span));
@@ -224,11 +225,11 @@ static void end_range(struct table *table, size_t row, const struct item *span)
     put8(table, RANGE_END_LOST, row, (span->flags & ITEM_END_LOST) != 0);
 }
 
-static int open_nested(struct table *table, const struct item *begin)
+static int open_nested(struct column_table *table, const struct item *begin)
 {
     uint32_t depth = begin->depth;
     int64_t row = begin_range(table, begin);
-    struct table_lane *lane = find_lane(table, begin->event, row_range_of(begin));
+    struct column_lane *lane = find_lane(table, begin->event, row_range_of(begin));
     if (row < 0 || !lane)
         return row < 0 ? (int)row : -ENOMEM;
     if (lane->rows.count > depth)
@@ -239,9 +240,9 @@ static int open_nested(struct table *table, const struct item *begin)
     return vec_push(&lane->rows, (uint32_t)row);
 }
 
-static int close_nested(struct table *table, const struct item *span)
+static int close_nested(struct column_table *table, const struct item *span)
 {
-    struct table_lane *lane = find_lane(table, span->event, row_range_of(span));
+    struct column_lane *lane = find_lane(table, span->event, row_range_of(span));
     if (!lane)
         return -ENOMEM;
     if (span->depth >= lane->rows.count)
@@ -257,14 +258,14 @@ static struct wide_key start_key(const struct event *event)
     return *WIDE_KEY(event->id, (uint64_t)event->time_ns, event->thread);
 }
 
-static int open_started(struct table *table, const struct item *begin)
+static int open_started(struct column_table *table, const struct item *begin)
 {
     const struct wide_key key = start_key(begin->event);
     int64_t row = begin_range(table, begin);
     return row < 0 ? (int)row : wide_map_put(&table->started, &key, (uint64_t)row + 1);
 }
 
-static int close_started(struct table *table, const struct item *span)
+static int close_started(struct column_table *table, const struct item *span)
 {
     const struct wide_key key = start_key(span->event);
     uint64_t row;
@@ -273,7 +274,7 @@ static int close_started(struct table *table, const struct item *span)
     return 0;
 }
 
-static int take_range(struct table *table, const struct item *item)
+static int take_range(struct column_table *table, const struct item *item)
 {
     bool nested = item->lane != LANE_PROCESS;
     if (item->kind == ITEM_OPENED)
@@ -285,7 +286,7 @@ static int take_range(struct table *table, const struct item *item)
 
 /* ---- All others ------------------------------------------------------------------------------ */
 
-static int add_mark(struct table *table, const struct item *item)
+static int add_mark(struct column_table *table, const struct item *item)
 {
     const struct event *event = item->event;
     bool track = item->lane == LANE_TRACK && event->id <= INT32_MAX;
@@ -299,7 +300,7 @@ static int add_mark(struct table *table, const struct item *item)
                       trace_scope_category(table->trace, event->scope));
 }
 
-static int add_counter(struct table *table, const struct event *event)
+static int add_counter(struct column_table *table, const struct event *event)
 {
     int64_t row = add_row(table, event);
     if (row >= 0)
@@ -307,7 +308,7 @@ static int add_counter(struct table *table, const struct event *event)
     return row < 0 ? (int)row : 0;
 }
 
-static int add_flow(struct table *table, const struct event *event)
+static int add_flow(struct column_table *table, const struct event *event)
 {
     int64_t row = add_row(table, event);
     if (row < 0)
@@ -317,7 +318,7 @@ static int add_flow(struct table *table, const struct event *event)
     return 0;
 }
 
-static int add_loss(struct table *table, const struct event *event)
+static int add_loss(struct column_table *table, const struct event *event)
 {
     const char *cause = loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT);
     int64_t row = add_row(table, event);
@@ -332,7 +333,7 @@ static int add_loss(struct table *table, const struct event *event)
 
 static int take(void *context, const struct item *item)
 {
-    struct table *table = context;
+    struct column_table *table = context;
     switch (table->wanted) {
     case ROW_RANGE:
         return take_range(table, item);
@@ -347,18 +348,18 @@ static int take(void *context, const struct item *item)
     }
 }
 
-int table_init(struct table *table, struct store_reader *reader, enum row_kind wanted)
+int column_table_init(struct column_table *table, struct store_reader *reader, enum row_kind wanted)
 {
-    *table = (struct table){.trace = store_reader_trace(reader), .wanted = wanted};
+    *table = (struct column_table){.trace = store_reader_trace(reader), .wanted = wanted};
     table->begin_ns = trace_begin_ns(table->trace);
-    while (table->column_count < TABLE_COLUMNS_MAX && columns_of[wanted][table->column_count].name)
+    while (table->column_count < COLUMN_TABLE_MAX && columns_of[wanted][table->column_count].name)
         table->column_count++;
     memcpy(table->columns, columns_of[wanted], sizeof(table->columns));
     table->pass = row_pass(reader, take, table);
     return table->pass ? 0 : -ENOMEM;
 }
 
-void table_fini(struct table *table)
+void column_table_fini(struct column_table *table)
 {
     pass_destroy(table->pass);
     for (unsigned i = 0; i < table->column_count; i++)
@@ -370,10 +371,10 @@ void table_fini(struct table *table)
     wide_map_free(&table->lane_of);
     wide_map_free(&table->started);
     strtab_free(&table->strings);
-    *table = (struct table){0};
+    *table = (struct column_table){0};
 }
 
-int table_fill(struct table *table)
+int column_table_fill(struct column_table *table)
 {
     int status = 1;
     for (uint32_t i = 0; status == 1 && i < STEPS_MAX; i++)

@@ -12,21 +12,21 @@
 #include "strtab.h"
 #include "wide_map.h"
 
-enum { TABLE_COLUMNS_MAX = 20 };
+enum { COLUMN_TABLE_MAX = 20 };
 
-struct table_column {
+struct column_items {
     const char *name;
     char format; /* of Python's struct module: q Q i d B ? */
     void *items; /* `count` of the table; owned */
 };
 
 /* Rows of the ranges that are open on a thread or track. */
-struct table_lane {
+struct column_lane {
     VEC(uint32_t) rows;
 };
 
-struct table {
-    struct table_column columns[TABLE_COLUMNS_MAX];
+struct column_table {
+    struct column_items columns[COLUMN_TABLE_MAX];
     unsigned column_count;
     size_t count, capacity; /* rows */
     struct strtab strings;
@@ -37,18 +37,19 @@ struct table {
     int64_t begin_ns;        /* what is called 0 */
     struct map64 string_of;  /* string ordinal + 1 -> number of `strings` */
     struct wide_map lane_of; /* thread or track -> index + 1 */
-    VEC(struct table_lane) lanes;
+    VEC(struct column_lane) lanes;
     struct wide_map started; /* overlapping ranges that are open -> row + 1 */
 };
 
 /* As rows_init. */
-int table_init(struct table *table, struct store_reader *reader, enum row_kind wanted);
-void table_fini(struct table *table);
+int column_table_init(struct column_table *table, struct store_reader *reader,
+                      enum row_kind wanted);
+void column_table_fini(struct column_table *table);
 
 /* Reads a part: 1; 0: that was all; -EOVERFLOW: more rows than can be numbered; -errno. */
-int table_fill(struct table *table);
+int column_table_fill(struct column_table *table);
 
 /* Bytes of an item. */
-size_t table_item_size(char format);
+size_t column_table_item_size(char format);
 
 #endif

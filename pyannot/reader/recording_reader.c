@@ -315,11 +315,11 @@ static PyObject *strings_object(const struct strtab *strings)
 }
 
 /* The columns leave the table, by name; then the texts. */
-static PyObject *columns_object(struct module_state *state, struct table *table)
+static PyObject *columns_object(struct module_state *state, struct column_table *table)
 {
     PyObject *columns = PyDict_New();
     for (unsigned i = 0; columns && i < table->column_count; i++) {
-        struct table_column *from = &table->columns[i];
+        struct column_items *from = &table->columns[i];
         PyObject *column = column_create(state, from->format, from->items, table->count);
         from->items = NULL;
         if (column == NULL || PyDict_SetItemString(columns, from->name, column) < 0)
@@ -333,11 +333,11 @@ static PyObject *columns_object(struct module_state *state, struct table *table)
     return columns;
 }
 
-static int fill_table(struct table *table, PyObject *path)
+static int fill_table(struct column_table *table, PyObject *path)
 {
     int status = 1;
     while (status == 1) {
-        Py_BEGIN_ALLOW_THREADS status = table_fill(table);
+        Py_BEGIN_ALLOW_THREADS status = column_table_fill(table);
         Py_END_ALLOW_THREADS if (status < 0) raise_code(status, path);
         else if (PyErr_CheckSignals() < 0) status = -1;
     }
@@ -346,16 +346,16 @@ static int fill_table(struct table *table, PyObject *path)
 
 static PyObject *make_columns(struct reader *reader, int kind)
 {
-    struct table table;
+    struct column_table table;
     PyObject *columns = NULL;
     if (check_unused(reader, kind) < 0)
         return NULL;
     reader->ended = true;
-    if (table_init(&table, reader->store, (enum row_kind)kind) != 0)
+    if (column_table_init(&table, reader->store, (enum row_kind)kind) != 0)
         PyErr_NoMemory();
     else if (fill_table(&table, reader->path) == 0)
         columns = columns_object(module_state_of((PyObject *)reader), &table);
-    table_fini(&table);
+    column_table_fini(&table);
     return columns;
 }
 

@@ -98,13 +98,18 @@ class Imports(ObservedTest):
         modules = {line["name"].removeprefix("import ") for line in self.lines
                    if line["event"] == "end" and line["name"].startswith("import ")}
         self.assertEqual(set(rows), modules | {"(sum)"})
-        told = json.loads(harness.run([ANNOT, "report", "--json", recording]).stdout)["ranges"]
+        told = json.loads(harness.run([ANNOT, "report", "--json", recording]).stdout)
         for module in ("unittest.mock", "xml.dom.minidom"):
-            row, = (row for row in told if row["path"].endswith(f"import {module}"))
+            row, = (row for row in told["ranges"]
+                    if (row["path"] or "").endswith(f"import {module}"))
             self.assertEqual(rows[module][1], "1")
             self.assertEqual(rows[module][2:4], self.spelled(row["total_ns"]))
         self.assertEqual(rows["(sum)"][1:3], self.spelled(
-            sum(row["self_ns"] for row in told if "import " in row["path"])))
+            sum(row["self_ns"] for row in told["ranges"] if "import " in (row["path"] or ""))))
+        self.assertEqual({row["module"]: (row["count"], self.spelled(row["total_ns"]))
+                          for row in told["imports"]},
+                         {module: (int(row[1]), row[2:4]) for module, row in rows.items()
+                          if module != "(sum)"})
 
     @staticmethod
     def spelled(nanoseconds):

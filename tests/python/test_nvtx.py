@@ -358,8 +358,9 @@ class Profiles(NvtxTest):
                   for name in ("_run_once", "run_forever", "work")}
         self.assertEqual(tracks, {"_run_once": {True}, "run_forever": {True}, "work": {False}})
         report = harness.run([harness.ANNOT, "report", "--json", str(self.folder / "out.annot")])
-        self.assertEqual([row for row in json.loads(report.stdout)["ranges"]
-                          if row.get("unfinished")], [])
+        told = json.loads(report.stdout)
+        self.assertEqual([row for name in ("ranges", "overlapping_ranges", "track_ranges")
+                          for row in told[name] if row["unfinished"]], [])
 
     def test_a_script_is_profiled_by_python_dash_m(self):
         script = self.script("""

@@ -92,7 +92,8 @@ class Truth(RecordingTest):
         rows = [row for row in report["tasks"] if row["function"] == "task"]
         self.assertEqual(len(rows), 1)
         self.assertEqual(rows[0]["count"], TASKS)
-        return rows[0], told["stamps"], told["wall"]
+        parts = {part["part"]: part for part in rows[0]["parts"]}
+        return {"whole": rows[0], **parts}, told["stamps"], told["wall"]
 
     def bounds(self, stamps):
         """{part: (least, most)} of the sums. "queued" and "waiting" have one neighbour each that

@@ -176,22 +176,26 @@ class Agreement(RecordingTest):
         groups = collections.defaultdict(list)
         for row in recording.ranges:
             groups[row.kind, "/".join(row.path)].append(row)
-        ranges = [row for row in report["ranges"] if row["kind"] in ("pushed", "overlapping")]
-        for row in ranges:
-            rows = groups[row["kind"], row["path"]]
+        ranges = [("pushed", row) for row in report["ranges"] if "rest" not in row]
+        ranges += [("overlapping", row) for row in report["overlapping_ranges"]]
+        for kind, row in ranges:
+            rows = groups[kind, row["path"]]
             durations = [row.duration_ns for row in rows]
             if not rows and row["count"] == 0:
                 continue
             self.assertEqual((row["count"], row["total_ns"], row["min_ns"], row["max_ns"]),
                              (len(rows), sum(durations), min(durations), max(durations)), row)
-            if row["kind"] == "pushed":
+            if kind == "pushed":
                 self.assertEqual(row["self_ns"], sum(row.self_ns for row in rows), row)
             self.assertEqual((row["unfinished"], row["end_lost"]),
                              (sum(row.unfinished for row in rows),
                               sum(row.end_lost for row in rows)), row)
-        self.assertEqual(report["process_count"], len(recording.processes))
-        self.assertEqual(report["lost_by_cause"], recording.lost)
-        self.assertEqual(list(report["remarkable_calls"].values()),
+        self.assertEqual(report["recording"]["process_count"], len(recording.processes))
+        missing = collections.defaultdict(dict)
+        for row in report["missing"]:
+            missing[row["kind"]][row["what"]] = row["count"]
+        self.assertEqual(missing["lost record"], recording.lost)
+        self.assertEqual(list(missing["remarkable call"].values()),
                          list(recording.remarkable_calls.values()))
 
     def check_columns(self, recording):

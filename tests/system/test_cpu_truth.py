@@ -16,6 +16,7 @@ from samples import (LONG, TARGET_PYTHON, interpreters, need_bpf, python_truths,
                      record, same_shares, truths)
 
 HZ = 499
+RANGES = ("ranges", "track_ranges", "inherited_ranges", "unrecorded_ranges")
 PERIOD = 1e9 / HZ
 OPTIONS = ["--sample", str(HZ)]
 MS = 8000 if LONG else 1500
@@ -139,19 +140,20 @@ def ranges_of_tasks_agree_with_their_clocks(home):
                       sampling_error(ns, 200) + len(elsewhere) * PERIOD, name)
     report = rows_of_report(home, done.path)
     for name in ("light", "heavy"):
-        row = report["track", f"python:tasks.<locals>.task/{name}"]
+        row = report["track_ranges", f"python:tasks.<locals>.task/{name}"]
         equal(row["cpu_ns"], samples.cpu_ns(range_name=name), f"the report's row of {name}")
         equal(row["count"], 10, f"the report's row of {name}")
-    equal(report["pushed", "around"]["cpu_ns"], samples.cpu_ns(range_name="around"), "around")
+    equal(report["ranges", "around"]["cpu_ns"], samples.cpu_ns(range_name="around"), "around")
     inside = sum(sample["weight"] for sample in samples.cpu if samples.path(sample))
     equal(sum(row["cpu_self_ns"] for row in report.values()), inside, "sum of all rows")
     whole(samples)
 
 
 def rows_of_report(home, path):
-    """{(kind, path): row} of `annot report --json`."""
-    text = home.annot("report", "--json", path).ok().out
-    return {(row["kind"], row["path"]): row for row in json.loads(text)["ranges"]}
+    """{(table, path): row} of `annot report --json`."""
+    told = json.loads(home.annot("report", "--json", path).ok().out)
+    return {(table, row["path"]): row for table in RANGES for row in told[table]
+            if "rest" not in row}
 
 
 def with_pyannot(home):

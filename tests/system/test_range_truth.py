@@ -54,28 +54,30 @@ def error_ns(period, count):
 def sampled_of(report, field):
     """Nanoseconds by pid or tid and path; what was inherited as one."""
     sums = {}
-    for row in report["ranges"]:
-        path = row["path"].rsplit("/", 1)[-1]
-        if row["kind"] == "inherited":
-            path = "(inherited)"
-            if not row["cpu_self_ns"]:
-                continue
-        if row["kind"] in ("pushed", "inherited"):
-            key = row[field], path
+    for row in ranges_of(report):
+        key = row[field], row["path"].rsplit("/", 1)[-1]
+        sums[key] = sums.get(key, 0) + row["cpu_self_ns"]
+    for row in report["inherited_ranges"]:
+        key = row[field], "(inherited)"
+        if row["cpu_self_ns"]:
             sums[key] = sums.get(key, 0) + row["cpu_self_ns"]
     return sums
 
 
+def ranges_of(report):
+    return [row for row in report["ranges"] if "rest" not in row]
+
+
 def rows_are_possible(report, period):
-    for row in report["ranges"]:
-        if row["kind"] == "pushed":
-            most = row["total_ns"] + error_ns(period, row["sample_count"])
-            check(row["cpu_ns"] <= most, f"more CPU time than time: {row}")
-            check(row.get("running_ns", 0) <= row["total_ns"], f"ran longer than it was: {row}")
-        check(row.get("few_samples", 0) == (0 < row.get("sample_count", 0) < 10), f"{row}")
-    self_ns = sum(row.get("cpu_self_ns", 0) for row in report["ranges"])
-    equal(self_ns + report["outside_ranges"]["cpu_self_ns"], report["sampling"]["cpu_ns"],
-          "self times of all rows and what is outside of them")
+    for row in ranges_of(report):
+        most = (row["total_ns"] or 0) + error_ns(period, row["sample_count"])
+        check(row["cpu_ns"] <= most, f"more CPU time than time: {row}")
+        check((row.get("running_ns") or 0) <= (row["total_ns"] or 0),
+              f"ran longer than it was: {row}")
+    for row in ranges_of(report) + report["inherited_ranges"]:
+        equal(row["few_samples"], 0 < row["sample_count"] < 10, f"{row}")
+    equal(sum(row["cpu_self_ns"] for row in report["ranges"]), report["sampling"]["cpu_ns"],
+          "self times of all rows and of what is in none of them")
 
 
 def samples_agree(report):

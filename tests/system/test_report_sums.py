@@ -7,6 +7,7 @@ recordings have exact sums and every kind of row; recorded ones have what happen
 """
 
 import csv
+import html.parser
 import json
 import os
 import re
@@ -82,62 +83,114 @@ def total(rows, field):
 
 
 def check_json(told, truth):
-    functions, waits = told["functions"], told["waits"]
+    """Each table adds up, with what is in none of its rows."""
+    functions, waits, sampling = told["functions"], told["waits"], told["sampling"]
     equal(total(functions, "cpu_self_ns"), truth.cpu_ns, "own time of all functions")
     equal(total(functions, "cpu_python_ns"), truth.cpu_ns, "Python time of all functions")
-    none = [row for row in functions if row["kind"] == "none"]
+    equal(total(told["python_functions"], "cpu_python_ns"), truth.cpu_ns,
+          "time of all Python functions")
+    none = [row for row in functions if "rest" in row]
     equal(total(none, "cpu_self_ns"), truth.no_stack_ns, "time of no function")
     equal(total(none, "cpu_python_ns"), truth.cpu_ns - truth.python_ns,
           "time of no Python function")
-    equal(total(told["threads"], "cpu_ns"), truth.cpu_ns, "CPU time of all threads")
-    equal(total(told["threads"], "sample_count"), truth.samples, "samples of all threads")
-    equal(total(told["threads"], "runnable_ns"), truth.runnable_ns, "runnable time of all threads")
-    equal(total(told["threads"], "blocked_ns"), truth.off_ns - truth.runnable_ns,
-          "blocked time of all threads")
+    for table in ("threads", "processes"):
+        equal(total(told[table], "cpu_ns"), truth.cpu_ns, f"CPU time of all {table}")
+        equal(total(told[table], "sample_count"), truth.samples, f"samples of all {table}")
+        equal(total(told[table], "runnable_ns"), truth.runnable_ns, f"runnable time of {table}")
+        equal(total(told[table], "blocked_ns"), truth.off_ns - truth.runnable_ns,
+              f"blocked time of all {table}")
+        for field in ("gc_ns", "gil_ns"):
+            equal(total(told[table], field), total(told["threads"], field), f"{field} of {table}")
+    equal((sampling["cpu_ns"], sampling["runnable_ns"]), (truth.cpu_ns, truth.runnable_ns),
+          "the facts of sampling")
     equal(total(waits, "total_ns"), truth.off_ns, "time of all waits")
     equal(total([row for row in waits if row["reason"] == "runnable"], "total_ns"),
           truth.runnable_ns, "time of the waits for a CPU")
-    equal(total(told["wait_places"], "total_ns"), truth.off_ns - truth.runnable_ns,
-          "time of all places of waits")
-    kinds = ("pushed", "track", "inherited", "unrecorded")
-    ranges = [row for row in told["ranges"] if row["kind"] in kinds]
-    outside = told["outside_ranges"]
-    equal(total(ranges, "cpu_self_ns") + outside["cpu_self_ns"], truth.cpu_ns,
+    equal(total(told["wait_places"], "total_ns"), truth.off_ns, "time of all places of waits")
+    equal(total(told["ranges"], "cpu_self_ns"), truth.cpu_ns if functions else 0,
           "CPU time in and outside of ranges")
-    pushed = [row for row in ranges if row["kind"] == "pushed"]
-    equal(total(pushed, "self_ns") + outside["self_ns"],
-          max(told["thread_time_ns"], told["in_ranges_ns"]), "thread time in and outside of ranges")
+    equal(total(told["ranges"], "self_ns"),
+          max(told["recording"]["thread_time_ns"], told["recording"]["in_ranges_ns"]),
+          "thread time in and outside of ranges")
+    rests = {row["rest"]: row["cpu_self_ns"] for row in told["ranges"] if "rest" in row}
+    for table, rest in (("track_ranges", "on tracks"), ("inherited_ranges", "inherited"),
+                        ("unrecorded_ranges", "unrecorded")):
+        equal(total(told[table], "cpu_self_ns"), rests.get(rest) or 0, f"CPU time of {table}")
+    for row in told["tasks"]:
+        equal(total(row["parts"], "total_ns"), row["total_ns"], f"the parts of {row}")
 
 
-NAMES = {"threads": "thread", "functions": "function", "waits": "wait", "wait_places": "wait place",
-         "marks": "mark", "counters": "counter"}
-FIELDS = {  # of JSON, and of CSV if it has another name there
-    "functions": {"function": "path", "kind": "code", "module": "", "cpu_self_ns": "",
-                  "cpu_python_ns": "", "cpu_total_ns": "cpu_ns", "sample_count": ""},
-    "threads": dict.fromkeys(("pid", "process", "tid", "thread", "cpu_ns", "sample_count",
-                              "runnable_ns", "blocked_ns", "gc_ns", "gil_ns"), ""),
-    "waits": {"reason": "path", "count": "", "total_ns": "", "max_ns": ""},
-    "wait_places": {"function": "path", "kind": "code", "module": "", "reason": "", "count": "",
-                    "total_ns": "", "max_ns": ""},
-    "marks": {"name": "path", "count": ""},
-    "counters": {"name": "path", "count": "", "value_last": ""},
-}
+def flat(told):
+    """{table: rows}, each row as texts by column, without what is not known; parts behind theirs.
+    """
+    found = {}
+    for table, rows in told.items():
+        found[table] = []
+        for row in [rows] if isinstance(rows, dict) else rows:
+            found[table] += [spelled(part) for part in [row, *row.get("parts", [])]]
+    return found
 
 
-def check_csv(rows, told):
-    """The same rows in the same order."""
-    for name, kind in NAMES.items():
-        mine = [row for row in rows if row["kind"] == kind]
-        for field, column in FIELDS[name].items():
-            equal([row[column or field] for row in mine], [str(row[field]) for row in told[name]],
-                  f"{field} of {name} as CSV")
-    ranges = [row for row in rows if row["kind"] in (
-        "pushed", "overlapping", "track", "inherited", "unrecorded")]
-    equal([(row["path"], row["total_ns"]) for row in ranges],
-          [(row["path"], str(row.get("total_ns", ""))) for row in told["ranges"]], "ranges as CSV")
-    outside = [row for row in rows if row["kind"] == "outside"]
-    equal([int(row["cpu_self_ns"] or 0) for row in outside],
-          [told["outside_ranges"]["cpu_self_ns"]], "what is outside of ranges as CSV")
+def spelled(row):
+    return {name: str(int(value) if isinstance(value, bool) else value)
+            for name, value in row.items() if value not in (None, "") and name != "parts"}
+
+
+def by_csv(text):
+    found = {}
+    for row in csv.DictReader(text.splitlines()):
+        found.setdefault(row.pop("table"), []).append(spelled(row))
+    return found
+
+
+class Page(html.parser.HTMLParser):
+    """The tables of a page, as flat() has them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.names, self.cells, self.into = {}, [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        value = dict(attributes)
+        if tag == "table":
+            self.names, self.rows = [], self.found.setdefault(value["id"], [])
+        elif tag == "tr":
+            self.cells, self.kind = [], value.get("class")
+        elif tag in ("th", "td"):
+            self.into = self.names if tag == "th" else self.cells
+            self.into.append("")
+        elif tag == "data":
+            self.into[-1], self.into = value["value"], None
+
+    def handle_data(self, data):
+        if self.into is not None:
+            self.into[-1] += data
+
+    def handle_endtag(self, tag):
+        if tag in ("th", "td"):
+            self.into = None
+        elif tag == "tr" and self.cells:
+            row = dict(zip(self.names, self.cells))
+            if self.kind == "rest":
+                row["rest"] = self.cells[0].strip("()")
+                del row[self.names[0]]
+            self.rows.append({name: cell for name, cell in row.items() if cell not in ("", "-")})
+
+
+def check_printers(home, path, told):
+    """The same rows in the same order, cell by cell."""
+    by_json = {table: rows for table, rows in flat(told).items() if rows}
+    text = home.run(ANNOT, "report", "--csv", path).ok().out.decode()
+    found = by_csv(text)
+    equal(list(found), list(by_json), "tables as CSV")
+    for table, rows in by_json.items():
+        lines = [{name: cell.replace("\n", "\\n") for name, cell in row.items()} for row in rows]
+        equal(found[table], lines, f"{table} as CSV")
+    page = Page(home.run(ANNOT, "report", "--html", path).ok().out.decode()).found
+    equal(list(page), list(by_json), "tables as HTML")
+    for table, rows in by_json.items():
+        equal(page[table], rows, f"{table} as HTML")
 
 
 def tables(text):
@@ -175,7 +228,7 @@ def check_text(text, told, limited):
                   f"shares of \"{title}\" add up to {sum(shares)}: {text}")
     if limited or not told["functions"]:
         return
-    named = [row for row in told["functions"] if row["kind"] != "none"]
+    named = [row for row in told["functions"] if "rest" not in row]
     lines = [line for line in seen["hottest functions"][2] if not line.startswith("(no stack)")]
     equal(len(lines), len(named), "rows of functions with --all")
 
@@ -224,8 +277,7 @@ def check_all(home, path):
     truth = Truth(home, path)
     told = json.loads(home.run(ANNOT, "report", "--json", path).ok().out)
     check_json(told, truth)
-    text = home.run(ANNOT, "report", "--csv", path).ok().out.decode()
-    check_csv(list(csv.DictReader(text.splitlines())), told)
+    check_printers(home, path, told)
     for options in ((), ("--by", "thread"), ("--sort", "total"), ("--all",),
                     ("--limit", "1", "--functions", "1")):
         text = home.run(ANNOT, "report", "--wide", *options, path).ok().out.decode()

@@ -270,7 +270,8 @@ def the_moment_between_fork_and_exec_is_no_process(home):
     told = json.loads(home.run(ANNOT, "info", "--json", result.path).ok().out)
     equal(len(told["processes"]), len(dump.processes), "processes that annot info tells")
     report_of = json.loads(home.run(ANNOT, "report", "--json", result.path).ok().out)
-    equal(report_of["process_count"], len(dump.processes), "processes that the report counts")
+    equal(report_of["recording"]["process_count"], len(dump.processes),
+          "processes that the report counts")
     trace = json.loads(home.export(result.path, ".json").read_bytes())
     made_up = {event["pid"] for event in trace["traceEvents"] if event.get("pid", 0) >= 10_000_000}
     check(len(made_up) <= len(copies), f"numbers made up for processes: {made_up}")

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The table: what a reader of the terminal sees. Its output is caught through a pipe. */
-#include "table.h"
+#include "grid.h"
 #include "term.h"
 #include "test.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct table_column columns[] = {
+static const struct grid_column columns[] = {
     {"path", 0, true}, {"count", 0, false}, {"mean", 2, false}, {"note", 1, true}};
 
-static struct table *table;
+static struct grid *table;
 static char printed[4096];
 static size_t hidden;
 
@@ -18,10 +18,10 @@ static void fill(void)
 {
     static const char *const cells[] = {
         "load", "1", "2 ms", "x", "a/very/long/path/of/many/names", "20", "300 ms", ""};
-    table = table_create(columns, 4);
+    table = grid_create(columns, 4);
     CHECK(table);
     for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
-        table_add(table, cells[i]);
+        grid_add(table, cells[i]);
 }
 
 static void print(size_t width)
@@ -31,7 +31,7 @@ static void print(size_t width)
     CHECK_INT(pipe(ends), 0);
     CHECK(saved >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0);
     close(ends[1]);
-    int rc = table_print(table, width, false, &hidden);
+    int rc = grid_print(table, width, false, &hidden);
     fflush(stdout);
     dup2(saved, STDOUT_FILENO);
     close(saved);
@@ -40,7 +40,7 @@ static void print(size_t width)
     CHECK_INT(rc, 0);
     CHECK(length > 0);
     printed[length] = '\0';
-    table_destroy(table);
+    grid_destroy(table);
 }
 
 TEST(without_a_width_nothing_is_cut)
@@ -93,7 +93,7 @@ TEST(every_line_fits_every_width)
 TEST(the_first_column_keeps_its_limit_where_there_is_room)
 {
     fill();
-    table_limit_first(table, 13);
+    grid_limit_first(table, 13);
     print(0);
     CHECK_STR(printed, "path           count    mean  note\n"
                        "load               1    2 ms  x\n"
@@ -102,7 +102,7 @@ TEST(the_first_column_keeps_its_limit_where_there_is_room)
 
 TEST(an_empty_table_is_its_titles)
 {
-    table = table_create(columns, 4);
+    table = grid_create(columns, 4);
     print(0);
     CHECK_STR(printed, "path  count  mean  note\n");
 }

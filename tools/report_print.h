@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Printers of a report (profile/report.h): each shows all its tables and knows none of them.
+ *
+ * Main thread only. */
+#ifndef ANNOT_REPORT_PRINT_H
+#define ANNOT_REPORT_PRINT_H
+
+#include "out_stream.h"
+#include "report.h"
+
+/* Those that were asked for. */
+struct report_tables {
+    const struct table *items[REPORT_TABLES_MAX];
+    unsigned count;
+};
+
+/* For people, to standard output: facts, the tables that have rows, what is missing. */
+struct report_view {
+    const struct report_options *options;
+    unsigned width; /* of the terminal; 0: unlimited */
+    bool wide;      /* names as long as they are */
+    bool color;
+};
+
+/* 0 or -ENOMEM. */
+int report_text(const struct report *report, const struct report_view *view);
+
+/* The lines below a table; where that is not shown, those that stand there all the same. */
+void report_text_notes(const struct table *table, bool shown);
+
+/* One table with its notes, if it has rows for people. 0 or -ENOMEM; -ENODATA: it has columns for
+ * programs only. */
+int report_text_table(const struct table *table, const struct report_view *view);
+
+/* For programs, all rows, of the tables that were asked for. Errors of the stream stick. 0 or
+ * -ENOMEM. */
+int report_json(const struct report_tables *tables, struct out_stream *out);
+int report_csv(const struct report_tables *tables, struct out_stream *out);
+
+/* A page for browsers, of all rows. */
+int report_html(const struct report_tables *tables, struct out_stream *out);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* A table of a report as text: as many rows as people want to see, below them the sums of what they
+ * don't, and what is in none. */
+#include "report_print.h"
+
+#include "grid.h"
+#include "number_text.h"
+#include "term.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Names of C++ templates take hundreds of columns, and all rows would be as wide. */
+enum { NAME_WIDTH_MAX = 120 };
+
+/* The rows that a line of sums stands for. */
+struct sums {
+    uint64_t rows;
+    uint64_t items[TABLE_COLUMNS_MAX];
+};
+
+struct printing {
+    const struct table *table;
+    const struct report_view *view;
+    struct table_row *row;
+    struct grid *grid;
+    bool used[TABLE_COLUMNS_MAX]; /* columns that people see */
+    uint64_t kept, rests;         /* rows that are not apart; of what is in none of them */
+    uint64_t shown;               /* of `kept` */
+    bool last_shown;              /* its parts are, too */
+    bool any_few;
+    uint64_t of_row[TABLE_COLUMNS_MAX]; /* the numbers of the last plain row */
+    struct sums more, apart, all;
+};
+
+/* ---- Which rows and columns --------------------------------------------------------------------
+ */
+
+static enum row_role role_of(const struct printing *p)
+{
+    enum row_role role = (enum row_role)p->row->role;
+    bool all = p->view->options->all;
+    return all && role != ROW_PART && role != ROW_REST ? ROW_PLAIN : role;
+}
+
+static uint64_t number_of(const struct cell *cell)
+{
+    return cell->state == CELL_KNOWN ? cell->count : 0;
+}
+
+static bool adds_up(const struct printing *p, unsigned column)
+{
+    return p->used[column] && p->table->columns[column].adds_up;
+}
+
+static bool has_sums(const struct printing *p)
+{
+    for (unsigned i = 0; i < p->table->column_count; i++)
+        if (adds_up(p, i))
+            return true;
+    return false;
+}
+
+/* Has the row a number that adds up? */
+static bool counts(const struct printing *p)
+{
+    for (unsigned i = 0; i < p->table->column_count; i++)
+        if (adds_up(p, i) && number_of(&p->row->cells[i]) > 0)
+            return true;
+    return false;
+}
+
+/* Counts rows, and looks whether rare columns have something. */
+static void look(struct printing *p)
+{
+    const struct table *table = p->table;
+    for (unsigned i = 0; i < table->column_count; i++)
+        p->used[i] = table->columns[i].title && !table->columns[i].rare;
+    for (uint64_t at = 0; at < table->row_count; at++) {
+        table_sums(table, at, p->row);
+        p->kept += role_of(p) == ROW_PLAIN;
+        p->rests += role_of(p) == ROW_REST && counts(p);
+        for (unsigned i = 0; i < table->column_count && role_of(p) == ROW_PLAIN; i++)
+            p->used[i] = p->used[i] || (table->columns[i].title && table->columns[i].rare &&
+                                        number_of(&p->row->cells[i]) > 0);
+    }
+}
+
+/* ---- Cells ------------------------------------------------------------------------------------
+ */
+
+static void add_share(const struct printing *p, const struct table_column *column, uint64_t part)
+{
+    struct table_share share = table_share(column, part, p->of_row[column->of]);
+    grid_add_percent(p->grid, share.part, share.whole);
+}
+
+static void add_number(struct printing *p, const struct table_column *column, uint64_t count)
+{
+    char text[NUMBER_TEXT_SIZE];
+    if (column->type == COLUMN_TIME)
+        grid_add_time(p->grid, count);
+    else if (column->type == COLUMN_BYTES)
+        grid_add(p->grid, number_size(count, text));
+    else
+        grid_add_count(p->grid, count);
+}
+
+static void add_known(struct printing *p, const struct table_column *column,
+                      const struct cell *cell)
+{
+    char text[NUMBER_TEXT_SIZE], rough[NUMBER_TEXT_SIZE + 1];
+    if (column->type == COLUMN_TEXT) {
+        grid_add(p->grid, cell->text);
+    } else if (column->type == COLUMN_VALUE) {
+        grid_add(p->grid, number_value(cell->value, text));
+    } else if (column->type == COLUMN_SHARE) {
+        add_share(p, column, cell->count);
+    } else if (cell->rough) {
+        snprintf(rough, sizeof(rough), "~%s", number_time(cell->count, text));
+        grid_add(p->grid, rough);
+    } else {
+        add_number(p, column, cell->count);
+    }
+}
+
+static void add_cell(struct printing *p, unsigned at)
+{
+    const struct table_column *column = &p->table->columns[at];
+    const struct cell *cell = &p->row->cells[column->type == COLUMN_SHARE ? column->of : at];
+    char rest[64];
+    if (at == 0 && p->row->rest) {
+        snprintf(rest, sizeof(rest), "(%s)", p->row->rest);
+        grid_add(p->grid, rest);
+    } else if (cell->state == CELL_NONE || cell->quiet) {
+        grid_add(p->grid, "");
+    } else if (cell->state == CELL_UNKNOWN) {
+        grid_add(p->grid, "-");
+    } else {
+        add_known(p, column, cell);
+    }
+}
+
+static void add_row(struct printing *p)
+{
+    for (unsigned i = 0; i < p->table->column_count; i++) {
+        if (p->row->role != ROW_PART && p->row->role != ROW_REST)
+            p->of_row[i] = number_of(&p->row->cells[i]);
+        if (p->used[i])
+            add_cell(p, i);
+    }
+    p->any_few = p->any_few || p->row->few;
+}
+
+/* ---- Sums -------------------------------------------------------------------------------------
+ */
+
+static void sum(const struct printing *p, struct sums *sums)
+{
+    sums->rows++;
+    for (unsigned i = 0; i < p->table->column_count; i++)
+        if (adds_up(p, i))
+            sums->items[i] += number_of(&p->row->cells[i]);
+}
+
+static void add_sums(struct printing *p, const char *label, const struct sums *sums)
+{
+    for (unsigned i = 0; i < p->table->column_count; i++) {
+        const struct table_column *column = &p->table->columns[i];
+        if (!p->used[i])
+            continue;
+        if (i == 0)
+            grid_add(p->grid, label);
+        else if (column->type == COLUMN_SHARE && !column->of_row && adds_up(p, column->of))
+            add_share(p, column, sums->items[column->of]);
+        else if (adds_up(p, i))
+            add_number(p, column, sums->items[i]);
+        else
+            grid_add(p->grid, "");
+    }
+}
+
+/* Below the last row. */
+static void add_left_out(struct printing *p)
+{
+    char label[NUMBER_TEXT_SIZE + 16], count[NUMBER_TEXT_SIZE];
+    snprintf(label, sizeof(label), "(%s more)", number_count(p->more.rows, count));
+    if (p->more.rows > 0 && has_sums(p))
+        add_sums(p, label, &p->more);
+    if (p->apart.rows > 0)
+        add_sums(p, p->table->apart, &p->apart);
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------
+ */
+
+static void take_plain(struct printing *p, uint64_t at)
+{
+    p->last_shown = p->shown < p->table->limit || p->view->options->all;
+    if (p->last_shown) {
+        table_row(p->table, at, p->row);
+        add_row(p);
+        p->shown++;
+    } else {
+        sum(p, &p->more);
+    }
+    sum(p, &p->all);
+}
+
+static void take_row(struct printing *p, uint64_t at)
+{
+    table_sums(p->table, at, p->row);
+    switch (role_of(p)) {
+    case ROW_PLAIN:
+        take_plain(p, at);
+        break;
+    case ROW_PART:
+        if (!p->last_shown)
+            break;
+        table_row(p->table, at, p->row);
+        add_row(p);
+        break;
+    case ROW_MINOR:
+        if (counts(p))
+            sum(p, &p->more);
+        sum(p, &p->all);
+        break;
+    case ROW_APART:
+        sum(p, &p->apart);
+        sum(p, &p->all);
+        break;
+    default:
+        break;
+    }
+}
+
+static void add_rows(struct printing *p)
+{
+    uint64_t at = 0;
+    for (; at < p->table->row_count; at++) {
+        take_row(p, at);
+        if (p->row->role == ROW_REST)
+            break;
+    }
+    add_left_out(p);
+    for (; at < p->table->row_count; at++) {
+        table_row(p->table, at, p->row);
+        if (counts(p))
+            add_row(p);
+        sum(p, &p->all);
+    }
+    if (p->table->has_sum)
+        add_sums(p, "(sum)", &p->all);
+}
+
+/* ---- The table --------------------------------------------------------------------------------
+ */
+
+void report_text_notes(const struct table *table, bool shown)
+{
+    char text[NUMBER_TEXT_SIZE];
+    for (unsigned i = 0; i < table->note_count; i++) {
+        const struct table_note *note = &table->notes[i];
+        if (!shown && !note->always)
+            continue;
+        if (note->apart)
+            printf("\n");
+        term_print(note->before);
+        if (note->after)
+            printf("%s%s", number_count(note->count, text), note->after);
+        printf("\n");
+    }
+}
+
+static int print_grid(struct printing *p)
+{
+    const struct table *table = p->table;
+    char count[NUMBER_TEXT_SIZE];
+    size_t hidden = 0;
+    printf("\n");
+    term_print(table->title ? table->title : table->name);
+    printf("\n");
+    grid_limit_first(p->grid, table->long_labels && !p->view->wide ? NAME_WIDTH_MAX : 0);
+    int rc = grid_print(p->grid, p->view->wide ? 0 : p->view->width, p->view->color, &hidden);
+    if (hidden && table->tells_hidden)
+        printf("(%zu %s hidden: a wider terminal or --wide shows them)\n", hidden,
+               hidden == 1 ? "column is" : "columns are");
+    if (p->more.rows > 0 && !has_sums(p))
+        printf("(%s more)\n", number_count(p->more.rows, count));
+    if (p->any_few && table->few)
+        printf("%s\n", table->few);
+    return rc;
+}
+
+static int print_table(struct printing *p)
+{
+    struct grid_column columns[TABLE_COLUMNS_MAX];
+    size_t count = 0;
+    for (unsigned i = 0; i < p->table->column_count; i++) {
+        const struct table_column *column = &p->table->columns[i];
+        if (p->used[i])
+            columns[count++] =
+                (struct grid_column){column->title, column->rank, column->type == COLUMN_TEXT};
+    }
+    p->grid = grid_create(columns, count);
+    if (!p->grid)
+        return -ENOMEM;
+    add_rows(p);
+    int rc = print_grid(p);
+    grid_destroy(p->grid);
+    return rc;
+}
+
+static bool is_for_people(const struct table *table)
+{
+    for (unsigned i = 0; i < table->column_count; i++)
+        if (table->columns[i].title)
+            return true;
+    return false;
+}
+
+int report_text_table(const struct table *table, const struct report_view *view)
+{
+    struct printing printing = {.table = table, .view = view};
+    int rc = 0;
+    if (!is_for_people(table))
+        return -ENODATA;
+    printing.row = malloc(sizeof(*printing.row));
+    if (!printing.row)
+        return -ENOMEM;
+    look(&printing);
+    bool shown = printing.kept > 0 || (table->rest_alone && printing.rests > 0);
+    if (shown)
+        rc = print_table(&printing);
+    free(printing.row);
+    report_text_notes(table, shown);
+    return rc;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* What `annot report` prints around its tables (report_tables.c): how it was recorded, how much
+ * that is, and what is missing. */
+#include "report_print.h"
+
+#include "loss_sums.h"
+#include "missing.h"
+#include "number_text.h"
+#include "recording.h"
+#include "sample_loss.h"
+#include "term.h"
+
+#include <stdio.h>
+
+/* ---- The sampling ---------------------------------------------------------------------------- */
+
+static const char *rung_name(unsigned rung)
+{
+    switch (rung) {
+    case SAMPLING_REMOTE:
+        return "by reading Python's memory";
+    case SAMPLING_BPF:
+        return "by eBPF";
+    default:
+        return "in a way that this annot does not know";
+    }
+}
+
+static void print_text(const struct trace *trace, const char *before, uint32_t text)
+{
+    printf("%s", before);
+    term_print(trace_string(trace, text)->bytes);
+    printf("\n");
+}
+
+/* Why not a higher rung, and what lifts it. */
+static void print_reason(const struct trace *trace, const struct trace_sampling *sampling)
+{
+    if (sampling->reason && sampling->rung != SAMPLING_NONE)
+        print_text(trace, "           not by eBPF: ", sampling->reason);
+    if (sampling->hint)
+        print_text(trace, "           hint: ", sampling->hint);
+}
+
+/* What is almost all is not all. */
+static const char *complete_text(const struct sample_stats *stats, char *buffer)
+{
+    uint64_t whole = stats->walk_count, part = stats->complete_count;
+    if (part < whole && part * 2000 >= whole * 1999)
+        return "99.9%";
+    return number_percent(part, whole, buffer);
+}
+
+static void print_sampling(const struct trace *trace, const struct report_facts *facts)
+{
+    char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE];
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    const struct sample_stats *all = facts->samples;
+    if (sampling->rung == SAMPLING_OFF && !facts->has_samples)
+        return;
+    if (sampling->rung == SAMPLING_NONE) {
+        print_text(trace, "sampled    nothing: ", sampling->reason);
+        print_reason(trace, sampling);
+        return;
+    }
+    printf("sampled    %s of CPU time: %s %s", number_time_plain(all->all.cpu_ns, a),
+           number_count(all->all.sample_count, b),
+           all->all.sample_count == 1 ? "sample" : "samples");
+    if (sampling->frequency_hz)
+        printf(" at %s Hz", number_count(sampling->frequency_hz, c));
+    if (sampling->rung != SAMPLING_OFF)
+        printf(" %s", rung_name(sampling->rung));
+    if (all->walk_count)
+        printf(", %s of stacks complete", complete_text(all, a));
+    printf("\n");
+    if (facts->off_cpu)
+        printf("off CPU    %s blocked and %s runnable in %s stretches\n",
+               number_time_plain(all->all.blocked_ns, a),
+               number_time_plain(all->all.runnable_ns, b), number_count(all->stretch_count, c));
+    print_reason(trace, sampling);
+}
+
+/* ---- What is missing ------------------------------------------------------------------------- */
+
+static struct sample_wholes wholes_of(const struct report_facts *facts)
+{
+    return (struct sample_wholes){facts->samples->all.sample_count, facts->samples->stretch_count};
+}
+
+/* What the header says of losses where no record was lost. */
+static const char *lost_text(const struct trace *trace, const struct report_facts *facts)
+{
+    const struct sample_wholes wholes = wholes_of(facts);
+    uint64_t calls[MISUSE_COUNT];
+    if (!sample_loss_any(trace))
+        return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
+    if (trace_unwatched(trace))
+        return "what processes did when nobody recorded them any more (see the end)";
+    return sample_loss_counts(trace, &wholes)
+               ? "no records, but samples miss something (see the end)"
+               : "no records, and little of what was sampled (see the end)";
+}
+
+static void print_call(void *context, const struct missing *missing)
+{
+    const char **before = context;
+    char text[NUMBER_TEXT_SIZE];
+    if (missing->kind != MISSING_CALLS)
+        return;
+    printf("%s%s %s", *before, number_count(missing->count, text), missing->what);
+    *before = ", ";
+}
+
+/* Processes that could not take part, remarkable calls. */
+static void print_missing(const struct trace *trace)
+{
+    static const char first[] = "remarkable calls: ";
+    const char *before = first;
+    char text[NUMBER_TEXT_SIZE];
+    uint32_t refused = trace_refusal_count(trace);
+    if (refused)
+        printf("refused    %s %s could not take part; annot info says why\n",
+               number_count(refused, text), refused == 1 ? "process" : "processes");
+    missing_each(trace, NULL, print_call, &before);
+    if (before != first)
+        printf("\n");
+}
+
+static void print_damage(const struct store_reader *reader, const struct report_facts *facts)
+{
+    char text[NUMBER_TEXT_SIZE];
+    uint32_t parts = store_reader_damage_count(reader);
+    uint64_t missing = facts->unreadable_count;
+    if (!parts)
+        return;
+    if (recording_is_cut(reader))
+        printf("cut        it has no end: what was not written yet is missing");
+    else
+        printf("damage     %u %s", parts, parts == 1 ? "part" : "parts");
+    if (missing)
+        printf("; records missing from the numbers below: %s", number_count(missing, text));
+    printf("\n");
+}
+
+/* Why there is nothing at all, and what would show more. */
+static const char *nothing_text(const struct trace *trace)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    switch (sampling->rung) {
+    case SAMPLING_BPF:
+        return sampling->off_cpu
+                   ? "Nothing was seen: hardly any CPU time was used, and no wait began or ended. "
+                     "annot "
+                     "dump\n-p PID shows what threads wait for at present."
+                   : "Nothing was seen: hardly any CPU time was used. annot record --off-cpu shows "
+                     "what is\nwaited for, --sample 999 looks more often.";
+    case SAMPLING_REMOTE:
+        return "Nothing was seen: no Python code ran for long, and without eBPF no other code is "
+               "sampled.";
+    default:
+        return "There are no events: the program is not annotated, or its annotations were off.";
+    }
+}
+
+/* What the limits left out, and what the numbers can't show. */
+static void print_remarks(const struct trace *trace, const struct report_facts *facts)
+{
+    const struct range_totals *totals = facts->totals;
+    char text[NUMBER_TEXT_SIZE];
+    if (facts->event_count == 0 && !facts->has_samples)
+        printf("\n%s\n", nothing_text(trace));
+    if (totals->lost_outside)
+        printf("\nRecords lost outside of all ranges above: %s.\n",
+               number_count(totals->lost_outside, text));
+    if (totals->orphan_count)
+        printf("\nEnds without a beginning in this recording, not counted: %s.\n",
+               number_count(totals->orphan_count, text));
+    if (totals->other_count)
+        printf("\nToo many paths: the later ones are together in \"(other)\"; entries there: %s.\n",
+               number_count(totals->other_count, text));
+    if (totals->quantile_count)
+        printf("\nToo many paths: durations that are not in the quantiles: %s.\n",
+               number_count(totals->quantile_count, text));
+    if (totals->threads_cut)
+        printf("\nToo many threads: the columns procs and threads are lower bounds.\n");
+}
+
+static void print_checks(const struct sample_checks *checks)
+{
+    char text[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
+    if (checks->contradicted)
+        printf("\n%s of %s samples contradict the events of their threads. They count for the "
+               "ranges that the\nevents tell.\n",
+               number_count(checks->contradicted, text), number_count(checks->checked, all));
+}
+
+static void print_losses(const struct trace *trace, const struct report_facts *facts)
+{
+    char text[NUMBER_TEXT_SIZE];
+    const struct sample_wholes wholes = wholes_of(facts);
+    if (sample_loss_any(trace))
+        printf(trace_unwatched(trace) ? "\nMissing:\n" : "\nMissing from the samples:\n");
+    sample_loss_print(trace, &wholes);
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        if (fact->kind == FACT_NOTE && fact->value > 0)
+            print_text(trace, "\n", fact->name);
+    }
+    print_checks(&facts->checks);
+    if (facts->late_count)
+        printf("\nSamples that came too late to be given their ranges exactly: %s.\n",
+               number_count(facts->late_count, text));
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static bool is_sampled(const struct trace *trace, const struct report_facts *facts)
+{
+    return facts->has_samples || trace_sampling_get(trace)->rung > SAMPLING_NONE;
+}
+
+static void print_header(const struct trace *trace, const struct report_facts *facts,
+                         const struct report_options *options, bool cut)
+{
+    char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE], c[NUMBER_TEXT_SIZE], d[NUMBER_TEXT_SIZE];
+    const struct range_totals *totals = facts->totals;
+    const struct trace_session *session = trace_session_get(trace);
+    printf("recording  ");
+    term_print(options->path);
+    if (session->command)
+        printf("\ncommand    ");
+    term_print(trace_string(trace, session->command)->bytes);
+    if (options->only[0])
+        printf("\nonly       ");
+    term_print(options->only);
+    printf("\nwall time  %s, %s %s", number_time_plain((uint64_t)totals->wall_ns, a),
+           number_count(trace_process_count(trace), b),
+           trace_process_count(trace) == 1 ? "process" : "processes");
+    if (trace_fact_value(trace, TRACE_FACT_UNSEEN))
+        printf(" (and %s without a sample)",
+               number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), a));
+    printf(", %s %s", number_count(trace_thread_count(trace), c),
+           trace_thread_count(trace) == 1 ? "thread" : "threads");
+    bool annotated = facts->event_count > 0 || !is_sampled(trace, facts);
+    if (annotated)
+        printf(", %s event%s", number_count(facts->event_count, d),
+               facts->event_count == 1 ? "" : "s");
+    printf("\n");
+    if (annotated)
+        printf("in ranges  %s of %s thread time (%s)\n", number_time_plain(totals->covered_ns, a),
+               number_time_plain(totals->thread_ns, b),
+               number_percent(totals->covered_ns, totals->thread_ns, c));
+    print_sampling(trace, facts);
+    uint64_t sum = facts->lost_count;
+    if (sum == 0)
+        printf("lost       %s%s\n", lost_text(trace, facts),
+               cut ? ", up to where it was cut short" : "");
+    else
+        printf("lost       %s %s: ", number_count(sum, a), sum == 1 ? "record" : "records");
+    if (sum > 0)
+        loss_print(facts->lost);
+    print_missing(trace);
+}
+
+int report_text(const struct report *report, const struct report_view *view)
+{
+    const struct report_facts *facts = report_facts(report);
+    const struct store_reader *reader = view->options->reader;
+    const struct trace *trace = store_reader_trace(view->options->reader);
+    int rc = 0;
+    print_header(trace, facts, view->options, recording_is_cut(reader));
+    print_damage(reader, facts);
+    for (unsigned i = 0; rc == 0 && i < report_table_count(report); i++) {
+        const struct table *table = report_table(report, i);
+        if (table->title && table->limit > 0)
+            rc = report_text_table(table, view);
+        else
+            report_text_notes(table, false);
+    }
+    print_remarks(trace, facts);
+    print_losses(trace, facts);
+    return rc;
+}
