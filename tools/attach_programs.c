@@ -117,12 +117,10 @@ static void note_error(const struct attach_programs *programs, const struct targ
     else if (error == -EBUSY)
         note(programs, target, "its annotations go to another recording already", "");
     else if (error == -EXDEV)
-        note(
-            programs, target,
-            "its libannot watches another directory than the first one's; attach to it by itself: ",
-            target->path);
+        note(programs, target,
+             "its libannot watches a different directory; attach to it separately: ", target->path);
     else
-        note(programs, target, "it cannot be told to emit: ", strerror(-error));
+        note(programs, target, "its events cannot be requested: ", strerror(-error));
 }
 
 uint32_t attach_programs_annotate(struct attach_programs *programs, struct collector *collector)

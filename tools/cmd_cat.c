@@ -65,8 +65,7 @@ static int run_lines(const struct line_reader_options *options)
     uint64_t late = error ? 0 : line_reader_late_count(reader);
     line_reader_destroy(reader);
     if (late)
-        cmd_note("lines that stand behind later ones: %llu; too many events came at once\n"
-                 "sort them by their time",
+        cmd_note("lines out of order: %llu; too many events came at once\nsort them by their time",
                  (unsigned long long)late);
     return error;
 }

@@ -90,7 +90,7 @@ static void print_overview(void)
           "  annot record -o run.annot -- ./my-program   record a program and its children\n"
           "  annot report run.annot                      see where the time went\n"
           "  annot export run.annot -o run.pftrace       then open it in ui.perfetto.dev\n\n"
-          "\"annot help COMMAND\" tells more about one command.\n",
+          "\"annot help COMMAND\" describes one command.\n",
           stdout);
 }
 

@@ -70,7 +70,7 @@ static void on_recovered(void *context, const struct collector_recovered *what)
     recover_note(what);
     if (!what->living)
         return;
-    fputs("annot: left alone, as it is being made: ", stderr);
+    fputs("annot: left alone, still recording: ", stderr);
     term_write(stderr, what->recording, strlen(what->recording));
     fputc('\n', stderr);
 }
@@ -80,15 +80,15 @@ static int recover(const char *directory, struct result *result)
     struct stat status;
     if (directory && stat(directory, &status) != 0)
         return cmd_fail(CMD_FAILED,
-                        "cannot look into %s: %s\nDIR is where programs and annot met: their "
-                        "ANNOT_DIR; without it, the default is taken",
+                        "cannot look into %s: %s\nDIR is the ANNOT_DIR that programs and annot "
+                        "shared; without it, the default is used",
                         directory, strerror(errno));
     int count = collector_recover(directory, true, on_recovered, result);
     if (count < 0)
         return cmd_fail(CMD_FAILED, "cannot look into %s: %s\nit must be yours and have mode 0700",
                         directory ? directory : "the default directory", strerror(-count));
     if (!result->out && result->empty > 0)
-        fprintf(stderr, "annot: removed %d that had recorded nothing\n", result->empty);
+        fprintf(stderr, "annot: empty recordings removed: %d\n", result->empty);
     if (!result->out && count == 0)
         fputs("annot: nothing to recover\n", stderr);
     return result->failed > 0 ? CMD_FAILED : CMD_OK;

@@ -55,22 +55,20 @@ static int consider(void *context, const struct collector_session *session)
 static int fail_sessions(int error)
 {
     if (error == -EACCES)
-        return cmd_fail(CMD_FAILED, "the directory that programs and annot meet in cannot be used\n"
-                                    "annot doctor says why; ANNOT_DIR names another one");
+        return cmd_fail(CMD_FAILED, "the directory that programs and annot share cannot be "
+                                    "used\nannot doctor says why; ANNOT_DIR names another one");
     return cmd_fail(CMD_FAILED, "cannot look for recordings: %s", strerror(-error));
 }
 
 static int fail_none(const struct search *search)
 {
     if (search->running == 0)
-        return cmd_fail(CMD_FAILED, "nobody records\n\"annot record -- PROGRAM\" does, or \"annot "
-                                    "attach -p PID\"");
+        return cmd_fail(CMD_FAILED, "nothing is being recorded\nrecord with \"annot record -- "
+                                    "PROGRAM\" or \"annot attach -p PID\"");
     if (search->found == 0)
-        return cmd_fail(CMD_FAILED,
-                        "%s is not being recorded at present\n\"annot set\" alone lists "
-                        "what is",
+        return cmd_fail(CMD_FAILED, "%s is not being recorded\n\"annot set\" alone lists what is",
                         search->wanted);
-    return cmd_fail(CMD_FAILED, "%u recordings are being made\nname the one you mean: annot set %s",
+    return cmd_fail(CMD_FAILED, "%u recordings are in progress\nname one: annot set %s",
                     search->found, search->session.recording);
 }
 
@@ -101,7 +99,8 @@ static int search_begin(const struct cmd_call *call, struct search *search)
 {
     const struct set_values *values = call->values;
     if (values->pid && call->operand_count > 0)
-        return cmd_fail(CMD_MISUSE, "\"%s\" and option --pid: one of them\nboth name a recording",
+        return cmd_fail(CMD_MISUSE,
+                        "\"%s\" and option --pid both name a recording\nuse one of them",
                         call->operands[0]);
     if (values->pid) {
         search->wanted = values->pid;
@@ -177,9 +176,8 @@ static int set_filter(const struct set_values *values, const struct search *sear
     if (error == -ENOENT)
         return cmd_fail(CMD_FAILED, "the recording has just ended");
     if (error == -EINPROGRESS)
-        return cmd_fail(CMD_FAILED,
-                        "the programs have not been told yet\nis the annot that records "
-                        "stopped? It tells them as soon as it runs");
+        return cmd_fail(CMD_FAILED, "the programs do not have the new filter yet\nif annot is "
+                                    "stopped, they get it when it runs again");
     if (error != 0)
         return cmd_fail(CMD_FAILED, "cannot change session %016" PRIx64 ": %s", search->session.id,
                         strerror(-error));

@@ -186,17 +186,16 @@ static int tell_result(struct tail *tail, int error)
     if (output_error)
         return line_printer_fail_output(output_error);
     if (error == -ESTALE)
-        return cmd_fail(CMD_FAILED, "%s was made anew\nstart annot tail again", tail->path);
+        return cmd_fail(CMD_FAILED, "%s was replaced\nstart annot tail again", tail->path);
     if (error)
         return recording_fail(tail->path, error);
     if (late)
-        cmd_note("lines that stand behind later ones, as they came late: %llu\nannot cat has them "
-                 "in order",
+        cmd_note("lines out of order because they came late: %llu\nannot cat prints them in order",
                  (unsigned long long)late);
     if (!store_reader_ended(tail->reader))
         return cmd_fail(CMD_FAILED,
-                        "%s has no end, and nobody writes it: annot was killed\nannot recover "
-                        "completes it, as far as programs still hold what is missing",
+                        "%s has no end, and annot no longer writes it: it was killed\nannot "
+                        "recover completes it with what programs still hold",
                         tail->path);
     return CMD_OK;
 }

@@ -65,11 +65,11 @@ static bool serves(struct place *place, const struct stat *status, uint32_t uid)
 {
     const char *wrong = NULL;
     if (!S_ISDIR(status->st_mode))
-        wrong = "is no directory";
+        wrong = "is not a directory";
     else if (status->st_uid != uid)
         wrong = "belongs to another user";
     else if ((status->st_mode & 07777) != 0700)
-        wrong = status->st_mode & 0077 ? "may be entered by others" : "has not mode 0700";
+        wrong = status->st_mode & 0077 ? "may be entered by others" : "does not have mode 0700";
     if (!wrong)
         return true;
     snprintf(place->problem, sizeof(place->problem), "%.300s %s: programs do not use it",

@@ -142,7 +142,7 @@ static int too_long(const struct option_spec *spec, int status)
 {
     return cmd_fail(status,
                     "option --%s: all rules together are longer than %d bytes\nuse patterns: "
-                    "'io*' stands for io, io2 and io_uring",
+                    "'io*' matches io, io2 and io_uring",
                     spec->name, FILTER_TEXT_SIZE - 1);
 }
 

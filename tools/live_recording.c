@@ -37,7 +37,7 @@ static void fail_several(const struct cmd_call *call, const struct sessions *ses
     for (size_t i = 0; i < sessions->items.count && i < 3 && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
                                  sessions->items.items[i].recording);
-    cmd_fail(0, "more than one recording is being made: %s%s\nname one: annot %s FILE", names,
+    cmd_fail(0, "more than one recording is in progress: %s%s\nname one: annot %s FILE", names,
              sessions->items.count > 3 ? ", ..." : "", call->cmd->name);
 }
 

@@ -52,7 +52,7 @@ const char *recording_choose(const struct cmd_call *call, char name[RECORDING_NA
     }
     cmd_fail(0,
              "no recording is named, and none is in this directory\n\"annot record -- COMMAND\" "
-             "makes one here; of others the name must be told: annot %s FILE",
+             "makes one here; to open another one: annot %s FILE",
              call->cmd->name);
     return NULL;
 }

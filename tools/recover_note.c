@@ -35,10 +35,9 @@ void recover_note(const struct collector_recovered *what)
     fprintf(stderr, ", which was cut short: %s event%s added",
             number_count(what->event_count, count), what->event_count == 1 ? "" : "s");
     if (what->lost_count > 0)
-        fprintf(stderr, "; %s lost, as \"annot info\" tells", number_count(what->lost_count, lost));
+        fprintf(stderr, "; %s lost, see \"annot info\"", number_count(what->lost_count, lost));
     fputc('\n', stderr);
     if (what->left_count > 0)
-        cmd_note(
-            "programs may have gone on unrecorded after it was cut short\n\"annot info\" tells "
-            "from when on their events are missing");
+        cmd_note("programs may have gone on unrecorded after it was cut short\n\"annot info\" says "
+                 "from when on their events are missing");
 }

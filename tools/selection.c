@@ -30,7 +30,8 @@ int selection_check(const struct selection_values *values)
     if (status == CMD_OK)
         status = parse_time("to", values->to, &to_ns);
     if (status == CMD_OK && from_ns >= to_ns)
-        return cmd_fail(CMD_MISUSE, "nothing lies between --from and --to\n--to is the later time");
+        return cmd_fail(CMD_MISUSE,
+                        "there is nothing between --from and --to\n--to must be the later time");
     return status;
 }
 
@@ -88,7 +89,7 @@ static int check_threads(const struct selection *selection, const char *path)
         return CMD_OK;
     char quoted[256];
     cmd_quote(path, quoted, sizeof(quoted));
-    return cmd_fail(CMD_FAILED, "no thread of %s is meant by %s%s%s%s%s\nannot info %s lists them",
+    return cmd_fail(CMD_FAILED, "no thread of %s matches %s%s%s%s%s\nannot info %s lists them",
                     path, values->process ? "--process " : "",
                     values->process ? values->process : "",
                     values->process && values->thread ? " " : "", values->thread ? "--thread " : "",

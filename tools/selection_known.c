@@ -111,8 +111,8 @@ static int check_from(const char *from, const struct trace *trace, const char *p
         return CMD_OK;
     cmd_quote(path, quoted, sizeof(quoted));
     return cmd_fail(CMD_FAILED,
-                    "--from %s is behind the end of %s, which is %s long\n"
-                    "times count from the recording's begin, as annot cat %s shows them",
+                    "--from %s is after the end of %s, which is %s long\ntimes count from the "
+                    "recording's begin, as annot cat %s prints them",
                     from, path, number_time_plain((uint64_t)(end_ns - begin_ns), length), quoted);
 }
 

@@ -179,11 +179,11 @@ static const char *likely_reason(const struct trace_sampling *sampling)
     case SAMPLING_BPF:
         return sampling->off_cpu ? "the command used hardly any CPU time; --sample 999 looks more "
                                    "often"
-                                 : "the command used hardly any CPU time; --sample 999 looks more "
-                                   "often, --off-cpu shows what it waits for";
+                                 : "the command used hardly any CPU time; --sample 999 samples "
+                                   "more often, --off-cpu shows what it waits for";
     case SAMPLING_REMOTE:
         return "no Python code ran for long, and no other code can be sampled in this way; annot "
-               "doctor tells what would allow more";
+               "doctor says what would permit more";
     default:
         return "without samples the command must use annot (C: <annot/annot.h>, Python: import "
                "pyannot)";
@@ -205,8 +205,8 @@ static void print_nothing(const struct trace *trace, const char *hint)
     if (trace_refusal_count(trace) > 0)
         return;
     if (!hint && *filter_text(trace))
-        hint = "the filter may hold all of them back: \"annot info\" shows it, annot-set(1) tells "
-               "what names can be";
+        hint = "the filter may exclude all of them: \"annot info\" shows it, annot-set(1) "
+               "describes names";
     fprintf(stderr, "hint: %s\n", hint ? hint : likely_reason(sampling));
 }
 

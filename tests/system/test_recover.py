@@ -89,7 +89,7 @@ def a_living_recording_is_left_alone(home):
     for _ in range(3):
         rows = recovered(home)
         equal(rows[str(living.path)]["state"], "living", "the one that is being made")
-    check(f"left alone, as it is being made: {living.path}" in home.annot("recover").ok().err_text,
+    check(f"left alone, still recording: {living.path}" in home.annot("recover").ok().err_text,
           "the living one is not told")
     dead.check_whole(home)
     living.end()
