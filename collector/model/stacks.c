@@ -8,6 +8,7 @@
 #include "stacks.h"
 
 #include "hash.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,16 +20,23 @@ enum { FIRST_CAPACITY = 256 };
 
 #define ORDINAL_MAX UINT32_C(0x7fffffff)
 
+/* How many leading bytes of an entry say where it is looked for, and whether it is the one. */
+struct key_size {
+    uint32_t hashed, compared;
+};
+
 struct interned {
     uint8_t *items;
     uint32_t item_size, capacity;
     uint32_t base, count; /* ordinals that are there: [base, count) */
     uint32_t *slots;      /* ordinal of an entry; 0 = free, as entry 0 needs no look-up */
     uint32_t slot_count, indexed;
+    struct key_size (*key_size)(const void *item); /* NULL: all of it */
 };
 
 struct stacks {
     struct interned frames, stacks, paths;
+    VEC(struct frame_name) names;
 };
 
 static void *item_at(const struct interned *table, uint32_t ordinal)
@@ -55,9 +63,11 @@ static int64_t append(struct interned *table, const void *item)
 /* Where `item` is, or the free slot for it. */
 static uint32_t *slot_of(const struct interned *table, const void *item)
 {
-    uint32_t at = (uint32_t)hash_bytes(item, table->item_size) & (table->slot_count - 1);
+    struct key_size key = table->key_size ? table->key_size(item)
+                                          : (struct key_size){table->item_size, table->item_size};
+    uint32_t at = (uint32_t)hash_bytes(item, key.hashed) & (table->slot_count - 1);
     while (table->slots[at] != 0 &&
-           memcmp(item_at(table, table->slots[at]), item, table->item_size) != 0)
+           memcmp(item_at(table, table->slots[at]), item, key.compared) != 0)
         at = (at + 1) & (table->slot_count - 1);
     return &table->slots[at];
 }
@@ -134,6 +144,21 @@ static void free_table(struct interned *table)
     free(table->slots);
 }
 
+bool frame_is_named_late(const struct frame *frame)
+{
+    return frame->address != 0 &&
+           (frame->kind == FRAME_NATIVE || frame->kind == FRAME_KERNEL || frame->kind == FRAME_JIT);
+}
+
+/* One that has no name yet is the one that lies there, whatever that is called. */
+static struct key_size frame_key_size(const void *item)
+{
+    const struct frame *frame = item;
+    uint32_t place = offsetof(struct frame, function), all = sizeof(*frame);
+    bool late = frame_is_named_late(frame);
+    return (struct key_size){late ? place : all, late && frame->function == 0 ? place : all};
+}
+
 struct stacks *stacks_create(void)
 {
     struct stacks *stacks = calloc(1, sizeof(*stacks));
@@ -141,8 +166,10 @@ struct stacks *stacks_create(void)
         return NULL;
     if (start_table(&stacks->frames, sizeof(struct frame)) == 0 &&
         start_table(&stacks->stacks, sizeof(struct stack)) == 0 &&
-        start_table(&stacks->paths, sizeof(struct range_path)) == 0)
+        start_table(&stacks->paths, sizeof(struct range_path)) == 0) {
+        stacks->frames.key_size = frame_key_size;
         return stacks;
+    }
     stacks_destroy(stacks);
     return NULL;
 }
@@ -154,6 +181,7 @@ void stacks_destroy(struct stacks *stacks)
     free_table(&stacks->frames);
     free_table(&stacks->stacks);
     free_table(&stacks->paths);
+    vec_free(&stacks->names);
     free(stacks);
 }
 
@@ -161,13 +189,61 @@ static struct frame without_reserved(const struct frame *frame)
 {
     struct frame clean = *frame;
     memset(clean.reserved, 0, sizeof(clean.reserved));
+    memset(clean.unused, 0, sizeof(clean.unused));
     return clean;
+}
+
+static int keep_name(struct stacks *stacks, const struct frame_name *name)
+{
+    return vec_push(&stacks->names, *name) != 0 ? -ENOMEM : 0;
 }
 
 int64_t stacks_frame(struct stacks *stacks, const struct frame *frame)
 {
     struct frame clean = without_reserved(frame);
-    return intern(&stacks->frames, &clean);
+    uint32_t count = stacks->frames.count;
+    int64_t ordinal = intern(&stacks->frames, &clean);
+    bool named = stacks->frames.count > count && clean.function != 0 && frame_is_named_late(&clean);
+    struct frame_name name = {.frame = (uint32_t)ordinal,
+                              .function = clean.function,
+                              .file = clean.file,
+                              .line = clean.line,
+                              .flags = clean.flags};
+    return named && keep_name(stacks, &name) != 0 ? -ENOMEM : ordinal;
+}
+
+int stacks_name_frame(struct stacks *stacks, const struct frame_name *name)
+{
+    if (name->frame == 0 || name->frame >= stacks->frames.count)
+        return -EINVAL;
+    struct frame *frame = item_at(&stacks->frames, name->frame);
+    if (!frame_is_named_late(frame))
+        return -EINVAL;
+    frame->function = name->function;
+    frame->file = name->file;
+    frame->line = name->line;
+    frame->flags = name->flags;
+    return keep_name(stacks, name);
+}
+
+void stacks_place_frame(struct stacks *stacks, uint32_t ordinal, uint32_t text)
+{
+    if (ordinal == 0 || ordinal >= stacks->frames.count)
+        return;
+    struct frame *frame = item_at(&stacks->frames, ordinal);
+    frame->function = text;
+    frame->flags = FRAME_PLACE;
+}
+
+uint32_t stacks_name_count(const struct stacks *stacks)
+{
+    return (uint32_t)stacks->names.count;
+}
+
+const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t index)
+{
+    static const struct frame_name nothing;
+    return index < stacks->names.count ? &stacks->names.items[index] : &nothing;
 }
 
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame)

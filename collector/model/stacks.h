@@ -3,11 +3,12 @@
  *
  * A stack is a tree node: a frame and the stack that called it; so is a range path: a name and the
  * path around it. Ordinal 0 of each is "nothing" and the parent of every root. Entries never
- * change; the store writes those that were added since its last look, and then they may be
- * forgotten. Thread-safety: none. */
+ * change, but for the names of frames, which may come late; the store writes what was added since
+ * its last look, and then stacks may be forgotten. Thread-safety: none. */
 #ifndef ANNOT_MODEL_STACKS_H
 #define ANNOT_MODEL_STACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Numbers are those of the recording format: explicit and append-only. */
@@ -20,15 +21,29 @@ enum frame_kind {
     FRAME_NOTE = 6,      /* no frame: says what is missing, "[stack cut: no unwind table]" */
 };
 
+enum frame_flags {
+    FRAME_PLACE = 1u << 0, /* its name is none of a function but says where it lies:
+                              "libfoo.so+0x1230", "[anonymous code]" */
+};
+
 struct frame {
-    uint8_t kind; /* enum frame_kind */
+    uint64_t address; /* native: in the module's own address space; kernel, JIT: absolute; else 0 */
+    uint32_t module;  /* string: path of the ELF file, 0 = none */
+    uint8_t kind;     /* enum frame_kind */
     uint8_t reserved[3];
-    uint32_t function;  /* string: demangled or qualified name; never 0 */
+    uint32_t function;  /* string: demangled or qualified name; 0 = not known yet */
     uint32_t file;      /* string: source file, 0 = unknown */
-    uint32_t module;    /* string: path of the ELF file, 0 = none */
     int32_t line;       /* of the instruction, 0 = unknown */
     int32_t first_line; /* of the function (Python) */
-    uint64_t address;   /* native: in the module's own address space; kernel: absolute; else 0 */
+    uint8_t flags;      /* enum frame_flags */
+    uint8_t unused[7];
+};
+
+/* What a frame is called. */
+struct frame_name {
+    uint32_t frame, function, file;
+    int32_t line;
+    uint8_t flags; /* enum frame_flags */
 };
 
 struct stack {
@@ -62,6 +77,16 @@ int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
 int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name); /* of scope 0 */
 int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path);
+
+/* Whether its name is told apart from it, because it may come later. */
+bool frame_is_named_late(const struct frame *frame);
+/* Names such a frame, perhaps anew. 0, -ENOMEM; -EINVAL: there is none of that ordinal. */
+int stacks_name_frame(struct stacks *stacks, const struct frame_name *name);
+/* Calls one that has no name by its place; that is none of those that it got. */
+void stacks_place_frame(struct stacks *stacks, uint32_t ordinal, uint32_t text);
+/* All names that frames got, in that order. Never NULL. */
+uint32_t stacks_name_count(const struct stacks *stacks);
+const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t index);
 
 /* For readers, whose ordinals are given: appended unseen. -EBADMSG: a parent or frame that does
  * not exist before it. */

@@ -299,6 +299,10 @@ const struct trace_session *trace_session_get(const struct trace *trace);
 struct stacks *trace_stacks(struct trace *trace);
 const struct stacks *trace_stacks_get(const struct trace *trace);
 
+/* For readers: frames whose names never came are called by the place where they lie. 0 or -ENOMEM.
+ */
+int trace_name_places(struct trace *trace);
+
 /* Tracks, as threads. -ENOSPC: more than TRACE_TRACKS_MAX. `trace_track_find`: the ordinal of a
  * track by its id, or -ENOENT. A parent may have the larger ordinal: it was seen later. */
 int64_t trace_track_add(struct trace *trace, uint64_t id);

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { WORD_SIZE = 4096, WORDS_MAX = 64, GENERATIONS_MAX = 8 };
+enum { WORD_SIZE = 4096, WORDS_MAX = 64, GENERATIONS_MAX = 8, PLACE_SIZE = 512 };
 
 /* How a process came to be, as far as its label goes. */
 enum role {
@@ -339,4 +339,35 @@ size_t trace_range_label(const struct trace *trace, uint32_t path, char *buffer,
         text_format(&text, "%s:", trace_string(trace, domain)->bytes);
     text_format(&text, "%s", name->length ? name->bytes : "(no name)");
     return text.length;
+}
+
+/* "libfoo.so+0x1234"; of code without a file, as the sampler says it where nothing is known. */
+static size_t place_text(const struct trace *trace, const struct frame *frame, char *buffer,
+                         size_t size)
+{
+    struct text text = text_init(buffer, size);
+    if (frame->kind == FRAME_KERNEL)
+        text_format(&text, "[kernel]");
+    else if (frame->kind == FRAME_JIT)
+        text_format(&text, "[anonymous code]");
+    else
+        text_format(&text, "%s+0x%llx", text_base_name(trace_string(trace, frame->module)->bytes),
+                    (unsigned long long)frame->address);
+    return text.length;
+}
+
+int trace_name_places(struct trace *trace)
+{
+    struct stacks *stacks = trace_stacks(trace);
+    for (uint32_t i = 1; i < stacks_frame_count(stacks); i++) {
+        const struct frame *frame = stacks_get_frame(stacks, i);
+        char place[PLACE_SIZE];
+        if (frame->function != 0 || !frame_is_named_late(frame))
+            continue;
+        int64_t text = trace_string_add(trace, place, place_text(trace, frame, place, PLACE_SIZE));
+        if (text < 0)
+            return (int)text;
+        stacks_place_frame(stacks, i, (uint32_t)text);
+    }
+    return 0;
 }

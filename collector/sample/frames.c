@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Each module keeps the frames of its addresses, so a name is looked up once.
+/* Each module keeps the frames of its addresses, so a name is asked for once.
  * Thread-safety: one thread per object. */
 #include "frames.h"
 
+#include "clock_now.h"
 #include "hash.h"
 #include "python_stack.h"
+#include "symbol_module.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KERNEL_FRAMES_MAX = 1 << 18, NAME_MAX_BYTES = 512 };
+enum { KERNEL_FRAMES_MAX = 1 << 18, NAME_MAX_BYTES = 1024 };
+
+/* How long the end of a recording waits for names. */
+#define LAST_NAMES_NS INT64_C(2000000000)
+
+/* How often an image is looked at for code that it has made since. */
+#define IMAGE_NS INT64_C(100000000)
 
 void address_frames_fini(struct address_frames *names)
 {
-    symbol_kernel_destroy(names->kernel);
     map64_free(&names->kernel_frames);
     map64_free(&names->collectors);
 }
@@ -67,33 +74,114 @@ static int64_t module_path_string(struct address_frames *names, struct module *m
     return module->path_string;
 }
 
+/* Asks for the name of a frame, once; without a name it stays a place in a module. */
+static int ask_name(struct address_frames *names, struct asked_source *source, uint64_t address,
+                    uint32_t frame)
+{
+    int error = symbolizer_ask(names->symbolizer, source, address, frame);
+    names->refused += error == -EAGAIN && frame != 0;
+    return error == -EAGAIN ? 0 : error;
+}
+
+static int name_frame(struct address_frames *names, uint32_t frame, const char *text, bool place)
+{
+    int64_t string = trace_string_add(names->trace, text, strlen(text));
+    if (string < 0)
+        return (int)string;
+    struct frame_name name = {
+        .frame = frame, .function = (uint32_t)string, .flags = place ? FRAME_PLACE : 0};
+    return stacks_name_frame(trace_stacks(names->trace), &name);
+}
+
+/* 0, also if its file cannot be opened; -ENOMEM. */
+static int open_source(struct address_frames *names, struct module *module)
+{
+    if (module->code || !module->file)
+        return 0;
+    struct code_source *code = code_source_of_file(module->file, module->path);
+    module->code = symbolizer_add(names->symbolizer, code, module);
+    if (!module->code || !module->interpreter)
+        return 0;
+    int error = symbolizer_ask_places(names->symbolizer, module->code, is_collector_name);
+    return error == -EAGAIN ? 0 : error;
+}
+
+static bool in_collector(const struct module *module, uint64_t address)
+{
+    for (size_t i = 0; i < module->collector.count; i++)
+        if (address >= module->collector.items[i].begin && address < module->collector.items[i].end)
+            return true;
+    return false;
+}
+
+/* Of a frame that is new. */
+static int learn_frame(struct address_frames *names, struct module *module, uint64_t address,
+                       uint32_t frame)
+{
+    char text[NAME_MAX_BYTES];
+    if (in_collector(module, address) && map64_put(&names->collectors, frame, 1) != 0)
+        return -ENOMEM;
+    if (stacks_get_frame(trace_stacks(names->trace), frame)->function != 0)
+        return 0; /* of a module that was forgotten meanwhile */
+    int error = open_source(names, module);
+    if (error != 0 || module->code)
+        return error ? error : ask_name(names, module->code, address, frame);
+    symbol_path_text(module->path, address, text, sizeof(text));
+    return name_frame(names, frame, text, true);
+}
+
 static int64_t module_frame(struct address_frames *names, struct module *module, uint64_t address)
 {
     const uint64_t *found = map64_find(&module->frames, address + 1);
     if (found)
         return (int64_t)*found;
-    char buffer[NAME_MAX_BYTES];
-    const char *name = module_symbol(module, address, buffer, sizeof(buffer));
     int64_t path = module_path_string(names, module);
     if (path < 0)
         return path;
     struct frame frame = {.kind = FRAME_NATIVE, .module = (uint32_t)path, .address = address};
-    int64_t ordinal = add_frame(names, &frame, name);
+    int64_t ordinal = stacks_frame(trace_stacks(names->trace), &frame);
     if (ordinal < 0 || map64_put(&module->frames, address + 1, (uint64_t)ordinal) != 0)
         return -ENOMEM;
-    if (module->interpreter && is_collector_name(name) &&
-        map64_put(&names->collectors, (uint64_t)ordinal, 1) != 0)
-        return -ENOMEM;
-    return ordinal;
+    int error = learn_frame(names, module, address, (uint32_t)ordinal);
+    return error ? error : ordinal;
 }
 
-/* Code that lies in no ELF file. */
+/* Code that lies in no ELF file. Another function may lie there soon, so the name is that which is
+ * known now; a frame that waits for its name is of one image. */
+static int64_t waiting_frame(struct address_frames *names, struct sampled *process,
+                             uint64_t address)
+{
+    const uint64_t *found = map64_find(&process->waiting, address + 1);
+    if (found)
+        return (int64_t)*found;
+    struct frame frame = {.kind = FRAME_JIT, .address = address};
+    int64_t ordinal = stacks_append_frame(trace_stacks(names->trace), &frame);
+    if (ordinal < 0 || map64_put(&process->waiting, address + 1, (uint64_t)ordinal) != 0)
+        return -ENOMEM;
+    int error = ask_name(names, process->code, address, (uint32_t)ordinal);
+    return error ? error : ordinal;
+}
+
 static int64_t jit_frame(struct address_frames *names, struct sampled *process, uint64_t address)
 {
-    if (!process->jit)
-        process->jit = symbol_jit_create(process->pid, process->ns_pid, (int64_t)process->exec_ns);
-    const char *name = process->jit ? symbol_jit_find(process->jit, address) : NULL;
-    if (!name)
+    char name[NAME_MAX_BYTES];
+    int64_t now_ns = clock_now_ns();
+    if (!process->code)
+        process->code = symbolizer_add(
+            names->symbolizer,
+            code_source_of_image(process->pid, process->ns_pid, (int64_t)process->exec_ns),
+            process);
+    if (!process->code)
+        return plain_frame(names, &names->anonymous, FRAME_JIT, "[anonymous code]");
+    enum code_peek peek = code_source_peek(process->code->code, address, name, sizeof(name));
+    if (peek != CODE_UNSETTLED && now_ns - process->code->asked_ns >= IMAGE_NS) {
+        process->code->asked_ns = now_ns;
+        if (ask_name(names, process->code, 0, 0) != 0)
+            return -ENOMEM;
+    }
+    if (peek == CODE_UNSETTLED)
+        return waiting_frame(names, process, address);
+    if (peek == CODE_NOTHING)
         return plain_frame(names, &names->anonymous, FRAME_JIT, "[anonymous code]");
     struct frame frame = {.kind = FRAME_JIT};
     return add_frame(names, &frame, name);
@@ -112,41 +200,44 @@ int64_t frame_native(struct address_frames *names, struct sampled *process,
                         module_address(module, address, mapping->begin, mapping->offset));
 }
 
-/* NULL: not known. -ENOMEM in *ret_error. */
-static const char *kernel_name(struct address_frames *names, uint64_t address, char *buffer,
-                               int *ret_error)
+/* One that nobody here can name at once. */
+static int64_t ask_kernel(struct address_frames *names, int64_t frame, uint64_t address)
 {
+    if (!names->kernel)
+        names->kernel = symbolizer_add(names->symbolizer, code_source_of_kernel(), names);
+    if (!names->kernel)
+        return -ENOMEM;
+    int error = ask_name(names, names->kernel, address, (uint32_t)frame);
+    return error ? error : frame;
+}
+
+static int64_t add_kernel(struct address_frames *names, uint64_t address)
+{
+    char name[NAME_MAX_BYTES];
+    struct frame frame = {.kind = FRAME_KERNEL, .address = address};
     int error = names->ask_kernel
-                    ? names->ask_kernel(names->ask_context, address, buffer, NAME_MAX_BYTES)
+                    ? names->ask_kernel(names->ask_context, address, name, sizeof(name))
                     : -EOPNOTSUPP;
-    if (error == 0 || error == -ENOENT)
-        return error ? NULL : buffer;
-    if (!names->kernel)
-        names->kernel = symbol_kernel_create();
-    if (!names->kernel)
-        *ret_error = -ENOMEM;
-    return names->kernel ? symbol_kernel_find(names->kernel, address) : NULL;
+    if (error == 0)
+        return add_frame(names, &frame, name);
+    if (error == -ENOENT || names->kernel_hidden || address == 0)
+        return plain_frame(names, &names->kernel_unnamed, FRAME_KERNEL, "[kernel]");
+    int64_t ordinal = stacks_frame(trace_stacks(names->trace), &frame);
+    return ordinal < 0 ? ordinal : ask_kernel(names, ordinal, address);
 }
 
 int64_t frame_kernel(struct address_frames *names, uint64_t address)
 {
-    char buffer[NAME_MAX_BYTES];
-    int error = 0;
     const uint64_t *found = map64_find(&names->kernel_frames, address + 1);
     if (found)
         return (int64_t)*found;
-    const char *name = kernel_name(names, address, buffer, &error);
-    if (error)
-        return error;
-    if (!name)
-        return plain_frame(names, &names->kernel_unnamed, FRAME_KERNEL, "[kernel]");
+    int64_t ordinal = add_kernel(names, address);
+    if (ordinal <= 0 || ordinal == names->kernel_unnamed)
+        return ordinal;
     if (names->kernel_frames.count > KERNEL_FRAMES_MAX)
         map64_free(&names->kernel_frames);
-    struct frame frame = {.kind = FRAME_KERNEL, .address = address};
-    int64_t ordinal = add_frame(names, &frame, name);
-    if (ordinal > 0 && map64_put(&names->kernel_frames, address + 1, (uint64_t)ordinal) != 0)
-        return -ENOMEM;
-    return ordinal;
+    return map64_put(&names->kernel_frames, address + 1, (uint64_t)ordinal) != 0 ? -ENOMEM
+                                                                                 : ordinal;
 }
 
 int64_t frame_collector(struct address_frames *names)
@@ -168,6 +259,58 @@ int64_t frame_note(struct address_frames *names, const char *text)
 bool frame_is_collector(const struct address_frames *names, uint32_t frame)
 {
     return map64_find(&names->collectors, frame) != NULL;
+}
+
+/* ---- Names that come later ---- */
+
+/* Where an interpreter's collector lies; frames of it may be there already. */
+static int take_collector(struct address_frames *names, struct module *module,
+                          const struct symbol_answer *answer)
+{
+    struct code_range range = {answer->begin, answer->end};
+    if (!module)
+        return 0;
+    for (size_t i = 0; i < module->frames.capacity; i++) {
+        const struct map64_entry *entry = &module->frames.entries[i];
+        if (entry->key == 0 || entry->key - 1 < range.begin || entry->key - 1 >= range.end)
+            continue;
+        names->collectors_learned++;
+        if (map64_put(&names->collectors, entry->value, 1) != 0)
+            return -ENOMEM;
+    }
+    return vec_push(&module->collector, range);
+}
+
+static int take_name(struct address_frames *names, const struct symbol_answer *answer)
+{
+    if (answer->source == names->kernel && answer->place)
+        names->kernel_hidden = true;
+    return name_frame(names, answer->frame, answer->text, answer->place);
+}
+
+int frames_take_names(struct address_frames *names)
+{
+    struct symbol_answer answer;
+    int error = 0;
+    while (error == 0 && symbolizer_take(names->symbolizer, &answer))
+        error = answer.frame != 0 ? take_name(names, &answer)
+                                  : take_collector(names, answer.source->owner, &answer);
+    return error;
+}
+
+int frames_await_names(struct address_frames *names)
+{
+    symbolizer_await(names->symbolizer, clock_now_ns() + LAST_NAMES_NS);
+    return frames_take_names(names);
+}
+
+uint32_t frames_unnamed(const struct address_frames *names)
+{
+    const struct stacks *stacks = trace_stacks_get(names->trace);
+    uint32_t unnamed = 0;
+    for (uint32_t i = 1; i < stacks_frame_count(stacks); i++)
+        unnamed += stacks_get_frame(stacks, i)->function == 0;
+    return unnamed;
 }
 
 /* ---- Python code ---- */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Frames of the trace: of addresses, which are functions of files, of the kernel, of code made at
- * run time; and of Python code objects as the BPF program read them, known by address, name's
- * address and family of processes. Thread-safety: one thread per object. */
+ * run time, and get their names later; and of Python code objects as the BPF program read them,
+ * known by address, name's address and family of processes. Thread-safety: one thread per object.
+ */
 #ifndef ANNOT_FRAMES_H
 #define ANNOT_FRAMES_H
 
 #include "processes.h"
 #include "stacks.h"
+#include "symbolizer.h"
 #include "trace.h"
 #include "wide_map.h"
 
@@ -15,15 +17,26 @@ typedef int (*address_kernel_name)(void *context, uint64_t address, char *ret_na
 
 struct address_frames {
     struct trace *trace;
+    struct symbolizer *symbolizer;
     address_kernel_name ask_kernel; /* NULL: nobody */
     void *ask_context;
-    struct symbol_kernel *kernel; /* made at the first question that `ask_kernel` cannot answer */
-    struct map64 kernel_frames;   /* address -> ordinal of the frame */
-    struct map64 collectors;      /* ordinals of frames inside an interpreter's collector */
+    struct asked_source *kernel; /* made at the first question that `ask_kernel` cannot answer */
+    bool kernel_hidden;          /* nor can that: all of it is one frame */
+    struct map64 kernel_frames;  /* address -> ordinal of the frame */
+    struct map64 collectors;     /* ordinals of frames inside an interpreter's collector */
+    uint64_t collectors_learned; /* times that `collectors` changed for frames that were there */
+    uint64_t refused;            /* names not asked for: too many questions waited */
     uint32_t kernel_unnamed, collector, anonymous, unmapped, code_unread; /* 0 = not made yet */
 };
 
 void address_frames_fini(struct address_frames *names);
+
+/* Gives frames the names that were found since the last call. 0 or -ENOMEM. */
+int frames_take_names(struct address_frames *names);
+/* Waits for those that are still to come, for 2 s at most. 0 or -ENOMEM. */
+int frames_await_names(struct address_frames *names);
+/* Frames of the trace that have no name. */
+uint32_t frames_unnamed(const struct address_frames *names);
 
 /* Ordinals of frames, or -ENOMEM. Of callers, give the return address - 1. */
 int64_t frame_native(struct address_frames *names, struct sampled *process,

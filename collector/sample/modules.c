@@ -20,10 +20,10 @@ enum { VDSO_BYTES_MAX = 64 << 10 };
 
 static const char deleted_suffix[] = " (deleted)";
 
-static void module_destroy(struct module *module)
+static void module_destroy(struct modules *modules, struct module *module)
 {
-    symbol_module_destroy(module->symbols);
-    function_starts_destroy(module->starts);
+    symbolizer_release(modules->symbolizer, module->code);
+    vec_free(&module->collector);
     elf_file_close(module->file);
     map64_free(&module->frames);
     free(module->parts);
@@ -100,7 +100,7 @@ int modules_init(struct modules *modules, const struct row_source *source,
 void modules_fini(struct modules *modules)
 {
     for (size_t i = 0; i < modules->all.count; i++)
-        module_destroy(modules->all.items[i]);
+        module_destroy(modules, modules->all.items[i]);
     vec_free(&modules->all);
     map64_free(&modules->by_file);
     row_memory_fini(&modules->rows);
@@ -317,7 +317,7 @@ void modules_forget(struct modules *modules, uint64_t since_ns,
         forgets(context, module);
         unlink_module(modules, module);
         give_parts(modules, module);
-        module_destroy(module);
+        module_destroy(modules, module);
     }
     modules->all.count = kept;
 }
@@ -337,32 +337,4 @@ uint64_t module_address(const struct module *module, uint64_t address, uint64_t 
     if (module->file)
         elf_file_address(module->file, offset, &own);
     return own + (address - begin);
-}
-
-/* The begin of the function around it, so that one function has one name; else itself. */
-static uint64_t function_begin(struct module *module, uint64_t address)
-{
-    struct elf_file *file;
-    uint64_t begin;
-    if (!module->starts_tried && module->file) {
-        module->starts_tried = true;
-        if (elf_file_reopen(module->file, &file) == 0) {
-            if (function_starts_build(file, &module->starts) != 0)
-                module->starts = NULL;
-            elf_file_close(file);
-        }
-    }
-    return module->starts && function_starts_find(module->starts, address, &begin) ? begin
-                                                                                   : address;
-}
-
-const char *module_symbol(struct module *module, uint64_t address, char *buffer, size_t size)
-{
-    struct symbol symbol;
-    if (!module->symbols && module->file)
-        module->symbols = symbol_module_create(module->file, module->path);
-    if (module->symbols && symbol_module_find(module->symbols, address, &symbol) && !symbol.guessed)
-        return symbol.name;
-    symbol_path_text(module->path, function_begin(module, address), buffer, size);
-    return buffer;
 }

@@ -11,12 +11,11 @@
 #define ANNOT_MODULES_H
 
 #include "elf_file.h"
-#include "function_starts.h"
 #include "map64.h"
 #include "module_file.h"
 #include "python_runtime.h"
 #include "row_memory.h"
-#include "symbol_module.h"
+#include "symbolizer.h"
 #include "vec.h"
 
 enum module_rows {
@@ -42,6 +41,10 @@ struct module_part {
     struct unwind_table table; /* the rows where they lie, for walks of the collector's own */
 };
 
+struct code_range {
+    uint64_t begin, end; /* the module's own addresses */
+};
+
 struct module {
     struct module *next; /* with the same hash */
     uint32_t major, minor;
@@ -55,12 +58,11 @@ struct module {
     enum module_rows rows;
     struct module_part *parts;
     uint32_t part_count;
-    struct symbol_module *symbols;  /* made at the first question */
-    struct function_starts *starts; /* made when an address has no name; NULL: not there */
-    bool starts_tried;
-    struct map64 frames;  /* its own address + 1 -> ordinal of the frame */
-    uint32_t path_string; /* in the trace; 0 = not there yet */
+    struct asked_source *code; /* made at the first question */
+    struct map64 frames;       /* its own address + 1 -> ordinal of the frame */
+    uint32_t path_string;      /* in the trace; 0 = not there yet */
     bool interpreter;
+    VEC(struct code_range) collector; /* where its garbage collector is, as far as that is known */
     struct python_image image;
     int32_t cframe_offset; /* of struct sampler_process; 0 = not learned */
     bool publishes;        /* it is pyannot's extension module and tells offsets */
@@ -69,6 +71,7 @@ struct module {
 
 struct modules {
     struct row_memory rows;
+    struct symbolizer *symbolizer; /* outlives it; NULL: no names were asked for */
     const char *cache_directory;
     struct map64 by_file; /* hash of device and inode -> struct module * */
     VEC(struct module *) all;
@@ -104,9 +107,5 @@ const struct module_part *module_part_at(const struct module *module, uint64_t a
 /* Its own address of a place in a mapping that begins at `begin` with `offset` of the file. */
 uint64_t module_address(const struct module *module, uint64_t address, uint64_t begin,
                         uint64_t offset);
-
-/* What people call an address in it; without a name, its function's begin. Valid until modules_fini
- * or the next call. */
-const char *module_symbol(struct module *module, uint64_t address, char *buffer, size_t size);
 
 #endif

@@ -16,11 +16,18 @@ static void take_off(struct sampled *process)
     process->entry = NULL;
 }
 
-static void destroy_process(struct sampled *process)
+static void forget_code(struct processes *processes, struct sampled *process)
+{
+    symbolizer_release(processes->symbolizer, process->code);
+    process->code = NULL;
+    map64_free(&process->waiting);
+}
+
+static void destroy_process(struct processes *processes, struct sampled *process)
 {
     take_off(process);
     mapping_list_unref(process->list);
-    symbol_jit_destroy(process->jit);
+    forget_code(processes, process);
     wide_map_free(&process->threads);
     free(process);
 }
@@ -28,7 +35,7 @@ static void destroy_process(struct sampled *process)
 void processes_fini(struct processes *processes)
 {
     for (size_t i = 0; i < processes->all.count; i++)
-        destroy_process(processes->all.items[i]);
+        destroy_process(processes, processes->all.items[i]);
     vec_free(&processes->all);
 }
 
@@ -90,10 +97,9 @@ void sampled_exec(struct processes *processes, struct sampled *process, uint64_t
                   uint64_t step)
 {
     space_leave(process->space, now_ns, step);
-    symbol_jit_destroy(process->jit);
+    forget_code(processes, process);
     wide_map_free(&process->threads);
     process->space = NULL;
-    process->jit = NULL;
     process->tls_offset = 0;
     process->interpreter = (struct interpreter){0};
     process->inherited = (struct sampled_ranges){0};
@@ -115,7 +121,7 @@ void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step
             continue;
         }
         space_leave(process->space, now_ns, step);
-        destroy_process(process);
+        destroy_process(processes, process);
         processes->all.items[i] = processes->all.items[--processes->all.count];
     }
 }

@@ -72,15 +72,17 @@ struct sampled {
     int64_t tls_offset;  /* of libannot's live words; 0 = unknown */
     int64_t served_ns;   /* when the segment was made whose offset was taken last */
     struct interpreter interpreter;
-    struct symbol_jit *jit; /* made at the first question */
+    struct asked_source *code; /* of what its image makes at run time; made at the first question */
+    struct map64 waiting;      /* an address of that + 1 -> a frame that waits for its name */
     struct sampled_ranges inherited;
     struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
     bool active;             /* the registry knows that its image did something */
 };
 
 struct processes {
-    struct lives *lives;       /* where they hang; outlives it */
-    VEC(struct sampled *) all; /* living ones and just ended ones */
+    struct lives *lives;           /* where they hang; outlives it */
+    struct symbolizer *symbolizer; /* outlives it */
+    VEC(struct sampled *) all;     /* living ones and just ended ones */
     uint64_t last_family;
 };
 

@@ -67,6 +67,7 @@ static void bpf_destroy(void *state)
     processes_fini(&sampler->processes);
     spaces_fini(&sampler->spaces);
     modules_fini(&sampler->modules);
+    symbolizer_destroy(sampler->names.symbolizer);
     perf_rings_destroy(sampler->rings);
     bpf_program_destroy(sampler->program);
     if (sampler->epoll_fd >= 0)
@@ -130,7 +131,12 @@ static void forget_part(void *context, uint64_t hash)
 static int open_parts(struct bpf_sampler *sampler)
 {
     struct row_source source = {add_segment, rule_place, sampler->program};
+    struct symbolizer *symbolizer = symbolizer_create();
+    if (!symbolizer)
+        return -ENOMEM;
+    sampler->names.symbolizer = sampler->processes.symbolizer = symbolizer;
     int error = modules_init(&sampler->modules, &source, sampler->options.cache_directory);
+    sampler->modules.symbolizer = symbolizer;
     if (!error)
         error = spaces_init(&sampler->spaces, bpf_program_mappings(sampler->program));
     sampler->processes.lives = sampler->options.lives;
@@ -316,13 +322,26 @@ static int write_facts(struct bpf_sampler *sampler)
     return sampler_write_facts(sampler);
 }
 
+/* Stacks that were joined before it was known which of their frames collect garbage are joined
+ * anew. */
+static int take_names(struct bpf_sampler *sampler)
+{
+    uint64_t learned = sampler->names.collectors_learned;
+    int error = frames_take_names(&sampler->names);
+    if (learned != sampler->names.collectors_learned)
+        stack_join_fini(&sampler->join);
+    return error;
+}
+
 static int bpf_step(void *state)
 {
     struct bpf_sampler *sampler = state;
     uint64_t position = bpf_program_position(sampler->program);
     sampler->now_ns = (uint64_t)clock_now_ns();
     sampler->step++;
-    int error = perf_rings_drain(sampler->rings);
+    int error = take_names(sampler);
+    if (!error)
+        error = perf_rings_drain(sampler->rings);
     if (!error)
         error = read_lost(sampler);
     if (!error)
@@ -370,6 +389,9 @@ static int bpf_finish(void *state)
     if (!error)
         error = sent;
     tell_names(sampler);
+    int named = frames_await_names(&sampler->names);
+    if (!error)
+        error = named;
     int told = sampler_write_facts(sampler);
     return error ? error : told;
 }

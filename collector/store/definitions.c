@@ -369,9 +369,17 @@ static uint32_t count_frames(const struct trace *trace)
     return stacks_frame_count(trace_stacks_get(trace));
 }
 
+/* Without the name, if that is told apart. */
 static const void *get_frame(const struct trace *trace, uint32_t ordinal)
 {
-    return stacks_get_frame(trace_stacks_get(trace), ordinal);
+    static _Thread_local struct frame bare;
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
+    if (!frame_is_named_late(frame))
+        return frame;
+    bare = *frame;
+    bare.function = bare.file = 0;
+    bare.line = 0;
+    return &bare;
 }
 
 static int put_frame(struct trace *trace, uint32_t ordinal, const void *entry)
@@ -379,6 +387,30 @@ static int put_frame(struct trace *trace, uint32_t ordinal, const void *entry)
     static const struct frame nothing;
     (void)ordinal;
     return stacks_append_frame(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;
+}
+
+static const struct field name_fields[] = {
+    REFERENCE(struct frame_name, frame, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
+    STRING(struct frame_name, function),
+    STRING(struct frame_name, file),
+    SIGNED(struct frame_name, line),
+    UNSIGNED(struct frame_name, flags),
+};
+
+static uint32_t count_names(const struct trace *trace)
+{
+    return stacks_name_count(trace_stacks_get(trace));
+}
+
+static const void *get_name(const struct trace *trace, uint32_t ordinal)
+{
+    return stacks_get_name(trace_stacks_get(trace), ordinal);
+}
+
+static int put_name(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return entry && stacks_name_frame(trace_stacks(trace), entry) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static const struct field stack_fields[] = {
@@ -491,5 +523,7 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         true, true, false, trace_clock_count, get_clock, put_clock},
     [STORE_DEFINE_ANCHOR] = {FIELDS(anchor_fields), sizeof(struct trace_anchor), 0, 0,
         false, false, true, trace_anchor_count, get_anchor, put_anchor},
+    [STORE_DEFINE_NAME] = {FIELDS(name_fields), sizeof(struct frame_name), 0, 0,
+        false, false, true, count_names, get_name, put_name},
 };
 /* clang-format on */

@@ -167,6 +167,7 @@ enum store_definition {
     STORE_DEFINE_HOST = 15,
     STORE_DEFINE_CLOCK = 16,
     STORE_DEFINE_ANCHOR = 17,
+    STORE_DEFINE_NAME = 18,
     STORE_DEFINE_COUNT,
 };
 

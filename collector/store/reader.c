@@ -241,9 +241,20 @@ static int open_reader(const char *path, bool follow, struct store_reader **ret_
     return 0;
 }
 
-int store_reader_open(const char *path, struct store_reader **ret_reader)
+int store_reader_open_bare(const char *path, struct store_reader **ret_reader)
 {
     return open_reader(path, false, ret_reader);
+}
+
+int store_reader_open(const char *path, struct store_reader **ret_reader)
+{
+    int error = open_reader(path, false, ret_reader);
+    if (error)
+        return error;
+    error = trace_name_places((*ret_reader)->trace);
+    if (error)
+        store_reader_close(*ret_reader);
+    return error;
 }
 
 int store_reader_follow(const char *path, struct store_reader **ret_reader)

@@ -7,6 +7,9 @@
 #include "scan.h"
 #include "store.h"
 
+/* Opens it; the trace has nothing that is not in the file. */
+int store_reader_open_bare(const char *path, struct store_reader **ret_reader);
+
 const struct scan *store_reader_scan(const struct store_reader *reader);
 
 /* After the last batch. `thread` < count. */

@@ -366,7 +366,7 @@ static int read_through(const char *path, struct store_writer *writer,
 {
     struct store_reader *reader;
     struct event_batch batch;
-    int status = store_reader_open(path, &reader);
+    int status = store_reader_open_bare(path, &reader);
     if (status)
         return status;
     while ((status = store_reader_next(reader, &batch)) == 1)

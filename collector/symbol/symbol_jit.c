@@ -207,13 +207,23 @@ static void look(struct symbol_jit *jit)
         read_on(jit);
 }
 
-const char *symbol_jit_find(struct symbol_jit *jit, uint64_t address)
+const char *symbol_jit_known(const struct symbol_jit *jit, uint64_t address)
 {
     uint32_t name;
+    return code_runs_find(&jit->runs, address, &name) ? strtab_get(&jit->names, name)->bytes : NULL;
+}
+
+bool symbol_jit_has_read(const struct symbol_jit *jit, int64_t fresh_ns)
+{
+    return jit->read_ns != 0 && (jit->file < 0 || clock_now_ns() - jit->read_ns < fresh_ns);
+}
+
+const char *symbol_jit_find(struct symbol_jit *jit, uint64_t address)
+{
     int64_t now_ns = clock_now_ns();
     if (jit->read_ns == 0 || now_ns - jit->read_ns >= PAUSE_NS) {
         look(jit);
         jit->read_ns = now_ns;
     }
-    return code_runs_find(&jit->runs, address, &name) ? strtab_get(&jit->names, name)->bytes : NULL;
+    return symbol_jit_known(jit, address);
 }

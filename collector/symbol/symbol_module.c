@@ -105,6 +105,33 @@ bool symbol_module_find(struct symbol_module *module, uint64_t address, struct s
     return true;
 }
 
+struct search {
+    bool (*is)(const char *name);
+    void (*visit)(void *context, uint64_t begin, uint64_t end);
+    void *context;
+};
+
+static bool take_match(void *context, const struct elf_symbol *symbol)
+{
+    const struct search *search = context;
+    if (search->is(symbol->name))
+        search->visit(search->context, symbol->address,
+                      symbol->address + (symbol->size ? symbol->size : 1));
+    return true;
+}
+
+void symbol_module_each(struct symbol_module *module, bool (*is)(const char *name),
+                        void (*visit)(void *context, uint64_t begin, uint64_t end), void *context)
+{
+    struct search search = {is, visit, context};
+    if (!module->loaded)
+        load(module);
+    for (size_t i = 0; i < module->table.file_count; i++) {
+        elf_file_symbols(module->table.files[i], take_match, &search);
+        elf_file_trim(module->table.files[i]);
+    }
+}
+
 size_t symbol_path_text(const char *path, uint64_t address, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);

@@ -27,6 +27,10 @@ struct symbol {
 /* false: nothing is known. */
 bool symbol_module_find(struct symbol_module *module, uint64_t address, struct symbol *ret_symbol);
 
+/* The symbols whose names, as they stand in the file, `is` accepts: each as [begin, end). */
+void symbol_module_each(struct symbol_module *module, bool (*is)(const char *name),
+                        void (*visit)(void *context, uint64_t begin, uint64_t end), void *context);
+
 /* What to show where no name is known: "libfoo.so+0x1234", "[vdso]+0x80"; `size` >= 1. The length.
  */
 size_t symbol_path_text(const char *path, uint64_t address, char *buffer, size_t size);

@@ -24,5 +24,10 @@ struct symbol_jit;
 struct symbol_jit *symbol_jit_create(int32_t pid, int32_t ns_pid, int64_t begin_ns);
 void symbol_jit_destroy(struct symbol_jit *jit);
 const char *symbol_jit_find(struct symbol_jit *jit, uint64_t address);
+/* The same without looking at the file. */
+const char *symbol_jit_known(const struct symbol_jit *jit, uint64_t address);
+/* Whether to look again now would tell no more: there was no file, or it was read less than so long
+ * ago. */
+bool symbol_jit_has_read(const struct symbol_jit *jit, int64_t fresh_ns);
 
 #endif

@@ -259,6 +259,7 @@ DEFINITIONS = {
     15: ('hosts', 'boot#16 name kernel rank offset error drift'),
     16: ('clocks', 'host kind'),
     17: ('anchors', 'clock raw ns error'),
+    18: ('names', 'frame function file line place'),
 }
 
 
@@ -361,6 +362,9 @@ class Recording:
         assert count == 0
 
     def define_sample_sums(self):
+        for name in self.names.values():
+            self.frames[name['frame']].update(
+                {field: name[field] for field in ('function', 'file', 'line')})
         for frame in self.frames.values():
             for i, value in enumerate(frame.values()):
                 self.add('frames', value * (i + 1))

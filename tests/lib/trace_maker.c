@@ -243,10 +243,12 @@ void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *ga
 uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame)
 {
     struct stacks *stacks = trace_stacks(maker->trace);
+    uint32_t function = maker_string(maker, frame->function);
+    uint32_t file = maker_string(maker, frame->file ? frame->file : "");
     const struct frame entry = {
         .kind = (uint8_t)frame->kind,
-        .function = maker_string(maker, frame->function),
-        .file = maker_string(maker, frame->file ? frame->file : ""),
+        .function = function,
+        .file = file,
         .module = maker_string(maker, frame->module ? frame->module : ""),
         .line = frame->line,
         .first_line = frame->first_line,

@@ -31,6 +31,41 @@ TEST(equal_entries_have_one_ordinal)
     stacks_destroy(stacks);
 }
 
+TEST(names_of_frames_come_late_and_each_is_kept)
+{
+    struct trace *trace = trace_create();
+    struct stacks *stacks = trace_stacks(trace);
+    uint32_t module = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14);
+    uint32_t function = (uint32_t)trace_string_add(trace, "sin", 3);
+    struct frame frame = {.kind = FRAME_NATIVE, .module = module, .address = 0x1234};
+    uint32_t named = (uint32_t)stacks_frame(stacks, &frame);
+    frame.address = 0x5678;
+    uint32_t unnamed = (uint32_t)stacks_frame(stacks, &frame);
+    struct frame python = {.kind = FRAME_PYTHON, .function = function};
+    uint32_t other = (uint32_t)stacks_frame(stacks, &python);
+    CHECK_INT(stacks_name_count(stacks), 0);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, function, 0, 7, 0}), 0);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, function, 0, 7, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){9, function, 0, 7, 0}), -EINVAL);
+    CHECK_INT(stacks_name_count(stacks), 1);
+    CHECK_INT(stacks_get_name(stacks, 0)->frame, named);
+    frame.address = 0x1234;
+    CHECK_INT(stacks_frame(stacks, &frame), named); /* as before it had a name */
+    for (uint32_t i = 0; i < 1000; i++) {
+        frame.address = 0x10000 + i;
+        CHECK(stacks_frame(stacks, &frame) > other);
+    }
+    frame.address = 0x1234;
+    CHECK_INT(stacks_frame(stacks, &frame), named); /* the index was made anew */
+    CHECK_INT(trace_name_places(trace), 0);
+    CHECK_STR(trace_string(trace, stacks_get_frame(stacks, unnamed)->function)->bytes,
+              "libm.so.6+0x5678");
+    CHECK_INT(stacks_get_frame(stacks, unnamed)->flags, FRAME_PLACE);
+    CHECK_INT(stacks_get_frame(stacks, named)->line, 7);
+    CHECK_INT(stacks_name_count(stacks), 1);
+    trace_destroy(trace);
+}
+
 TEST(a_stack_is_written_from_the_root_and_a_cut_keeps_the_leaf)
 {
     struct stacks *stacks = stacks_create();

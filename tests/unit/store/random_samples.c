@@ -27,16 +27,17 @@ static void fill_facts(struct trace *trace, uint32_t strings)
     }
 }
 
+/* With a name, for one that never got one reads as a place. */
 static struct frame random_frame(uint64_t bits, uint32_t strings)
 {
     return (struct frame){
         .kind = (uint8_t)(1 + bits % 6),
-        .function = (uint32_t)(bits >> 8) % (strings + 1),
+        .function = strings ? 1 + (uint32_t)(bits >> 8) % strings : 0,
         .file = (uint32_t)(bits >> 20) % (strings + 1),
         .module = (uint32_t)(bits >> 32) % (strings + 1),
         .line = (int32_t)(bits >> 33) - (1 << 30),
         .first_line = (int32_t)(bits & 255),
-        .address = bits >> (bits & 63),
+        .address = strings ? bits >> (bits & 63) : 0,
     };
 }
 

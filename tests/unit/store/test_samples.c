@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PROCESSES = 3, THREADS = 4, STRINGS = 40, GROUP = 333 };
@@ -191,6 +192,56 @@ TEST(what_was_flushed_survives_the_collector_and_a_resume_goes_on)
     CHECK_INT(store_reader_damage_count(cursor.reader), 0);
     store_reader_close(cursor.reader);
     trace_destroy(trace);
+}
+
+static void name_frame(struct trace *trace, uint32_t frame, const char *text)
+{
+    struct frame_name name = {.frame = frame,
+                              .function = (uint32_t)trace_string_add(trace, text, strlen(text))};
+    CHECK_INT(stacks_name_frame(trace_stacks(trace), &name), 0);
+}
+
+static const char *name_read(const struct trace *trace, uint32_t frame)
+{
+    const struct frame *found = stacks_get_frame(trace_stacks_get(trace), frame);
+    return trace_string(trace, found->function)->bytes;
+}
+
+TEST(names_of_frames_come_in_later_chunks_and_by_a_resume)
+{
+    struct trace *trace = make_trace();
+    struct store_writer *writer = create_writer(trace);
+    struct store_reader *reader;
+    struct frame frame = {.kind = FRAME_NATIVE};
+    uint32_t frames[3];
+    frame.module = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14);
+    for (uint32_t i = 0; i < 3; i++) {
+        frame.address = 0x1000 * (i + 1);
+        frames[i] = (uint32_t)stacks_frame(trace_stacks(trace), &frame);
+    }
+    name_frame(trace, frames[0], "sin");
+    CHECK_INT(store_writer_flush(writer), 0);
+    name_frame(trace, frames[1], "cos");
+    CHECK_INT(store_writer_flush(writer), 0);
+    store_writer_abandon(writer);
+    trace_destroy(trace);
+
+    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    struct trace *read = store_reader_trace(reader);
+    CHECK_STR(name_read(read, frames[0]), "sin");
+    CHECK_STR(name_read(read, frames[1]), "cos");
+    CHECK_STR(name_read(read, frames[2]), "libm.so.6+0x3000");
+    CHECK_INT(store_writer_resume(file_path(), read, &writer), 0);
+    name_frame(read, frames[2], "tan");
+    CHECK_INT(store_writer_close(writer), 0);
+    store_reader_close(reader);
+
+    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    read = store_reader_trace(reader);
+    CHECK_STR(name_read(read, frames[1]), "cos");
+    CHECK_STR(name_read(read, frames[2]), "tan");
+    CHECK_INT(store_reader_damage_count(reader), 0);
+    store_reader_close(reader);
 }
 
 /* What a sampler at 99 Hz gives: steady times, few stacks at a time, mostly the same CPU. */

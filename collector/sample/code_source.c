@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Symbols of a file are loaded at the first question; where functions begin, when an address has no
+ * name. Thread-safety: see code_source.h. */
+#include "code_source.h"
+
+#include "clock_now.h"
+#include "function_starts.h"
+#include "symbol_module.h"
+#include "symbol_other.h"
+#include "text.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACE_TEXT_MAX = 512 };
+
+/* Names of an image that were read so lately are the newest that there are. */
+static const int64_t FRESH_NS = INT64_C(100000000);
+
+struct code_source {
+    struct elf_file *file; /* these four: of a file; own */
+    char *path;
+    struct symbol_module *symbols;
+    struct function_starts *starts; /* NULL: not there */
+    bool starts_tried;
+    struct symbol_kernel *kernel;
+    struct symbol_jit *jit;
+    pthread_mutex_t lock; /* of jit */
+    char text[PLACE_TEXT_MAX];
+};
+
+static struct code_source *create(void)
+{
+    struct code_source *source = calloc(1, sizeof(*source));
+    if (source)
+        pthread_mutex_init(&source->lock, NULL);
+    return source;
+}
+
+/* NULL unless all is there. */
+static struct code_source *complete(struct code_source *source, bool whole)
+{
+    if (whole)
+        return source;
+    code_source_destroy(source);
+    return NULL;
+}
+
+struct code_source *code_source_of_file(const struct elf_file *file, const char *path)
+{
+    struct code_source *source = create();
+    if (!source)
+        return NULL;
+    source->path = strdup(path);
+    return complete(source, source->path && elf_file_reopen(file, &source->file) == 0);
+}
+
+struct code_source *code_source_of_kernel(void)
+{
+    struct code_source *source = create();
+    if (!source)
+        return NULL;
+    source->kernel = symbol_kernel_create();
+    return complete(source, source->kernel != NULL);
+}
+
+struct code_source *code_source_of_image(int32_t pid, int32_t ns_pid, int64_t begin_ns)
+{
+    struct code_source *source = create();
+    if (!source)
+        return NULL;
+    source->jit = symbol_jit_create(pid, ns_pid, begin_ns);
+    return complete(source, source->jit != NULL);
+}
+
+void code_source_destroy(struct code_source *source)
+{
+    if (!source)
+        return;
+    symbol_module_destroy(source->symbols);
+    function_starts_destroy(source->starts);
+    symbol_kernel_destroy(source->kernel);
+    symbol_jit_destroy(source->jit);
+    elf_file_close(source->file);
+    pthread_mutex_destroy(&source->lock);
+    free(source->path);
+    free(source);
+}
+
+static bool load_symbols(struct code_source *source)
+{
+    if (!source->symbols && source->file)
+        source->symbols = symbol_module_create(source->file, source->path);
+    return source->symbols != NULL;
+}
+
+/* The begin of the function around it, so that one function has one name; else itself. */
+static uint64_t function_begin(struct code_source *source, uint64_t address)
+{
+    uint64_t begin;
+    if (!source->starts_tried) {
+        source->starts_tried = true;
+        if (function_starts_build(source->file, &source->starts) != 0)
+            source->starts = NULL;
+    }
+    return source->starts && function_starts_find(source->starts, address, &begin) ? begin
+                                                                                   : address;
+}
+
+static const char *file_name(struct code_source *source, uint64_t address, bool *ret_place)
+{
+    struct symbol symbol;
+    if (load_symbols(source) && symbol_module_find(source->symbols, address, &symbol) &&
+        !symbol.guessed)
+        return symbol.name;
+    *ret_place = true;
+    symbol_path_text(source->path, function_begin(source, address), source->text,
+                     sizeof(source->text));
+    return source->text;
+}
+
+static const char *image_name(struct code_source *source, uint64_t address)
+{
+    pthread_mutex_lock(&source->lock);
+    const char *name = symbol_jit_find(source->jit, address);
+    pthread_mutex_unlock(&source->lock);
+    return name;
+}
+
+const char *code_source_name(struct code_source *source, uint64_t address, bool *ret_place)
+{
+    *ret_place = false;
+    if (source->file)
+        return file_name(source, address, ret_place);
+    const char *name =
+        source->jit ? image_name(source, address) : symbol_kernel_find(source->kernel, address);
+    *ret_place = !name;
+    return name ? name : source->jit ? "[anonymous code]" : "[kernel]";
+}
+
+void code_source_each(struct code_source *source, bool (*is)(const char *name),
+                      void (*visit)(void *context, uint64_t begin, uint64_t end), void *context)
+{
+    if (load_symbols(source))
+        symbol_module_each(source->symbols, is, visit, context);
+}
+
+enum code_peek code_source_peek(struct code_source *source, uint64_t address, char *text,
+                                size_t size)
+{
+    enum code_peek peek = CODE_UNSETTLED;
+    if (pthread_mutex_trylock(&source->lock) != 0)
+        return CODE_UNSETTLED;
+    const char *name = symbol_jit_known(source->jit, address);
+    if (name) {
+        struct text copy = text_init(text, size);
+        text_add(&copy, name, strlen(name));
+        peek = CODE_NAMED;
+    } else if (symbol_jit_has_read(source->jit, FRESH_NS)) {
+        peek = CODE_NOTHING;
+    }
+    pthread_mutex_unlock(&source->lock);
+    return peek;
+}

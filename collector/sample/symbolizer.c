@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions go from main's list into the thread's, as a whole, and answers back the same way: each
+ * side has a list of its own, and both share what lies behind `lock`. A source belongs to main,
+ * what it stands for (struct code_source) to the thread from the first question until it says that
+ * the source was released; then main frees it. */
+#include "symbolizer.h"
+
+#include "clock_now.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* At the end one question may still take seconds, or for ever on a file system that hangs. */
+#define LEAVE_NS INT64_C(50000000)
+
+enum { LIST_KEPT = 1024 };
+
+enum question_kind { ASK_NAME, ASK_PLACES, ASK_RELEASE };
+
+struct question {
+    struct asked_source *source;
+    uint64_t address;
+    bool (*is)(const char *name);
+    uint32_t frame;
+    uint8_t kind;
+};
+
+enum answer_kind { ANSWER_NAME, ANSWER_FUNCTION, ANSWER_DONE, ANSWER_RELEASED };
+
+struct answer {
+    struct asked_source *source;
+    uint64_t begin, end;
+    size_t text; /* in texts */
+    uint32_t frame;
+    uint8_t kind;
+    bool place;
+};
+
+struct question_list {
+    struct question *items;
+    size_t count, capacity;
+};
+
+struct answer_list {
+    VEC(struct answer) answers;
+    VEC(char) texts;
+    uint32_t lost; /* for want of memory */
+};
+
+struct symbolizer {
+    pthread_mutex_t lock;
+    pthread_cond_t asked, answered;
+    struct question_list asks;  /* these four behind the lock */
+    struct answer_list answers; /* not taken yet */
+    bool running, ending, busy;
+    bool abandoned; /* main has gone: the thread frees all */
+    pthread_t thread;
+    struct question_list work; /* the thread's */
+    struct answer_list made;   /* the thread's */
+    struct answer_list taken;  /* these are main's */
+    size_t next;               /* of taken */
+    uint32_t waiting;          /* questions without an answer that was taken */
+    bool failed;               /* there can be no thread */
+    VEC(struct asked_source *) sources;
+};
+
+struct symbolizer *symbolizer_create(void)
+{
+    struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+    pthread_condattr_t clock;
+    if (!symbolizer)
+        return NULL;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&symbolizer->lock, NULL);
+    pthread_cond_init(&symbolizer->asked, NULL);
+    pthread_cond_init(&symbolizer->answered, &clock);
+    pthread_condattr_destroy(&clock);
+    return symbolizer;
+}
+
+static void free_answers(struct answer_list *list)
+{
+    vec_free(&list->answers);
+    vec_free(&list->texts);
+}
+
+static void free_source(struct asked_source *source)
+{
+    code_source_destroy(source->code);
+    free(source);
+}
+
+static void free_all(struct symbolizer *symbolizer)
+{
+    for (size_t i = 0; i < symbolizer->sources.count; i++)
+        free_source(symbolizer->sources.items[i]);
+    vec_free(&symbolizer->sources);
+    vec_free(&symbolizer->asks);
+    vec_free(&symbolizer->work);
+    free_answers(&symbolizer->answers);
+    free_answers(&symbolizer->made);
+    free_answers(&symbolizer->taken);
+    pthread_cond_destroy(&symbolizer->asked);
+    pthread_cond_destroy(&symbolizer->answered);
+    pthread_mutex_destroy(&symbolizer->lock);
+    free(symbolizer);
+}
+
+/* ---- The thread ---- */
+
+static struct answer *add_answer(struct answer_list *list, const struct question *question,
+                                 enum answer_kind kind)
+{
+    struct answer answer = {
+        .source = question->source, .frame = question->frame, .kind = (uint8_t)kind};
+    if (vec_push(&list->answers, answer) == 0)
+        return &list->answers.items[list->answers.count - 1];
+    list->lost += kind != ANSWER_FUNCTION;
+    return NULL;
+}
+
+static void add_name(struct answer_list *list, const struct question *question)
+{
+    bool place = false;
+    const char *name = code_source_name(question->source->code, question->address, &place);
+    size_t size = strlen(name) + 1;
+    struct answer *answer = add_answer(list, question, ANSWER_NAME);
+    if (!answer)
+        return;
+    answer->place = place;
+    answer->text = list->texts.count;
+    if (vec_reserve(&list->texts, size) != 0) {
+        answer->frame = 0;
+        answer->kind = ANSWER_DONE;
+        return;
+    }
+    memcpy(list->texts.items + list->texts.count, name, size);
+    list->texts.count += size;
+}
+
+struct found_places {
+    struct answer_list *list;
+    const struct question *question;
+};
+
+static void add_place(void *context, uint64_t begin, uint64_t end)
+{
+    const struct found_places *found = context;
+    struct answer *answer = add_answer(found->list, found->question, ANSWER_FUNCTION);
+    if (!answer)
+        return;
+    answer->begin = begin;
+    answer->end = end;
+}
+
+static void answer_one(struct answer_list *list, const struct question *question)
+{
+    struct found_places found = {list, question};
+    switch ((enum question_kind)question->kind) {
+    case ASK_NAME:
+        add_name(list, question);
+        return;
+    case ASK_PLACES:
+        code_source_each(question->source->code, question->is, add_place, &found);
+        add_answer(list, question, ANSWER_DONE);
+        return;
+    case ASK_RELEASE:
+        code_source_destroy(question->source->code);
+        question->source->code = NULL;
+        add_answer(list, question, ANSWER_RELEASED);
+        return;
+    }
+}
+
+/* Behind those that were not taken yet. With the lock. */
+static void hand_over(struct answer_list *made, struct answer_list *to)
+{
+    size_t texts = to->texts.count;
+    bool whole = vec_reserve(&to->texts, made->texts.count) == 0 &&
+                 vec_reserve(&to->answers, made->answers.count) == 0;
+    if (whole && made->texts.count)
+        memcpy(to->texts.items + texts, made->texts.items, made->texts.count);
+    for (size_t i = 0; whole && i < made->answers.count; i++) {
+        struct answer answer = made->answers.items[i];
+        answer.text += texts;
+        to->answers.items[to->answers.count++] = answer;
+    }
+    to->texts.count += whole ? made->texts.count : 0;
+    for (size_t i = 0; !whole && i < made->answers.count; i++)
+        made->lost += made->answers.items[i].kind != ANSWER_FUNCTION;
+    to->lost += made->lost;
+    made->answers.count = made->texts.count = 0;
+    made->lost = 0;
+}
+
+/* Answers what was asked up to now. With the lock, which is let go meanwhile. */
+static void work_off(struct symbolizer *symbolizer)
+{
+    struct question_list asked = symbolizer->asks;
+    symbolizer->asks = symbolizer->work;
+    symbolizer->asks.count = 0;
+    symbolizer->work = asked;
+    symbolizer->busy = true;
+    for (size_t i = 0; i < asked.count && !symbolizer->ending; i++) {
+        pthread_mutex_unlock(&symbolizer->lock);
+        answer_one(&symbolizer->made, &asked.items[i]);
+        pthread_mutex_lock(&symbolizer->lock);
+        hand_over(&symbolizer->made, &symbolizer->answers);
+    }
+    if (symbolizer->work.capacity > LIST_KEPT)
+        vec_free(&symbolizer->work);
+    symbolizer->busy = false;
+    pthread_cond_signal(&symbolizer->answered);
+}
+
+static void *run(void *context)
+{
+    struct symbolizer *symbolizer = context;
+    pthread_mutex_lock(&symbolizer->lock);
+    while (!symbolizer->ending) {
+        if (symbolizer->asks.count > 0)
+            work_off(symbolizer);
+        else
+            pthread_cond_wait(&symbolizer->asked, &symbolizer->lock);
+    }
+    bool abandoned = symbolizer->abandoned;
+    pthread_mutex_unlock(&symbolizer->lock);
+    if (abandoned)
+        free_all(symbolizer);
+    return NULL;
+}
+
+/* Signals are for the other threads. */
+static void start(struct symbolizer *symbolizer)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    symbolizer->running = pthread_create(&symbolizer->thread, NULL, run, symbolizer) == 0;
+    symbolizer->failed = !symbolizer->running;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- Main ---- */
+
+static struct timespec time_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* Waits while the thread has questions; with the lock. */
+static void await_idle(struct symbolizer *symbolizer, int64_t until_ns)
+{
+    struct timespec until = time_of(until_ns);
+    int error = 0;
+    while ((symbolizer->busy || (symbolizer->asks.count > 0 && !symbolizer->ending)) && !error)
+        error = pthread_cond_timedwait(&symbolizer->answered, &symbolizer->lock, &until);
+}
+
+void symbolizer_destroy(struct symbolizer *symbolizer)
+{
+    if (!symbolizer)
+        return;
+    pthread_mutex_lock(&symbolizer->lock);
+    symbolizer->ending = true;
+    pthread_cond_signal(&symbolizer->asked);
+    if (symbolizer->running)
+        await_idle(symbolizer, clock_now_ns() + LEAVE_NS);
+    symbolizer->abandoned = symbolizer->busy;
+    bool abandoned = symbolizer->abandoned, running = symbolizer->running;
+    pthread_t thread = symbolizer->thread;
+    pthread_mutex_unlock(&symbolizer->lock);
+    if (abandoned) {
+        pthread_detach(thread);
+        return;
+    }
+    if (running)
+        pthread_join(thread, NULL);
+    free_all(symbolizer);
+}
+
+struct asked_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
+                                    void *owner)
+{
+    struct asked_source *source = code ? malloc(sizeof(*source)) : NULL;
+    if (!source || vec_reserve(&symbolizer->sources, 1) != 0) {
+        code_source_destroy(code);
+        free(source);
+        return NULL;
+    }
+    *source = (struct asked_source){.code = code, .owner = owner};
+    symbolizer->sources.items[symbolizer->sources.count++] = source;
+    return source;
+}
+
+static int put(struct symbolizer *symbolizer, const struct question *question)
+{
+    if (!symbolizer->running && !symbolizer->failed)
+        start(symbolizer);
+    if (!symbolizer->running) {
+        answer_one(&symbolizer->answers, question);
+        return 0;
+    }
+    pthread_mutex_lock(&symbolizer->lock);
+    int error = vec_push(&symbolizer->asks, *question);
+    pthread_cond_signal(&symbolizer->asked);
+    pthread_mutex_unlock(&symbolizer->lock);
+    return error;
+}
+
+void symbolizer_release(struct symbolizer *symbolizer, struct asked_source *source)
+{
+    if (!source)
+        return;
+    source->owner = NULL;
+    put(symbolizer, &(struct question){.source = source, .kind = ASK_RELEASE});
+}
+
+static int ask(struct symbolizer *symbolizer, const struct question *question)
+{
+    if (symbolizer->waiting >= SYMBOLIZER_QUESTIONS_MAX)
+        return -EAGAIN;
+    int error = put(symbolizer, question);
+    symbolizer->waiting += error == 0;
+    return error;
+}
+
+int symbolizer_ask(struct symbolizer *symbolizer, struct asked_source *source, uint64_t address,
+                   uint32_t frame)
+{
+    struct question question = {
+        .source = source, .address = address, .frame = frame, .kind = ASK_NAME};
+    return ask(symbolizer, &question);
+}
+
+int symbolizer_ask_places(struct symbolizer *symbolizer, struct asked_source *source,
+                          bool (*is)(const char *name))
+{
+    struct question question = {.source = source, .is = is, .kind = ASK_PLACES};
+    return ask(symbolizer, &question);
+}
+
+/* A large library has many at once; memory for these is not kept. */
+static void empty(struct answer_list *list)
+{
+    if (list->answers.capacity > LIST_KEPT)
+        free_answers(list);
+    list->answers.count = list->texts.count = 0;
+    list->lost = 0;
+}
+
+static bool take_more(struct symbolizer *symbolizer)
+{
+    empty(&symbolizer->taken);
+    symbolizer->next = 0;
+    pthread_mutex_lock(&symbolizer->lock);
+    struct answer_list taken = symbolizer->answers;
+    symbolizer->answers = symbolizer->taken;
+    pthread_mutex_unlock(&symbolizer->lock);
+    symbolizer->taken = taken;
+    symbolizer->waiting -= taken.lost;
+    return taken.answers.count > 0;
+}
+
+static void forget_source(struct symbolizer *symbolizer, struct asked_source *source)
+{
+    for (size_t i = 0; i < symbolizer->sources.count; i++) {
+        if (symbolizer->sources.items[i] != source)
+            continue;
+        symbolizer->sources.items[i] = symbolizer->sources.items[--symbolizer->sources.count];
+        free_source(source);
+        return;
+    }
+}
+
+/* Whether it is one for the caller. */
+static bool settle(struct symbolizer *symbolizer, const struct answer *answer)
+{
+    if (answer->kind == ANSWER_RELEASED) {
+        forget_source(symbolizer, answer->source);
+        return false;
+    }
+    symbolizer->waiting -= answer->kind != ANSWER_FUNCTION;
+    return answer->kind == ANSWER_FUNCTION || (answer->kind == ANSWER_NAME && answer->frame != 0);
+}
+
+bool symbolizer_take(struct symbolizer *symbolizer, struct symbol_answer *ret_answer)
+{
+    while (symbolizer->next < symbolizer->taken.answers.count || take_more(symbolizer)) {
+        const struct answer *answer = &symbolizer->taken.answers.items[symbolizer->next++];
+        if (!settle(symbolizer, answer))
+            continue;
+        bool name = answer->kind == ANSWER_NAME;
+        *ret_answer = (struct symbol_answer){
+            .source = answer->source,
+            .frame = name ? answer->frame : 0,
+            .place = answer->place,
+            .begin = answer->begin,
+            .end = answer->end,
+            .text = name ? symbolizer->taken.texts.items + answer->text : "",
+        };
+        return true;
+    }
+    return false;
+}
+
+void symbolizer_await(struct symbolizer *symbolizer, int64_t until_ns)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    if (symbolizer->running)
+        await_idle(symbolizer, until_ns);
+    pthread_mutex_unlock(&symbolizer->lock);
+}
