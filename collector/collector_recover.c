@@ -123,8 +123,7 @@ static int note_samples(struct recovery *recovery)
     while ((more = store_reader_next_samples(recovery->reader, &samples, &count)) == 1) {
         for (uint32_t i = 0; i < count; i++) {
             struct trace_thread *thread = trace_thread(recovery->trace, samples[i].thread);
-            bool off_cpu = samples[i].kind == SAMPLE_OFF_CPU;
-            int64_t last_ns = off_cpu ? samples[i].end_ns : samples[i].time_ns;
+            int64_t last_ns = sample_told_ns(&samples[i]);
             if (thread->serial == 0 && last_ns > thread->last_ns)
                 thread->last_ns = last_ns;
             if (last_ns > recovery->last_sample_ns)

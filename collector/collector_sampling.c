@@ -12,8 +12,9 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
 {
     struct sampling *sampling = context;
     for (size_t i = 0; i < count; i++) {
-        sampling->sample_count += samples[i].kind == SAMPLE_CPU;
-        sampling->stretch_count += samples[i].kind == SAMPLE_OFF_CPU;
+        enum sample_role role = sample_role(trace_sets_get(sampling->trace), &samples[i]);
+        sampling->sample_count += role == SAMPLE_ROLE_CPU;
+        sampling->stretch_count += role == SAMPLE_ROLE_OFF_CPU;
     }
     return store_writer_add_samples(sampling->writer, samples, count);
 }

@@ -17,8 +17,8 @@ static int count_thread(const struct trace *trace, const struct sample *sample,
                         struct info_sample_counts *counts)
 {
     static const struct info_thread_samples none;
-    bool off = sample->kind == SAMPLE_OFF_CPU;
-    int64_t last_ns = off ? sample->end_ns : sample->time_ns;
+    bool cpu = sample_role(trace_sets_get(trace), sample) == SAMPLE_ROLE_CPU;
+    int64_t last_ns = sample_told_ns(sample);
     if (!trace_thread_get(trace, sample->thread))
         return 0;
     while (counts->of_thread.count <= sample->thread) {
@@ -26,7 +26,7 @@ static int count_thread(const struct trace *trace, const struct sample *sample,
             return -ENOMEM;
     }
     struct info_thread_samples *thread = &counts->of_thread.items[sample->thread];
-    thread->cpu += !off;
+    thread->cpu += cpu;
     thread->last_ns = last_ns > thread->last_ns ? last_ns : thread->last_ns;
     return 0;
 }
@@ -36,9 +36,9 @@ int info_count_samples(const struct trace *trace, const struct sample_batch *bat
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct sample *sample = &batch->samples[i];
-        bool off = sample->kind == SAMPLE_OFF_CPU;
-        counts->off_cpu += off;
-        counts->cpu += !off;
+        enum sample_role role = sample_role(trace_sets_get(trace), sample);
+        counts->off_cpu += role == SAMPLE_ROLE_OFF_CPU;
+        counts->cpu += role == SAMPLE_ROLE_CPU;
         if (count_thread(trace, sample, counts) != 0)
             return -ENOMEM;
         counts->in_range += sample->path != 0;

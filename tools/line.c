@@ -84,7 +84,7 @@ int64_t line_duration_ns(const struct line *line)
         end_ns = line->span->end_ns;
     } else if (line->kind == LINE_LOST) {
         end_ns = line->event->end_ns;
-    } else if (line->kind == LINE_OFF_CPU) {
+    } else if (line->sample) {
         end_ns = line->sample->end_ns;
     }
     return end_ns > begin_ns ? end_ns - begin_ns : 0;

@@ -253,19 +253,41 @@ static void put_process(struct line_writer *writer, struct json_doc *doc, const 
     }
 }
 
+/* Of a sample that is neither CPU time nor off the CPU. */
+static void put_sample_values(struct line_writer *writer, struct json_doc *doc,
+                              const struct line *line)
+{
+    const struct sample *sample = line->sample;
+    const struct sample_set *set = sample_set_get(trace_sets_get(writer->trace), sample->set);
+    char name[16];
+    json_doc_text(doc, "set", trace_set_name(writer->trace, sample->set, name));
+    if (sample->end_ns > sample->time_ns)
+        json_doc_int(doc, "dur_ns", line_duration_ns(line));
+    if (set->flags & SAMPLE_SET_HEAP)
+        json_doc_uint(doc, "id", sample->id);
+    json_doc_object(doc, "values");
+    for (int i = 0; i < sample->value_count; i++)
+        json_doc_int(doc, trace_value_name(writer->trace, i < set->count ? set->types[i] : 0, name),
+                     sample->values[i]);
+    json_doc_close(doc);
+}
+
 static void put_sample(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
     const struct sample *sample = line->sample;
+    const struct sample_sets *sets = trace_sets_get(writer->trace);
     const struct stacks *stacks = trace_stacks_get(writer->trace);
     uint32_t frames[LINE_FRAMES_MAX];
     char label[CALL_LABEL_SIZE];
     json_doc_uint(doc, "cpu", sample->cpu);
-    if (line->kind == LINE_SAMPLE) {
-        json_doc_uint(doc, "weight_ns", sample->weight_ns);
+    if (sample_role(sets, sample) == SAMPLE_ROLE_CPU) {
+        json_doc_uint(doc, "weight_ns", sample_cpu_ns(sets, sample));
+    } else if (line->kind == LINE_SAMPLE) {
+        put_sample_values(writer, doc, line);
     } else {
         json_doc_int(doc, "dur_ns", line_duration_ns(line));
         json_doc_text(doc, "reason", wait_reason_name(sample->reason));
-        json_doc_uint(doc, "runnable_ns", sample_off_share(sample).runnable_ns);
+        json_doc_uint(doc, "runnable_ns", sample_off_share(sets, sample).runnable_ns);
     }
     if (sample->flags & SAMPLE_IN_KERNEL)
         json_doc_bool(doc, "in_kernel", true);

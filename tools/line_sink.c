@@ -67,8 +67,10 @@ static int put_lone_end(const struct line_sink *sink, const struct item *item)
 
 static int put_sample(const struct line_sink *sink, const struct sample *sample)
 {
+    const struct sample_sets *sets = trace_sets_get(sink->trace);
+    bool off = sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU;
     return put(sink, &(struct line){
-                         .kind = sample->kind == SAMPLE_OFF_CPU ? LINE_OFF_CPU : LINE_SAMPLE,
+                         .kind = off ? LINE_OFF_CPU : LINE_SAMPLE,
                          .time_ns = sample->time_ns,
                          .thread = sample->thread,
                          .sample = sample,

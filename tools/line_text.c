@@ -267,10 +267,28 @@ static void put_process(struct line_writer *writer, const struct line *line)
     }
 }
 
+/* Of a sample that is neither CPU time nor off the CPU: its set, and each value by name. */
+static void put_sample_values(struct line_writer *writer, const struct line *line)
+{
+    const struct sample *sample = line->sample;
+    const struct sample_set *set = sample_set_get(trace_sets_get(writer->trace), sample->set);
+    char name[16];
+    put_label(writer, "set", trace_set_name(writer->trace, sample->set, name));
+    if (sample->end_ns > sample->time_ns)
+        put_seconds(writer, "dur", line_duration_ns(line));
+    if (set->flags & SAMPLE_SET_HEAP)
+        put(writer, " id=0x%" PRIx64, sample->id);
+    for (int i = 0; i < sample->value_count; i++)
+        put(writer, " %s=%" PRId64,
+            trace_value_name(writer->trace, i < set->count ? set->types[i] : 0, name),
+            sample->values[i]);
+}
+
 /* Frames by semicolon, root first, as in collapsed stacks. */
 static void put_sample(struct line_writer *writer, const struct line *line)
 {
     const struct sample *sample = line->sample;
+    const struct sample_sets *sets = trace_sets_get(writer->trace);
     const struct stacks *stacks = trace_stacks_get(writer->trace);
     uint32_t frames[LINE_FRAMES_MAX];
     char stack[PATH_SIZE] = "", label[CALL_LABEL_SIZE];
@@ -278,8 +296,10 @@ static void put_sample(struct line_writer *writer, const struct line *line)
     if (line->kind == LINE_OFF_CPU) {
         put_seconds(writer, "dur", line_duration_ns(line));
         put_label(writer, "reason", wait_reason_name(sample->reason));
+    } else if (sample_role(sets, sample) == SAMPLE_ROLE_CPU) {
+        put_seconds(writer, "weight", (int64_t)sample_cpu_ns(sets, sample));
     } else {
-        put_seconds(writer, "weight", (int64_t)sample->weight_ns);
+        put_sample_values(writer, line);
     }
     put(writer, " cpu=%u", sample->cpu);
     uint32_t count = line_frames(writer, sample, frames);

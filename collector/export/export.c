@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIME_MAX_NS   (INT64_MAX / 4) /* 73 years */
-#define WEIGHT_MAX_NS (UINT64_C(1) << 50)
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years */
+#define VALUE_MAX   (INT64_C(1) << 50)
 
 extern const struct exporter export_chrome, export_folded, export_perfetto;
 
@@ -60,29 +60,38 @@ const struct exporter *exporter_by_path(const char *path)
 
 /* Exporters reckon with times: none may be so far out that a sum of two has no room. Only a file
  * that was made to deceive has such. */
-static struct sample within_reason(const struct sample *sample)
+static struct sample within_reason(const struct sample_sets *sets, const struct sample *sample,
+                                   int64_t values[SAMPLE_VALUES_MAX])
 {
     struct sample copy = *sample;
-    int64_t *times[] = {&copy.time_ns, &copy.wake_ns, &copy.end_ns};
-    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+    bool inside = sample_cut(sets, &copy, 0, TIME_MAX_NS, values);
+    int64_t *times[] = {&copy.time_ns, &copy.end_ns};
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times) && !inside; i++) {
         if (*times[i] < 0)
             *times[i] = 0;
         if (*times[i] > TIME_MAX_NS)
             *times[i] = TIME_MAX_NS;
     }
-    if (copy.weight_ns > WEIGHT_MAX_NS)
-        copy.weight_ns = WEIGHT_MAX_NS;
+    if (copy.value_count > SAMPLE_VALUES_MAX)
+        copy.value_count = SAMPLE_VALUES_MAX;
+    for (int i = 0; i < copy.value_count; i++)
+        values[i] = copy.values[i] < 0           ? 0
+                    : copy.values[i] > VALUE_MAX ? VALUE_MAX
+                                                 : copy.values[i];
+    copy.values = values;
     return copy;
 }
 
 struct run {
     const struct exporter *exporter;
+    const struct sample_sets *sets;
     void *state;
 };
 
 static int take_sample(const struct run *run, const struct item *item)
 {
-    const struct sample sample = within_reason(item->sample);
+    int64_t values[SAMPLE_VALUES_MAX];
+    const struct sample sample = within_reason(run->sets, item->sample, values);
     struct item copy = *item;
     copy.sample = &sample;
     return run->exporter->take(run->state, &copy);
@@ -122,7 +131,8 @@ int export_run(const struct exporter *exporter, const struct export_job *job,
                                      .selection = job->selection ? job->selection : &all,
                                      .options = job->options ? job->options : &defaults,
                                      .out = job->out};
-    struct run run = {exporter, calloc(1, exporter->state_size)};
+    struct run run = {exporter, trace_sets_get(job->source->trace),
+                      calloc(1, exporter->state_size)};
     if (!run.state)
         return -ENOMEM;
     int error = exporter->begin(run.state, &whole);

@@ -10,7 +10,7 @@
 struct state {
     const struct export_job *job;
     struct call_tree *tree;
-    uint8_t kind; /* enum sample_kind */
+    enum sample_role role;
     bool any;
 };
 
@@ -23,7 +23,7 @@ static int begin(void *state, const struct export_job *job)
         .python = job->options->python,
     };
     s->job = job;
-    s->kind = job->options->off_cpu ? SAMPLE_OFF_CPU : SAMPLE_CPU;
+    s->role = job->options->off_cpu ? SAMPLE_ROLE_OFF_CPU : SAMPLE_ROLE_CPU;
     s->tree = call_tree_create(job->source->trace, &options);
     return s->tree ? 0 : -ENOMEM;
 }
@@ -31,7 +31,7 @@ static int begin(void *state, const struct export_job *job)
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    if (item->sample->kind != s->kind)
+    if (sample_role(trace_sets_get(s->job->source->trace), item->sample) != s->role)
         return 0;
     s->any = true;
     return call_tree_add(s->tree, item->sample);

@@ -37,7 +37,9 @@ static int begin(void *state, const struct export_job *job)
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    return item->sample->kind == SAMPLE_CPU ? call_tree_add(s->tree, item->sample) : 0;
+    const struct sample_sets *sets = trace_sets_get(s->job->source->trace);
+    bool cpu = sample_role(sets, item->sample) == SAMPLE_ROLE_CPU;
+    return cpu ? call_tree_add(s->tree, item->sample) : 0;
 }
 
 /* Readers take ';' for the next frame and the end of the line for its end. */

@@ -218,7 +218,7 @@ static int take_lost(struct state *s, const struct event *event)
 static int take_sample(struct state *s, const struct sample *sample)
 {
     int error = 0;
-    if (sample->kind == SAMPLE_CPU)
+    if (sample_role(trace_sets_get(s->px.trace), sample) == SAMPLE_ROLE_CPU)
         error = perfetto_samples_put(&s->samples, sample);
     if (!error && s->has_states)
         error = perfetto_states_put(&s->states, sample);

@@ -81,7 +81,7 @@ static int add_running(struct flame_chart *chart, const struct sample *sample)
             error = chart->sink.begin(chart->sink.context, &event);
     }
     state->last_ns = now;
-    state->period_ns = (int64_t)sample->weight_ns;
+    state->period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->names->trace), sample);
     return error;
 }
 
@@ -89,10 +89,11 @@ int flame_chart_add(struct flame_chart *chart, const struct sample *sample)
 {
     if (sample->thread >= chart->thread_count)
         return 0;
-    if (sample->kind == SAMPLE_CPU)
+    enum sample_role role = sample_role(trace_sets_get(chart->names->trace), sample);
+    if (role == SAMPLE_ROLE_CPU)
         return add_running(chart, sample);
     struct flame_thread *state = &chart->threads[sample->thread];
-    if (sample->kind != SAMPLE_OFF_CPU || sample->time_ns < state->last_ns)
+    if (role != SAMPLE_ROLE_OFF_CPU || sample->time_ns < state->last_ns)
         return 0;
     bool near = sample->time_ns - state->last_ns <= GAP_PERIODS * state->period_ns;
     return end_down_to(chart, sample->thread, 0,

@@ -128,6 +128,7 @@ struct perfetto_samples {
     uint32_t frame_count, stack_count, string_count;
     uint64_t *cpu_ns; /* sampled so far, of each CPU */
     uint32_t cpu_count;
+    struct value_pool values;
     VEC(struct sample) waiting;
     bool in_order; /* those that wait are */
 };

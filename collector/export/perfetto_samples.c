@@ -51,6 +51,7 @@ void perfetto_samples_fini(struct perfetto_samples *samples)
     free(samples->known);
     free(samples->cpu_ns);
     vec_free(&samples->waiting);
+    value_pool_free(&samples->values);
     *samples = (struct perfetto_samples){0};
 }
 
@@ -183,7 +184,8 @@ static uint64_t count_cpu(struct perfetto_samples *samples, const struct sample 
         while (samples->cpu_count <= cpu)
             samples->cpu_ns[samples->cpu_count++] = 0;
     }
-    return samples->cpu_ns[cpu] += sample->weight_ns;
+    return samples->cpu_ns[cpu] +=
+           sample_cpu_ns(trace_sets_get(samples->tracks->px->trace), sample);
 }
 
 static int put(struct perfetto_samples *samples, const struct sample *sample)
@@ -233,8 +235,10 @@ static int pass_on(struct perfetto_samples *samples, size_t count)
     if (!samples->in_order)
         qsort(items, samples->waiting.count, sizeof(*items), compare_times);
     samples->in_order = true;
-    for (size_t i = 0; !error && i < count; i++)
+    for (size_t i = 0; !error && i < count; i++) {
         error = put(samples, &items[i]);
+        value_pool_drop(&samples->values, &items[i]);
+    }
     samples->waiting.count -= count;
     memmove(items, items + count, samples->waiting.count * sizeof(*items));
     return error;
@@ -245,7 +249,8 @@ int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *
     size_t count = samples->waiting.count;
     if (count && sample->time_ns < samples->waiting.items[count - 1].time_ns)
         samples->in_order = false;
-    if (vec_push(&samples->waiting, *sample) != 0)
+    struct sample kept = *sample;
+    if (value_pool_keep(&samples->values, &kept) != 0 || vec_push(&samples->waiting, kept) != 0)
         return -ENOMEM;
     return count + 1 < WAITING_MAX ? 0 : pass_on(samples, WAITING_MAX / 2);
 }

@@ -222,7 +222,8 @@ static int off_cpu(struct perfetto_states *states, const struct sample *sample)
         begin_ns = state->last_ns;
     if (end_ns <= begin_ns)
         return 0;
-    int64_t ready_ns = sample_ready_ns(sample);
+    const struct sample_sets *sets = trace_sets_get(states->tracks->px->trace);
+    int64_t ready_ns = sample->time_ns + (int64_t)sample_off_share(sets, sample).blocked_ns;
     bool io = waits_for_io(sample);
     uint16_t cpu = state->run_told ? state->cpu : sample->cpu;
     int error = end_run(states, sample->thread, cpu, begin_ns);
@@ -252,9 +253,10 @@ int perfetto_states_put(struct perfetto_states *states, const struct sample *sam
         return 0;
     if (!states->begun)
         begin_sequence(states);
-    if (sample->kind == SAMPLE_CPU)
+    enum sample_role role = sample_role(trace_sets_get(states->tracks->px->trace), sample);
+    if (role == SAMPLE_ROLE_CPU)
         error = on_cpu(states, sample);
-    else if (sample->kind == SAMPLE_OFF_CPU)
+    else if (role == SAMPLE_ROLE_OFF_CPU)
         error = off_cpu(states, sample);
     return error ? error : states->tracks->px->error;
 }

@@ -24,7 +24,8 @@ struct looking {
     struct lives *lives;
     struct sampler *sampler;
     struct bpf_registers registers; /* none unless sampling is by BPF */
-    struct sample *last; /* of each thread, in the order of look->threads; end_ns 0 = none */
+    struct sample *last; /* of each thread, in the order of look->threads, without its values; set 0
+                            = none */
 };
 
 /* ---- Sampling ---- */
@@ -41,11 +42,6 @@ static struct look_thread *find_thread(struct looking *looking, uint32_t ordinal
     return NULL; /* of a descendant, or a thread that came later */
 }
 
-static int64_t end_of(const struct sample *sample)
-{
-    return sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
-}
-
 static int on_samples(void *context, const struct sample *samples, size_t count)
 {
     struct looking *looking = context;
@@ -54,8 +50,10 @@ static int on_samples(void *context, const struct sample *samples, size_t count)
         if (!thread)
             continue;
         struct sample *last = &looking->last[thread - looking->look->threads];
-        if (last->kind == 0 || end_of(&samples[i]) >= end_of(last))
+        if (last->set == 0 || sample_told_ns(&samples[i]) >= sample_told_ns(last))
             *last = samples[i];
+        last->values = NULL;
+        last->value_count = 0;
     }
     return 0;
 }
@@ -121,9 +119,10 @@ static int sample(struct looking *looking)
     return watch(looking);
 }
 
-static void apply_sample(const struct sample *sample, struct look_thread *thread)
+static void apply_sample(const struct sample_sets *sets, const struct sample *sample,
+                         struct look_thread *thread)
 {
-    bool off = sample->kind == SAMPLE_OFF_CPU;
+    bool off = sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU;
     bool waits = off && (sample->flags & SAMPLE_UNFINISHED) && sample->reason != WAIT_PREEMPTED;
     thread->source = LOOK_SAMPLED;
     thread->stack = sample->stack;
@@ -178,8 +177,8 @@ static int read_threads(struct looking *looking, struct look_stack *stack)
         struct look_call call;
         if (strchr("ZX", thread->state))
             continue; /* it ended: its registers are gone */
-        if (looking->last[i].kind != 0) {
-            apply_sample(&looking->last[i], thread);
+        if (looking->last[i].set != 0) {
+            apply_sample(trace_sets_get(looking->look->trace), &looking->last[i], thread);
         } else {
             look_proc_call(looking->options->pid, thread->tid, &call);
             if (call.known)

@@ -39,7 +39,8 @@ struct trace *trace_create(void)
     trace->unknown = calloc(1, sizeof(*trace->unknown));
     trace->session.command_status = -1;
     trace->stacks = stacks_create();
-    if (trace->unknown && trace->stacks && strtab_add(&trace->strings, "", 0) == 0 &&
+    trace->sets = sample_sets_create();
+    if (trace->unknown && trace->stacks && trace->sets && strtab_add(&trace->strings, "", 0) == 0 &&
         vec_push(&trace->scopes, (struct scope){0}) == 0)
         return trace;
     trace_destroy(trace);
@@ -66,6 +67,7 @@ void trace_destroy(struct trace *trace)
     map64_free(&trace->tracks_by_id);
     map64_free(&trace->units_by_counter);
     stacks_destroy(trace->stacks);
+    sample_sets_destroy(trace->sets);
     if (trace->unknown)
         strtab_free(trace->unknown);
     free(trace->unknown);
@@ -230,6 +232,16 @@ struct stacks *trace_stacks(struct trace *trace)
 const struct stacks *trace_stacks_get(const struct trace *trace)
 {
     return trace->stacks;
+}
+
+struct sample_sets *trace_sets(struct trace *trace)
+{
+    return trace->sets;
+}
+
+const struct sample_sets *trace_sets_get(const struct trace *trace)
+{
+    return trace->sets;
 }
 
 int64_t trace_fact_add(struct trace *trace)

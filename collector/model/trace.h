@@ -303,6 +303,14 @@ const struct stacks *trace_stacks_get(const struct trace *trace);
  */
 int trace_name_places(struct trace *trace);
 
+/* What samples measure (sample_set.h), and its names: never NULL; of what is not defined "set 17",
+ * "value 70", in `buffer`. */
+struct sample_sets *trace_sets(struct trace *trace);
+const struct sample_sets *trace_sets_get(const struct trace *trace);
+const char *trace_set_name(const struct trace *trace, unsigned set, char buffer[16]);
+const char *trace_value_name(const struct trace *trace, unsigned type, char buffer[16]);
+const char *trace_value_unit(const struct trace *trace, unsigned type);
+
 /* Tracks, as threads. -ENOSPC: more than TRACE_TRACKS_MAX. `trace_track_find`: the ordinal of a
  * track by its id, or -ENOENT. A parent may have the larger ordinal: it was seen later. */
 int64_t trace_track_add(struct trace *trace, uint64_t id);

@@ -5,6 +5,7 @@
  * "(worker N)" of the program it was forked from, counted by start among its like siblings; a
  * worker of a worker is "(worker N.M)". Foreign recordings may hold cycles: every walk upwards is
  * bounded. Thread-safety: reads the trace only. */
+#include "sample_set.h"
 #include "stacks.h"
 #include "text.h"
 #include "trace.h"
@@ -370,4 +371,35 @@ int trace_name_places(struct trace *trace)
         stacks_place_frame(stacks, i, (uint32_t)text);
     }
     return 0;
+}
+
+static const char *name_of(const struct trace *trace, uint32_t name, const char *kind,
+                           unsigned number, char buffer[16])
+{
+    struct text text = text_init(buffer, 16);
+    if (name)
+        return trace_string(trace, name)->bytes;
+    text_format(&text, "%s %u", kind, number);
+    return buffer;
+}
+
+const char *trace_set_name(const struct trace *trace, unsigned set, char buffer[16])
+{
+    const char *fixed = sample_set_fixed_name(set);
+    uint32_t name = sample_set_get(trace_sets_get(trace), set)->name;
+    return fixed && set ? fixed : name_of(trace, name, "set", set, buffer);
+}
+
+const char *trace_value_name(const struct trace *trace, unsigned type, char buffer[16])
+{
+    const char *fixed = value_type_fixed_name(type);
+    uint32_t name = value_type_get(trace_sets_get(trace), type)->name;
+    return fixed && type ? fixed : name_of(trace, name, "value", type, buffer);
+}
+
+const char *trace_value_unit(const struct trace *trace, unsigned type)
+{
+    const char *fixed = value_type_fixed_unit(type);
+    return fixed ? fixed
+                 : trace_string(trace, value_type_get(trace_sets_get(trace), type)->unit)->bytes;
 }

@@ -4,6 +4,7 @@
 #define ANNOT_TRACE_PRIVATE_H
 
 #include "map64.h"
+#include "sample_set.h"
 #include "stacks.h"
 #include "strtab.h"
 #include "trace.h"
@@ -31,6 +32,7 @@ struct trace {
     struct trace_session session;
     struct trace_sampling sampling;
     struct stacks *stacks;
+    struct sample_sets *sets;
 };
 
 #endif

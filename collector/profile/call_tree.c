@@ -68,12 +68,12 @@ void call_tree_destroy(struct call_tree *tree)
     free(tree);
 }
 
-uint64_t call_sample_weight_ns(const struct sample *sample)
+uint64_t call_sample_weight_ns(const struct sample_sets *sets, const struct sample *sample)
 {
-    if (sample->kind == SAMPLE_CPU)
-        return sample->weight_ns;
-    return sample->end_ns > sample->time_ns ? (uint64_t)sample->end_ns - (uint64_t)sample->time_ns
-                                            : 0;
+    if (sample_role(sets, sample) != SAMPLE_ROLE_OFF_CPU)
+        return sample_cpu_ns(sets, sample);
+    struct off_share share = sample_off_share(sets, sample);
+    return share.blocked_ns + share.runnable_ns;
 }
 
 /* ---- Items ----------------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item
 /* The wait itself, then the time until it got a CPU; of a preempted thread, that alone. */
 static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
 {
-    struct off_share share = sample_off_share(sample);
+    struct off_share share = sample_off_share(trace_sets_get(tree->trace), sample);
     const struct call_item reason = {CALL_REASON, sample->reason, 0},
                            runnable = {.kind = CALL_RUNNABLE};
     bool waited = share.blocked_ns > 0;
@@ -260,9 +260,10 @@ int call_tree_add(struct call_tree *tree, const struct sample *sample)
     if (node < 0)
         return (int)node;
     tree->cut_count += cut;
-    if (!cut && sample->kind == SAMPLE_OFF_CPU)
+    const struct sample_sets *sets = trace_sets_get(tree->trace);
+    if (!cut && sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU)
         return add_wait(tree, (uint32_t)node, sample);
-    tree->nodes.items[node].self_ns += call_sample_weight_ns(sample);
+    tree->nodes.items[node].self_ns += call_sample_weight_ns(sets, sample);
     tree->nodes.items[node].count++;
     return 0;
 }

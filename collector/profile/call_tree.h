@@ -63,8 +63,8 @@ struct call_tree *call_tree_create(const struct trace *trace,
                                    const struct call_tree_options *options);
 void call_tree_destroy(struct call_tree *tree);
 
-/* The time that a sample stands for: CPU time, or how long it was off the CPU. */
-uint64_t call_sample_weight_ns(const struct sample *sample);
+/* The time that a sample stands for: CPU time, or how long it was off the CPU; 0 of other sets. */
+uint64_t call_sample_weight_ns(const struct sample_sets *sets, const struct sample *sample);
 
 /* Samples in any order, then once finish. 0 or -ENOMEM. */
 int call_tree_add(struct call_tree *tree, const struct sample *sample);

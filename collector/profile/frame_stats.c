@@ -61,7 +61,7 @@ void frame_stats_destroy(struct frame_stats *stats)
 
 void frame_stats_add(struct frame_stats *stats, const struct sample *sample)
 {
-    uint64_t weight_ns = call_sample_weight_ns(sample);
+    uint64_t weight_ns = call_sample_weight_ns(trace_sets_get(stats->trace), sample);
     bool known = sample->stack < stacks_stack_count(stats->stacks);
     struct stack_sum *sum = &stats->sums[known ? sample->stack : 0];
     stats->totals.total_ns += weight_ns;

@@ -28,17 +28,19 @@ static uint32_t owner_of(const struct range_stats *stats, uint32_t thread)
 
 int range_stats_take_sample(struct range_stats *stats, const struct sample *sample)
 {
-    int64_t last_ns = sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns;
+    const struct sample_sets *sets = trace_sets_get(stats->trace);
+    int64_t last_ns = sample_told_ns(sample);
     stats->last_ns = last_ns > stats->last_ns ? last_ns : stats->last_ns;
-    if (sample->kind != SAMPLE_CPU)
+    if (sample_role(sets, sample) != SAMPLE_ROLE_CPU)
         return 0;
-    stats->totals.cpu_ns += sample->weight_ns;
+    uint64_t cpu_ns = sample_cpu_ns(sets, sample);
+    stats->totals.cpu_ns += cpu_ns;
     if (sample->path == 0) {
-        stats->totals.cpu_outside_ns += sample->weight_ns;
+        stats->totals.cpu_outside_ns += cpu_ns;
         return 0;
     }
     if (stacks_get_path(trace_stacks_get(stats->trace), sample->path)->kind == RANGE_PATH_INHERITED)
-        stats->totals.cpu_inherited_ns += sample->weight_ns;
+        stats->totals.cpu_inherited_ns += cpu_ns;
     uint32_t owner = owner_of(stats, sample->thread);
     uint64_t key = (uint64_t)owner << 32 | sample->path; /* not 0: the path is not */
     uint64_t *found = map64_find(&stats->weight_index, key);
@@ -50,7 +52,7 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
         found = map64_find(&stats->weight_index, key);
     }
     struct path_weight *weight = &stats->weights.items[*found - 1];
-    weight->cpu_ns += sample->weight_ns;
+    weight->cpu_ns += cpu_ns;
     weight->count++;
     return 0;
 }

@@ -85,7 +85,7 @@ static int take(void *context, const struct item *item)
     if (inside != 1)
         return inside;
     sample_stats_add(&samples->inside, sample);
-    if (sample->kind == SAMPLE_CPU)
+    if (sample_role(trace_sets_get(samples->trace), sample) == SAMPLE_ROLE_CPU)
         frame_stats_add(samples->frames, sample);
     return wait_places_add(samples->places, sample);
 }

@@ -7,7 +7,8 @@
 
 int sample_stats_init(struct sample_stats *stats, const struct trace *trace)
 {
-    *stats = (struct sample_stats){.thread_count = trace_thread_count(trace)};
+    *stats = (struct sample_stats){.sets = trace_sets_get(trace),
+                                   .thread_count = trace_thread_count(trace)};
     stats->threads = calloc((size_t)stats->thread_count + 1, sizeof(*stats->threads));
     return stats->threads ? 0 : -ENOMEM;
 }
@@ -60,7 +61,7 @@ static void add_wait(struct wait_share *wait, uint64_t time_ns)
 
 static struct thread_share share_of_stretch(struct sample_stats *stats, const struct sample *sample)
 {
-    struct off_share off = sample_off_share(sample);
+    struct off_share off = sample_off_share(stats->sets, sample);
     struct thread_share share = {.runnable_ns = off.runnable_ns, .blocked_ns = off.blocked_ns};
     unsigned reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
     add_wait(&stats->waits[reason], share.blocked_ns);
@@ -72,12 +73,16 @@ static struct thread_share share_of_stretch(struct sample_stats *stats, const st
 void sample_stats_add(struct sample_stats *stats, const struct sample *sample)
 {
     struct thread_share share;
-    if (sample->kind == SAMPLE_OFF_CPU) {
+    enum sample_role role = sample_role(stats->sets, sample);
+    if (role == SAMPLE_ROLE_OTHER)
+        return;
+    if (role == SAMPLE_ROLE_OFF_CPU) {
         share = share_of_stretch(stats, sample);
     } else {
-        share = (struct thread_share){.cpu_ns = sample->weight_ns, .sample_count = 1};
-        share.gc_ns = sample->flags & SAMPLE_GC ? sample->weight_ns : 0;
-        share.gil_ns = sample->flags & SAMPLE_HOLDS_GIL ? sample->weight_ns : 0;
+        uint64_t cpu_ns = sample_cpu_ns(stats->sets, sample);
+        share = (struct thread_share){.cpu_ns = cpu_ns, .sample_count = 1};
+        share.gc_ns = sample->flags & SAMPLE_GC ? cpu_ns : 0;
+        share.gil_ns = sample->flags & SAMPLE_HOLDS_GIL ? cpu_ns : 0;
         add_walk(stats, sample);
     }
     add_share(&stats->all, &share);

@@ -21,6 +21,7 @@ struct wait_share {
 };
 
 struct sample_stats {
+    const struct sample_sets *sets;
     struct thread_share *threads; /* by ordinal */
     uint32_t thread_count;
     struct thread_share all;
@@ -31,10 +32,11 @@ struct sample_stats {
     uint64_t ends[2][STACK_END_COUNT];   /* how walks ended: native, Python; unknown ends are 0 */
 };
 
-/* 0 or -ENOMEM. fini accepts a zeroed object. */
+/* `trace` outlives it. 0 or -ENOMEM. fini accepts a zeroed object. */
 int sample_stats_init(struct sample_stats *stats, const struct trace *trace);
 void sample_stats_fini(struct sample_stats *stats);
 
+/* Of sets that are neither CPU time nor off the CPU: nothing. */
 void sample_stats_add(struct sample_stats *stats, const struct sample *sample);
 
 #endif

@@ -113,7 +113,7 @@ static int64_t frame_of(struct wait_places *places, uint32_t stack)
 
 int wait_places_add(struct wait_places *places, const struct sample *sample)
 {
-    uint64_t blocked_ns = sample_off_share(sample).blocked_ns;
+    uint64_t blocked_ns = sample_off_share(trace_sets_get(places->trace), sample).blocked_ns;
     if (blocked_ns == 0)
         return 0;
     int64_t frame = frame_of(places, sample->stack);

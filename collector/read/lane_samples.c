@@ -107,25 +107,28 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool is_stretch(const struct waiting_sample *at)
+static bool is_stretch(const struct pass *pass, const struct waiting_sample *at)
 {
-    return !at->fork && at->sample.kind == SAMPLE_OFF_CPU && at->sample.end_ns > at->sample.time_ns;
+    return !at->fork && sample_role(pass->sets, &at->sample) == SAMPLE_ROLE_OFF_CPU &&
+           at->sample.end_ns > at->sample.time_ns;
 }
 
 /* Where the next stretch begins, at which this one ends at the latest. */
-static int64_t next_stretch_ns(const struct lane_samples *samples, size_t index)
+static int64_t next_stretch_ns(const struct pass *pass, const struct lane_samples *samples,
+                               size_t index)
 {
     for (size_t i = index + 1; i < samples->items.count; i++) {
-        if (is_stretch(&samples->items.items[i]))
+        if (is_stretch(pass, &samples->items.items[i]))
             return samples->items.items[i].sample.time_ns;
     }
     return INT64_MAX;
 }
 
 /* Of a stretch that is cut off at its end, what lies before that time: blocked first. */
-static struct off_share share_before(const struct sample *sample, int64_t cut_ns, int64_t time_ns)
+static struct off_share share_before(const struct pass *pass, const struct sample *sample,
+                                     int64_t cut_ns, int64_t time_ns)
 {
-    struct off_share whole = sample_off_share(sample), part;
+    struct off_share whole = sample_off_share(pass->sets, sample), part;
     uint64_t length = whole.blocked_ns + whole.runnable_ns;
     uint64_t room = (uint64_t)cut_ns - (uint64_t)sample->time_ns;
     uint64_t cut = length > room ? length - room : 0;
@@ -138,11 +141,12 @@ static struct off_share share_before(const struct sample *sample, int64_t cut_ns
 }
 
 /* Adds what lies before that time of the stretch at off_next. Whether that is all of it. */
-static bool add_stretch(struct lane_samples *samples, int64_t time_ns)
+static bool add_stretch(const struct pass *pass, struct lane_samples *samples, int64_t time_ns)
 {
     const struct sample *sample = &samples->items.items[samples->off_next].sample;
-    int64_t cut_ns = next_stretch_ns(samples, samples->off_next);
-    struct off_share part = share_before(sample, time_latest(cut_ns, sample->time_ns), time_ns);
+    int64_t cut_ns = next_stretch_ns(pass, samples, samples->off_next);
+    struct off_share part =
+        share_before(pass, sample, time_latest(cut_ns, sample->time_ns), time_ns);
     samples->off.blocked_ns += part.blocked_ns - smaller(samples->part.blocked_ns, part.blocked_ns);
     samples->off.runnable_ns +=
         part.runnable_ns - smaller(samples->part.runnable_ns, part.runnable_ns);
@@ -150,14 +154,14 @@ static bool add_stretch(struct lane_samples *samples, int64_t time_ns)
     return time_ns >= time_earliest(sample->end_ns, cut_ns);
 }
 
-struct off_share lane_off_until(struct lane *lane, int64_t time_ns)
+struct off_share lane_off_until(const struct pass *pass, struct lane *lane, int64_t time_ns)
 {
     struct lane_samples *samples = lane->samples;
     samples->off_ns = time_latest(samples->off_ns, time_ns);
     while (samples->off_next < samples->items.count) {
         const struct waiting_sample *at = &samples->items.items[samples->off_next];
         if (at->sample.time_ns >= time_ns ||
-            (is_stretch(at) && !at->off_done && !add_stretch(samples, time_ns)))
+            (is_stretch(pass, at) && !at->off_done && !add_stretch(pass, samples, time_ns)))
             break;
         samples->off_next++;
         samples->part = (struct off_share){0};
@@ -167,16 +171,17 @@ struct off_share lane_off_until(struct lane *lane, int64_t time_ns)
 
 /* What a stretch has until `off_ns` adds to all ranges that are open, but for what lies before they
  * began. */
-static struct off_share add_passed(struct lane *lane, const struct sample *sample, int64_t cut_ns)
+static struct off_share add_passed(const struct pass *pass, struct lane *lane,
+                                   const struct sample *sample, int64_t cut_ns)
 {
-    struct off_share passed = share_before(sample, cut_ns, lane->samples->off_ns);
+    struct off_share passed = share_before(pass, sample, cut_ns, lane->samples->off_ns);
     lane->samples->off.blocked_ns += passed.blocked_ns;
     lane->samples->off.runnable_ns += passed.runnable_ns;
     for (size_t i = 0; i < lane->open.count; i++) {
         struct open_range *range = &lane->open.items[i];
         if (range->begin.time_ns <= sample->time_ns)
             continue;
-        struct off_share part = share_before(sample, cut_ns, range->begin.time_ns);
+        struct off_share part = share_before(pass, sample, cut_ns, range->begin.time_ns);
         range->off.blocked_ns += part.blocked_ns;
         range->off.runnable_ns += part.runnable_ns;
     }
@@ -185,15 +190,15 @@ static struct off_share add_passed(struct lane *lane, const struct sample *sampl
 
 /* A stretch, at `index` by now, that began before `off_ns`. Its rest, if it has one, is counted as
  * its lane goes on: of those that are not it is the first then, unless it overlaps others. */
-static void add_late(struct lane *lane, size_t index)
+static void add_late(const struct pass *pass, struct lane *lane, size_t index)
 {
     struct lane_samples *samples = lane->samples;
     struct waiting_sample *at = &samples->items.items[index];
-    int64_t cut_ns = time_latest(next_stretch_ns(samples, index), at->sample.time_ns);
+    int64_t cut_ns = time_latest(next_stretch_ns(pass, samples, index), at->sample.time_ns);
     bool rest = time_earliest(at->sample.end_ns, cut_ns) > samples->off_ns;
     if (rest && index > samples->off_next)
         return;
-    struct off_share passed = add_passed(lane, &at->sample, cut_ns);
+    struct off_share passed = add_passed(pass, lane, &at->sample, cut_ns);
     at->off_done = !rest;
     if (rest) {
         samples->off_next = index;
@@ -208,7 +213,7 @@ static void settle_off(struct pass *pass, uint32_t thread, int64_t until_ns)
 {
     struct lane *lane = &pass->lanes.items[thread];
     int64_t end_ns = until_ns == INT64_MAX ? pair_end_ns(pass, thread) : until_ns;
-    lane_off_until(lane, time_earliest(end_ns, pass->selection.to_ns));
+    lane_off_until(pass, lane, time_earliest(end_ns, pass->selection.to_ns));
     if (until_ns == INT64_MAX) {
         lane->samples->off_next = lane->samples->items.count;
         lane->samples->part = (struct off_share){0};
@@ -225,6 +230,8 @@ static void drop_passed(struct pass *pass, struct lane_samples *samples)
         passed = samples->off_next;
     if (passed < 64 || passed * 2 < samples->items.count)
         return;
+    for (size_t i = 0; i < passed; i++)
+        value_pool_drop(&pass->values, &samples->items.items[i].sample);
     size_t kept = samples->items.count - passed;
     memmove(samples->items.items, samples->items.items + passed,
             kept * sizeof(*samples->items.items));
@@ -346,8 +353,8 @@ static void put_in_place(struct pass *pass, struct lane *lane)
         items[at - 1] = items[at];
         items[at] = swapped;
     }
-    if (is_stretch(&items[at]) && items[at].sample.time_ns < samples->off_ns)
-        add_late(lane, at);
+    if (is_stretch(pass, &items[at]) && items[at].sample.time_ns < samples->off_ns)
+        add_late(pass, lane, at);
     else if (at < samples->off_next)
         samples->off_next++;
 }
@@ -358,7 +365,9 @@ static int insert(struct pass *pass, uint32_t thread, const struct waiting_sampl
     if (lane && !lane->samples)
         lane->samples = lane_samples_create(lane);
     struct lane_samples *samples = lane ? lane->samples : NULL;
-    if (!samples || vec_push(&samples->items, *fresh) != 0)
+    struct waiting_sample kept = *fresh;
+    if (!samples || value_pool_keep(&pass->values, &kept.sample) != 0 ||
+        vec_push(&samples->items, kept) != 0)
         return -ENOMEM;
     put_in_place(pass, lane);
     pass->waiting_count++;
@@ -371,10 +380,14 @@ static int insert(struct pass *pass, uint32_t thread, const struct waiting_sampl
 static int take(struct pass *pass, const struct sample *sample)
 {
     struct waiting_sample fresh = {.sample = *sample, .time_ns = sample->time_ns};
-    if (!pass_selects_sample(&pass->selection, &fresh.sample))
+    int64_t values[SAMPLE_VALUES_MAX];
+    if (!pass_selects_sample(&pass->selection, pass->sets, &fresh.sample, values))
         return 0;
+    const struct sample_set *set = sample_set_get(pass->sets, sample->set);
+    if (set->flags & SAMPLE_SET_INTERVAL) /* no instant at which anything was open */
+        return sample_tell(pass, &fresh.sample);
     bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);
-    bool times = (pass->wants & WANT_TIMES) && sample->kind == SAMPLE_OFF_CPU &&
+    bool times = (pass->wants & WANT_TIMES) && set->role == SAMPLE_ROLE_OFF_CPU &&
                  trace_thread_get(pass->source.trace, sample->thread);
     if (path || times)
         return insert(pass, sample->thread, &fresh);

@@ -347,6 +347,8 @@ struct sample_merge {
     struct progress progress;
     run_heap runs;
     VEC(struct sample_slot) slots;
+    struct value_pool values;
+    struct sample spent; /* handed out last */
     uint32_t free_slot;
     struct sample_tail tails[OPEN_RUNS];
     unsigned next_tail; /* the next that is left for another run */
@@ -373,6 +375,7 @@ void sample_merge_destroy(struct sample_merge *merge)
         return;
     vec_free(&merge->runs);
     vec_free(&merge->slots);
+    value_pool_free(&merge->values);
     free(merge);
 }
 
@@ -396,12 +399,15 @@ static uint32_t take_slot(struct sample_merge *merge)
     return slot;
 }
 
-static void add_sample(struct sample_merge *merge, const struct sample *sample)
+static int add_sample(struct sample_merge *merge, const struct sample *sample)
 {
     int64_t told_ns = sample_told_ns(sample);
+    struct sample kept = *sample;
+    if (value_pool_keep(&merge->values, &kept) != 0)
+        return -ENOMEM;
     uint32_t slot = take_slot(merge);
     uint64_t arrival = merge->arrivals++;
-    merge->slots.items[slot] = (struct sample_slot){*sample, arrival, NO_SLOT};
+    merge->slots.items[slot] = (struct sample_slot){kept, arrival, NO_SLOT};
     merge->waiting++;
     struct sample_tail *tail = merge->tails, *end = tail + OPEN_RUNS;
     while (tail < end && (tail->slot == NO_SLOT || tail->told_ns > told_ns))
@@ -413,6 +419,7 @@ static void add_sample(struct sample_merge *merge, const struct sample *sample)
         heap_add(&merge->runs, (struct run){.told_ns = told_ns, .arrival = arrival, .slot = slot});
     }
     *tail = (struct sample_tail){slot, told_ns};
+    return 0;
 }
 
 /* 0 or -errno. */
@@ -428,7 +435,8 @@ static int read_samples(struct sample_merge *merge)
             vec_reserve(&merge->runs, batch.count) != 0)
             return -ENOMEM;
         for (uint32_t i = 0; i < batch.count; i++)
-            add_sample(merge, &batch.samples[i]);
+            if (add_sample(merge, &batch.samples[i]) != 0)
+                return -ENOMEM;
         progress_settle(&merge->progress, batch.settled_ns);
     } while (merge->source.live && merge->waiting < MERGE_SAMPLES_MAX);
     merge->progress.ended = status == 0;
@@ -484,7 +492,8 @@ int sample_merge_next(struct sample_merge *merge, struct sample *ret_sample)
         return status;
     uint32_t slot = merge->runs.items[0].slot;
     struct sample_slot *item = &merge->slots.items[slot];
-    *ret_sample = item->sample;
+    value_pool_drop(&merge->values, &merge->spent);
+    *ret_sample = merge->spent = item->sample;
     progress_hand_out(&merge->progress, told_ns);
     uint32_t next = item->next;
     if (next == NO_SLOT)

@@ -20,7 +20,7 @@ static struct off_share off_until(const struct pass *pass, struct lane *lane, in
 {
     if (!lane->samples)
         return (struct off_share){0};
-    return lane_off_until(lane, time_earliest(time_ns, pass->selection.to_ns));
+    return lane_off_until(pass, lane, time_earliest(time_ns, pass->selection.to_ns));
 }
 
 /* ---- Ends ------------------------------------------------------------------------------------ */

@@ -269,6 +269,7 @@ struct pass *pass_create(const struct pass_source *source, const struct pass_sel
         return NULL;
     }
     pass->source = *source;
+    pass->sets = trace_sets_get(source->trace);
     pass->selection = *selection;
     pass->selects_all = pass_selects_all(selection);
     pass->begun = selection->from_ns == INT64_MIN;
@@ -301,6 +302,7 @@ void pass_destroy(struct pass *pass)
     vec_free(&pass->named);
     vec_free(&pass->waiting_lanes);
     vec_free(&pass->heirs);
+    value_pool_free(&pass->values);
     path_matches_fini(&pass->matches);
     starts_destroy(pass->starts);
     tracks_destroy(pass->tracks);

@@ -140,12 +140,13 @@ struct pass_selection {
 
 #define PASS_SELECT_ALL ((struct pass_selection){.from_ns = INT64_MIN, .to_ns = INT64_MAX})
 
-/* Does it take all? Is the thread wanted? Is the instant? The part of a sample: false if none is.
- */
+/* Does it take all? Is the thread wanted? Is the instant? The part of a sample, as sample_cut():
+ * false if none is. */
 bool pass_selects_all(const struct pass_selection *selection);
 bool pass_selects_thread(const struct pass_selection *selection, uint32_t thread);
 bool pass_selects_time(const struct pass_selection *selection, int64_t time_ns);
-bool pass_selects_sample(const struct pass_selection *selection, struct sample *sample);
+bool pass_selects_sample(const struct pass_selection *selection, const struct sample_sets *sets,
+                         struct sample *sample, int64_t values[SAMPLE_VALUES_MAX]);
 
 struct pass;
 
@@ -196,6 +197,7 @@ struct sample_checks {
 struct pass_counts {
     uint64_t events[EVENT_KIND_COUNT]; /* of the selection, with the ends that it makes */
     uint64_t samples, stretches;       /* on a CPU, off it */
+    uint64_t other_samples;            /* of sets that are neither */
     uint64_t orphans;                  /* ends without a begin */
     uint64_t late;                     /* events and samples that came behind later ones */
     int64_t last_ns;                   /* when the last event of all was told; INT64_MIN: none */

@@ -15,7 +15,7 @@
 enum {
     TRACKS_WAITING_MIN = 1 << 17,  /* so many events of tracks wait before they are looked at, */
     TRACKS_WAITING_MAX = 1 << 19,  /* and at most */
-    SAMPLES_WAITING_MAX = 1 << 20, /* of all lanes: 104 MiB */
+    SAMPLES_WAITING_MAX = 1 << 20, /* of all lanes: 112 MiB, with a value each */
 };
 
 /* ---- Open ranges of a lane ------------------------------------------------------------------- */
@@ -144,6 +144,7 @@ struct sinks {
 
 struct pass {
     struct pass_source source;
+    const struct sample_sets *sets; /* of the trace */
     struct pass_selection selection;
     bool selects_all;
     struct sinks begins, events, samples; /* begins: of pushed ranges; events: of all else */
@@ -164,6 +165,7 @@ struct pass {
     struct merge *merge;
     struct sample_merge *samples_merge;
     /* Samples. */
+    struct value_pool values; /* of those that wait */
     int64_t samples_settled_ns;
     size_t waiting_count;
     VEC(uint32_t) waiting_lanes;
@@ -303,7 +305,7 @@ int lane_samples_settle(struct pass *pass, struct lane *lane, int64_t until_ns, 
 int samples_settle(struct pass *pass, int64_t until_ns, bool final);
 
 /* When its thread did not run, until that time. */
-struct off_share lane_off_until(struct lane *lane, int64_t time_ns);
+struct off_share lane_off_until(const struct pass *pass, struct lane *lane, int64_t time_ns);
 
 /* The path of the lane's innermost open range, or 0; -ENOMEM. */
 int64_t lane_path(struct pass *pass, struct lane *lane);

@@ -4,17 +4,20 @@
 
 #include "vec.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct sample_feed {
     struct pass *pass;
     VEC(struct sample) ready; /* of the last step */
+    struct value_pool values;
 };
 
 static int take(void *context, const struct item *item)
 {
     struct sample_feed *feed = context;
-    return vec_push(&feed->ready, *item->sample);
+    struct sample kept = *item->sample;
+    return value_pool_keep(&feed->values, &kept) != 0 ? -ENOMEM : vec_push(&feed->ready, kept);
 }
 
 struct sample_feed *sample_feed_create(const struct pass_source *source,
@@ -37,6 +40,7 @@ void sample_feed_destroy(struct sample_feed *feed)
         return;
     pass_destroy(feed->pass);
     vec_free(&feed->ready);
+    value_pool_free(&feed->values);
     free(feed);
 }
 
@@ -44,7 +48,8 @@ int sample_feed_next(void *context, struct sample_batch *ret_batch)
 {
     struct sample_feed *feed = context;
     int status = 1;
-    feed->ready.count = 0;
+    while (feed->ready.count > 0)
+        value_pool_drop(&feed->values, &feed->ready.items[--feed->ready.count]);
     while (status == 1 && feed->ready.count == 0)
         status = pass_step(feed->pass);
     if (status < 0 || feed->ready.count == 0)

@@ -96,7 +96,9 @@ int sample_finish(struct pass *pass, const struct sample *sample,
         path >= 0 && (path == 0 ? !known : sample_path_is_inherited(stacks, (uint32_t)path));
     int64_t told = heir ? inherited_path(pass, sample->thread) : 0;
     if (told < 0)
-        return vec_push(&pass->heirs, ((struct heir){copy, (uint32_t)path}));
+        return value_pool_keep(&pass->values, &copy) != 0
+                   ? -ENOMEM
+                   : vec_push(&pass->heirs, ((struct heir){copy, (uint32_t)path}));
     return heir ? tell_inherited(pass, sample, (uint32_t)path, (uint32_t)told)
                 : tell_with_path(pass, sample, path);
 }
@@ -108,10 +110,12 @@ int heirs_finish(struct pass *pass, bool all)
     for (size_t i = 0; !status && i < pass->heirs.count; i++) {
         const struct heir heir = pass->heirs.items[i];
         int64_t told = inherited_path(pass, heir.sample.thread);
-        if (told < 0 && !all)
+        if (told < 0 && !all) {
             pass->heirs.items[kept++] = heir;
-        else
-            status = tell_inherited(pass, &heir.sample, heir.path, told > 0 ? (uint32_t)told : 0);
+            continue;
+        }
+        status = tell_inherited(pass, &heir.sample, heir.path, told > 0 ? (uint32_t)told : 0);
+        value_pool_drop(&pass->values, &heir.sample);
     }
     pass->heirs.count = status ? pass->heirs.count : kept;
     pass->inherited_news = false;
@@ -120,7 +124,8 @@ int heirs_finish(struct pass *pass, bool all)
 
 int sample_tell(struct pass *pass, struct sample *sample)
 {
-    if (!pass_selects_sample(&pass->selection, sample))
+    int64_t values[SAMPLE_VALUES_MAX];
+    if (!pass_selects_sample(&pass->selection, pass->sets, sample, values))
         return 0;
     if (pass->selection.range) {
         int match =
@@ -128,12 +133,14 @@ int sample_tell(struct pass *pass, struct sample *sample)
         if (match != 1)
             return match;
     }
-    *(sample->kind == SAMPLE_CPU ? &pass->counts.samples : &pass->counts.stretches) += 1;
+    enum sample_role role = sample_role(pass->sets, sample);
+    *(role == SAMPLE_ROLE_CPU       ? &pass->counts.samples
+      : role == SAMPLE_ROLE_OFF_CPU ? &pass->counts.stretches
+                                    : &pass->counts.other_samples) += 1;
     const struct item item = {.kind = ITEM_SAMPLE,
                               .lane = LANE_THREAD,
                               .begin_ns = sample->time_ns,
-                              .end_ns =
-                                  sample->kind == SAMPLE_OFF_CPU ? sample->end_ns : sample->time_ns,
+                              .end_ns = sample_told_ns(sample),
                               .sample = sample};
     return pass_tell(pass, &item);
 }

@@ -21,10 +21,11 @@ bool pass_selects_time(const struct pass_selection *selection, int64_t time_ns)
     return time_ns >= selection->from_ns && time_ns < selection->to_ns;
 }
 
-bool pass_selects_sample(const struct pass_selection *selection, struct sample *sample)
+bool pass_selects_sample(const struct pass_selection *selection, const struct sample_sets *sets,
+                         struct sample *sample, int64_t values[SAMPLE_VALUES_MAX])
 {
     return pass_selects_thread(selection, sample->thread) &&
-           sample_cut(sample, selection->from_ns, selection->to_ns);
+           sample_cut(sets, sample, selection->from_ns, selection->to_ns, values);
 }
 
 bool pass_names(struct pass *pass, uint32_t name)

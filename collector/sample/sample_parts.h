@@ -105,10 +105,11 @@ int64_t stack_join_parts(struct stack_join *join, struct address_frames *names,
 
 enum { SAMPLE_BATCH = 512 };
 
-/* Without a kind it is only a question for the names of the ranges that a forked process has from
+/* Without a set it is only a question for the names of the ranges that a forked process has from
  * its parent: the answer is kept with that process. */
 struct queued_sample {
-    struct sample sample;
+    struct sample sample; /* its values are those below */
+    int64_t values[2];
     uint64_t arrived_ns;
     int32_t child;                /* of a question */
     struct sampled_ranges ranges; /* if known, they say its path */
@@ -120,6 +121,7 @@ struct sample_queue {
     VEC(struct queued_sample) waiting;
     size_t first; /* of waiting */
     struct sample batch[SAMPLE_BATCH];
+    int64_t batch_values[SAMPLE_BATCH][2];
     size_t batch_count;
     uint64_t unnamed; /* left without a path for want of a name */
 };

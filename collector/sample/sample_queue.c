@@ -83,11 +83,15 @@ static int send_batch(struct sample_queue *queue)
     return count ? queue->options->sink(queue->options->context, queue->batch, count) : 0;
 }
 
-static int hand_on(struct sample_queue *queue, const struct sample *sample)
+static int hand_on(struct sample_queue *queue, const struct queued_sample *one)
 {
-    if (sample->kind == 0)
+    int64_t *values = queue->batch_values[queue->batch_count];
+    if (one->sample.set == 0)
         return 0;
-    queue->batch[queue->batch_count++] = *sample;
+    struct sample *sample = &queue->batch[queue->batch_count++];
+    *sample = one->sample;
+    memcpy(values, one->values, sizeof(one->values));
+    sample->values = values;
     return queue->batch_count == SAMPLE_BATCH ? send_batch(queue) : 0;
 }
 
@@ -101,8 +105,8 @@ static int settle(struct sample_queue *queue, struct queued_sample *one, bool gi
         return (int)path;
     if (path < 0) {
         one->sample.flags &= (uint8_t)~SAMPLE_PATH_CUT;
-        queue->unnamed += one->sample.kind != 0;
-    } else if (one->sample.kind == 0) {
+        queue->unnamed += one->sample.set != 0;
+    } else if (one->sample.set == 0) {
         keep_answer(queue, one, (uint32_t)path);
     } else {
         one->sample.path = (uint32_t)path;
@@ -119,7 +123,7 @@ int sample_queue_add(struct sample_queue *queue, const struct queued_sample *sam
     if (sample_queue_waiting(queue) == 0) {
         int error = settle(queue, &one, false);
         if (error != -EAGAIN)
-            return error ? error : hand_on(queue, &one.sample);
+            return error ? error : hand_on(queue, &one);
     }
     return vec_push(&queue->waiting, one);
 }
@@ -146,7 +150,7 @@ int sample_queue_flush(struct sample_queue *queue, uint64_t now_ns, bool all)
         if (error)
             break;
         queue->first++;
-        error = hand_on(queue, &one->sample);
+        error = hand_on(queue, one);
     }
     move_down(queue);
     if (error && error != -EAGAIN)

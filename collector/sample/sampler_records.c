@@ -321,8 +321,8 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
         .ranges = record->ranges,
         .fixed = offsetof(struct sampler_sample, ranges),
     };
-    struct queued_sample out = {.sample = {.kind = SAMPLE_CPU}};
-    out.sample.weight_ns = 1000000000u / sampler->options.frequency_hz;
+    struct queued_sample out = {.sample = {.set = SAMPLE_SET_CPU, .value_count = 1}};
+    out.values[0] = 1000000000 / sampler->options.frequency_hz;
     int error = take_common(sampler, &common, &out);
     sampler->counts.samples++;
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
@@ -352,12 +352,11 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
     };
     struct wait_facts facts = {record->syscall, record->file_mode, record->state,
                                switch_flags(sampler, record)};
-    struct queued_sample out = {.sample = {.kind = SAMPLE_OFF_CPU,
-                                           .reason = (uint8_t)wait_classify(&facts),
+    struct queued_sample out = {.sample = {.reason = (uint8_t)wait_classify(&facts),
                                            .time_ns = (int64_t)record->head.time_ns,
-                                           .wake_ns = (int64_t)record->wake_ns,
                                            .end_ns = (int64_t)record->end_ns}};
-    common.passing = sample_off_share(&out.sample).blocked_ns == 0;
+    sample_set_wait(&out.sample, (int64_t)record->wake_ns, out.values);
+    common.passing = out.values[0] == 0;
     if (record->flags & SAMPLER_STILL_OFF)
         out.sample.flags |= SAMPLE_UNFINISHED;
     int error = take_common(sampler, &common, &out);

@@ -399,7 +399,7 @@ static int emit(struct remote_sampler *sampler, const struct remote_process *pro
         return -ENOMEM;
     lives_thread_comm(sampler->options.lives, &task, sampler->now_ns, glance->stat.comm);
     sample->thread = (uint32_t)thread->ordinal;
-    sample->kind = SAMPLE_CPU;
+    sample->set = SAMPLE_SET_CPU;
     sampler->samples++;
     sampler->ends[sample->python_end]++;
     return sampler->options.sink(sampler->options.context, sample, 1);
@@ -415,7 +415,7 @@ static int sample_thread(struct remote_sampler *sampler, struct remote_process *
         return runs;
     struct sample sample = {.time_ns = clock_now_ns(),
                             .cpu = glance.stat.cpu,
-                            .weight_ns = glance.used_ns - glance.thread->cpu_ns};
+                            SAMPLE_VALUES((int64_t)(glance.used_ns - glance.thread->cpu_ns))};
     uint32_t count = read_stack(sampler, process, place, &end);
     if (count == 0) {
         sampler->torn += end != STACK_COMPLETE;

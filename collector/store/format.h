@@ -116,8 +116,9 @@ enum store_shape_fields {
 /* Tokens: 0 = a new shape comes in the extras; below this one byte, else two. */
 enum { STORE_TOKEN_NEW = 0, STORE_TOKEN_WIDE = 192 };
 
-/* A sample stands for at most this much CPU time (18 minutes), so that sums fit 64 bits. */
-#define STORE_WEIGHT_MAX (UINT64_C(1) << 40)
+/* A value is at most this (13 days, a petabyte), so that sums fit 64 bits; parts of a stretch are
+ * limited by its length. */
+#define STORE_VALUE_MAX (INT64_C(1) << 50)
 
 /* The columns of a SAMPLES payload, in the order in which they lie there. */
 enum store_sample_column {
@@ -127,9 +128,11 @@ enum store_sample_column {
     STORE_SAMPLE_CPUS = 3,
     STORE_SAMPLE_STACKS = 4,
     STORE_SAMPLE_PATHS = 5,
-    STORE_SAMPLE_ENDS = 6,   /* of stretches off the CPU                          */
-    STORE_SAMPLE_EXTRAS = 7, /* new shapes, extensions                            */
-    STORE_SAMPLE_COLUMNS = 8,
+    STORE_SAMPLE_ENDS = 6,   /* FIELD_END                                         */
+    STORE_SAMPLE_VALUES = 7, /* FIELD_VALUES, FIELD_PARTS                         */
+    STORE_SAMPLE_IDS = 8,    /* FIELD_ID                                          */
+    STORE_SAMPLE_EXTRAS = 9, /* new shapes, extensions                            */
+    STORE_SAMPLE_COLUMNS = 10,
 };
 
 /* In front of a SAMPLES payload. */
@@ -140,12 +143,20 @@ struct store_samples_header {
 
 /* Unknown bits make the chunk unreadable. */
 enum store_sample_fields {
-    STORE_SAMPLE_FIELD_END = 1u << 0,       /* a stretch: end and wake-up                  */
+    STORE_SAMPLE_FIELD_END = 1u << 0,       /* end_ns - time_ns                            */
+    STORE_SAMPLE_FIELD_VALUES = 1u << 1,    /* all values; else the shape has them         */
+    STORE_SAMPLE_FIELD_PARTS = 1u << 2,     /* with END: all but the first value, which is
+                                               what these leave of the time                */
+    STORE_SAMPLE_FIELD_ID = 1u << 3,        /* difference to the chunk's last id, signed   */
     STORE_SAMPLE_FIELD_EXTENSION = 1u << 6, /* length, and as many bytes: to be skipped    */
-    STORE_SAMPLE_FIELDS_KNOWN = 1u << 0 | 1u << 6,
+    STORE_SAMPLE_FIELDS_KNOWN = 15u | 1u << 6,
 };
 
-enum { STORE_SAMPLE_SHAPE_BYTES = 6 }; /* of a new shape, before its weight */
+/* A part of a stretch; above these, REST more than it is. */
+enum { STORE_PART_NONE = 0, STORE_PART_REST = 1 };
+
+/* A writer puts values into shapes until there are this many. */
+enum { STORE_SAMPLE_SHAPES_OF_VALUES = 256 };
 
 /* Kinds of definitions; definitions.c has the table of fields of each. An entry refers only to
  * kinds with smaller numbers, or is checked when all are read. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The payload of a SAMPLES chunk: samples of any threads in columns.
  *
- * A sample is a token for its shape (kind, flags, ends of the walks, weight: few in a recording)
- * and differences to the sample before of the same thread. A chunk decodes alone. Thread-safety:
- * one thread per object. */
+ * A sample is a token for its shape (set, flags, ends of the walks, values that repeat: few in a
+ * recording) and differences to the sample before of the same thread. A chunk decodes alone.
+ * Thread-safety: one thread per object. */
 #ifndef ANNOT_STORE_SAMPLE_CODE_H
 #define ANNOT_STORE_SAMPLE_CODE_H
 
@@ -32,9 +32,6 @@ struct sample_before *sample_thread(struct sample_threads *threads, uint32_t thr
 void sample_threads_reset(struct sample_threads *threads);
 void sample_threads_free(struct sample_threads *threads);
 
-/* Times within their limits and in order, and 0 where the kind has none. */
-struct sample sample_normal(const struct sample *sample);
-
 /* ---- Encoding ---- */
 
 struct sample_encoder;
@@ -43,8 +40,10 @@ struct sample_encoder;
 struct sample_encoder *sample_encoder_create(void);
 void sample_encoder_destroy(struct sample_encoder *encoder);
 
-/* 0 or -ENOMEM; then the chunk at hand is of no use any more. */
-int sample_encoder_add(struct sample_encoder *encoder, const struct sample *sample);
+/* 0 or -ENOMEM; then the chunk at hand is of no use any more. `set`: of the sample; one without
+ * types: unknown. */
+int sample_encoder_add(struct sample_encoder *encoder, const struct sample_set *set,
+                       const struct sample *sample);
 
 /* Bytes of the payload so far; 0 if empty. */
 size_t sample_encoder_size(const struct sample_encoder *encoder);
@@ -65,7 +64,9 @@ void sample_decoder_destroy(struct sample_decoder *decoder);
 /* The payload stays the caller's and unchanged until the last sample. 0 or -EBADMSG. */
 int sample_decoder_start(struct sample_decoder *decoder, const uint8_t *payload, size_t size);
 
-/* 1, 0 at the end, -EBADMSG, -ENOMEM. Samples of unknown kinds are left out. */
-int sample_decoder_next(struct sample_decoder *decoder, struct sample *ret_sample);
+/* 1, 0 at the end, -EBADMSG, -ENOMEM. The sample's values are in `values` or in the decoder, where
+ * they stay until the next chunk. */
+int sample_decoder_next(struct sample_decoder *decoder, struct sample *ret_sample,
+                        int64_t values[SAMPLE_VALUES_MAX]);
 
 #endif

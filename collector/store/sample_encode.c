@@ -19,6 +19,7 @@ struct sample_encoder {
     struct sample_threads threads;
     struct wide_map shapes; /* by all that a shape decides */
     struct sample last;
+    uint64_t last_id;
     uint64_t count;
     int64_t first_ns, last_ns;
 };
@@ -53,27 +54,57 @@ void sample_threads_free(struct sample_threads *threads)
     vec_free(&threads->items);
 }
 
-static int64_t between(int64_t time_ns, int64_t low_ns, int64_t high_ns)
+/* A sample within the limits of the format, and what of it is stored. */
+struct normal {
+    struct sample sample; /* its values are those below */
+    int64_t values[SAMPLE_VALUES_MAX];
+    uint8_t fields;
+};
+
+static int64_t between(int64_t value, int64_t low, int64_t high)
 {
-    return time_ns < low_ns ? low_ns : time_ns > high_ns ? high_ns : time_ns;
+    return value < low ? low : value > high ? high : value;
 }
 
-struct sample sample_normal(const struct sample *sample)
+/* What the set's times mean; of a set that is not known, whether there is an end. */
+static uint8_t fields_of(const struct sample_set *set, const struct sample *sample)
 {
-    struct sample normal = *sample;
-    normal.reserved = 0;
-    normal.time_ns = store_time(sample->time_ns);
-    if (sample->kind == SAMPLE_OFF_CPU) {
-        normal.end_ns = between(sample->end_ns, normal.time_ns, STORE_TIME_MAX);
-        if (sample->wake_ns != 0)
-            normal.wake_ns = between(sample->wake_ns, normal.time_ns, normal.end_ns);
-        normal.weight_ns = 0;
-    } else {
-        normal.wake_ns = normal.end_ns = 0;
-        if (normal.weight_ns > STORE_WEIGHT_MAX)
-            normal.weight_ns = STORE_WEIGHT_MAX;
-    }
-    return normal;
+    bool known = set->count > 0;
+    bool parts = (set->flags & SAMPLE_SET_STRETCH) && sample->value_count > 0;
+    bool end = set->flags & (SAMPLE_SET_STRETCH | SAMPLE_SET_INTERVAL) ||
+               (!known && sample->end_ns > sample->time_ns);
+    bool id = set->flags & SAMPLE_SET_HEAP || (!known && sample->id);
+    return (uint8_t)((end ? STORE_SAMPLE_FIELD_END : 0) | (parts ? STORE_SAMPLE_FIELD_PARTS : 0) |
+                     (id ? STORE_SAMPLE_FIELD_ID : 0));
+}
+
+/* The first part is what the others leave. */
+static void limit_parts(struct normal *normal)
+{
+    int64_t left = normal->sample.end_ns - normal->sample.time_ns;
+    for (unsigned i = 1; i < normal->sample.value_count; i++)
+        left -= normal->values[i] = between(normal->values[i], 0, left);
+    normal->values[0] = left;
+}
+
+static void make_normal(struct normal *normal, const struct sample_set *set,
+                        const struct sample *sample)
+{
+    struct sample *to = &normal->sample;
+    *to = *sample;
+    to->values = normal->values;
+    to->time_ns = store_time(sample->time_ns);
+    if (to->value_count > SAMPLE_VALUES_MAX)
+        to->value_count = SAMPLE_VALUES_MAX;
+    normal->fields = fields_of(set, sample);
+    bool end = normal->fields & STORE_SAMPLE_FIELD_END;
+    to->end_ns = end ? between(sample->end_ns, to->time_ns, STORE_TIME_MAX) : 0;
+    bool parts = normal->fields & STORE_SAMPLE_FIELD_PARTS;
+    for (unsigned i = 0; i < to->value_count; i++)
+        normal->values[i] =
+            parts ? sample->values[i] : between(sample->values[i], 0, STORE_VALUE_MAX);
+    if (parts)
+        limit_parts(normal);
 }
 
 struct sample_encoder *sample_encoder_create(void)
@@ -105,61 +136,114 @@ static void put_signed(struct sample_encoder *encoder, enum store_sample_column 
     put(encoder, column, zigzag((int64_t)(value - before)));
 }
 
-/* All that a shape decides, as bytes. */
+/* All that a shape decides. */
 struct shape_key {
-    uint8_t kind, reason, flags, native_end, python_end, fields, zeros[2];
-    uint64_t weight_ns;
+    uint16_t set;
+    uint8_t reason, flags, native_end, python_end, fields, value_count;
+    int64_t values[WIDE_KEY_WORDS - 1]; /* if they are not in their column */
 };
 
-_Static_assert(sizeof(struct shape_key) <= sizeof(struct wide_key), "the key is the shape");
+enum {
+    SHAPE_VALUES_MAX = WIDE_KEY_WORDS - 1,
+    SHAPE_BYTES_MAX = 3 + 5 + 1 + SHAPE_VALUES_MAX * VARINT_MAX,
+};
 
-/* The number of the sample's shape; 0: it was not there, and is if there was room. */
-static int64_t shape_number(struct sample_encoder *encoder, const struct shape_key *key)
+_Static_assert(sizeof(struct shape_key) == sizeof(struct wide_key), "the key is the shape");
+
+static uint64_t find_shape(const struct sample_encoder *encoder, const struct shape_key *key)
 {
-    struct wide_key whole = {0};
+    struct wide_key whole;
     memcpy(whole.words, key, sizeof(*key));
     const uint64_t *found = wide_map_find(&encoder->shapes, &whole);
-    if (found)
-        return (int64_t)*found;
-    if (encoder->shapes.count + 1 >= STORE_SAMPLE_SHAPES_MAX)
-        return 0;
-    return wide_map_put(&encoder->shapes, &whole, encoder->shapes.count + 1);
+    return found ? *found : 0;
 }
 
-static int put_shape(struct sample_encoder *encoder, const struct sample *sample)
+/* Behind its token: the description, numbered if there is room. 0 or -ENOMEM. */
+static int put_new_shape(struct sample_encoder *encoder, const struct shape_key *key)
 {
+    struct wide_key whole;
+    memcpy(whole.words, key, sizeof(*key));
+    if (encoder->shapes.count + 1 < STORE_SAMPLE_SHAPES_MAX &&
+        wide_map_put(&encoder->shapes, &whole, encoder->shapes.count + 1) != 0)
+        return -ENOMEM;
+    put(encoder, STORE_SAMPLE_EXTRAS, key->set);
+    struct column *extras = &encoder->columns[STORE_SAMPLE_EXTRAS];
+    const uint8_t bytes[] = {key->reason, key->flags, key->native_end, key->python_end,
+                             key->fields};
+    memcpy(extras->bytes.items + extras->bytes.count, bytes, sizeof(bytes));
+    extras->bytes.count += sizeof(bytes);
+    put(encoder, STORE_SAMPLE_EXTRAS, key->value_count);
+    bool here = !(key->fields & (STORE_SAMPLE_FIELD_VALUES | STORE_SAMPLE_FIELD_PARTS));
+    for (unsigned i = 0; here && i < key->value_count; i++)
+        put(encoder, STORE_SAMPLE_EXTRAS, (uint64_t)key->values[i]);
+    return 0;
+}
+
+/* Values that repeat are of the shape; of sets with many, and once there are many shapes, they have
+ * their column. */
+static int put_shape(struct sample_encoder *encoder, struct normal *normal)
+{
+    const struct sample *sample = &normal->sample;
     struct shape_key key = {
-        .kind = sample->kind,
+        .set = sample->set,
         .reason = sample->reason,
         .flags = sample->flags,
         .native_end = sample->native_end,
         .python_end = sample->python_end,
-        .fields = sample->kind == SAMPLE_OFF_CPU ? STORE_SAMPLE_FIELD_END : 0,
-        .weight_ns = sample->weight_ns,
+        .fields = normal->fields,
+        .value_count = sample->value_count,
     };
-    int64_t number = shape_number(encoder, &key);
-    if (number < 0)
-        return -ENOMEM;
-    put(encoder, STORE_SAMPLE_TOKENS, (uint64_t)number);
-    if (number > 0)
-        return 0;
-    struct column *extras = &encoder->columns[STORE_SAMPLE_EXTRAS];
-    memcpy(extras->bytes.items + extras->bytes.count, &key, STORE_SAMPLE_SHAPE_BYTES);
-    extras->bytes.count += STORE_SAMPLE_SHAPE_BYTES;
-    put(encoder, STORE_SAMPLE_EXTRAS, key.weight_ns);
-    return 0;
+    bool parts = normal->fields & STORE_SAMPLE_FIELD_PARTS;
+    bool here = !parts && sample->value_count <= SHAPE_VALUES_MAX;
+    for (unsigned i = 0; here && i < sample->value_count; i++)
+        key.values[i] = normal->values[i];
+    uint64_t number = here || parts ? find_shape(encoder, &key) : 0;
+    if (!parts && number == 0 &&
+        (!here || encoder->shapes.count >= STORE_SAMPLE_SHAPES_OF_VALUES)) {
+        normal->fields = key.fields |= STORE_SAMPLE_FIELD_VALUES;
+        memset(key.values, 0, sizeof(key.values));
+        number = find_shape(encoder, &key);
+    }
+    put(encoder, STORE_SAMPLE_TOKENS, number);
+    return number ? 0 : put_new_shape(encoder, &key);
 }
 
-static void put_times(struct sample_encoder *encoder, const struct sample *sample,
+/* A thread that was preempted could run all the time: all that is left has a code of its own. */
+static void put_parts(struct sample_encoder *encoder, const struct normal *normal)
+{
+    int64_t left = normal->sample.end_ns - normal->sample.time_ns;
+    for (unsigned i = 1; i < normal->sample.value_count; i++) {
+        int64_t value = normal->values[i];
+        put(encoder, STORE_SAMPLE_VALUES,
+            value == 0      ? STORE_PART_NONE
+            : value == left ? STORE_PART_REST
+                            : (uint64_t)value + STORE_PART_REST);
+        left -= value;
+    }
+}
+
+static void put_values(struct sample_encoder *encoder, const struct normal *normal)
+{
+    if (normal->fields & STORE_SAMPLE_FIELD_PARTS)
+        put_parts(encoder, normal);
+    else if (normal->fields & STORE_SAMPLE_FIELD_VALUES)
+        for (unsigned i = 0; i < normal->sample.value_count; i++)
+            put(encoder, STORE_SAMPLE_VALUES, (uint64_t)normal->values[i]);
+    if (!(normal->fields & STORE_SAMPLE_FIELD_ID))
+        return;
+    put_signed(encoder, STORE_SAMPLE_IDS, normal->sample.id, encoder->last_id);
+    encoder->last_id = normal->sample.id;
+}
+
+static void put_times(struct sample_encoder *encoder, const struct normal *normal,
                       struct sample_before *before)
 {
+    const struct sample *sample = &normal->sample;
     int64_t end_ns = sample->time_ns;
-    if (sample->kind == SAMPLE_OFF_CPU) {
+    if (normal->fields & STORE_SAMPLE_FIELD_END) {
         put_signed(encoder, STORE_SAMPLE_TIMES, (uint64_t)sample->time_ns,
                    (uint64_t)before->end_ns);
         put(encoder, STORE_SAMPLE_ENDS, (uint64_t)(sample->end_ns - sample->time_ns));
-        put(encoder, STORE_SAMPLE_ENDS,
-            sample->wake_ns ? (uint64_t)(sample->end_ns - sample->wake_ns) + 1 : 0);
         before->end_ns = end_ns = sample->end_ns;
     } else {
         int64_t step_ns = sample->time_ns - before->time_ns;
@@ -176,14 +260,17 @@ static void put_times(struct sample_encoder *encoder, const struct sample *sampl
 static int make_room(struct sample_encoder *encoder)
 {
     for (int i = 0; i < STORE_SAMPLE_COLUMNS; i++)
-        if (vec_reserve(&encoder->columns[i].bytes, STORE_SAMPLE_SHAPE_BYTES + 2 * VARINT_MAX) != 0)
+        if (vec_reserve(&encoder->columns[i].bytes,
+                        SHAPE_BYTES_MAX + SAMPLE_VALUES_MAX * VARINT_MAX) != 0)
             return -ENOMEM;
     return 0;
 }
 
-int sample_encoder_add(struct sample_encoder *encoder, const struct sample *sample)
+int sample_encoder_add(struct sample_encoder *encoder, const struct sample_set *set,
+                       const struct sample *sample)
 {
-    struct sample normal = sample_normal(sample);
+    struct normal normal;
+    make_normal(&normal, set, sample);
     struct sample_before *before = sample_thread(&encoder->threads, sample->thread, &encoder->last);
     if (!before || make_room(encoder) != 0 || put_shape(encoder, &normal) != 0)
         return -ENOMEM;
@@ -195,7 +282,9 @@ int sample_encoder_add(struct sample_encoder *encoder, const struct sample *samp
     before->cpu = sample->cpu;
     before->stack = sample->stack;
     before->path = sample->path;
-    encoder->last = normal;
+    put_values(encoder, &normal);
+    encoder->last = normal.sample;
+    encoder->last.values = NULL;
     encoder->count++;
     return 0;
 }
@@ -236,5 +325,6 @@ void sample_encoder_take(struct sample_encoder *encoder, uint8_t *payload)
     sample_threads_reset(&encoder->threads);
     wide_map_free(&encoder->shapes);
     encoder->last = (struct sample){0};
+    encoder->last_id = 0;
     encoder->count = 0;
 }

@@ -12,7 +12,8 @@ int sample_stream_init(struct sample_stream *stream)
 {
     stream->decoder = sample_decoder_create();
     stream->samples = calloc(SAMPLE_STREAM_MAX, sizeof(*stream->samples));
-    return stream->decoder && stream->samples ? 0 : -ENOMEM;
+    stream->values = calloc(SAMPLE_STREAM_MAX, sizeof(*stream->values));
+    return stream->decoder && stream->samples && stream->values ? 0 : -ENOMEM;
 }
 
 void sample_stream_fini(struct sample_stream *stream)
@@ -20,6 +21,7 @@ void sample_stream_fini(struct sample_stream *stream)
     chunk_buffer_free(&stream->buffer);
     sample_decoder_destroy(stream->decoder);
     free(stream->samples);
+    free(stream->values);
     vec_free(&stream->chunks);
 }
 
@@ -45,7 +47,8 @@ int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t 
     struct sample sample;
     for (size_t i = 0; i < stream->chunks.count; i++) {
         int status = load(stream, fd, &stream->chunks.items[i].chunk, &reason);
-        while (status >= 0 && (status = sample_decoder_next(stream->decoder, &sample)) == 1)
+        while (status >= 0 &&
+               (status = sample_decoder_next(stream->decoder, &sample, stream->values[0])) == 1)
             *highest = sample.thread > *highest ? sample.thread : *highest;
         if (status && status != -EBADMSG)
             return status;
@@ -77,15 +80,33 @@ static int open_chunk(struct sample_stream *stream, struct scan *scan)
     return error ? error : 1;
 }
 
-/* What damage took of the definitions is nothing. */
-static bool fit(struct sample *sample, const struct trace *trace)
+/* Whether it is as its set says; one that is not known says nothing. */
+static bool is_of_its_set(const struct sample *sample, const struct sample_set *set)
+{
+    uint64_t length = (uint64_t)sample->end_ns - (uint64_t)sample->time_ns;
+    if (set->count == 0)
+        return true;
+    if (sample->value_count != set->count)
+        return false;
+    if (!(set->flags & (SAMPLE_SET_STRETCH | SAMPLE_SET_INTERVAL)))
+        return sample->end_ns == 0;
+    for (unsigned i = 0; set->flags & SAMPLE_SET_STRETCH && i < set->count; i++)
+        length -= (uint64_t)sample->values[i];
+    return !(set->flags & SAMPLE_SET_STRETCH) || length == 0;
+}
+
+/* NULL: it is fine; what damage took of the definitions is nothing. */
+static const char *find_flaw(struct sample *sample, const struct trace *trace)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
     if (sample->stack >= stacks_stack_count(stacks))
         sample->stack = 0;
     if (sample->path >= stacks_path_count(stacks))
         sample->path = 0;
-    return sample->thread < trace_thread_count(trace);
+    if (sample->thread >= trace_thread_count(trace))
+        return "samples of an unknown thread";
+    const struct sample_set *set = sample_set_get(trace_sets_get(trace), sample->set);
+    return is_of_its_set(sample, set) ? NULL : "samples that are not as their set says";
 }
 
 /* Some of the chunk at hand; 0: it is at its end. */
@@ -95,13 +116,15 @@ static int take_some(struct sample_stream *stream, struct scan *scan, const stru
     uint32_t count = 0;
     int status = 1, error = 0;
     while (count < SAMPLE_STREAM_MAX && !error) {
-        status = sample_decoder_next(stream->decoder, &stream->samples[count]);
+        status =
+            sample_decoder_next(stream->decoder, &stream->samples[count], stream->values[count]);
         if (status != 1)
             break;
-        if (fit(&stream->samples[count], trace))
-            count++;
+        const char *flaw = find_flaw(&stream->samples[count], trace);
+        if (flaw)
+            error = note_damage(stream, scan, flaw);
         else
-            error = note_damage(stream, scan, "samples of an unknown thread");
+            count++;
     }
     *ret_count = count;
     stream->in_chunk = status == 1;

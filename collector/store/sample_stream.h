@@ -20,6 +20,7 @@ struct sample_stream {
     struct chunk_buffer buffer;
     struct sample_decoder *decoder;
     struct sample *samples;
+    int64_t (*values)[SAMPLE_VALUES_MAX]; /* of these */
     VEC(struct samples_chunk) chunks;
     size_t next_chunk;
     bool in_chunk;

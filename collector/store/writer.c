@@ -211,8 +211,11 @@ int store_writer_add_samples(struct store_writer *writer, const struct sample *s
                              size_t count)
 {
     for (size_t i = 0; i < count && !writer->error; i++) {
-        bool known = samples[i].thread < trace_thread_count(writer->trace);
-        writer->error = known ? sample_encoder_add(writer->samples, &samples[i]) : -EINVAL;
+        const struct sample_set *set =
+            sample_set_get(trace_sets_get(writer->trace), samples[i].set);
+        bool known = samples[i].thread < trace_thread_count(writer->trace) &&
+                     (set->count == 0 || set->count == samples[i].value_count);
+        writer->error = known ? sample_encoder_add(writer->samples, set, &samples[i]) : -EINVAL;
         if (writer->error || sample_encoder_size(writer->samples) < STORE_RAW_TARGET)
             continue;
         writer->error = put_definitions(writer);

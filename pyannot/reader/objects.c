@@ -372,19 +372,26 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
                         PyObject *frames)
 {
     const struct stacks *stacks = trace_stacks_get(context->texts->trace);
-    bool off = sample->kind == SAMPLE_OFF_CPU;
+    const struct trace *trace = context->texts->trace;
+    const struct sample_sets *sets = trace_sets_get(trace);
+    enum sample_role role = sample_role(sets, sample);
+    bool off = role == SAMPLE_ROLE_OFF_CPU;
+    char name[16];
     struct filler filler = filler_start(15);
-    put(&filler, PyUnicode_InternFromString(off ? "off_cpu" : "cpu"));
+    put(&filler, PyUnicode_InternFromString(off ? "off_cpu"
+                                            : role == SAMPLE_ROLE_CPU
+                                                ? "cpu"
+                                                : trace_set_name(trace, sample->set, name)));
     put_time(&filler, context, sample->time_ns);
-    put_time(&filler, context, off ? sample->end_ns : sample->time_ns);
+    put_time(&filler, context, sample_told_ns(sample));
     put_listed(&filler, context->threads, sample->thread);
     put(&filler, ranges_object(context, sample->path));
     put(&filler, stack_object(context->texts->trace, sample->stack, frames));
     put_int(&filler, sample->cpu);
-    put_uint(&filler, off ? 0 : sample->weight_ns);
+    put_uint(&filler, sample_cpu_ns(sets, sample));
     put(&filler,
         off ? PyUnicode_InternFromString(wait_reason_name(sample->reason)) : Py_NewRef(Py_None));
-    put_uint(&filler, sample_off_share(sample).runnable_ns);
+    put_uint(&filler, sample_off_share(sets, sample).runnable_ns);
     put_bool(&filler, (sample->flags & SAMPLE_IN_KERNEL) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_GC) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_HOLDS_GIL) != 0);

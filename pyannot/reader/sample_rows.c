@@ -18,7 +18,8 @@ static int no_events(void *context, struct event_batch *ret_batch)
 static int take(void *context, const struct item *item)
 {
     struct sample_rows *rows = context;
-    return vec_push(&rows->items, *item->sample);
+    struct sample kept = *item->sample;
+    return value_pool_keep(&rows->values, &kept) != 0 ? -ENOMEM : vec_push(&rows->items, kept);
 }
 
 static int create_parts(struct sample_rows *rows, struct store_reader *reader)
@@ -51,13 +52,15 @@ void sample_rows_destroy(struct sample_rows *rows)
     pass_destroy(rows->pass);
     sample_feed_destroy(rows->feed);
     vec_free(&rows->items);
+    value_pool_free(&rows->values);
     free(rows);
 }
 
 int sample_rows_fill(struct sample_rows *rows)
 {
     int status = 1;
-    rows->items.count = 0;
+    while (rows->items.count > 0)
+        value_pool_drop(&rows->values, &rows->items.items[--rows->items.count]);
     for (uint32_t i = 0; status == 1 && rows->items.count < FULL && i < STEPS_MAX; i++)
         status = pass_step(rows->pass);
     return status == 0 && rows->items.count > 0 ? 1 : status;

@@ -10,6 +10,7 @@
 
 struct sample_rows {
     VEC(struct sample) items;
+    struct value_pool values; /* of these */
     struct sample_feed *feed;
     struct pass *pass;
 };

@@ -14,6 +14,7 @@
  * and a lot of what was sampled is missing), missing (something of each kind), build (a script of
  * many short processes), threads (which are called in different ways). */
 #include "make_recording.h"
+#include "made_sample.h"
 
 #include "format.h"
 #include "hash.h"
@@ -320,15 +321,15 @@ static void make_counted(void)
     flush();
     for (int i = 0; i < 10; i++) {
         struct sample samples[2] = {
-            {.time_ns = (5 + 10 * i) * ms, .thread = thread, .stack = leaf, .kind = SAMPLE_CPU},
+            {.time_ns = (5 + 10 * i) * ms, .thread = thread, .stack = leaf},
             {.time_ns = (7 + 10 * i) * ms,
              .thread = thread,
              .stack = caller,
-             .kind = SAMPLE_OFF_CPU,
              .reason = WAIT_PIPE,
              .end_ns = (9 + 10 * i) * ms},
         };
-        samples[0].weight_ns = 10101010;
+        samples[0] = made_cpu(samples[0], 10101010);
+        samples[1] = made_wait(samples[1], 0);
         samples[0].path = i < 8 ? path : 0;
         samples[0].native_end = i == 9 ? STACK_NO_TABLE : STACK_COMPLETE;
         samples[0].python_end = i == 8 ? STACK_NO_THREAD : STACK_COMPLETE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Shapes whose samples have known sums. */
+#include "made_sample.h"
 #include "make_recording.h"
 
 static uint32_t frame(enum frame_kind kind, const char *function, const char *place, int32_t line)
@@ -34,7 +35,7 @@ static uint32_t path(uint32_t parent, const char *name)
 static void cpu_sample(uint32_t thread, int64_t time_ns, uint32_t of_stack, int64_t known_path)
 {
     struct sample sample = {
-        .kind = SAMPLE_CPU,
+        .set = SAMPLE_SET_CPU,
         .thread = thread,
         .time_ns = time_ns,
         .stack = of_stack,
@@ -42,7 +43,7 @@ static void cpu_sample(uint32_t thread, int64_t time_ns, uint32_t of_stack, int6
         .flags = known_path >= 0 ? SAMPLE_PATH_KNOWN : 0,
         .native_end = of_stack ? STACK_COMPLETE : STACK_NO_TABLE,
         .python_end = of_stack ? STACK_COMPLETE : STACK_NOT_WALKED,
-        .weight_ns = (uint64_t)(10 * ms),
+        SAMPLE_VALUES(10 * ms),
     };
     require(store_writer_add_samples(writer, &sample, 1), "sample");
 }
@@ -53,13 +54,12 @@ static uint32_t wait_stack;
 static void wait_for(uint32_t thread, enum wait_reason reason, int64_t from, int64_t wake,
                      int64_t to)
 {
-    struct sample sample = {.kind = SAMPLE_OFF_CPU,
-                            .thread = thread,
+    struct sample sample = {.thread = thread,
                             .time_ns = from,
-                            .wake_ns = wake,
                             .end_ns = to,
                             .stack = wait_stack,
                             .reason = (uint8_t)reason};
+    sample = made_wait(sample, wake);
     require(store_writer_add_samples(writer, &sample, 1), "stretch");
 }
 
@@ -169,13 +169,13 @@ void make_deadlock(void)
     for (int i = 0; i < 3; i++) {
         uint32_t thread = add_thread(process, 700 + i, names[i]);
         wait_for(thread, WAIT_SLEEP, 10 * ms, 90 * ms, 100 * ms);
-        struct sample sample = {.kind = SAMPLE_OFF_CPU,
-                                .thread = thread,
+        struct sample sample = {.thread = thread,
                                 .time_ns = 100 * ms,
                                 .end_ns = 2000 * ms,
                                 .stack = wait_stack,
                                 .reason = WAIT_LOCK,
                                 .flags = SAMPLE_UNFINISHED};
+        sample = made_wait(sample, 0);
         require(store_writer_add_samples(writer, &sample, 1), "stretch");
     }
     sampled_at(99, SAMPLING_BPF, "", "");

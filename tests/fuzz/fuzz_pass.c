@@ -7,6 +7,7 @@
  * fuzz_export.c: kind and number of key-values, thread, name, time step, depth or id, value,
  * attributes; of kind 0 or EVENT_PAYLOAD: a
  * sample. */
+#include "made_sample.h"
 #include "pass.h"
 #include "stacks.h"
 
@@ -138,7 +139,6 @@ static void add_sample(const uint8_t *bytes)
 {
     bool off = bytes[2] & 1;
     struct sample sample = {.thread = bytes[1] % (THREADS + 1),
-                            .kind = off ? SAMPLE_OFF_CPU : SAMPLE_CPU,
                             .stack = script.sample_count,
                             .path = bytes[4] % (PATHS + 1),
                             .flags = (bytes[2] & 2 ? SAMPLE_PATH_KNOWN : 0) |
@@ -146,7 +146,8 @@ static void add_sample(const uint8_t *bytes)
                             .reason = bytes[2] & 8 ? WAIT_PREEMPTED : WAIT_LOCK};
     sample.time_ns = step(sample.thread % THREADS, bytes[3]) - INT64_C(10) * (bytes[0] >> 6);
     sample.end_ns = off ? sample.time_ns + (int8_t)bytes[5] : 0;
-    sample.wake_ns = off && bytes[6] ? sample.time_ns + bytes[6] - 1 : 0;
+    sample =
+        off ? made_wait(sample, bytes[6] ? sample.time_ns + bytes[6] - 1 : 0) : made_cpu(sample, 1);
     sample.thread = sample.thread == THREADS ? UINT32_MAX - 1 : sample.thread;
     script.samples[script.sample_count++] = sample;
 }
@@ -341,7 +342,8 @@ static void check_whole(const struct totals *totals)
         assert(totals->opened[lane] == totals->spans[lane]);
     for (uint32_t i = 0; i < script.sample_count && !selection->range; i++) {
         struct sample sample = script.samples[i];
-        assert(totals->told[i] == pass_selects_sample(selection, &sample));
+        int64_t values[SAMPLE_VALUES_MAX];
+        assert(totals->told[i] == pass_selects_sample(selection, NULL, &sample, values));
     }
 }
 

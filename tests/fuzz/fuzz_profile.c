@@ -7,6 +7,7 @@
  * name, domain, time step, depth or id; with the highest bit of the kind set a sample: flags,
  * thread, path, stack, time step, weight. */
 #include "frame_stats.h"
+#include "made_sample.h"
 #include "pass.h"
 #include "range_stats.h"
 #include "sample_stats.h"
@@ -62,20 +63,17 @@ static struct trace *make_trace(void)
 
 static struct sample decode_sample(const uint8_t *bytes, int64_t *times)
 {
-    struct sample sample = {.kind = bytes[0] & 64 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
-                            .flags = bytes[0] & 31,
+    struct sample sample = {.flags = bytes[0] & 31,
                             .thread = bytes[1] % THREADS,
                             .path = bytes[2] % STACKS,
                             .stack = bytes[3] % STACKS,
                             .native_end = bytes[3],
                             .reason = bytes[2]};
     sample.time_ns = times[sample.thread] + bytes[4] - 100;
-    sample.weight_ns = bytes[5];
-    if (sample.kind == SAMPLE_OFF_CPU) {
-        sample.end_ns = sample.time_ns + bytes[5];
-        sample.wake_ns = bytes[0] & 32 ? sample.time_ns + bytes[5] / 2 : 0;
-    }
-    return sample;
+    if (!(bytes[0] & 64))
+        return made_cpu(sample, bytes[5]);
+    sample.end_ns = sample.time_ns + bytes[5];
+    return made_wait(sample, bytes[0] & 32 ? sample.time_ns + bytes[5] / 2 : 0);
 }
 
 static int next_batch(void *context, struct event_batch *ret_batch)
@@ -132,7 +130,7 @@ static int take_sample(void *context, const struct item *item)
 {
     struct sums *sums = context;
     const struct sample *sample = item->sample;
-    sums->cpu_ns += sample->kind == SAMPLE_CPU ? sample->weight_ns : 0;
+    sums->cpu_ns += sample_cpu_ns(NULL, sample);
     sample_stats_add(&sums->samples, sample);
     frame_stats_add(sums->frames, sample);
     int rc = wait_places_add(sums->places, sample);

@@ -7,6 +7,7 @@
 #include "call_tree.h"
 #include "export.h"
 #include "flame_svg.h"
+#include "made_sample.h"
 #include "perfetto_text.h"
 #include "stacks.h"
 
@@ -59,9 +60,9 @@ static void make_extreme(struct sample *sample, uint8_t which)
 {
     static const int64_t times[] = {INT64_MIN, INT64_MAX, 0, -1};
     sample->time_ns = times[which & 3];
-    sample->wake_ns = times[which >> 2 & 3];
     sample->end_ns = times[which >> 4 & 3];
-    sample->weight_ns = UINT64_MAX >> (which & 7);
+    *sample = sample->set == SAMPLE_SET_CPU ? made_cpu(*sample, INT64_MAX >> (which & 7))
+                                            : made_wait(*sample, times[which >> 2 & 3]);
 }
 
 static int next_sample(void *context, const struct sample **ret_samples, uint32_t *ret_count)
@@ -72,25 +73,24 @@ static int next_sample(void *context, const struct sample **ret_samples, uint32_
         return 0;
     in->now += (int8_t)bytes[4] < -100 ? -50 : bytes[4];
     struct sample *sample = &in->sample;
-    *sample = (struct sample){.kind = SAMPLE_CPU + bytes[0] % 2,
-                              .thread = bytes[1] % (THREADS + 1),
+    *sample = (struct sample){.thread = bytes[1] % (THREADS + 1),
                               .stack = bytes[2] % (STACKS + 3),
                               .path = bytes[2] % 3,
                               .cpu = bytes[3] % 3,
                               .time_ns = in->now,
-                              .weight_ns = bytes[5],
                               .reason = bytes[6] % 16,
                               .flags = bytes[6] >> 2};
     sample->end_ns = in->now + bytes[5];
-    sample->wake_ns = bytes[7] & 1 ? in->now + bytes[5] / 2 : 0;
+    *sample = bytes[0] % 2 ? made_wait(*sample, bytes[7] & 1 ? in->now + bytes[5] / 2 : 0)
+                           : made_cpu(*sample, bytes[5]);
     if (bytes[7] == 255) {
         make_extreme(sample, bytes[3]);
         in->tame = false;
     }
-    if (sample->kind == SAMPLE_CPU)
-        in->cpu_ns += sample->weight_ns;
+    if (sample->set == SAMPLE_SET_CPU)
+        in->cpu_ns += sample_cpu_ns(NULL, sample);
     else
-        in->off_ns += call_sample_weight_ns(sample);
+        in->off_ns += call_sample_weight_ns(NULL, sample);
     in->at += SAMPLE_BYTES;
     *ret_samples = sample;
     *ret_count = 1;

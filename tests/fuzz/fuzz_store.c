@@ -108,11 +108,17 @@ static void check_sample(struct trace *trace, const struct sample *sample)
     if (sample->thread >= trace_thread_count(trace) ||
         sample->stack >= stacks_stack_count(stacks) || sample->path >= stacks_path_count(stacks))
         abort();
-    if (sample->kind == SAMPLE_OFF_CPU
-            ? sample->end_ns < sample->time_ns ||
-                  (sample->wake_ns &&
-                   (sample->wake_ns < sample->time_ns || sample->wake_ns > sample->end_ns))
-            : sample->kind != SAMPLE_CPU || sample->weight_ns > STORE_WEIGHT_MAX)
+    const struct sample_set *set = sample_set_get(trace_sets_get(trace), sample->set);
+    int64_t sum = 0, length_ns = sample->end_ns - sample->time_ns;
+    if ((set->count && set->count != sample->value_count) || (sample->end_ns && length_ns < 0))
+        abort();
+    for (int i = 0; i < sample->value_count; i++) {
+        sum += sample->values[i];
+        if (sample->values[i] < 0 ||
+            (sample->values[i] > STORE_VALUE_MAX && sample->values[i] > length_ns))
+            abort();
+    }
+    if (set->flags & SAMPLE_SET_STRETCH && sum != length_ns)
         abort();
     uint32_t depth = stacks_frames(stacks, sample->stack, whats, 64);
     for (uint32_t i = 0; i < depth; i++)

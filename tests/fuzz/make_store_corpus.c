@@ -2,6 +2,7 @@
 /* Writes the corpus of fuzz_store: `make_store_corpus FOLDER`. To be run again when the format
  * changes. The seeds are one recording in the three forms that the target knows. */
 #include "format.h"
+#include "made_sample.h"
 #include "stacks.h"
 #include "store.h"
 
@@ -89,17 +90,16 @@ static int add_samples(struct store_writer *writer)
 {
     struct sample samples[8] = {0};
     for (uint32_t i = 0; i < 8; i++) {
-        samples[i] = (struct sample){.kind = i % 3 == 2 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
-                                     .time_ns = 1000 * i,
+        samples[i] = (struct sample){.time_ns = 1000 * i,
                                      .end_ns = 1000 * i + 700,
-                                     .wake_ns = 1000 * i + 300,
                                      .thread = i % THREADS,
                                      .stack = 1 + i % 5,
                                      .path = i % 3,
                                      .cpu = (uint16_t)(i % 2),
                                      .reason = WAIT_LOCK,
-                                     .flags = (uint8_t)(i % 2),
-                                     .weight_ns = 10101010};
+                                     .flags = (uint8_t)(i % 2)};
+        samples[i] =
+            i % 3 == 2 ? made_wait(samples[i], 1000 * i + 300) : made_cpu(samples[i], 10101010);
     }
     return store_writer_add_samples(writer, samples, 8);
 }

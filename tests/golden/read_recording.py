@@ -124,6 +124,7 @@ class Events:
         self.batches, self.tokens, self.controls, self.times, self.extras = sections
         self.index = self.base = self.last_id = 0
         self.shapes = [None]
+        self.last_id = 0
         self.last_name = 0
 
     def time(self, before):
@@ -184,25 +185,30 @@ class Samples:
     """The columns of a SAMPLES payload."""
 
     def __init__(self, payload):
-        self.count, *sizes = struct.unpack_from('<9I', payload)
-        assert 36 + sum(sizes) == len(payload)
-        columns, at = [], 36
+        self.count, *sizes = struct.unpack_from('<11I', payload)
+        assert 44 + sum(sizes) == len(payload)
+        columns, at = [], 44
         for size in sizes:
             columns.append(Bytes(payload[at:at + size]))
             at += size
         (self.tokens, self.threads, self.times, self.cpus, self.stacks, self.paths, self.ends,
-         self.extras) = columns
+         self.values, self.ids, self.extras) = columns
         self.columns = columns
         self.shapes = [None]
+        self.last_id = 0
 
     def shape(self):
         token = self.tokens.varint()
         if token:
             return self.shapes[token]
-        names = ('kind', 'reason', 'flags', 'native_end', 'python_end', 'fields')
-        shape = {name: self.extras.u8() for name in names}
-        assert shape['fields'] & ~65 == 0
-        shape['weight'] = self.extras.varint()
+        shape = {'set': self.extras.varint()}
+        for name in ('reason', 'flags', 'native_end', 'python_end', 'fields'):
+            shape[name] = self.extras.u8()
+        assert shape['fields'] & ~79 == 0
+        count = shape['count'] = self.extras.varint()
+        own = shape['fields'] & 6
+        assert count <= 8 and own != 6 and (own != 4 or shape['fields'] & 1)
+        shape['values'] = None if own else [self.extras.varint() for _ in range(count)]
         if len(self.shapes) < 1024:
             self.shapes.append(shape)
         return shape
@@ -211,12 +217,22 @@ class Samples:
         if not sample['fields'] & 1:
             before['step'] += self.times.svarint()
             before['time'] += before['step']
-            sample['time'], sample['end'], sample['wake'] = before['time'], 0, 0
+            sample['time'], sample['end'] = before['time'], 0
             return
         sample['time'] = before['end'] + self.times.svarint()
         before['end'] = sample['end'] = sample['time'] + self.ends.varint()
-        wake = self.ends.varint()
-        sample['wake'] = sample['end'] - (wake - 1) if wake else 0
+
+    def take_values(self, sample):
+        if sample['fields'] & 2:
+            sample['values'] = [self.values.varint() for _ in range(sample['count'])]
+        elif sample['fields'] & 4:
+            left, others = sample['end'] - sample['time'], []
+            for _ in range(sample['count'] - 1):
+                code = self.values.varint()
+                others.append(left if code == 1 else max(code - 1, 0))
+                left -= others[-1]
+            assert left >= 0
+            sample['values'] = [left] + others
 
     def __iter__(self):
         threads = {}
@@ -231,6 +247,10 @@ class Samples:
             for name, column in (('cpu', self.cpus), ('stack', self.stacks),
                                  ('path', self.paths)):
                 sample[name] = before[name] = before[name] + column.svarint()
+            self.take_values(sample)
+            sample['id'] = 0
+            if sample['fields'] & 8:
+                sample['id'] = self.last_id = self.last_id + self.ids.svarint() & MASK
             if sample['fields'] & 64:
                 self.extras.take(self.extras.varint())
             last = sample
@@ -355,9 +375,10 @@ class Recording:
             assert sample['stack'] in self.stacks or sample['stack'] == 0
             self.add('samples', 1)
             self.add('sample_time', sample['time'] * (sample['thread'] + 1))
-            for name in ('end', 'wake', 'cpu', 'stack', 'path', 'kind', 'reason', 'flags',
-                         'weight'):
+            for name in ('end', 'id', 'cpu', 'stack', 'path', 'set', 'reason', 'flags'):
                 self.add('sample_' + name, sample[name])
+            for i, value in enumerate(sample['values']):
+                self.add('sample_values', value * (i + 1))
             self.add('sample_walks', sample['native_end'] * 256 + sample['python_end'])
         assert count == 0
 

@@ -26,8 +26,8 @@ struct sums {
     uint64_t events, kinds[KINDS], time, name_bytes, domain, category, scope, color, level,
         value_kind;
     uint64_t value, end, id, depth;
-    uint64_t samples, sample_time, sample_end, sample_wake, sample_cpu, sample_stack, sample_path;
-    uint64_t sample_kind, sample_reason, sample_flags, sample_weight, sample_walks;
+    uint64_t samples, sample_time, sample_end, sample_id, sample_cpu, sample_stack, sample_path;
+    uint64_t sample_set, sample_reason, sample_flags, sample_values, sample_walks;
 };
 
 /* The sample reports through this; the runner of unit tests is not part of this program. */
@@ -112,14 +112,15 @@ static void add_sample(struct sums *sums, const struct sample *sample)
     sums->samples++;
     sums->sample_time += (uint64_t)sample->time_ns * (sample->thread + 1);
     sums->sample_end += (uint64_t)sample->end_ns;
-    sums->sample_wake += (uint64_t)sample->wake_ns;
+    sums->sample_id += sample->id;
     sums->sample_cpu += sample->cpu;
     sums->sample_stack += sample->stack;
     sums->sample_path += sample->path;
-    sums->sample_kind += sample->kind;
+    sums->sample_set += sample->set;
     sums->sample_reason += sample->reason;
     sums->sample_flags += sample->flags;
-    sums->sample_weight += sample->weight_ns;
+    for (unsigned i = 0; i < sample->value_count; i++)
+        sums->sample_values += (uint64_t)sample->values[i] * (i + 1);
     sums->sample_walks += (uint64_t)sample->native_end * 256 + sample->python_end;
 }
 
@@ -241,14 +242,14 @@ static void show_sample_sums(const struct sums *sums, const struct trace *trace)
     show("sample_cpu", sums->sample_cpu);
     show("sample_end", sums->sample_end);
     show("sample_flags", sums->sample_flags);
-    show("sample_kind", sums->sample_kind);
+    show("sample_id", sums->sample_id);
     show("sample_path", sums->sample_path);
     show("sample_reason", sums->sample_reason);
+    show("sample_set", sums->sample_set);
     show("sample_stack", sums->sample_stack);
     show("sample_time", sums->sample_time);
-    show("sample_wake", sums->sample_wake);
+    show("sample_values", sums->sample_values);
     show("sample_walks", sums->sample_walks);
-    show("sample_weight", sums->sample_weight);
     show("samples", sums->samples);
     show("sampling", sum_of_sampling(trace));
     show("scope", sums->scope);

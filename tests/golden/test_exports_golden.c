@@ -144,7 +144,7 @@ TEST(sampled_as_flame_graph)
     size_t size;
     while (maker_next_samples(maker, &samples, &count) > 0) {
         for (uint32_t i = 0; i < count; i++)
-            CHECK(samples[i].kind != SAMPLE_CPU || call_tree_add(tree, &samples[i]) == 0);
+            CHECK(samples[i].set != SAMPLE_SET_CPU || call_tree_add(tree, &samples[i]) == 0);
     }
     CHECK_INT(call_tree_finish(tree), 0);
     CHECK_INT(flame_svg_write(maker_trace(maker), tree, &options, out, &counts), 0);

@@ -74,14 +74,14 @@ struct run {
 static void add_samples(struct maker *maker, const struct run *run)
 {
     for (int at = run->from; at < run->to; at++)
-        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+        maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
                                              .time_ns = at * 1000 * us + 500 * us,
                                              .thread = run->thread,
                                              .stack = run->stack,
                                              .path = run->path,
                                              .cpu = run->cpu,
                                              .flags = run->flags | SAMPLE_PATH_KNOWN,
-                                             .weight_ns = 1000 * (uint64_t)us});
+                                             SAMPLE_VALUES(1000 * (uint64_t)us)});
 }
 
 struct wait {
@@ -94,16 +94,16 @@ struct wait {
 
 static void add_wait(struct maker *maker, const struct wait *wait)
 {
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_OFF_CPU,
-                                         .time_ns = wait->from * us,
-                                         .wake_ns = wait->wake * us,
-                                         .end_ns = wait->to * us,
-                                         .thread = wait->thread,
-                                         .stack = wait->stack,
-                                         .path = wait->path,
-                                         .cpu = wait->cpu,
-                                         .reason = (uint8_t)wait->reason,
-                                         .flags = wait->flags | SAMPLE_PATH_KNOWN});
+    maker_wait(maker,
+               &(struct sample){.time_ns = wait->from * us,
+                                .end_ns = wait->to * us,
+                                .thread = wait->thread,
+                                .stack = wait->stack,
+                                .path = wait->path,
+                                .cpu = wait->cpu,
+                                .reason = (uint8_t)wait->reason,
+                                .flags = wait->flags | SAMPLE_PATH_KNOWN},
+               wait->wake * us);
 }
 
 static void make_main(struct maker *maker, const struct stacks_made *s)

@@ -13,8 +13,9 @@ struct maker {
     struct trace *trace;
     VEC(struct event) events;
     VEC(struct sample) samples;
-    VEC(uint32_t) depths; /* of thread */
-    size_t next;          /* event to be handed out */
+    struct value_pool values; /* of these */
+    VEC(uint32_t) depths;     /* of thread */
+    size_t next;              /* event to be handed out */
     size_t next_sample;
 };
 
@@ -39,6 +40,7 @@ void maker_destroy(struct maker *maker)
     trace_destroy(maker->trace);
     vec_free(&maker->events);
     vec_free(&maker->samples);
+    value_pool_free(&maker->values);
     vec_free(&maker->depths);
     free(maker);
 }
@@ -278,9 +280,16 @@ void maker_sample(struct maker *maker, const struct sample *sample)
 {
     struct sample copy = *sample;
     copy.time_ns += MAKER_BEGIN_NS;
-    copy.wake_ns += copy.wake_ns ? MAKER_BEGIN_NS : 0;
     copy.end_ns += copy.end_ns ? MAKER_BEGIN_NS : 0;
-    must(vec_push(&maker->samples, copy) == 0);
+    must(value_pool_keep(&maker->values, &copy) == 0 && vec_push(&maker->samples, copy) == 0);
+}
+
+void maker_wait(struct maker *maker, const struct sample *sample, int64_t wake)
+{
+    struct sample wait = *sample;
+    int64_t values[2];
+    sample_set_wait(&wait, wake, values);
+    maker_sample(maker, &wait);
 }
 
 void maker_finish(struct maker *maker, int64_t time)
@@ -342,6 +351,7 @@ int maker_rewind(void *context)
 void maker_forget(struct maker *maker)
 {
     maker->samples.count = 0;
+    value_pool_free(&maker->values);
     maker->next_sample = 0;
     maker->events.count = 0;
     maker->next = 0;

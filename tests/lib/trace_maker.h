@@ -89,6 +89,8 @@ uint32_t maker_path_of_kind(struct maker *maker, uint32_t parent, const char *na
 
 /* A sample as it is; times other than 0 count from the session's begin. */
 void maker_sample(struct maker *maker, const struct sample *sample);
+/* One off the CPU until its end, woken then; 0: not at all, or preempted (its reason). */
+void maker_wait(struct maker *maker, const struct sample *sample, int64_t wake);
 
 /* Ends the session: fills in its facts and the counts. */
 void maker_finish(struct maker *maker, int64_t time);

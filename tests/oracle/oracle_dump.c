@@ -245,9 +245,14 @@ static void print_event(const struct event *source)
 
 static void print_sample(const struct sample *source)
 {
-    struct sample sample = *source;
+    int64_t ready_ns = source->time_ns + sample_value(NULL, source, VALUE_TYPE_BLOCKED);
+    bool woken = source->set == SAMPLE_SET_OFF_CPU &&
+                 ready_ns != (source->reason == WAIT_PREEMPTED ? source->time_ns : source->end_ns);
+    struct sample_line sample = {.sample = *source,
+                                 .weight_ns = sample_cpu_ns(NULL, source),
+                                 .wake_ns = woken ? ready_ns : 0};
     begin_line("sample ");
-    fputs(sample_words[sample.kind], line);
+    fputs(sample_words[source->set], line);
     add_fields(sample_fields, &sample);
     end_line();
 }

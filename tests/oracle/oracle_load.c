@@ -3,6 +3,7 @@
  *
  * oracle_load FILE <TEXT. Every line is checked: what is not understood ends the program. One
  * thread. */
+#include "made_sample.h"
 #include "oracle_text.h"
 
 #include "store.h"
@@ -304,12 +305,15 @@ static void take_event(int kind, char *rest)
 
 static void take_sample(char *rest)
 {
-    struct sample sample = {0};
+    struct sample_line told = {0};
     int kind = rest ? WORD_NUMBER(sample_words, strsep(&rest, " ")) : -1;
     if (kind < 0)
         fail("unknown kind of sample");
-    sample.kind = (uint8_t)kind;
-    take_fields(sample_fields, &sample, rest);
+    take_fields(sample_fields, &told, rest);
+    struct sample sample = told.sample;
+    sample.set = (uint16_t)kind;
+    sample = kind == SAMPLE_SET_CPU ? made_cpu(sample, (int64_t)told.weight_ns)
+                                    : made_wait(sample, told.wake_ns);
     end_batch();
     must(store_writer_add_samples(writer, &sample, 1));
 }

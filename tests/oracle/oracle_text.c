@@ -151,18 +151,18 @@ const struct field scope_fields[] = {
 };
 
 const struct field sample_fields[] = {
-    {"time", AT(sample, time_ns), FIELD_SINCE, 0},
-    {"thread", AT(sample, thread), FIELD_U32, 0},
-    {"stack", AT(sample, stack), FIELD_STACK, 0},
-    {"path", AT(sample, path), FIELD_PATH, 0},
-    {"cpu", AT(sample, cpu), FIELD_U16, 0},
-    {"reason", AT(sample, reason), FIELD_U8, 0},
-    {"flags", AT(sample, flags), FIELD_U8, 0},
-    {"native_end", AT(sample, native_end), FIELD_U8, 0},
-    {"python_end", AT(sample, python_end), FIELD_U8, 0},
-    {"weight", AT(sample, weight_ns), FIELD_U64, 0},
-    {"wake", AT(sample, wake_ns), FIELD_SINCE, 0},
-    {"end", AT(sample, end_ns), FIELD_SINCE, 0},
+    {"time", AT(sample_line, sample.time_ns), FIELD_SINCE, 0},
+    {"thread", AT(sample_line, sample.thread), FIELD_U32, 0},
+    {"stack", AT(sample_line, sample.stack), FIELD_STACK, 0},
+    {"path", AT(sample_line, sample.path), FIELD_PATH, 0},
+    {"cpu", AT(sample_line, sample.cpu), FIELD_U16, 0},
+    {"reason", AT(sample_line, sample.reason), FIELD_U8, 0},
+    {"flags", AT(sample_line, sample.flags), FIELD_U8, 0},
+    {"native_end", AT(sample_line, sample.native_end), FIELD_U8, 0},
+    {"python_end", AT(sample_line, sample.python_end), FIELD_U8, 0},
+    {"weight", AT(sample_line, weight_ns), FIELD_U64, 0},
+    {"wake", AT(sample_line, wake_ns), FIELD_SINCE, 0},
+    {"end", AT(sample_line, sample.end_ns), FIELD_SINCE, 0},
     {0},
 };
 
@@ -191,8 +191,8 @@ const char *const value_words[] = {
 };
 
 const char *const sample_words[] = {
-    [SAMPLE_CPU] = "cpu",
-    [SAMPLE_OFF_CPU] = "off_cpu",
+    [SAMPLE_SET_CPU] = "cpu",
+    [SAMPLE_SET_OFF_CPU] = "off_cpu",
 };
 
 const char *const frame_words[] = {

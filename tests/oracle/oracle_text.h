@@ -31,6 +31,13 @@ enum field_type {
     FIELD_COUNTS, /* an array of uint64_t */
 };
 
+/* A sample with what its line says in place of values. */
+struct sample_line {
+    struct sample sample;
+    uint64_t weight_ns; /* cpu */
+    int64_t wake_ns;    /* off_cpu; 0: not woken */
+};
+
 struct field {
     const char *name; /* NULL behind the last */
     size_t offset;
@@ -45,7 +52,7 @@ extern const struct field session_fields[], process_fields[], thread_fields[], t
 /* By number; NULL for numbers that are not there. */
 extern const char *const event_words[EVENT_KIND_COUNT];
 extern const char *const value_words[VALUE_STRING + 1];
-extern const char *const sample_words[SAMPLE_OFF_CPU + 1];
+extern const char *const sample_words[SAMPLE_SET_OFF_CPU + 1];
 extern const char *const frame_words[FRAME_NOTE + 1];
 extern const char *const path_words[RANGE_PATH_UNRECORDED + 1];
 

@@ -87,12 +87,12 @@ static void end_run(unsigned index)
     struct thread *t = &s.threads[index];
     int64_t tick = (t->since_ns + PERIOD_NS - 1) / PERIOD_NS * PERIOD_NS;
     for (; tick < s.now_ns; tick += PERIOD_NS) {
-        put(&(struct sample){.kind = SAMPLE_CPU,
+        put(&(struct sample){.set = SAMPLE_SET_CPU,
                              .time_ns = tick,
                              .thread = index,
                              .stack = s.stacks[t->stack],
                              .cpu = t->cpu,
-                             .weight_ns = PERIOD_NS});
+                             SAMPLE_VALUES(PERIOD_NS)});
         s.sampled[t->stack]++;
         s.samples++;
     }
@@ -121,15 +121,16 @@ static void tell_off(unsigned index, uint8_t flags)
         s.dropped_ns += (uint64_t)(s.now_ns - t->off_ns);
         return;
     }
-    put(&(struct sample){.kind = SAMPLE_OFF_CPU,
-                         .time_ns = t->off_ns,
-                         .wake_ns = wake_ns,
-                         .end_ns = s.now_ns,
-                         .thread = index,
-                         .stack = s.stacks[t->stack],
-                         .cpu = t->cpu,
-                         .reason = t->reason,
-                         .flags = flags});
+    struct sample wait = {.time_ns = t->off_ns,
+                          .end_ns = s.now_ns,
+                          .thread = index,
+                          .stack = s.stacks[t->stack],
+                          .cpu = t->cpu,
+                          .reason = t->reason,
+                          .flags = flags};
+    int64_t values[2];
+    sample_set_wait(&wait, wake_ns, values);
+    put(&wait);
     s.switches++;
     if (flags & SAMPLE_UNFINISHED && !wake_ns)
         return;

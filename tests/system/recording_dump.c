@@ -215,18 +215,26 @@ static void print_path(const struct trace *trace, uint32_t ordinal)
     puts("]}");
 }
 
+/* 0: it was not. */
+static int64_t woken_ns(const struct sample *sample)
+{
+    int64_t ready_ns = sample->time_ns + sample_value(NULL, sample, VALUE_TYPE_BLOCKED);
+    bool woken = ready_ns != (sample->reason == WAIT_PREEMPTED ? sample->time_ns : sample->end_ns);
+    return woken ? ready_ns : 0;
+}
+
 static void print_sample(const struct sample *sample)
 {
     printf("{\"row\":\"sample\",\"off\":%s,\"thread\":%u,\"time\":%" PRId64 ",\"stack\":%u,"
            "\"path\":%u,\"flags\":%u,\"native_end\":%u,\"python_end\":%u,\"cpu\":%u",
-           sample->kind == SAMPLE_OFF_CPU ? "true" : "false", sample->thread, sample->time_ns,
+           sample->set == SAMPLE_SET_OFF_CPU ? "true" : "false", sample->thread, sample->time_ns,
            sample->stack, sample->path, sample->flags, sample->native_end, sample->python_end,
            sample->cpu);
-    if (sample->kind == SAMPLE_OFF_CPU)
+    if (sample->set == SAMPLE_SET_OFF_CPU)
         printf(",\"reason\":\"%s\",\"wake\":%" PRId64 ",\"end\":%" PRId64 "}\n",
-               wait_reason_name(sample->reason), sample->wake_ns, sample->end_ns);
+               wait_reason_name(sample->reason), woken_ns(sample), sample->end_ns);
     else
-        printf(",\"weight\":%" PRIu64 "}\n", sample->weight_ns);
+        printf(",\"weight\":%" PRIu64 "}\n", sample_cpu_ns(NULL, sample));
 }
 
 /* How many samples brought their path with them, read in that instant. */

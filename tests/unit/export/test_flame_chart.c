@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices made of samples: what begins and ends when. */
 #include "flame_chart.h"
+#include "made_sample.h"
 #include "test.h"
 #include "text.h"
 #include "trace_maker.h"
@@ -61,9 +62,12 @@ static const char *chart_of(const struct step *steps, int count)
     CHECK_INT(flame_chart_init(&chart, &names, &sink), 0);
     chart.python = python_only;
     for (int i = 0; i < count; i++) {
-        struct sample sample = {.time_ns = MAKER_BEGIN_NS + steps[i].time, .weight_ns = 10};
-        sample.kind = steps[i].stack ? SAMPLE_CPU : SAMPLE_OFF_CPU;
-        sample.end_ns = sample.time_ns + 5;
+        struct sample sample = {.time_ns = MAKER_BEGIN_NS + steps[i].time, SAMPLE_VALUES(10)};
+        sample.set = SAMPLE_SET_CPU;
+        if (!steps[i].stack) {
+            sample.end_ns = sample.time_ns + 5;
+            sample = made_wait(sample, 0);
+        }
         sample.stack = steps[i].stack ? stack_of(maker, steps[i].stack) : 0;
         CHECK_INT(flame_chart_add(&chart, &sample), 0);
     }

@@ -98,10 +98,10 @@ TEST(names_cannot_break_out)
             maker, 0,
             &(struct maker_frame){
                 .kind = FRAME_PYTHON, .function = names[i], .file = names[i], .first_line = 1});
-        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+        maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
                                              .stack = stack,
                                              .path = maker_path(maker, 0, names[i]),
-                                             .weight_ns = 1000});
+                                             SAMPLE_VALUES(1000)});
     }
     maker_finish(maker, 100);
     struct drawn drawn = draw(maker, 0);
@@ -131,8 +131,8 @@ TEST(a_huge_tree_makes_a_bounded_file)
                                 &(struct maker_frame){.kind = FRAME_NATIVE, .function = name});
         }
         uint64_t weight = 1000000 / (i + 1) + 50;
-        maker_sample(maker,
-                     &(struct sample){.kind = SAMPLE_CPU, .stack = stack, .weight_ns = weight});
+        maker_sample(
+            maker, &(struct sample){.set = SAMPLE_SET_CPU, .stack = stack, SAMPLE_VALUES(weight)});
         total += weight;
     }
     maker_finish(maker, 100);

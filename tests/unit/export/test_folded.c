@@ -84,9 +84,9 @@ TEST(rounding_loses_nothing)
         snprintf(name, sizeof(name), "f%03d", i);
         uint32_t stack =
             maker_stack(maker, 0, &(struct maker_frame){.kind = FRAME_NATIVE, .function = name});
-        maker_sample(
-            maker,
-            &(struct sample){.kind = SAMPLE_CPU, .time_ns = i, .stack = stack, .weight_ns = 333});
+        maker_sample(maker,
+                     &(struct sample){
+                         .set = SAMPLE_SET_CPU, .time_ns = i, .stack = stack, SAMPLE_VALUES(333)});
     }
     maker_finish(maker, 1000);
     char *text = folded(maker, NULL);

@@ -23,21 +23,20 @@ static struct maker *two_threads(void)
 
 static void wait_for(struct maker *maker, uint32_t thread, uint16_t cpu, int64_t from, int64_t to)
 {
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_OFF_CPU,
-                                         .thread = thread,
-                                         .cpu = cpu,
-                                         .reason = WAIT_PIPE,
-                                         .time_ns = from,
-                                         .wake_ns = to,
-                                         .end_ns = to});
+    maker_wait(
+        maker,
+        &(struct sample){
+            .thread = thread, .cpu = cpu, .reason = WAIT_PIPE, .time_ns = from, .end_ns = to},
+        to);
 }
 
 static void run_at(struct maker *maker, uint32_t thread, uint16_t cpu, int64_t time)
 {
-    maker_sample(
-        maker,
-        &(struct sample){
-            .kind = SAMPLE_CPU, .thread = thread, .cpu = cpu, .time_ns = time, .weight_ns = MS});
+    maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
+                                         .thread = thread,
+                                         .cpu = cpu,
+                                         .time_ns = time,
+                                         SAMPLE_VALUES(MS)});
 }
 
 static char *export_text(struct maker *maker)
@@ -162,11 +161,9 @@ TEST(the_end_of_a_thread_and_of_a_process_are_told)
 TEST(what_is_waited_for_has_a_name_and_a_slice)
 {
     struct maker *maker = two_threads();
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_OFF_CPU,
-                                         .reason = WAIT_PAGE_FAULT,
-                                         .time_ns = 1 * MS,
-                                         .wake_ns = 2 * MS,
-                                         .end_ns = 3 * MS});
+    maker_wait(maker,
+               &(struct sample){.reason = WAIT_PAGE_FAULT, .time_ns = 1 * MS, .end_ns = 3 * MS},
+               2 * MS);
     maker_finish(maker, 4 * MS);
     char *text = export_text(maker);
     CHECK(changes(text, 1 * MS, 50, IO, 0));

@@ -2,13 +2,14 @@
 /* Trees of calls: what becomes one node, what it weighs, what it is called. */
 #include "call_label.h"
 #include "call_tree.h"
+#include "made_sample.h"
 #include "sample_stats.h"
 #include "sampled_trace.h"
 #include "test.h"
 
 #include <stdio.h>
 
-static struct call_tree *tree_of(struct maker *maker, unsigned groups, enum sample_kind kind,
+static struct call_tree *tree_of(struct maker *maker, unsigned groups, unsigned set,
                                  uint32_t node_limit)
 {
     struct call_tree_options options = {
@@ -19,7 +20,7 @@ static struct call_tree *tree_of(struct maker *maker, unsigned groups, enum samp
     CHECK(tree != NULL);
     while (maker_next_samples(maker, &samples, &count) > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            if (samples[i].kind == kind)
+            if (samples[i].set == set)
                 CHECK_INT(call_tree_add(tree, &samples[i]), 0);
         }
     }
@@ -55,7 +56,7 @@ static uint64_t total_ms(const struct call_tree *tree, uint32_t node)
 TEST(lines_of_a_function_are_one_node)
 {
     struct maker *maker = sampled_trace_create();
-    struct call_tree *tree = tree_of(maker, 0, SAMPLE_CPU, 0);
+    struct call_tree *tree = tree_of(maker, 0, SAMPLE_SET_CPU, 0);
     uint32_t step = FIND(tree, "_start", "main", "Py_RunMain", "<module> (/home/me/app/app.py:90)",
                          "train (/home/me/app/app.py:20)", "Model.step (net/model.py:40)");
     CHECK(step != 0);
@@ -72,7 +73,7 @@ TEST(lines_of_a_function_are_one_node)
 TEST(python_functions_alone_have_the_native_time_they_called)
 {
     struct maker *maker = sampled_trace_create();
-    struct call_tree *all = tree_of(maker, 0, SAMPLE_CPU, 0);
+    struct call_tree *all = tree_of(maker, 0, SAMPLE_SET_CPU, 0);
     struct call_tree_options options = {.prefixes = CALL_STRIP_LIBRARIES, .python = true};
     struct call_tree *tree = call_tree_create(maker_trace(maker), &options);
     const struct sample *samples;
@@ -80,7 +81,7 @@ TEST(python_functions_alone_have_the_native_time_they_called)
     maker_rewind(maker);
     while (maker_next_samples(maker, &samples, &count) > 0)
         for (uint32_t i = 0; i < count; i++)
-            if (samples[i].kind == SAMPLE_CPU)
+            if (samples[i].set == SAMPLE_SET_CPU)
                 CHECK_INT(call_tree_add(tree, &samples[i]), 0);
     CHECK_INT(call_tree_finish(tree), 0);
     CHECK_INT(total_ms(tree, 0), total_ms(all, 0));
@@ -99,14 +100,14 @@ TEST(python_functions_alone_have_the_native_time_they_called)
 TEST(groups_stand_around_the_root)
 {
     struct maker *maker = sampled_trace_create();
-    struct call_tree *tree = tree_of(maker, CALL_BY_PROCESS | CALL_BY_RANGE, SAMPLE_CPU, 0);
+    struct call_tree *tree = tree_of(maker, CALL_BY_PROCESS | CALL_BY_RANGE, SAMPLE_SET_CPU, 0);
     const char *app = "python app.py (pid 5000)";
     CHECK_INT(total_ms(tree, FIND(tree, app, "train", "step", "_start")), 8);
     CHECK_INT(total_ms(tree, FIND(tree, app, "train")), 14);
     CHECK_INT(total_ms(tree, FIND(tree, app, "(no range)")), 4);
     CHECK_INT(total_ms(tree, FIND(tree, app, "load", "clone3")), 9);
     call_tree_destroy(tree);
-    tree = tree_of(maker, CALL_BY_PROCESS | CALL_BY_THREAD, SAMPLE_CPU, 0);
+    tree = tree_of(maker, CALL_BY_PROCESS | CALL_BY_THREAD, SAMPLE_SET_CPU, 0);
     CHECK_INT(total_ms(tree, FIND(tree, app, "loader (tid 5001)")), 9);
     call_tree_destroy(tree);
     maker_destroy(maker);
@@ -115,7 +116,7 @@ TEST(groups_stand_around_the_root)
 TEST(a_wait_has_its_reason_as_the_leaf)
 {
     struct maker *maker = sampled_trace_create();
-    struct call_tree *tree = tree_of(maker, 0, SAMPLE_OFF_CPU, 0);
+    struct call_tree *tree = tree_of(maker, 0, SAMPLE_SET_OFF_CPU, 0);
     CHECK_INT(total_ms(tree, FIND(tree, "clone3", "thread_run", "load (/home/me/app/app.py:50)",
                                   "take_gil", "[the GIL]")),
               8);
@@ -157,12 +158,11 @@ TEST(waits_and_their_tables_agree)
     CHECK_INT(sample_stats_init(&stats, maker_trace(maker)), 0);
     for (int i = 0; i < 10000; i++) {
         random = random * 1664525 + 1013904223;
-        struct sample wait = {.kind = SAMPLE_OFF_CPU,
-                              .reason = (uint8_t)(random >> 8) % WAIT_REASON_COUNT,
+        struct sample wait = {.reason = (uint8_t)(random >> 8) % WAIT_REASON_COUNT,
                               .time_ns = 1000};
         wait.end_ns = wait.time_ns + (random >> 12) % 100;
         /* Woken never, in time, or, in a damaged recording, outside of the stretch. */
-        wait.wake_ns = random >> 28 & 1 ? 0 : 990 + (random >> 16) % 120;
+        wait = made_wait(wait, random >> 28 & 1 ? 0 : 990 + (random >> 16) % 120);
         CHECK_INT(call_tree_add(tree, &wait), 0);
         sample_stats_add(&stats, &wait);
     }
@@ -180,7 +180,7 @@ TEST(what_finds_no_room_is_counted_and_keeps_its_weight)
 {
     struct maker *maker = sampled_trace_create();
     for (uint32_t limit = 1; limit < 40; limit++) {
-        struct call_tree *tree = tree_of(maker, CALL_BY_PROCESS, SAMPLE_CPU, limit);
+        struct call_tree *tree = tree_of(maker, CALL_BY_PROCESS, SAMPLE_SET_CPU, limit);
         CHECK(call_tree_node_count(tree) <= limit + 1);
         CHECK(call_tree_cut_count(tree) > 0);
         CHECK_INT(total_ms(tree, 0), 41);
@@ -192,7 +192,7 @@ TEST(what_finds_no_room_is_counted_and_keeps_its_weight)
 TEST(children_are_sorted_and_no_parent_is_lighter_than_its_children)
 {
     struct maker *maker = sampled_trace_create();
-    struct call_tree *tree = tree_of(maker, CALL_BY_PROCESS, SAMPLE_CPU, 0);
+    struct call_tree *tree = tree_of(maker, CALL_BY_PROCESS, SAMPLE_SET_CPU, 0);
     for (uint32_t i = 0; i < call_tree_node_count(tree); i++) {
         char last[CALL_LABEL_SIZE] = "", label[CALL_LABEL_SIZE];
         const struct call_node *node = call_tree_node(tree, i);

@@ -60,9 +60,9 @@ TEST(functions_add_up_as_samples_say)
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t weight = 1 + below(50);
         bool seen[FUNCTIONS] = {false}, found = false;
-        frame_stats_add(
-            stats,
-            &(struct sample){.kind = SAMPLE_CPU, .stack = samples[i].stack, .weight_ns = weight});
+        frame_stats_add(stats, &(struct sample){.set = SAMPLE_SET_CPU,
+                                                .stack = samples[i].stack,
+                                                SAMPLE_VALUES(weight)});
         for (uint32_t d = samples[i].depth; d-- > 0;) {
             uint32_t function = samples[i].functions[d];
             self[function] += d + 1 == samples[i].depth ? weight : 0;
@@ -108,9 +108,9 @@ TEST(the_collector_s_time_is_not_the_function_s_that_it_interrupts)
     uint32_t inner = maker_stack(maker, maker_stack(maker, outer, &collector), &native);
     uint32_t finalizer = maker_stack(maker, inner, &python);
     struct frame_stats *stats = frame_stats_create(maker_trace(maker));
-    const struct sample samples[] = {{.kind = SAMPLE_CPU, .weight_ns = 2, .stack = outer},
-                                     {.kind = SAMPLE_CPU, .weight_ns = 7, .stack = inner},
-                                     {.kind = SAMPLE_CPU, .weight_ns = 3, .stack = finalizer}};
+    const struct sample samples[] = {{.set = SAMPLE_SET_CPU, SAMPLE_VALUES(2), .stack = outer},
+                                     {.set = SAMPLE_SET_CPU, SAMPLE_VALUES(7), .stack = inner},
+                                     {.set = SAMPLE_SET_CPU, SAMPLE_VALUES(3), .stack = finalizer}};
     for (int i = 0; i < 3; i++)
         frame_stats_add(stats, &samples[i]);
     CHECK_INT(frame_stats_finish(stats), 0);
@@ -129,8 +129,8 @@ TEST(samples_without_a_stack_are_told)
     maker = maker_create();
     struct frame_stats *stats = frame_stats_create(maker_trace(maker));
     const struct function_row *rows;
-    frame_stats_add(stats, &(struct sample){.kind = SAMPLE_CPU, .weight_ns = 7});
-    frame_stats_add(stats, &(struct sample){.kind = SAMPLE_CPU, .weight_ns = 5, .stack = 99});
+    frame_stats_add(stats, &(struct sample){.set = SAMPLE_SET_CPU, SAMPLE_VALUES(7)});
+    frame_stats_add(stats, &(struct sample){.set = SAMPLE_SET_CPU, SAMPLE_VALUES(5), .stack = 99});
     CHECK_INT(frame_stats_finish(stats), 0);
     CHECK_INT(frame_stats_totals(stats)->total_ns, 12);
     CHECK_INT(frame_stats_totals(stats)->no_stack_ns, 12); /* a stack that is not there is none */

@@ -16,19 +16,20 @@ static uint32_t begin(void)
 
 static void cpu(uint32_t thread, int64_t time, uint64_t weight)
 {
-    maker_sample(maker,
-                 &(struct sample){
-                     .kind = SAMPLE_CPU, .thread = thread, .time_ns = time, .weight_ns = weight});
+    maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
+                                         .thread = thread,
+                                         .time_ns = time,
+                                         SAMPLE_VALUES(weight)});
 }
 
 static void off(uint32_t thread, int64_t from, int64_t wake, int64_t to)
 {
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_OFF_CPU,
-                                         .thread = thread,
-                                         .time_ns = from,
-                                         .wake_ns = wake,
-                                         .reason = wake ? WAIT_LOCK : WAIT_PREEMPTED,
-                                         .end_ns = to});
+    maker_wait(maker,
+               &(struct sample){.thread = thread,
+                                .time_ns = from,
+                                .reason = wake ? WAIT_LOCK : WAIT_PREEMPTED,
+                                .end_ns = to},
+               wake);
 }
 
 static struct range_stats *collect(enum range_grouping grouping)
@@ -168,12 +169,12 @@ TEST(owners_and_paths_without_events_get_rows)
     uint32_t load = maker_path_of_kind(maker, 0, "load", kind);
     maker_push(maker, thread, 100, "load");
     cpu(thread, 150, 2);
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+    maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
                                          .thread = child,
                                          .time_ns = 160,
                                          .path = maker_path_of_kind(maker, load, "x", kind),
                                          .flags = SAMPLE_PATH_KNOWN,
-                                         .weight_ns = 30});
+                                         SAMPLE_VALUES(30)});
     maker_finish(maker, 600);
     struct range_stats *stats = collect(RANGE_BY_PROCESS);
     uint64_t of_parent = 0, of_child = 0;
@@ -229,10 +230,10 @@ static void add_tracks(uint32_t thread)
     uint32_t cut = maker_path_of_kind(maker, 0, "fetch", RANGE_PATH_INSIDE);
     const uint32_t paths[] = {main, task, fetch, again, parse, cut};
     for (int i = 0; i < 6; i++)
-        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+        maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
                                              .thread = thread,
                                              .time_ns = 150 + i,
-                                             .weight_ns = 1u << i,
+                                             SAMPLE_VALUES(1u << i),
                                              .path = paths[i],
                                              .flags = SAMPLE_PATH_KNOWN});
 }
@@ -323,10 +324,10 @@ static void sample_until(struct program *program, int64_t time_ns)
             path = inherited;
         else if (next_random() % 50 == 0)
             path = maker_path(maker, 0, names[next_random() % NAMES]);
-        maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+        maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
                                              .thread = program->thread,
                                              .time_ns = program->sampled_ns,
-                                             .weight_ns = PERIOD_NS,
+                                             SAMPLE_VALUES(PERIOD_NS),
                                              .path = path,
                                              .flags = SAMPLE_PATH_KNOWN});
     }

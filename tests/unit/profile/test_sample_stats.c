@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums over all samples: what was a wait and what a lack of a CPU, which stacks are whole. */
+#include "made_sample.h"
 #include "sample_stats.h"
 #include "test.h"
 
 static struct sample stretch(enum wait_reason reason, int64_t wake_ns, int64_t end_ns)
 {
-    return (struct sample){.kind = SAMPLE_OFF_CPU,
-                           .reason = (uint8_t)reason,
-                           .time_ns = 100,
-                           .wake_ns = wake_ns,
-                           .end_ns = end_ns};
+    return made_wait((struct sample){.reason = (uint8_t)reason, .time_ns = 100, .end_ns = end_ns},
+                     wake_ns);
 }
 
 TEST(a_deadlock_waits_for_its_lock_and_not_for_a_cpu)
@@ -40,7 +38,7 @@ static uint64_t complete(enum stack_end native, enum stack_end python)
 {
     struct trace *trace = trace_create();
     struct sample_stats stats;
-    struct sample sample = {.kind = SAMPLE_CPU,
+    struct sample sample = {.set = SAMPLE_SET_CPU,
                             .stack = 1,
                             .native_end = (uint8_t)native,
                             .python_end = (uint8_t)python};

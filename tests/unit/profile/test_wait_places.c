@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where threads waited: which function a stack stands for, and its sums. */
+#include "made_sample.h"
 #include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -22,13 +23,12 @@ static uint32_t push(uint32_t stack, enum frame_kind kind, const char *function,
 static void wait_in(struct wait_places *places, uint32_t stack, enum wait_reason reason,
                     int64_t wake_ns)
 {
-    struct sample sample = {.kind = SAMPLE_OFF_CPU,
-                            .stack = stack,
+    struct sample sample = {.stack = stack,
                             .reason = (uint8_t)reason,
                             .time_ns = 1000,
-                            .wake_ns = wake_ns,
                             .end_ns = 5000,
                             .flags = wake_ns ? 0 : SAMPLE_UNFINISHED};
+    sample = made_wait(sample, wake_ns);
     CHECK_INT(wait_places_add(places, &sample), 0);
 }
 
@@ -73,7 +73,7 @@ TEST(a_wait_belongs_to_the_function_that_asked_for_it)
     wait_in(places, bare, WAIT_LOCK, 1100);
     wait_in(places, 0, WAIT_SLEEP, 1050);
     wait_in(places, read, WAIT_PREEMPTED, 0); /* it only lacked a CPU */
-    struct sample on_cpu = {.kind = SAMPLE_CPU, .stack = read, .weight_ns = 1};
+    struct sample on_cpu = {.set = SAMPLE_SET_CPU, .stack = read, SAMPLE_VALUES(1)};
     CHECK_INT(wait_places_add(places, &on_cpu), 0);
     CHECK_INT(wait_places_sort(places, &found), 5);
     check(&found[0], "serve", WAIT_PIPE, 1, 4000);

@@ -455,9 +455,9 @@ static struct sample_stream samples_make(size_t count, uint32_t spread_ns, uint6
     for (size_t i = 0; i < count; i++) {
         int64_t at_ns = 1000000 + 10 * (int64_t)i + 10 * below(&stream.random, spread_ns / 10 + 1);
         struct sample *sample = &stream.samples[i];
-        *sample = (struct sample){.kind = SAMPLE_CPU, .stack = (uint32_t)i, .time_ns = at_ns};
+        *sample = (struct sample){.set = SAMPLE_SET_CPU, .stack = (uint32_t)i, .time_ns = at_ns};
         if (below(&stream.random, 3) == 0) {
-            sample->kind = SAMPLE_OFF_CPU;
+            sample->set = SAMPLE_SET_OFF_CPU;
             sample->time_ns = at_ns - below(&stream.random, 2 * spread_ns + 1);
             sample->end_ns = at_ns;
         }
@@ -555,7 +555,8 @@ TEST(samples_that_come_later_than_so_many_are_counted)
 {
     struct sample_stream stream = samples_make(2 * MERGE_SAMPLES_MAX, 0, 1);
     struct sample_merge *merge = merge_of_samples(&stream, false);
-    stream.samples[stream.count - 1].kind = SAMPLE_CPU;
+    stream.samples[stream.count - 1].set = SAMPLE_SET_CPU;
+    stream.samples[stream.count - 1].end_ns = 0;
     stream.samples[stream.count - 1].time_ns = 1;
     struct sample sample;
     size_t count = 0, late = 0;

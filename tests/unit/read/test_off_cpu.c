@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The time in which ranges did not run agrees with a count of each nanosecond, however late samples
  * come and whatever is selected. */
+#include "made_sample.h"
 #include "read_parts.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -49,12 +50,12 @@ static void begin(uint64_t seed)
 
 static void add(uint32_t thread, int64_t begin_ns, int64_t wake_ns, int64_t end_ns)
 {
-    samples[sample_count++] = (struct sample){.kind = SAMPLE_OFF_CPU,
-                                              .thread = thread,
-                                              .time_ns = begin_ns,
-                                              .wake_ns = wake_ns < 0 ? 0 : wake_ns,
-                                              .reason = wake_ns < 0 ? WAIT_PREEMPTED : WAIT_LOCK,
-                                              .end_ns = end_ns};
+    samples[sample_count++] =
+        made_wait((struct sample){.thread = thread,
+                                  .time_ns = begin_ns,
+                                  .reason = wake_ns < 0 ? WAIT_PREEMPTED : WAIT_LOCK,
+                                  .end_ns = end_ns},
+                  wake_ns < 0 ? 0 : wake_ns);
     for (int64_t t = begin_ns; t < end_ns && t < SPAN; t++)
         truth[thread][t] = t < wake_ns ? BLOCKED : RUNNABLE;
 }
@@ -282,11 +283,10 @@ TEST(what_overlaps_counts_once)
 TEST(a_wait_that_nobody_ended_is_no_lack_of_a_cpu)
 {
     begin(1);
-    samples[sample_count++] = (struct sample){.kind = SAMPLE_OFF_CPU,
-                                              .time_ns = 10,
-                                              .end_ns = 60,
-                                              .reason = WAIT_LOCK,
-                                              .flags = SAMPLE_UNFINISHED};
+    samples[sample_count++] = made_wait(
+        (struct sample){
+            .time_ns = 10, .end_ns = 60, .reason = WAIT_LOCK, .flags = SAMPLE_UNFINISHED},
+        0);
     memset(truth[0] + 10, BLOCKED, 50);
     events[event_count++] = (struct event){.kind = EVENT_PUSH, .time_ns = 5, .name = 1};
     run_ways(&PASS_SELECT_ALL);
@@ -296,8 +296,7 @@ TEST(a_wait_that_nobody_ended_is_no_lack_of_a_cpu)
 TEST(other_threads_and_samples_on_a_cpu_are_nothing)
 {
     begin(1);
-    samples[sample_count++] =
-        (struct sample){.kind = SAMPLE_CPU, .time_ns = 5, .end_ns = 50, .weight_ns = 100};
+    samples[sample_count++] = made_cpu((struct sample){.time_ns = 5, .end_ns = 50}, 100);
     add(1, 10, 20, 30);
     samples[sample_count] = samples[1]; /* of a thread that nobody knows */
     samples[sample_count++].thread = UINT32_MAX - 1;
@@ -320,10 +319,11 @@ static int next_of_many(void *context, struct sample_batch *ret_batch)
     static struct sample batch[BATCH];
     const int64_t *settled_ns = context;
     uint32_t count = 0;
-    for (; count < BATCH && many_read < MANY; many_read++)
-        batch[count++] = (struct sample){.kind = many_read % 2 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
-                                         .time_ns = 10 + 2 * (int64_t)many_read,
-                                         .end_ns = 11 + 2 * (int64_t)many_read};
+    for (; count < BATCH && many_read < MANY; many_read++) {
+        const struct sample sample = {.time_ns = 10 + 2 * (int64_t)many_read,
+                                      .end_ns = 11 + 2 * (int64_t)many_read};
+        batch[count++] = many_read % 2 ? made_wait(sample, 0) : made_cpu(sample, 0);
+    }
     *ret_batch = (struct sample_batch){batch, count, *settled_ns ? batch->time_ns : INT64_MIN};
     return count > 0;
 }

@@ -39,9 +39,9 @@ static void write_file(struct maker *maker)
 
 static void add_sample(struct maker *maker, uint32_t thread, int64_t time)
 {
-    maker_sample(
-        maker,
-        &(struct sample){.kind = SAMPLE_CPU, .thread = thread, .time_ns = time, .weight_ns = 10});
+    maker_sample(maker,
+                 &(struct sample){
+                     .set = SAMPLE_SET_CPU, .thread = thread, .time_ns = time, SAMPLE_VALUES(10)});
 }
 
 /* Each thread has a range in the first half of ten microseconds; samples fall into both halves,

@@ -11,18 +11,23 @@
 
 static struct maker *maker;
 
-static void add_sample(uint32_t thread, int64_t time, enum sample_kind kind)
+static void add_sample(uint32_t thread, int64_t time, unsigned set)
 {
-    maker_sample(maker, &(struct sample){.kind = (uint8_t)kind,
-                                         .thread = thread,
-                                         .time_ns = time,
-                                         .end_ns = kind == SAMPLE_OFF_CPU ? time + 5 : 0,
-                                         .weight_ns = 10});
+    const struct sample sample = {.thread = thread, .time_ns = time};
+    if (set == SAMPLE_SET_OFF_CPU) {
+        struct sample wait = sample;
+        wait.end_ns = time + 5;
+        maker_wait(maker, &wait, 0);
+        return;
+    }
+    maker_sample(maker,
+                 &(struct sample){
+                     .set = (uint16_t)set, .thread = thread, .time_ns = time, SAMPLE_VALUES(10)});
 }
 
 static void add_known(uint32_t thread, int64_t time, uint32_t path, unsigned more_flags)
 {
-    maker_sample(maker, &(struct sample){.kind = SAMPLE_CPU,
+    maker_sample(maker, &(struct sample){.set = SAMPLE_SET_CPU,
                                          .thread = thread,
                                          .time_ns = time,
                                          .path = path,
@@ -124,7 +129,7 @@ TEST(paths_follow_from_the_events_of_the_thread)
     maker_pop(maker, thread, 40);
     maker_push(maker, thread, 50, "train");
     for (int64_t time = 55; time > 0; time -= 10) /* in any order */
-        add_sample(thread, time, SAMPLE_CPU);
+        add_sample(thread, time, SAMPLE_SET_CPU);
     maker_finish(maker, 60);
     CHECK_STR(all(), "5: 15:load 25:load/parse 35:load 45: 55:train");
     maker_destroy(maker);
@@ -139,7 +144,7 @@ TEST(gaps_and_edges_close_what_they_close)
     maker_push(maker, thread, 50, "after");
     maker_event(maker, &(struct event){.kind = EVENT_EDGE, .thread = thread, .time_ns = 60});
     for (int64_t time = 25; time < 70; time += 10)
-        add_sample(thread, time, SAMPLE_CPU);
+        add_sample(thread, time, SAMPLE_SET_CPU);
     maker_finish(maker, 80);
     CHECK_STR(all(), "25:load/parse 35:load 45:load 55:load/after 65:");
     maker_destroy(maker);
@@ -153,9 +158,9 @@ TEST(threads_do_not_mix_and_those_without_events_have_no_path)
     trace_thread(maker_trace(maker), sampled)->serial = 0;
     maker_push(maker, first, 10, "a");
     maker_push(maker, second, 12, "b");
-    add_sample(second, 15, SAMPLE_CPU);
-    add_sample(first, 15, SAMPLE_CPU);
-    add_sample(sampled, 15, SAMPLE_CPU);
+    add_sample(second, 15, SAMPLE_SET_CPU);
+    add_sample(first, 15, SAMPLE_SET_CPU);
+    add_sample(sampled, 15, SAMPLE_SET_CPU);
     maker_finish(maker, 80);
     CHECK_STR(all(), "15:a 15:b 15:");
     maker_destroy(maker);
@@ -174,10 +179,10 @@ TEST(selections_keep_what_they_say)
     maker_push(maker, first, 10, "load");
     maker_push(maker, first, 20, "parse");
     maker_push(maker, other, 10, "loading");
-    add_sample(first, 5, SAMPLE_CPU);
-    add_sample(first, 15, SAMPLE_CPU);
-    add_sample(first, 25, SAMPLE_OFF_CPU);
-    add_sample(other, 26, SAMPLE_CPU);
+    add_sample(first, 5, SAMPLE_SET_CPU);
+    add_sample(first, 15, SAMPLE_SET_CPU);
+    add_sample(first, 25, SAMPLE_SET_OFF_CPU);
+    add_sample(other, 26, SAMPLE_SET_CPU);
     maker_finish(maker, 80);
     selection.wants = wants;
     selection.context = &other;
@@ -325,10 +330,10 @@ TEST(a_forked_child_without_events_has_what_its_parent_had_open)
     maker_pop(maker, thread, 30);
     maker_push(maker, first, 50, "own");
     maker_pop(maker, first, 60);
-    add_sample(first, 40, SAMPLE_CPU);
-    add_sample(first, 55, SAMPLE_CPU);
-    add_sample(second, 56, SAMPLE_CPU);
-    add_sample(worker, 57, SAMPLE_CPU);
+    add_sample(first, 40, SAMPLE_SET_CPU);
+    add_sample(first, 55, SAMPLE_SET_CPU);
+    add_sample(second, 56, SAMPLE_SET_CPU);
+    add_sample(worker, 57, SAMPLE_SET_CPU);
     maker_finish(maker, 80);
     CHECK_STR(all(), "40:<main>/<a:pool> 55:own 56:<main>/<a:pool> 57:");
     maker_destroy(maker);
@@ -349,7 +354,7 @@ TEST(samples_of_forks_wait_for_the_events_of_those_who_forked)
     struct trace *trace = maker_trace(maker);
     for (int i = 0; i < 2; i++) {
         uint32_t child = maker_process(maker, 200 + i, 0, "python a.py", 0);
-        add_sample(maker_thread(maker, child, 200 + i, "main"), i ? 50000 : 16000, SAMPLE_CPU);
+        add_sample(maker_thread(maker, child, 200 + i, "main"), i ? 50000 : 16000, SAMPLE_SET_CPU);
         *trace_process(trace, child) =
             (struct trace_process){.forked = true,
                                    .ns_pid = 200 + i,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A part of a recording is what the whole one says of that part, lane by lane and in order of time:
  * random events, all ranges of them, and the same of what was selected. */
+#include "made_sample.h"
 #include "pass.h"
 #include "test.h"
 
@@ -469,17 +470,22 @@ TEST(names_may_be_patterns)
 
 TEST(of_a_stretch_off_the_cpu_the_part_inside_is_taken)
 {
-    struct sample sample = {.kind = SAMPLE_OFF_CPU, .time_ns = 10, .wake_ns = 40, .end_ns = 50};
+    struct sample sample = made_wait((struct sample){.time_ns = 10, .end_ns = 50}, 40);
     struct sample copy = sample;
-    CHECK(!sample_cut(&copy, 50, 60) && !sample_cut(&copy, 0, 10));
-    CHECK(sample_cut(&copy, 20, 45));
+    int64_t values[SAMPLE_VALUES_MAX];
+    CHECK(!sample_cut(NULL, &copy, 50, 60, values) && !sample_cut(NULL, &copy, 0, 10, values));
+    CHECK(sample_cut(NULL, &copy, 20, 45, values));
     CHECK_INT(copy.time_ns, 20);
-    CHECK_INT(copy.wake_ns, 40);
     CHECK_INT(copy.end_ns, 45);
+    CHECK_INT(copy.values[0], 20);
+    CHECK_INT(copy.values[1], 5);
     copy = sample;
-    CHECK(sample_cut(&copy, 42, 100));
-    CHECK_INT(copy.wake_ns, 42);
+    CHECK(sample_cut(NULL, &copy, 42, 100, values));
+    CHECK_INT(copy.values[0], 0);
+    CHECK_INT(copy.values[1], 8);
     copy = sample;
-    CHECK(sample_cut(&copy, 0, 30)); /* it was woken later */
-    CHECK_INT(copy.wake_ns, 0);
+    CHECK(sample_cut(NULL, &copy, 0, 30, values)); /* it was woken later */
+    CHECK_INT(copy.values[0], 20);
+    CHECK_INT(copy.values[1], 0);
+    CHECK_INT(sample.values[0], 30); /* as it was */
 }

@@ -18,8 +18,11 @@ enum { DEPTH = 1200 };
 static int take(void *context, const struct sample *samples, size_t count)
 {
     struct session *session = context;
-    for (size_t i = 0; i < count; i++)
-        CHECK_INT(vec_push(&session->samples, samples[i]), 0);
+    for (size_t i = 0; i < count; i++) {
+        struct sample kept = samples[i];
+        CHECK_INT(value_pool_keep(&session->values, &kept), 0);
+        CHECK_INT(vec_push(&session->samples, kept), 0);
+    }
     return 0;
 }
 
@@ -128,6 +131,7 @@ void session_close(struct session *session)
     lives_destroy(session->lives);
     trace_destroy(session->trace);
     vec_free(&session->samples);
+    value_pool_free(&session->values);
     free(session);
 }
 
@@ -194,7 +198,7 @@ size_t session_count(const struct session *session, const char *function)
 {
     size_t count = 0;
     for (size_t i = 0; i < session->samples.count; i++)
-        count += session->samples.items[i].kind == SAMPLE_CPU &&
+        count += session->samples.items[i].set == SAMPLE_SET_CPU &&
                  session_has(session, &session->samples.items[i], function);
     return count;
 }

@@ -22,6 +22,7 @@ struct session {
         struct sample *items;
         size_t count, capacity;
     } samples;
+    struct value_pool values; /* of these */
 };
 
 /* `sink`, `trace`, `lives` and `context` of the options are filled in. */

@@ -121,7 +121,8 @@ static size_t processes_with(const struct session *session, const char *function
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];
         uint32_t process = trace_thread_get(session->trace, sample->thread)->process;
-        if (sample->kind == SAMPLE_CPU && session_has(session, sample, function) && !seen[process])
+        if (sample->set == SAMPLE_SET_CPU && session_has(session, sample, function) &&
+            !seen[process])
             found++, seen[process] = true;
     }
     free(seen);
@@ -325,10 +326,10 @@ TEST(sleeping_is_told_with_its_length)
     int64_t slept = 0;
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];
-        CHECK_INT(sample->kind, SAMPLE_OFF_CPU);
+        CHECK_INT(sample->set, SAMPLE_SET_OFF_CPU);
         CHECK(sample->end_ns >= sample->time_ns);
         if (sample->reason == WAIT_SLEEP)
-            slept += sample->wake_ns - sample->time_ns;
+            slept += sample_value(NULL, sample, VALUE_TYPE_BLOCKED);
     }
     check_near((double)slept / 1e6, 300, 6);
     session_close(session);

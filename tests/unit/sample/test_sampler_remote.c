@@ -52,7 +52,7 @@ static uint64_t weight_of(const struct session *session, const char *function)
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];
         if (!function || session_has(session, sample, function))
-            sum += sample->weight_ns;
+            sum += sample_cpu_ns(NULL, sample);
     }
     return sum;
 }

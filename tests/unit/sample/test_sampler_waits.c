@@ -104,9 +104,9 @@ static double waited_ms(const struct session *session, pid_t pid, enum wait_reas
     int64_t ns = 0;
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];
-        if (sample->kind == SAMPLE_OFF_CPU && sample->reason == reason &&
+        if (sample->set == SAMPLE_SET_OFF_CPU && sample->reason == reason &&
             trace_thread_get(session->trace, sample->thread)->tid == pid)
-            ns += (sample->wake_ns ? sample->wake_ns : sample->end_ns) - sample->time_ns;
+            ns += sample_value(NULL, sample, VALUE_TYPE_BLOCKED);
     }
     return (double)ns / 1e6;
 }

@@ -2,6 +2,7 @@
 /* Random contents behind random_samples.h. Thread-safety: none. */
 #include "random_samples.h"
 
+#include "made_sample.h"
 #include "sample_events.h"
 #include "stacks.h"
 #include "test.h"
@@ -64,8 +65,8 @@ static void fill_stretch(struct sample *sample, uint64_t *random)
 {
     sample->reason = (uint8_t)(sample_random(random) % WAIT_REASON_COUNT);
     sample->end_ns = sample->time_ns + (int64_t)(sample_random(random) % 1000000000);
-    if (sample_random(random) % 2)
-        sample->wake_ns = sample->end_ns - (sample->end_ns - sample->time_ns) / 3;
+    int64_t woken_ns = sample->end_ns - (sample->end_ns - sample->time_ns) / 3;
+    *sample = made_wait(*sample, sample_random(random) % 2 ? woken_ns : 0);
     sample->flags |= sample_random(random) % 8 == 0 ? SAMPLE_UNFINISHED : 0;
 }
 
@@ -82,28 +83,30 @@ void random_samples(const struct trace *trace, uint32_t threads, uint64_t *rando
             .stack = (uint32_t)(bits >> 8) % stacks_stack_count(stacks),
             .path = (uint32_t)(bits >> 32) % stacks_path_count(stacks),
             .cpu = (uint16_t)(bits >> 40),
-            .kind = bits >> 60 < 5 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
             .flags = bits & 64 ? SAMPLE_PATH_KNOWN : (uint8_t)(bits >> 48 & 31),
             .native_end = (uint8_t)(bits >> 20 & 1),
             .python_end = (uint8_t)(bits >> 24 & 7),
         };
-        if (sample->kind == SAMPLE_OFF_CPU)
+        if (bits >> 60 < 5)
             fill_stretch(sample, random);
         else
-            sample->weight_ns = bits & 1 << 30 ? 10101010 : sample_random(random) >> 30;
+            *sample = made_cpu(*sample,
+                               bits & 1 << 30 ? 10101010 : (int64_t)(sample_random(random) >> 30));
     }
 }
 
 void random_check_sample(const struct sample *actual, const struct sample *expected)
 {
-    CHECK_INT(actual->kind, expected->kind);
+    CHECK_INT(actual->set, expected->set);
     CHECK_INT(actual->time_ns, expected->time_ns);
     CHECK_INT(actual->end_ns, expected->end_ns);
-    CHECK_INT(actual->wake_ns, expected->wake_ns);
+    CHECK_INT(actual->id, expected->id);
+    CHECK_INT(actual->value_count, expected->value_count);
+    for (int i = 0; i < expected->value_count; i++)
+        CHECK_INT(actual->values[i], expected->values[i]);
     CHECK_INT(actual->thread, expected->thread);
     CHECK_INT(actual->stack, expected->stack);
     CHECK_INT(actual->path, expected->path);
-    CHECK_INT(actual->weight_ns, expected->weight_ns);
     CHECK_INT(actual->cpu, expected->cpu);
     CHECK_INT(actual->reason, expected->reason);
     CHECK_INT(actual->flags, expected->flags);

@@ -2,6 +2,7 @@
 /* Recordings that are cut anywhere or have any bit flipped: what is whole is read exactly, what is
  * not is named. */
 #include "format.h"
+#include "made_sample.h"
 #include "random_samples.h"
 #include "sample_events.h"
 #include "store.h"
@@ -41,14 +42,14 @@ static struct fixture sample;
 /* One of each batch. */
 static struct sample sample_of(uint32_t batch)
 {
-    return (struct sample){
-        .kind = batch % 2 ? SAMPLE_OFF_CPU : SAMPLE_CPU,
+    const struct sample made = {
         .time_ns = INT64_C(1000000007) * batch,
         .end_ns = batch % 2 ? INT64_C(1000000007) * batch + 9 : 0,
         .thread = batch % THREADS,
         .stack = 1 + batch,
         .cpu = (uint16_t)batch,
     };
+    return batch % 2 ? made_wait(made, 0) : made_cpu(made, 0);
 }
 
 static void write_sample(void)

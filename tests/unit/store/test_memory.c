@@ -70,7 +70,11 @@ static int write_recording(const struct trace *trace, uint32_t batches)
         sample_events(&source, i % 3, events, BATCH);
         struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}, 0};
         status = store_writer_add(writer, &batch);
-        struct sample sample = {.kind = SAMPLE_CPU, .thread = i % 3, .time_ns = i, .stack = i % 20};
+        struct sample sample = {.set = SAMPLE_SET_CPU,
+                                .thread = i % 3,
+                                .time_ns = i,
+                                .stack = i % 20,
+                                SAMPLE_VALUES(1)};
         if (!status)
             status = store_writer_add_samples(writer, &sample, 1);
     }

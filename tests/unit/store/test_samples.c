@@ -121,7 +121,7 @@ TEST(samples_and_events_and_their_definitions_stay_apart_and_in_order)
         int64_t stack = stacks_push(trace_stacks(trace), first + i - 1, 3);
         CHECK_INT(stack, first + i);
         struct sample sample = {
-            .kind = SAMPLE_CPU, .time_ns = i * 100, .stack = (uint32_t)stack, .weight_ns = 5};
+            .set = SAMPLE_SET_CPU, .time_ns = i * 100, .stack = (uint32_t)stack, SAMPLE_VALUES(5)};
         CHECK_INT(store_writer_add_samples(writer, &sample, 1), 0);
         sample_events(&source, 1, events, 100);
         struct event_batch batch = {1, 100, events, {i, 0, 100}, 0};
@@ -171,7 +171,8 @@ TEST(what_was_flushed_survives_the_collector_and_a_resume_goes_on)
     int64_t leaf = stacks_push(trace_stacks(resumed), 0, 7);
     CHECK(leaf > 0 && stacks_frames(trace_stacks(resumed), (uint32_t)leaf, frames, 2) == 1);
     CHECK_INT(trace_fact_set(resumed, FACT_LOSS, "collector died", 1), 0);
-    struct sample last = {.kind = SAMPLE_CPU, .stack = (uint32_t)leaf, .time_ns = 77};
+    struct sample last = {
+        .set = SAMPLE_SET_CPU, SAMPLE_VALUES(5), .stack = (uint32_t)leaf, .time_ns = 77};
     random = later;
     write_groups(writer, trace, &random, 4);
     CHECK_INT(store_writer_add_samples(writer, &last, 1), 0);
@@ -262,7 +263,7 @@ TEST(stacks_that_were_written_may_be_forgotten)
     struct stacks *stacks = trace_stacks(trace);
     uint32_t frames[3], actual[3], shared = 0, last = 0;
     for (uint32_t i = 0; i < SAMPLES; i++) {
-        struct sample sample = {.kind = SAMPLE_CPU, .time_ns = i, .weight_ns = 1};
+        struct sample sample = {.set = SAMPLE_SET_CPU, .time_ns = i, SAMPLE_VALUES(1)};
         frames_of(i, frames);
         for (int f = 0; f < 3; f++)
             sample.stack = (uint32_t)stacks_push(stacks, sample.stack, frames[f]);
@@ -306,7 +307,7 @@ TEST(a_sample_costs_few_bytes)
         uint32_t thread = (uint32_t)(i % 8);
         times[thread] += 10101010 + (int64_t)(bits % 4000);
         struct sample sample = {
-            .kind = SAMPLE_CPU,
+            .set = SAMPLE_SET_CPU,
             .thread = thread,
             .time_ns = times[thread],
             .stack = (uint32_t)(bits >> 20) % (bits % 3 ? 300 : 8000),
@@ -315,7 +316,7 @@ TEST(a_sample_costs_few_bytes)
             .flags = SAMPLE_PATH_KNOWN,
             .native_end = STACK_COMPLETE,
             .python_end = STACK_COMPLETE,
-            .weight_ns = 10101010,
+            SAMPLE_VALUES(10101010),
         };
         CHECK_INT(store_writer_add_samples(writer, &sample, 1), 0);
         if (i % 400 == 399) /* every half a second */
@@ -375,16 +376,15 @@ TEST(a_damaged_chunk_costs_its_samples_and_is_named)
     trace_destroy(trace);
 }
 
-/* Every consumer relies on: times in order, known kinds. */
+/* Every consumer relies on: times in order, values that are there and within their limits. */
 static void check_normal(const struct sample *sample)
 {
-    CHECK(sample->kind == SAMPLE_CPU || sample->kind == SAMPLE_OFF_CPU);
-    if (sample->kind == SAMPLE_OFF_CPU) {
-        CHECK(sample->end_ns >= sample->time_ns);
-        CHECK(sample->wake_ns == 0 ||
-              (sample->wake_ns >= sample->time_ns && sample->wake_ns <= sample->end_ns));
-    }
-    CHECK(sample->weight_ns <= STORE_WEIGHT_MAX);
+    int64_t length_ns = sample->end_ns - sample->time_ns;
+    CHECK(sample->end_ns == 0 || length_ns >= 0);
+    CHECK(sample->value_count <= SAMPLE_VALUES_MAX);
+    for (int i = 0; i < sample->value_count; i++)
+        CHECK(sample->values[i] >= 0 &&
+              (sample->values[i] <= STORE_VALUE_MAX || sample->values[i] <= length_ns));
 }
 
 TEST(any_changed_payload_is_read_inside_its_bounds)
@@ -395,13 +395,14 @@ TEST(any_changed_payload_is_read_inside_its_bounds)
     uint64_t random = 5;
     random_samples(trace, PROCESSES * THREADS, &random, group, GROUP);
     for (int i = 0; i < GROUP; i++)
-        CHECK_INT(sample_encoder_add(encoder, &group[i]), 0);
+        CHECK_INT(sample_encoder_add(encoder, sample_set_get(NULL, group[i].set), &group[i]), 0);
     size_t size = sample_encoder_size(encoder);
     uint8_t *payload = malloc(size), *changed = malloc(size);
     sample_encoder_take(encoder, payload);
     CHECK_INT(sample_encoder_size(encoder), 0);
     for (int round = 0; round < 20000; round++) {
         struct sample sample;
+        int64_t values[SAMPLE_VALUES_MAX];
         size_t cut = round % 4 ? size : sample_random(&random) % size;
         uint8_t *exact = malloc(cut + 1); /* so that a sanitizer sees an overread */
         memcpy(changed, payload, size);
@@ -410,7 +411,7 @@ TEST(any_changed_payload_is_read_inside_its_bounds)
                 (uint8_t)(1u << sample_random(&random) % 8);
         memcpy(exact, changed, cut);
         int status = sample_decoder_start(decoder, exact, cut);
-        while (status >= 0 && (status = sample_decoder_next(decoder, &sample)) == 1)
+        while (status >= 0 && (status = sample_decoder_next(decoder, &sample, values)) == 1)
             check_normal(&sample);
         free(exact);
     }
