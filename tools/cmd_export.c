@@ -93,7 +93,7 @@ static int choose_output(struct plan *plan, const struct values *values, const c
 static uint64_t sum_of_events(const struct pass_counts *counts)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
+    for (size_t i = 0; i < EVENT_KINDS; i++)
         sum += counts->events[i];
     return sum;
 }

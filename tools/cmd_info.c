@@ -48,7 +48,8 @@ static void count_batch(const struct trace *trace, const struct event_batch *bat
         const struct event *event = &batch->events[i];
         if (event_is_of_track(event->kind) && event->id < track_count)
             count_on_track(event, &counts->tracks[event->id]);
-        counts->by_kind[event->kind < EVENT_KIND_COUNT ? event->kind : 0]++;
+        counts->by_kind[event_known_kind(event->kind)]++;
+        counts->key_values += event->arg_count;
         if (event->kind == EVENT_LOST)
             count_lost(event, trace_thread_get(trace, batch->thread), counts);
     }

@@ -22,7 +22,7 @@ static const char *text_of(const struct trace *trace, uint32_t string)
 static uint64_t sum_of(const struct info_counts *counts)
 {
     uint64_t sum = 0;
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+    for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
         sum += event_is_record((uint8_t)kind) ? counts->by_kind[kind] : 0;
     return sum;
 }
@@ -174,18 +174,31 @@ void info_print_facts(const struct info_options *options, const struct store_rea
 
 void info_print_records(const struct info_options *options, const struct info_counts *counts)
 {
-    static const char *const names[EVENT_KIND_COUNT] = {
-        "unknown kinds", "pushes",     "pops",         "starts",      "ends",         "marks",
-        "counters",      "gaps",       "off/on edges", "flow begins", "flow steps",   "flow ends",
-        "track begins",  "track ends", "track marks",  "key-values",  "hidden begins"};
+    static const char *const names[EVENT_KINDS] = {
+        [EVENT_PUSH] = "pushes",
+        [EVENT_POP] = "pops",
+        [EVENT_START] = "starts",
+        [EVENT_END] = "ends",
+        [EVENT_MARK] = "marks",
+        [EVENT_COUNTER] = "counters",
+        [EVENT_LOST] = "gaps",
+        [EVENT_EDGE] = "off/on edges",
+        [EVENT_FLOW_BEGIN] = "flow begins",
+        [EVENT_FLOW_STEP] = "flow steps",
+        [EVENT_FLOW_END] = "flow ends",
+        [EVENT_TRACK_BEGIN] = "track begins",
+        [EVENT_TRACK_END] = "track ends",
+        [EVENT_TRACK_MARK] = "track marks",
+        [EVENT_TRACK_HIDDEN] = "hidden begins",
+    };
     char text[NUMBER_TEXT_SIZE];
     (void)options;
     printf("\nrecords    %s\n", number_count(sum_of(counts), text));
-    for (unsigned kind = 1; kind <= EVENT_KIND_COUNT; kind++) {
-        uint64_t count = counts->by_kind[kind % EVENT_KIND_COUNT];
-        if (count)
-            printf("  %-15s %12s\n", names[kind % EVENT_KIND_COUNT], number_count(count, text));
-    }
+    for (unsigned kind = 1; kind < EVENT_KINDS; kind++)
+        if (counts->by_kind[kind])
+            printf("  %-15s %12s\n", names[kind], number_count(counts->by_kind[kind], text));
+    if (counts->key_values)
+        printf("  %-15s %12s\n", "key-values", number_count(counts->key_values, text));
 }
 
 void info_print_damage(const struct info_options *options, const struct store_reader *reader,

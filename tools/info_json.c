@@ -29,7 +29,7 @@ static void put_text(const struct info_json *info, struct json_doc *doc, const c
 static uint64_t record_count(const struct info_counts *counts)
 {
     uint64_t sum = 0;
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+    for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
         sum += event_is_record((uint8_t)kind) ? counts->by_kind[kind] : 0;
     return sum;
 }
@@ -141,15 +141,30 @@ static void put_session(const struct info_json *info, struct json_doc *doc)
 
 static void put_records(const struct info_json *info, struct json_doc *doc)
 {
-    static const char *const names[EVENT_KIND_COUNT] = {
-        "unknown",     "push",      "pop",        "start",      "end",         "mark",
-        "counter",     "gap",       "off_on",     "flow_begin", "flow_step",   "flow_end",
-        "track_begin", "track_end", "track_mark", "key_value",  "hidden_begin"};
+    static const char *const names[EVENT_KINDS] = {
+        [EVENT_PUSH] = "push",
+        [EVENT_POP] = "pop",
+        [EVENT_START] = "start",
+        [EVENT_END] = "end",
+        [EVENT_MARK] = "mark",
+        [EVENT_COUNTER] = "counter",
+        [EVENT_LOST] = "gap",
+        [EVENT_EDGE] = "off_on",
+        [EVENT_FLOW_BEGIN] = "flow_begin",
+        [EVENT_FLOW_STEP] = "flow_step",
+        [EVENT_FLOW_END] = "flow_end",
+        [EVENT_TRACK_BEGIN] = "track_begin",
+        [EVENT_TRACK_END] = "track_end",
+        [EVENT_TRACK_MARK] = "track_mark",
+        [EVENT_TRACK_HIDDEN] = "hidden_begin",
+    };
     json_doc_uint(doc, "record_count", record_count(info->counts));
     json_doc_object(doc, "records_by_kind");
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+    for (unsigned kind = 1; kind < EVENT_KINDS; kind++)
         if (info->counts->by_kind[kind])
             json_doc_uint(doc, names[kind], info->counts->by_kind[kind]);
+    if (info->counts->key_values)
+        json_doc_uint(doc, "key_value", info->counts->key_values);
     json_doc_close(doc);
 }
 

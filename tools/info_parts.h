@@ -24,9 +24,9 @@ struct info_track {
 };
 
 struct info_counts {
-    uint64_t by_kind[EVENT_KIND_COUNT]; /* 0: kinds that this version doesn't know */
-    uint64_t lost[LOSS_COUNT];          /* by cause, from the gaps */
-    struct info_track *tracks;          /* by ordinal */
+    uint64_t by_kind[EVENT_KINDS], key_values;
+    uint64_t lost[LOSS_COUNT]; /* by cause, from the gaps */
+    struct info_track *tracks; /* by ordinal */
     int64_t *whole_ns; /* by ordinal of the process: nothing was overwritten since; 0: at all */
 };
 

@@ -381,7 +381,6 @@ static const uint8_t event_kinds[256] = {
     [ANNOT_REC_TRACK_BEGIN] = EVENT_TRACK_BEGIN,
     [ANNOT_REC_TRACK_END] = EVENT_TRACK_END,
     [ANNOT_REC_TRACK_MARK] = EVENT_TRACK_MARK,
-    [ANNOT_REC_PAYLOAD] = EVENT_PAYLOAD,
     [ANNOT_REC_COUNTER_GROUP] = EVENT_COUNTER,
 };
 
@@ -429,22 +428,24 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
         thread->depth += thread->depth < UINT32_MAX;
     if (error == 0)
         error = set_attributes(&decoder->names, parts, event);
-    if (error == 0 && event_is_flow_or_track(event->kind))
+    if (error == 0 && (event_is_flow(event->kind) || event_is_of_track(event->kind)))
         return fill_later(decoder, parts, event);
     return error != 0 ? error : 1;
 }
 
 void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count)
 {
-    event_list *events = pass->events;
-    assert(events->items);
-    struct event *last = events->count > 0 ? &events->items[events->count - 1] : NULL;
+    struct decoded *decoded = pass->decoded;
+    assert(decoded->events.items);
+    struct event *next = &decoded->events.items[decoded->events.count];
+    struct event *last = decoded->events.count > 0 ? next - 1 : NULL;
     if (pass->lost && last && last->kind == EVENT_LOST && last->level == cause) {
         last->value.uint64 += count;
         last->end_ns = pass->thread->last_ns;
         pass->thread->lost[cause] += count;
     } else {
-        events->items[events->count++] = lost_event(pass->thread, cause, count);
+        *next = lost_event(pass->thread, cause, count);
+        decoded->events.count++;
         pass->lost = true;
     }
 }
@@ -468,11 +469,11 @@ static int name_thread(struct decode_pass *pass, const struct decode_parts *part
 }
 
 /* An event, or something that belongs to one. 0 or -errno. */
-static int add_record(struct decode_pass *pass, const struct decode_parts *parts, size_t room)
+static int add_record(struct decode_pass *pass, const struct decode_parts *parts)
 {
-    struct event *event = &pass->events->items[pass->events->count];
+    struct event *event = &pass->decoded->events.items[pass->decoded->events.count];
     if (parts->record.kind == ANNOT_REC_PAYLOAD)
-        return decode_payload(pass, parts, room);
+        return decode_payload(pass, parts);
     int got = fill_event(pass->decoder, pass->thread, parts, event);
     if (got < 0)
         return got;
@@ -484,7 +485,7 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
         pass->group = *event;
         pass->owner = OWNER_GROUP;
     } else {
-        pass->events->count++;
+        pass->decoded->events.count++;
         pass->thread->record_count++;
     }
     return 0;
@@ -494,7 +495,7 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
 static inline int add_plain(struct decode_pass *pass, const struct annot_record *record)
 {
     struct decode_thread *thread = pass->thread;
-    struct event *event = &pass->events->items[pass->events->count];
+    struct event *event = &pass->decoded->events.items[pass->decoded->events.count];
     *event = (struct event){.kind = event_kinds[record->kind],
                             .level = ANNOT_RECORD_LEVEL(record->level),
                             .thread = thread->ordinal,
@@ -509,7 +510,7 @@ static inline int add_plain(struct decode_pass *pass, const struct annot_record 
         thread->depth += thread->depth < UINT32_MAX;
     }
     pass->owner = OWNER_EVENT;
-    pass->events->count++;
+    pass->decoded->events.count++;
     thread->record_count++;
     return 0;
 }
@@ -526,14 +527,15 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
         return add_plain(pass, &record);
     struct decode_parts parts = {.record = record};
     bool is_name = record.kind == ANNOT_REC_NAME_THREAD;
-    if (event_kinds[parts.record.kind] == 0 && !is_name) {
+    bool is_payload = record.kind == ANNOT_REC_PAYLOAD;
+    if (event_kinds[record.kind] == 0 && !is_name && !is_payload) {
         pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
                                         are not known here */
         return 0;
     }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
         return -EBADMSG;
-    return is_name ? name_thread(pass, &parts) : add_record(pass, &parts, room / ANNOT_GRANULE + 1);
+    return is_name ? name_thread(pass, &parts) : add_record(pass, &parts);
 }
 
 static int add_before(struct decoder *decoder, struct decode_thread *thread,
@@ -547,20 +549,20 @@ static int add_before(struct decoder *decoder, struct decode_thread *thread,
 
 int decode_block(struct decoder *decoder, struct decode_thread *thread,
                  const struct segment_block_copy *block, const struct batch_source *part,
-                 event_list *events)
+                 struct decoded *decoded)
 {
-    struct decode_pass pass = {.decoder = decoder, .thread = thread, .events = events};
-    events->count = 0;
-    if (vec_reserve(events, DECODE_EVENTS_MIN) != 0)
+    struct decode_pass pass = {.decoder = decoder, .thread = thread, .decoded = decoded};
+    decoded->events.count = decoded->args.count = 0;
+    if (vec_reserve(&decoded->events, DECODE_EVENTS_MAX) != 0)
         return -ENOMEM;
     refresh_now(decoder);
     if (thread->headers <= part->sequence) {
-        int count = add_before(decoder, thread, block, part, events->items);
+        int count = add_before(decoder, thread, block, part, decoded->events.items);
         if (count < 0)
             return count;
-        events->count = (size_t)count;
-        events->count +=
-            decode_header(decoder, thread, &block->header, events->items + events->count);
+        decoded->events.count = (size_t)count;
+        decoded->events.count +=
+            decode_header(decoder, thread, &block->header, decoded->events.items + count);
         thread->wire_records = block->header.records_before;
     }
     thread->headers = part->sequence + UINT64_C(1);

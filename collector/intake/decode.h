@@ -17,17 +17,18 @@
 #include "vec.h"
 
 /* The shortest records fill a block; before them an edge and the losses, behind them one more, and
- * before all what is told of blocks that were overwritten.
- * Fields of structs come on top: at most one a byte. */
+ * before all what is told of blocks that were overwritten. */
 enum {
     DECODE_EVENTS_BEFORE = 1 + ANNOT_OPEN_DEPTH + LOSS_COUNT,
-    DECODE_EVENTS_MIN =
+    DECODE_EVENTS_MAX =
         ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE + 1 + LOSS_COUNT + 1 + DECODE_EVENTS_BEFORE,
-    DECODE_EVENTS_MAX = DECODE_EVENTS_MIN + ANNOT_BLOCK_DATA_SIZE,
     DECODE_TRACKS_MAX = TRACE_TRACKS_MAX - (1 << 16), /* that one segment may add */
 };
 
-typedef VEC(struct event) event_list;
+struct decoded {
+    VEC(struct event) events;
+    VEC(struct arg) args; /* of all of them */
+};
 
 /* More losses than this were never counted one by one: the number is nonsense. */
 #define LOSS_BELIEVABLE (UINT64_C(1) << 48)
@@ -64,11 +65,11 @@ struct decode_thread {
 /* A timestamp of the segment as nanoseconds, at most the present. */
 int64_t decode_time(struct decoder *decoder, uint64_t time);
 
-/* Decodes the records of `part` and, the first time, what the block's header tells, into `events`,
+/* Decodes the records of `part` and, the first time, what the block's header tells, into `decoded`,
  * which it empties before. 0, -ENOMEM, -EFAULT. */
 int decode_block(struct decoder *decoder, struct decode_thread *thread,
                  const struct segment_block_copy *block, const struct batch_source *part,
-                 event_list *events);
+                 struct decoded *decoded);
 
 /* One EVENT_LOST, from the thread's last event until now. */
 struct event decode_lost(struct decoder *decoder, struct decode_thread *thread, enum loss cause,

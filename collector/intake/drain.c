@@ -16,7 +16,7 @@ struct drain *drain_create(struct segment *segment, struct trace *trace, struct 
 {
     struct drain *drain = calloc(1, sizeof(*drain));
     if (!drain || names_init(&drain->decoder.names, segment, trace) != 0 ||
-        vec_reserve(&drain->events, DECODE_EVENTS_MIN) != 0) {
+        vec_reserve(&drain->decoded.events, DECODE_EVENTS_MAX) != 0) {
         drain_destroy(drain);
         return NULL;
     }
@@ -38,7 +38,8 @@ void drain_destroy(struct drain *drain)
         return;
     names_fini(&drain->decoder.names);
     schemas_free(&drain->decoder.schemas);
-    vec_free(&drain->events);
+    vec_free(&drain->decoded.events);
+    vec_free(&drain->decoded.args);
     vec_free(&drain->progress);
     vec_free(&drain->threads);
     vec_free(&drain->blocks);
@@ -135,8 +136,9 @@ int drain_hand_on(struct drain *drain, struct drain_thread *thread,
         return 0;
     struct event_batch batch = {.thread = thread->decode.ordinal,
                                 .count = (uint32_t)count,
-                                .events = drain->events.items,
-                                .source = *source};
+                                .events = drain->decoded.events.items,
+                                .source = *source,
+                                .args = drain->decoded.args.items};
     thread->last = *source;
     return drain->sink(drain->sink_context, &batch);
 }
@@ -149,7 +151,7 @@ static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t
         return 0;
     }
     struct batch_source source = {sequence, 0, 0};
-    drain->events.items[0] = decode_lost(&drain->decoder, &thread->decode, LOSS_CORRUPT, 1);
+    drain->decoded.events.items[0] = decode_lost(&drain->decoder, &thread->decode, LOSS_CORRUPT, 1);
     return drain_hand_on(drain, thread, &source, 1);
 }
 
@@ -178,9 +180,9 @@ static int read_block(struct drain *drain, const struct segment_block *block,
         return error;
     thread->record = header->thread_index;
     struct batch_source source = {block->sequence, progress->consumed, (uint32_t)end};
-    error = decode_block(&drain->decoder, &thread->decode, &drain->copy, &source, &drain->events);
+    error = decode_block(&drain->decoder, &thread->decode, &drain->copy, &source, &drain->decoded);
     if (error == 0)
-        error = drain_hand_on(drain, thread, &source, drain->events.count);
+        error = drain_hand_on(drain, thread, &source, drain->decoded.events.count);
     if (error != 0)
         return error;
     int bytes = end - (int)progress->consumed;

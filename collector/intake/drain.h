@@ -96,7 +96,7 @@ struct drain {
     drain_room_fn *room; /* asked before each block; NULL: there is always */
     void *sink_context;
     struct segment_block_copy copy;
-    event_list events; /* room for DECODE_EVENTS_MIN at least */
+    struct decoded decoded; /* room for DECODE_EVENTS_MAX events */
 };
 
 enum drain_depth {

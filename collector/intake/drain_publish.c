@@ -163,7 +163,7 @@ int drain_finish(struct drain *drain)
                 continue;
             uint64_t rest = thread->lost[cause] - thread->decode.lost[cause];
             thread->trailing[cause] += rest;
-            drain->events.items[count++] =
+            drain->decoded.events.items[count++] =
                 decode_lost(&drain->decoder, &thread->decode, (enum loss)cause, rest);
         }
         struct batch_source source = {thread->last.sequence, thread->last.end_offset,

@@ -234,9 +234,9 @@ static int read_copy(struct drain *drain, const struct capture_place *place,
         return error;
     thread->record = header->thread_index;
     struct batch_source source = {header->sequence, begin, place->end};
-    error = decode_block(&drain->decoder, &thread->decode, copy, &source, &drain->events);
+    error = decode_block(&drain->decoder, &thread->decode, copy, &source, &drain->decoded);
     if (error == 0)
-        error = drain_hand_on(drain, thread, &source, drain->events.count);
+        error = drain_hand_on(drain, thread, &source, drain->decoded.events.count);
     return error != 0 ? error : (int)(place->end - begin);
 }
 

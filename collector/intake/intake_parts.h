@@ -31,7 +31,7 @@ enum decode_owner {
 struct decode_pass {
     struct decoder *decoder;
     struct decode_thread *thread;
-    event_list *events;
+    struct decoded *decoded;
     enum decode_owner owner;
     bool lost;          /* some record could not be told: decode_lose */
     struct event group; /* OWNER_GROUP: what its series have in common */
@@ -43,8 +43,8 @@ uint32_t decode_keep(int64_t ordinal, int *error);
 /* Records of the pass that cannot be told. Room for one event must be there. */
 void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count);
 
-/* Adds the events of a PAYLOAD; `room` for further ones stays. 0 or -errno. */
-int decode_payload(struct decode_pass *pass, const struct decode_parts *parts, size_t room);
+/* Adds what a PAYLOAD tells to its event. 0 or -errno. */
+int decode_payload(struct decode_pass *pass, const struct decode_parts *parts);
 
 /* ---- The blocks of a flight recorder, copied: drain_recorder.c ---- */
 

@@ -175,11 +175,11 @@ int schemas_find(struct schemas *schemas, struct names *names, uint16_t number,
 
 /* ---- Bytes ---- */
 
-static int set_string(struct names *names, const char *text, size_t length, struct event *event)
+static int set_string(struct names *names, const char *text, size_t length, struct arg *arg)
 {
     int64_t ordinal = names_inline(names, text, length);
-    event->value_kind = VALUE_STRING;
-    event->value.uint64 = ordinal > 0 ? (uint64_t)ordinal : 0;
+    arg->kind = VALUE_STRING;
+    arg->value.uint64 = ordinal > 0 ? (uint64_t)ordinal : 0;
     return ordinal < 0 ? -ENOMEM : 0;
 }
 
@@ -189,61 +189,61 @@ static int64_t sign_extended(uint64_t value, unsigned size)
     return (int64_t)(value << shift) >> shift;
 }
 
-static int show_pointer(struct names *names, uint64_t value, struct event *event)
+static int show_pointer(struct names *names, uint64_t value, struct arg *arg)
 {
     char text[32];
     int length = snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);
-    return set_string(names, text, (size_t)length, event);
+    return set_string(names, text, (size_t)length, arg);
 }
 
-static void set_float(const uint8_t *bytes, struct event *event)
+static void set_float(const uint8_t *bytes, struct arg *arg)
 {
     float number;
     memcpy(&number, bytes, sizeof(number));
-    event->value_kind = VALUE_DOUBLE;
-    event->value.float64 = number;
+    arg->kind = VALUE_DOUBLE;
+    arg->value.float64 = number;
 }
 
 int schema_value(struct names *names, const struct schema_field *field, const uint8_t *bytes,
-                 struct event *event)
+                 struct arg *arg)
 {
     uint64_t value = 0;
     const uint8_t *at = bytes + field->offset;
     if (field->type == ANNOT_FIELD_TYPE_CHARS)
-        return set_string(names, (const char *)at, strnlen((const char *)at, field->size), event);
+        return set_string(names, (const char *)at, strnlen((const char *)at, field->size), arg);
     memcpy(&value, at, field->size);
-    event->value.uint64 = value;
+    arg->value.uint64 = value;
     switch (field->type) {
     case ANNOT_FIELD_TYPE_INT8:
     case ANNOT_FIELD_TYPE_INT16:
     case ANNOT_FIELD_TYPE_INT32:
     case ANNOT_FIELD_TYPE_INT64:
-        event->value_kind = VALUE_INT64;
-        event->value.int64 = sign_extended(value, field->size);
+        arg->kind = VALUE_INT64;
+        arg->value.int64 = sign_extended(value, field->size);
         return 0;
     case ANNOT_FIELD_TYPE_FLOAT:
-        set_float(at, event);
+        set_float(at, arg);
         return 0;
     case ANNOT_FIELD_TYPE_DOUBLE:
-        event->value_kind = VALUE_DOUBLE;
+        arg->kind = VALUE_DOUBLE;
         return 0;
     case ANNOT_FIELD_TYPE_BOOL:
-        event->value_kind = VALUE_BOOL;
-        event->value.uint64 = value != 0;
+        arg->kind = VALUE_BOOL;
+        arg->value.uint64 = value != 0;
         return 0;
     case ANNOT_FIELD_TYPE_POINTER:
-        return show_pointer(names, value, event);
+        return show_pointer(names, value, arg);
     default:
-        event->value_kind = VALUE_UINT64;
+        arg->kind = VALUE_UINT64;
         return 0;
     }
 }
 
-int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct event *event)
+int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct arg *arg)
 {
     char text[2 * HEXADECIMAL_MAX + 64];
     char *at = text_hex(text, bytes, size < HEXADECIMAL_MAX ? size : HEXADECIMAL_MAX);
     if (size > HEXADECIMAL_MAX)
         at += sprintf(at, "... (%zu bytes)", size);
-    return set_string(names, text, (size_t)(at - text), event);
+    return set_string(names, text, (size_t)(at - text), arg);
 }

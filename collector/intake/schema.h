@@ -44,9 +44,9 @@ int schemas_find(struct schemas *schemas, struct names *names, uint16_t number,
 
 /* The value of a field, of a struct with schema->size bytes. 0 or -ENOMEM. */
 int schema_value(struct names *names, const struct schema_field *field, const uint8_t *bytes,
-                 struct event *event);
+                 struct arg *arg);
 
 /* Bytes that no schema explains, as a value: hexadecimal. 0 or -ENOMEM. */
-int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct event *event);
+int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct arg *arg);
 
 #endif

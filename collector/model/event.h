@@ -30,13 +30,23 @@ enum event_kind {
     EVENT_TRACK_BEGIN = 12,  /* id = ordinal of a track, name, attributes                      */
     EVENT_TRACK_END = 13,    /* id = ordinal of a track: closes its innermost range            */
     EVENT_TRACK_MARK = 14,   /* id = ordinal of a track, name, attributes                      */
-    EVENT_PAYLOAD = 15,      /* name = key, value: one key-value of the event before it, with its
-                                time; always in the same batch. A unit stands in the key:
-                                "size [bytes]"                                                 */
-    EVENT_TRACK_HIDDEN = 16, /* id = ordinal of a track: a range begins that the filter holds back;
+    EVENT_TRACK_HIDDEN = 15, /* id = ordinal of a track: a range begins that the filter holds back;
                                 not shown, but an EVENT_TRACK_END closes it                    */
-    EVENT_KIND_COUNT = 17,
+    EVENT_KINDS = 16,        /* of arrays by kind */
 };
+
+/* What a kind means to whoever does not know more of it. Recordings tell it of each shape of
+ * events, so that a reader that drops a kind stays right in what it counts. */
+enum event_trait {
+    EVENT_OPENS = 1u << 0,   /* one more range of its thread is open after it                    */
+    EVENT_CLOSES = 1u << 1,  /* event.depth many are, which is 0 where the event does not say     */
+    EVENT_CALL = 1u << 2,    /* stands for a call of the program; losses and edges do not         */
+    EVENT_HAS_END = 1u << 3, /* event.end_ns                                                      */
+    EVENT_OWN_TIME = 1u << 4, /* its time is in no order with the other events of its thread */
+};
+
+/* By kind: enum event_trait. 0: no kind that we know. */
+extern const uint8_t event_traits[256];
 
 /* Why records are missing; the numbers of the recording format (and of the wire). */
 enum loss {
@@ -72,6 +82,19 @@ union value {
     uint32_t string;
 };
 
+/* A key-value of an event. A unit stands in the key: "size [bytes]". */
+struct arg {
+    uint32_t key;  /* string */
+    uint32_t kind; /* enum value_kind */
+    union value value;
+};
+
+/* All of an event, in its order; without the single payload of the event itself. */
+struct args {
+    const struct arg *items;
+    uint32_t count;
+};
+
 struct event {
     int64_t time_ns;
     uint32_t thread; /* ordinal in struct trace */
@@ -89,14 +112,23 @@ struct event {
         uint64_t depth; /* EVENT_POP, EVENT_LOST */
     };
 
-    int64_t end_ns; /* EVENT_LOST */
+    int64_t end_ns;     /* EVENT_LOST */
+    uint32_t args;      /* index of the first in the array that came with the event */
+    uint16_t arg_count; /* at most EVENT_ARGS_MAX */
 };
 
-/* Does it stand for a call of the program? Losses and edges do not, nor key-values, which belong to
- * one. */
+enum { EVENT_ARGS_MAX = UINT16_MAX };
+
+/* Does it stand for a call of the program? */
 static inline bool event_is_record(uint8_t kind)
 {
-    return kind != EVENT_LOST && kind != EVENT_EDGE && kind != EVENT_PAYLOAD;
+    return (event_traits[kind] & EVENT_CALL) != 0;
+}
+
+/* The kind, or 0 for one that we do not know. */
+static inline uint8_t event_known_kind(uint8_t kind)
+{
+    return event_traits[kind] ? kind : 0;
 }
 
 /* Is its id the ordinal of a track? */
@@ -106,37 +138,16 @@ static inline bool event_is_of_track(uint8_t kind)
            kind == EVENT_TRACK_HIDDEN;
 }
 
-/* Flows and tracks have an id and no value. (In recordings the id stands in place of the value: it
- * follows the last one of the same shape more closely than the ids of ranges.) */
-static inline bool event_is_flow_or_track(uint8_t kind)
+static inline bool event_is_flow(uint8_t kind)
 {
-    return kind >= EVENT_FLOW_BEGIN && kind < EVENT_KIND_COUNT && kind != EVENT_PAYLOAD;
-}
-
-/* How many key-values the event at `index` of a batch has: the events that follow it. */
-static inline uint32_t event_payload_count(const struct event *events, uint32_t count,
-                                           uint32_t index)
-{
-    uint32_t end = index + 1;
-    while (end < count && events[end].kind == EVENT_PAYLOAD)
-        end++;
-    return end - index - 1;
+    return kind == EVENT_FLOW_BEGIN || kind == EVENT_FLOW_STEP || kind == EVENT_FLOW_END;
 }
 
 /* Open pushed ranges of the thread after an event, when `depth` were open before it. */
 static inline uint64_t event_depth_after(const struct event *event, uint64_t depth)
 {
-    switch (event->kind) {
-    case EVENT_PUSH:
-        return depth + 1;
-    case EVENT_POP:
-    case EVENT_LOST:
-        return event->depth;
-    case EVENT_EDGE:
-        return 0;
-    default:
-        return depth;
-    }
+    uint8_t traits = event_traits[event->kind];
+    return traits & EVENT_OPENS ? depth + 1 : traits & EVENT_CLOSES ? event->depth : depth;
 }
 
 /* When it is told: of a gap that is when it ends, as the ranges in it end then. */
@@ -154,14 +165,24 @@ struct batch_source {
     uint32_t end_offset;
 };
 
-/* Events of one thread, in time order. `events` belongs to whoever made the batch, until the call
- * it is handed to returns. */
+/* Events of one thread, in time order. `events` and `args` belong to whoever made the batch, until
+ * the call it is handed to returns. */
 struct event_batch {
     uint32_t thread;
     uint32_t count;
     const struct event *events;
     struct batch_source source;
     int64_t settled_ns; /* no later batch of any thread has an event before this; 0: not known */
+    const struct arg *args;
 };
+
+/* The key-values of an event of the batch. */
+static inline struct args event_args(const struct event_batch *batch, const struct event *event)
+{
+    struct args args = {NULL, event->arg_count};
+    if (args.count)
+        args.items = batch->args + event->args;
+    return args;
+}
 
 #endif

@@ -14,23 +14,6 @@ enum {
     FACTS_MAX = 1024,
 };
 
-const char *loss_name(enum loss loss)
-{
-    static const char *const names[LOSS_COUNT] = {
-        [LOSS_POOL_FULL] = "buffer full",
-        [LOSS_NO_MEMORY] = "shared memory full",
-        [LOSS_THREAD_LIMIT] = "too many threads or tracks",
-        [LOSS_INTERRUPTED] = "its thread or process was busy",
-        [LOSS_COLLECTOR_LATE] = "collector not scheduled",
-        [LOSS_OVERWRITTEN] = "overwritten by newer records",
-        [LOSS_CORRUPT] = "damaged data",
-        [LOSS_TOO_LARGE] = "record too large",
-        [LOSS_SHARED] = "from tasks that share another thread's storage",
-        [LOSS_REFUSED] = "its process could not take part",
-    };
-    return (unsigned)loss < LOSS_COUNT ? names[loss] : "unknown cause";
-}
-
 struct trace *trace_create(void)
 {
     struct trace *trace = calloc(1, sizeof(*trace));

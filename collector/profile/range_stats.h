@@ -75,7 +75,7 @@ struct range_row {
 };
 
 struct range_totals {
-    uint64_t event_count[EVENT_KIND_COUNT];
+    uint64_t event_count[EVENT_KINDS];
     int64_t wall_ns;           /* of the recording */
     uint64_t thread_ns;        /* of all threads, each from its first event to its last end */
     uint64_t covered_ns;       /* of these inside pushed ranges: sum of all self times */

@@ -269,7 +269,7 @@ static void find_facts(struct report *report)
     facts->late_count = report->samples.late;
     facts->has_samples = report->samples.present;
     facts->off_cpu = report->samples.off_cpu;
-    for (unsigned kind = 0; kind < EVENT_KIND_COUNT; kind++)
+    for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
         facts->event_count += event_is_record((uint8_t)kind) ? facts->totals->event_count[kind] : 0;
     facts->lost_count = loss_sums(report->trace, facts->totals->lost, facts->lost);
     if (pass_selects_all(report->options.selection))

@@ -115,8 +115,9 @@ enum { BLOCK_EVENTS = 128 };
 struct block {
     struct block *next; /* of its run */
     uint64_t arrival;
+    struct arg *args; /* behind the events */
     uint32_t thread;
-    uint32_t at, count; /* [at, count) wait */
+    uint32_t at, count, arg_count; /* [at, count) wait */
     struct event events[];
 };
 
@@ -173,15 +174,12 @@ uint64_t merge_late_count(const struct merge *merge)
     return merge->progress.late_count;
 }
 
-/* How many of them, from the first on, are in order and not too many for a block; no event is
- * parted from its key-values. */
+/* How many of them, from the first on, are in order and not too many for a block. */
 static uint32_t stretch_length(const struct event *events, uint32_t count, int64_t *ret_told_ns)
 {
     int64_t told_ns = event_told_ns(events);
     uint32_t end = 1;
     for (; end < count; end++) {
-        if (events[end].kind == EVENT_PAYLOAD)
-            continue;
         int64_t next_ns = event_told_ns(&events[end]);
         if (next_ns < told_ns || end >= BLOCK_EVENTS)
             break;
@@ -191,30 +189,51 @@ static uint32_t stretch_length(const struct event *events, uint32_t count, int64
     return end;
 }
 
-/* A stretch that is in order, the last of which is told at `told_ns`. 0 or -ENOMEM. */
-static int add_block(struct merge *merge, uint32_t thread, const struct event *events,
-                     uint32_t count, int64_t told_ns)
+/* With copies of the events and their key-values. NULL: out of memory. */
+static struct block *make_block(const struct event_batch *batch, uint32_t at, uint32_t count)
 {
-    struct block *block = malloc(sizeof(*block) + count * sizeof(*events));
+    const struct event *events = batch->events + at;
+    uint32_t arg_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        arg_count += events[i].arg_count;
+    size_t events_size = count * sizeof(*events);
+    struct block *block = malloc(sizeof(*block) + events_size + arg_count * sizeof(*block->args));
+    if (!block)
+        return NULL;
+    *block = (struct block){.thread = batch->thread, .count = count, .arg_count = arg_count};
+    memcpy(block->events, events, events_size);
+    block->args = (struct arg *)(void *)(block->events + count);
+    for (uint32_t i = 0, next = 0; arg_count && i < count; i++) {
+        const struct args args = event_args(batch, &events[i]);
+        block->events[i].args = next;
+        if (args.count)
+            memcpy(block->args + next, args.items, args.count * sizeof(*args.items));
+        next += args.count;
+    }
+    return block;
+}
+
+/* A stretch that is in order, the last of which is told at `told_ns`. 0 or -ENOMEM. */
+static int add_block(struct merge *merge, struct block *block, int64_t told_ns)
+{
     if (!block || vec_reserve(&merge->runs, 1) != 0) {
         free(block);
         return -ENOMEM;
     }
-    *block = (struct block){.arrival = merge->arrivals++, .thread = thread, .count = count};
-    memcpy(block->events, events, count * sizeof(*events));
-    struct merge_tail *tail = &merge->tails.items[thread];
-    int64_t first_ns = event_told_ns(events);
+    block->arrival = merge->arrivals++;
+    struct merge_tail *tail = &merge->tails.items[block->thread];
+    int64_t first_ns = event_told_ns(block->events);
     if (tail->block && tail->told_ns <= first_ns)
         tail->block->next = block;
     else
         heap_add(&merge->runs,
                  (struct run){.told_ns = first_ns, .arrival = block->arrival, .block = block});
     *tail = (struct merge_tail){block, told_ns};
-    merge->waiting += count;
+    merge->waiting += block->count + block->arg_count;
     return 0;
 }
 
-/* Key-values at the begin of a batch belong to nothing. 0 or -ENOMEM. */
+/* 0 or -ENOMEM. */
 static int take_batch(struct merge *merge, const struct event_batch *batch)
 {
     size_t threads = merge->tails.count, need = (size_t)batch->thread + 1;
@@ -224,15 +243,11 @@ static int take_batch(struct merge *merge, const struct event_batch *batch)
         memset(merge->tails.items + threads, 0, (need - threads) * sizeof(*merge->tails.items));
         merge->tails.count = need;
     }
-    uint32_t at = 0;
-    while (at < batch->count && batch->events[at].kind == EVENT_PAYLOAD)
-        at++;
-    while (at < batch->count) {
+    for (uint32_t at = 0, count; at < batch->count; at += count) {
         int64_t told_ns;
-        uint32_t count = stretch_length(batch->events + at, batch->count - at, &told_ns);
-        if (add_block(merge, batch->thread, batch->events + at, count, told_ns) != 0)
+        count = stretch_length(batch->events + at, batch->count - at, &told_ns);
+        if (add_block(merge, make_block(batch, at, count), told_ns) != 0)
             return -ENOMEM;
-        at += count;
     }
     progress_settle(&merge->progress, batch->settled_ns ? batch->settled_ns : INT64_MIN);
     return 0;
@@ -307,17 +322,19 @@ int merge_next(struct merge *merge, struct event_batch *ret_batch)
     merge->spent = NULL;
     struct block *block = merge->runs.items[0].block;
     const struct event *event = &block->events[block->at];
-    uint32_t length = 1 + event_payload_count(block->events, block->count, block->at);
-    *ret_batch = (struct event_batch){
-        .thread = block->thread, .count = length, .events = event, .settled_ns = told_ns};
+    *ret_batch = (struct event_batch){.thread = block->thread,
+                                      .count = 1,
+                                      .events = event,
+                                      .settled_ns = told_ns,
+                                      .args = block->args};
     progress_hand_out(&merge->progress, told_ns);
-    merge->waiting -= length;
-    block->at += length;
+    merge->waiting -= 1 + (size_t)event->arg_count;
+    block->at++;
     if (block->at == block->count) {
         leave_block(merge, block);
         return 1;
     }
-    event += length;
+    event++;
     __builtin_prefetch(event + 1); /* of many threads, the processor does not see it coming */
     heap_replace(
         &merge->runs,

@@ -4,9 +4,8 @@
  * Batches come thread by thread, as they were collected, nearly all in order. They wait here until
  * no earlier event can come (event_batch.settled_ns), or too many wait: then the earliest goes on,
  * and what comes later than it should is counted. Gaps are told when they end (event_told_ns),
- * stretches off the CPU likewise. What has the same time stays in the order in which it came;
- * key-values stay behind their event. Memory: at most about 150 MiB. Thread-safety: one thread per
- * object. */
+ * stretches off the CPU likewise. What has the same time stays in the order in which it came.
+ * Memory: at most about 150 MiB. Thread-safety: one thread per object. */
 #ifndef ANNOT_READ_MERGE_H
 #define ANNOT_READ_MERGE_H
 

@@ -384,7 +384,7 @@ static int take_run(struct pass *pass, struct lane *lane, const struct event_bat
     uint64_t depth = lane->depth;
     int status = 0;
     for (; !status && event < end; event++) {
-        if (event + 1 < end && event[1].kind == EVENT_PAYLOAD)
+        if (event->arg_count)
             break;
         if (event->kind == EVENT_PUSH && run_has_room(&run)) {
             status = run_push(&run, event, depth++);
@@ -404,25 +404,10 @@ static int take_run(struct pass *pass, struct lane *lane, const struct event_bat
     return status;
 }
 
-/* The key-values behind an event, in a smaller form. */
-static int read_args(struct pass *pass, const struct event *payload, struct args *ret_args)
-{
-    uint32_t count = ret_args->count;
-    pass->args.count = 0;
-    if (vec_reserve(&pass->args, count) != 0)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        pass->args.items[i] =
-            (struct arg){payload[i].name, payload[i].value_kind, payload[i].value};
-    ret_args->items = pass->args.items;
-    return 0;
-}
-
 /* Of a selection of all, events are counted as they come. */
-static void count(struct pass *pass, const struct event *event, const struct args *args)
+static void count(struct pass *pass, const struct event *event)
 {
-    pass->counts.events[event->kind < EVENT_KIND_COUNT ? event->kind : 0]++;
-    pass->counts.events[EVENT_PAYLOAD] += args->count;
+    pass->counts.events[event_known_kind(event->kind)]++;
 }
 
 static void count_batch(struct lane *lane, const struct event_batch *batch)
@@ -443,20 +428,16 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     pass->counts.last_ns = time_latest(pass->counts.last_ns, lane->last_ns);
     if (pass->selects_all)
         count_batch(lane, batch);
-    for (uint32_t i = 0; !status && i < batch->count;) {
+    for (uint32_t i = 0; !status && i < batch->count; i++) {
         if (pass->runs && !lane->samples)
             status = take_run(pass, lane, batch, &i);
         if (status || i == batch->count)
             break;
         const struct event *event = &batch->events[i];
-        struct args args = {.count = event_payload_count(batch->events, batch->count, i)};
-        i += 1 + args.count;
+        const struct args args = event_args(batch, event);
         if (pass->selects_all)
-            count(pass, event, &args);
-        if (args.count)
-            status = read_args(pass, event + 1, &args);
-        if (!status)
-            status = take(pass, lane, event, &args);
+            count(pass, event);
+        status = take(pass, lane, event, &args);
     }
     return status;
 }

@@ -298,7 +298,6 @@ void pass_destroy(struct pass *pass)
         lane_samples_free(&pass->lanes.items[i]);
     }
     vec_free(&pass->lanes);
-    vec_free(&pass->args);
     vec_free(&pass->named);
     vec_free(&pass->waiting_lanes);
     vec_free(&pass->heirs);

@@ -20,19 +20,6 @@
 
 #include <stdbool.h>
 
-/* A key-value of an event. */
-struct arg {
-    uint32_t key;  /* string */
-    uint32_t kind; /* enum value_kind */
-    union value value;
-};
-
-/* All of an event, in its order; without the single payload of the event itself. */
-struct args {
-    const struct arg *items;
-    uint32_t count;
-};
-
 /* On what a range lies. */
 enum lane_kind {
     LANE_THREAD = 1,  /* pushed ranges of the thread event->thread */
@@ -195,12 +182,12 @@ struct sample_checks {
 };
 
 struct pass_counts {
-    uint64_t events[EVENT_KIND_COUNT]; /* of the selection, with the ends that it makes */
-    uint64_t samples, stretches;       /* on a CPU, off it */
-    uint64_t other_samples;            /* of sets that are neither */
-    uint64_t orphans;                  /* ends without a begin */
-    uint64_t late;                     /* events and samples that came behind later ones */
-    int64_t last_ns;                   /* when the last event of all was told; INT64_MIN: none */
+    uint64_t events[EVENT_KINDS]; /* of the selection, with the ends that it makes */
+    uint64_t samples, stretches;  /* on a CPU, off it */
+    uint64_t other_samples;       /* of sets that are neither */
+    uint64_t orphans;             /* ends without a begin */
+    uint64_t late;                /* events and samples that came behind later ones */
+    int64_t last_ns;              /* when the last event of all was told; INT64_MIN: none */
     struct sample_checks checks;
 };
 

@@ -155,7 +155,6 @@ struct pass {
     VEC(struct lane) lanes;               /* by thread */
     struct starts *starts;
     struct tracks *tracks; /* made at the first event of one */
-    VEC(struct arg) args;  /* of the event at hand */
     VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
     struct pass_counts counts;
     int64_t settled_ns; /* of events */
@@ -199,7 +198,7 @@ static inline int pass_tell(const struct pass *pass, const struct item *item)
 /* An event is of the selection. */
 static inline void pass_count(struct pass *pass, struct lane *lane, uint8_t kind, int64_t time_ns)
 {
-    pass->counts.events[kind < EVENT_KIND_COUNT ? kind : 0]++;
+    pass->counts.events[event_known_kind(kind)]++;
     if (time_ns < lane->first_ns)
         lane->first_ns = time_ns;
     if (time_ns > lane->last_told_ns)

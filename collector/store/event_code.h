@@ -27,9 +27,10 @@ struct event_encoder;
 struct event_encoder *event_encoder_create(void);
 void event_encoder_destroy(struct event_encoder *encoder);
 
-/* At most STORE_BATCH_MAX / 2 events. Updates `state`. 0 or -ENOMEM, then nothing was added. */
+/* At most STORE_BATCH_MAX / 2 events, which have `arg_count` key-values, at most
+ * STORE_BATCH_ARGS_MAX. Updates `state`. 0 or -ENOMEM, then nothing was added. */
 int event_encoder_add(struct event_encoder *encoder, const struct event_batch *batch,
-                      struct thread_state *state);
+                      uint32_t arg_count, struct thread_state *state);
 
 /* Bytes of the payload so far; 0 if empty. */
 size_t event_encoder_size(const struct event_encoder *encoder);

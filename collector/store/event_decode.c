@@ -12,12 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct shape_arg {
+    uint32_t key;
+    uint32_t kind; /* as it is stored */
+    uint64_t last_value;
+};
+
 /* A dictionary entry: an event with all that its shape decides. */
 struct shape {
-    struct event event;
+    struct event event; /* kind 0: to be dropped */
     uint64_t last_value;
-    uint8_t fields;
-    uint8_t stored_kind, stored_value_kind;
+    uint32_t fields;
+    uint32_t first_arg, arg_count;
+    uint8_t traits, value_kind; /* as they are stored */
 };
 
 struct event_decoder {
@@ -28,12 +35,15 @@ struct event_decoder {
     uint64_t event_count, event_index;
     int64_t last_batch_ns;
     uint64_t last_id;
-    uint64_t depth;
-    uint32_t last_shape_name;
+    uint64_t depth;      /* of the batch's thread */
+    uint64_t told_depth; /* by the last event; 0 if it told none */
+    uint32_t last_shape_name, last_arg_key;
     uint32_t shape_count;
     struct event *events;
     size_t capacity;
-    struct shape unlisted; /* of one event, when the dictionary is full */
+    VEC(struct arg) args;             /* of the batch */
+    VEC(struct shape_arg) shape_args; /* behind the last one: those of `unlisted` */
+    struct shape unlisted;            /* of one event, when the dictionary is full */
     struct shape shapes[STORE_SHAPES_MAX];
 };
 
@@ -47,6 +57,8 @@ void event_decoder_destroy(struct event_decoder *decoder)
     if (!decoder)
         return;
     free(decoder->events);
+    vec_free(&decoder->args);
+    vec_free(&decoder->shape_args);
     free(decoder);
 }
 
@@ -72,7 +84,8 @@ int event_decoder_start(struct event_decoder *decoder, const uint8_t *payload, s
     decoder->event_index = 0;
     decoder->last_batch_ns = 0;
     decoder->last_id = 0;
-    decoder->last_shape_name = 0;
+    decoder->last_shape_name = decoder->last_arg_key = 0;
+    decoder->shape_args.count = 0;
     decoder->shape_count = 1;
     return 0;
 }
@@ -91,71 +104,148 @@ static int64_t next_time(struct event_decoder *decoder, int64_t last_ns)
     return (int64_t)((uint64_t)last_ns + (delta & masks[length_class]));
 }
 
-/* NULL: malformed. */
-static struct shape *new_shape(struct event_decoder *decoder)
+static uint8_t known_value_kind(uint32_t kind)
+{
+    return kind <= VALUE_STRING ? (uint8_t)kind : VALUE_NONE;
+}
+
+/* The keys of a new shape's key-values, behind those of all listed ones. 0, -EBADMSG, -ENOMEM. */
+static int read_shape_args(struct event_decoder *decoder, struct shape *shape)
 {
     struct varint_reader *extras = &decoder->extras;
-    bool full = decoder->shape_count == STORE_SHAPES_MAX;
-    struct shape *shape = full ? &decoder->unlisted : &decoder->shapes[decoder->shape_count++];
+    uint64_t count = varint_get(extras);
+    if (!extras->at || count > EVENT_ARGS_MAX || count > (uint64_t)(extras->end - extras->at))
+        return -EBADMSG;
+    if (vec_reserve(&decoder->shape_args, count) != 0)
+        return -ENOMEM;
+    shape->first_arg = (uint32_t)decoder->shape_args.count;
+    shape->arg_count = (uint32_t)count;
+    for (uint64_t i = 0; i < count; i++) {
+        decoder->last_arg_key += (uint32_t)varint_get_signed(extras);
+        decoder->shape_args.items[shape->first_arg + i] =
+            (struct shape_arg){decoder->last_arg_key, varint_get_byte(extras), 0};
+    }
+    return 0;
+}
+
+/* What fields of a later version bring. */
+static void skip_unknown(struct varint_reader *extras, uint32_t fields)
+{
+    for (fields &= ~(uint32_t)STORE_FIELDS_KNOWN; fields; fields &= fields - 1)
+        varint_skip_sized(extras);
+}
+
+/* 0, -EBADMSG, -ENOMEM. */
+static int read_shape(struct event_decoder *decoder, struct shape *shape)
+{
+    struct varint_reader *extras = &decoder->extras;
+    int error = 0;
     *shape = (struct shape){0};
-    shape->stored_kind = varint_get_byte(extras);
+    shape->event.kind = event_known_kind(varint_get_byte(extras));
+    shape->traits = varint_get_byte(extras);
     shape->event.level = varint_get_byte(extras);
-    shape->stored_value_kind = varint_get_byte(extras);
-    shape->fields = varint_get_byte(extras);
-    shape->event.kind = shape->stored_kind < EVENT_KIND_COUNT ? shape->stored_kind : 0;
-    bool known =
-        shape->stored_value_kind <= VALUE_STRING && !event_is_flow_or_track(shape->event.kind);
-    shape->event.value_kind = known ? shape->stored_value_kind : VALUE_NONE;
+    shape->value_kind = varint_get_byte(extras);
+    uint64_t fields = varint_get(extras);
+    shape->fields = (uint32_t)fields;
+    if (!(fields & STORE_FIELD_SHAPE_ID))
+        shape->event.value_kind = known_value_kind(shape->value_kind);
     decoder->last_shape_name += (uint32_t)varint_get_signed(extras);
     shape->event.name = decoder->last_shape_name;
     shape->event.scope = (uint32_t)varint_get(extras);
-    if (shape->fields & STORE_FIELD_COLOR) {
+    if (fields & STORE_FIELD_COLOR) {
         shape->event.has_color = 1;
         shape->event.color = (uint32_t)varint_get(extras);
     }
-    return extras->at && !(shape->fields & ~STORE_FIELDS_KNOWN) ? shape : NULL;
+    if (fields & STORE_FIELD_ARGS)
+        error = read_shape_args(decoder, shape);
+    skip_unknown(extras, shape->fields);
+    return error == 0 && (!extras->at || fields > UINT32_MAX) ? -EBADMSG : error;
 }
 
-static struct shape *next_shape(struct event_decoder *decoder)
+/* 0, -EBADMSG, -ENOMEM. */
+static int new_shape(struct event_decoder *decoder, struct shape **ret_shape)
+{
+    struct shape *shape = &decoder->unlisted;
+    int error = read_shape(decoder, shape);
+    *ret_shape = shape;
+    if (error || decoder->shape_count == STORE_SHAPES_MAX ||
+        shape->arg_count > STORE_SHAPE_ARGS_MAX - decoder->shape_args.count)
+        return error;
+    decoder->shape_args.count += shape->arg_count;
+    *ret_shape = &decoder->shapes[decoder->shape_count++];
+    **ret_shape = *shape;
+    return 0;
+}
+
+/* 0, -EBADMSG, -ENOMEM. */
+static inline int next_shape(struct event_decoder *decoder, struct shape **ret_shape)
 {
     if (decoder->tokens == decoder->tokens_end)
-        return NULL;
+        return -EBADMSG;
     uint32_t index = *decoder->tokens++;
     if (index == STORE_TOKEN_NEW)
-        return new_shape(decoder);
+        return new_shape(decoder, ret_shape);
     if (index >= STORE_TOKEN_WIDE) {
         if (decoder->tokens == decoder->tokens_end)
-            return NULL;
+            return -EBADMSG;
         index = STORE_TOKEN_WIDE + ((index - STORE_TOKEN_WIDE) << 8 | *decoder->tokens++);
     }
-    return index < decoder->shape_count ? &decoder->shapes[index] : NULL;
+    *ret_shape = &decoder->shapes[index];
+    return index < decoder->shape_count ? 0 : -EBADMSG;
 }
 
-static uint64_t next_value(struct varint_reader *extras, struct shape *shape)
+static uint64_t next_value(struct varint_reader *extras, uint32_t kind, uint64_t last)
 {
     uint64_t stored = varint_get(extras);
-    shape->last_value = shape->stored_value_kind == VALUE_DOUBLE
-                            ? shape->last_value ^ __builtin_bswap64(stored)
-                            : shape->last_value + (uint64_t)unzigzag(stored);
-    return shape->last_value;
+    return kind == VALUE_DOUBLE ? last ^ __builtin_bswap64(stored)
+                                : last + (uint64_t)unzigzag(stored);
 }
 
-static void take_extras(struct event_decoder *decoder, struct shape *shape, struct event *event)
+/* 0, -EBADMSG, -ENOMEM. */
+static int take_args(struct event_decoder *decoder, const struct shape *shape, struct event *event)
+{
+    struct shape_arg *own = decoder->shape_args.items + shape->first_arg;
+    if (shape->arg_count > STORE_BATCH_ARGS_MAX - decoder->args.count)
+        return -EBADMSG;
+    if (vec_reserve(&decoder->args, shape->arg_count) != 0)
+        return -ENOMEM;
+    event->args = (uint32_t)decoder->args.count;
+    event->arg_count = (uint16_t)shape->arg_count;
+    for (uint32_t i = 0; i < shape->arg_count; i++) {
+        struct arg *arg = &decoder->args.items[decoder->args.count++];
+        *arg = (struct arg){.key = own[i].key, .kind = known_value_kind(own[i].kind)};
+        if (own[i].kind == VALUE_NONE)
+            continue;
+        own[i].last_value = next_value(&decoder->extras, own[i].kind, own[i].last_value);
+        if (arg->kind != VALUE_NONE)
+            arg->value.uint64 = own[i].last_value;
+    }
+    if (event->kind == 0)
+        decoder->args.count -= shape->arg_count;
+    return 0;
+}
+
+/* 0, -EBADMSG, -ENOMEM. */
+static int take_extras(struct event_decoder *decoder, struct shape *shape, struct event *event)
 {
     struct varint_reader *extras = &decoder->extras;
+    int error = 0;
     if (shape->fields & STORE_FIELD_DEPTH)
-        event->depth = varint_get(extras);
+        event->depth = decoder->told_depth = varint_get(extras);
     if (shape->fields & STORE_FIELD_ID)
         event->id = decoder->last_id += (uint64_t)varint_get_signed(extras);
     if (shape->fields & STORE_FIELD_END)
         event->end_ns =
             store_time((int64_t)((uint64_t)event->time_ns + (uint64_t)varint_get_signed(extras)));
-    if (shape->fields & STORE_FIELD_VALUE && event_is_flow_or_track(event->kind))
-        event->id = next_value(extras, shape);
-    else if (shape->fields & STORE_FIELD_VALUE)
-        event->value.uint64 = next_value(extras, shape);
-    if (shape->fields & STORE_FIELD_EXTENSION)
-        varint_skip_sized(extras);
+    if (shape->fields & STORE_FIELD_SHAPE_ID)
+        event->id = shape->last_value += (uint64_t)varint_get_signed(extras);
+    if (shape->fields & STORE_FIELD_VALUE)
+        event->value.uint64 = shape->last_value =
+            next_value(extras, shape->value_kind, shape->last_value);
+    if (shape->fields & STORE_FIELD_ARGS)
+        error = take_args(decoder, shape, event);
+    skip_unknown(extras, shape->fields);
+    return error;
 }
 
 /* Whether the shape leaves nothing to read but the implied depth. */
@@ -168,24 +258,31 @@ static int take_events(struct event_decoder *decoder, struct event_batch *batch,
 {
     int64_t time_ns = decoder->last_batch_ns;
     uint64_t depth = decoder->depth;
+    decoder->args.count = 0;
     struct event *event = decoder->events;
     for (uint64_t i = 0; i < count; i++) {
-        struct shape *shape = next_shape(decoder);
-        if (!shape)
-            return -EBADMSG;
+        struct shape *shape;
+        int error = next_shape(decoder, &shape);
+        if (error)
+            return error;
         time_ns = next_time(decoder, time_ns);
         *event = shape->event;
         event->time_ns = store_time(time_ns);
         event->thread = batch->thread;
+        decoder->told_depth = 0;
         if (shape->fields & STORE_FIELD_DEPTH_IMPLIED)
-            event->depth = depth - 1;
-        if (!is_plain(shape))
-            take_extras(decoder, shape, event);
-        depth = event_depth_after(event, depth);
+            event->depth = decoder->told_depth = depth - 1;
+        if (!is_plain(shape) && (error = take_extras(decoder, shape, event)) != 0)
+            return error;
+        if (shape->traits & EVENT_OPENS)
+            depth++;
+        else if (shape->traits & EVENT_CLOSES)
+            depth = decoder->told_depth;
         event += event->kind != 0; /* kinds we do not know are left out */
     }
     decoder->depth = depth;
     batch->events = decoder->events;
+    batch->args = decoder->args.items;
     batch->count = (uint32_t)(event - decoder->events);
     return decoder->extras.at && decoder->times <= decoder->times_end ? 1 : -EBADMSG;
 }

@@ -16,21 +16,28 @@ enum {
     SLOT_COUNT = STORE_SHAPES_MAX * 2,
     TOKEN_MAX = 2,
     TIME_MAX = 8,
-    SHAPE_SIZE_MAX = 4 + 3 * VARINT_MAX,
-    EXTRAS_MAX = SHAPE_SIZE_MAX + 4 * VARINT_MAX,
+    SHAPE_SIZE_MAX = 4 + 5 * VARINT_MAX,
+    EXTRAS_MAX = SHAPE_SIZE_MAX + 5 * VARINT_MAX,
+    ARG_MAX = 1 + 2 * VARINT_MAX, /* of a new shape: key, kind, value */
     BATCH_SIZE_MAX = 8 * VARINT_MAX,
 };
 
-/* All that a shape decides, in words: the bytes of struct event from `kind` to `color`, with the
- * fields mask in place of has_color. */
+/* All that a shape decides but its key-values, in words: the bytes of struct event from `kind` to
+ * `name`, with the fields mask in place of has_color; scope and colour. */
 struct shape_key {
     uint64_t kind_name, scope_color;
+};
+
+struct shape_arg {
+    uint32_t key, kind;
+    uint64_t last_value;
 };
 
 struct shape {
     struct shape_key key;
     uint32_t slot; /* in `slots` */
-    uint64_t last_value;
+    uint32_t first_arg, arg_count;
+    uint64_t last_value; /* or the last id, if it has one of its own */
 };
 
 struct section {
@@ -44,8 +51,9 @@ struct event_encoder {
     int64_t first_ns, last_ns;
     int64_t last_batch_ns;
     uint64_t last_id;
-    uint32_t last_shape_name;
-    uint32_t shape_count; /* index 0 is no shape: token 0 means a new one */
+    uint32_t last_shape_name, last_arg_key;
+    uint32_t shape_count;       /* index 0 is no shape: token 0 means a new one */
+    VEC(struct shape_arg) args; /* of the shapes */
     struct shape shapes[STORE_SHAPES_MAX];
     uint16_t slots[SLOT_COUNT]; /* index of a shape; 0 = free */
 };
@@ -61,7 +69,8 @@ static void restart(struct event_encoder *encoder)
     encoder->last_ns = INT64_MIN;
     encoder->last_batch_ns = 0;
     encoder->last_id = 0;
-    encoder->last_shape_name = 0;
+    encoder->last_shape_name = encoder->last_arg_key = 0;
+    encoder->args.count = 0;
     encoder->shape_count = 1;
 }
 
@@ -82,6 +91,7 @@ void event_encoder_destroy(struct event_encoder *encoder)
     free(encoder->controls.bytes);
     free(encoder->times.bytes);
     free(encoder->extras.bytes);
+    vec_free(&encoder->args);
     free(encoder);
 }
 
@@ -90,37 +100,49 @@ static int reserve(struct section *section, size_t extra)
     return vec_grow((void **)&section->bytes, &section->capacity, section->size + extra, 1);
 }
 
-static int reserve_batch(struct event_encoder *encoder, size_t count)
+static int reserve_batch(struct event_encoder *encoder, size_t count, size_t arg_count)
 {
+    size_t shape_args = STORE_SHAPE_ARGS_MAX - encoder->args.count;
+    shape_args = arg_count < shape_args ? arg_count : shape_args;
     if (reserve(&encoder->batches, BATCH_SIZE_MAX) != 0 ||
         reserve(&encoder->tokens, count * TOKEN_MAX) != 0 ||
         reserve(&encoder->controls, count / 4 + 1) != 0 ||
         reserve(&encoder->times, (count + 1) * TIME_MAX) != 0 ||
-        reserve(&encoder->extras, count * EXTRAS_MAX) != 0)
+        reserve(&encoder->extras, count * EXTRAS_MAX + arg_count * ARG_MAX) != 0 ||
+        vec_reserve(&encoder->args, shape_args) != 0)
         return -ENOMEM;
     return 0;
 }
 
-static inline uint8_t fields_of(const struct event *event, uint64_t depth)
+static const uint8_t kind_fields[256] = {
+    [EVENT_START] = STORE_FIELD_ID,
+    [EVENT_END] = STORE_FIELD_ID,
+    [EVENT_LOST] = STORE_FIELD_DEPTH | STORE_FIELD_END | STORE_FIELD_VALUE,
+    [EVENT_FLOW_BEGIN] = STORE_FIELD_SHAPE_ID,
+    [EVENT_FLOW_STEP] = STORE_FIELD_SHAPE_ID,
+    [EVENT_FLOW_END] = STORE_FIELD_SHAPE_ID,
+    [EVENT_TRACK_BEGIN] = STORE_FIELD_SHAPE_ID,
+    [EVENT_TRACK_END] = STORE_FIELD_SHAPE_ID,
+    [EVENT_TRACK_MARK] = STORE_FIELD_SHAPE_ID,
+    [EVENT_TRACK_HIDDEN] = STORE_FIELD_SHAPE_ID,
+};
+
+static inline uint32_t fields_of(const struct event *event, uint64_t depth)
 {
-    uint8_t fields = event->has_color ? STORE_FIELD_COLOR : 0;
-    if (event->value_kind != VALUE_NONE)
+    uint32_t fields = kind_fields[event->kind];
+    if (event->has_color)
+        fields |= STORE_FIELD_COLOR;
+    if (event->value_kind != VALUE_NONE && !(fields & STORE_FIELD_SHAPE_ID))
         fields |= STORE_FIELD_VALUE;
-    switch (event->kind) {
-    case EVENT_POP:
-        return fields | (event->depth + 1 == depth ? STORE_FIELD_DEPTH_IMPLIED : STORE_FIELD_DEPTH);
-    case EVENT_START:
-    case EVENT_END:
-        return fields | STORE_FIELD_ID;
-    case EVENT_LOST:
-        return fields | STORE_FIELD_DEPTH | STORE_FIELD_END | STORE_FIELD_VALUE;
-    default:
-        return event_is_flow_or_track(event->kind) ? fields | STORE_FIELD_VALUE : fields;
-    }
+    if (event->arg_count)
+        fields |= STORE_FIELD_ARGS;
+    if (event->kind == EVENT_POP)
+        fields |= event->depth + 1 == depth ? STORE_FIELD_DEPTH_IMPLIED : STORE_FIELD_DEPTH;
+    return fields;
 }
 
 /* Made in registers: storing single bytes and loading the word again would stall. */
-static inline struct shape_key key_of(const struct event *event, uint8_t fields)
+static inline struct shape_key key_of(const struct event *event, uint32_t fields)
 {
     struct shape_key key;
     memcpy(&key.kind_name, &event->kind, 8);
@@ -138,45 +160,82 @@ static inline bool is_equal(const struct shape_key *a, const struct shape_key *b
     return a->kind_name == b->kind_name && a->scope_color == b->scope_color;
 }
 
-static inline uint32_t hash_key(const struct shape_key *key)
+/* `args` NULL: none. */
+static inline bool has_args(const struct event_encoder *encoder, const struct shape *shape,
+                            const struct args *args)
+{
+    if (!args)
+        return true;
+    const struct shape_arg *own = encoder->args.items + shape->first_arg;
+    bool same = shape->arg_count == args->count;
+    for (uint32_t i = 0; same && i < args->count; i++)
+        same = own[i].key == args->items[i].key && own[i].kind == args->items[i].kind;
+    return same;
+}
+
+static inline uint32_t hash_key(const struct shape_key *key, const struct args *args)
 {
     uint64_t hash = key->kind_name * UINT64_C(0x9e3779b97f4a7c15) ^
                     (key->scope_color + 1) * UINT64_C(0xff51afd7ed558ccd);
+    for (uint32_t i = 0; args && i < args->count; i++)
+        hash = (hash ^ (uint64_t)args->items[i].kind << 32 ^ args->items[i].key) *
+               UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 40);
 }
 
 static uint8_t *put_shape(struct event_encoder *encoder, uint8_t *at, const struct event *event,
-                          uint8_t fields)
+                          uint32_t fields, const struct args *args)
 {
     *at++ = event->kind;
+    *at++ = event_traits[event->kind];
     *at++ = event->level;
     *at++ = event->value_kind;
-    *at++ = fields;
+    at = varint_put(at, fields);
     at = varint_put(at, zigzag((int64_t)event->name - encoder->last_shape_name));
     at = varint_put(at, event->scope);
     if (fields & STORE_FIELD_COLOR)
         at = varint_put(at, event->color);
+    if (args)
+        at = varint_put(at, args->count);
+    for (uint32_t i = 0; args && i < args->count; i++) {
+        at = varint_put(at, zigzag((int64_t)args->items[i].key - encoder->last_arg_key));
+        *at++ = (uint8_t)args->items[i].kind;
+        encoder->last_arg_key = args->items[i].key;
+    }
     encoder->last_shape_name = event->name;
     return at;
 }
 
 /* The slot of a shape that is known in this chunk, or the free one where it belongs. */
-static inline uint32_t find_shape(const struct event_encoder *encoder, const struct shape_key *key)
+static inline uint32_t find_shape(const struct event_encoder *encoder, const struct shape_key *key,
+                                  const struct args *args)
 {
-    uint32_t slot = hash_key(key) % SLOT_COUNT;
-    while (encoder->slots[slot] != 0 && !is_equal(&encoder->shapes[encoder->slots[slot]].key, key))
-        slot = (slot + 1) % SLOT_COUNT;
+    uint32_t slot = hash_key(key, args) % SLOT_COUNT;
+    for (; encoder->slots[slot] != 0; slot = (slot + 1) % SLOT_COUNT) {
+        const struct shape *shape = &encoder->shapes[encoder->slots[slot]];
+        if (is_equal(&shape->key, key) && has_args(encoder, shape, args))
+            break;
+    }
     return slot;
 }
 
 /* Its index, or 0 if the dictionary is full. */
 static uint32_t learn_shape(struct event_encoder *encoder, const struct shape_key *key,
-                            uint32_t slot)
+                            uint32_t slot, const struct args *args)
 {
-    if (encoder->shape_count == STORE_SHAPES_MAX)
+    uint32_t arg_count = args ? args->count : 0;
+    if (encoder->shape_count == STORE_SHAPES_MAX ||
+        arg_count > STORE_SHAPE_ARGS_MAX - encoder->args.count)
         return 0;
     encoder->slots[slot] = (uint16_t)encoder->shape_count;
-    encoder->shapes[encoder->shape_count] = (struct shape){.key = *key, .slot = slot};
+    encoder->shapes[encoder->shape_count] =
+        (struct shape){.key = *key,
+                       .slot = slot,
+                       .first_arg = (uint32_t)encoder->args.count,
+                       .arg_count = arg_count};
+    for (uint32_t i = 0; i < arg_count; i++)
+        encoder->args.items[encoder->args.count++] =
+            (struct shape_arg){args->items[i].key, args->items[i].kind, 0};
     return encoder->shape_count++;
 }
 
@@ -201,7 +260,7 @@ static uint8_t *put_value(uint8_t *at, uint8_t kind, uint64_t value, uint64_t la
 
 /* A new shape is written before the extras of its first event; its values start from 0. */
 static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const struct event *event,
-                           uint8_t fields, uint64_t *last_value)
+                           uint32_t fields, uint64_t *last_value)
 {
     if (fields & STORE_FIELD_DEPTH)
         at = varint_put(at, event->depth);
@@ -211,10 +270,27 @@ static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const str
     }
     if (fields & STORE_FIELD_END)
         at = varint_put(at, zigzag((int64_t)((uint64_t)event->end_ns - (uint64_t)event->time_ns)));
+    if (fields & STORE_FIELD_SHAPE_ID) {
+        at = varint_put(at, zigzag((int64_t)(event->id - *last_value)));
+        *last_value = event->id;
+    }
     if (fields & STORE_FIELD_VALUE) {
-        uint64_t value = event_is_flow_or_track(event->kind) ? event->id : event->value.uint64;
-        at = put_value(at, event->value_kind, value, *last_value);
-        *last_value = value;
+        at = put_value(at, event->value_kind, event->value.uint64, *last_value);
+        *last_value = event->value.uint64;
+    }
+    return at;
+}
+
+/* `own`: of a shape in the dictionary; NULL: of one that is not. */
+static uint8_t *put_args(uint8_t *at, const struct args *args, struct shape_arg *own)
+{
+    for (uint32_t i = 0; i < args->count; i++) {
+        const struct arg *arg = &args->items[i];
+        if (arg->kind == VALUE_NONE)
+            continue;
+        at = put_value(at, (uint8_t)arg->kind, arg->value.uint64, own ? own[i].last_value : 0);
+        if (own)
+            own[i].last_value = arg->value.uint64;
     }
     return at;
 }
@@ -244,19 +320,44 @@ static uint8_t *put_details(struct event_encoder *encoder, uint8_t *at, const st
     uint32_t index = encoder->slots[slot];
     uint64_t unlisted = 0;
     if (index == 0) {
-        at = put_shape(encoder, at, event, fields);
-        index = learn_shape(encoder, key, slot);
+        at = put_shape(encoder, at, event, fields, NULL);
+        index = learn_shape(encoder, key, slot, NULL);
     }
     uint64_t *last_value = index ? &encoder->shapes[index].last_value : &unlisted;
     return put_extras(encoder, at, event, fields, last_value);
 }
 
-static inline void put_event(struct event_encoder *encoder, struct cursor *cursor,
-                             const struct event *event, uint64_t depth)
+static void put_event_with_args(struct event_encoder *encoder, struct cursor *cursor,
+                                const struct event *event, const struct shape_key *key,
+                                const struct args *args)
 {
-    uint8_t fields = fields_of(event, depth);
+    uint8_t fields = (uint8_t)(key->kind_name >> 24);
+    uint32_t slot = find_shape(encoder, key, args);
+    uint32_t index = encoder->slots[slot];
+    uint64_t unlisted = 0;
+    uint8_t *at = cursor->extras;
+    cursor->token = put_token(cursor->token, index);
+    if (index == 0) {
+        at = put_shape(encoder, at, event, fields, args);
+        index = learn_shape(encoder, key, slot, args);
+    }
+    struct shape *shape = index ? &encoder->shapes[index] : NULL;
+    at = put_extras(encoder, at, event, fields, shape ? &shape->last_value : &unlisted);
+    cursor->extras = put_args(at, args, shape ? encoder->args.items + shape->first_arg : NULL);
+}
+
+static inline void put_event(struct event_encoder *encoder, struct cursor *cursor,
+                             const struct event_batch *batch, const struct event *event,
+                             uint64_t depth)
+{
+    uint32_t fields = fields_of(event, depth);
     struct shape_key key = key_of(event, fields);
-    uint32_t slot = find_shape(encoder, &key);
+    if (fields & STORE_FIELD_ARGS) {
+        const struct args args = event_args(batch, event);
+        put_event_with_args(encoder, cursor, event, &key, &args);
+        return;
+    }
+    uint32_t slot = find_shape(encoder, &key, NULL);
     uint32_t index = encoder->slots[slot];
     cursor->token = put_token(cursor->token, index);
     if (index == 0 || fields & ~(STORE_FIELD_COLOR | STORE_FIELD_DEPTH_IMPLIED))
@@ -281,10 +382,10 @@ static void put_batch(struct event_encoder *encoder, const struct event_batch *b
 }
 
 int event_encoder_add(struct event_encoder *encoder, const struct event_batch *batch,
-                      struct thread_state *state)
+                      uint32_t arg_count, struct thread_state *state)
 {
-    assert(batch->count <= STORE_BATCH_MAX / 2);
-    if (reserve_batch(encoder, batch->count) != 0)
+    assert(batch->count <= STORE_BATCH_MAX / 2 && arg_count <= STORE_BATCH_ARGS_MAX);
+    if (reserve_batch(encoder, batch->count, arg_count) != 0)
         return -ENOMEM;
     put_batch(encoder, batch, state);
     struct cursor cursor = {encoder->tokens.bytes + encoder->tokens.size,
@@ -298,7 +399,7 @@ int event_encoder_add(struct event_encoder *encoder, const struct event_batch *b
         const struct event *event = &batch->events[i];
         int64_t time_ns = event->time_ns;
         put_time(controls, &cursor, index++, (uint64_t)time_ns - (uint64_t)last_ns);
-        put_event(encoder, &cursor, event, depth);
+        put_event(encoder, &cursor, batch, event, depth);
         depth = event_depth_after(event, depth);
         first_ns = time_ns < first_ns ? time_ns : first_ns;
         latest_ns = time_ns > latest_ns ? time_ns : latest_ns;

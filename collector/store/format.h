@@ -23,7 +23,9 @@ enum {
     STORE_STORED_MAX = 9 << 20,     /* as it lies in the file                             */
     STORE_RAW_TARGET = 1 << 20,     /* a writer ends the chunk at this size               */
     STORE_BATCH_MAX = 65536,        /* events                                             */
+    STORE_BATCH_ARGS_MAX = 65536,   /* key-values of a batch                              */
     STORE_SHAPES_MAX = 16384,       /* in the dictionary of an EVENTS chunk               */
+    STORE_SHAPE_ARGS_MAX = 65536,   /* key-values that all of its shapes have             */
     STORE_STRING_MAX = 1 << 20,     /* bytes                                              */
     STORE_SAMPLE_SHAPES_MAX = 1024, /* in the dictionary of a SAMPLES chunk              */
     STORE_ROWS_MAX = 4096,          /* definitions in one entry                           */
@@ -100,17 +102,18 @@ struct store_events_header {
     uint32_t extras_size;   /* new shapes, values, ids                                      */
 };
 
-/* What a shape brings in the extras, in this order. Unknown bits make the chunk unreadable. */
+/* What a shape brings in the extras, in this order. Each unknown bit stands for a length and as
+ * many bytes, which are skipped: behind what is known of the shape, and of each of its events. */
 enum store_shape_fields {
     STORE_FIELD_COLOR = 1u << 0,         /* the shape has a colour; nothing per event       */
     STORE_FIELD_DEPTH = 1u << 1,         /* depth, varint                                   */
     STORE_FIELD_DEPTH_IMPLIED = 1u << 2, /* depth is one less than before; nothing in extras*/
     STORE_FIELD_ID = 1u << 3,            /* difference to the chunk's last id, signed       */
     STORE_FIELD_END = 1u << 4,           /* end_ns - time_ns, signed                        */
-    STORE_FIELD_VALUE = 1u << 5,         /* by value kind, against the shape's last value;
-                                            the id of a flow or track likewise              */
-    STORE_FIELD_EXTENSION = 1u << 6,     /* length, and as many bytes: to be skipped        */
-    STORE_FIELDS_KNOWN = (1u << 7) - 1,
+    STORE_FIELD_SHAPE_ID = 1u << 5,      /* an id, too: difference to the shape's last one  */
+    STORE_FIELD_VALUE = 1u << 6,         /* by value kind, against the shape's last value   */
+    STORE_FIELD_ARGS = 1u << 7,          /* values of the shape's key-values, likewise      */
+    STORE_FIELDS_KNOWN = (1u << 8) - 1,
 };
 
 /* Tokens: 0 = a new shape comes in the extras; below this one byte, else two. */

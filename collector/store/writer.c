@@ -152,17 +152,37 @@ int store_writer_flush(struct store_writer *writer)
 
 /* ---- Adding ---- */
 
+struct part_size {
+    uint32_t events, args;
+};
+
+/* What fits an encoder of the events from `begin` on. */
+static struct part_size part_size(const struct event_batch *batch, uint32_t begin)
+{
+    struct part_size size = {0};
+    uint32_t left = batch->count - begin;
+    for (; size.events < left && size.events < STORE_BATCH_MAX / 2; size.events++) {
+        uint32_t more = batch->events[begin + size.events].arg_count;
+        if (size.args + more > STORE_BATCH_ARGS_MAX)
+            break;
+        size.args += more;
+    }
+    return size;
+}
+
 /* Part of a batch that fits an encoder. The last part carries the batch's source, the ones before
  * it an empty range: after a crash, no part counts as written unless all are. */
 static int add_part(struct store_writer *writer, const struct event_batch *batch, uint32_t begin,
-                    uint32_t count)
+                    const struct part_size *size)
 {
+    uint32_t count = size->events;
     struct event_batch part = *batch;
     part.events = batch->count ? batch->events + begin : NULL;
     part.count = count;
     if (begin + count < batch->count)
         part.source.end_offset = part.source.begin_offset;
-    int error = event_encoder_add(writer->encoder, &part, &writer->threads.items[batch->thread]);
+    int error = event_encoder_add(writer->encoder, &part, size->args,
+                                  &writer->threads.items[batch->thread]);
     if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
         error = put_definitions(writer);
         return error ? error : put_events(writer);
@@ -180,27 +200,15 @@ static int know_thread(struct store_writer *writer, uint32_t thread)
     return 0;
 }
 
-/* How many events from `begin` on fit an encoder, not cut between an event and its key-values. */
-static uint32_t part_count(const struct event_batch *batch, uint32_t begin)
-{
-    const uint32_t part_max = STORE_BATCH_MAX / 2;
-    if (batch->count - begin <= part_max)
-        return batch->count - begin;
-    uint32_t end = begin + part_max;
-    while (end > begin && batch->events[end].kind == EVENT_PAYLOAD)
-        end--;
-    return end > begin ? end - begin : part_max;
-}
-
 int store_writer_add(struct store_writer *writer, const struct event_batch *batch)
 {
     uint32_t begin = 0;
     if (!writer->error)
         writer->error = know_thread(writer, batch->thread);
     while (!writer->error) {
-        uint32_t count = part_count(batch, begin);
-        writer->error = add_part(writer, batch, begin, count);
-        begin += count;
+        struct part_size size = part_size(batch, begin);
+        writer->error = add_part(writer, batch, begin, &size);
+        begin += size.events;
         if (begin == batch->count)
             break;
     }

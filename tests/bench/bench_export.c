@@ -26,13 +26,14 @@ enum {
     NAMES = 20,
     RUNS = 3,
     DEPTH_MAX = 8,
-    TRACKS = 1024
+    TRACKS = 1024,
+    EVENT_VALUES = 3,
 };
 
 enum shape { NESTED, VALUES, FLOWS, ON_TRACKS };
 
 /* Events for each range. */
-static const uint32_t shape_events[] = {[NESTED] = 2, [VALUES] = 5, [FLOWS] = 4, [ON_TRACKS] = 2};
+static const uint32_t shape_events[] = {[NESTED] = 2, [VALUES] = 2, [FLOWS] = 4, [ON_TRACKS] = 2};
 
 struct source {
     struct event (*pool)[BATCH];
@@ -82,6 +83,17 @@ static void fill_batch(struct event *events, uint32_t thread, int64_t *now, cons
     }
 }
 
+static struct arg pool_args[(size_t)BATCHES * BATCH * EVENT_VALUES];
+
+static void add_values(struct event *event, uint32_t index, const uint32_t *names)
+{
+    event->args = index * EVENT_VALUES;
+    event->arg_count = EVENT_VALUES;
+    for (uint32_t i = 0; i < EVENT_VALUES; i++)
+        pool_args[event->args + i] =
+            (struct arg){names[1 + i], VALUE_INT64, {.int64 = (int64_t)(next_random() % 100000)}};
+}
+
 /* Ranges with three key-values, or with the end of the arrow before and the begin of another. */
 static void fill_others(struct event *events, uint32_t batch, int64_t *now, const uint32_t *names,
                         enum shape shape)
@@ -94,13 +106,10 @@ static void fill_others(struct event *events, uint32_t batch, int64_t *now, cons
         if (i % size == 0) {
             events[i].kind = EVENT_PUSH;
             events[i].name = names[next_random() % NAMES];
+            if (shape == VALUES)
+                add_values(&events[i], batch * BATCH + i, names);
         } else if (i % size == size - 1) {
             events[i].kind = EVENT_POP;
-        } else if (shape == VALUES) {
-            events[i].kind = EVENT_PAYLOAD;
-            events[i].name = names[i % size];
-            events[i].value_kind = VALUE_INT64;
-            events[i].value.int64 = (int64_t)(next_random() % 100000);
         } else {
             events[i].kind = i % size == 1 ? EVENT_FLOW_END : EVENT_FLOW_BEGIN;
             events[i].id = number + i % size;
@@ -164,12 +173,12 @@ static int next_batch(void *context, struct event_batch *ret_batch)
         return 0;
     source->batches_left--;
     struct event *events = source->pool[source->next++ % BATCHES];
-    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}, 0};
+    *ret_batch = (struct event_batch){events[0].thread, BATCH, events, {0}, 0, pool_args};
     if (source->next <= BATCHES)
         return 1;
     for (uint32_t i = 0; i < BATCH; i++) {
         events[i].time_ns += source->round_ns[events->thread];
-        if (source->shape == FLOWS && event_is_flow_or_track(events[i].kind))
+        if (source->shape == FLOWS && event_is_flow(events[i].kind))
             events[i].id += (uint64_t)BATCHES * BATCH;
     }
     return 1;

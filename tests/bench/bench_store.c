@@ -19,12 +19,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 500, BATCHES = 400, THREADS = 8, NAMES = 20, TRACKS = 100000, RUNS = 3 };
+enum {
+    BATCH = 500,
+    BATCHES = 400,
+    THREADS = 8,
+    NAMES = 20,
+    TRACKS = 100000,
+    EVENT_VALUES = 3,
+    RUNS = 3
+};
 
 struct stream {
     const char *name;
     void (*fill)(struct event *events, uint32_t count, uint32_t thread);
-    uint32_t events_per_record, track_count;
+    uint32_t track_count;
 };
 
 struct result {
@@ -34,6 +42,7 @@ struct result {
 };
 
 static struct event pool[BATCHES][BATCH];
+static struct arg pool_args[(size_t)BATCHES * BATCH * EVENT_VALUES];
 static int64_t clock_ns[THREADS];
 static uint64_t depth[THREADS];
 static uint32_t names[NAMES];
@@ -119,22 +128,23 @@ static void fill_tracks(struct event *events, uint32_t count, uint32_t thread)
     }
 }
 
+/* Marks with three key-values each. */
 static void fill_values(struct event *events, uint32_t count, uint32_t thread)
 {
     static int64_t number;
-    for (uint32_t i = 0; i + 3 < count; i += 4) {
-        int64_t time_ns = clock_ns[thread] += varied_step();
-        for (uint32_t k = 0; k < 4; k++)
-            events[i + k] = (struct event){.kind = k ? EVENT_PAYLOAD : EVENT_MARK,
-                                           .thread = thread,
-                                           .time_ns = time_ns,
-                                           .name = names[k]};
-        events[i + 1].value_kind = VALUE_INT64;
-        events[i + 1].value.int64 = number++;
-        events[i + 2].value_kind = VALUE_INT64;
-        events[i + 2].value.int64 = (int64_t)(next_random() % 100000);
-        events[i + 3].value_kind = VALUE_STRING;
-        events[i + 3].value.string = names[next_random() % NAMES];
+    static uint32_t filled;
+    uint32_t first = filled++ % BATCHES * BATCH;
+    for (uint32_t i = 0; i < count; i++) {
+        struct arg *args = &pool_args[(first + i) * EVENT_VALUES];
+        events[i] = (struct event){.kind = EVENT_MARK,
+                                   .thread = thread,
+                                   .time_ns = clock_ns[thread] += varied_step(),
+                                   .name = names[0],
+                                   .args = (first + i) * EVENT_VALUES,
+                                   .arg_count = EVENT_VALUES};
+        args[0] = (struct arg){names[1], VALUE_INT64, {.int64 = number++}};
+        args[1] = (struct arg){names[2], VALUE_INT64, {.uint64 = next_random() % 100000}};
+        args[2] = (struct arg){names[3], VALUE_STRING, {.uint64 = names[next_random() % NAMES]}};
     }
 }
 
@@ -186,7 +196,8 @@ static double write_once(const char *path, const struct trace *trace, const stru
             stream->fill(pool[i], BATCH, i % THREADS);
         double begin = cpu_seconds();
         for (uint32_t i = 0; i < BATCHES; i++) {
-            struct event_batch batch = {i % THREADS, BATCH, pool[i], {sequence++, 0, 8000}, 0};
+            struct event_batch batch = {i % THREADS,           BATCH, pool[i],
+                                        {sequence++, 0, 8000}, 0,     pool_args};
             must(store_writer_add(writer, &batch));
         }
         seconds += cpu_seconds() - begin;
@@ -228,7 +239,7 @@ static double read_once(const char *path, bool pair, uint64_t *ret_count)
 static struct result measure(const struct stream *stream, const char *path, uint64_t rounds)
 {
     struct result result = {1e9, 1e9, 1e9, 0, 0};
-    double events = (double)rounds * BATCHES * BATCH, records = events / stream->events_per_record;
+    double records = (double)rounds * BATCHES * BATCH;
     for (int run = 0; run < RUNS; run++) {
         struct trace *trace = make_trace(stream->track_count);
         uint64_t bytes, count;
@@ -236,7 +247,7 @@ static struct result measure(const struct stream *stream, const char *path, uint
         memset(clock_ns, 0, sizeof(clock_ns));
         double write = write_once(path, trace, stream, rounds, &bytes) * 1e9 / records;
         double read = read_once(path, false, &count) * 1e9 / records;
-        if ((double)count != events) {
+        if ((double)count != records) {
             fprintf(stderr, "bench_store: %llu events read\n", (unsigned long long)count);
             exit(1);
         }
@@ -265,11 +276,11 @@ static void show(const struct stream *stream, const struct result *result, bool 
 
 int main(int argc, char **argv)
 {
-    static const struct stream streams[] = {{"varied", fill_varied, 1, 0},
-                                            {"tight", fill_tight, 1, 0},
-                                            {"flows", fill_flows, 1, 0},
-                                            {"tracks", fill_tracks, 1, TRACKS},
-                                            {"values", fill_values, 4, 0}};
+    static const struct stream streams[] = {{"varied", fill_varied, 0},
+                                            {"tight", fill_tight, 0},
+                                            {"flows", fill_flows, 0},
+                                            {"tracks", fill_tracks, TRACKS},
+                                            {"values", fill_values, 0}};
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     const char *count = argc > 1 + json ? argv[1 + json] : "4000000";
     uint64_t rounds = strtoull(count, NULL, 10) / (BATCHES * BATCH);

@@ -25,7 +25,8 @@ enum {
 struct input {
     const uint8_t *at, *end;
     int64_t times[THREADS + 1];
-    struct event events[1 + VALUES_MAX];
+    struct event event;
+    struct arg args[4];
 };
 
 struct counts {
@@ -77,7 +78,7 @@ static int next_event(void *context, struct event_batch *ret_batch)
     if (in->end - in->at < EVENT_BYTES)
         return 0;
     const uint8_t *bytes = in->at;
-    struct event event = {.kind = bytes[0] % (EVENT_KIND_COUNT + 1)};
+    struct event event = {.kind = bytes[0] % (EVENT_KINDS + 1)};
     uint32_t value_count = bytes[0] >> 6;
     event.thread = bytes[1] % THREADS;
     event.name = bytes[2] % (NAMES + 3);
@@ -92,16 +93,15 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.end_ns = event.time_ns + bytes[6];
     if (event.kind == EVENT_COUNTER)
         event.value_kind = VALUE_INT64 + bytes[5] % 4;
-    in->events[0] = event;
-    for (uint32_t i = 0; i < value_count; i++) {
-        event.kind = EVENT_PAYLOAD;
-        event.name = (bytes[2] + i * bytes[5]) % (NAMES + 3);
-        event.value_kind = (bytes[5] + i) % 8;
-        in->events[1 + i] = event;
-    }
+    event.arg_count = (uint16_t)value_count;
+    in->event = event;
+    for (uint32_t i = 0; i < value_count; i++)
+        in->args[i] = (struct arg){.key = (bytes[2] + i * bytes[5]) % (NAMES + 3),
+                                   .kind = (bytes[5] + i) % 8u,
+                                   .value = event.value};
     in->at += EVENT_BYTES;
     *ret_batch = (struct event_batch){
-        .thread = event.thread, .count = 1 + value_count, .events = in->events};
+        .thread = event.thread, .count = 1, .events = &in->event, .args = in->args};
     return 1;
 }
 

@@ -99,11 +99,6 @@ struct seen {
     uint64_t count;
 };
 
-static bool has_values(const struct event *event)
-{
-    return event->kind == EVENT_PAYLOAD || event_is_record(event->kind);
-}
-
 /* Parents lead to the top, and everything has a name that is known. */
 static void check_tracks(const struct trace *trace)
 {
@@ -119,8 +114,17 @@ static void check_tracks(const struct trace *trace)
     }
 }
 
-/* Batches are of known threads, in time order, and name known strings; key-values follow what they
- * belong to. */
+static void check_args(const struct trace *trace, struct args args)
+{
+    uint32_t strings = trace_string_count(trace);
+    for (uint32_t i = 0; i < args.count; i++)
+        if (args.items[i].key >= strings || args.items[i].kind > VALUE_STRING ||
+            (args.items[i].kind == VALUE_STRING && args.items[i].value.uint64 >= strings))
+            abort();
+}
+
+/* Batches are of known threads, in time order, and name known strings; key-values belong to
+ * calls of the program. */
 static int check_batch(void *context, const struct event_batch *batch)
 {
     struct seen *seen = context;
@@ -128,16 +132,16 @@ static int check_batch(void *context, const struct event_batch *batch)
         abort();
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
-        if (event->kind == 0 || event->kind >= EVENT_KIND_COUNT || event->thread != batch->thread ||
+        if (!event_known_kind(event->kind) || event->thread != batch->thread ||
             event->name >= trace_string_count(seen->trace) ||
             event->scope >= trace_scope_count(seen->trace) ||
             (event->value_kind == VALUE_STRING &&
              event->value.uint64 >= trace_string_count(seen->trace)) ||
             (event_is_of_track(event->kind) && event->id >= trace_track_count(seen->trace)))
             abort();
-        if (event->kind == EVENT_PAYLOAD &&
-            (i == 0 || !has_values(event - 1) || event->time_ns != event[-1].time_ns))
+        if (event->arg_count && !event_is_record(event->kind))
             abort();
+        check_args(seen->trace, event_args(batch, event));
         int64_t *last = &seen->last_ns[batch->thread % 1024];
         if (batch->thread < 1024 && event->time_ns < *last)
             abort();

@@ -5,7 +5,7 @@
  *
  * Four bytes choose: from, to, threads, and the bits of enum choice. 7 bytes are an event, as in
  * fuzz_export.c: kind and number of key-values, thread, name, time step, depth or id, value,
- * attributes; of kind 0 or EVENT_PAYLOAD: a
+ * attributes; of kind 0: a
  * sample. */
 #include "made_sample.h"
 #include "pass.h"
@@ -40,8 +40,8 @@ enum choice {
 struct script {
     struct trace *trace;
     uint8_t choices;
-    struct event events[RECORDS_MAX][1 + VALUES_MAX];
-    uint8_t lengths[RECORDS_MAX];
+    struct event events[RECORDS_MAX];
+    struct arg args[VALUES_MAX];
     int64_t settled_ns[RECORDS_MAX + 1];
     uint32_t event_count, next_event;
     struct sample samples[RECORDS_MAX];
@@ -117,7 +117,7 @@ static int64_t step(uint32_t thread, uint8_t byte)
 static void add_event(const uint8_t *bytes)
 {
     uint32_t value_count = bytes[0] >> 6;
-    struct event event = {.kind = bytes[0] % EVENT_KIND_COUNT, .thread = bytes[1] % THREADS};
+    struct event event = {.kind = bytes[0] % EVENT_KINDS, .thread = bytes[1] % THREADS};
     event.name = bytes[2] % (NAMES + 1);
     event.time_ns = step(event.thread, bytes[3]);
     event.id = bytes[4] % 8;
@@ -126,12 +126,8 @@ static void add_event(const uint8_t *bytes)
         event.end_ns = event.time_ns + bytes[6] - 4; /* before its begin, too */
         step(event.thread, script.choices & BACKWARDS ? 0 : bytes[6]);
     }
-    struct event *events = script.events[script.event_count];
-    events[0] = event;
-    for (uint32_t i = 1; i <= value_count; i++)
-        events[i] = (struct event){
-            .kind = EVENT_PAYLOAD, .thread = event.thread, .time_ns = event.time_ns, .name = i};
-    script.lengths[script.event_count++] = (uint8_t)(1 + value_count);
+    event.arg_count = (uint16_t)value_count;
+    script.events[script.event_count++] = event;
 }
 
 /* Its stack says which one it is. */
@@ -154,7 +150,7 @@ static void add_sample(const uint8_t *bytes)
 
 static bool is_event(uint8_t kind)
 {
-    return kind != 0 && kind != EVENT_PAYLOAD;
+    return kind != 0;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -167,11 +163,11 @@ static void read_script(const uint8_t *at, const uint8_t *end)
     memset(script.times, 0, sizeof(script.times));
     script.event_count = script.sample_count = 0;
     for (uint32_t i = 0; i < RECORDS_MAX && end - at >= RECORD_BYTES; i++, at += RECORD_BYTES)
-        is_event(at[0] % EVENT_KIND_COUNT) ? add_event(at) : add_sample(at);
+        is_event(at[0] % EVENT_KINDS) ? add_event(at) : add_sample(at);
     int64_t first_ns = INT64_MAX, last_ns = BEGIN_NS + 2000;
     for (uint32_t i = script.event_count; i-- > 0;) {
-        script.settled_ns[i] = first_ns = smaller(first_ns, script.events[i]->time_ns);
-        int64_t told_ns = event_told_ns(script.events[i]);
+        script.settled_ns[i] = first_ns = smaller(first_ns, script.events[i].time_ns);
+        int64_t told_ns = event_told_ns(&script.events[i]);
         last_ns = told_ns > last_ns ? told_ns : last_ns;
     }
     first_ns = INT64_MAX;
@@ -190,9 +186,10 @@ static int next_events(void *context, struct event_batch *ret_batch)
         return 0;
     script.next_event++;
     *ret_batch = (struct event_batch){
-        .thread = script.events[index]->thread,
-        .count = script.lengths[index],
-        .events = script.events[index],
+        .thread = script.events[index].thread,
+        .count = 1,
+        .events = &script.events[index],
+        .args = script.args,
         .settled_ns = script.choices & SETTLED ? script.settled_ns[index] : 0,
     };
     return 1;
@@ -302,7 +299,7 @@ static int take(void *context, const struct item *item)
         assert(item->end_ns <= selection->to_ns || item->end_ns < item->begin_ns);
         return 0;
     }
-    assert(item->event->kind != EVENT_PAYLOAD);
+    assert(event_known_kind(item->event->kind));
     assert(item->event->time_ns >= selection->from_ns);
     assert(item->begin_ns >= selection->from_ns && item->begin_ns <= selection->to_ns);
     assert(item->end_ns <= selection->to_ns);
@@ -360,9 +357,9 @@ static void check_same(void)
         assert(in_lanes.span_ns[lane] == in_time.span_ns[lane]);
         assert(in_lanes.child_ns[lane] == in_time.child_ns[lane]);
     }
-    for (int kind = EVENT_PUSH; kind < EVENT_KIND_COUNT; kind++) {
+    for (int kind = EVENT_PUSH; kind < EVENT_KINDS; kind++) {
         bool started = kind == EVENT_START || kind == EVENT_END;
-        if (kind != EVENT_PAYLOAD && (whole || !started))
+        if (whole || !started)
             assert(in_lanes.counts.events[kind] == in_time.counts.events[kind]);
     }
     assert(!whole || in_lanes.counts.orphans == in_time.counts.orphans);

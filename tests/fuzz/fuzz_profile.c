@@ -82,13 +82,7 @@ static int next_batch(void *context, struct event_batch *ret_batch)
     if (script.next_event == script.event_count)
         return 0;
     const struct event *event = &script.events[script.next_event++];
-    uint32_t count = 1; /* and its key-values */
-    while (script.next_event < script.event_count && event[count].kind == EVENT_PAYLOAD &&
-           event[count].thread == event->thread) {
-        script.next_event++;
-        count++;
-    }
-    *ret_batch = (struct event_batch){.thread = event->thread, .count = count, .events = event};
+    *ret_batch = (struct event_batch){.thread = event->thread, .count = 1, .events = event};
     return 1;
 }
 
@@ -183,7 +177,7 @@ static void read_all(struct trace *trace, struct range_stats *stats)
 
 static struct event decode(const uint8_t *bytes, int64_t *times)
 {
-    struct event event = {.kind = bytes[0] % (EVENT_KIND_COUNT + 1)};
+    struct event event = {.kind = bytes[0] % (EVENT_KINDS + 1)};
     event.thread = bytes[1] % THREADS;
     event.name = bytes[2] % (NAMES + 3); /* some are unknown */
     event.scope = bytes[3] % 4;          /* the last is unknown */
@@ -238,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int64_t times[THREADS] = {0};
     script.event_count = script.sample_count = 0;
     start_again();
-    uint64_t expected[EVENT_KIND_COUNT + 1] = {0};
+    uint64_t expected[EVENT_KINDS + 1] = {0};
     if (!trace)
         trace = make_trace();
     if (!trace || size == 0)

@@ -20,9 +20,13 @@ static void check_batch(const struct trace *trace, const struct event_batch *bat
         abort();
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
-        if (event->kind == 0 || event->kind >= EVENT_KIND_COUNT ||
-            event->value_kind > VALUE_STRING || event->thread != batch->thread)
+        if (!event_known_kind(event->kind) || event->value_kind > VALUE_STRING ||
+            event->thread != batch->thread)
             abort();
+        const struct args args = event_args(batch, event);
+        for (uint32_t k = 0; k < args.count; k++)
+            if (args.items[k].kind > VALUE_STRING)
+                abort();
     }
 }
 

@@ -15,6 +15,11 @@ enum { THREADS = 2, EVENTS = 100, TRACKS = 5, SCOPES = 4, FILE_MAX = 1 << 20 };
 
 static uint8_t bytes[FILE_MAX];
 static struct event events[EVENTS];
+static const struct arg args[] = {{1, VALUE_STRING, {.uint64 = 1}},
+                                  {2, VALUE_DOUBLE, {.uint64 = 3}},
+                                  {2, VALUE_INT64, {.uint64 = 70}},
+                                  {1, VALUE_NONE, {0}},
+                                  {1, VALUE_BOOL, {.uint64 = 1}}};
 
 /* What no output shows as it is. */
 static const char hostile[] = "lo\x1b[2Jad,\"\r\n\t\x7f;<&\xc2\x9b";
@@ -68,18 +73,22 @@ static void make_events(uint32_t thread, int64_t time_ns)
     for (uint32_t i = 0; i < EVENTS; i++) {
         struct event *event = &events[i];
         *event = (struct event){.thread = thread, .time_ns = time_ns += 100 << i % 20};
-        event->kind = (uint8_t)(i < 40 ? 1 + i % 3 % 2 : 1 + i % (EVENT_KIND_COUNT - 1));
+        event->kind = (uint8_t)(i < 40 ? 1 + i % 3 % 2 : 1 + i % (EVENT_KINDS - 1));
         event->name = event->kind == EVENT_POP ? 0 : 1 + i % 2;
         event->scope = event->kind == EVENT_POP ? 0 : i % (SCOPES + 1); /* one is unknown */
         if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
             event->depth = depth ? depth - 1 : 0;
         if (event->kind == EVENT_START || event->kind == EVENT_END)
             event->id = 5 + i / 10;
-        if (event_is_flow_or_track(event->kind))
+        if ((event_is_flow(event->kind) || event_is_of_track(event->kind)))
             event->id = event_is_of_track(event->kind) ? i % TRACKS : UINT64_C(77) << i % 50;
-        else if (event->kind == EVENT_COUNTER || event->kind == EVENT_PAYLOAD || i % 7 == 0) {
+        else if (event->kind == EVENT_COUNTER || i % 7 == 0) {
             event->value_kind = (uint8_t)(1 + i % VALUE_STRING);
             event->value.uint64 = i * 3;
+        }
+        if (event_is_record(event->kind) && i % 5 == 0) {
+            event->args = i % 3;
+            event->arg_count = (uint16_t)(1 + i % 3);
         }
         event->end_ns = event->kind == EVENT_LOST ? time_ns + 50 : 0;
         depth = event_depth_after(event, depth);
@@ -113,7 +122,7 @@ static size_t make_recording(const char *path)
         exit(1);
     for (uint32_t i = 0; i < 4; i++) {
         make_events(i % THREADS, 1000 + i);
-        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS}, 0};
+        struct event_batch batch = {i % THREADS, EVENTS, events, {i, 0, 16 * EVENTS}, 0, args};
         if (store_writer_add(writer, &batch) != 0 || add_samples(writer) != 0 ||
             (i % 2 && store_writer_flush(writer) != 0))
             exit(1);

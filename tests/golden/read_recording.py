@@ -99,16 +99,24 @@ def chunks(data):
         at, expected = at + 64 + stored, expected + 1
 
 
-HAVE_ID = (9, 10, 11, 12, 13, 14, 16)  # flows and tracks: their value is their id
-
-
 class Shape:
-    def __init__(self, extras, last_name):
-        self.kind, self.level, self.value_kind, self.fields = (extras.u8() for _ in range(4))
-        self.name = last_name + extras.svarint()
+    def __init__(self, extras, before):
+        self.kind, self.traits, self.level, self.value_kind = (extras.u8() for _ in range(4))
+        self.fields = extras.varint()
+        self.name = before.name + extras.svarint() if before else extras.svarint()
         self.scope = extras.varint()
         self.color = extras.varint() if self.fields & 1 else 0
+        self.last_key = before.last_key if before else 0
+        self.args = []
+        for _ in range(extras.varint() if self.fields & 128 else 0):
+            self.last_key += extras.svarint()
+            self.args.append([self.last_key, extras.u8(), 0])
+        self.skip(extras)
         self.last = 0
+
+    def skip(self, extras):
+        for _ in range((self.fields >> 8).bit_count()):
+            extras.take(extras.varint())
 
 
 class Events:
@@ -124,8 +132,8 @@ class Events:
         self.batches, self.tokens, self.controls, self.times, self.extras = sections
         self.index = self.base = self.last_id = 0
         self.shapes = [None]
-        self.last_id = 0
-        self.last_name = 0
+        self.newest = None
+        self.arg_count = 0
 
     def time(self, before):
         control = self.controls.data[self.index // 4] >> self.index % 4 * 2 & 3
@@ -139,19 +147,24 @@ class Events:
             token = 192 + ((token - 192) << 8 | self.tokens.u8())
         if token:
             return self.shapes[token]
-        shape = Shape(self.extras, self.last_name)
-        self.last_name = shape.name
-        if len(self.shapes) < 16384:
+        self.newest = shape = Shape(self.extras, self.newest)
+        if len(self.shapes) < 16384 and self.arg_count + len(shape.args) <= 65536:
             self.shapes.append(shape)
+            self.arg_count += len(shape.args)
         return shape
 
-    def value(self, shape):
-        if shape.value_kind == 3:
+    def value(self, kind, last):
+        if kind == 3:
             stored = self.extras.varint()
-            shape.last ^= int.from_bytes(stored.to_bytes(8, 'little'), 'big')
-        else:
-            shape.last = shape.last + self.extras.svarint() & MASK
-        return shape.last
+            return last ^ int.from_bytes(stored.to_bytes(8, 'little'), 'big')
+        return last + self.extras.svarint() & MASK
+
+    def args(self, shape):
+        for arg in shape.args:
+            key, kind, last = arg
+            if kind:
+                arg[2] = self.value(kind, last)
+            yield key, kind, arg[2]
 
     def __iter__(self):
         while self.batches:
@@ -163,7 +176,9 @@ class Events:
                 shape = self.shape()
                 time = self.time(time)
                 event = {'thread': thread, 'index': first_index + i, 'time': signed(time),
-                         'depth': depth - 1, 'id': 0, 'end': 0, 'value': 0, 'shape': shape}
+                         'depth': 0, 'id': 0, 'end': 0, 'value': 0, 'shape': shape}
+                if shape.fields & 4:
+                    event['depth'] = depth - 1
                 if shape.fields & 2:
                     event['depth'] = self.extras.varint()
                 if shape.fields & 8:
@@ -171,12 +186,15 @@ class Events:
                 if shape.fields & 16:
                     event['end'] = event['time'] + self.extras.svarint()
                 if shape.fields & 32:
-                    key = 'id' if shape.kind in HAVE_ID else 'value'
-                    event[key] = self.value(shape)
+                    event['id'] = shape.last = shape.last + self.extras.svarint() & MASK
                 if shape.fields & 64:
-                    self.extras.take(self.extras.varint())
-                depth = {1: depth + 1, 2: event['depth'], 7: event['depth'], 8: 0}.get(
-                    shape.kind, depth)
+                    event['value'] = shape.last = self.value(shape.value_kind, shape.last)
+                event['args'] = list(self.args(shape))
+                shape.skip(self.extras)
+                if shape.traits & 1:
+                    depth += 1
+                elif shape.traits & 2:
+                    depth = event['depth']
                 yield event
         assert self.index == self.count
 
@@ -363,7 +381,10 @@ class Recording:
             self.add('value_kind', shape.value_kind)
             self.add('value', event['value'])
             self.add('end', event['end'])
-            self.add('id', event['id'] if shape.kind in (3, 4) + HAVE_ID else 0)
+            self.add('id', event['id'])
+            self.add('arg_count', len(event['args']))
+            for key, kind, value in event['args']:
+                self.add('args', key + 3 * kind + 5 * value)
             self.add('depth', event['depth'] if shape.kind in (2, 7) else 0)
 
     def count_samples(self, chunk):

@@ -18,14 +18,14 @@ enum {
     STRINGS = 300,
     BATCHES = 90,
     BATCH = 400,
-    KINDS = EVENT_KIND_COUNT,
+    KINDS = EVENT_KINDS,
     SAMPLES = 70
 };
 
 struct sums {
     uint64_t events, kinds[KINDS], time, name_bytes, domain, category, scope, color, level,
         value_kind;
-    uint64_t value, end, id, depth;
+    uint64_t value, end, id, depth, args, arg_count;
     uint64_t samples, sample_time, sample_end, sample_id, sample_cpu, sample_stack, sample_path;
     uint64_t sample_set, sample_reason, sample_flags, sample_values, sample_walks;
 };
@@ -73,7 +73,8 @@ static int write_recording(const char *path)
     for (uint32_t i = 0; i < BATCHES && !error; i++) {
         uint32_t thread = i % (PROCESSES * THREADS);
         sample_events(&source, thread, events, BATCH);
-        struct event_batch batch = {thread, BATCH, events, {i, 16 * i, 16 * i + 4000}, 0};
+        struct event_batch batch = {thread, BATCH,      events, {i, 16 * i, 16 * i + 4000},
+                                    0,      sample_args};
         error = store_writer_add(writer, &batch);
         random_samples(trace, PROCESSES * THREADS, &random, samples, SAMPLES);
         if (!error)
@@ -84,6 +85,14 @@ static int write_recording(const char *path)
     int closed = store_writer_close(writer);
     trace_destroy(trace);
     return error ? error : closed;
+}
+
+static void add_args(struct sums *sums, struct args args)
+{
+    sums->arg_count += args.count;
+    for (uint32_t i = 0; i < args.count; i++)
+        sums->args +=
+            args.items[i].key + UINT64_C(3) * args.items[i].kind + 5 * args.items[i].value.uint64;
 }
 
 static void add_event(struct sums *sums, const struct trace *trace, const struct event *event)
@@ -280,6 +289,8 @@ static void show_sums(const struct sums *sums, const struct trace *trace, bool c
         for (int cause = 0; cause < LOSS_COUNT; cause++)
             thread_lost += thread->lost[cause];
     }
+    show("arg_count", sums->arg_count);
+    show("args", sums->args);
     show("category", sums->category);
     show("color", sums->color);
     show("complete", complete);
@@ -324,8 +335,10 @@ static int show_recording(const char *path)
     if (status)
         return status;
     while ((status = store_reader_next(reader, &batch)) == 1)
-        for (uint32_t i = 0; i < batch.count; i++)
+        for (uint32_t i = 0; i < batch.count; i++) {
             add_event(&sums, store_reader_trace(reader), &batch.events[i]);
+            add_args(&sums, event_args(&batch, &batch.events[i]));
+        }
     const struct sample *samples;
     uint32_t count;
     while (!status && (status = store_reader_next_samples(reader, &samples, &count)) == 1)

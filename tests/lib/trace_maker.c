@@ -12,6 +12,7 @@ enum { BATCH_EVENTS_MAX = 500, BATCH_SAMPLES_MAX = 100 };
 struct maker {
     struct trace *trace;
     VEC(struct event) events;
+    VEC(struct arg) args; /* of the events */
     VEC(struct sample) samples;
     struct value_pool values; /* of these */
     VEC(uint32_t) depths;     /* of thread */
@@ -39,6 +40,7 @@ void maker_destroy(struct maker *maker)
 {
     trace_destroy(maker->trace);
     vec_free(&maker->events);
+    vec_free(&maker->args);
     vec_free(&maker->samples);
     value_pool_free(&maker->values);
     vec_free(&maker->depths);
@@ -105,8 +107,8 @@ void maker_event(struct maker *maker, const struct event *event)
     if (thread->first_ns == 0)
         thread->first_ns = copy.time_ns;
     thread->last_ns = event->kind == EVENT_LOST ? copy.end_ns : copy.time_ns;
-    thread->event_count += event->kind != EVENT_PAYLOAD;
-    trace_process(maker->trace, thread->process)->event_count += event->kind != EVENT_PAYLOAD;
+    thread->event_count++;
+    trace_process(maker->trace, thread->process)->event_count++;
     must(vec_push(&maker->events, copy) == 0);
 }
 
@@ -186,13 +188,11 @@ uint32_t maker_track(struct maker *maker, uint32_t process, uint64_t id, const c
 void maker_value(struct maker *maker, const char *key, enum value_kind kind, union value value)
 {
     must(maker->events.count > 0);
-    const struct event *last = &maker->events.items[maker->events.count - 1];
-    maker_event(maker, &(struct event){.kind = EVENT_PAYLOAD,
-                                       .thread = last->thread,
-                                       .time_ns = last->time_ns - MAKER_BEGIN_NS,
-                                       .name = maker_string(maker, key),
-                                       .value_kind = (uint8_t)kind,
-                                       .value = value});
+    struct event *last = &maker->events.items[maker->events.count - 1];
+    if (last->arg_count++ == 0)
+        last->args = (uint32_t)maker->args.count;
+    struct arg arg = {.key = maker_string(maker, key), .kind = kind, .value = value};
+    must(vec_push(&maker->args, arg) == 0);
 }
 
 void maker_value_int(struct maker *maker, const char *key, int64_t value)
@@ -322,11 +322,11 @@ int maker_next(void *context, struct event_batch *ret_batch)
     while (end < maker->events.count && end - begin < BATCH_EVENTS_MAX &&
            maker->events.items[end].thread == first->thread)
         end++;
-    while (end < maker->events.count && maker->events.items[end].kind == EVENT_PAYLOAD)
-        end++;
     maker->next = end;
-    *ret_batch = (struct event_batch){
-        .thread = first->thread, .count = (uint32_t)(end - begin), .events = first};
+    *ret_batch = (struct event_batch){.thread = first->thread,
+                                      .count = (uint32_t)(end - begin),
+                                      .events = first,
+                                      .args = maker->args.items};
     return 1;
 }
 
@@ -353,7 +353,7 @@ void maker_forget(struct maker *maker)
     maker->samples.count = 0;
     value_pool_free(&maker->values);
     maker->next_sample = 0;
-    maker->events.count = 0;
+    maker->events.count = maker->args.count = 0;
     maker->next = 0;
 }
 

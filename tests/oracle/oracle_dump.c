@@ -224,7 +224,7 @@ static void print_definitions(void)
 static void print_event(const struct event *source)
 {
     struct event event = *source;
-    begin_line(event_words[event.kind]);
+    begin_line(event.kind ? event_words[event.kind] : PAYLOAD_WORD);
     add_fields(event_fields, &event);
     if (event.has_color)
         fprintf(line, " color=%" PRIu32, event.color);
@@ -241,6 +241,18 @@ static void print_event(const struct event *source)
     else if (event.value_kind)
         fprintf(line, " %s=%" PRIu64, value_words[event.value_kind], event.value.uint64);
     end_line();
+}
+
+static void print_with_args(const struct event_batch *batch, const struct event *event)
+{
+    const struct args args = event_args(batch, event);
+    print_event(event);
+    for (uint32_t i = 0; i < args.count; i++)
+        print_event(&(struct event){.thread = event->thread,
+                                    .time_ns = event->time_ns,
+                                    .name = args.items[i].key,
+                                    .value_kind = (uint8_t)args.items[i].kind,
+                                    .value = args.items[i].value});
 }
 
 static void print_sample(const struct sample *source)
@@ -267,7 +279,7 @@ static void print_events(uint64_t count)
         if (batch.count)
             printf("batch thread=%" PRIu32 "\n", batch.thread);
         for (uint32_t i = 0; i < batch.count; i++)
-            print_event(&batch.events[i]);
+            print_with_args(&batch, &batch.events[i]);
     }
     puts("flush");
 }

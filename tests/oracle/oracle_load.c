@@ -21,6 +21,7 @@ static int64_t begin_ns;
 static uint64_t line_number;
 
 static VEC(struct event) batch;
+static VEC(struct arg) args; /* of the batch */
 static uint32_t batch_thread;
 static bool in_batch;
 
@@ -249,13 +250,15 @@ static void open_writer(void)
 
 static void end_batch(void)
 {
-    const struct event_batch whole = {
-        .thread = batch_thread, .count = (uint32_t)batch.count, .events = batch.items};
+    const struct event_batch whole = {.thread = batch_thread,
+                                      .count = (uint32_t)batch.count,
+                                      .events = batch.items,
+                                      .args = args.items};
     open_writer();
     if (in_batch)
         must(store_writer_add(writer, &whole));
     in_batch = false;
-    batch.count = 0;
+    batch.count = args.count = 0;
 }
 
 static void take_batch(char *rest)
@@ -288,7 +291,7 @@ static void take_of_kind(struct event *event, const char *key, uint64_t value)
     }
 }
 
-static void take_event(int kind, char *rest)
+static struct event event_of(int kind, char *rest)
 {
     struct event event = {.kind = (uint8_t)kind, .thread = batch_thread};
     struct scope scope = {0};
@@ -300,7 +303,23 @@ static void take_event(int kind, char *rest)
             !take_field(scope_fields, &scope, key, value))
             take_of_kind(&event, key, number_of(value));
     event.scope = must(trace_scope_add(trace, &scope));
-    must(vec_push(&batch, event));
+    return event;
+}
+
+static void take_event(int kind, char *rest)
+{
+    must(vec_push(&batch, event_of(kind, rest)));
+}
+
+static void take_arg(char *rest)
+{
+    const struct event told = event_of(0, rest);
+    struct event *owner = batch.count ? &batch.items[batch.count - 1] : NULL;
+    if (!owner)
+        fail("a key-value of nothing");
+    if (owner->arg_count++ == 0)
+        owner->args = (uint32_t)args.count;
+    must(vec_push(&args, ((struct arg){told.name, told.value_kind, told.value})));
 }
 
 static void take_sample(char *rest)
@@ -360,6 +379,10 @@ static void take_line(char *text)
     char *rest = text;
     const char *word = strsep(&rest, " ");
     int kind = WORD_NUMBER(event_words, word);
+    if (strcmp(word, PAYLOAD_WORD) == 0) {
+        take_arg(rest);
+        return;
+    }
     if (kind >= 0) {
         take_event(kind, rest);
         return;
@@ -395,6 +418,7 @@ int main(int argc, char **argv)
         fail("no end");
     free(text);
     vec_free(&batch);
+    vec_free(&args);
     trace_destroy(trace);
     return 0;
 }

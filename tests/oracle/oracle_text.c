@@ -166,7 +166,7 @@ const struct field sample_fields[] = {
     {0},
 };
 
-const char *const event_words[EVENT_KIND_COUNT] = {
+const char *const event_words[EVENT_KINDS] = {
     [EVENT_PUSH] = "push",
     [EVENT_POP] = "pop",
     [EVENT_START] = "start",
@@ -181,7 +181,6 @@ const char *const event_words[EVENT_KIND_COUNT] = {
     [EVENT_TRACK_BEGIN] = "track_begin",
     [EVENT_TRACK_END] = "track_end",
     [EVENT_TRACK_MARK] = "track_mark",
-    [EVENT_PAYLOAD] = "payload",
     [EVENT_TRACK_HIDDEN] = "track_hidden",
 };
 

@@ -50,7 +50,9 @@ extern const struct field session_fields[], process_fields[], thread_fields[], t
     frame_fields[], stack_fields[], path_fields[], event_fields[], scope_fields[], sample_fields[];
 
 /* By number; NULL for numbers that are not there. */
-extern const char *const event_words[EVENT_KIND_COUNT];
+#define PAYLOAD_WORD "payload" /* a key-value of the event before it */
+
+extern const char *const event_words[EVENT_KINDS];
 extern const char *const value_words[VALUE_STRING + 1];
 extern const char *const sample_words[SAMPLE_SET_OFF_CPU + 1];
 extern const char *const frame_words[FRAME_NOTE + 1];

@@ -17,7 +17,8 @@ enum {
     PROCESSES = 3,
     TRACKS = 4,
     STRINGS = 12,
-    SCOPES = 6
+    SCOPES = 6,
+    ARGS = 5
 };
 
 static uint64_t state;
@@ -86,6 +87,16 @@ static struct trace *make_trace(void)
     return trace;
 }
 
+static struct arg args[ARGS];
+
+static void make_args(void)
+{
+    for (uint32_t i = 0; i < ARGS; i++)
+        args[i] = (struct arg){.key = (uint32_t)draw_number(STRINGS),
+                               .kind = (uint32_t)draw(6),
+                               .value.uint64 = draw_number(STRINGS)};
+}
+
 static struct event make_event(uint32_t thread, int64_t *now)
 {
     *now += (int64_t)draw(1000);
@@ -94,7 +105,7 @@ static struct event make_event(uint32_t thread, int64_t *now)
         .time_ns = jumps ? (int64_t)draw_number(100000) - 50000 : *now,
         .end_ns = (int64_t)draw_number(100000),
         .thread = thread,
-        .kind = (uint8_t)(1 + draw(EVENT_KIND_COUNT - 1)),
+        .kind = (uint8_t)(1 + draw(EVENT_KINDS - 1)),
         .level = (uint8_t)draw(8),
         .value_kind = (uint8_t)draw(6),
         .has_color = draw(2),
@@ -104,6 +115,8 @@ static struct event make_event(uint32_t thread, int64_t *now)
         .value.uint64 = draw_number(STRINGS),
         .id = draw_number(6),
     };
+    event.args = (uint32_t)draw(ARGS);
+    event.arg_count = (uint16_t)draw(1 + ARGS - event.args);
     if (event.kind == EVENT_MARK && draw(2)) /* more pushes than ends: it gets deep */
         event.kind = EVENT_PUSH;
     return event;
@@ -114,9 +127,10 @@ static int add_batch(struct store_writer *writer, uint32_t number, int64_t *now)
     static struct event events[EVENTS];
     uint32_t thread = (uint32_t)draw(THREADS); /* the writer takes no others */
     uint32_t count = 1 + (uint32_t)draw(EVENTS);
+    make_args();
     for (uint32_t i = 0; i < count; i++)
         events[i] = make_event(thread, now);
-    struct event_batch batch = {thread, count, events, {number, 0, 16 * count}, 0};
+    struct event_batch batch = {thread, count, events, {number, 0, 16 * count}, 0, args};
     int error = store_writer_add(writer, &batch);
     return error == 0 && draw(4) == 0 ? store_writer_flush(writer) : error;
 }

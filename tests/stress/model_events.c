@@ -113,7 +113,7 @@ struct made {
 static struct model_event make_value(struct model_actor *actor, struct annot_value *value)
 {
     const char *key = keys[model_random(actor, sizeof(keys) / sizeof(keys[0]))];
-    struct model_event event = {.kind = EVENT_PAYLOAD, .name = key};
+    struct model_event event = {.name = key};
     uint64_t number = (uint64_t)model_random(actor, UINT32_MAX) * model_random(actor, UINT32_MAX);
     double real = (double)number / 3;
     event.value_kind = (uint8_t)(VALUE_INT64 + model_random(actor, 5));
@@ -289,7 +289,7 @@ static void emit_log(struct model_actor *actor)
     const char *text = pick(actor, &name);
     const struct model_event mark = {.kind = EVENT_MARK, .name = text};
     const struct model_event severity = {
-        .kind = EVENT_PAYLOAD, .name = "severity", .value_kind = VALUE_STRING, .string = "warning"};
+        .name = "severity", .value_kind = VALUE_STRING, .string = "warning"};
     annot_log(ANNOT_SEVERITY_WARNING, text);
     log_digest(actor, EVENT_MARK, model_digest(model_digest(MODEL_DIGEST, &mark), &severity));
 }

@@ -17,22 +17,36 @@ static const char *text(const struct recorded *recorded, uint32_t ordinal)
     return trace_string(recorded->trace, ordinal)->bytes;
 }
 
+static void tell_value(const struct recorded *recorded, uint8_t kind, union value value,
+                       struct model_event *told)
+{
+    told->value_kind = kind;
+    if (kind == VALUE_STRING)
+        told->string = text(recorded, value.string);
+    else if (kind != VALUE_NONE)
+        told->value = value.uint64;
+}
+
+static uint64_t digest_of_arg(const struct recorded *recorded, const struct arg *arg,
+                              uint64_t before)
+{
+    struct model_event told = {.name = text(recorded, arg->key)};
+    tell_value(recorded, (uint8_t)arg->kind, arg->value, &told);
+    return model_digest(before, &told);
+}
+
 static uint64_t digest_of(const struct recorded *recorded, const struct event *event,
                           uint64_t before)
 {
     const struct scope *scope = trace_scope(recorded->trace, event->scope);
     struct model_event told = {.kind = event->kind,
                                .level = event->level,
-                               .value_kind = event->value_kind,
                                .has_color = event->has_color,
                                .color = event->color,
                                .name = text(recorded, event->name),
                                .domain = text(recorded, scope->domain),
                                .category = text(recorded, scope->category)};
-    if (event->value_kind == VALUE_STRING)
-        told.string = text(recorded, event->value.string);
-    else if (event->value_kind != VALUE_NONE)
-        told.value = event->value.uint64;
+    tell_value(recorded, event->value_kind, event->value, &told);
     if (event_is_of_track(event->kind))
         told.id = trace_track_get(recorded->trace, (uint32_t)event->id)->id;
     else if (event->kind != EVENT_POP)
@@ -56,13 +70,12 @@ static int take_batch(struct recorded *recorded, const struct event_batch *batch
         const struct event *event = &batch->events[i];
         if (event->kind == EVENT_LOST)
             continue;
-        if (event->kind == EVENT_PAYLOAD) {
-            struct model_entry *owner = &list->items[list->count - 1];
-            owner->digest = digest_of(recorded, event, owner->digest);
-            continue;
-        }
+        uint64_t digest = digest_of(recorded, event, MODEL_DIGEST);
+        const struct args args = event_args(batch, event);
+        for (uint32_t k = 0; k < args.count; k++)
+            digest = digest_of_arg(recorded, &args.items[k], digest);
         add(list,
-            (struct model_entry){.digest = digest_of(recorded, event, MODEL_DIGEST),
+            (struct model_entry){.digest = digest,
                                  .kind = event->kind,
                                  .depth = event->kind == EVENT_POP ? (uint32_t)event->depth : 0});
     }

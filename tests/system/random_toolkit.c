@@ -35,6 +35,7 @@ struct tally {
 struct made_thread {
     struct open_stack stack;
     struct event events[4 * CHUNK]; /* not collected yet */
+    struct arg values[4 * CHUNK][4];
     unsigned count;
 };
 
@@ -85,13 +86,14 @@ static void add_values(struct made *made, unsigned thread)
 {
     for (unsigned left = draw(made, 4); left > 0; left--) {
         unsigned key = draw(made, NAMES);
-        struct event *value = add(made, thread, EVENT_PAYLOAD);
         if (left > 1 && key == 0)
             key = left; /* keys of one event differ more often, and need not */
-        value->name = name_of(made, 'k', key);
-        value->value_kind = VALUE_INT64;
-        value->value.int64 = (int64_t)draw(made, 1000) - 300;
-        made->sums[key] += value->value.int64;
+        int64_t number = (int64_t)draw(made, 1000) - 300;
+        struct event *event = &made->threads[thread].events[made->threads[thread].count - 1];
+        struct arg *values = made->threads[thread].values[made->threads[thread].count - 1];
+        values[event->arg_count++] = (struct arg){
+            .key = name_of(made, 'k', key), .kind = VALUE_INT64, .value.int64 = number};
+        made->sums[key] += number;
     }
 }
 
@@ -173,6 +175,17 @@ static void step_flow(struct made *made, unsigned thread)
 
 /* ---- The whole ---- */
 
+static void add_to_recording(struct maker *maker, const struct event *event,
+                             const struct arg *values)
+{
+    struct event alone = *event;
+    alone.arg_count = 0;
+    maker_event(maker, &alone);
+    for (uint32_t i = 0; i < event->arg_count; i++)
+        maker_value(maker, trace_string(maker_trace(maker), values[i].key)->bytes,
+                    (enum value_kind)values[i].kind, values[i].value);
+}
+
 /* Hands what the threads did to the recording, one after the other. */
 static void collect(struct made *made)
 {
@@ -180,7 +193,7 @@ static void collect(struct made *made)
     for (unsigned i = 0; i < THREADS; i++) {
         struct made_thread *t = &made->threads[(first + i) % THREADS];
         for (unsigned k = 0; k < t->count; k++)
-            maker_event(made->maker, &t->events[k]);
+            add_to_recording(made->maker, &t->events[k], t->values[k]);
         t->count = 0;
     }
 }

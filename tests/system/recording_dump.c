@@ -130,11 +130,11 @@ static void print_value(const struct trace *trace, const struct event *event)
 
 static void print_event(const struct trace *trace, const struct event *event)
 {
-    static const char *const kinds[EVENT_KIND_COUNT] = {
-        "none",        "push",      "pop",        "start",      "end",         "mark",
-        "counter",     "lost",      "edge",       "flow_begin", "flow_step",   "flow_end",
-        "track_begin", "track_end", "track_mark", "payload",    "track_hidden"};
-    const char *kind = event->kind < EVENT_KIND_COUNT ? kinds[event->kind] : "unknown";
+    static const char *const kinds[EVENT_KINDS] = {
+        "payload",     "push",      "pop",        "start",       "end",       "mark",
+        "counter",     "lost",      "edge",       "flow_begin",  "flow_step", "flow_end",
+        "track_begin", "track_end", "track_mark", "track_hidden"};
+    const char *kind = kinds[event->kind];
     printf("{\"row\":\"event\",\"kind\":\"%s\",\"thread\":%u,\"time\":%" PRId64
            ",\"level\":%u,\"value_kind\":%u,\"id\":%" PRIu64,
            kind, event->thread, event->time_ns, event->level, event->value_kind, event->id);
@@ -145,6 +145,21 @@ static void print_event(const struct trace *trace, const struct event *event)
     print_text(trace, "category", trace_scope_category(trace, event->scope));
     print_value(trace, event);
     puts("}");
+}
+
+/* Behind their event, as rows of their own. */
+static void print_args(const struct trace *trace, const struct event_batch *batch,
+                       const struct event *event)
+{
+    const struct args args = event_args(batch, event);
+    for (uint32_t i = 0; i < args.count; i++) {
+        const struct arg *arg = &args.items[i];
+        print_event(trace, &(struct event){.thread = event->thread,
+                                           .time_ns = event->time_ns,
+                                           .name = arg->key,
+                                           .value_kind = (uint8_t)arg->kind,
+                                           .value = arg->value});
+    }
 }
 
 static void print_filter(const struct trace *trace, uint32_t index)
@@ -170,8 +185,10 @@ static int print_events(struct store_reader *reader, bool print)
     struct event_batch batch;
     int result;
     while ((result = store_reader_next(reader, &batch)) > 0) {
-        for (uint32_t i = 0; print && i < batch.count; i++)
+        for (uint32_t i = 0; print && i < batch.count; i++) {
             print_event(trace, &batch.events[i]);
+            print_args(trace, &batch, &batch.events[i]);
+        }
     }
     return result;
 }

@@ -82,6 +82,14 @@ static int keep(void *context, const struct event_batch *batch)
     struct maker_events *seen = context;
     CHECK(seen->count + batch->count <= 4096 && seen->batch_count < 64);
     memcpy(seen->events + seen->count, batch->events, batch->count * sizeof(*batch->events));
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct event *event = &seen->events[seen->count + i];
+        const struct args args = event_args(batch, event);
+        CHECK(seen->arg_count + args.count <= 4096);
+        event->args = seen->arg_count;
+        for (uint32_t k = 0; k < args.count; k++)
+            seen->args[seen->arg_count++] = args.items[k];
+    }
     seen->count += batch->count;
     seen->sources[seen->batch_count++] = batch->source;
     return 0;

@@ -38,6 +38,8 @@ struct maker_events {
     struct segment segment;
     struct drain *drain;
     struct event events[4096];
+    struct arg args[4096];
+    uint32_t arg_count;
     struct batch_source sources[64];
     unsigned count, batch_count;
 };

@@ -77,14 +77,16 @@ static void feed(void)
     event_count = 0;
 }
 
+static const struct arg any_arg = {.key = 1, .kind = VALUE_INT64};
+
 static int next_batch(void *context, struct event_batch *ret_batch)
 {
     (void)context;
     size_t first = next_fed;
     while (next_fed < fed.count && fed.items[next_fed].thread == fed.items[first].thread)
         next_fed++;
-    *ret_batch =
-        (struct event_batch){.events = fed.items + first, .count = (uint32_t)(next_fed - first)};
+    *ret_batch = (struct event_batch){
+        .events = fed.items + first, .count = (uint32_t)(next_fed - first), .args = &any_arg};
     if (ret_batch->count)
         ret_batch->thread = ret_batch->events->thread;
     return ret_batch->count > 0;
@@ -393,7 +395,7 @@ static void two_requests(void)
     on_track(0, EVENT_TRACK_BEGIN, 1, "request", 10);
     on_track(0, EVENT_TRACK_BEGIN, 2, "request", 20);
     on_track(0, EVENT_TRACK_BEGIN, 1, "parse", 30);
-    add(0, EVENT_PAYLOAD, "size", 30)->value_kind = VALUE_INT64;
+    events[event_count - 1].arg_count = 1;
     add(0, EVENT_FLOW_BEGIN, NULL, 35)->id = 77;
     pop(0, 0, 100);
     on_track(2, EVENT_TRACK_END, 1, NULL, 40);

@@ -3,14 +3,12 @@
 #include "merge.h"
 #include "pass.h"
 #include "test.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-    LONG_ARGS = 300, /* more than a block of the merge holds */
-    OF_NOTHING = 7,  /* level of key-values at the begin of a batch */
-};
+enum { LONG_ARGS = 300 }; /* more than a block of the merge holds of events */
 
 static uint64_t next_random(uint64_t *random)
 {
@@ -42,7 +40,7 @@ struct shape {
     uint64_t random;
     uint32_t threads, batches, batch_max;
     bool settles;  /* batches say what can come */
-    bool args;     /* key-values: mostly few, sometimes LONG_ARGS, sometimes of nothing */
+    bool args;     /* key-values: mostly few, sometimes LONG_ARGS */
     bool gaps;     /* with events of the same thread behind them that are told earlier */
     bool disorder; /* within threads */
 };
@@ -56,11 +54,13 @@ struct piece {
 struct stream {
     struct event *events; /* all, `name` is the index */
     struct piece *pieces;
-    struct place *order; /* of those that are not key-values, as they should come */
+    VEC(struct arg) args;
+    struct place *order; /* as they should come */
     size_t count, capacity, piece_count, order_count;
     size_t next, end;     /* pieces [next, end) can be read */
     size_t out;           /* of `order` */
     struct event *buffer; /* what the last batch pointed to */
+    struct arg *arg_buffer;
     size_t waiting, most;
 };
 
@@ -76,17 +76,16 @@ static struct event *stream_add(struct stream *stream)
     return event;
 }
 
-static void add_args(struct stream *stream, uint64_t *random, struct event like)
+/* Each has a number of its own. */
+static void add_args(struct stream *stream, uint64_t *random, struct event *event)
 {
-    like.kind = EVENT_PAYLOAD;
     uint32_t count = below(random, 3);
     if (below(random, 500) == 0)
         count = LONG_ARGS;
-    while (count--) {
-        struct event *event = stream_add(stream);
-        like.name = event->name;
-        *event = like;
-    }
+    event->args = (uint32_t)stream->args.count;
+    event->arg_count = (uint16_t)count;
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_INT(vec_push(&stream->args, ((struct arg){.key = event->args + i})), 0);
 }
 
 static void add_piece(struct stream *stream, struct shape *shape, int64_t *thread_ns,
@@ -95,9 +94,6 @@ static void add_piece(struct stream *stream, struct shape *shape, int64_t *threa
     uint64_t *random = &shape->random;
     struct piece *piece = &stream->pieces[stream->piece_count++];
     *piece = (struct piece){.begin = stream->count, .thread = thread};
-    if (shape->args && below(random, 4) == 0)
-        add_args(stream, random,
-                 (struct event){.thread = thread, .time_ns = *thread_ns, .level = OF_NOTHING});
     for (uint32_t n = 1 + below(random, shape->batch_max); n; n--) {
         *thread_ns += 50 * below(random, 3); /* often the same time */
         struct event *event = stream_add(stream);
@@ -111,7 +107,7 @@ static void add_piece(struct stream *stream, struct shape *shape, int64_t *threa
             event->end_ns = event->time_ns + 50 * below(random, 20);
         }
         if (shape->args)
-            add_args(stream, random, *event);
+            add_args(stream, random, event);
     }
     piece->count = (uint32_t)(stream->count - piece->begin);
 }
@@ -129,9 +125,7 @@ static void finish_stream(struct stream *stream, bool settles)
     }
     stream->order = calloc(stream->count, sizeof(*stream->order));
     for (size_t i = 0; i < stream->count; i++)
-        if (stream->events[i].kind != EVENT_PAYLOAD)
-            stream->order[stream->order_count++] =
-                (struct place){event_told_ns(&stream->events[i]), i};
+        stream->order[stream->order_count++] = (struct place){event_told_ns(&stream->events[i]), i};
     qsort(stream->order, stream->order_count, sizeof(*stream->order), compare_places);
     stream->end = stream->piece_count;
 }
@@ -160,6 +154,8 @@ static void stream_free(struct stream *stream)
     free(stream->pieces);
     free(stream->order);
     free(stream->buffer);
+    free(stream->arg_buffer);
+    vec_free(&stream->args);
 }
 
 /* Each batch lies elsewhere, so that nobody can go on reading the one before. */
@@ -173,10 +169,15 @@ static int next_piece(void *context, struct event_batch *ret_batch)
     size_t size = piece->count * sizeof(*stream->buffer);
     stream->buffer = malloc(size);
     memcpy(stream->buffer, stream->events + piece->begin, size);
+    free(stream->arg_buffer);
+    stream->arg_buffer = malloc(stream->args.count * sizeof(struct arg) + 1);
+    if (stream->args.count)
+        memcpy(stream->arg_buffer, stream->args.items, stream->args.count * sizeof(struct arg));
     *ret_batch = (struct event_batch){.thread = piece->thread,
                                       .count = piece->count,
                                       .events = stream->buffer,
-                                      .settled_ns = piece->settled_ns};
+                                      .settled_ns = piece->settled_ns,
+                                      .args = stream->arg_buffer};
     stream->waiting += piece->count;
     stream->most = stream->waiting > stream->most ? stream->waiting : stream->most;
     return 1;
@@ -194,17 +195,16 @@ static struct merge *merge_of(struct stream *stream, bool live)
 static size_t check_whole(struct stream *stream, const struct event_batch *batch)
 {
     size_t index = batch->events->name;
-    CHECK(index < stream->count && batch->count > 0);
-    CHECK(batch->events->kind != EVENT_PAYLOAD && batch->thread == stream->events[index].thread);
-    CHECK(index + batch->count <= stream->count);
-    CHECK(memcmp(batch->events, stream->events + index, batch->count * sizeof(*batch->events)) ==
-          0);
-    for (uint32_t i = 1; i < batch->count; i++)
-        CHECK_INT(batch->events[i].kind, EVENT_PAYLOAD);
-    const struct event *behind = &stream->events[index + batch->count];
-    bool more = behind < stream->events + stream->count && behind->kind == EVENT_PAYLOAD;
-    CHECK(!more || behind->level == OF_NOTHING);
-    stream->waiting -= batch->count;
+    CHECK(index < stream->count && batch->count == 1);
+    const struct event *expected = &stream->events[index];
+    struct event told = *batch->events;
+    const struct args args = event_args(batch, &told);
+    CHECK_INT(batch->thread, expected->thread);
+    for (uint32_t i = 0; i < args.count; i++)
+        CHECK_INT(args.items[i].key, expected->args + i);
+    told.args = expected->args;
+    CHECK(memcmp(&told, expected, sizeof(told)) == 0);
+    stream->waiting--;
     return index;
 }
 

@@ -82,7 +82,7 @@ static void finish(void)
 
 static int try_feed(const struct event *event)
 {
-    queued = (struct event_batch){event->thread, 1, event, {0}, 0};
+    queued = (struct event_batch){event->thread, 1, event, {0}, 0, NULL};
     return pass_step(pass);
 }
 
@@ -370,7 +370,7 @@ TEST(other_events_and_opened_pass_through)
     CHECK_INT(out[4].lane, LANE_PROCESS);
     for (int i = 5; i < 8; i++)
         CHECK(out[i].kind == ITEM_FLOW && out[i].depth == 0 && out[i].name == 6);
-    for (int kind = EVENT_PUSH; kind < EVENT_KIND_COUNT; kind++)
+    for (int kind = EVENT_PUSH; kind < EVENT_KINDS; kind++)
         CHECK_INT(pass_counts(pass)->events[kind],
                   kind == EVENT_PUSH                                   ? 2
                   : kind == EVENT_MARK                                 ? 1

@@ -319,7 +319,7 @@ static void check_orders(struct trace *trace, const struct pass_selection *selec
     sort(&in_time, compare_all);
     for (uint32_t i = 0; i < part.count; i++)
         CHECK(compare_all(&part.items[i], &in_time.items[i]) == 0);
-    for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
         if (!pass_selects_all(selection) || kind != EVENT_TRACK_HIDDEN)
             CHECK_INT(in_time.counts.events[kind], part.counts.events[kind]);
     CHECK_INT(in_time.counts.orphans, part.counts.orphans);

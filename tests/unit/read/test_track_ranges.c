@@ -142,19 +142,14 @@ static void finish(const char *expected, uint64_t orphans)
 /* One event and key-values: pairs of key and value up to key 0. */
 static void feed(struct event event, ...)
 {
-    struct event events[16] = {event};
-    uint32_t count = 1;
+    struct arg args[16];
     va_list values;
     va_start(values, event);
-    for (uint32_t key; (key = va_arg(values, uint32_t)) != 0; count++)
-        events[count] = (struct event){.kind = EVENT_PAYLOAD,
-                                       .thread = event.thread,
-                                       .time_ns = event.time_ns,
-                                       .name = key,
-                                       .value_kind = VALUE_UINT64,
-                                       .value.uint64 = va_arg(values, uint32_t)};
+    for (uint32_t key; (key = va_arg(values, uint32_t)) != 0;)
+        args[event.arg_count++] = (struct arg){
+            .key = key, .kind = VALUE_UINT64, .value.uint64 = va_arg(values, uint32_t)};
     va_end(values);
-    queued = (struct event_batch){event.thread, count, events, {0}, settled_ns};
+    queued = (struct event_batch){event.thread, 1, &event, {0}, settled_ns, args};
     if (live)
         pass_settle(pass, event.time_ns + 1);
     int status = pass_step(pass);
@@ -247,14 +242,6 @@ TEST(key_values_of_an_end_come_behind_those_of_the_begin)
            "open 0:60 d0 {2=23}\n"
            "close 0:60-61 d0 f0 t0 {2=23,7=77}\n  at its end {7=77}\n",
            1);
-}
-
-TEST(key_values_without_an_event_before_them_are_left_alone)
-{
-    begin();
-    feed(at(EVENT_PAYLOAD, 0, 1, 0), 5, 7, 0);
-    feed(at(EVENT_MARK, 0, 2, 0), 0);
-    finish("mark 0:2\n", 0);
 }
 
 TEST(ranges_of_a_track_nest_whoever_begins_and_ends_them)

@@ -156,6 +156,19 @@ static int64_t any_step(uint64_t *random)
     return (int64_t)(sample_random(random) & ((UINT64_C(1) << widths[choice % 8]) - 1));
 }
 
+#define ARG(i)                                                                                     \
+    {.key = 1 + (i) % 5, .kind = 1 + (i) % 5, .value.uint64 = UINT64_C(0x9e3779b97f4a7c15) >> (i)},
+#define ARGS(i) ARG(i) ARG((i) + 1) ARG((i) + 2) ARG((i) + 3){.key = 2},
+
+const struct arg sample_args[] = {ARGS(7) ARGS(1) ARGS(20) ARGS(43)};
+
+static void fill_args(struct event *event, uint64_t *random)
+{
+    uint32_t size = sizeof(sample_args) / sizeof(sample_args[0]);
+    event->args = (uint32_t)(sample_random(random) % size);
+    event->arg_count = (uint16_t)(1 + sample_random(random) % (size - event->args));
+}
+
 static void fill_attributes(struct event *event, uint32_t strings, uint64_t *random)
 {
     event->name = (uint32_t)(sample_random(random) % strings);
@@ -167,6 +180,8 @@ static void fill_attributes(struct event *event, uint32_t strings, uint64_t *ran
         event->has_color = 1;
         event->color = (uint32_t)any_value(random);
     }
+    if (sample_random(random) % 8 == 0)
+        fill_args(event, random);
     if (event_is_of_track(event->kind))
         event->id = sample_random(random) % TRACKS;
     else if (event->kind >= EVENT_FLOW_BEGIN && event->kind <= EVENT_FLOW_END)
@@ -188,7 +203,7 @@ void sample_events(struct sample_source *source, uint32_t thread, struct event *
         uint64_t choice = sample_random(random);
         struct event *event = &events[i];
         *event = (struct event){.thread = thread, .time_ns = *time_ns += any_step(random)};
-        event->kind = choice % 4 == 0 ? (uint8_t)(1 + (choice >> 8) % (EVENT_KIND_COUNT - 1))
+        event->kind = choice % 4 == 0            ? (uint8_t)(1 + (choice >> 8) % (EVENT_KINDS - 1))
                       : choice % 4 == 1 && depth ? EVENT_POP
                                                  : EVENT_PUSH;
         if (event->kind == EVENT_POP)
@@ -207,8 +222,20 @@ void sample_events(struct sample_source *source, uint32_t thread, struct event *
     }
 }
 
-void sample_check_event(const struct event *actual, const struct event *expected)
+static void check_args(const struct event_batch *batch, const struct event *actual,
+                       const struct event *expected)
 {
+    const struct args args = event_args(batch, actual);
+    CHECK_INT(args.count, expected->arg_count);
+    for (uint32_t i = 0; i < args.count; i++)
+        CHECK(memcmp(&args.items[i], &sample_args[expected->args + i], sizeof(struct arg)) == 0);
+}
+
+void sample_check_event(const struct event_batch *batch, uint32_t index,
+                        const struct event *expected)
+{
+    const struct event *actual = &batch->events[index];
+    check_args(batch, actual, expected);
     CHECK_INT(actual->kind, expected->kind);
     CHECK_INT(actual->thread, expected->thread);
     CHECK_INT(actual->time_ns, expected->time_ns);

@@ -27,8 +27,12 @@ struct sample_source {
 void sample_events(struct sample_source *source, uint32_t thread, struct event *events,
                    uint32_t count);
 
+/* Their key-values, for all batches. */
+extern const struct arg sample_args[];
+
 /* Fails the test at the first difference. */
-void sample_check_event(const struct event *actual, const struct event *expected);
+void sample_check_event(const struct event_batch *actual, uint32_t index,
+                        const struct event *expected);
 void sample_check_trace(const struct trace *actual, const struct trace *expected);
 
 #endif

@@ -48,7 +48,7 @@ static void begin(struct written *written, const char *path, bool beside)
 static int add(struct written *written)
 {
     sample_events(&written->source, 0, events, BATCH);
-    struct event_batch batch = {0, BATCH, events, {written->sequence++, 0, 8000}, 0};
+    struct event_batch batch = {0, BATCH, events, {written->sequence++, 0, 8000}, 0, sample_args};
     return store_writer_add(written->writer, &batch);
 }
 
@@ -63,7 +63,7 @@ static void check_recording(const char *path, uint32_t batches)
         CHECK_INT(batch.source.sequence, count++);
         sample_events(&source, 0, events, BATCH);
         for (uint32_t i = 0; i < BATCH; i++)
-            sample_check_event(&batch.events[i], &events[i]);
+            sample_check_event(&batch, i, &events[i]);
     }
     CHECK_INT(count, batches);
     CHECK_INT(store_reader_damage_count(reader), 0);

@@ -32,7 +32,7 @@ static const char *file_path(void)
 static int add_next(struct store_writer *writer, uint32_t sequence, struct sample_source *source)
 {
     sample_events(source, 0, events, BATCH);
-    struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}, 0};
+    struct event_batch batch = {0, BATCH, events, {sequence, 0, 8000}, 0, sample_args};
     return store_writer_add(writer, &batch);
 }
 
@@ -68,7 +68,7 @@ static uint32_t check_recording(void)
         CHECK_INT(batch.count, BATCH);
         sample_events(&source, 0, events, BATCH);
         for (uint32_t i = 0; i < BATCH; i++)
-            sample_check_event(&batch.events[i], &events[i]);
+            sample_check_event(&batch, i, &events[i]);
     }
     store_reader_close(reader);
     return count;

@@ -63,7 +63,7 @@ static void write_sample(void)
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t thread = sample.threads[i] = i % THREADS;
         sample_events(&source, thread, sample.events[i], BATCH);
-        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}, 0};
+        struct event_batch batch = {thread, BATCH, sample.events[i], {i, 0, 16}, 0, sample_args};
         struct sample one = sample_of(i);
         CHECK_INT(store_writer_add(writer, &batch), 0);
         CHECK_INT(store_writer_add_samples(writer, &one, 1), 0);
@@ -117,7 +117,7 @@ static void take_batch(const struct event_batch *batch)
     CHECK_INT(batch->thread, sample.threads[i]);
     CHECK_INT(batch->count, BATCH);
     for (uint32_t e = 0; e < BATCH; e++)
-        sample_check_event(&batch->events[e], &sample.events[i][e]);
+        sample_check_event(batch, e, &sample.events[i][e]);
 }
 
 /* Which stack it has tells which one it is; damage may have taken the definition of that. */

@@ -31,7 +31,7 @@ static void write_recording(void)
     CHECK_INT(store_writer_create(file_path(), trace, &options, &writer), 0);
     for (uint32_t i = 0; i < BATCHES; i++) {
         sample_events(&source, i % THREADS, events, BATCH);
-        struct event_batch batch = {i % THREADS, BATCH, events, {i, 0, 9600}, 0};
+        struct event_batch batch = {i % THREADS, BATCH, events, {i, 0, 9600}, 0, sample_args};
         CHECK_INT(store_writer_add(writer, &batch), 0);
         if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
             CHECK_INT(store_writer_flush(writer), 0);
@@ -61,7 +61,7 @@ static void check_batch(const struct event_batch *batch, struct sample_source *s
         sample_events(source, *next % THREADS, events, BATCH);
     CHECK_INT(batch->count, BATCH);
     for (uint32_t e = 0; e < BATCH; e++)
-        sample_check_event(&batch->events[e], &events[e]);
+        sample_check_event(batch, e, &events[e]);
 }
 
 static struct tally read_recording(void)

@@ -68,7 +68,7 @@ static int write_recording(const struct trace *trace, uint32_t batches)
         return status;
     for (uint32_t i = 0; i < batches && !status; i++) {
         sample_events(&source, i % 3, events, BATCH);
-        struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}, 0};
+        struct event_batch batch = {i % 3, BATCH, events, {i, 0, 8000}, 0, sample_args};
         status = store_writer_add(writer, &batch);
         struct sample sample = {.set = SAMPLE_SET_CPU,
                                 .thread = i % 3,
@@ -100,7 +100,7 @@ static int read_recording(uint64_t *ret_count)
                               WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
     struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
     status = pass ? pass_run(pass) : -ENOMEM;
-    for (unsigned kind = 0; !status && kind < EVENT_KIND_COUNT; kind++)
+    for (unsigned kind = 0; !status && kind < EVENT_KINDS; kind++)
         *ret_count += pass_counts(pass)->events[kind];
     pass_destroy(pass);
     store_reader_close(reader);

@@ -34,7 +34,8 @@ static struct event_batch next_batch(struct script *script)
                                 count,
                                 script->events,
                                 {script->sequence, 16 * script->sequence, 32 * script->sequence},
-                                0};
+                                0,
+                                sample_args};
 }
 
 /* What a batch says of later ones holds. */
@@ -57,7 +58,7 @@ static void check_batches(struct store_reader *reader, struct script *script, in
         CHECK_INT(actual.count, expected.count);
         CHECK(memcmp(&actual.source, &expected.source, sizeof(actual.source)) == 0);
         for (uint32_t e = 0; e < actual.count; e++)
-            sample_check_event(&actual.events[e], &expected.events[e]);
+            sample_check_event(&actual, e, &expected.events[e]);
         check_settled(&actual, &settled_ns);
     }
     CHECK(batches < 100 || settled_ns > 1000000000); /* there are several chunks */
@@ -132,33 +133,47 @@ TEST(resumed_recording_reads_as_one)
     trace_destroy(trace);
 }
 
-/* Also a batch that is too large for one stays whole between an event and its key-values. */
-TEST(large_batches_are_not_cut_between_an_event_and_its_key_values)
+/* Batches that are too large for one, of few events with very many key-values or of many with few,
+ * and more shapes of key-values than a chunk keeps. */
+static void check_large(uint32_t event_count, uint32_t each)
 {
-    enum { EACH = 7, EVENTS = 10001 * EACH };
-    static struct event events[EVENTS];
+    static struct event events[70000];
+    static struct arg args[200000];
     struct trace *trace = sample_trace(PROCESSES, THREADS, STRINGS);
     struct store_writer *writer;
     struct store_reader *reader;
-    struct event_batch batch = {.events = events, .count = EVENTS};
+    struct event_batch batch = {.events = events, .count = event_count, .args = args};
     uint32_t count = 0, batches = 0;
-    for (uint32_t i = 0; i < EVENTS; i++)
-        events[i] = (struct event){.kind = i % EACH ? EVENT_PAYLOAD : EVENT_MARK,
-                                   .time_ns = i / EACH,
-                                   .value_kind = VALUE_UINT64,
-                                   .value.uint64 = i};
-    CHECK_INT(store_writer_create(file_path(), trace, &(struct store_writer_options){0}, &writer),
-              0);
+    for (uint32_t i = 0; i < event_count * each; i++)
+        args[i] = (struct arg){.key = i % 77777, .kind = VALUE_UINT64, .value.uint64 = i};
+    for (uint32_t i = 0; i < event_count; i++)
+        events[i] = (struct event){
+            .kind = EVENT_MARK, .time_ns = i, .args = i * each, .arg_count = (uint16_t)each};
+    const struct store_writer_options options = {.overwrite = true};
+    CHECK_INT(store_writer_create(file_path(), trace, &options, &writer), 0);
     CHECK_INT(store_writer_add(writer, &batch), 0);
     CHECK_INT(store_writer_close(writer), 0);
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
-    for (; store_reader_next(reader, &batch) == 1; batches++) {
-        CHECK_INT(batch.events[0].kind, EVENT_MARK);
-        for (uint32_t i = 0; i < batch.count; i++)
-            CHECK_INT(batch.events[i].value.uint64, count++);
-    }
-    CHECK_INT(count, EVENTS);
-    CHECK(batches > 2);
+    for (; store_reader_next(reader, &batch) == 1; batches++)
+        for (uint32_t i = 0; i < batch.count; i++) {
+            const struct args told = event_args(&batch, &batch.events[i]);
+            CHECK_INT(batch.events[i].time_ns, count);
+            CHECK_INT(told.count, each);
+            for (uint32_t k = 0; k < each; k++) {
+                CHECK_INT(told.items[k].key, (count * each + k) % 77777);
+                CHECK_INT(told.items[k].value.uint64, count * each + k);
+            }
+            count++;
+        }
+    CHECK_INT(count, event_count);
+    CHECK(batches > 1);
     store_reader_close(reader);
     trace_destroy(trace);
+}
+
+TEST(large_batches_are_cut_between_events)
+{
+    check_large(70000, 1);
+    check_large(3, EVENT_ARGS_MAX);
+    check_large(50000, 4);
 }
