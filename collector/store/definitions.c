@@ -3,6 +3,7 @@
  * the same rows in the same order. Thread-safety: constant data. */
 #include "definitions.h"
 
+#include "sample_set.h"
 #include "stacks.h"
 
 #include <errno.h>
@@ -487,6 +488,57 @@ static int put_track(struct trace *trace, uint32_t ordinal, const void *entry)
     return trace_track_set_id(trace, ordinal, track->id);
 }
 
+/* ---- What samples measure ---- */
+
+/* Numbers from here on may be defined: those of format 1.0 are fixed. */
+enum { FIRST_VALUE_TYPE = 19, FIRST_SAMPLE_SET = 3 };
+
+static const struct field value_type_fields[] = {
+    STRING(struct value_type, name),
+    STRING(struct value_type, unit),
+    UNSIGNED(struct value_type, sum),
+};
+
+static uint32_t count_value_types(const struct trace *trace)
+{
+    return value_types_count(trace_sets_get(trace));
+}
+
+static const void *get_value_type(const struct trace *trace, uint32_t number)
+{
+    return value_type_get(trace_sets_get(trace), number);
+}
+
+static int put_value_type(struct trace *trace, uint32_t number, const void *entry)
+{
+    static const struct value_type none;
+    return value_types_define(trace_sets(trace), number, entry ? entry : &none);
+}
+
+static const struct field sample_set_fields[] = {
+    STRING(struct sample_set, name),
+    UNSIGNED(struct sample_set, period),
+    UNSIGNED(struct sample_set, flags),
+    UNSIGNED(struct sample_set, count),
+    ARRAY(struct sample_set, types, SAMPLE_VALUES_MAX),
+};
+
+static uint32_t count_sample_sets(const struct trace *trace)
+{
+    return sample_sets_count(trace_sets_get(trace));
+}
+
+static const void *get_sample_set(const struct trace *trace, uint32_t number)
+{
+    return sample_set_get(trace_sets_get(trace), number);
+}
+
+static int put_sample_set(struct trace *trace, uint32_t number, const void *entry)
+{
+    static const struct sample_set none;
+    return sample_sets_define(trace_sets(trace), number, entry ? entry : &none);
+}
+
 /* clang-format off */
 const struct table definition_tables[STORE_DEFINE_COUNT] = {
     [STORE_DEFINE_STRING] = {FIELDS(string_fields), sizeof(struct trace_string), 1, MANY_HOLES,
@@ -525,5 +577,11 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         false, false, true, trace_anchor_count, get_anchor, put_anchor},
     [STORE_DEFINE_NAME] = {FIELDS(name_fields), sizeof(struct frame_name), 0, 0,
         false, false, true, count_names, get_name, put_name},
+    [STORE_DEFINE_VALUE_TYPE] = {FIELDS(value_type_fields), sizeof(struct value_type),
+        FIRST_VALUE_TYPE, VALUE_TYPE_MAX, false, false, false, count_value_types, get_value_type,
+        put_value_type},
+    [STORE_DEFINE_SAMPLE_SET] = {FIELDS(sample_set_fields), sizeof(struct sample_set),
+        FIRST_SAMPLE_SET, SAMPLE_SET_MAX, false, false, false, count_sample_sets, get_sample_set,
+        put_sample_set},
 };
 /* clang-format on */

@@ -298,6 +298,8 @@ DEFINITIONS = {
     16: ('clocks', 'host kind'),
     17: ('anchors', 'clock raw ns error'),
     18: ('names', 'frame function file line place'),
+    19: ('types', 'name unit sum'),
+    20: ('sets', 'name period flags count types:'),
 }
 
 
