@@ -43,6 +43,9 @@ const char *stack_end_name(unsigned end)
 
 struct off_share sample_off_share(const struct sample_sets *sets, const struct sample *sample)
 {
+    if (sample->set == SAMPLE_SET_OFF_CPU && sample->value_count == 2) /* as its types say */
+        return (struct off_share){.blocked_ns = (uint64_t)sample->values[0],
+                                  .runnable_ns = (uint64_t)sample->values[1]};
     if (sample_role(sets, sample) != SAMPLE_ROLE_OFF_CPU)
         return (struct off_share){0};
     return (struct off_share){

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sample_sets {
-    VEC(struct value_type) types; /* by number */
-    VEC(struct sample_set) sets;
+struct value_types {
+    VEC(struct value_type) items; /* by number */
 };
 
 static const struct {
@@ -36,7 +35,7 @@ static const struct {
     [VALUE_TYPE_ENERGY] = {"energy", "uJ"},
 };
 
-static const struct sample_set fixed_sets[SAMPLE_SET_FIXED] = {
+const struct sample_set sample_sets_fixed[SAMPLE_SET_FIXED] = {
     [SAMPLE_SET_CPU] = {.count = 1, .role = SAMPLE_ROLE_CPU, .types = {VALUE_TYPE_CPU}},
     [SAMPLE_SET_OFF_CPU] = {.flags = SAMPLE_SET_STRETCH,
                             .count = 2,
@@ -49,23 +48,24 @@ static const char *const set_names[SAMPLE_SET_FIXED] = {
 
 struct sample_sets *sample_sets_create(void)
 {
-    return calloc(1, sizeof(struct sample_sets));
+    struct sample_sets *sets = calloc(1, sizeof(*sets));
+    if (sets)
+        sets->types = calloc(1, sizeof(*sets->types));
+    if (sets && sets->types)
+        return sets;
+    sample_sets_destroy(sets);
+    return NULL;
 }
 
 void sample_sets_destroy(struct sample_sets *sets)
 {
     if (!sets)
         return;
-    vec_free(&sets->types);
-    vec_free(&sets->sets);
+    if (sets->types)
+        vec_free(&sets->types->items);
+    free(sets->types);
+    free(sets->sets);
     free(sets);
-}
-
-const struct sample_set *sample_set_get(const struct sample_sets *sets, unsigned number)
-{
-    if (number < SAMPLE_SET_FIXED)
-        return &fixed_sets[number];
-    return sets && number < sets->sets.count ? &sets->sets.items[number] : &fixed_sets[0];
 }
 
 const struct value_type *value_type_get(const struct sample_sets *sets, unsigned number)
@@ -73,17 +73,17 @@ const struct value_type *value_type_get(const struct sample_sets *sets, unsigned
     static const struct value_type none, adds = {.sum = VALUE_SUM_ADDS};
     if (number < VALUE_TYPE_FIXED)
         return number ? &adds : &none;
-    return sets && number < sets->types.count ? &sets->types.items[number] : &none;
+    return sets && number < sets->types->items.count ? &sets->types->items.items[number] : &none;
 }
 
 unsigned sample_sets_count(const struct sample_sets *sets)
 {
-    return sets->sets.count ? (unsigned)sets->sets.count : SAMPLE_SET_FIXED;
+    return sets->count ? sets->count : SAMPLE_SET_FIXED;
 }
 
 unsigned value_types_count(const struct sample_sets *sets)
 {
-    return sets->types.count ? (unsigned)sets->types.count : VALUE_TYPE_FIXED;
+    return sets->types->items.count ? (unsigned)sets->types->items.count : VALUE_TYPE_FIXED;
 }
 
 const char *sample_set_fixed_name(unsigned number)
@@ -134,10 +134,13 @@ int sample_sets_define(struct sample_sets *sets, unsigned number, const struct s
         return -EBADMSG;
     if (number < SAMPLE_SET_FIXED)
         return 0;
-    while (sets->sets.count <= number)
-        if (vec_push(&sets->sets, fixed_sets[0]) != 0)
-            return -ENOMEM;
-    struct sample_set *entry = &sets->sets.items[number];
+    size_t capacity = sets->capacity;
+    if (vec_grow((void **)&sets->sets, &capacity, number + 1u, sizeof(*sets->sets)) != 0)
+        return -ENOMEM;
+    sets->capacity = (uint32_t)capacity;
+    while (sets->count <= number)
+        sets->sets[sets->count++] = sample_sets_fixed[0];
+    struct sample_set *entry = &sets->sets[number];
     if (!is_empty(entry))
         return same_set(entry, set) ? 0 : -EBADMSG;
     *entry = *set;
@@ -152,10 +155,10 @@ int value_types_define(struct sample_sets *sets, unsigned number, const struct v
         return -EBADMSG;
     if (number < VALUE_TYPE_FIXED)
         return 0;
-    while (sets->types.count <= number)
-        if (vec_push(&sets->types, none) != 0)
+    while (sets->types->items.count <= number)
+        if (vec_push(&sets->types->items, none) != 0)
             return -ENOMEM;
-    struct value_type *entry = &sets->types.items[number];
+    struct value_type *entry = &sets->types->items.items[number];
     bool known = entry->name != 0 || entry->unit != 0 || entry->sum != 0;
     if (known &&
         (entry->name != type->name || entry->unit != type->unit || entry->sum != type->sum))

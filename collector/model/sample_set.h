@@ -85,14 +85,27 @@ struct sample_set {
     uint16_t types[SAMPLE_VALUES_MAX];
 };
 
-struct sample_sets; /* of one trace: trace_sets() */
+/* Of one trace: trace_sets(). Read by the functions below. */
+struct sample_sets {
+    struct sample_set *sets; /* by number; fixed ones are in sample_sets_fixed */
+    uint32_t count, capacity;
+    struct value_types *types;
+};
+
+extern const struct sample_set sample_sets_fixed[SAMPLE_SET_FIXED];
 
 struct sample_sets *sample_sets_create(void);
 void sample_sets_destroy(struct sample_sets *sets);
 
 /* Never NULL: what is not defined is all zero. `sets` NULL: fixed ones only. Valid until the next
  * one is added. */
-const struct sample_set *sample_set_get(const struct sample_sets *sets, unsigned number);
+static inline const struct sample_set *sample_set_get(const struct sample_sets *sets,
+                                                      unsigned number)
+{
+    if (number < SAMPLE_SET_FIXED)
+        return &sample_sets_fixed[number];
+    return sets && number < sets->count ? &sets->sets[number] : &sample_sets_fixed[0];
+}
 const struct value_type *value_type_get(const struct sample_sets *sets, unsigned number);
 
 /* One more than the highest number. */

@@ -107,6 +107,22 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* What waits moves: few values lie beside their sample, and are found before they are used. */
+static void waiting_values(struct waiting_sample *at)
+{
+    if (at->sample.value_count <= 2)
+        at->sample.values = at->values;
+}
+
+static int keep_values(struct pass *pass, struct waiting_sample *at)
+{
+    if (at->sample.value_count > 2)
+        return value_pool_keep(&pass->values, &at->sample);
+    for (unsigned i = 0; i < at->sample.value_count; i++)
+        at->values[i] = at->sample.values[i];
+    return 0;
+}
+
 static bool is_stretch(const struct pass *pass, const struct waiting_sample *at)
 {
     return !at->fork && sample_role(pass->sets, &at->sample) == SAMPLE_ROLE_OFF_CPU &&
@@ -144,6 +160,7 @@ static struct off_share share_before(const struct pass *pass, const struct sampl
 static bool add_stretch(const struct pass *pass, struct lane_samples *samples, int64_t time_ns)
 {
     const struct sample *sample = &samples->items.items[samples->off_next].sample;
+    waiting_values(&samples->items.items[samples->off_next]);
     int64_t cut_ns = next_stretch_ns(pass, samples, samples->off_next);
     struct off_share part =
         share_before(pass, sample, time_latest(cut_ns, sample->time_ns), time_ns);
@@ -194,6 +211,7 @@ static void add_late(const struct pass *pass, struct lane *lane, size_t index)
 {
     struct lane_samples *samples = lane->samples;
     struct waiting_sample *at = &samples->items.items[index];
+    waiting_values(at);
     int64_t cut_ns = time_latest(next_stretch_ns(pass, samples, index), at->sample.time_ns);
     bool rest = time_earliest(at->sample.end_ns, cut_ns) > samples->off_ns;
     if (rest && index > samples->off_next)
@@ -231,7 +249,8 @@ static void drop_passed(struct pass *pass, struct lane_samples *samples)
     if (passed < 64 || passed * 2 < samples->items.count)
         return;
     for (size_t i = 0; i < passed; i++)
-        value_pool_drop(&pass->values, &samples->items.items[i].sample);
+        if (samples->items.items[i].sample.value_count > 2)
+            value_pool_drop(&pass->values, &samples->items.items[i].sample);
     size_t kept = samples->items.count - passed;
     memmove(samples->items.items, samples->items.items + passed,
             kept * sizeof(*samples->items.items));
@@ -257,7 +276,8 @@ static bool has_events(const struct trace *trace, uint32_t thread)
 
 static int hand_out(struct pass *pass, struct lane_samples *samples)
 {
-    const struct waiting_sample at = samples->items.items[samples->next++];
+    struct waiting_sample at = samples->items.items[samples->next++];
+    waiting_values(&at);
     if (at.fork)
         return finish_fork(pass, &at);
     bool told = has_events(pass->source.trace, at.sample.thread);
@@ -366,8 +386,7 @@ static int insert(struct pass *pass, uint32_t thread, const struct waiting_sampl
         lane->samples = lane_samples_create(lane);
     struct lane_samples *samples = lane ? lane->samples : NULL;
     struct waiting_sample kept = *fresh;
-    if (!samples || value_pool_keep(&pass->values, &kept.sample) != 0 ||
-        vec_push(&samples->items, kept) != 0)
+    if (!samples || keep_values(pass, &kept) != 0 || vec_push(&samples->items, kept) != 0)
         return -ENOMEM;
     put_in_place(pass, lane);
     pass->waiting_count++;

@@ -15,7 +15,7 @@
 enum {
     TRACKS_WAITING_MIN = 1 << 17,  /* so many events of tracks wait before they are looked at, */
     TRACKS_WAITING_MAX = 1 << 19,  /* and at most */
-    SAMPLES_WAITING_MAX = 1 << 20, /* of all lanes: 112 MiB, with a value each */
+    SAMPLES_WAITING_MAX = 1 << 20, /* of all lanes: 120 MiB */
 };
 
 /* ---- Open ranges of a lane ------------------------------------------------------------------- */
@@ -93,7 +93,8 @@ static inline bool open_ranges_inside(const struct open_ranges *open)
 /* A sample until its lane has come so far, or a fork whose ranges somebody inherits. */
 struct waiting_sample {
     struct sample sample;
-    int64_t time_ns; /* of the sample, or when the lane last changed if it came too late */
+    int64_t values[2]; /* of the sample, if it has no more: waiting_values() */
+    int64_t time_ns;   /* of the sample, or when the lane last changed if it came too late */
     uint32_t told,
         agreed;      /* paths: open at the instant, by the events; that agrees with the read */
     uint32_t fork;   /* process + 1: no sample */
