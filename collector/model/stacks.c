@@ -35,7 +35,7 @@ struct interned {
 };
 
 struct stacks {
-    struct interned frames, stacks, paths;
+    struct interned modules, frames, stacks, paths;
     VEC(struct frame_name) names;
 };
 
@@ -164,7 +164,8 @@ struct stacks *stacks_create(void)
     struct stacks *stacks = calloc(1, sizeof(*stacks));
     if (!stacks)
         return NULL;
-    if (start_table(&stacks->frames, sizeof(struct frame)) == 0 &&
+    if (start_table(&stacks->modules, sizeof(struct code_module)) == 0 &&
+        start_table(&stacks->frames, sizeof(struct frame)) == 0 &&
         start_table(&stacks->stacks, sizeof(struct stack)) == 0 &&
         start_table(&stacks->paths, sizeof(struct range_path)) == 0) {
         stacks->frames.key_size = frame_key_size;
@@ -178,6 +179,7 @@ void stacks_destroy(struct stacks *stacks)
 {
     if (!stacks)
         return;
+    free_table(&stacks->modules);
     free_table(&stacks->frames);
     free_table(&stacks->stacks);
     free_table(&stacks->paths);
@@ -246,6 +248,13 @@ const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t i
     return index < stacks->names.count ? &stacks->names.items[index] : &nothing;
 }
 
+int64_t stacks_module(struct stacks *stacks, const struct code_module *module)
+{
+    struct code_module clean = *module;
+    memset(clean.unused, 0, sizeof(clean.unused));
+    return intern(&stacks->modules, &clean);
+}
+
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame)
 {
     struct stack stack = {parent, frame};
@@ -283,6 +292,11 @@ int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path)
     return append(&stacks->paths, path);
 }
 
+uint32_t stacks_module_count(const struct stacks *stacks)
+{
+    return stacks->modules.count;
+}
+
 uint32_t stacks_frame_count(const struct stacks *stacks)
 {
     return stacks->frames.count;
@@ -314,6 +328,11 @@ static const void *get(const struct interned *table, uint32_t ordinal)
     if (ordinal < table->base || ordinal >= table->count)
         return &nothing;
     return item_at(table, ordinal);
+}
+
+const struct code_module *stacks_get_module(const struct stacks *stacks, uint32_t ordinal)
+{
+    return get(&stacks->modules, ordinal);
 }
 
 const struct frame *stacks_get_frame(const struct stacks *stacks, uint32_t ordinal)

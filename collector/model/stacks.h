@@ -21,6 +21,20 @@ enum frame_kind {
     FRAME_NOTE = 6,      /* no frame: says what is missing, "[stack cut: no unwind table]" */
 };
 
+enum module_kind {
+    MODULE_ELF = 1,
+    MODULE_VDSO = 2, /* the kernel's own library: in no file */
+};
+
+/* A file of code, as it was when it was mapped. Several of one path: it was replaced. */
+struct code_module {
+    uint32_t path; /* string */
+    uint8_t kind;  /* enum module_kind */
+    uint8_t build_id_size;
+    uint8_t build_id[20];
+    uint8_t unused[2];
+};
+
 enum frame_flags {
     FRAME_PLACE = 1u << 0, /* its name is none of a function but says where it lies:
                               "libfoo.so+0x1230", "[anonymous code]" */
@@ -74,6 +88,7 @@ void stacks_destroy(struct stacks *stacks);
 
 /* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
 int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
+int64_t stacks_module(struct stacks *stacks, const struct code_module *module);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
 int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name); /* of scope 0 */
 int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path);
@@ -94,7 +109,8 @@ int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);
 int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path);
 
-uint32_t stacks_frame_count(const struct stacks *stacks); /* with ordinal 0 */
+uint32_t stacks_module_count(const struct stacks *stacks); /* these with ordinal 0 */
+uint32_t stacks_frame_count(const struct stacks *stacks);
 uint32_t stacks_stack_count(const struct stacks *stacks);
 uint32_t stacks_path_count(const struct stacks *stacks);
 
@@ -104,6 +120,7 @@ void stacks_forget(struct stacks *stacks, uint32_t before);
 uint32_t stacks_kept_count(const struct stacks *stacks); /* not forgotten yet */
 
 /* Never NULL: an unknown ordinal gives entry 0 (all zero). Valid until the next add. */
+const struct code_module *stacks_get_module(const struct stacks *stacks, uint32_t ordinal);
 const struct frame *stacks_get_frame(const struct stacks *stacks, uint32_t ordinal);
 const struct stack *stacks_get_stack(const struct stacks *stacks, uint32_t ordinal);
 const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t ordinal);

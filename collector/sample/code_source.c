@@ -88,6 +88,11 @@ void code_source_destroy(struct code_source *source)
     free(source);
 }
 
+void code_source_set_debug_root(const char *directory)
+{
+    symbol_debug_set_root(directory);
+}
+
 static bool load_symbols(struct code_source *source)
 {
     if (!source->symbols && source->file)

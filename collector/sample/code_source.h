@@ -20,6 +20,9 @@ struct code_source *code_source_of_kernel(void);
 struct code_source *code_source_of_image(int32_t pid, int32_t ns_pid, int64_t begin_ns);
 void code_source_destroy(struct code_source *source);
 
+/* Where debug files are installed. NULL: /usr/lib/debug. Before threads. */
+void code_source_set_debug_root(const char *directory);
+
 /* What people call an address: a function, or else where it lies ("libfoo.so+0x1230": the begin of
  * its function, as far as that is known), which *ret_place tells. Never NULL; valid until the next
  * call. */

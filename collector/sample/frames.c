@@ -63,12 +63,26 @@ static bool is_collector_name(const char *name)
     return false;
 }
 
+/* Told with its first frame. 0 or -ENOMEM. */
+static int tell_module(struct address_frames *names, const struct module *module, uint32_t path)
+{
+    uint8_t id[ELF_BUILD_ID_MAX];
+    struct code_module told = {.path = path,
+                               .kind = module->path[0] == '[' ? MODULE_VDSO : MODULE_ELF};
+    size_t size = module->file ? elf_file_build_id(module->file, id) : 0;
+    told.build_id_size = (uint8_t)(size < sizeof(told.build_id) ? size : sizeof(told.build_id));
+    memcpy(told.build_id, id, told.build_id_size);
+    return stacks_module(trace_stacks(names->trace), &told) < 0 ? -ENOMEM : 0;
+}
+
 static int64_t module_path_string(struct address_frames *names, struct module *module)
 {
     if (module->path_string == 0) {
         int64_t string = trace_string_add(names->trace, module->path, strlen(module->path));
         if (string < 0)
             return string;
+        if (tell_module(names, module, (uint32_t)string) != 0)
+            return -ENOMEM;
         module->path_string = (uint32_t)string;
     }
     return module->path_string;

@@ -43,6 +43,17 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     {                                                                                              \
         PLACE(type, member), kind, 0, table, reference                                             \
     }
+/* How many there are and which, of a table that is part of the trace's stacks. */
+#define IN_STACKS(count, count_all, get, get_one)                                                  \
+    static uint32_t count(const struct trace *trace)                                               \
+    {                                                                                              \
+        return count_all(trace_stacks_get(trace));                                                 \
+    }                                                                                              \
+                                                                                                   \
+    static const void *get(const struct trace *trace, uint32_t ordinal)                            \
+    {                                                                                              \
+        return get_one(trace_stacks_get(trace), ordinal);                                          \
+    }
 #define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
 
 /* In place of an entry comes another one: it keeps its revision, raised. */
@@ -390,6 +401,27 @@ static int put_frame(struct trace *trace, uint32_t ordinal, const void *entry)
     return stacks_append_frame(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;
 }
 
+static const struct field module_fields[] = {
+    STRING(struct code_module, path),
+    UNSIGNED(struct code_module, kind),
+    UNSIGNED(struct code_module, build_id_size),
+    {PLACE(struct code_module, build_id), FIELD_BYTES, 0, 0, 0},
+};
+
+IN_STACKS(count_modules, stacks_module_count, get_module, stacks_get_module)
+
+static int put_module(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    struct code_module module = {0};
+    (void)ordinal;
+    if (!entry)
+        return 0;
+    memcpy(&module, entry, sizeof(module));
+    if (module.build_id_size > sizeof(module.build_id))
+        module.build_id_size = 0;
+    return stacks_module(trace_stacks(trace), &module) < 0 ? -ENOMEM : 0;
+}
+
 static const struct field name_fields[] = {
     REFERENCE(struct frame_name, frame, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
     STRING(struct frame_name, function),
@@ -398,15 +430,7 @@ static const struct field name_fields[] = {
     UNSIGNED(struct frame_name, flags),
 };
 
-static uint32_t count_names(const struct trace *trace)
-{
-    return stacks_name_count(trace_stacks_get(trace));
-}
-
-static const void *get_name(const struct trace *trace, uint32_t ordinal)
-{
-    return stacks_get_name(trace_stacks_get(trace), ordinal);
-}
+IN_STACKS(count_names, stacks_name_count, get_name, stacks_get_name)
 
 static int put_name(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -419,15 +443,7 @@ static const struct field stack_fields[] = {
     REFERENCE(struct stack, frame, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
 };
 
-static uint32_t count_stacks(const struct trace *trace)
-{
-    return stacks_stack_count(trace_stacks_get(trace));
-}
-
-static const void *get_stack(const struct trace *trace, uint32_t ordinal)
-{
-    return stacks_get_stack(trace_stacks_get(trace), ordinal);
-}
+IN_STACKS(count_stacks, stacks_stack_count, get_stack, stacks_get_stack)
 
 static int put_stack(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -443,15 +459,7 @@ static const struct field path_fields[] = {
     REFERENCE(struct range_path, scope, FIELD_UNSIGNED, STORE_DEFINE_SCOPE, REFERENCE_ORDINAL),
 };
 
-static uint32_t count_paths(const struct trace *trace)
-{
-    return stacks_path_count(trace_stacks_get(trace));
-}
-
-static const void *get_path(const struct trace *trace, uint32_t ordinal)
-{
-    return stacks_get_path(trace_stacks_get(trace), ordinal);
-}
+IN_STACKS(count_paths, stacks_path_count, get_path, stacks_get_path)
 
 static int put_path(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -583,5 +591,7 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
     [STORE_DEFINE_SAMPLE_SET] = {FIELDS(sample_set_fields), sizeof(struct sample_set),
         FIRST_SAMPLE_SET, SAMPLE_SET_MAX, false, false, false, count_sample_sets, get_sample_set,
         put_sample_set},
+    [STORE_DEFINE_MODULE] = {FIELDS(module_fields), sizeof(struct code_module), 1, 0,
+        false, false, true, count_modules, get_module, put_module},
 };
 /* clang-format on */

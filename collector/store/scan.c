@@ -150,9 +150,11 @@ int scan_next(struct scan *scan, struct chunk_place *ret_chunk)
         *ret_chunk = (struct chunk_place){scan->offset, header};
         scan->any = true;
         scan->last_number = header.number;
-        scan->ended = header.type == STORE_CHUNK_END;
+        scan->ended = header.type == STORE_CHUNK_END ||
+                      (scan->ended && header.type == STORE_CHUNK_DEFINITIONS);
         scan->offset += sizeof(header) + header.stored_size;
-        if (header.type != STORE_CHUNK_END) {
+        scan->whole_offset = scan->offset;
+        if (!scan->ended) {
             scan->resume_offset = scan->offset;
             scan->resume_number = header.number + 1;
         }

@@ -16,11 +16,12 @@ struct scan {
     struct store_file_header header;
     bool any;             /* a chunk was found */
     uint32_t last_number; /* of it */
-    bool ended;           /* the last chunk was END */
+    bool ended;           /* END came, and behind it nothing but DEFINITIONS */
     bool follow;          /* somebody writes on: what is cut at the end is not whole yet */
     /* Where a writer may go on: behind the last chunk that is not END. */
     uint64_t resume_offset;
     uint32_t resume_number;
+    uint64_t whole_offset; /* the end of the last whole chunk */
     VEC(struct store_damage) damage;
 };
 

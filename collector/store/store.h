@@ -88,6 +88,11 @@ int store_writer_close(struct store_writer *writer);
 /* Without end mark: for errors and for tests of crashes. Accepts NULL. */
 void store_writer_abandon(struct store_writer *writer);
 
+/* Appends the names that frames of a complete recording got since it was read, behind its end.
+ * Killed at any instant, it leaves a recording with all that it had before. 0, -EBUSY (it is being
+ * written), -ENODATA (it has no end), -errno. */
+int store_add_names(const char *path, const struct trace *trace);
+
 /* ---- Reading ----------------------------------------------------------------------------------
  */
 

@@ -431,6 +431,37 @@ int store_writer_resume(const char *path, const struct trace *trace,
     return 0;
 }
 
+/* Cuts off what a writer that was killed here left of a chunk, and nothing else. */
+static int open_at_end(struct store_writer *writer, const char *path)
+{
+    struct store_reader *reader;
+    int error = store_reader_open_bare(path, &reader);
+    if (error)
+        return error;
+    const struct scan *scan = store_reader_scan(reader);
+    struct chunk_queue_place place = {.file_id = scan->header.file_id,
+                                      .offset = scan->whole_offset,
+                                      .number = scan->last_number + 1};
+    definitions_state_resume(&writer->defined, store_reader_trace(reader));
+    error = scan->ended ? open_behind(writer, path, &place) : -ENODATA;
+    store_reader_close(reader);
+    return error;
+}
+
+int store_add_names(const char *path, const struct trace *trace)
+{
+    struct store_writer *writer = create(trace, 0);
+    if (!writer)
+        return -ENOMEM;
+    int error = open_at_end(writer, path);
+    if (!error)
+        error = store_writer_flush(writer);
+    if (!error && fsync(writer->fd) != 0 && errno != EINVAL)
+        error = -errno;
+    destroy(writer);
+    return error;
+}
+
 static int put_end(struct store_writer *writer)
 {
     struct store_end end = {.event_count = writer->event_count, .chunk_count = next_number(writer)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Debug files. The path of a module is foreign: what lies there may be a pipe, or another file. */
+#include "symbol_module.h"
 #include "symbol_parts.h"
 
 #include "file_io.h"

@@ -17,6 +17,9 @@ struct symbol_module;
 struct symbol_module *symbol_module_create(struct elf_file *file, const char *path);
 void symbol_module_destroy(struct symbol_module *module);
 
+/* Where debug files are installed. NULL: /usr/lib/debug. Before threads. */
+void symbol_debug_set_root(const char *directory);
+
 struct symbol {
     const char *name;    /* demangled, at most 1 KiB of UTF-8; valid until destroy */
     uint64_t begin, end; /* addresses of the module's own; end 0 = unknown */

@@ -124,9 +124,6 @@ void code_runs_free(struct code_runs *runs);
  * itself (.gnu_debugdata, "MiniDebugInfo"). What does not belong to the module is not taken.
  * Nothing is fetched from a network. Foreign bytes: bounded. Thread-safety: none needed. */
 
-/* Where debug files are installed. NULL: /usr/lib/debug. For tests; before threads. */
-void symbol_debug_set_root(const char *directory);
-
 /* The caller closes *ret_file and frees *ret_path. false: none. */
 bool symbol_debug_open(struct elf_file *file, const char *path, struct elf_file **ret_file,
                        char **ret_path);

@@ -300,6 +300,7 @@ DEFINITIONS = {
     18: ('names', 'frame function file line place'),
     19: ('types', 'name unit sum'),
     20: ('sets', 'name period flags count types:'),
+    21: ('modules', 'path kind size build#20'),
 }
 
 
