@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 /* At the end one question may still take seconds, or for ever on a file system that hangs. */
@@ -222,6 +223,7 @@ static void work_off(struct symbolizer *symbolizer)
 static void *run(void *context)
 {
     struct symbolizer *symbolizer = context;
+    prctl(PR_SET_NAME, "annot-symbols");
     pthread_mutex_lock(&symbolizer->lock);
     while (!symbolizer->ending) {
         if (symbolizer->asks.count > 0)

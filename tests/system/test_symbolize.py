@@ -3,9 +3,10 @@
 """A stripped program whose debug file appears when it has long been recorded."""
 
 import shutil
+import signal
 import subprocess
 
-from harness import ANNOT, Skip, case, check, equal, main
+from harness import ANNOT, Skip, case, check, equal, main, program
 from samples import need_bpf, record
 
 PROGRAM = """
@@ -109,6 +110,22 @@ def killed_at_any_byte_it_leaves_a_readable_recording(home):
         check("worker+0x" in report.out.decode(), f"{size} bytes: the report has no functions")
         home.run(ANNOT, "symbolize", "--debug-dir", away, cut)
         check("inner_work" in functions(home, cut), f"{size} bytes: it cannot be named any more")
+
+
+@case
+def collector_killed_while_names_are_on_their_way_leaves_a_recording(home):
+    worker, away, _path = recorded(home)
+    gate = home.work / "gate"
+    gate.touch()
+    for point in ("asked 1", "asked 2", "named 1", "named 2"):
+        preload = {"LD_PRELOAD": program("libat_hand_over.so"), "HAND_OVER": point,
+                   "HAND_OVER_GATE": str(gate)}
+        done = home.record(worker, options=["--no-preload", "--sample", "499"],
+                           env={**home.environment, **preload})
+        equal(done.status, -signal.SIGKILL, f"status at the point {point!r}")
+        home.annot("recover").ok()
+        home.annot("symbolize", "--debug-dir", away, done.path).ok()
+        home.info(done.path)
 
 
 if __name__ == "__main__":
