@@ -59,22 +59,21 @@ static int close_with(struct pass *pass, struct lane *lane, const struct event *
     return close_top(pass, lane, &end);
 }
 
-static int tell_point(struct pass *pass, enum item_kind kind, enum lane_kind lane_kind,
-                      const struct event *event, const struct args *args)
+static int tell_point(struct pass *pass, enum item_kind kind, const struct event *event,
+                      const struct args *args)
 {
-    const struct item item = {
-        .kind = (uint8_t)kind,
-        .lane = (uint8_t)lane_kind,
-        .depth = (uint32_t)pass->lanes.items[event->thread].open.wanted_count,
-        .event = event,
-        .args = *args,
-        .end_thread = event->thread,
-        .begin_ns = event->time_ns,
-        .end_ns = event_told_ns(event),
-    };
+    struct lane *lane = &pass->lanes.items[event->thread];
+    struct item *item = &pass->point; /* all else in it stays 0 */
+    item->kind = (uint8_t)kind;
+    item->depth = (uint32_t)lane->open.wanted_count;
+    item->event = event;
+    item->args = *args;
+    item->end_thread = event->thread;
+    item->begin_ns = event->time_ns;
+    item->end_ns = event_told_ns(event);
     if (!pass->selects_all)
-        pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);
-    return pass_tell(pass, &item);
+        pass_count(pass, lane, event->kind, event->time_ns);
+    return pass_tell(pass, item);
 }
 
 /* An end of something that nobody saw begin. */
@@ -84,7 +83,7 @@ static int tell_orphan(struct pass *pass, const struct lane *lane, const struct 
     if (!lane->wanted || !lane->begun || pass->selection.range)
         return 0;
     pass->counts.orphans++;
-    return tell_point(pass, ITEM_ORPHAN, LANE_THREAD, event, args);
+    return tell_point(pass, ITEM_ORPHAN, event, args);
 }
 
 static int take_pop(struct pass *pass, struct lane *lane, const struct event *event,
@@ -161,7 +160,7 @@ static int take_lost(struct pass *pass, struct lane *lane, const struct event *e
         status = close_from(pass, lane, event->depth, end_ns, ITEM_END_LOST);
     lane->depth = event->depth;
     told.time_ns = time_latest(told.time_ns, pass->selection.from_ns);
-    return status || !wanted ? status : tell_point(pass, ITEM_LOST, LANE_THREAD, &told, &no_args);
+    return status || !wanted ? status : tell_point(pass, ITEM_LOST, &told, &no_args);
 }
 
 static int take_edge(struct pass *pass, struct lane *lane, const struct event *event)
@@ -173,9 +172,8 @@ static int take_edge(struct pass *pass, struct lane *lane, const struct event *e
         status = close_from(pass, lane, 0, event->time_ns, ITEM_UNFINISHED);
     if (!status)
         status = tracks_take(pass, event, &no_args, told);
-    return status || !lane->wanted || !lane->begun
-               ? status
-               : tell_point(pass, ITEM_EDGE, LANE_THREAD, event, &no_args);
+    return status || !lane->wanted || !lane->begun ? status
+                                                   : tell_point(pass, ITEM_EDGE, event, &no_args);
 }
 
 static int take_point(struct pass *pass, struct lane *lane, const struct event *event,
@@ -185,7 +183,7 @@ static int take_point(struct pass *pass, struct lane *lane, const struct event *
                           : event->kind == EVENT_COUNTER ? ITEM_COUNTER
                                                          : ITEM_FLOW;
     bool told = is_wanted(pass, lane) && lane->begun;
-    return told ? tell_point(pass, kind, LANE_THREAD, event, args) : 0;
+    return told ? tell_point(pass, kind, event, args) : 0;
 }
 
 static int take_start(struct pass *pass, const struct lane *lane, const struct event *event,

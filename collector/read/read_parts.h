@@ -150,7 +150,7 @@ struct pass {
     bool selects_all;
     struct sinks begins, events, samples; /* begins: of pushed ranges; events: of all else */
     uint32_t wants;                       /* of all sinks */
-    struct item opened, span;             /* what is told most: filled in, not made anew */
+    struct item opened, span, point;      /* what is told most: filled in, not made anew */
     struct item plain_opened, plain_span; /* of runs of pair.c: most of it stays as it is */
     bool runs;                            /* there may be any */
     VEC(struct lane) lanes;               /* by thread */
