@@ -40,6 +40,39 @@ struct trace_string {
     uint32_t length;
 };
 
+/* Who reports an event; numbers are those of the wire (annot/observers.h): append-only. */
+enum observer {
+    OBSERVER_PROGRAM = 0,
+    OBSERVER_SELFTEST = 1,
+    OBSERVER_NATIVE_CALLS = 2,
+    OBSERVER_PYTHON_CALLS = 3,
+    OBSERVER_GC = 4,
+    OBSERVER_IMPORT = 5,
+    OBSERVER_POOL = 6,
+    OBSERVER_ASYNCIO = 7,
+    OBSERVER_SUBPROCESS = 8,
+    OBSERVER_LOG = 9,
+    OBSERVER_PROBE = 10, /* ranges that a BPF program reports of a thread: they lie on its lane,
+                            between the program's own by time, and are in the paths of samples */
+    OBSERVER_NVTX = 11,
+    OBSERVER_ITT = 12,
+    OBSERVER_CUPTI = 13,
+    OBSERVER_IMPORTER = 14,
+};
+
+/* What ranges of OBSERVER_POOL are. */
+enum pool_role {
+    POOL_ROLE_SUBMIT = 1,
+    POOL_ROLE_SEND = 2,
+    POOL_ROLE_UNPICKLE = 3,
+    POOL_ROLE_RUN = 4,
+    POOL_ROLE_FETCH = 5,
+    POOL_ROLE_START_UP = 6,
+    POOL_ROLE_START = 7,
+    POOL_ROLE_INITIALIZER = 8,
+    POOL_ROLE_COUNT = 9,
+};
+
 /* What an event belongs to and who told it. Scope 0 is the default: of no domain and no category,
  * told by the program. */
 struct scope {

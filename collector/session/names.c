@@ -33,6 +33,7 @@ void names_fini(struct names *names)
     vec_free(&names->schemas);
     vec_free(&names->numbers);
     vec_free(&names->scopes);
+    vec_free(&names->observers);
     vec_free(&names->functions);
     map64_free(&names->joined);
 }
@@ -228,6 +229,25 @@ static int note_unit(struct names *names, const struct annot_string *string, con
     return error == -ENOMEM ? error : 0;
 }
 
+/* "OBSERVER", unit separator, "ROLE", unit separator, and a name that the string behind it tells.
+ */
+static int note_observer(struct names *names, const struct annot_string *string, const char *bytes)
+{
+    struct trace_string rest = {bytes, string->length};
+    uint64_t observer, role;
+    if (!take_number(&rest, 10, &observer) || !take_number(&rest, 10, &role) ||
+        observer > UINT16_MAX || role > UINT16_MAX) {
+        names->broken++;
+        return 0;
+    }
+    while (names->observers.count <= string->number)
+        if (vec_push(&names->observers, (struct names_observer){0}) != 0)
+            return -ENOMEM;
+    names->observers.items[string->number] =
+        (struct names_observer){(uint16_t)observer, (uint16_t)role};
+    return 0;
+}
+
 static int note_string(struct names *names, uint32_t id, const struct annot_string *string,
                        const char *bytes)
 {
@@ -243,12 +263,14 @@ static int note_string(struct names *names, uint32_t id, const struct annot_stri
     }
     case ANNOT_STRING_COUNTER_UNIT:
         return note_unit(names, string, bytes);
+    case ANNOT_STRING_OBSERVED:
+        return note_observer(names, string, bytes);
     default:
         return 0;
     }
 }
 
-/* Notes domains, categories, schemas and units up to the end of the table. */
+/* Notes domains, categories, who observes them, schemas and units up to the end of the table. */
 int names_walk(struct names *names)
 {
     struct annot_shared shared;
@@ -305,6 +327,12 @@ static int keep_scope(struct names *names, uint16_t number, struct names_scope s
     return 0;
 }
 
+static struct names_observer observer_of(const struct names *names, uint16_t number)
+{
+    return number < names->observers.count ? names->observers.items[number]
+                                           : (struct names_observer){0};
+}
+
 /* Numbers that nobody has told of yet may be told later, so they are asked for again. */
 static int64_t find_scope(struct names *names, uint16_t domain, uint16_t category)
 {
@@ -312,8 +340,13 @@ static int64_t find_scope(struct names *names, uint16_t domain, uint16_t categor
     int64_t category_name = by_number(names, &names->categories, category);
     if (domain_name < 0 || category_name < 0)
         return domain_name < 0 ? domain_name : category_name;
+    struct names_observer by = observer_of(names, category);
+    if (by.observer == OBSERVER_PROGRAM)
+        by = observer_of(names, domain);
     const struct scope scope = {.domain = (uint32_t)domain_name,
-                                .category = (uint32_t)category_name};
+                                .category = (uint32_t)category_name,
+                                .observer = by.observer,
+                                .role = by.role};
     int64_t ordinal = trace_scope_add(names->trace, &scope);
     if (ordinal == -ENOSPC) {
         names->broken++;

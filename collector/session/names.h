@@ -37,6 +37,11 @@ struct names_number {
     bool is_category;
 };
 
+/* Who reports what has the number of a domain or category. */
+struct names_observer {
+    uint16_t observer, role;
+};
+
 /* The scope of what has a domain and a category: by the category's number, else the domain's. */
 struct names_scope {
     uint32_t ordinal; /* 0: not known yet */
@@ -57,6 +62,7 @@ struct names {
     number_table domains, categories;
     number_table schemas; /* ids, not ordinals */
     VEC(struct names_number) numbers;
+    VEC(struct names_observer) observers; /* by number; {0}: the program */
     VEC(struct names_scope) scopes;
     struct map64 joined;         /* ordinals of group and series -> ordinal of "group/series" */
     int32_t pid;                 /* for `function` */

@@ -72,6 +72,10 @@ struct runtime_table {
     /* From 0.6. */
     uint64_t (*recording)(void);
     void (*name_thread_of)(int tid, const char *name);
+    /* From 0.7. */
+    annot_domain (*domain_observed)(const char *name, uint16_t observer, uint16_t role);
+    annot_category (*category_observed)(annot_domain domain, const char *name, uint16_t observer,
+                                        uint16_t role);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

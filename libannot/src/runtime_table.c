@@ -2,6 +2,8 @@
 /* This copy's table of functions, for later copies: see runtime.h. */
 #include "api.h"
 
+#include <annot/observers.h>
+
 #define OWNED(name) extern __typeof__(name) own_##name __attribute__((visibility("hidden")))
 
 OWNED(annot_status);
@@ -52,6 +54,8 @@ OWNED(annot_emit_hide);
 OWNED(annot_emit_wants);
 OWNED(annot_recording);
 OWNED(annot_name_thread_of);
+OWNED(annot_domain_observed);
+OWNED(annot_category_observed);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -104,4 +108,6 @@ const struct runtime_table runtime_own = {
     .wants = own_annot_emit_wants,
     .recording = own_annot_recording,
     .name_thread_of = own_annot_name_thread_of,
+    .domain_observed = own_annot_domain_observed,
+    .category_observed = own_annot_category_observed,
 };

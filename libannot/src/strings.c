@@ -96,7 +96,8 @@ static int equal(uint32_t id, const struct string_key *key, uint32_t hash)
     return (word | (uint64_t)ANNOT_STRING_CUT << 56) ==
                (word_make(key) | (uint64_t)ANNOT_STRING_CUT << 56) &&
            string->hash == hash &&
-           (key->kind != ANNOT_STRING_CATEGORY || string->parent == key->parent) &&
+           ((key->kind != ANNOT_STRING_CATEGORY && key->kind != ANNOT_STRING_OBSERVED) ||
+            string->parent == key->parent) &&
            (key->kind != ANNOT_STRING_COUNTER_UNIT || string->number == key->number) &&
            memcmp(string_bytes(string), key->bytes, key->length) == 0;
 }
@@ -136,13 +137,13 @@ static uint16_t next_number(uint32_t *last)
 static int is_numbered(uint8_t kind)
 {
     return kind == ANNOT_STRING_DOMAIN || kind == ANNOT_STRING_CATEGORY ||
-           kind == ANNOT_STRING_SCHEMA;
+           kind == ANNOT_STRING_SCHEMA || kind == ANNOT_STRING_OBSERVED;
 }
 
 static uint32_t append(const struct string_key *key, uint32_t hash)
 {
     uint16_t number = key->number;
-    if (is_numbered(key->kind)) {
+    if (is_numbered(key->kind) && number == 0) {
         number = next_number(key->kind == ANNOT_STRING_SCHEMA ? &last_schema : &last_number);
         if (number == 0)
             return 0;
@@ -185,6 +186,17 @@ uint32_t strings_intern(const struct string_key *key)
             return id;
     }
     return 0;
+}
+
+/* Threads that come at the same time may each append the name. */
+uint16_t strings_observe(const struct string_key *observed, const struct string_key *name)
+{
+    uint16_t number = strings_number(strings_intern(observed));
+    if (number == 0 || strings_by_number(number))
+        return number;
+    struct string_key key = *name;
+    key.number = number;
+    return append(&key, hash_of(&key)) ? number : 0;
 }
 
 uint16_t strings_number(uint32_t id)

@@ -20,8 +20,9 @@ struct string_key {
     uint16_t length; /* at most ANNOT_STRING_MAX */
     uint8_t kind;    /* enum annot_string_kind */
     uint8_t flags;   /* enum annot_string_flags */
-    uint16_t parent; /* ANNOT_STRING_CATEGORY: domain */
-    uint16_t number; /* ANNOT_STRING_COUNTER_UNIT: domain */
+    uint16_t parent; /* ANNOT_STRING_CATEGORY, ANNOT_STRING_OBSERVED: domain */
+    uint16_t
+        number; /* ANNOT_STRING_COUNTER_UNIT: domain; of what is numbered: 0, or which it gets */
     uint8_t sparing; /* only while half of the table is free */
 };
 
@@ -39,6 +40,10 @@ void string_key_init(struct string_key *key, const char *text, enum annot_string
 
 /* The id of a string, made if missing. 0: the table is full. */
 uint32_t strings_intern(const struct string_key *key);
+
+/* The number of a domain or category `name` that `observed` (ANNOT_STRING_OBSERVED) tells of, made
+ * if missing; 0: the table is full. */
+uint16_t strings_observe(const struct string_key *observed, const struct string_key *name);
 
 /* The number of an interned domain, category or schema. */
 uint16_t strings_number(uint32_t id);

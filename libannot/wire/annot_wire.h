@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 4
+#define ANNOT_WIRE_MINOR 5
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -373,6 +373,7 @@ enum annot_string_kind {
     ANNOT_STRING_FUNCTION = 6, /* "FILE\x1fOFFSET\x1fINODE": the function at that hexadecimal offset
                                   of an ELF file; the collector finds its name. INODE, decimal, may
                                   be left out */
+    ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
 };
 
 /* Calls of functions have this level, and to filters this domain, in which each is a category. */

@@ -6,6 +6,8 @@
 #include "arguments.h"
 #include "convert.h"
 
+#include <annot/observers.h>
+
 #include <string.h>
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
@@ -15,12 +17,37 @@ static bool is_given(PyObject *value)
     return value != NULL && value != Py_None;
 }
 
+/* What pyannot itself tells names its category, who tells it, and as what: see observe/who.py. */
+static bool is_observed(PyObject *value)
+{
+    return PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 3 &&
+           PyUnicode_Check(PyTuple_GET_ITEM(value, 0)) &&
+           PyLong_Check(PyTuple_GET_ITEM(value, 1)) && PyLong_Check(PyTuple_GET_ITEM(value, 2));
+}
+
+/* Its id, or -1. */
+static int observed_id(PyObject *value, annot_domain domain)
+{
+    PyObject *owner;
+    const char *text = text_of(PyTuple_GET_ITEM(value, 0), &owner);
+    long observer = PyLong_AsLong(PyTuple_GET_ITEM(value, 1));
+    long role = PyLong_AsLong(PyTuple_GET_ITEM(value, 2));
+    PyErr_Clear();
+    if (text == NULL)
+        return -1;
+    int id = annot_category_observed(domain, text, (uint16_t)observer, (uint16_t)role);
+    Py_DECREF(owner);
+    return id;
+}
+
 /* Interns the text of `value` as a domain, or as a category of `*domain`: its id, or -1. */
 static int group_id(const char *argument, PyObject *value, const annot_domain *domain)
 {
     PyObject *owner;
     if (!is_given(value))
         return 0;
+    if (domain && is_observed(value))
+        return observed_id(value, *domain);
     if (!PyUnicode_Check(value))
         return text_type_error(argument, "str or None", value);
     const char *text = text_of(value, &owner);

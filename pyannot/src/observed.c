@@ -7,6 +7,7 @@
 #include "functions.h"
 
 #include <annot/annot.h>
+#include <annot/observers.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -289,12 +290,13 @@ PyTypeObject *observed_type_create(PyObject *module)
 /* Collections of garbage and imports, as ranges of the thread that they happen on: nothing of them
  * can be suspended, so also inside of a task they belong to the thread. */
 
-static struct annot_event event_of(const char *category_name, annot_category *cached)
+static struct annot_event event_of(const char *category_name, uint16_t observer,
+                                   annot_category *cached)
 {
     annot_domain domain = annot_domain_create("python");
     annot_category category = __atomic_load_n(cached, __ATOMIC_RELAXED);
     if (category == 0) { /* the same whoever stores it */
-        category = annot_category_create(domain, category_name);
+        category = annot_category_observed(domain, category_name, observer, 0);
         __atomic_store_n(cached, category, __ATOMIC_RELAXED);
     }
     return (struct annot_event){.domain = domain, .category = category};
@@ -320,7 +322,7 @@ static void collection_begin(PyObject *info)
                                         "gc"};
     long generation = number_in(info, "generation");
     long index = generation >= 0 && generation < 3 ? generation : 3;
-    struct annot_event event = event_of("gc", &gc_category);
+    struct annot_event event = event_of("gc", ANNOT_OBSERVER_GC, &gc_category);
     event.name = annot_site_name(&names[index], texts[index]);
     event.text = texts[index];
     annot_push_event(&event);
@@ -368,7 +370,7 @@ PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, P
     if (on) {
         PyObject *owner = NULL;
         const char *text = text_of(args[0], &owner);
-        struct annot_event event = event_of("import", &category);
+        struct annot_event event = event_of("import", ANNOT_OBSERVER_IMPORT, &category);
         snprintf(name, sizeof(name), "import %s", text ? text : "?");
         PyErr_Clear();
         Py_XDECREF(owner);

@@ -112,7 +112,8 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
     long long bytes = bytes_in(hook->side, buffer);
     bool *open = hook->side->jobs ? &hook->side->in_result : &hook->side->in_unpickle;
     end_range(open);
-    pool_side_push(POOL_UNPICKLE, POOL_BYTES, bytes);
+    pool_side_push(POOL_UNPICKLE, hook->side->jobs ? ANNOT_POOL_FETCH : ANNOT_POOL_UNPICKLE,
+                   POOL_BYTES, bytes);
     *open = true;
     return buffer;
 }
@@ -123,7 +124,7 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
     struct pool_function found = pool_function_find(side, task);
-    pool_side_push_function(found.function, found.chunk);
+    pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
     Py_DECREF(found.function);
     side->in_run = true;
     if (side->is_local)
@@ -163,7 +164,7 @@ static PyObject *run_answer(struct hook *hook, const struct hook_call *call)
     end_range(&side->in_run);
     if (!was_running || side->is_local || !annot_enabled())
         return forward(hook, call);
-    struct annot_event event = pool_side_event(pool_name(POOL_SEND));
+    struct annot_event event = pool_side_event(pool_name(POOL_SEND), ANNOT_POOL_SEND);
     annot_push_event(&event);
     PyObject *result = forward(hook, call);
     exception_pop(result ? NULL : PyErr_Occurred());
@@ -190,11 +191,11 @@ static bool job_begin(struct pool_side *side, uint64_t number, PyObject *job)
 
 static void assign_begin(struct pool_side *side, uint64_t number, bool is_first)
 {
-    struct annot_event event = pool_side_event(pool_name(POOL_SEND));
+    struct annot_event event = pool_side_event(pool_name(POOL_SEND), ANNOT_POOL_SEND);
     if (side->job_ns == 0)
         annot_push_event(&event);
     else
-        pool_side_push(POOL_SEND, POOL_SINCE, pool_side_job_age_ns(side));
+        pool_side_push(POOL_SEND, ANNOT_POOL_SEND, POOL_SINCE, pool_side_job_age_ns(side));
     if (is_first)
         annot_flow_end(annot_flow_id(side->job_scope, number >> 32));
     annot_flow_begin(pool_side_flow(side, number), "task");
@@ -244,7 +245,7 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
     bool on =
         annot_enabled() && PyVectorcall_NARGS(call->flags) > 0 && PyLong_CheckExact(call->args[0]);
     if (on) {
-        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT));
+        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         number = PyLong_AsUnsignedLongLong(call->args[0]);
         PyErr_Clear();
         annot_push_event(&event);

@@ -23,16 +23,18 @@ annot_name pool_name(enum pool_name name)
     return annot_site_name(&ids[name], texts[name]);
 }
 
-struct annot_event pool_side_event(annot_name name)
+struct annot_event pool_side_event(annot_name name, enum annot_pool_role role)
 {
     /* One number for both: the domain, and the category above it. Relaxed: it is the same whichever
      * thread stores it. */
-    static uint32_t numbers;
-    uint32_t known = __atomic_load_n(&numbers, __ATOMIC_RELAXED);
+    static uint32_t numbers[ANNOT_POOL_COUNT + 1];
+    uint32_t known = __atomic_load_n(&numbers[role], __ATOMIC_RELAXED);
     if (known == 0) {
         annot_domain domain = annot_domain_create("python");
-        known = (uint32_t)annot_category_create(domain, "pool") << 16 | domain;
-        __atomic_store_n(&numbers, known, __ATOMIC_RELAXED);
+        annot_category category =
+            annot_category_observed(domain, "pool", ANNOT_OBSERVER_POOL, (uint16_t)role);
+        known = (uint32_t)category << 16 | domain;
+        __atomic_store_n(&numbers[role], known, __ATOMIC_RELAXED);
     }
     return (struct annot_event){
         .name = name, .domain = (annot_domain)known, .category = (annot_category)(known >> 16)};
@@ -45,19 +47,20 @@ static struct annot_value number_value(enum pool_name key, int64_t number)
     return value;
 }
 
-void pool_side_push(enum pool_name name, enum pool_name key, int64_t number)
+void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_name key,
+                    int64_t number)
 {
     struct annot_value value = number_value(key, number);
-    struct annot_event event = pool_side_event(pool_name(name));
+    struct annot_event event = pool_side_event(pool_name(name), role);
     event.values = &value;
     event.value_count = 1;
     annot_push_event(&event);
 }
 
-void pool_side_push_function(PyObject *function, Py_ssize_t chunk)
+void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_pool_role role)
 {
     struct annot_value value = number_value(POOL_CHUNK, chunk);
-    struct annot_event event = pool_side_event(0);
+    struct annot_event event = pool_side_event(0, role);
     PyObject *name = pool_function_name(function);
     event.text = name ? PyUnicode_AsUTF8(name) : NULL;
     if (event.text == NULL) {
@@ -72,7 +75,7 @@ void pool_side_push_function(PyObject *function, Py_ssize_t chunk)
 
 static void count_tell(annot_name name, int64_t value)
 {
-    struct annot_event event = pool_side_event(name);
+    struct annot_event event = pool_side_event(name, ANNOT_POOL_COUNT);
     event.payload_kind = ANNOT_PAYLOAD_INT64;
     event.payload.int64 = value;
     annot_counter_event(&event);
@@ -157,7 +160,7 @@ static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_
     if (annot_enabled()) {
         struct annot_value values[2] = {number_value(POOL_TASKS, tasks),
                                         number_value(POOL_CHUNK, numbers[2])};
-        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT));
+        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         event.values = values;
         event.value_count = tasks > 0 ? 2 : 0;
         annot_push_event(&event);
@@ -175,7 +178,7 @@ static PyObject *side_initializing(PyObject *self, PyObject *function)
 {
     struct pool_side *side = (struct pool_side *)self;
     if (annot_enabled() && function != Py_None) {
-        pool_side_push_function(function, 0);
+        pool_side_push_function(function, 0, ANNOT_POOL_INITIALIZER);
         side->in_initializer = true;
     }
     Py_RETURN_NONE;
@@ -210,7 +213,7 @@ static PyObject *side_offer(PyObject *self, PyObject *ignored)
     (void)ignored;
     annot_flow flow = 0;
     if (annot_enabled()) {
-        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT));
+        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         flow = annot_flow_new();
         annot_push_event(&event);
         annot_flow_begin(flow, "task");
@@ -248,7 +251,7 @@ static PyObject *side_take(PyObject *self, PyObject *const *args, Py_ssize_t cou
         function = PyTuple_GET_ITEM(function, 0); /* with its arguments */
     struct pool_task task = {.function = function};
     struct pool_function found = pool_function_find(side, &task);
-    pool_side_push_function(found.function, found.chunk);
+    pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
     annot_flow_end(flow);
     Py_DECREF(found.function);
     Py_RETURN_TRUE;

@@ -15,7 +15,7 @@
 
 #include "compat.h"
 
-#include <annot/annot.h>
+#include <annot/observers.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -78,13 +78,14 @@ struct pool_function {
 annot_name pool_name(enum pool_name name);
 
 /* An event of domain "python", category "pool". */
-struct annot_event pool_side_event(annot_name name);
+struct annot_event pool_side_event(annot_name name, enum annot_pool_role role);
 
 /* Opens a range with a number. */
-void pool_side_push(enum pool_name name, enum pool_name key, int64_t number);
+void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_name key,
+                    int64_t number);
 
 /* Opens the range of a task's function, or of an initializer. `chunk` 0: none is told. */
-void pool_side_push_function(PyObject *function, Py_ssize_t chunk);
+void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_pool_role role);
 
 /* Adds to the tasks without a result, and tells both counters if they show too little of it: the
  * busy workers to the last one, the queue to 1/64. */

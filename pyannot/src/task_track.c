@@ -7,6 +7,8 @@
 #include "exception.h"
 #include "task.h"
 
+#include <annot/observers.h>
+
 #include <string.h>
 
 /* Names of tracks that tell the task, beside the coroutine: each takes a place in the table of
@@ -34,7 +36,10 @@ struct annot_event task_event(void)
     static annot_category category;
     if (__atomic_load_n(&category, __ATOMIC_RELAXED) == 0) { /* the same whoever stores it */
         __atomic_store_n(&domain, annot_domain_create("python"), __ATOMIC_RELAXED);
-        __atomic_store_n(&category, annot_category_create(domain, "asyncio"), __ATOMIC_RELAXED);
+        __atomic_store_n(
+            &category,
+            annot_category_observed(domain, "asyncio", ANNOT_OBSERVER_ASYNCIO, ANNOT_ASYNCIO_TASK),
+            __ATOMIC_RELAXED);
     }
     return (struct annot_event){.domain = __atomic_load_n(&domain, __ATOMIC_RELAXED),
                                 .category = __atomic_load_n(&category, __ATOMIC_RELAXED)};

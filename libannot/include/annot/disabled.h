@@ -36,6 +36,17 @@ static inline annot_category annot_category_create(annot_domain domain, const ch
     return 0;
 }
 
+static inline annot_domain annot_domain_observed(const char *name, uint16_t observer, uint16_t role)
+{
+    return 0;
+}
+
+static inline annot_category annot_category_observed(annot_domain domain, const char *name,
+                                                     uint16_t observer, uint16_t role)
+{
+    return 0;
+}
+
 static inline void annot_name_process(const char *name)
 {
 }

@@ -12,6 +12,7 @@
 #define ANNOT_NVTX_SHIM_H
 
 #include <annot/annot.h>
+#include <annot/observers.h>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -131,8 +132,10 @@ ANNOT_UNTRACED static inline void annot_nvtx_name_category(nvtxDomainHandle_t do
 {
     struct annot_nvtx_category *place = annot_nvtx_place(domain, number);
     if (place)
-        __atomic_store_n(&place->category, annot_category_create(annot_nvtx_domain(domain), name),
-                         __ATOMIC_RELAXED);
+        __atomic_store_n(
+            &place->category,
+            annot_category_observed(annot_nvtx_domain(domain), name, ANNOT_OBSERVER_NVTX, 0),
+            __ATOMIC_RELAXED);
 }
 
 /* One without a name is called by its number. */
@@ -213,7 +216,7 @@ ANNOT_UNTRACED static inline void nvtxInitialize(const void *reserved)
 
 ANNOT_UNTRACED static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name)
 {
-    return (nvtxDomainHandle_t)(uintptr_t)annot_domain_create(name);
+    return (nvtxDomainHandle_t)(uintptr_t)annot_domain_observed(name, ANNOT_OBSERVER_NVTX, 0);
 }
 
 ANNOT_UNTRACED static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain)

@@ -19,6 +19,7 @@ import stat
 import sys
 
 from pyannot import _native
+from pyannot.observe import who
 
 # What it is called: (the module here, the modules whose import brings it in; none: at once).
 PARTS = {
@@ -481,7 +482,7 @@ def _known_event(name):
     """Whether it was emitted: not while nobody records."""
     if not _native.enabled():
         return 0
-    _native.mark(name, domain="python", category="selftest")
+    _native.mark(name, domain="python", category=who.SELFTEST)
     return 1
 
 

@@ -15,10 +15,10 @@ import subprocess
 from pyannot import end, mark, pop, push, start
 from pyannot._native import observed
 from pyannot.observe import forget, when_imported
+from pyannot.observe.who import COMMAND_END, COMMAND_RUN, COMMAND_START
 
 COMMAND_CHARS_MAX = 1000
 _KEY = "_annot_range"  # among a Popen's attributes while the command runs
-_SAYS = {"domain": "python", "category": "process"}
 
 _placed = []  # (class, name, what stands there, what stood there)
 _left_alone = []
@@ -70,7 +70,7 @@ def _starts(self, args=(), *positional, shell=False, executable=None, **_keyword
     words = _words(args, positional[1] if len(positional) > 1 else executable)
     first = words[0].split(None, 1)[0] if shell else words[0]
     program = os.path.basename(first) or first
-    push(f"start {program}", **_SAYS)
+    push(f"start {program}", domain="python", category=COMMAND_START)
     command = " ".join(words)
     return program, command[:COMMAND_CHARS_MAX]
 
@@ -89,7 +89,8 @@ def _started(what, self, _result, error):
     pop()
     if error is None:
         program, command = what
-        running = start(f"run {program}", pid=self.pid, command=command, **_SAYS)
+        running = start(f"run {program}", domain="python", category=COMMAND_RUN, pid=self.pid,
+                        command=command)
         vars(self)[_KEY] = running, program
 
 
@@ -109,5 +110,5 @@ def _end(popen, returncode=None):
     running, program = vars(popen).pop(_KEY, (0, ""))
     if running:
         returncode = popen.returncode if returncode is None else returncode
-        mark(f"end of {program}", payload=returncode, **_SAYS)
+        mark(f"end of {program}", domain="python", category=COMMAND_END, payload=returncode)
         end(running)

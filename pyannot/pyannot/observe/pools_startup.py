@@ -5,6 +5,7 @@ What these functions raise is printed with its traceback: nothing here may stand
 import os
 
 from pyannot import pop, push
+from pyannot.observe.who import POOL_START, POOL_START_UP
 
 _in_startup = 0  # the process whose range "start-up" is open
 _run = None  # what BaseProcess.run is now
@@ -24,7 +25,7 @@ def patch_spawn(patches, module):
 
 
 def _starts(process):
-    push("start process", domain="python", category="pool", payload=process._name)
+    push("start process", domain="python", category=POOL_START, payload=process._name)
     return True
 
 
@@ -43,7 +44,7 @@ def _begin(*_args, **_kwargs):
     global _in_startup
     if _in_startup != os.getpid():
         _in_startup = os.getpid()
-        push("start-up", domain="python", category="pool")
+        push("start-up", domain="python", category=POOL_START_UP)
 
 
 def _runs(*_ignored):

@@ -13,6 +13,7 @@ import os
 import sys
 
 from pyannot import _native, enabled, mark
+from pyannot.observe.who import ASYNCIO_BLOCKED
 
 DEFAULT_MS = 100.0
 FRAMES_MAX = 64
@@ -87,7 +88,7 @@ def _tell_endless(threshold_ms):
     for place, number, _thread_id, ms, stack in _native.tasks_slow_endless(int(threshold_ms * 1e7)):
         if _told.get(place) != number:
             _told[place] = number
-            mark("event loop still blocked", domain="python", category="asyncio",
+            mark("event loop still blocked", domain="python", category=ASYNCIO_BLOCKED,
                  payload={"ms": ms, "stack": stack})
 
 

@@ -70,3 +70,90 @@ TEST(scopes_follow_both_numbers_of_a_record)
     CHECK_INT(seen.events[0].scope, seen.events[2].scope);
     end();
 }
+
+static void check_observer(unsigned index, unsigned observer, unsigned role)
+{
+    const struct scope *scope = trace_scope(seen.trace, seen.events[index].scope);
+    CHECK_INT(scope->observer, observer);
+    CHECK_INT(scope->role, role);
+}
+
+/* A category that nobody observes is its domain's; of one name there may be several. */
+TEST(observers_are_told_by_numbers)
+{
+    begin();
+    maker_string(maker, ANNOT_STRING_DOMAIN, 3, "python");
+    maker_string(maker, ANNOT_STRING_OBSERVED, 4,
+                 "6\x1f"
+                 "1\x1f"
+                 "pool");
+    maker_string(maker, ANNOT_STRING_CATEGORY, 4, "pool");
+    maker_string(maker, ANNOT_STRING_OBSERVED, 5,
+                 "6\x1f"
+                 "2\x1f"
+                 "pool");
+    maker_string(maker, ANNOT_STRING_CATEGORY, 5, "pool");
+    maker_string(maker, ANNOT_STRING_CATEGORY, 6, "pool"); /* the program's own */
+    maker_string(maker, ANNOT_STRING_OBSERVED, 7,
+                 "11\x1f"
+                 "0\x1f\x1f"
+                 "cuda");
+    maker_string(maker, ANNOT_STRING_DOMAIN, 7, "cuda");
+    maker_string(maker, ANNOT_STRING_CATEGORY, 8, "copies");
+    maker_string(maker, ANNOT_STRING_OBSERVED, 9,
+                 "60000\x1f"
+                 "60001\x1f"
+                 "later");
+    maker_string(maker, ANNOT_STRING_CATEGORY, 9, "later");
+    mark(2000, 3, 4);
+    mark(2001, 3, 5);
+    mark(2002, 3, 6);
+    mark(2003, 7, 0);
+    mark(2004, 7, 8);
+    mark(2005, 7, 4);
+    mark(2006, 3, 9);
+    mark(2007, 3, 0);
+    drain(8);
+    for (unsigned i = 0; i < 3; i++)
+        check(i, "python", "pool");
+    check_observer(0, OBSERVER_POOL, POOL_ROLE_SUBMIT);
+    check_observer(1, OBSERVER_POOL, POOL_ROLE_SEND);
+    check_observer(2, OBSERVER_PROGRAM, 0);
+    check(3, "cuda", "");
+    check_observer(3, OBSERVER_NVTX, 0);
+    check_observer(4, OBSERVER_NVTX, 0);
+    check_observer(5, OBSERVER_POOL, POOL_ROLE_SUBMIT);
+    check(6, "python", "later");
+    check_observer(6, 60000, 60001);
+    check_observer(7, OBSERVER_PROGRAM, 0);
+    CHECK_INT(seen.drain->decoder.names.broken, 0);
+    end();
+}
+
+TEST(what_is_no_observer_is_counted_and_left_out)
+{
+    static const char *const lies[] = {"", "6",
+                                       "x\x1f"
+                                       "1\x1f"
+                                       "a",
+                                       "6\x1f"
+                                       "70000\x1f"
+                                       "a",
+                                       "99999999999999999999999999\x1f"
+                                       "1\x1f"
+                                       "a"};
+    const unsigned count = sizeof(lies) / sizeof(*lies);
+    begin();
+    for (unsigned i = 0; i < count; i++) {
+        maker_string(maker, ANNOT_STRING_OBSERVED, (uint16_t)(i + 1), lies[i]);
+        maker_string(maker, ANNOT_STRING_CATEGORY, (uint16_t)(i + 1), "a");
+        mark(2000 + i, 0, (uint16_t)(i + 1));
+    }
+    drain(count);
+    for (unsigned i = 0; i < count; i++) {
+        check(i, "", "a");
+        check_observer(i, OBSERVER_PROGRAM, 0);
+    }
+    CHECK_INT(seen.drain->decoder.names.broken, count);
+    end();
+}

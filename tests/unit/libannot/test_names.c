@@ -3,7 +3,7 @@
 #include "arena.h"
 #include "test.h"
 
-#include <annot/annot.h>
+#include <annot/observers.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,43 @@ TEST(all_parts_of_the_long_form_arrive)
     CHECK_INT(last.domain, domain);
     CHECK_INT(last.category, event.category);
     CHECK_INT(last.value_kind, ANNOT_VALUE_STRING);
+}
+
+static void keep_categories(const struct seen_record *record, void *context)
+{
+    uint16_t **next = context;
+    *(*next)++ = (uint16_t)record->category;
+}
+
+/* One name, and a number for each role; the program's own category of that name is another one. */
+TEST(who_observes_has_numbers_of_its_own)
+{
+    struct seen seen;
+    uint16_t told[4], *next = told;
+    arena_begin(NULL);
+    annot_domain domain = annot_domain_create("python");
+    const uint16_t made[4] = {
+        annot_category_observed(domain, "pool", ANNOT_OBSERVER_POOL, ANNOT_POOL_SEND),
+        annot_category_observed(domain, "pool", ANNOT_OBSERVER_POOL, ANNOT_POOL_RUN),
+        annot_category_create(domain, "pool"),
+        annot_category_observed(0, "pool", ANNOT_OBSERVER_POOL, ANNOT_POOL_RUN),
+    };
+    for (int i = 0; i < 4; i++) {
+        CHECK(made[i] != 0 && made[i] != domain);
+        for (int j = 0; j < i; j++)
+            CHECK(made[i] != made[j]);
+        annot_mark_event(&(struct annot_event){.text = "m", .domain = domain, .category = made[i]});
+    }
+    CHECK_INT(annot_category_observed(domain, "pool", ANNOT_OBSERVER_POOL, ANNOT_POOL_SEND),
+              made[0]);
+    CHECK_INT(annot_category_create(domain, "pool"), made[2]);
+    annot_domain nvtx = annot_domain_observed("python", ANNOT_OBSERVER_NVTX, 0);
+    CHECK(nvtx != 0 && nvtx != domain);
+    CHECK_INT(annot_domain_observed("python", ANNOT_OBSERVER_NVTX, 0), nvtx);
+    CHECK_INT(annot_domain_create("python"), domain);
+    finish(&seen, keep_categories, &next);
+    CHECK(memcmp(told, made, sizeof(told)) == 0);
+    CHECK_INT(seen.misuse[ANNOT_MISUSE_NAME_LEFT], 0);
 }
 
 TEST(null_empty_and_long_names)

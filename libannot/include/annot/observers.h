@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Who reports an event, for code that watches a program on its behalf. Not part of annot.h: pyannot
+ * and the NVTX shim call it; other tools may.
+ *
+ * An event of such a domain or category says by numbers what it is, so that reports need not guess
+ * it from texts. To filters and in every output it has the names that are given here. Numbers are
+ * append-only. Threads, signal handlers, forks: as annot.h. */
+#ifndef ANNOT_OBSERVERS_H
+#define ANNOT_OBSERVERS_H
+
+#include <annot/annot.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum annot_observer {
+    ANNOT_OBSERVER_PROGRAM = 0,  /* the program's own events */
+    ANNOT_OBSERVER_SELFTEST = 1, /* marks that show that events arrive */
+    ANNOT_OBSERVER_NATIVE_CALLS = 2,
+    ANNOT_OBSERVER_PYTHON_CALLS = 3,
+    ANNOT_OBSERVER_GC = 4,     /* collections of garbage */
+    ANNOT_OBSERVER_IMPORT = 5, /* imports of modules; the range is called "import MODULE" */
+    ANNOT_OBSERVER_POOL = 6,
+    ANNOT_OBSERVER_ASYNCIO = 7,
+    ANNOT_OBSERVER_SUBPROCESS = 8,
+    ANNOT_OBSERVER_LOG = 9,
+    ANNOT_OBSERVER_PROBE = 10,
+    ANNOT_OBSERVER_NVTX = 11,
+    ANNOT_OBSERVER_ITT = 12,
+    ANNOT_OBSERVER_CUPTI = 13,
+    ANNOT_OBSERVER_IMPORTER = 14,
+};
+
+/* Roles are an observer's own; 0: none in particular. */
+enum annot_pool_role {
+    ANNOT_POOL_SUBMIT = 1, /* handed over to the pool, in the parent */
+    ANNOT_POOL_SEND = 2,
+    ANNOT_POOL_UNPICKLE = 3,
+    ANNOT_POOL_RUN = 4,
+    ANNOT_POOL_FETCH = 5,
+    ANNOT_POOL_START_UP = 6, /* of a process, in itself */
+    ANNOT_POOL_START = 7,    /* of a process, in its parent */
+    ANNOT_POOL_INITIALIZER = 8,
+    ANNOT_POOL_COUNT = 9, /* counters of tasks and workers */
+};
+
+enum annot_asyncio_role {
+    ANNOT_ASYNCIO_TASK = 1,
+    ANNOT_ASYNCIO_BLOCKED = 2, /* a turn of the event loop that takes long */
+};
+
+enum annot_subprocess_role {
+    ANNOT_SUBPROCESS_START = 1,
+    ANNOT_SUBPROCESS_RUN = 2,
+    ANNOT_SUBPROCESS_END = 3,
+};
+
+/* A domain, or a category of one, whose events an observer reports. The same arguments give the
+ * same value, another one than annot_domain_create and annot_category_create. 0 if ids or names are
+ * used up. Cost: as annot_name_intern. */
+#ifndef ANNOT_DISABLE
+ANNOT_API annot_domain annot_domain_observed(const char *name, uint16_t observer, uint16_t role);
+ANNOT_API annot_category annot_category_observed(annot_domain domain, const char *name,
+                                                 uint16_t observer, uint16_t role);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
