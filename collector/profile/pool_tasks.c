@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each thread's ranges of category "pool" are followed; a flow's point binds the innermost of them
+/* Each thread's ranges of OBSERVER_POOL are followed; a flow's point binds the innermost of them
  * to a task. A worker's come as unpickle, the function (with the point), send; a parent's
  * as send or submit (the first point), and unpickle (the last one). In which order the
  * threads' batches arrive does not matter: a task is complete when all its times are there.
@@ -33,6 +33,7 @@ struct open_range {
     int64_t begin_ns;
     uint64_t bytes, chunk, since_ns;
     uint32_t depth, name;
+    uint16_t role; /* enum pool_role */
     bool has_bytes, is_local;
 };
 
@@ -59,7 +60,6 @@ struct pool_tasks {
     VEC(struct function_times) functions;
     VEC(struct pool_thread) threads;
     VEC(struct pool_function) sorted;
-    uint32_t category, domain; /* strings that were found to be the ones */
     uint64_t refused, unseen;
 };
 
@@ -78,21 +78,9 @@ static bool is_text(const struct pool_tasks *tasks, uint32_t string, const char 
     return strcmp(trace_string(tasks->trace, string)->bytes, text) == 0;
 }
 
-/* Is the string this text? Remembers the one that was. */
-static bool is_known(const struct pool_tasks *tasks, uint32_t string, const char *text,
-                     uint32_t *known)
+static bool is_of_pool(const struct pool_tasks *tasks, const struct event *event)
 {
-    if (string == 0 || (*known != string && !is_text(tasks, string, text)))
-        return false;
-    *known = string;
-    return true;
-}
-
-static bool is_of_pool(struct pool_tasks *tasks, const struct event *event)
-{
-    const struct scope *scope = trace_scope(tasks->trace, event->scope);
-    return is_known(tasks, scope->category, "pool", &tasks->category) &&
-           is_known(tasks, scope->domain, "python", &tasks->domain);
+    return trace_scope(tasks->trace, event->scope)->observer == OBSERVER_POOL;
 }
 
 /* ---- Tasks ------------------------------------------------------------------------------------
@@ -231,7 +219,10 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     if (thread->open_count == OPEN_MAX) /* no pool goes that deep; it would be damaged */
         return 0;
     struct open_range *range = &thread->open[thread->open_count++];
-    *range = (struct open_range){.begin_ns = begin->time_ns, .depth = depth, .name = begin->name};
+    *range = (struct open_range){.begin_ns = begin->time_ns,
+                                 .depth = depth,
+                                 .name = begin->name,
+                                 .role = trace_scope(tasks->trace, begin->scope)->role};
     for (uint32_t i = 0; i < values->count; i++)
         read_value(tasks, &values->items[i], range);
     return 0;
@@ -288,9 +279,9 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
         return 0;
     if (range.task)
         return end_run(tasks, thread, &range, span->end_ns);
-    if (is_text(tasks, range.name, "send"))
+    if (range.role == POOL_ROLE_SEND)
         return end_send(tasks, thread, span->end_ns);
-    if (range.has_bytes && is_text(tasks, range.name, "unpickle")) {
+    if (range.has_bytes && range.role == POOL_ROLE_UNPICKLE) {
         thread->unpickle = range;
         thread->unpickle_end_ns = span->end_ns;
     }
@@ -327,9 +318,9 @@ static int pass(struct pool_tasks *tasks, const struct open_range *range, const 
     return task_settle(tasks, event->id, task);
 }
 
-static bool hands_over(const struct pool_tasks *tasks, const struct open_range *range)
+static bool hands_over(const struct open_range *range)
 {
-    return is_text(tasks, range->name, "submit") || is_text(tasks, range->name, "send");
+    return range->role == POOL_ROLE_SUBMIT || range->role == POOL_ROLE_SEND;
 }
 
 static int take_flow(struct pool_tasks *tasks, const struct event *event)
@@ -341,12 +332,11 @@ static int take_flow(struct pool_tasks *tasks, const struct event *event)
     if (!range)
         return 0;                        /* of something else */
     if (event->kind == EVENT_FLOW_BEGIN) /* the program may have flows of that name */
-        return is_text(tasks, event->name, "task") && hands_over(tasks, range)
-                   ? pass(tasks, range, event)
-                   : 0;
+        return is_text(tasks, event->name, "task") && hands_over(range) ? pass(tasks, range, event)
+                                                                        : 0;
     if (event->kind == EVENT_FLOW_END && range->has_bytes)
         return pass(tasks, range, event);
-    if (event->kind == EVENT_FLOW_END && is_text(tasks, range->name, "send"))
+    if (event->kind == EVENT_FLOW_END && range->role == POOL_ROLE_SEND)
         return 0; /* of a job: it goes to its first task */
     return bind(tasks, range, event);
 }

@@ -74,7 +74,10 @@ static int64_t node_of(struct range_stats *stats, enum range_kind kind, const st
     uint32_t domain = trace_scope_domain(stats->trace, event->scope);
     uint32_t node = path_tree_child(&stats->tree, parent, event->name, domain);
     uint32_t owner = range_row_at(stats, kind, parent)->owner;
-    return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
+    if (!range_rows_follow(stats, kind, owner))
+        return -ENOMEM;
+    range_row_at(stats, kind, node)->scope = event->scope;
+    return node;
 }
 
 /* Is the pair new in the set? A full set says no. */
@@ -464,6 +467,12 @@ const char *range_stats_name(const struct range_stats *stats, uint32_t index,
     const struct path_node *node = &stats->tree.nodes[index - RANGE_KIND_COUNT + 1];
     *ret_domain = trace_string(stats->trace, node->domain)->bytes;
     return trace_string(stats->trace, node->name)->bytes;
+}
+
+enum observer range_stats_observer(const struct range_stats *stats, uint32_t index)
+{
+    uint32_t scope = range_stats_is_other(index) ? 0 : range_stats_row(stats, index)->scope;
+    return (enum observer)trace_scope(stats->trace, scope)->observer;
 }
 
 uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index)

@@ -49,6 +49,7 @@ static inline bool range_kind_has_cpu(enum range_kind kind)
 struct range_row {
     enum range_kind kind;
     uint32_t owner; /* ordinal of the process or thread, or RANGE_NO_OWNER */
+    uint32_t scope; /* of its latest event: its category and observer; 0 if only samples tell it */
     uint64_t count;
     uint64_t unfinished; /* of these: no end was seen */
     uint64_t end_lost;   /* of these: the end fell into a gap */
@@ -137,6 +138,8 @@ static inline bool range_row_is_rough(const struct range_row *row)
 
 /* A row's innermost range: its name, and its domain's ("" if it has none). NULL: a row "(other)".
  */
+/* Who reports them: of a row "(other)" the program. */
+enum observer range_stats_observer(const struct range_stats *stats, uint32_t index);
 const char *range_stats_name(const struct range_stats *stats, uint32_t index,
                              const char **ret_domain);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of imports of Python modules, which pyannot makes ranges of: a row per module, whatever
  * imported it. By path they would outnumber the program's own ranges. An import is a range
- * "import MODULE" of the domain "python". */
+ * "import MODULE" of OBSERVER_IMPORT. */
 #include "report_parts.h"
 #include "vec.h"
 
@@ -12,8 +12,7 @@
 
 enum { MODULE_SIZE = 128, ROWS_SHOWN = 10 };
 
-#define OBSERVED "python"
-#define IMPORT   "import "
+#define IMPORT "import " /* before the module */
 
 struct module {
     char name[MODULE_SIZE];
@@ -28,15 +27,24 @@ struct modules {
 static const char *module_of(const struct range_stats *stats, uint32_t index)
 {
     const char *domain, *name = range_stats_name(stats, index, &domain);
-    bool imports =
-        name && strcmp(domain, OBSERVED) == 0 && strncmp(name, IMPORT, sizeof(IMPORT) - 1) == 0;
-    return imports ? name + sizeof(IMPORT) - 1 : NULL;
+    if (range_stats_observer(stats, index) != OBSERVER_IMPORT)
+        return NULL;
+    return strncmp(name, IMPORT, sizeof(IMPORT) - 1) == 0 ? name + sizeof(IMPORT) - 1 : name;
 }
 
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index)
 {
-    const char *domain, *name = range_stats_name(stats, index, &domain);
-    return name && strcmp(domain, OBSERVED) == 0;
+    switch (range_stats_observer(stats, index)) {
+    case OBSERVER_SELFTEST:
+    case OBSERVER_GC:
+    case OBSERVER_IMPORT:
+    case OBSERVER_POOL:
+    case OBSERVER_ASYNCIO:
+    case OBSERVER_SUBPROCESS:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* The row of the innermost import that has nothing of the program inside on the way to this row. */

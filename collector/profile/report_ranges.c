@@ -213,17 +213,10 @@ static void fill_owner(const struct report *report, const struct range_table *ra
  * info` tells) nobody wants to know of his program. */
 static enum row_role role_of(const struct report *report, enum range_kind kind, uint32_t index)
 {
-    static const char *const selftest[] = {"started", "forked", "second thread"};
-    const char *domain;
+    enum observer observer = range_stats_observer(report->stats, index);
     if (kind == RANGE_PUSHED)
         return report_row_is_import(report->stats, index) ? ROW_APART : ROW_PLAIN;
-    if (kind != RANGE_MARK || !report_row_is_observed(report->stats, index))
-        return ROW_PLAIN;
-    const char *name = range_stats_name(report->stats, index, &domain);
-    for (size_t i = 0; i < sizeof(selftest) / sizeof(*selftest); i++)
-        if (strcmp(name, selftest[i]) == 0)
-            return ROW_HIDDEN;
-    return ROW_PLAIN;
+    return kind == RANGE_MARK && observer == OBSERVER_SELFTEST ? ROW_HIDDEN : ROW_PLAIN;
 }
 
 static void fill_rest(const struct range_table *ranges, const struct rest *rest,

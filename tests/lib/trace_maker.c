@@ -68,6 +68,18 @@ uint32_t maker_scope(struct maker *maker, const char *domain, const char *catego
     return (uint32_t)ordinal;
 }
 
+uint32_t maker_observed(struct maker *maker, const char *category, enum observer observer,
+                        unsigned role)
+{
+    const struct scope scope = {.domain = maker_string(maker, "python"),
+                                .category = maker_string(maker, category),
+                                .observer = (uint16_t)observer,
+                                .role = (uint16_t)role};
+    int64_t ordinal = trace_scope_add(maker->trace, &scope);
+    must(ordinal >= 0);
+    return (uint32_t)ordinal;
+}
+
 uint32_t maker_process(struct maker *maker, int32_t pid, int32_t parent, const char *cmdline,
                        int64_t start)
 {

@@ -21,8 +21,10 @@ struct maker *maker_create(void);
 void maker_destroy(struct maker *maker);
 struct trace *maker_trace(struct maker *maker);
 uint32_t maker_string(struct maker *maker, const char *text);
-/* The scope of what the program told; NULL or "": none of these. */
+/* The scope of what the program told; NULL or "": none of these. That of an observer's. */
 uint32_t maker_scope(struct maker *maker, const char *domain, const char *category);
+uint32_t maker_observed(struct maker *maker, const char *category, enum observer observer,
+                        unsigned role);
 
 /* A process that runs from start to the session's end, and its main thread if there is one. */
 uint32_t maker_process(struct maker *maker, int32_t pid, int32_t parent, const char *cmdline,

@@ -18,13 +18,22 @@ static void make(void)
     thread = maker_thread(maker, process, 13, "thread");
 }
 
+static enum pool_role role_of(const char *name)
+{
+    return strcmp(name, "submit") == 0     ? POOL_ROLE_SUBMIT
+           : strcmp(name, "send") == 0     ? POOL_ROLE_SEND
+           : strcmp(name, "unpickle") == 0 ? POOL_ROLE_UNPICKLE
+                                           : POOL_ROLE_RUN;
+}
+
 static void push(uint32_t where, int64_t time, const char *name)
 {
     const struct event event = {.kind = EVENT_PUSH,
                                 .thread = where,
                                 .time_ns = time,
                                 .name = maker_string(maker, name),
-                                .scope = maker_scope(maker, "python", "pool")};
+                                .scope =
+                                    maker_observed(maker, "pool", OBSERVER_POOL, role_of(name))};
     maker_event(maker, &event);
 }
 

@@ -271,6 +271,35 @@ TEST(events_tell_the_domains_of_ranges_that_were_read)
     maker_destroy(maker);
 }
 
+/* What a BPF program tells of a thread lies on the thread's lane, in order of time: inside of what
+ * the program has open then, around what it opens before the end. */
+TEST(ranges_of_a_probe_nest_with_those_of_the_program)
+{
+    uint32_t thread = begin();
+    const struct scope by_probe = {.domain = maker_string(maker, "probe"),
+                                   .observer = OBSERVER_PROBE};
+    uint32_t scope = (uint32_t)trace_scope_add(maker_trace(maker), &by_probe);
+    maker_push(maker, thread, 10000, "load");
+    maker_event(maker, &(struct event){.kind = EVENT_PUSH,
+                                       .thread = thread,
+                                       .time_ns = 20000,
+                                       .name = maker_string(maker, "malloc"),
+                                       .scope = scope});
+    maker_push(maker, thread, 30000, "hook");
+    maker_pop(maker, thread, 40000);
+    maker_pop(maker, thread, 50000);
+    maker_pop(maker, thread, 60000);
+    for (int i = 0; i < 5; i++)
+        add_sample(thread, 15000 + 10000 * i, SAMPLE_SET_CPU);
+    maker_finish(maker, 80000);
+    CHECK_STR(all(), "15000:load 25000:load/probe:malloc 35000:load/probe:malloc/hook "
+                     "45000:load/probe:malloc 55000:load");
+    const struct range_path *path =
+        stacks_get_path(trace_stacks_get(maker_trace(maker)), told[1].path);
+    CHECK_INT(trace_scope(maker_trace(maker), path->scope)->observer, OBSERVER_PROBE);
+    maker_destroy(maker);
+}
+
 /* The begins of two ranges were dropped; that of the one between them was not. */
 TEST(where_events_are_missing_the_others_stay_and_the_rest_is_marked)
 {
