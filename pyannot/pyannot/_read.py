@@ -28,6 +28,11 @@ _growing = threading.Lock()  # held where the lists of a Recording get longer
 Value = Union[None, bool, int, float, str]
 """What a payload or a key's value can be."""
 
+Row = Dict[str, Any]
+Report = Dict[str, Any]
+
+_GROUPINGS = ("path", "name", "process", "thread")
+
 
 class Process:
     """One image of a process: an exec begins another."""
@@ -393,6 +398,30 @@ class Recording:
             yield from map(functools.partial(tuple.__new__, cast(Any, Sample)), rows)
         finally:
             self._note_damage(reader)
+
+    def report(self, *, by: str = "path", inside: Optional[str] = None) -> Report:
+        """What `annot report --json` prints: {table: rows}, each row a dict; of "recording" and
+        "sampling" one dict of facts. Times are in nanoseconds, as names that end in _ns say.
+
+        by: one row of ranges for each "path", "name", or path within a "process" or "thread".
+        inside: functions and waits of samples inside ranges of that name only (*, ? and [] as in
+        a shell). Every table adds up: a row with "rest" has what is in none of the others. All of
+        it is read before this returns.
+        """
+        if by not in _GROUPINGS:
+            raise ValueError(f"by must be one of {', '.join(_GROUPINGS)}, not {by!r}")
+        reader = self._open()
+        tables = reader.report(_GROUPINGS.index(by), inside)
+        self._note_damage(reader)
+        return tables
+
+    def table(self, name: str, *, by: str = "path", inside: Optional[str] = None) -> List[Row]:
+        """The rows of one table of report(): "ranges", "functions", "waits", "threads", ..."""
+        tables = self.report(by=by, inside=inside)
+        if name not in tables:
+            raise KeyError(f"there is no table {name!r}, but {', '.join(tables)}")
+        rows = tables[name]
+        return [rows] if isinstance(rows, dict) else rows
 
     @property
     def lost(self) -> Dict[str, int]:

@@ -55,6 +55,13 @@ PyObject *facts_tracks(struct text_cache *texts);
 PyObject *facts_session(struct text_cache *texts);
 PyObject *facts_file(const struct store_reader *reader);
 
+/* ---- report_object.c ---- */
+
+/* The tables of a report, by name: a dict for facts, else a list of dicts. Reads all of it.
+ * `grouping`: enum range_grouping; `inside`: samples in ranges of that name, or NULL. */
+PyObject *report_object(struct store_reader *store, PyObject *path, int grouping,
+                        const char *inside);
+
 /* ---- column.c ---- */
 
 /* A column takes over `items`, which malloc made, also when it fails. */

@@ -6,6 +6,7 @@
 #include "reader_types.h"
 
 #include "column_table.h"
+#include "range_stats.h"
 #include "sample_rows.h"
 
 #include <errno.h>
@@ -372,6 +373,34 @@ static PyObject *reader_columns(PyObject *self, PyObject *args)
     return columns;
 }
 
+/* ---- Report ---------------------------------------------------------------------------------- */
+
+static PyObject *make_report(struct reader *reader, int grouping, const char *inside)
+{
+    if (check_unused(reader, 0) < 0)
+        return NULL;
+    reader->ended = true;
+    return report_object(reader->store, reader->path, grouping, inside);
+}
+
+static PyObject *reader_report(PyObject *self, PyObject *args)
+{
+    int grouping;
+    const char *inside;
+    if (!PyArg_ParseTuple(args, "iz:report", &grouping, &inside))
+        return NULL;
+    if (grouping < RANGE_BY_PATH || grouping > RANGE_BY_THREAD) {
+        PyErr_SetString(PyExc_ValueError, "no such grouping");
+        return NULL;
+    }
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    PyObject *tables = make_report(reader, grouping, inside);
+    leave(reader);
+    return tables;
+}
+
 static PyMethodDef methods[] = {
     {"processes", reader_processes, METH_NOARGS, "A tuple of facts for each process."},
     {"threads", reader_threads, METH_NOARGS, "A tuple of facts for each thread."},
@@ -381,6 +410,7 @@ static PyMethodDef methods[] = {
     {"rows", reader_rows, METH_VARARGS, "Begins the pass: an iterator of tuples of that kind."},
     {"samples", reader_samples, METH_VARARGS, "Begins the pass: an iterator of samples."},
     {"columns", reader_columns, METH_VARARGS, "The pass: a dict of Columns, and the strings."},
+    {"report", reader_report, METH_VARARGS, "The pass: a dict of tables."},
     {NULL, NULL, 0, NULL},
 };
 

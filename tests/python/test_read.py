@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import resource
 import subprocess
 import sys
@@ -120,6 +121,18 @@ def line_of_sample(row):
         inherited=row.inherited, ranges=list(row.ranges), stack=list(row.stack), **owner(row))
 
 
+def plain(value):
+    """Of a document or a report: what JSON has no numbers for (NaN) as texts, other integers
+    as numbers also where JSON has them as texts (beyond 2^53)."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[str(value)]
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{16,}", value) else value
+
+
 TABLES = [("ranges", line_of_range, {"range"}), ("marks", line_of_mark, {"mark", "log"}),
           ("counters", line_of_counter, {"counter"}),
           ("flows", line_of_flow, {"flow_begin", "flow_step", "flow_end"}),
@@ -195,6 +208,8 @@ class Agreement(RecordingTest):
         for row in report["missing"]:
             missing[row["kind"]][row["what"]] = row["count"]
         self.assertEqual(missing["lost record"], recording.lost)
+        report["recording"]["path"] = recording.path
+        self.assertEqual(plain(recording.report()), plain(report))
         self.assertEqual(list(missing["remarkable call"].values()),
                          list(recording.remarkable_calls.values()))
 
@@ -292,6 +307,31 @@ class Agreement(RecordingTest):
                 harness.run([MAKE_TRACE, kind, path, *args])
                 self.check(path)
                 self.check_samples(path, 5 if kind == "sampled" else 0)
+
+
+class Reports(RecordingTest):
+    def test_a_report_is_rows_of_tables(self):
+        path = self.folder / "made.annot"
+        harness.run([MAKE_TRACE, "sampled", path])
+        recording = pyannot.read(path)
+        report = recording.report()
+        self.assertEqual(recording.table("functions"), report["functions"])
+        self.assertEqual(recording.table("recording"), [report["recording"]])
+        self.assertEqual(sum(row["cpu_self_ns"] for row in report["functions"]),
+                         sum(sample.weight_ns for sample in recording.samples))
+        for by, option in (("process", "pid"), ("thread", "tid")):
+            told = json.loads(subprocess.run([ANNOT, "report", "--json", "--by", by, str(path)],
+                                             capture_output=True, check=True).stdout)
+            self.assertEqual(recording.table("ranges", by=by), told["ranges"])
+            self.assertTrue(all(option in row for row in told["ranges"]))
+        name = next(row["path"] for row in report["ranges"] if row["path"]).split("/")[-1]
+        told = json.loads(subprocess.run([ANNOT, "report", "--json", "--range", name, str(path)],
+                                         capture_output=True, check=True).stdout)
+        self.assertEqual(recording.report(inside=name)["functions"], told["functions"])
+        with self.assertRaisesRegex(ValueError, "one of path, name, process, thread"):
+            recording.report(by="size")
+        with self.assertRaisesRegex(KeyError, "no table 'sizes', but recording, ranges"):
+            recording.table("sizes")
 
 
 class Reading(RecordingTest):

@@ -142,6 +142,9 @@ def function_of_domain(a: int) -> str:
 
 reveal_type(function_of_domain)  # is def (a: int) -> str
 
+reveal_type(pyannot.read("x").table("functions")[0]["cpu_self_ns"])  # is Any
+pyannot.read("x").report(sort="self")  # wrong: Unexpected keyword argument "sort"
+
 # The names of the nvtx package.
 with nvtx.annotate("load", color="red", domain="io", category=3, payload=[1]) as entered:
     reveal_type(entered)  # is pyannot.nvtx.annotate
