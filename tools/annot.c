@@ -67,7 +67,7 @@ static int run(const struct cmd *cmd, int argc, char **argv)
     if (!values)
         return cmd_fail(CMD_FAILED, "out of memory");
     struct options options = {
-        .specs = cmd->options,
+        .specs = cmd_options(cmd),
         .values = values,
         .command_follows = cmd->command_follows,
     };

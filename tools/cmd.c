@@ -30,6 +30,11 @@ bool cmd_is_quiet(void)
     return is_quiet;
 }
 
+const struct option_spec *cmd_options(const struct cmd *cmd)
+{
+    return cmd->make_options ? cmd->make_options() : cmd->options;
+}
+
 /* The part of the format before its newline, formatted alone, tells where the hint begins: an
  * argument may hold newlines too. */
 static size_t text_length(const char *format, va_list arguments)

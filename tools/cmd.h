@@ -29,6 +29,9 @@ struct cmd {
     const char *usage;                 /* what follows the name: "[OPTIONS] FILE" */
     const char *details;               /* lines below the options in the help; NULL = none */
     const struct option_spec *options; /* NULL = none but --help */
+    /* Instead: a table that is put together of others'; and lines below the details. Or NULL. */
+    const struct option_spec *(*make_options)(void);
+    void (*print_details)(void);
     size_t values_size;
     int operands_min, operands_max; /* max -1: any number */
     bool command_follows;           /* the operands are somebody's command line */
@@ -44,6 +47,7 @@ int annot_main(int argc, char **argv);
 extern const struct cmd *const cmd_table[];
 extern const size_t cmd_count;
 const struct cmd *cmd_find(const char *name);
+const struct option_spec *cmd_options(const struct cmd *cmd);
 
 /* "annot NAME: TEXT" and, after the format's newline if there is one, "hint: TEXT", on standard
  * error. Control characters of the arguments are escaped. Returns `status`:

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* annot export: a recording in the formats of other people's viewers.
+/* annot export: a recording in the formats of other people's viewers; and annot flame, which is its
+ * flame graph.
  *
- * The format comes from -f or from the output's extension, the output's name from the recording's.
- * A damaged recording is exported as far as it is whole: the export is complete as a file, what is
- * missing is named, and the status is 1. Main thread only. */
+ * The format comes from -f or from the output's extension, the output's name from the recording's;
+ * options are those of the exporters (export.h). A damaged recording is exported as far as it is
+ * whole: the export is complete as a file, what is missing is named, and the status is 1. Main
+ * thread only. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,31 +14,36 @@
 
 #include "cmd.h"
 #include "export.h"
+#include "flame_svg.h"
 #include "loss_note.h"
+#include "number_text.h"
+#include "output_name.h"
 #include "recording.h"
 #include "recording_source.h"
 #include "selection.h"
+#include "text.h"
 
 struct values {
-    const char *format;
-    const char *output;
-    const char *by;
-    const char *strip_prefix;
-    bool flame_chart;
-    bool python;
-    bool force;
+    const char *format, *output;
+    struct export_options wanted;
     struct selection_values selection;
+    bool force;
 };
 
 /* What is to be done, decided before anything is opened. */
 struct plan {
+    const struct values *values;
     const struct exporter *exporter;
-    const char *output;
+    const char *recording, *output;
     char *default_output; /* owned */
     struct out_stream_options options;
     struct export_options wanted;
+    struct flame_counts flame;
+    struct store_reader *reader;
     struct selection selection;
 };
+
+/* ---- What is wanted -------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -44,8 +51,22 @@ static bool ends_with(const char *text, const char *ending)
     return length >= size && strcmp(text + length - size, ending) == 0;
 }
 
-static int choose_exporter(struct plan *plan, const struct values *values)
+/* "perfetto|chrome|folded": what the others are parted by. */
+static const char *list_formats(const char *between, bool extensions, char *buffer, size_t size)
 {
+    struct text text = text_init(buffer, size);
+    for (const struct exporter *const *at = exporters; *at; at++)
+        text_format(&text, "%s%s", text.length ? between : "",
+                    extensions ? (*at)->extension : (*at)->name);
+    return buffer;
+}
+
+static int choose_exporter(struct plan *plan)
+{
+    const struct values *values = plan->values;
+    char names[128], extensions[128];
+    if (plan->exporter)
+        return output_check(values->output, plan->exporter->extension + 1, CMD_MISUSE);
     if (values->format)
         plan->exporter = exporter_by_name(values->format);
     else if (values->output && strcmp(values->output, "-") != 0)
@@ -54,32 +75,48 @@ static int choose_exporter(struct plan *plan, const struct values *values)
         plan->exporter = exporters[0];
     if (plan->exporter)
         return CMD_OK;
-    if (values->output && ends_with(values->output, ".svg"))
-        return cmd_fail(CMD_MISUSE,
-                        "an SVG file is no format of this command\nannot flame draws "
-                        "one of the samples: annot flame -o %s RECORDING",
-                        values->output);
-    return cmd_fail(
-        CMD_MISUSE,
-        "the name %s tells no format\nname it with -f perfetto, chrome or folded, or end "
-        "the name in .pftrace, .json or .folded (and .gz)",
-        values->output);
+    return cmd_fail(CMD_MISUSE,
+                    "the name %s tells no format\nname it with -f %s, or end the name in %s "
+                    "(and .gz)",
+                    values->output, list_formats(", ", false, names, sizeof(names)),
+                    list_formats(", ", true, extensions, sizeof(extensions)));
+}
+
+/* The formats that have an option, as "chrome, folded". */
+static const char *formats_of(const char *option, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    for (const struct exporter *const *at = exporters; *at; at++)
+        for (const struct option_spec *spec = (*at)->options; spec && spec->name; spec++)
+            if (strcmp(spec->name, option) == 0)
+                text_format(&text, "%s%s", text.length ? ", " : "", (*at)->name);
+    return buffer;
+}
+
+static int check_options(const struct plan *plan)
+{
+    const char *refused = export_refuses(plan->exporter, &plan->wanted);
+    char formats[128];
+    if (!refused)
+        return CMD_OK;
+    return cmd_fail(CMD_MISUSE, "the %s format has no option --%s\nit is an option of %s",
+                    plan->exporter->name, refused, formats_of(refused, formats, sizeof(formats)));
 }
 
 /* "dir/x.annot" gives "dir/x.pftrace". */
-static int choose_output(struct plan *plan, const struct values *values, const char *recording)
+static int choose_output(struct plan *plan)
 {
-    plan->output = values->output;
+    plan->output = plan->values->output;
     if (!plan->output) {
-        size_t length = strlen(recording);
-        if (ends_with(recording, ".annot"))
+        size_t length = strlen(plan->recording);
+        if (ends_with(plan->recording, ".annot"))
             length -= strlen(".annot");
-        if (asprintf(&plan->default_output, "%.*s%s", (int)length, recording,
+        if (asprintf(&plan->default_output, "%.*s%s", (int)length, plan->recording,
                      plan->exporter->extension) < 0)
             return cmd_fail(CMD_FAILED, "out of memory");
         plan->output = plan->default_output;
     }
-    plan->options.overwrite = values->force;
+    plan->options.overwrite = plan->values->force;
     plan->options.gzip = ends_with(plan->output, ".gz");
     plan->options.gzip_level = EXPORT_GZIP_LEVEL;
     if (strcmp(plan->output, "-") == 0 && plan->exporter->binary && isatty(STDOUT_FILENO))
@@ -90,6 +127,67 @@ static int choose_output(struct plan *plan, const struct values *values, const c
     return CMD_OK;
 }
 
+/* What was chosen, below the title of a picture. */
+static void describe_choice(const struct plan *plan, struct text *text)
+{
+    text->length = selection_describe(&plan->values->selection, text->buffer, text->size);
+    if (plan->wanted.by)
+        text_format(text, "%sby %s", text->length ? ", " : "", plan->wanted.by);
+    if (plan->wanted.python)
+        text_format(text, "%sPython functions, with the native code that they call",
+                    text->length ? ", " : "");
+}
+
+/* ---- Nothing to draw ---------------------------------------------------------------------------
+ */
+
+/* There is nothing to draw: says why, as far as that is known. */
+static int fail_empty(const struct plan *f)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(store_reader_trace(f->reader));
+    const char *reason = trace_string(store_reader_trace(f->reader), sampling->reason)->bytes;
+    char quoted[256];
+    cmd_quote(f->recording, quoted, sizeof(quoted));
+    if (f->wanted.off_cpu && !sampling->off_cpu)
+        return cmd_fail(CMD_FAILED,
+                        "%s knows nothing of the time off the CPU\nannot record "
+                        "--off-cpu records it",
+                        f->recording);
+    bool sampled = sampling->rung != SAMPLING_OFF;
+    struct store_info info;
+    store_reader_info(f->reader, &info);
+    if (f->values->selection.range || (info.sample_count > 0 && !selection_is_all(&f->selection)))
+        return cmd_fail(CMD_FAILED,
+                        "no sample of %s is in what was chosen%s%s\nannot report %s "
+                        "lists the ranges, annot info %s the threads",
+                        f->recording, f->values->selection.range ? ": range " : "",
+                        f->values->selection.range ? f->values->selection.range : "", quoted,
+                        quoted);
+    if (!sampled)
+        return cmd_fail(CMD_FAILED,
+                        "%s has no samples: it was recorded without sampling\n"
+                        "annot record takes samples unless told --no-sample",
+                        f->recording);
+    if (sampling->rung == SAMPLING_REMOTE)
+        return cmd_fail(CMD_FAILED,
+                        "%s has no samples: no Python code was seen to run\nwithout eBPF only "
+                        "Python functions are sampled; annot doctor tells what would allow more",
+                        f->recording);
+    if (sampling->rung == SAMPLING_BPF && !f->wanted.off_cpu)
+        return cmd_fail(CMD_FAILED,
+                        sampling->off_cpu
+                            ? "%s has no samples: hardly any CPU time was used\nannot flame "
+                              "--off-cpu %s shows what was waited for"
+                            : "%s has no samples: hardly any CPU time was used\nannot record "
+                              "--off-cpu records what is waited for, --sample 999 looks more often",
+                        f->recording, quoted);
+    return cmd_fail(CMD_FAILED, "%s has no %s%s%s\nannot info %s tells how it was recorded",
+                    f->recording, f->wanted.off_cpu ? "stretches off the CPU" : "samples",
+                    reason[0] ? ": " : "", reason, quoted);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
 static uint64_t sum_of_events(const struct pass_counts *counts)
 {
     uint64_t sum = 0;
@@ -98,28 +196,47 @@ static uint64_t sum_of_events(const struct pass_counts *counts)
     return sum;
 }
 
-/* A viewer shows nothing of an export of nothing, without a word. */
-static void note_written(const struct plan *plan, const struct trace *trace,
-                         const struct pass_counts *read, const char *recording)
+static void note_folded(const struct plan *plan)
 {
-    bool folded = strcmp(plan->exporter->name, "folded") == 0;
-    const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
-    const struct sample_wholes wholes = {read->samples, read->stretches};
-    if (folded) /* the others tell it themselves */
-        loss_note(trace, &wholes);
-    if (folded && read->samples == 0)
-        cmd_note("nothing to write: %s%s has no samples of CPU time", what, recording);
-    else if (read->samples + read->stretches + sum_of_events(read) == 0)
-        cmd_note("nothing to show: %s%s has no samples and no events", what, recording);
-    if (plan->default_output)
-        recording_note_output(plan->output, folded ? NULL : "at ui.perfetto.dev");
+    const struct flame_counts *counts = &plan->flame;
+    double asked = plan->wanted.min_width > 0 ? plan->wanted.min_width : FLAME_WIDTH_MIN;
+    char count[NUMBER_TEXT_SIZE], cut[NUMBER_TEXT_SIZE];
+    if (counts->min_width > asked)
+        cmd_note("%s: too many functions; those narrower than %.2g pixels are together in "
+                 "\"(other)\": %s",
+                 plan->output, counts->min_width, number_count(counts->folded, count));
+    if (counts->cut)
+        cmd_note("%s: too many different stacks; the inner frames of some samples are left out: %s",
+                 plan->output, number_count(counts->cut, cut));
 }
 
-static int run_export(const struct plan *plan, struct store_reader *reader, const char *recording)
+/* A viewer shows nothing of an export of nothing, without a word. */
+static void note_written(const struct plan *plan, const struct pass_counts *read)
 {
-    const struct pass_source source = recording_pass_source(reader);
+    const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
+    const struct sample_wholes wholes = {read->samples, read->stretches};
+    bool events = plan->exporter->wants & WANT_EVENTS;
+    if (!plan->exporter->tells_missing)
+        loss_note(store_reader_trace(plan->reader), &wholes);
+    note_folded(plan);
+    if (!events && read->samples == 0 && !plan->wanted.off_cpu)
+        cmd_note("nothing to write: %s%s has no samples of CPU time", what, plan->recording);
+    else if (read->samples + read->stretches + sum_of_events(read) == 0)
+        cmd_note("nothing to show: %s%s has no samples and no events", what, plan->recording);
+    if (plan->default_output)
+        recording_note_output(plan->output, plan->exporter->viewer);
+}
+
+static int run_export(struct plan *plan)
+{
+    const struct pass_source source = recording_pass_source(plan->reader);
     struct export_job job = {&source, &plan->selection.chosen, &plan->wanted, NULL};
     struct pass_counts read;
+    char subtitle[1024];
+    struct text text = text_init(subtitle, sizeof(subtitle));
+    describe_choice(plan, &text);
+    plan->wanted.subtitle = text.length ? subtitle : NULL;
+    plan->wanted.ret_flame = &plan->flame;
     int error = out_stream_open(plan->output, &plan->options, &job.out);
     if (error)
         return recording_fail_output(plan->output, error);
@@ -127,95 +244,204 @@ static int run_export(const struct plan *plan, struct store_reader *reader, cons
     int output_error = out_error(job.out);
     if (error) {
         out_stream_abandon(job.out);
-        return output_error ? recording_fail_output(plan->output, output_error)
-                            : recording_fail(recording, error);
+        return output_error        ? recording_fail_output(plan->output, output_error)
+               : error == -ENODATA ? fail_empty(plan)
+                                   : recording_fail(plan->recording, error);
     }
     error = out_stream_close(job.out);
     if (error)
         return recording_fail_output(plan->output, error);
-    note_written(plan, source.trace, &read, recording);
+    note_written(plan, &read);
     return CMD_OK;
 }
 
-static int export_recording(const struct cmd_call *call)
+static int open_and_export(struct plan *plan)
+{
+    const struct selection_values *selection = &plan->values->selection;
+    plan->reader = recording_open(plan->recording);
+    if (!plan->reader)
+        return CMD_FAILED;
+    int status = selection_check_recording(selection, plan->reader, plan->recording);
+    if (status == CMD_OK)
+        status = selection_init(&plan->selection, selection, store_reader_trace(plan->reader),
+                                plan->recording);
+    if (status == CMD_OK)
+        status = run_export(plan);
+    uint32_t damage = recording_note_damage(plan->reader, plan->recording);
+    return status == CMD_OK && damage > 0 ? CMD_FAILED : status;
+}
+
+/* `exporter` NULL: whichever is asked for. */
+static int export_as(const struct cmd_call *call, const struct exporter *exporter)
 {
     const struct values *values = call->values;
     char name[RECORDING_NAME_SIZE];
-    const char *recording = recording_choose(call, name);
-    struct plan plan = {0};
-    struct store_reader *reader = NULL;
-    if (!recording)
+    struct plan plan = {.values = values, .exporter = exporter, .wanted = values->wanted};
+    plan.recording = recording_choose(call, name);
+    if (!plan.recording)
         return CMD_FAILED;
-    plan.wanted.flame_chart = values->flame_chart;
-    plan.wanted.python = values->python;
-    plan.wanted.strip_prefix = values->strip_prefix;
-    if (values->by)
-        plan.wanted.group = values->by[0] == 'p' ? EXPORT_BY_PROCESS : EXPORT_BY_THREAD;
     int status = selection_check(&values->selection);
     if (status == CMD_OK)
-        status = choose_exporter(&plan, values);
+        status = choose_exporter(&plan);
     if (status == CMD_OK)
-        status = choose_output(&plan, values, recording);
-    if (status != CMD_OK)
-        goto out;
-    reader = recording_open(recording);
-    status = reader ? selection_check_recording(&values->selection, reader, recording) : CMD_FAILED;
+        status = check_options(&plan);
     if (status == CMD_OK)
-        status = selection_init(&plan.selection, &values->selection, store_reader_trace(reader),
-                                recording);
+        status = choose_output(&plan);
     if (status == CMD_OK)
-        status = run_export(&plan, reader, recording);
-    if (status == CMD_OK && recording_note_damage(reader, recording) > 0)
-        status = CMD_FAILED;
-out:
-    if (reader)
-        store_reader_close(reader);
+        status = open_and_export(&plan);
+    store_reader_close(plan.reader);
     selection_fini(&plan.selection);
     free(plan.default_output);
     return status;
 }
 
-static const struct option_spec option_table[] = {
-    {"format", 'f', OPTION_CHOICE, offsetof(struct values, format), "perfetto|chrome|folded",
-     "the format; default: by the extension of the output, else perfetto; one of", NULL},
-    {"output", 'o', OPTION_TEXT, offsetof(struct values, output), "FILE",
+static int run_formats(const struct cmd_call *call)
+{
+    return export_as(call, NULL);
+}
+
+static int run_flame(const struct cmd_call *call)
+{
+    return export_as(call, &export_svg);
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct values, field)
+
+enum { SPECS_MAX = 32, HELP_SIZE = 256 };
+
+/* Put together once. */
+struct spec_list {
+    struct option_spec specs[SPECS_MAX];
+    unsigned count;
+    char helps[SPECS_MAX][HELP_SIZE];
+    char formats[HELP_SIZE];
+};
+
+static const struct option_spec formats_only[] = {
+    {"output", 'o', OPTION_TEXT, AT(output), "FILE",
      "write to FILE, compressed if it ends in .gz; \"-\" is standard output; default: the "
      "recording's name with the format's extension",
      NULL},
-    {"flame-chart", 0, OPTION_FLAG, offsetof(struct values, flame_chart), NULL,
-     "perfetto, chrome: a track per thread of what was on its stack, as far as samples tell", NULL},
-    {"by", 'b', OPTION_CHOICE, offsetof(struct values, by), "process|thread",
-     "folded: begin each stack with these", NULL},
-    {"python", 0, OPTION_FLAG, offsetof(struct values, python), NULL,
-     "folded, --flame-chart: Python functions only: native code counts for the one that "
-     "calls it",
-     NULL},
-    {"strip-prefix", 0, OPTION_TEXT, offsetof(struct values, strip_prefix), "DIR[:DIR...]",
-     "shorten file names of functions by these; \"lib\": where Python's libraries are, \"base\": "
-     "all folders",
-     NULL},
-    SELECTION_RANGE(offsetof(struct values, selection)),
-    SELECTION_PROCESS(offsetof(struct values, selection)),
-    SELECTION_THREAD(offsetof(struct values, selection)),
-    SELECTION_TIMES(offsetof(struct values, selection)),
-    {"force", 0, OPTION_FLAG, offsetof(struct values, force), NULL, "replace an existing file",
-     NULL},
     {0},
 };
+
+static const struct option_spec flame_only[] = {
+    {"output", 'o', OPTION_TEXT, AT(output), "FILE",
+     "write to FILE; \"-\" is standard output; default: the recording's name with .svg", NULL},
+    {0},
+};
+
+static const struct option_spec all_formats[] = {
+    SELECTION_RANGE(AT(selection)),
+    SELECTION_PROCESS(AT(selection)),
+    SELECTION_THREAD(AT(selection)),
+    SELECTION_TIMES(AT(selection)),
+    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
+    {0},
+};
+
+static void append(struct spec_list *list, const struct option_spec *specs)
+{
+    for (; specs->name && list->count + 1 < SPECS_MAX; specs++)
+        list->specs[list->count++] = *specs;
+}
+
+static bool has(const struct spec_list *list, const char *name)
+{
+    for (unsigned i = 0; i < list->count; i++)
+        if (strcmp(list->specs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* An exporter's options; what is the default depends on the format, so the exporter has it. */
+static void append_own(struct spec_list *list, const struct exporter *exporter, bool one)
+{
+    char formats[HELP_SIZE];
+    for (const struct option_spec *spec = exporter->options; spec && spec->name; spec++) {
+        if (has(list, spec->name) || list->count + 1 >= SPECS_MAX)
+            continue;
+        struct option_spec *mine = &list->specs[list->count];
+        *mine = *spec;
+        mine->offset += AT(wanted);
+        if (!one) {
+            mine->fallback = NULL;
+            struct text help = text_init(list->helps[list->count], HELP_SIZE);
+            text_format(&help, "%s: %s", formats_of(spec->name, formats, sizeof(formats)),
+                        spec->help);
+            mine->help = list->helps[list->count];
+        }
+        list->count++;
+    }
+}
+
+static const struct option_spec *make_format_options(void)
+{
+    static struct spec_list list;
+    if (list.count > 0)
+        return list.specs;
+    list_formats("|", false, list.formats, sizeof(list.formats));
+    list.specs[list.count++] = (struct option_spec){
+        "format",      'f',
+        OPTION_CHOICE, AT(format),
+        list.formats,  "the format; default: by the extension of the output, else perfetto; one of",
+        NULL};
+    append(&list, formats_only);
+    for (const struct exporter *const *at = exporters; *at; at++)
+        append_own(&list, *at, false);
+    append(&list, all_formats);
+    return list.specs;
+}
+
+static const struct option_spec *make_flame_options(void)
+{
+    static struct spec_list list;
+    if (list.count > 0)
+        return list.specs;
+    append(&list, flame_only);
+    append_own(&list, &export_svg, true);
+    append(&list, all_formats);
+    return list.specs;
+}
+
+static void print_formats(void)
+{
+    printf("Formats:\n");
+    for (const struct exporter *const *at = exporters; *at; at++)
+        printf("  %-9s %-9s %s\n", (*at)->name, (*at)->extension, (*at)->summary);
+}
 
 const struct cmd cmd_export = {
     .name = "export",
     .summary = "write a recording in the format of another viewer",
     .usage = "[OPTIONS] [FILE]",
-    .details = RECORDING_CHOICE_HELP
-    "Formats:\n"
-    "  perfetto  .pftrace, .perfetto-trace  for ui.perfetto.dev; smallest, complete\n"
-    "  chrome    .json                      for ui.perfetto.dev, chrome://tracing, ...\n"
-    "  folded    .folded                    collapsed stacks of the samples, in microseconds\n"
-    "                                       of CPU time, for flame graph tools\n",
-    .options = option_table,
+    .details = RECORDING_CHOICE_HELP,
+    .make_options = make_format_options,
+    .print_details = print_formats,
     .values_size = sizeof(struct values),
     .operands_min = 0,
     .operands_max = 1,
-    .run = export_recording,
+    .run = run_formats,
+};
+
+static const char flame_details[] = RECORDING_CHOICE_HELP
+    "The picture needs no other file and no network. In a browser a click zooms, Escape shows "
+    "all,\n"
+    "/ searches, and the arrow keys walk.\n"
+    "\n"
+    "exit status: 0; 1 if there is nothing to draw, or the recording is damaged; 2 wrong command\n"
+    "line\n";
+
+const struct cmd cmd_flame = {
+    .name = "flame",
+    .summary = "draw the samples of a recording as a flame graph",
+    .usage = "[OPTIONS] [FILE]",
+    .details = flame_details,
+    .make_options = make_flame_options,
+    .values_size = sizeof(struct values),
+    .operands_min = 0,
+    .operands_max = 1,
+    .run = run_flame,
 };

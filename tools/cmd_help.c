@@ -72,11 +72,13 @@ void cmd_print_help(const struct cmd *cmd)
 {
     printf("annot %s: %s\n\nusage: annot %s%s%s\n\noptions:\n", cmd->name, cmd->summary, cmd->name,
            cmd->usage[0] ? " " : "", cmd->usage);
-    for (const struct option_spec *spec = cmd->options; spec && spec->name; spec++)
+    for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
         print_option(spec);
     print_option(&(struct option_spec){"help", 'h', OPTION_FLAG, 0, NULL, "print this text", NULL});
     if (cmd->details)
         printf("\n%s", cmd->details);
+    if (cmd->print_details)
+        cmd->print_details();
 }
 
 static void print_overview(void)

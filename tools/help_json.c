@@ -20,7 +20,8 @@ static void put_bool(struct out_stream *out, const char *key, bool value)
 
 static const char *kind_name(enum option_kind kind)
 {
-    static const char *const names[] = {"flag", "text", "count", "time", "size", "choice", "list"};
+    static const char *const names[] = {"flag", "text",   "count", "time",
+                                        "size", "choice", "list",  "number"};
     return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "text";
 }
 
@@ -64,7 +65,7 @@ static void put_command(struct out_stream *out, const struct cmd *cmd)
     put_member(out, ",\n  \"usage\": ", cmd->usage);
     put_bool(out, ",\n  \"command_follows\": ", cmd->command_follows);
     out_text(out, ",\n  \"options\": [");
-    for (const struct option_spec *spec = cmd->options; spec && spec->name; spec++) {
+    for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++) {
         put_option(out, spec);
         out_text(out, ",");
     }

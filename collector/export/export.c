@@ -13,7 +13,8 @@
 
 extern const struct exporter export_chrome, export_folded, export_perfetto;
 
-const struct exporter *const exporters[] = {&export_perfetto, &export_chrome, &export_folded, NULL};
+const struct exporter *const exporters[] = {&export_perfetto, &export_chrome, &export_folded,
+                                            &export_svg, NULL};
 
 const struct exporter *exporter_by_name(const char *name)
 {
@@ -24,18 +25,52 @@ const struct exporter *exporter_by_name(const char *name)
     return NULL;
 }
 
-unsigned export_call_groups(enum export_group group)
+unsigned export_call_groups(const char *by)
 {
-    switch (group) {
-    case EXPORT_BY_PROCESS:
-        return CALL_BY_PROCESS;
-    case EXPORT_BY_THREAD:
-        return CALL_BY_PROCESS | CALL_BY_THREAD;
-    case EXPORT_BY_RANGE:
-        return CALL_BY_RANGE;
-    default:
+    if (!by)
         return 0;
-    }
+    if (strcmp(by, "range") == 0)
+        return CALL_BY_RANGE;
+    return CALL_BY_PROCESS | (strcmp(by, "thread") == 0 ? CALL_BY_THREAD : 0);
+}
+
+/* Where an option's value is, and whether there is one. */
+static bool is_given(const struct option_spec *spec, const struct export_options *options)
+{
+    const char *at = (const char *)options + spec->offset;
+    if (spec->kind == OPTION_FLAG)
+        return *(const bool *)at;
+    if (spec->kind == OPTION_NUMBER)
+        return *(const double *)at > 0;
+    return *(const char *const *)at != NULL;
+}
+
+static void fall_back(const struct option_spec *spec, struct export_options *options)
+{
+    char *at = (char *)options + spec->offset;
+    if (!spec->fallback || is_given(spec, options))
+        return;
+    if (spec->kind == OPTION_NUMBER)
+        options_parse_number(spec->fallback, (double *)at);
+    else
+        *(const char **)at = spec->fallback;
+}
+
+static bool has_option(const struct exporter *exporter, const char *name)
+{
+    for (const struct option_spec *spec = exporter->options; spec && spec->name; spec++)
+        if (strcmp(spec->name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *export_refuses(const struct exporter *exporter, const struct export_options *options)
+{
+    for (const struct exporter *const *other = exporters; *other; other++)
+        for (const struct option_spec *spec = (*other)->options; spec && spec->name; spec++)
+            if (is_given(spec, options) && !has_option(exporter, spec->name))
+                return spec->name;
+    return NULL;
 }
 
 static bool ends_with(const char *text, size_t length, const char *ending)
@@ -107,7 +142,7 @@ static int take(void *context, const struct item *item)
 static int read_all(struct run *run, const struct export_job *job, struct pass_counts *ret_counts)
 {
     struct sink sink = {take, run, run->exporter->wants};
-    if (job->options->group == EXPORT_BY_RANGE)
+    if (export_call_groups(job->options->by) & CALL_BY_RANGE)
         sink.wants |= WANT_PATHS;
     struct pass *pass = pass_create(job->source, job->selection, &sink, 1);
     int status = pass ? 1 : -ENOMEM;
@@ -125,12 +160,14 @@ static int read_all(struct run *run, const struct export_job *job, struct pass_c
 int export_run(const struct exporter *exporter, const struct export_job *job,
                struct pass_counts *ret_counts)
 {
-    static const struct export_options defaults;
+    struct export_options options = job->options ? *job->options : (struct export_options){0};
     static const struct pass_selection all = {.from_ns = INT64_MIN, .to_ns = INT64_MAX};
     const struct export_job whole = {.source = job->source,
                                      .selection = job->selection ? job->selection : &all,
-                                     .options = job->options ? job->options : &defaults,
+                                     .options = &options,
                                      .out = job->out};
+    for (const struct option_spec *spec = exporter->options; spec && spec->name; spec++)
+        fall_back(spec, &options);
     struct run run = {exporter, trace_sets_get(job->source->trace),
                       calloc(1, exporter->state_size)};
     if (!run.state)

@@ -7,6 +7,7 @@
 #ifndef ANNOT_EXPORT_H
 #define ANNOT_EXPORT_H
 
+#include "options.h"
 #include "out_stream.h"
 #include "pass.h"
 
@@ -14,32 +15,55 @@
  * costs 35 % more time for 1 % less. */
 enum { EXPORT_GZIP_LEVEL = 5 };
 
-/* What stacks are grouped by: frames of their own around the root. */
-enum export_group {
-    EXPORT_TOGETHER = 0,
-    EXPORT_BY_PROCESS = 1,
-    EXPORT_BY_THREAD = 2,
-    EXPORT_BY_RANGE = 3, /* the path of open ranges */
-};
-
-/* As enum call_group. */
-unsigned export_call_groups(enum export_group group);
+/* What stacks are grouped by, frames of their own around the root: "process", "thread", "range"
+ * (the path of open ranges); NULL: nothing. As enum call_group. */
+unsigned export_call_groups(const char *by);
 
 struct flame_counts;
 
-/* What people may ask of an export; a format ignores what it has no use for. All zero: default. */
+/* What people may ask of an export: each exporter's table of options says which of these it has.
+ * All zero: the default. */
 struct export_options {
     bool flame_chart;         /* spans made of consecutive samples as well */
     bool python;              /* no native frames below or above Python functions: call_tree.h */
-    enum export_group group;  /* of stacks */
+    const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
     /* Flame graphs: flame_svg.h. */
     bool off_cpu; /* stretches off the CPU, in place of CPU time */
     bool root_at_bottom;
-    const char *title, *subtitle;
-    double min_width;
+    const char *title;
+    double min_width; /* pixels */
+    /* Not asked for by people. */
+    const char *subtitle;           /* what was selected; NULL: everything */
     struct flame_counts *ret_flame; /* what was drawn; NULL: nobody asks */
 };
+
+#define EXPORT_AT(field) offsetof(struct export_options, field)
+
+/* ---- Options that several formats have ------------------------------------------------------- */
+
+#define EXPORT_OPTION_BY                                                                           \
+    {                                                                                              \
+        "by", 'b', OPTION_CHOICE, EXPORT_AT(by), "process|thread|range",                           \
+            "begin each stack with these", NULL                                                    \
+    }
+#define EXPORT_OPTION_PYTHON                                                                       \
+    {                                                                                              \
+        "python", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                         \
+            "Python functions only: native code counts for the one that calls it", NULL            \
+    }
+#define EXPORT_OPTION_STRIP(fallback)                                                              \
+    {                                                                                              \
+        "strip-prefix", 0, OPTION_TEXT, EXPORT_AT(strip_prefix), "DIR[:DIR...]",                   \
+            "shorten file names of functions by these; \"lib\": where Python's libraries are, "    \
+            "\"base\": all folders",                                                               \
+            fallback                                                                               \
+    }
+#define EXPORT_OPTION_FLAME_CHART                                                                  \
+    {                                                                                              \
+        "flame-chart", 0, OPTION_FLAG, EXPORT_AT(flame_chart), NULL,                               \
+            "a track per thread of what was on its stack, as far as samples tell", NULL            \
+    }
 
 /* What is to be written, and where. */
 struct export_job {
@@ -53,9 +77,13 @@ struct exporter {
     const char *name;      /* "chrome" */
     const char *extension; /* ".json" */
     const char *summary;   /* one line of help */
+    const char *viewer;    /* what opens it, "at ui.perfetto.dev"; NULL: many programs */
     bool binary;           /* not for terminals */
-    uint32_t wants;        /* enum sink_wants: of which items `take` is called */
-    size_t state_size;     /* zeroed memory for `state` */
+    bool tells_missing;    /* the file has room for what the recording lacks */
+    /* Its own, into struct export_options; a fallback holds for this format. NULL: none. */
+    const struct option_spec *options;
+    uint32_t wants;    /* enum sink_wants: of which items `take` is called */
+    size_t state_size; /* zeroed memory for `state` */
     /* Each returns 0 or -errno. `job` outlives the state. Items come lane by lane: samples before
      * or behind events of their time. */
     int (*begin)(void *state, const struct export_job *job);
@@ -67,15 +95,20 @@ struct exporter {
 /* NULL-terminated table of all formats. */
 extern const struct exporter *const exporters[];
 
-/* The flame graph, which is not in the table: -ENODATA if no sample was to be drawn. */
-extern const struct exporter export_flame;
+/* One of them: flame graphs. -ENODATA if no sample was to be drawn. */
+extern const struct exporter export_svg;
 
 /* NULL if unknown. By extension: ".gz" behind it is ignored. */
 const struct exporter *exporter_by_name(const char *name);
 const struct exporter *exporter_by_path(const char *path);
 
-/* One reading through an exporter. What was read goes to `ret_counts`, which may be NULL. 0 or
- * -errno. */
+/* The name of an option that was asked for and that the exporter does not have; NULL: there is
+ * none.
+ */
+const char *export_refuses(const struct exporter *exporter, const struct export_options *options);
+
+/* One reading through an exporter; options that were not asked for have their fallbacks. What was
+ * read goes to `ret_counts`, which may be NULL. 0 or -errno. */
 int export_run(const struct exporter *exporter, const struct export_job *job,
                struct pass_counts *ret_counts);
 

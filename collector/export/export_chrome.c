@@ -136,10 +136,9 @@ static int begin(void *state, const struct export_job *job)
         chrome_counters_init(&s->counters, &s->writer) != 0)
         return -ENOMEM;
     s->has_chart = job->options->flame_chart;
-    const char *prefixes = job->options->strip_prefix;
-    error = s->has_chart ? chrome_chart_init(&s->chart, &s->writer, &s->ids,
-                                             prefixes ? prefixes : CALL_STRIP_FOLDERS)
-                         : 0;
+    error = s->has_chart
+                ? chrome_chart_init(&s->chart, &s->writer, &s->ids, job->options->strip_prefix)
+                : 0;
     s->chart.chart.python = job->options->python;
     return error;
 }
@@ -396,11 +395,21 @@ static void destroy(void *state)
     export_ids_fini(&s->ids);
 }
 
+static const struct option_spec options[] = {
+    EXPORT_OPTION_FLAME_CHART,
+    EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
+    {0},
+};
+
 extern const struct exporter export_chrome;
 const struct exporter export_chrome = {
     .name = "chrome",
     .extension = ".json",
     .summary = "Chrome trace events (JSON), for chrome://tracing and many viewers",
+    .viewer = "at ui.perfetto.dev",
+    .tells_missing = true,
+    .options = options,
     .wants = WANT_EVENTS | WANT_SAMPLES,
     .state_size = sizeof(struct state),
     .begin = begin,

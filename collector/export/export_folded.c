@@ -24,13 +24,13 @@ struct state {
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
-    const struct call_tree_options options = {
-        .groups = export_call_groups(job->options->group),
+    const struct call_tree_options grouping = {
+        .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
         .python = job->options->python,
     };
     s->job = job;
-    s->tree = call_tree_create(job->source->trace, &options);
+    s->tree = call_tree_create(job->source->trace, &grouping);
     return s->tree ? 0 : -ENOMEM;
 }
 
@@ -127,11 +127,19 @@ static void destroy(void *state)
     vec_free(&s->lengths);
 }
 
+static const struct option_spec options[] = {
+    EXPORT_OPTION_BY,
+    EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_STRIP(NULL),
+    {0},
+};
+
 extern const struct exporter export_folded;
 const struct exporter export_folded = {
     .name = "folded",
     .extension = ".folded",
     .summary = "collapsed stacks, for flame graph tools",
+    .options = options,
     .wants = WANT_SAMPLES,
     .state_size = sizeof(struct state),
     .begin = begin,

@@ -38,9 +38,8 @@ struct state {
 static int begin_samples(struct state *s, const struct export_job *job)
 {
     uint32_t number = PERFETTO_SEQUENCE_THREADS + s->thread_count;
-    const char *prefixes = job->options->strip_prefix; /* the reader shows paths elsewhere */
-    s->names = (struct frame_names){.trace = job->source->trace,
-                                    .prefixes = prefixes ? prefixes : CALL_STRIP_FOLDERS};
+    s->names =
+        (struct frame_names){.trace = job->source->trace, .prefixes = job->options->strip_prefix};
     s->has_states = trace_sampling_get(job->source->trace)->off_cpu;
     s->has_chart =
         job->options->flame_chart && stacks_stack_count(trace_stacks_get(job->source->trace)) > 1;
@@ -321,11 +320,21 @@ static void destroy(void *state)
     proto_destroy(&s->px.packet);
 }
 
+static const struct option_spec options[] = {
+    EXPORT_OPTION_FLAME_CHART,
+    EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
+    {0},
+};
+
 extern const struct exporter export_perfetto;
 const struct exporter export_perfetto = {
     .name = "perfetto",
     .extension = ".pftrace",
     .summary = "native Perfetto trace (protobuf), for ui.perfetto.dev",
+    .viewer = "at ui.perfetto.dev",
+    .tells_missing = true,
+    .options = options,
     .binary = true,
     .wants = WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES,
     .state_size = sizeof(struct state),

@@ -253,7 +253,7 @@ static uint32_t frames_at_least(const struct flame *f, uint64_t limit_ns)
 
 static void choose_limit(struct flame *f)
 {
-    double width = f->options->min_width > 0 ? f->options->min_width : 0.1;
+    double width = f->options->min_width > 0 ? f->options->min_width : FLAME_WIDTH_MIN;
     double per_pixel = (double)total_ns(f) / (FLAME_WIDTH - 2.0 * MARGIN);
     f->limit_ns = (uint64_t)(width * per_pixel);
     while (frames_at_least(f, f->limit_ns) > FLAME_FRAMES_MAX / 2) {

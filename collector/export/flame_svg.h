@@ -14,6 +14,9 @@
 
 enum { FLAME_WIDTH = 1200, FLAME_FRAMES_MAX = 30000 };
 
+/* Of a frame, in pixels, where nothing else is asked for. */
+#define FLAME_WIDTH_MIN 0.1
+
 struct flame_options {
     const char *title;     /* NULL: what the recording is called */
     const char *subtitle;  /* what was selected; NULL = everything */

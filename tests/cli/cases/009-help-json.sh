@@ -7,7 +7,8 @@ names = [command["name"] for command in table["commands"]]
 print(len(names) == len(set(names)), "record" in names, "help" in names)
 for command in table["commands"]:
     for option in command["options"]:
-        assert option["kind"] in ("flag", "text", "count", "time", "size", "choice", "list"), option
+        assert option["kind"] in ("flag", "text", "count", "time", "size", "choice", "list",
+                                  "number"), option
         assert ("value" in option) != (option["kind"] in ("flag", "choice")), option
 '
 annot help --json nothing

@@ -5,7 +5,8 @@ fails() {
     echo "status $?"
 }
 mkdir empty && cd empty && fails annot export; cd ..
-fails annot export run.annot -f svg
+fails annot export run.annot -f pdf
+fails annot export run.annot -f chrome --by thread
 fails annot export run.annot -o trace
 fails annot export run.annot -o missing/run.json
 mkdir folder.json && fails annot export run.annot -o folder.json

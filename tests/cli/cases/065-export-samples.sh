@@ -5,5 +5,6 @@ annot export -f folded run.annot -o - --by thread --strip-prefix lib:/home/me/ap
 annot export run.annot -o run.folded && wc -l <run.folded
 annot export --flame-chart -f chrome run.annot -o - | grep -c '"ph":"B"'
 annot export -f chrome run.annot -o - | grep -c '"ph":"B"'
-annot export -f folded --by range run.annot
-annot export run.annot -o run.svg
+annot export -f folded --by range run.annot -o - | cut -c 1-160
+annot export run.annot -o run.svg --title Same
+annot flame run.annot --title Same -o - | cmp - run.svg

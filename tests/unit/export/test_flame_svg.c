@@ -164,7 +164,7 @@ static int export_made(struct maker *maker, const struct export_options *options
     struct out_stream *out = out_stream_memory();
     const struct export_job job = {.source = &source, .options = options, .out = out};
     CHECK(out != NULL);
-    int error = export_run(&export_flame, &job, NULL);
+    int error = export_run(&export_svg, &job, NULL);
     CHECK((out_bytes(out) == 0) == (error != 0));
     out_stream_abandon(out);
     return error;
@@ -174,7 +174,7 @@ TEST(an_export_of_no_samples_draws_nothing)
 {
     struct maker *maker = sampled_trace_create();
     struct flame_counts counts = {0};
-    struct export_options options = {.group = EXPORT_BY_RANGE, .ret_flame = &counts};
+    struct export_options options = {.by = "range", .ret_flame = &counts};
     CHECK_INT(export_made(maker, &options), 0);
     CHECK(counts.drawn > 0 && counts.cut == 0);
     options.off_cpu = true;

@@ -62,12 +62,12 @@ TEST(every_sample_is_in_it)
 TEST(groups_and_prefixes_are_as_asked_for)
 {
     struct maker *maker = sampled_trace_create();
-    struct export_options options = {.group = EXPORT_BY_PROCESS, .strip_prefix = "lib:/home/me"};
+    struct export_options options = {.by = "process", .strip_prefix = "lib:/home/me"};
     char *text = folded(maker, &options);
     CHECK_INT(weight_below(text, "python app.py (worker 1) (pid 5002);"), 14000);
     CHECK(strstr(text, "load (app/app.py:50)") && strstr(text, "Model.step (net/model.py:40)"));
     free(text);
-    options.group = EXPORT_BY_THREAD;
+    options.by = "thread";
     text = folded(maker, &options);
     CHECK_INT(weight_below(text, "python app.py (pid 5000);loader (tid 5001);clone3;"), 9000);
     free(text);

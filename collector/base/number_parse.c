@@ -5,6 +5,9 @@
  * integers throughout, fractions cut below the unit's resolution. */
 #include "options.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -79,4 +82,14 @@ int options_parse_size(const char *text, uint64_t *ret_bytes)
 int options_parse_count(const char *text, uint64_t *ret_count)
 {
     return parse(text, count_units, UINT64_MAX, ret_count);
+}
+
+int options_parse_number(const char *text, double *ret_number)
+{
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end || !isfinite(number) || number <= 0)
+        return -EINVAL;
+    *ret_number = number;
+    return 0;
 }

@@ -20,6 +20,7 @@ enum option_kind {
     OPTION_SIZE = 4,   /* uint64_t bytes: "16M", "1.5GiB", "4096"                            */
     OPTION_CHOICE = 5, /* const char *, one of the words of value_name: "path|name|thread"   */
     OPTION_LIST = 6,   /* struct option_list; several options may share one                  */
+    OPTION_NUMBER = 7, /* double above 0: "0.1"                                              */
 };
 
 struct option_spec {
@@ -64,6 +65,7 @@ int options_parse(struct options *options, int argc, char **argv);
 int options_parse_time(const char *text, int64_t *ret_ns);
 int options_parse_size(const char *text, uint64_t *ret_bytes);
 int options_parse_count(const char *text, uint64_t *ret_count);
+int options_parse_number(const char *text, double *ret_number);
 
 /* How many letters must change to make one word of the other (swapped neighbours are one change);
  * large for words that share nothing. For "did you mean": the best below options_near_limit(). */

@@ -93,6 +93,8 @@ static const char *form_hint(enum option_kind kind)
         return "a time is a number with a unit: 300ms, 12.5s, 2min";
     case OPTION_SIZE:
         return "a size is a number with a unit: 64K, 16M, 1.5G";
+    case OPTION_NUMBER:
+        return "a number above 0, for example 0.1 or 2";
     default:
         return "--help lists the options";
     }
@@ -137,6 +139,9 @@ static int store_value(struct options *options, const struct option_spec *spec, 
     case OPTION_CHOICE:
         rc = is_choice(spec->value_name, text) ? 0 : -EINVAL;
         *(const char **)slot = text;
+        break;
+    case OPTION_NUMBER:
+        rc = options_parse_number(text, (double *)slot);
         break;
     case OPTION_TEXT:
         *(const char **)slot = text;
