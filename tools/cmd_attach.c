@@ -12,12 +12,10 @@
 #include "filter_options.h"
 #include "output_name.h"
 #include "pid_list.h"
-#include "policy_option.h"
 #include "proc_info.h"
+#include "record_options.h"
 #include "recover_note.h"
-#include "sampling_options.h"
 #include "status_line.h"
-#include "talk_options.h"
 #include "text.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "dump_print.h"
 #include "look.h"
 #include "pid_list.h"
-#include "sampling_options.h"
+#include "record_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "cmd.h"
 #include "export.h"
 #include "flame_svg.h"
-#include "loss_note.h"
+#include "losses.h"
 #include "number_text.h"
 #include "output_name.h"
 #include "recording.h"

@@ -10,12 +10,9 @@
 #include "collector.h"
 #include "filter_options.h"
 #include "output_name.h"
-#include "policy_option.h"
-#include "python_options.h"
+#include "record_options.h"
 #include "recover_note.h"
-#include "sampling_options.h"
 #include "status_line.h"
-#include "talk_options.h"
 
 #include <errno.h>
 #include <limits.h>

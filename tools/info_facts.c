@@ -2,7 +2,7 @@
 /* `annot info`: the file, the session, counts by kind, damage, refusals. */
 #include "info_parts.h"
 
-#include "loss_sums.h"
+#include "losses.h"
 #include "number_text.h"
 #include "recording.h"
 #include "term.h"

@@ -2,11 +2,10 @@
 /* The file, the session, counts, sampling, losses, damage: see info_json.h. */
 #include "info_json.h"
 
-#include "loss_sums.h"
+#include "losses.h"
 #include "missing.h"
-#include "missing_json.h"
+#include "record_options.h"
 #include "recording.h"
-#include "sampling_options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The lists of info_json.h. Every entry is there: what the text leaves out as minor, too. */
 #include "info_json.h"
 
-#include "missing_json.h"
+#include "losses.h"
 
 #include <stdlib.h>
 

@@ -2,10 +2,9 @@
 /* `annot info`: what was lost, by cause, and which calls did nothing by contract. */
 #include "info_parts.h"
 
-#include "loss_sums.h"
+#include "losses.h"
 #include "missing.h"
 #include "number_text.h"
-#include "sample_loss.h"
 #include "term.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "missing.h"
 #include "number_text.h"
+#include "record_options.h"
 #include "recording.h"
-#include "sampling_options.h"
 #include "term.h"
 
 #include <errno.h>

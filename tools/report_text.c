@@ -3,11 +3,10 @@
  * that is, and what is missing. */
 #include "report_print.h"
 
-#include "loss_sums.h"
+#include "losses.h"
 #include "missing.h"
 #include "number_text.h"
 #include "recording.h"
-#include "sample_loss.h"
 #include "term.h"
 
 #include <stdio.h>

@@ -4,10 +4,10 @@
 
 #include "clock_now.h"
 #include "cmd.h"
-#include "loss_note.h"
+#include "losses.h"
 #include "missing.h"
 #include "number_text.h"
-#include "sampling_options.h"
+#include "record_options.h"
 #include "term.h"
 #include "trace.h"
 

@@ -258,19 +258,22 @@ def check_flames(home, path, told, truth):
           f"folded stacks have {microseconds} us, samples {truth.cpu_ns} ns")
 
 
-def check_reader(home, path, truth):
-    """pyannot.read, where it is built."""
+def check_reader(home, path, told, truth):
+    """pyannot.read, where it is built: its samples, and its report."""
     where = os.environ.get("ANNOT_PYANNOT")
     if not where:
         return
     home.left.add("wake")  # importing pyannot makes it
-    code = ("import pyannot, sys\n"
-            "s = list(pyannot.read(sys.argv[1]).samples)\n"
-            "print(sum(x.weight_ns for x in s), sum(x.runnable_ns for x in s))\n")
+    code = ("import json, pyannot, sys\n"
+            "r = pyannot.read(sys.argv[1])\n"
+            "s = list(r.samples)\n"
+            "print(sum(x.weight_ns for x in s), sum(x.runnable_ns for x in s))\n"
+            "print(json.dumps(r.report()))\n")
     done = home.run(sys.executable, "-c", code, path,
                     env=dict(home.environment, PYTHONPATH=where)).ok()
-    equal(done.out.decode().split(), [str(truth.cpu_ns), str(truth.runnable_ns)],
-          "sums of pyannot.read")
+    sums, report = done.out.decode().splitlines()
+    equal(sums.split(), [str(truth.cpu_ns), str(truth.runnable_ns)], "sums of pyannot.read")
+    check(json.loads(report) == told, "the report of pyannot.read is another one")
 
 
 def check_all(home, path):
@@ -283,7 +286,7 @@ def check_all(home, path):
         text = home.run(ANNOT, "report", "--wide", *options, path).ok().out.decode()
         check_text(text, told, options != ("--all",))
     check_flames(home, path, told, truth)
-    check_reader(home, path, truth)
+    check_reader(home, path, told, truth)
     return told, truth
 
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of kind FACT_LOSS are called "what: cause". This table knows what follows from them; one
- * that it does not know is told without. */
-#include "sample_loss.h"
+/* See losses.h. */
+#include "losses.h"
 
+#include "cmd.h"
+#include "missing.h"
 #include "number_text.h"
 #include "term.h"
 
 #include <string.h>
+
+/* ---- Samples, stacks, waits --------------------------------------------------------------------
+ */
 
 /* OF_EXECS: stacks of which each exec may cost one; that is no reason to worry. */
 enum whole { OF_NOTHING, OF_SAMPLES, OF_STRETCHES, OF_STACKS, OF_EXECS };
@@ -144,4 +148,142 @@ void sample_loss_print_short(const struct trace *trace, const struct sample_whol
         print_loss(trace, fact, wholes, around, stream);
         separator = ", ";
     }
+}
+
+/* ---- Records -----------------------------------------------------------------------------------
+ */
+
+void loss_print(const uint64_t *lost)
+{
+    char text[NUMBER_TEXT_SIZE];
+    const char *separator = "";
+    for (unsigned cause = 0; cause < LOSS_COUNT; cause++) {
+        if (!lost[cause])
+            continue;
+        printf("%s%s %s", separator, number_count(lost[cause], text), loss_name((enum loss)cause));
+        separator = ", ";
+    }
+    printf("\n");
+}
+
+/* ---- On standard error -------------------------------------------------------------------------
+ */
+
+/* One line of all entries of a kind. */
+struct line {
+    enum missing_kind kind;
+    const char *before;
+    bool begun;
+};
+
+static void put(void *context, const struct missing *missing)
+{
+    struct line *line = context;
+    char number[NUMBER_TEXT_SIZE];
+    if (missing->kind != line->kind)
+        return;
+    fputs(line->begun ? ", " : line->before, stderr);
+    number_count(missing->count, number);
+    if (line->kind == MISSING_RECORDS)
+        fprintf(stderr, "%s (%s)", number, missing->what);
+    else
+        fprintf(stderr, "%s %s", number, missing->what);
+    line->begun = true;
+}
+
+static void print_line(const struct trace *trace, enum missing_kind kind, const char *before)
+{
+    struct line line = {.kind = kind, .before = before};
+    missing_each(trace, NULL, put, &line);
+    if (line.begun)
+        fputs("\n", stderr);
+}
+
+void loss_note_records(const struct trace *trace)
+{
+    print_line(trace, MISSING_RECORDS, "annot: LOST records: ");
+}
+
+void loss_note_samples(const struct trace *trace, const struct sample_wholes *wholes)
+{
+    if (!sample_loss_any(trace))
+        return;
+    fputs(sample_loss_counts(trace, wholes) ? "annot: LOST: " : "annot: missing: ", stderr);
+    sample_loss_print_short(trace, wholes, stderr);
+    fputs("\n", stderr);
+}
+
+void loss_note_calls(const struct trace *trace)
+{
+    print_line(trace, MISSING_CALLS, "annot: remarkable calls: ");
+}
+
+void loss_note(const struct trace *trace, const struct sample_wholes *wholes)
+{
+    char number[NUMBER_TEXT_SIZE];
+    uint32_t refused = trace_refusal_count(trace);
+    loss_note_records(trace);
+    loss_note_samples(trace, wholes);
+    if (refused)
+        cmd_note("%s %s could not take part\nannot info says why", number_count(refused, number),
+                 refused == 1 ? "process" : "processes");
+    loss_note_calls(trace);
+}
+
+/* ---- As members of a JSON object ---------------------------------------------------------------
+ */
+
+void missing_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost)
+{
+    json_doc_object(doc, key);
+    for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
+        if (lost[cause])
+            json_doc_uint(doc, loss_name((enum loss)cause), lost[cause]);
+    json_doc_close(doc);
+}
+
+void missing_json_facts(struct json_doc *doc, const struct trace *trace, enum fact_kind kind,
+                        const char *key)
+{
+    json_doc_object(doc, key);
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        const struct trace_string *name = trace_string(trace, fact->name);
+        if (fact->kind != kind || !fact->value)
+            continue;
+        json_doc_key(doc, name->bytes, name->length, "");
+        json_doc_uint(doc, NULL, fact->value);
+    }
+    json_doc_close(doc);
+}
+
+void missing_json_calls(struct json_doc *doc, const struct trace *trace)
+{
+    static const char *const keys[MISUSE_COUNT] = {
+        [MISUSE_POP_EMPTY] = "pop_without_push", [MISUSE_END_FOREIGN] = "end_of_unknown_range",
+        [MISUSE_NAME_CUT] = "name_cut",          [MISUSE_NAME_INLINE] = "name_in_full",
+        [MISUSE_PAYLOAD_CUT] = "key_values_cut", [MISUSE_SCHEMA] = "struct_not_as_its_schema",
+        [MISUSE_NAME_LEFT] = "name_left_out",
+    };
+    uint64_t counts[MISUSE_COUNT];
+    misuse_sums(trace, counts);
+    json_doc_object(doc, "remarkable_calls");
+    for (unsigned kind = 0; kind < MISUSE_COUNT; kind++)
+        if (counts[kind])
+            json_doc_uint(doc, keys[kind], counts[kind]);
+    json_doc_close(doc);
+}
+
+void missing_json_refused(struct json_doc *doc, const struct trace *trace)
+{
+    json_doc_array(doc, "refused");
+    for (uint32_t i = 0; i < trace_refusal_count(trace); i++) {
+        const struct trace_refusal *refusal = trace_refusal_get(trace, i);
+        json_doc_object(doc, NULL);
+        json_doc_int(doc, "pid", refusal->pid);
+        json_doc_text(doc, "name", trace_string(trace, refusal->comm)->bytes);
+        json_doc_text(doc, "reason", trace_string(trace, refusal->reason)->bytes);
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Where pyannot lies is told from annot's own place: in a build tree, a virtual environment, or
- * below a prefix. Interpreters look on their own paths first. */
-#include "python_options.h"
+/* See record_options.h. */
+#include "record_options.h"
 
 #include "cmd.h"
+#include "missing.h"
+#include "number_text.h"
+#include "term.h"
 #include "text.h"
 
 #include <glob.h>
@@ -11,6 +13,142 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- Policy ------------------------------------------------------------------------------------
+ */
+
+enum collector_policy policy_of(const char *word)
+{
+    if (word && strcmp(word, "overwrite") == 0)
+        return COLLECTOR_OVERWRITE;
+    if (word && strcmp(word, "wait") == 0)
+        return COLLECTOR_WAIT;
+    return COLLECTOR_DROP;
+}
+
+/* ---- Sampling ----------------------------------------------------------------------------------
+ */
+
+enum {
+    FREQUENCY_MAX = 10000, /* each sample takes some microseconds of the thread it interrupts */
+    FREQUENCY_SENSIBLE = 1000,
+    RATE_MAX = 100000000,
+};
+
+int sampling_check(const struct sampling_values *values, int status)
+{
+    if (values->frequency_hz == 0)
+        return cmd_fail(status,
+                        "option --sample: 0 samples a second are none\n"
+                        "a number from 1 to %d; the default is 99",
+                        FREQUENCY_MAX);
+    if (values->frequency_hz > FREQUENCY_MAX)
+        return cmd_fail(status,
+                        "option --sample: at most %d samples a second\n--sample 999 shows what "
+                        "takes milliseconds; for less, annotate it",
+                        FREQUENCY_MAX);
+    if (values->rate == 0 || values->rate > RATE_MAX)
+        return cmd_fail(status,
+                        "option --off-cpu-rate: a number from 1 to %d\nthe default is "
+                        "500000 stretches a second",
+                        RATE_MAX);
+    if (values->frequency_hz > FREQUENCY_SENSIBLE && !values->none)
+        cmd_note("%u samples a second slow busy threads down, and the recording shows it\n"
+                 "--sample 999 costs some 2 %%",
+                 (unsigned)values->frequency_hz);
+    return 0;
+}
+
+void sampling_apply(const struct sampling_values *values, struct collector_options *options)
+{
+    options->sample_hz = values->none ? 0 : (uint32_t)values->frequency_hz;
+    options->off_cpu = values->off_cpu && !values->none;
+    options->off_cpu_threshold_ns = values->threshold_ns;
+    options->off_cpu_rate_max = (uint32_t)values->rate;
+    options->rung_max = sampling_rung_max(values->rung);
+}
+
+enum sampling_rung sampling_rung_max(const char *word)
+{
+    if (strcmp(word, "remote") == 0)
+        return SAMPLING_REMOTE;
+    return strcmp(word, "none") == 0 ? SAMPLING_NONE : SAMPLING_BPF;
+}
+
+void sampling_note(const struct trace *trace)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    const char *reason = trace_string(trace, sampling->reason)->bytes;
+    const char *hint = trace_string(trace, sampling->hint)->bytes;
+    const char *what =
+        sampling->rung == SAMPLING_REMOTE
+            ? "sampled by reading memory: Python stacks only, no other code, no waits"
+            : "threads were not sampled";
+    if (sampling->rung == SAMPLING_OFF || sampling->rung == SAMPLING_BPF)
+        return;
+    if (*hint)
+        cmd_note("%s: %s\n%s", what, *reason ? reason : "reason unknown", hint);
+    else
+        cmd_note("%s: %s", what, *reason ? reason : "reason unknown");
+}
+
+/* ---- What the collector says -------------------------------------------------------------------
+ */
+
+int talk_begin(const struct talk_values *values, int status)
+{
+    if (values->quiet && values->verbose)
+        return cmd_fail(status, "options --quiet and --verbose: one of them\n--quiet prints errors "
+                                "and losses only");
+    cmd_set_quiet(values->quiet);
+    return 0;
+}
+
+static void print_text(const struct trace *trace, uint32_t text)
+{
+    const struct trace_string *string = trace_string(trace, text);
+    term_write(stderr, string->bytes, string->length);
+}
+
+void talk_tell_start(const struct talk_values *values, const struct trace *trace,
+                     const char *output)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    char text[NUMBER_TEXT_SIZE];
+    if (!values->verbose)
+        return;
+    fputs("annot: the recording is ", stderr);
+    term_write(stderr, output, SIZE_MAX);
+    fprintf(stderr, "\nannot: sampling: %s", sampling_rung_text(sampling->rung));
+    if (sampling->rung > SAMPLING_NONE)
+        fprintf(stderr, ", %u times a second", sampling->frequency_hz);
+    if (sampling->rung > SAMPLING_NONE && sampling->off_cpu)
+        fprintf(stderr, ", and stretches off the CPU from %s on",
+                number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
+    if (sampling->reason) {
+        fputs("; not better because: ", stderr);
+        print_text(trace, sampling->reason);
+    }
+    fputc('\n', stderr);
+}
+
+void talk_tell_facts(const struct talk_values *values, const struct trace *trace)
+{
+    char text[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; values->verbose && i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        if (fact->value == 0 || fact->kind == FACT_LOSS)
+            continue;
+        fputs("annot: ", stderr);
+        print_text(trace, fact->name);
+        if (fact->kind == FACT_COUNT)
+            fprintf(stderr, ": %s", number_count(fact->value, text));
+        fputc('\n', stderr);
+    }
+}
+
+/* ---- Python ------------------------------------------------------------------------------------
+ */
 
 /* As pyannot.observe has them; a test compares. */
 static const char *const part_names[] = {"names",   "pools",      "asyncio", "gc",

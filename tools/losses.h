@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recording lacks, for people: in sums, in a line, in full; and as JSON. Main thread only.
+ */
+#ifndef ANNOT_LOSSES_H
+#define ANNOT_LOSSES_H
+
+#include "json_writer.h"
+#include "report.h"
+#include "trace.h"
+
+#include <stdio.h>
+
+/* ---- Samples, stacks, waits --------------------------------------------------------------------
+ */
+
+/* What did arrive: losses are told as a part of it. */
+struct sample_wholes {
+    uint64_t samples;   /* on a CPU */
+    uint64_t stretches; /* off the CPU */
+};
+
+/* Anything at all; and so much that it matters: a hundredth or more of its kind, or nobody knows of
+ * how much. */
+bool sample_loss_any(const struct trace *trace);
+bool sample_loss_counts(const struct trace *trace, const struct sample_wholes *wholes);
+
+/* A line for each: "  13 of 7,731 stretches off the CPU: the kernel did not tell their end", and
+ * below it what it means. To standard output. */
+void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes);
+
+/* All in one line, without meanings: "13 of 7,731 stretches off the CPU (the kernel ...), ...". */
+void sample_loss_print_short(const struct trace *trace, const struct sample_wholes *wholes,
+                             FILE *stream);
+
+/* ---- Records -----------------------------------------------------------------------------------
+ */
+
+/* "1,234 buffer full, 1 too many threads or tracks" and a newline. */
+void loss_print(const uint64_t *lost);
+
+/* ---- On standard error -------------------------------------------------------------------------
+ */
+
+/* A line each, where there is anything: "annot: LOST records: 1,234 (buffer full)";
+ * "annot: missing: 13 of 7,731 samples (...)"; "annot: remarkable calls: 3 names left out (...)".
+ */
+void loss_note_records(const struct trace *trace);
+void loss_note_samples(const struct trace *trace, const struct sample_wholes *wholes);
+void loss_note_calls(const struct trace *trace);
+
+/* All of it, and how many processes could not take part. */
+void loss_note(const struct trace *trace, const struct sample_wholes *wholes);
+
+/* ---- As members of a JSON object ---------------------------------------------------------------
+ */
+
+/* {"buffer full":3}: causes that lost something. `lost` has LOSS_COUNT numbers. */
+void missing_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost);
+
+/* {"the fact's name":3}: facts of one kind that are not 0. */
+void missing_json_facts(struct json_doc *doc, const struct trace *trace, enum fact_kind kind,
+                        const char *key);
+
+/* "remarkable_calls":{"name_left_out":3} */
+void missing_json_calls(struct json_doc *doc, const struct trace *trace);
+
+/* "refused":[{"pid":1,"name":"sudo","reason":"..."}] */
+void missing_json_refused(struct json_doc *doc, const struct trace *trace);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of commands that record: policy, sampling, Python. Main thread only. */
+#ifndef ANNOT_RECORD_OPTIONS_H
+#define ANNOT_RECORD_OPTIONS_H
+
+#include "child.h"
+#include "collector.h"
+#include "options.h"
+#include "trace.h"
+
+#include <limits.h>
+
+/* ---- Policy ------------------------------------------------------------------------------------
+ */
+
+/* What the word on the command line means; NULL is the default. */
+enum collector_policy policy_of(const char *word);
+
+/* A row of an option table; `offset` is that of a const char *. */
+#define POLICY_OPTION(offset)                                                                      \
+    {                                                                                              \
+        "policy", 0, OPTION_CHOICE, (offset), "drop|overwrite|wait",                               \
+            "when a program's buffer is full: drop new records, overwrite the oldest (a flight "   \
+            "recorder: annot snapshot), or let the program wait",                                  \
+            "drop"                                                                                 \
+    }
+
+/* ---- Sampling ----------------------------------------------------------------------------------
+ */
+
+struct sampling_values {
+    uint64_t frequency_hz;
+    bool none; /* --no-sample */
+    bool off_cpu;
+    int64_t threshold_ns;
+    uint64_t rate;
+    const char *rung;
+};
+
+/* Lines of an option table; `at` is the offset of the struct sampling_values. */
+#define SAMPLING_OPTIONS(at)                                                                       \
+    {"sample",     0,                                                                              \
+     OPTION_COUNT, (at) + offsetof(struct sampling_values, frequency_hz),                          \
+     "HZ",         "samples per second of each running thread",                                    \
+     "99"},                                                                                        \
+        {"off-cpu",   0,                                                                           \
+         OPTION_FLAG, (at) + offsetof(struct sampling_values, off_cpu),                            \
+         NULL,        "record why and how long threads are blocked",                               \
+         NULL},                                                                                    \
+        {"off-cpu-threshold",                                                                      \
+         0,                                                                                        \
+         OPTION_TIME,                                                                              \
+         (at) + offsetof(struct sampling_values, threshold_ns),                                    \
+         "TIME",                                                                                   \
+         "only count shorter stretches off the CPU",                                               \
+         "10us"},                                                                                  \
+        {"off-cpu-rate",                                                                           \
+         0,                                                                                        \
+         OPTION_COUNT,                                                                             \
+         (at) + offsetof(struct sampling_values, rate),                                            \
+         "N",                                                                                      \
+         "record at most N stretches per second",                                                  \
+         "500000"},                                                                                \
+    {                                                                                              \
+        "rung", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),                   \
+            "bpf|remote|none", "best way of sampling to try", "bpf"                                \
+    }
+
+/* 0, or a message was printed: returns `status`. */
+int sampling_check(const struct sampling_values *values, int status);
+
+/* Into what the collector is asked for; `options` has the rest already. */
+void sampling_apply(const struct sampling_values *values, struct collector_options *options);
+
+enum sampling_rung sampling_rung_max(const char *word);
+
+/* One line if threads were not sampled in the best way: what was done instead, why, and the remedy
+ * as a hint. Nothing if it was, or was not wanted. */
+void sampling_note(const struct trace *trace);
+
+/* ---- What the collector says -------------------------------------------------------------------
+ */
+
+struct talk_values {
+    bool quiet, verbose;
+};
+
+/* Lines of an option table; `at` is the offset of the struct talk_values. */
+#define TALK_OPTIONS(at)                                                                           \
+    {"quiet",     'q',                                                                             \
+     OPTION_FLAG, (at) + offsetof(struct talk_values, quiet),                                      \
+     NULL,        "print only errors and losses",                                                  \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "verbose", 'v', OPTION_FLAG, (at) + offsetof(struct talk_values, verbose), NULL,           \
+            "also print how threads are sampled and what is missing", NULL                         \
+    }
+
+/* Before anything else: from here on cmd_note is silent if that is wanted. 0, or a message was
+ * printed: returns `status`. */
+int talk_begin(const struct talk_values *values, int status);
+
+/* With --verbose, once the collector is there: the recording, and how threads are sampled. */
+void talk_tell_start(const struct talk_values *values, const struct trace *trace,
+                     const char *output);
+
+/* With --verbose, at the end: what the recording says about itself. */
+void talk_tell_facts(const struct talk_values *values, const struct trace *trace);
+
+/* ---- Python ------------------------------------------------------------------------------------
+ */
+
+struct python_values {
+    const char *parts; /* NULL: $ANNOT_PYTHON, else the default */
+    bool no_preload;
+};
+
+/* Lines of an option table; `at` is the offset of the struct python_values. */
+#define PYTHON_OPTIONS(at)                                                                         \
+    {"python",                                                                                     \
+     0,                                                                                            \
+     OPTION_TEXT,                                                                                  \
+     (at) + offsetof(struct python_values, parts),                                                 \
+     "LIST",                                                                                       \
+     "observe these in Python: names,pools,asyncio,gc,imports,subprocess; -NAME,... excludes",     \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "no-preload", 0, OPTION_FLAG, (at) + offsetof(struct python_values, no_preload), NULL,     \
+            "load nothing into programs; observe only Pythons with pyannot installed", NULL        \
+    }
+
+/* 0, or a message was printed: returns `status`. */
+int python_check(const struct python_values *values, int status);
+
+enum { PYTHON_VARIABLES_MAX = 3 };
+
+struct python_environment {
+    struct child_variable variables[PYTHON_VARIABLES_MAX];
+    char folders[4 * PATH_MAX], preload[4 * PATH_MAX];
+};
+
+/* Fills in what the command gets; returns how many variables. They point into *environment. */
+size_t python_environment(const struct python_values *values,
+                          struct python_environment *environment);
+
+#endif
