@@ -50,6 +50,12 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return cat->events.next_events(cat->events.context, ret_batch);
 }
 
+static int seek_events(void *context, int64_t from_ns)
+{
+    const struct cat *cat = context;
+    return cat->events.seek(cat->events.context, from_ns);
+}
+
 static int next_samples(void *context, struct sample_batch *ret_batch)
 {
     const struct cat *cat = context;
@@ -89,7 +95,8 @@ static int write_lines(struct cat *cat)
         .source = {.trace = trace,
                    .next_events = next_events,
                    .next_samples = samples ? next_samples : NULL,
-                   .context = cat},
+                   .context = cat,
+                   .seek = seek_events},
         .selection = cat->selection.chosen,
         .sink = {.trace = trace,
                  .complete = cat->values->lines.complete,

@@ -23,6 +23,7 @@ const uint8_t event_traits[256] = {
     [EVENT_TRACK_END] = EVENT_CALL,
     [EVENT_TRACK_MARK] = EVENT_CALL,
     [EVENT_TRACK_HIDDEN] = EVENT_CALL,
+    [EVENT_RESUME] = EVENT_CLOSES,
 };
 
 const char *loss_name(enum loss loss)

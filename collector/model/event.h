@@ -33,6 +33,14 @@ enum event_kind {
     EVENT_TRACK_HIDDEN = 15, /* id = ordinal of a track: a range begins that the filter holds back;
                                 not shown, but an EVENT_TRACK_END closes it                    */
     EVENT_KINDS = 16,        /* of arrays by kind */
+    EVENT_RESUME = 128, /* of checkpoints only, where a reader begins: depth = open pushed ranges of
+                           the thread, value.uint64 = pushes before, level = enum resume_flags */
+};
+
+/* What was so in the events that a reader has left out. */
+enum resume_flags {
+    RESUME_LOSSY = 1u << 0,      /* some were missing */
+    RESUME_UNNUMBERED = 1u << 1, /* it is not known how many pushes came before */
 };
 
 /* What a kind means to whoever does not know more of it. Recordings tell it of each shape of

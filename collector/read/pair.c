@@ -196,6 +196,15 @@ static int take_start(struct pass *pass, const struct lane *lane, const struct e
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
+/* Where a reader begins that has not read all before. */
+static void resume(struct lane *lane, const struct event *event)
+{
+    lane->depth = event->depth;
+    lane->instances = (uint32_t)event->value.uint64;
+    lane->instances_unknown = event->level & RESUME_UNNUMBERED;
+    lane->lossy = lane->lossy || (event->level & RESUME_LOSSY);
+}
+
 static int take_point_or_gap(struct pass *pass, struct lane *lane, const struct event *event,
                              const struct args *args)
 {
@@ -204,6 +213,9 @@ static int take_point_or_gap(struct pass *pass, struct lane *lane, const struct 
         return take_lost(pass, lane, event);
     case EVENT_EDGE:
         return take_edge(pass, lane, event);
+    case EVENT_RESUME:
+        resume(lane, event);
+        return 0;
     case EVENT_MARK:
     case EVENT_COUNTER:
     case EVENT_FLOW_BEGIN:

@@ -235,11 +235,41 @@ static int start_in_time(struct pass *pass)
     return pass->merge && whole ? 0 : -ENOMEM;
 }
 
+/* Clocks and what is read from outside differ by a little. */
+enum { SEEK_MARGIN_NS = 1000000 };
+
+/* From when on events are needed: a forked process that is there has ranges of its parent. */
+static int64_t needed_from_ns(const struct pass *pass)
+{
+    const struct trace *trace = pass->source.trace;
+    int64_t from_ns = pass->selection.from_ns;
+    for (uint32_t i = 0; i < trace_process_count(trace) && (pass->wants & WANT_PATHS); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        bool there = process->end_ns == 0 || process->end_ns >= pass->selection.from_ns;
+        if (process->forked && there)
+            from_ns = time_earliest(from_ns, process->fork_ns);
+    }
+    return from_ns;
+}
+
+/* Of what is inside of a range, only all that came before tells whether it is. */
+static int seek(struct pass *pass)
+{
+    const struct pass_source *source = &pass->source;
+    int64_t from_ns = pass->selection.from_ns;
+    if (!source->seek || source->live || from_ns == INT64_MIN || pass->selection.range)
+        return 0;
+    from_ns = needed_from_ns(pass);
+    return from_ns > INT64_MIN + SEEK_MARGIN_NS
+               ? source->seek(source->context, from_ns - SEEK_MARGIN_NS)
+               : 0;
+}
+
 static int start(struct pass *pass)
 {
     uint32_t count = trace_thread_count(pass->source.trace);
     pass->starts = starts_create();
-    if (!pass->starts || (count && !pass_lane(pass, count - 1)))
+    if (!pass->starts || seek(pass) != 0 || (count && !pass_lane(pass, count - 1)))
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
         pass_lane(pass, i);

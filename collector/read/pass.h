@@ -112,6 +112,9 @@ struct pass_source {
     int (*next_samples)(void *context, struct sample_batch *ret_batch); /* NULL: there are none */
     void *context;
     bool live; /* only in order of time: pass_settle tells what goes on */
+    /* Goes to where reading may begin for what is told from then on; before, only what is still
+     * open needs to come. NULL: it cannot. 0 or -errno. */
+    int (*seek)(void *context, int64_t from_ns);
 };
 
 /* A part of a recording that is a recording of its own. A range that is open at the first instant

@@ -14,10 +14,16 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     return status;
 }
 
+static int seek(void *context, int64_t from_ns)
+{
+    return store_reader_seek(context, from_ns);
+}
+
 struct pass_source recording_pass_source(struct store_reader *reader)
 {
     return (struct pass_source){.trace = store_reader_trace(reader),
                                 .next_events = next_events,
                                 .next_samples = next_samples,
-                                .context = reader};
+                                .context = reader,
+                                .seek = seek};
 }

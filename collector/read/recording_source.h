@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording as a pass reads it: from where the reader stands, to its end. */
+/* A recording as a pass reads it: from where the reader stands, or where the selection begins, to
+ * its end. */
 #ifndef ANNOT_READ_RECORDING_SOURCE_H
 #define ANNOT_READ_RECORDING_SOURCE_H
 

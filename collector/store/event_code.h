@@ -54,6 +54,10 @@ enum { EVENT_DECODER_SLACK = 8 };
 /* The payload stays the caller's and unchanged until the last batch. 0 or -EBADMSG. */
 int event_decoder_start(struct event_decoder *decoder, const uint8_t *payload, size_t size);
 
+/* The same for the payload of a CHECKPOINT: events of kind EVENT_RESUME are known, too. */
+int event_decoder_start_checkpoint(struct event_decoder *decoder, const uint8_t *payload,
+                                   size_t size);
+
 /* What a batch says of its thread's state before it. */
 struct batch_before {
     uint64_t first_index;

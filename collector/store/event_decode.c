@@ -28,6 +28,7 @@ struct shape {
 };
 
 struct event_decoder {
+    bool is_checkpoint; /* EVENT_RESUME is known */
     struct varint_reader batches, extras;
     const uint8_t *tokens, *tokens_end;
     const uint8_t *controls;
@@ -87,6 +88,7 @@ int event_decoder_start(struct event_decoder *decoder, const uint8_t *payload, s
     decoder->last_shape_name = decoder->last_arg_key = 0;
     decoder->shape_args.count = 0;
     decoder->shape_count = 1;
+    decoder->is_checkpoint = false;
     return 0;
 }
 
@@ -142,6 +144,8 @@ static int read_shape(struct event_decoder *decoder, struct shape *shape)
     int error = 0;
     *shape = (struct shape){0};
     shape->event.kind = event_known_kind(varint_get_byte(extras));
+    if (shape->event.kind == EVENT_RESUME && !decoder->is_checkpoint)
+        shape->event.kind = 0;
     shape->traits = varint_get_byte(extras);
     shape->event.level = varint_get_byte(extras);
     shape->value_kind = varint_get_byte(extras);
@@ -305,6 +309,14 @@ static int take_batch(struct event_decoder *decoder, struct event_batch *batch,
         before->stored_count > decoder->event_count - decoder->event_index)
         return -EBADMSG;
     return 0;
+}
+
+int event_decoder_start_checkpoint(struct event_decoder *decoder, const uint8_t *payload,
+                                   size_t size)
+{
+    int error = event_decoder_start(decoder, payload, size);
+    decoder->is_checkpoint = true;
+    return error;
 }
 
 int event_decoder_next(struct event_decoder *decoder, struct event_batch *ret_batch,

@@ -125,6 +125,7 @@ static const uint8_t kind_fields[256] = {
     [EVENT_TRACK_END] = STORE_FIELD_SHAPE_ID,
     [EVENT_TRACK_MARK] = STORE_FIELD_SHAPE_ID,
     [EVENT_TRACK_HIDDEN] = STORE_FIELD_SHAPE_ID,
+    [EVENT_RESUME] = STORE_FIELD_DEPTH,
 };
 
 static inline uint32_t fields_of(const struct event *event, uint64_t depth)

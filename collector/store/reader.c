@@ -34,6 +34,11 @@ struct events_chunk {
     bool damage_noted;
 };
 
+struct checkpoint_place {
+    struct chunk_place chunk;
+    size_t next_chunk; /* of events, behind it */
+};
+
 struct store_reader {
     int fd;
     struct scan scan;
@@ -42,8 +47,10 @@ struct store_reader {
     struct event_decoder *decoder;
     struct sample_stream samples;
     VEC(struct events_chunk) chunks;
+    VEC(struct checkpoint_place) checkpoints;
     size_t next_chunk;
     bool in_chunk;
+    bool in_checkpoint; /* it is one */
     struct thread_position *threads;
     uint32_t thread_capacity;
     bool follow; /* read as it grows */
@@ -85,6 +92,11 @@ static int take_chunk(struct store_reader *reader, const struct chunk_place *chu
     case STORE_CHUNK_EVENTS:
         reader->info.event_count += chunk->header.count;
         return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
+    case STORE_CHUNK_CHECKPOINT:
+        reader->info.checkpoint_count++;
+        return reader->follow ? 0
+                              : vec_push(&reader->checkpoints,
+                                         ((struct checkpoint_place){*chunk, reader->chunks.count}));
     case STORE_CHUNK_DEFINITIONS:
     case STORE_CHUNK_END:
         return read_facts(reader, chunk, holes);
@@ -278,6 +290,12 @@ int store_reader_more(struct store_reader *reader)
     return status ? status : reader->info.chunk_count > count;
 }
 
+/* Nothing but the end mark may be missing: what damage took, a checkpoint would hide. */
+static bool is_whole(const struct store_reader *reader)
+{
+    return reader->scan.damage.count <= !reader->scan.ended;
+}
+
 int store_reader_again(const struct store_reader *first, struct store_reader **ret_reader)
 {
     struct store_reader *reader = calloc(1, sizeof(*reader));
@@ -294,6 +312,9 @@ int store_reader_again(const struct store_reader *first, struct store_reader **r
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         reader->chunks.items[reader->chunks.count++] = first->chunks.items[i];
+    for (size_t i = 0; i < first->checkpoints.count && is_whole(first); i++)
+        if (vec_push(&reader->checkpoints, first->checkpoints.items[i]) != 0)
+            return -ENOMEM;
     return 0;
 }
 
@@ -315,6 +336,7 @@ void store_reader_close(struct store_reader *reader)
     event_decoder_destroy(reader->decoder);
     sample_stream_fini(&reader->samples);
     vec_free(&reader->chunks);
+    vec_free(&reader->checkpoints);
     free(reader->threads);
     free(reader);
 }
@@ -378,11 +400,12 @@ static int deliver(struct store_reader *reader, struct event_batch *batch,
         return 0;
     struct thread_position *position = &reader->threads[batch->thread];
     struct thread_position old = *position;
-    position->state.next_index = before->first_index + before->stored_count;
+    position->state.next_index =
+        before->first_index + (reader->in_checkpoint ? 0 : before->stored_count);
     position->state.depth = before->depth_after;
     if (batch->count)
         position->last_ns = batch->events[batch->count - 1].time_ns;
-    if (before->first_index > old.state.next_index)
+    if (before->first_index > old.state.next_index && !reader->in_checkpoint)
         insert_lost(reader, &old, before, batch);
     return 1;
 }
@@ -398,11 +421,13 @@ static int next_stored(struct store_reader *reader, struct event_batch *batch,
                 return status;
         }
         int status = event_decoder_next(reader->decoder, batch, before);
-        batch->settled_ns = reader->chunks.items[reader->next_chunk - 1].settled_ns;
+        bool knows = reader->in_chunk && !reader->in_checkpoint;
+        batch->settled_ns = knows ? reader->chunks.items[reader->next_chunk - 1].settled_ns : 0;
         if (status == 1 || status == -ENOMEM)
             return status;
-        reader->in_chunk = false;
-        if (status == -EBADMSG && note_damage(reader, "malformed events") != 0)
+        bool was_checkpoint = reader->in_checkpoint;
+        reader->in_chunk = reader->in_checkpoint = false;
+        if (status == -EBADMSG && !was_checkpoint && note_damage(reader, "malformed events") != 0)
             return -ENOMEM;
     }
 }
@@ -419,7 +444,7 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
         int status = next_stored(reader, ret_batch, &before);
         if (status != 1 || deliver(reader, ret_batch, &before))
             return status;
-        if (note_damage(reader, "events of an unknown thread") != 0)
+        if (!reader->in_checkpoint && note_damage(reader, "events of an unknown thread") != 0)
             return -ENOMEM;
     }
 }
@@ -436,11 +461,42 @@ int64_t store_reader_samples_settled_ns(const struct store_reader *reader)
     return sample_stream_settled_ns(&reader->samples);
 }
 
+/* The last checkpoint before which all was told earlier; NULL: there is none. */
+static const struct checkpoint_place *find_checkpoint(const struct store_reader *reader,
+                                                      int64_t from_ns)
+{
+    const struct checkpoint_place *found = NULL;
+    for (size_t i = 0; i < reader->checkpoints.count && is_whole(reader); i++)
+        if (reader->checkpoints.items[i].chunk.header.last_ns < from_ns)
+            found = &reader->checkpoints.items[i];
+    return found;
+}
+
+int store_reader_seek(struct store_reader *reader, int64_t from_ns)
+{
+    const uint8_t *payload;
+    const char *reason;
+    int error = store_reader_rewind(reader);
+    const struct checkpoint_place *place = find_checkpoint(reader, from_ns);
+    if (error || !place)
+        return error;
+    error = chunk_load(&reader->buffer, reader->fd, &place->chunk, &payload, &reason);
+    if (!error)
+        error =
+            event_decoder_start_checkpoint(reader->decoder, payload, place->chunk.header.raw_size);
+    if (error)
+        return error == -EBADMSG ? 0 : error; /* from the first event on */
+    sample_stream_seek(&reader->samples, from_ns);
+    reader->next_chunk = place->next_chunk;
+    reader->in_chunk = reader->in_checkpoint = true;
+    return 0;
+}
+
 int store_reader_rewind(struct store_reader *reader)
 {
     memset(reader->threads, 0, trace_thread_count(reader->trace) * sizeof(*reader->threads));
     reader->next_chunk = 0;
-    reader->in_chunk = false;
+    reader->in_chunk = reader->in_checkpoint = false;
     reader->has_waiting = false;
     sample_stream_rewind(&reader->samples);
     return 0;

@@ -11,6 +11,7 @@
 int sample_stream_init(struct sample_stream *stream)
 {
     stream->decoder = sample_decoder_create();
+    stream->from_ns = INT64_MIN;
     stream->samples = calloc(SAMPLE_STREAM_MAX, sizeof(*stream->samples));
     stream->values = calloc(SAMPLE_STREAM_MAX, sizeof(*stream->values));
     return stream->decoder && stream->samples && stream->values ? 0 : -ENOMEM;
@@ -70,6 +71,9 @@ static int note_damage(struct sample_stream *stream, struct scan *scan, const ch
 /* Loads the next chunk: 1, 0 at the end, -errno. */
 static int open_chunk(struct sample_stream *stream, struct scan *scan)
 {
+    while (stream->next_chunk < stream->chunks.count &&
+           stream->chunks.items[stream->next_chunk].chunk.header.last_ns < stream->from_ns)
+        stream->next_chunk++;
     if (stream->next_chunk == stream->chunks.count)
         return 0;
     const char *reason = NULL;
@@ -175,8 +179,15 @@ void sample_stream_forget(struct sample_stream *stream)
         stream->chunks.count = stream->next_chunk = 0;
 }
 
+void sample_stream_seek(struct sample_stream *stream, int64_t from_ns)
+{
+    sample_stream_rewind(stream);
+    stream->from_ns = from_ns;
+}
+
 void sample_stream_rewind(struct sample_stream *stream)
 {
+    stream->from_ns = INT64_MIN;
     stream->next_chunk = 0;
     stream->in_chunk = false;
 }

@@ -24,7 +24,8 @@ struct sample_stream {
     VEC(struct samples_chunk) chunks;
     size_t next_chunk;
     bool in_chunk;
-    bool settled; /* the chunks know what is settled */
+    bool settled;    /* the chunks know what is settled */
+    int64_t from_ns; /* chunks that end before are passed over */
 };
 
 /* 0 or -ENOMEM. fini accepts a stream of zeros or half initialised. */
@@ -51,5 +52,6 @@ int64_t sample_stream_settled_ns(const struct sample_stream *stream);
 /* Drops the chunks that were read: nobody will rewind. */
 void sample_stream_forget(struct sample_stream *stream);
 void sample_stream_rewind(struct sample_stream *stream);
+void sample_stream_seek(struct sample_stream *stream, int64_t from_ns);
 
 #endif

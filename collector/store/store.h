@@ -22,8 +22,9 @@ enum { STORE_VERSION_MAJOR = 1, STORE_VERSION_MINOR = 0 };
 struct store_writer;
 
 struct store_writer_options {
-    bool overwrite;  /* replace an existing file; else -EEXIST */
-    int compression; /* zstd level; 0 = default */
+    bool overwrite;            /* replace an existing file; else -EEXIST */
+    int compression;           /* zstd level; 0 = default */
+    uint32_t checkpoint_bytes; /* uncompressed, between checkpoints; 0: 4 MiB */
 };
 
 /* `trace` outlives the writer: definitions are taken from it, by revision, before the events that
@@ -143,6 +144,12 @@ int64_t store_reader_samples_settled_ns(const struct store_reader *reader);
 /* Back to the first event and the first sample. */
 int store_reader_rewind(struct store_reader *reader);
 
+/* As near as is known before this time: instead of all events before it, which were told before,
+ * come those that matter behind it (what is open), with an EVENT_RESUME for each thread; no sample
+ * that was told before it. Without a checkpoint before it, or in a damaged recording, from the
+ * first event on. 0, -ENOMEM, -EIO. */
+int store_reader_seek(struct store_reader *reader, int64_t from_ns);
+
 /* Owned by the reader. */
 struct trace *store_reader_trace(struct store_reader *reader);
 
@@ -155,7 +162,7 @@ const struct store_damage *store_reader_damage(const struct store_reader *reader
 /* Facts of the file. */
 struct store_info {
     uint64_t file_bytes, raw_bytes;
-    uint64_t chunk_count, event_count, sample_count;
+    uint64_t chunk_count, event_count, sample_count, checkpoint_count;
     uint16_t major, minor;
     bool complete; /* has its end mark */
 };

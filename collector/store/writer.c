@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing a recording: events and samples into columns, definitions before those that need them,
  * all of it as chunks into the queue that writes them. Thread-safety: none. */
+#include "checkpoint.h"
 #include "chunk.h"
 #include "chunk_queue.h"
 #include "clock_now.h"
@@ -26,6 +27,10 @@
  * bytes. */
 enum { COMPRESSION_DEFAULT = 1 };
 
+/* A checkpoint comes after so many bytes of events, uncompressed, if it is not more than a part of
+ * them. */
+enum { CHECKPOINT_BYTES = 4 << 20, CHECKPOINT_PART = 16 };
+
 struct store_writer {
     int fd;
     int error;
@@ -33,6 +38,9 @@ struct store_writer {
     uint64_t event_count;
     struct chunk_queue *queue;
     struct event_encoder *encoder;
+    struct checkpoint *checkpoint;
+    uint32_t checkpoint_bytes;
+    uint64_t since_checkpoint, next_checkpoint; /* bytes of events */
     struct sample_encoder *samples;
     struct definitions_state defined;
     struct definitions_buffer definitions;
@@ -45,6 +53,7 @@ static void destroy(struct store_writer *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     event_encoder_destroy(writer->encoder);
+    checkpoint_destroy(writer->checkpoint);
     sample_encoder_destroy(writer->samples);
     definitions_state_free(&writer->defined);
     definitions_buffer_free(&writer->definitions);
@@ -92,6 +101,41 @@ static uint32_t next_number(const struct store_writer *writer)
     return state.number;
 }
 
+/* NULL: there is none that is small enough; *ret_error: -ENOMEM. */
+static struct queued_chunk *make_checkpoint(struct store_writer *writer, int *ret_error)
+{
+    struct event_encoder *encoder = event_encoder_create();
+    struct queued_chunk *chunk = NULL;
+    int status =
+        encoder ? checkpoint_encode(writer->checkpoint, writer->threads.items, encoder) : -ENOMEM;
+    size_t size = status == 1 ? event_encoder_size(encoder) : 0;
+    bool small = size <= STORE_RAW_MAX && size <= writer->since_checkpoint / CHECKPOINT_PART;
+    if (size && small && (chunk = chunk_queue_take(writer->queue, size))) {
+        chunk->header = (struct store_chunk_header){
+            .type = STORE_CHUNK_CHECKPOINT,
+            .stream = STORE_STREAM_EVENTS,
+            .count = (uint32_t)event_encoder_count(encoder),
+            .last_ns = checkpoint_told_ns(writer->checkpoint),
+        };
+        event_encoder_take(encoder, chunk->payload);
+    }
+    event_encoder_destroy(encoder);
+    *ret_error = status < 0 || (size && small && !chunk) ? -ENOMEM : 0;
+    return chunk;
+}
+
+static int put_checkpoint(struct store_writer *writer)
+{
+    int error;
+    if (writer->since_checkpoint < writer->next_checkpoint)
+        return 0;
+    struct queued_chunk *chunk = make_checkpoint(writer, &error);
+    writer->next_checkpoint = chunk ? writer->checkpoint_bytes : writer->since_checkpoint * 2;
+    if (chunk)
+        writer->since_checkpoint = 0;
+    return chunk ? chunk_queue_put(writer->queue, chunk) : error;
+}
+
 static int put_events(struct store_writer *writer)
 {
     size_t size = event_encoder_size(writer->encoder);
@@ -105,8 +149,11 @@ static int put_events(struct store_writer *writer)
     header->count = (uint32_t)event_encoder_count(writer->encoder);
     event_encoder_span(writer->encoder, &header->first_ns, &header->last_ns);
     event_encoder_take(writer->encoder, chunk->payload);
+    checkpoint_told(writer->checkpoint, header->last_ns);
     writer->event_count += header->count;
-    return chunk_queue_put(writer->queue, chunk);
+    writer->since_checkpoint += size;
+    int error = chunk_queue_put(writer->queue, chunk);
+    return error ? error : put_checkpoint(writer);
 }
 
 static int put_samples(struct store_writer *writer)
@@ -183,6 +230,8 @@ static int add_part(struct store_writer *writer, const struct event_batch *batch
         part.source.end_offset = part.source.begin_offset;
     int error = event_encoder_add(writer->encoder, &part, size->args,
                                   &writer->threads.items[batch->thread]);
+    if (!error)
+        error = checkpoint_add(writer->checkpoint, writer->trace, &part);
     if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
         error = put_definitions(writer);
         return error ? error : put_events(writer);
@@ -300,17 +349,23 @@ static int write_file_header(struct store_writer *writer)
     return file_write_all(writer->fd, &header, sizeof(header));
 }
 
-static struct store_writer *create(const struct trace *trace, int compression)
+static struct store_writer *create(const struct trace *trace,
+                                   const struct store_writer_options *options)
 {
     struct store_writer *writer = calloc(1, sizeof(*writer));
     if (!writer)
         return NULL;
     writer->fd = -1;
     writer->trace = trace;
-    writer->queue = chunk_queue_create(compression ? compression : COMPRESSION_DEFAULT);
+    writer->queue =
+        chunk_queue_create(options->compression ? options->compression : COMPRESSION_DEFAULT);
     writer->encoder = event_encoder_create();
     writer->samples = sample_encoder_create();
-    if (writer->queue && writer->encoder && writer->samples)
+    writer->checkpoint = checkpoint_create();
+    writer->checkpoint_bytes =
+        options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES;
+    writer->next_checkpoint = writer->checkpoint_bytes;
+    if (writer->queue && writer->encoder && writer->samples && writer->checkpoint)
         return writer;
     destroy(writer);
     return NULL;
@@ -342,7 +397,7 @@ int store_writer_create(const char *path, const struct trace *trace,
                         const struct store_writer_options *options,
                         struct store_writer **ret_writer)
 {
-    struct store_writer *writer = create(trace, options->compression);
+    struct store_writer *writer = create(trace, options);
     if (!writer)
         return -ENOMEM;
     int error = open_new(writer, path, options->overwrite);
@@ -380,9 +435,15 @@ static int read_through(const char *path, struct store_writer *writer,
     int status = store_reader_open_bare(path, &reader);
     if (status)
         return status;
-    while ((status = store_reader_next(reader, &batch)) == 1)
-        continue;
     struct trace *trace = store_reader_trace(reader);
+    while ((status = store_reader_next(reader, &batch)) == 1) {
+        for (uint32_t i = 0; i < batch.count; i++)
+            checkpoint_told(writer->checkpoint, batch.events[i].time_ns);
+        if (checkpoint_add(writer->checkpoint, trace, &batch) != 0) {
+            status = -ENOMEM;
+            break;
+        }
+    }
     definitions_state_resume(&writer->defined, trace);
     if (!status && trace_thread_count(trace) > trace_thread_count(writer->trace))
         status = -EINVAL;
@@ -416,7 +477,7 @@ static int open_behind(struct store_writer *writer, const char *path,
 int store_writer_resume(const char *path, const struct trace *trace,
                         struct store_writer **ret_writer)
 {
-    struct store_writer *writer = create(trace, 0);
+    struct store_writer *writer = create(trace, &(struct store_writer_options){0});
     if (!writer)
         return -ENOMEM;
     struct chunk_queue_place place;

@@ -150,6 +150,14 @@ static void read_all(struct store_reader *reader)
     if (store_reader_rewind(reader) == 0 &&
         pass_read(&source, &PASS_SELECT_ALL, &sink, 1) == -ENOMEM)
         abort();
+    for (uint32_t i = 0; i < 3; i++) { /* each from the last checkpoint before it */
+        struct pass_selection later = PASS_SELECT_ALL;
+        later.from_ns = INT64_C(1000000) << 8 * i;
+        if (pass_read(&source, &later, &sink, 1) == -ENOMEM)
+            abort();
+    }
+    if (store_reader_rewind(reader) != 0)
+        abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

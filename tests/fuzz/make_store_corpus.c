@@ -117,7 +117,7 @@ static size_t make_recording(const char *path)
 {
     struct trace *trace = make_trace();
     struct store_writer *writer;
-    struct store_writer_options options = {.overwrite = true};
+    struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 1};
     if (store_writer_create(path, trace, &options, &writer) != 0)
         exit(1);
     for (uint32_t i = 0; i < 4; i++) {

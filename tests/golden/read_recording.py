@@ -323,6 +323,7 @@ class Recording:
         for name, _columns in DEFINITIONS.values():
             setattr(self, name, {})
         self.sums, self.next_index, self.settled = {}, {}, {}
+        self.open, self.depths, self.pushes, self.starts = {}, {}, {}, {}
         self.complete = False
         for number, chunk in enumerate(chunks(data)):
             if chunk.kind in (2, 3):
@@ -334,6 +335,8 @@ class Recording:
                 self.count(chunk)
             elif chunk.kind == 3:
                 self.count_samples(chunk)
+            elif chunk.kind == 4:
+                self.check_checkpoint(chunk)
             elif chunk.kind == 5:
                 self.complete = struct.unpack('<2Q', chunk.payload) == (self.sums['events'], number)
 
@@ -365,11 +368,46 @@ class Recording:
     def add(self, key, value):
         self.sums[key] = (self.sums.get(key, 0) + value) & MASK
 
+    def follow(self, event):
+        """What is open behind an event: of its thread by level, others by process and id."""
+        thread, kind = event['thread'], event['shape'].kind
+        known, depth = self.open.setdefault(thread, {}), self.depths.get(thread, 0)
+        if kind == 1:
+            self.pushes[thread] = self.pushes.get(thread, 0) + 1
+            known[depth] = event['time'], event['shape'].name
+            depth += 1
+        elif kind in (2, 7, 8):
+            depth = 0 if kind == 8 else event['depth']
+        elif kind in (3, 4):
+            key = self.threads[thread]['process'], event['id']
+            if self.starts.pop(key, (kind,))[0] == kind:
+                self.starts[key] = kind, event['time'], event['shape'].name
+        self.open[thread] = {level: push for level, push in known.items() if level < depth}
+        self.depths[thread] = depth
+
+    def check_checkpoint(self, chunk):
+        opened, depths, starts, depth = {thread: {} for thread in self.open}, {}, {}, None
+        for event in Events(chunk.payload):
+            thread, shape = event['thread'], event['shape']
+            assert event['time'] <= chunk.end
+            if shape.kind == 128:
+                depth = depths[thread] = event['depth']
+            elif shape.kind == 1:
+                opened[thread][depth] = event['time'], shape.name
+            elif shape.kind in (3, 4):
+                key = self.threads[thread]['process'], event['id']
+                starts[key] = shape.kind, event['time'], shape.name
+            else:
+                raise AssertionError(shape.kind)
+        assert (opened, depths, starts) == (self.open, self.depths, self.starts)
+        self.add('checkpoints', 1)
+
     def count(self, chunk):
         for event in Events(chunk.payload):
             shape, thread = event['shape'], event['thread']
             assert event['index'] == self.next_index.get(thread, 0)
             assert chunk.begin <= event['time'] <= chunk.end
+            self.follow(event)
             self.next_index[thread] = event['index'] + 1
             self.add('events', 1)
             self.add(f'kind_{shape.kind:02}', 1)

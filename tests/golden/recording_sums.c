@@ -56,6 +56,22 @@ static void add_hosts(struct trace *trace)
     trace_process(trace, 1)->host = 1;
 }
 
+/* So that there are checkpoints: no tracks, and not much is open. */
+static void make_plain(struct event *events)
+{
+    for (uint32_t i = 0; i < BATCH; i++) {
+        struct event *event = &events[i];
+        if (event->kind == EVENT_START || event->kind == EVENT_END)
+            event->id %= 8;
+        if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
+            event->depth %= 10;
+        if (event_is_of_track(event->kind)) {
+            event->kind = EVENT_MARK;
+            event->id = 0;
+        }
+    }
+}
+
 static int write_recording(const char *path)
 {
     static struct event events[BATCH];
@@ -66,13 +82,15 @@ static int write_recording(const char *path)
     random_stacks(trace, STRINGS, 6000);
     add_hosts(trace);
     struct store_writer *writer;
-    struct store_writer_options options = {.overwrite = true};
+    struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 20000};
     int error = store_writer_create(path, trace, &options, &writer);
     if (error)
         return error;
     for (uint32_t i = 0; i < BATCHES && !error; i++) {
         uint32_t thread = i % (PROCESSES * THREADS);
         sample_events(&source, thread, events, BATCH);
+        if (i < BATCHES / 2)
+            make_plain(events);
         struct event_batch batch = {thread, BATCH,      events, {i, 16 * i, 16 * i + 4000},
                                     0,      sample_args};
         error = store_writer_add(writer, &batch);
@@ -267,7 +285,8 @@ static void show_sample_sums(const struct sums *sums, const struct trace *trace)
 }
 
 /* In the order of their names. */
-static void show_sums(const struct sums *sums, const struct trace *trace, bool complete)
+static void show_sums(const struct sums *sums, const struct trace *trace,
+                      const struct store_info *info)
 {
     uint64_t pid = 0, forker = 0, events = 0, lost = 0, cmdline = 0, tid = 0, owner = 0,
              thread_lost = 0, note = 0;
@@ -292,8 +311,9 @@ static void show_sums(const struct sums *sums, const struct trace *trace, bool c
     show("arg_count", sums->arg_count);
     show("args", sums->args);
     show("category", sums->category);
+    show("checkpoints", info->checkpoint_count);
     show("color", sums->color);
-    show("complete", complete);
+    show("complete", info->complete);
     show("depth", sums->depth);
     show("domain", sums->domain);
     show("end", sums->end);
@@ -345,7 +365,7 @@ static int show_recording(const char *path)
         for (status = 0; count > 0; count--)
             add_sample(&sums, samples++);
     store_reader_info(reader, &info);
-    show_sums(&sums, store_reader_trace(reader), info.complete);
+    show_sums(&sums, store_reader_trace(reader), &info);
     store_reader_close(reader);
     return status;
 }

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* See checkpoint.h. A push is kept with the level that its thread gave it and its number among the
+ * thread's pushes; an EVENT_RESUME before it says both, and one at the end of each thread where it
+ * stands. Programs decide how much is open: above a limit nothing more is kept, and there is no
+ * checkpoint until the thread is below it again. Thread-safety: none. */
+#include "checkpoint.h"
+
+#include "format.h"
+#include "vec.h"
+#include "wide_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEVELS_MAX = 1024, /* of a thread */
+    STARTS_MAX = 1 << 16,
+    ARGS_MAX = 256, /* of an event */
+    BATCH_EVENTS = 4096,
+};
+
+/* An event with its key-values. */
+struct kept {
+    struct event event;
+    struct arg *args; /* owned; NULL: none */
+    uint32_t number;  /* of a push, among those of its thread; 0: not known */
+    uint64_t level;   /* of a push */
+    uint32_t process; /* of a start */
+    uint32_t next_free;
+};
+
+struct open_thread {
+    VEC(struct kept) pushes;
+    uint64_t depth;
+    uint32_t number; /* of its last push */
+    uint8_t flags;   /* enum resume_flags */
+    bool any;
+    int64_t last_ns;
+};
+
+struct checkpoint {
+    VEC(struct open_thread) threads;
+    VEC(struct kept) starts; /* those that are used have an event kind */
+    uint32_t first_free;     /* index + 1 */
+    uint32_t start_count;
+    struct wide_map start_index; /* process, id -> index + 1 */
+    uint32_t deep_count;         /* threads that are deeper than LEVELS_MAX */
+    bool given_up;
+    int64_t told_ns;
+    VEC(struct event) batch;
+    VEC(struct arg) args; /* of the batch */
+};
+
+struct checkpoint *checkpoint_create(void)
+{
+    struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
+    if (checkpoint)
+        checkpoint->told_ns = INT64_MIN;
+    return checkpoint;
+}
+
+static void close_from(struct open_thread *thread, uint64_t level)
+{
+    while (thread->pushes.count && thread->pushes.items[thread->pushes.count - 1].level >= level)
+        free(thread->pushes.items[--thread->pushes.count].args);
+}
+
+static void free_starts(struct checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < checkpoint->starts.count; i++)
+        free(checkpoint->starts.items[i].args);
+    vec_free(&checkpoint->starts);
+    wide_map_free(&checkpoint->start_index);
+}
+
+void checkpoint_destroy(struct checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    for (size_t i = 0; i < checkpoint->threads.count; i++) {
+        close_from(&checkpoint->threads.items[i], 0);
+        vec_free(&checkpoint->threads.items[i].pushes);
+    }
+    vec_free(&checkpoint->threads);
+    vec_free(&checkpoint->batch);
+    vec_free(&checkpoint->args);
+    free_starts(checkpoint);
+    free(checkpoint);
+}
+
+int64_t checkpoint_told_ns(const struct checkpoint *checkpoint)
+{
+    return checkpoint->told_ns;
+}
+
+void checkpoint_told(struct checkpoint *checkpoint, int64_t time_ns)
+{
+    checkpoint->told_ns = time_ns > checkpoint->told_ns ? time_ns : checkpoint->told_ns;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static int keep_args(struct kept *kept, const struct event_batch *batch, const struct event *event)
+{
+    struct args args = event_args(batch, event);
+    kept->event = *event;
+    if (args.count == 0)
+        return 0;
+    kept->args = malloc(args.count * sizeof(*args.items));
+    if (!kept->args)
+        return -ENOMEM;
+    memcpy(kept->args, args.items, args.count * sizeof(*args.items));
+    return 0;
+}
+
+/* NULL: no memory. */
+static struct kept *new_start(struct checkpoint *checkpoint, uint64_t *ret_index)
+{
+    uint32_t index = checkpoint->first_free;
+    if (index == 0) {
+        if (vec_push(&checkpoint->starts, ((struct kept){0})) != 0)
+            return NULL;
+        index = (uint32_t)checkpoint->starts.count;
+    } else {
+        checkpoint->first_free = checkpoint->starts.items[index - 1].next_free;
+    }
+    checkpoint->start_count++;
+    *ret_index = index;
+    checkpoint->starts.items[index - 1] = (struct kept){0};
+    return &checkpoint->starts.items[index - 1];
+}
+
+static uint8_t forget_start(struct checkpoint *checkpoint, uint64_t index)
+{
+    struct kept *kept = &checkpoint->starts.items[index - 1];
+    uint8_t kind = kept->event.kind;
+    free(kept->args);
+    *kept = (struct kept){.next_free = checkpoint->first_free};
+    checkpoint->first_free = (uint32_t)index;
+    checkpoint->start_count--;
+    return kind;
+}
+
+/* A start or an end: two of them with one id are no more, unless they are alike. */
+static int take_start(struct checkpoint *checkpoint, const struct trace *trace,
+                      const struct event_batch *batch, const struct event *event)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, event->thread);
+    uint32_t process = thread ? thread->process : 0;
+    const struct wide_key *key = WIDE_KEY(process, event->id);
+    uint64_t index;
+    if (wide_map_take(&checkpoint->start_index, key, &index) &&
+        forget_start(checkpoint, index) != event->kind)
+        return 0;
+    checkpoint->given_up |= checkpoint->start_count >= STARTS_MAX;
+    struct kept *kept = checkpoint->given_up ? NULL : new_start(checkpoint, &index);
+    if (!kept)
+        return checkpoint->given_up ? 0 : -ENOMEM;
+    kept->process = process;
+    int error = keep_args(kept, batch, event);
+    return error ? error : wide_map_put(&checkpoint->start_index, key, index);
+}
+
+/* The pushes of a batch, by level: the last one, which is open if nothing has closed the level
+ * since. Levels above the limit share a place. */
+struct batch_stack {
+    uint32_t at[LEVELS_MAX + 1];      /* 1 + index in the batch; 0: none of it */
+    uint32_t numbers[LEVELS_MAX + 1]; /* of the push; 0: not known */
+    uint64_t depth, low;              /* now; the lowest since the batch began */
+    uint32_t number, known;           /* of the last push; all ones: known, else 0 */
+};
+
+static inline size_t place_of(uint64_t level)
+{
+    return level < LEVELS_MAX ? (size_t)level : LEVELS_MAX;
+}
+
+/* The depth is set without pushes: nobody knows what was pushed on levels that it rises above. */
+static void set_depth(struct batch_stack *stack, uint64_t depth)
+{
+    for (uint64_t level = stack->depth; level < depth && level < LEVELS_MAX; level++)
+        stack->at[level] = 0;
+    stack->depth = depth;
+    stack->low = depth < stack->low ? depth : stack->low;
+}
+
+static int take_rare(struct checkpoint *checkpoint, const struct trace *trace,
+                     struct batch_stack *stack, const struct event_batch *batch, uint32_t index)
+{
+    const struct event *event = &batch->events[index];
+    struct open_thread *thread = &checkpoint->threads.items[event->thread];
+    switch (event->kind) {
+    case EVENT_LOST:
+        thread->flags |= RESUME_LOSSY;
+        if (event->level == LOSS_OVERWRITTEN || event->level == LOSS_CORRUPT)
+            thread->flags |= RESUME_UNNUMBERED;
+        stack->known = thread->flags & RESUME_UNNUMBERED ? 0 : UINT32_MAX;
+        checkpoint_told(checkpoint, event->end_ns);
+        set_depth(stack, event->depth);
+        return 0;
+    case EVENT_POP: /* of a push that is not known */
+        set_depth(stack, event->depth);
+        return 0;
+    case EVENT_EDGE:
+        set_depth(stack, 0);
+        return 0;
+    case EVENT_START:
+    case EVENT_END:
+        return take_start(checkpoint, trace, batch, event);
+    default:
+        checkpoint->given_up |= event_is_of_track(event->kind);
+        return 0;
+    }
+}
+
+static int know_thread(struct checkpoint *checkpoint, uint32_t thread)
+{
+    while (checkpoint->threads.count <= thread)
+        if (vec_push(&checkpoint->threads, ((struct open_thread){0})) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
+/* Without branches that nobody can predict: whether a range begins or ends is anybody's guess. */
+static int scan_batch(struct checkpoint *checkpoint, const struct trace *trace,
+                      struct batch_stack *stack, const struct event_batch *batch)
+{
+    uint64_t depth = stack->depth, low = stack->low;
+    uint32_t number = stack->number;
+    int error = 0;
+    for (uint32_t i = 0; i < batch->count && !error; i++) {
+        const struct event *event = &batch->events[i];
+        bool pushes = event->kind == EVENT_PUSH;
+        bool pops = (event->kind == EVENT_POP) & (event->depth < depth);
+        if (__builtin_expect(!(pushes | pops), 0)) {
+            if (event->kind == EVENT_MARK || event->kind == EVENT_COUNTER)
+                continue;
+            stack->depth = depth;
+            stack->low = low;
+            error = take_rare(checkpoint, trace, stack, batch, i);
+            depth = stack->depth;
+            low = stack->low;
+            continue;
+        }
+        size_t place = place_of(depth); /* a pop leaves something above the top: no matter */
+        number += pushes;
+        number += number == 0;
+        stack->at[place] = i + 1;
+        stack->numbers[place] = number & stack->known;
+        depth = pushes ? depth + 1 : event->depth;
+        low = depth < low ? depth : low;
+    }
+    stack->depth = depth;
+    stack->low = low;
+    stack->number = number;
+    return error;
+}
+
+/* What is open behind the batch and was pushed in it. 0 or -ENOMEM. */
+static int keep_pushes(struct checkpoint *checkpoint, struct open_thread *thread,
+                       const struct batch_stack *stack, const struct event_batch *batch)
+{
+    uint64_t end = stack->depth < LEVELS_MAX ? stack->depth : LEVELS_MAX;
+    close_from(thread, stack->low);
+    for (uint64_t level = stack->low; level < end; level++) {
+        uint32_t index = stack->at[level] - 1;
+        if (stack->at[level] == 0)
+            continue;
+        struct kept kept = {.level = level, .number = stack->numbers[level]};
+        checkpoint->given_up |= batch->events[index].arg_count > ARGS_MAX;
+        if (keep_args(&kept, batch, &batch->events[index]) != 0)
+            return -ENOMEM;
+        if (vec_push(&thread->pushes, kept) != 0) {
+            free(kept.args);
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
+                   const struct event_batch *batch)
+{
+    struct batch_stack stack;
+    if (batch->count == 0 || checkpoint->given_up)
+        return 0;
+    if (know_thread(checkpoint, batch->thread) != 0)
+        return -ENOMEM;
+    struct open_thread *thread = &checkpoint->threads.items[batch->thread];
+    stack.depth = stack.low = thread->depth;
+    stack.number = thread->number;
+    stack.known = thread->flags & RESUME_UNNUMBERED ? 0 : UINT32_MAX;
+    int error = scan_batch(checkpoint, trace, &stack, batch);
+    if (!error)
+        error = keep_pushes(checkpoint, thread, &stack, batch);
+    checkpoint->deep_count -= thread->depth > LEVELS_MAX;
+    checkpoint->deep_count += stack.depth > LEVELS_MAX;
+    thread->depth = stack.depth;
+    thread->number = stack.number;
+    thread->any = true;
+    thread->last_ns = batch->events[batch->count - 1].time_ns;
+    if (checkpoint->given_up)
+        free_starts(checkpoint);
+    return error;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+struct writing {
+    struct checkpoint *checkpoint;
+    const struct thread_state *threads;
+    struct event_encoder *encoder;
+};
+
+static int put_batch(const struct writing *writing, uint32_t thread)
+{
+    struct checkpoint *checkpoint = writing->checkpoint;
+    struct thread_state state = {.next_index = writing->threads[thread].next_index};
+    const struct event_batch batch = {.thread = thread,
+                                      .count = (uint32_t)checkpoint->batch.count,
+                                      .events = checkpoint->batch.items,
+                                      .args = checkpoint->args.items};
+    uint32_t arg_count = (uint32_t)checkpoint->args.count;
+    int error = batch.count ? event_encoder_add(writing->encoder, &batch, arg_count, &state) : 0;
+    checkpoint->batch.count = checkpoint->args.count = 0;
+    return error;
+}
+
+static int put_kept(const struct writing *writing, const struct kept *kept)
+{
+    struct checkpoint *checkpoint = writing->checkpoint;
+    struct event event = kept->event;
+    event.args = (uint32_t)checkpoint->args.count;
+    if (vec_push(&checkpoint->batch, event) != 0 ||
+        vec_reserve(&checkpoint->args, event.arg_count) != 0)
+        return -ENOMEM;
+    if (event.arg_count)
+        memcpy(checkpoint->args.items + event.args, kept->args,
+               event.arg_count * sizeof(*kept->args));
+    checkpoint->args.count += event.arg_count;
+    bool full = checkpoint->batch.count >= BATCH_EVENTS ||
+                checkpoint->args.count + ARGS_MAX > STORE_BATCH_ARGS_MAX;
+    return full ? put_batch(writing, event.thread) : 0;
+}
+
+static struct kept resume_at(uint32_t thread, int64_t time_ns, uint64_t depth, uint32_t number)
+{
+    return (struct kept){.event = {.time_ns = time_ns,
+                                   .thread = thread,
+                                   .kind = EVENT_RESUME,
+                                   .value_kind = VALUE_UINT64,
+                                   .value.uint64 = number,
+                                   .depth = depth}};
+}
+
+static int put_thread(const struct writing *writing, uint32_t ordinal)
+{
+    const struct open_thread *thread = &writing->checkpoint->threads.items[ordinal];
+    int error = 0;
+    for (size_t i = 0; i < thread->pushes.count && !error; i++) {
+        const struct kept *kept = &thread->pushes.items[i];
+        struct kept resume = resume_at(ordinal, kept->event.time_ns, kept->level, kept->number - 1);
+        resume.event.level = kept->number ? 0 : RESUME_UNNUMBERED;
+        error = put_kept(writing, &resume);
+        if (!error)
+            error = put_kept(writing, kept);
+    }
+    struct kept resume = resume_at(ordinal, thread->last_ns, thread->depth, thread->number);
+    resume.event.level = thread->flags;
+    if (!error)
+        error = put_kept(writing, &resume);
+    return error ? error : put_batch(writing, ordinal);
+}
+
+int checkpoint_encode(struct checkpoint *checkpoint, const struct thread_state *threads,
+                      struct event_encoder *encoder)
+{
+    const struct writing writing = {checkpoint, threads, encoder};
+    int error = 0;
+    if (checkpoint->given_up || checkpoint->deep_count)
+        return 0;
+    for (size_t i = 0; i < checkpoint->starts.count && !error; i++) {
+        const struct kept *kept = &checkpoint->starts.items[i];
+        if (kept->event.kind)
+            error = put_kept(&writing, kept);
+        if (kept->event.kind && !error)
+            error = put_batch(&writing, kept->event.thread);
+    }
+    for (uint32_t i = 0; i < checkpoint->threads.count && !error; i++)
+        if (checkpoint->threads.items[i].any)
+            error = put_thread(&writing, i);
+    return error ? error : 1;
+}
