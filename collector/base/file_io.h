@@ -31,4 +31,8 @@ ssize_t file_read_text(const char *path, char *text, size_t size);
  * stays open. closedir ends it. NULL: errno says why. */
 DIR *file_list_folder(int folder);
 
+/* Locks a file for whoever has it open; where files have no locks, nobody can tell. -EBUSY:
+ * somebody else has it. */
+int file_lock(int fd);
+
 #endif

@@ -38,6 +38,7 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->hosts);
     vec_free(&trace->clocks);
     vec_free(&trace->anchors);
+    vec_free(&trace->streams);
     vec_free(&trace->processes);
     vec_free(&trace->threads);
     vec_free(&trace->refusals);

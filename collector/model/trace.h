@@ -117,6 +117,14 @@ struct trace_clock {
     uint8_t kind;  /* enum clock_kind */
 };
 
+/* A source of events that come late, beside the programs themselves. */
+struct trace_stream {
+    uint32_t revision;
+    uint32_t name; /* string */
+};
+
+enum { TRACE_STREAMS_MAX = 254 };
+
 struct trace_anchor {
     uint32_t clock; /* ordinal */
     uint64_t raw;   /* as that clock showed it */
@@ -288,6 +296,13 @@ const struct scope *trace_scope(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_scope_count(const struct trace *trace); /* with ordinal 0 */
+
+/* Sources of events with a lateness of their own: their ordinals, from 0. -ENOMEM, -ENOSPC. NULL
+ * for an ordinal that is not there. */
+int64_t trace_stream_add(struct trace *trace, uint32_t name);
+uint32_t trace_stream_count(const struct trace *trace);
+struct trace_stream *trace_stream(struct trace *trace, uint32_t ordinal);
+const struct trace_stream *trace_stream_get(const struct trace *trace, uint32_t ordinal);
 
 /* Hosts and clocks: their ordinals; -ENOMEM, -ENOSPC: more than 4,096 of them, or than 2^20
  * anchors. A host's rank is -1. `anchor` is copied. */

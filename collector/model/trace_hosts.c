@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts and clocks: see trace.h. */
+/* Hosts, clocks and streams: see trace.h. */
 #include "trace_private.h"
 
 #include <errno.h>
@@ -85,4 +85,27 @@ const struct trace_clock *trace_clock_get(const struct trace *trace, uint32_t or
 const struct trace_anchor *trace_anchor_get(const struct trace *trace, uint32_t ordinal)
 {
     return ordinal < trace->anchors.count ? &trace->anchors.items[ordinal] : NULL;
+}
+
+int64_t trace_stream_add(struct trace *trace, uint32_t name)
+{
+    if (trace->streams.count >= TRACE_STREAMS_MAX)
+        return -ENOSPC;
+    int error = vec_push(&trace->streams, ((struct trace_stream){.revision = 1, .name = name}));
+    return error ? error : (int64_t)trace->streams.count - 1;
+}
+
+uint32_t trace_stream_count(const struct trace *trace)
+{
+    return (uint32_t)trace->streams.count;
+}
+
+struct trace_stream *trace_stream(struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->streams.count ? &trace->streams.items[ordinal] : NULL;
+}
+
+const struct trace_stream *trace_stream_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->streams.count ? &trace->streams.items[ordinal] : NULL;
 }

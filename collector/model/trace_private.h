@@ -20,6 +20,7 @@ struct trace {
     VEC(struct trace_host) hosts;
     VEC(struct trace_clock) clocks;
     VEC(struct trace_anchor) anchors;
+    VEC(struct trace_stream) streams;
     VEC(struct trace_process) processes;
     VEC(struct trace_thread) threads;
     VEC(struct trace_refusal) refusals;

@@ -56,6 +56,13 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     }
 #define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
 
+/* Most entries are had by ordinal. */
+#define GET(name)                                                                                  \
+    static const void *get_##name(const struct trace *trace, uint32_t ordinal)                     \
+    {                                                                                              \
+        return trace_##name##_get(trace, ordinal);                                                 \
+    }
+
 /* In place of an entry comes another one: it keeps its revision, raised. */
 static void replace(void *place, const void *entry, size_t size)
 {
@@ -161,10 +168,7 @@ static const struct field fact_fields[] = {
     UNSIGNED(struct trace_fact, value),
 };
 
-static const void *get_fact(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_fact_get(trace, ordinal);
-}
+GET(fact)
 
 static int put_fact(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -186,10 +190,7 @@ static const struct field host_fields[] = {
     UNSIGNED(struct trace_host, drift),
 };
 
-static const void *get_host(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_host_get(trace, ordinal);
-}
+GET(host)
 
 static int put_host(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -208,10 +209,7 @@ static const struct field clock_fields[] = {
     UNSIGNED(struct trace_clock, kind),
 };
 
-static const void *get_clock(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_clock_get(trace, ordinal);
-}
+GET(clock)
 
 static int put_clock(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -229,15 +227,28 @@ static const struct field anchor_fields[] = {
     TIME(struct trace_anchor, error_ns),
 };
 
-static const void *get_anchor(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_anchor_get(trace, ordinal);
-}
+GET(anchor)
 
 static int put_anchor(struct trace *trace, uint32_t ordinal, const void *entry)
 {
     int64_t added = entry ? trace_anchor_add(trace, entry) : 0;
     (void)ordinal;
+    return added < 0 ? (int)added : 0;
+}
+
+/* ---- Streams ---- */
+
+static const struct field stream_fields[] = {
+    STRING(struct trace_stream, name),
+};
+
+GET(stream)
+
+static int put_stream(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    int64_t added = ordinal < trace_stream_count(trace) ? 0 : trace_stream_add(trace, 0);
+    if (added >= 0 && entry)
+        replace(trace_stream(trace, ordinal), entry, sizeof(struct trace_stream));
     return added < 0 ? (int)added : 0;
 }
 
@@ -274,10 +285,7 @@ static const struct field process_fields[] = {
     TIME(struct trace_process, note_ns),
 };
 
-static const void *get_process(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_process_get(trace, ordinal);
-}
+GET(process)
 
 static int put_process(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -300,10 +308,7 @@ static const struct field thread_fields[] = {
     ARRAY(struct trace_thread, lost, LOSS_COUNT),
 };
 
-static const void *get_thread(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_thread_get(trace, ordinal);
-}
+GET(thread)
 
 static int put_thread(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -322,10 +327,7 @@ static const struct field refusal_fields[] = {
     STRING(struct trace_refusal, reason),
 };
 
-static const void *get_refusal(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_refusal_get(trace, ordinal);
-}
+GET(refusal)
 
 static int put_refusal(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -338,10 +340,7 @@ static const struct field filter_fields[] = {
     STRING(struct trace_filter, rules),
 };
 
-static const void *get_filter(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_filter_get(trace, ordinal);
-}
+GET(filter)
 
 static int put_filter(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -355,10 +354,7 @@ static const struct field unit_fields[] = {
     STRING(struct trace_unit, unit),
 };
 
-static const void *get_unit(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_unit_get(trace, ordinal);
-}
+GET(unit)
 
 static int put_unit(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -481,10 +477,7 @@ static const struct field track_fields[] = {
     REFERENCE(struct trace_track, parent, FIELD_UNSIGNED, STORE_DEFINE_TRACK, REFERENCE_NEXT),
 };
 
-static const void *get_track(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_track_get(trace, ordinal);
-}
+GET(track)
 
 static int put_track(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -583,6 +576,8 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         true, true, false, trace_clock_count, get_clock, put_clock},
     [STORE_DEFINE_ANCHOR] = {FIELDS(anchor_fields), sizeof(struct trace_anchor), 0, 0,
         false, false, true, trace_anchor_count, get_anchor, put_anchor},
+    [STORE_DEFINE_STREAM] = {FIELDS(stream_fields), sizeof(struct trace_stream), 0, FEW_HOLES,
+        true, true, false, trace_stream_count, get_stream, put_stream},
     [STORE_DEFINE_NAME] = {FIELDS(name_fields), sizeof(struct frame_name), 0, 0,
         false, false, true, count_names, get_name, put_name},
     [STORE_DEFINE_VALUE_TYPE] = {FIELDS(value_type_fields), sizeof(struct value_type),

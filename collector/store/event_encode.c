@@ -418,6 +418,19 @@ int event_encoder_add(struct event_encoder *encoder, const struct event_batch *b
     return 0;
 }
 
+struct part_size event_part_size(const struct event_batch *batch, uint32_t begin)
+{
+    struct part_size size = {0};
+    uint32_t left = batch->count - begin;
+    for (; size.events < left && size.events < STORE_BATCH_MAX / 2; size.events++) {
+        uint32_t more = batch->events[begin + size.events].arg_count;
+        if (size.args + more > STORE_BATCH_ARGS_MAX)
+            break;
+        size.args += more;
+    }
+    return size;
+}
+
 size_t event_encoder_size(const struct event_encoder *encoder)
 {
     return encoder->batches.size == 0

@@ -67,8 +67,14 @@ enum store_chunk_type {
 /* Of a chunk. A reader that does not know a flag cannot read the payload. */
 enum store_chunk_flags { STORE_FLAG_ZSTD = 1u << 0 };
 
-/* One source of events or samples with its own lateness. Further ones are declared. */
-enum store_stream { STORE_STREAM_EVENTS = 0, STORE_STREAM_SAMPLES = 1 };
+/* One source of events or samples with its own lateness. Further ones are declared, in the order in
+ * which their first chunks come. */
+enum store_stream {
+    STORE_STREAM_EVENTS = 0,
+    STORE_STREAM_SAMPLES = 1,
+    STORE_STREAM_DECLARED = 2, /* the first of them */
+    STORE_STREAMS_MAX = 256,
+};
 
 /* A stream that promises nothing. */
 #define STORE_UNSETTLED INT64_MIN
@@ -185,6 +191,7 @@ enum store_definition {
     STORE_DEFINE_VALUE_TYPE = 19,
     STORE_DEFINE_SAMPLE_SET = 20,
     STORE_DEFINE_MODULE = 21,
+    STORE_DEFINE_STREAM = 22,
     STORE_DEFINE_COUNT,
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading a recording: all definitions first, then batch by batch.
  *
- * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread and 88 a chunk of events,
- * 72 a chunk of samples (sample_stream.c).
+ * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread, 88 and less a chunk.
  * Where a damaged chunk took events of a thread, the next batch of that thread tells how many, and
  * an EVENT_LOST of cause LOSS_CORRUPT stands in their place. Thread-safety: none. */
 #include "reader.h"
@@ -36,7 +35,7 @@ struct events_chunk {
 
 struct checkpoint_place {
     struct chunk_place chunk;
-    size_t next_chunk; /* of events, behind it */
+    uint32_t number; /* of the chunk */
 };
 
 struct store_reader {
@@ -48,6 +47,8 @@ struct store_reader {
     struct sample_stream samples;
     VEC(struct events_chunk) chunks;
     VEC(struct checkpoint_place) checkpoints;
+    uint32_t begin_number; /* chunks of stream 0 with smaller numbers are passed over */
+    bool has_late;         /* there are declared streams */
     size_t next_chunk;
     bool in_chunk;
     bool in_checkpoint; /* it is one */
@@ -90,13 +91,14 @@ static int take_chunk(struct store_reader *reader, const struct chunk_place *chu
         reader->info.sample_count += chunk->header.count;
         return sample_stream_add(&reader->samples, chunk);
     case STORE_CHUNK_EVENTS:
+        reader->has_late |= chunk->header.stream >= STORE_STREAM_DECLARED;
         reader->info.event_count += chunk->header.count;
         return vec_push(&reader->chunks, ((struct events_chunk){.chunk = *chunk}));
     case STORE_CHUNK_CHECKPOINT:
         reader->info.checkpoint_count++;
         return reader->follow ? 0
                               : vec_push(&reader->checkpoints,
-                                         ((struct checkpoint_place){*chunk, reader->chunks.count}));
+                                         ((struct checkpoint_place){*chunk, chunk->header.number}));
     case STORE_CHUNK_DEFINITIONS:
     case STORE_CHUNK_END:
         return read_facts(reader, chunk, holes);
@@ -163,6 +165,49 @@ static int define_lost(struct store_reader *reader)
     return process < 0 ? -ENOMEM : 0;
 }
 
+/* Chunks of streams, each from its place on: the one goes on whose next chunk begins first. */
+struct stream_chunks {
+    VEC(struct events_chunk) items;
+    size_t next;
+};
+
+static int split_streams(struct store_reader *reader, struct stream_chunks *streams)
+{
+    for (size_t i = 0; i < reader->chunks.count; i++) {
+        const struct events_chunk *chunk = &reader->chunks.items[i];
+        if (vec_push(&streams[chunk->chunk.header.stream % STORE_STREAMS_MAX].items, *chunk) != 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static struct stream_chunks *first_stream(struct stream_chunks *streams)
+{
+    struct stream_chunks *first = NULL;
+    for (unsigned i = 0; i < STORE_STREAMS_MAX; i++) {
+        struct stream_chunks *at = &streams[i];
+        if (at->next < at->items.count &&
+            (!first || at->items.items[at->next].chunk.header.first_ns <
+                           first->items.items[first->next].chunk.header.first_ns))
+            first = at;
+    }
+    return first;
+}
+
+/* A stream that is late delays no other: its chunks come where their times are. */
+static int order_streams(struct store_reader *reader)
+{
+    struct stream_chunks *streams = calloc(STORE_STREAMS_MAX, sizeof(*streams)), *first;
+    int error = streams ? split_streams(reader, streams) : -ENOMEM;
+    size_t count = 0;
+    while (!error && (first = first_stream(streams)))
+        reader->chunks.items[count++] = first->items.items[first->next++];
+    for (unsigned i = 0; streams && i < STORE_STREAMS_MAX; i++)
+        vec_free(&streams[i].items);
+    free(streams);
+    return error;
+}
+
 /* From the last chunk to the first: what is still to come. */
 static void settle_chunks(struct store_reader *reader)
 {
@@ -199,8 +244,10 @@ static int read_outline(struct store_reader *reader)
         status = read_chunks(reader);
     if (status || reader->follow)
         return status ? status : definitions_check(reader->trace);
+    if (reader->has_late)
+        status = order_streams(reader);
     settle_chunks(reader);
-    if (reader->scan.damage.count)
+    if (!status && reader->scan.damage.count)
         status = define_lost(reader);
     if (!status)
         status = definitions_check(reader->trace);
@@ -352,9 +399,18 @@ static int note_damage(struct store_reader *reader, const char *reason)
                            sizeof(at->chunk.header) + at->chunk.header.stored_size, reason);
 }
 
+/* A checkpoint stands for it. */
+static bool is_before(const struct store_reader *reader, const struct store_chunk_header *header)
+{
+    return header->stream == STORE_STREAM_EVENTS && header->number < reader->begin_number;
+}
+
 /* Loads the next chunk: 1, 0 at the end, -errno. A damaged one is noted and left. */
 static int open_chunk(struct store_reader *reader)
 {
+    while (reader->next_chunk < reader->chunks.count &&
+           is_before(reader, &reader->chunks.items[reader->next_chunk].chunk.header))
+        reader->next_chunk++;
     if (reader->next_chunk == reader->chunks.count)
         return 0;
     const struct chunk_place *chunk = &reader->chunks.items[reader->next_chunk++].chunk;
@@ -487,7 +543,7 @@ int store_reader_seek(struct store_reader *reader, int64_t from_ns)
     if (error)
         return error == -EBADMSG ? 0 : error; /* from the first event on */
     sample_stream_seek(&reader->samples, from_ns);
-    reader->next_chunk = place->next_chunk;
+    reader->begin_number = place->number;
     reader->in_chunk = reader->in_checkpoint = true;
     return 0;
 }
@@ -495,7 +551,7 @@ int store_reader_seek(struct store_reader *reader, int64_t from_ns)
 int store_reader_rewind(struct store_reader *reader)
 {
     memset(reader->threads, 0, trace_thread_count(reader->trace) * sizeof(*reader->threads));
-    reader->next_chunk = 0;
+    reader->next_chunk = reader->begin_number = 0;
     reader->in_chunk = reader->in_checkpoint = false;
     reader->has_waiting = false;
     sample_stream_rewind(&reader->samples);
@@ -520,6 +576,12 @@ const struct store_damage *store_reader_damage(const struct store_reader *reader
 void store_reader_info(const struct store_reader *reader, struct store_info *ret_info)
 {
     *ret_info = reader->info;
+}
+
+uint32_t store_reader_stream(const struct store_reader *reader)
+{
+    return reader->next_chunk ? reader->chunks.items[reader->next_chunk - 1].chunk.header.stream
+                              : 0;
 }
 
 const struct scan *store_reader_scan(const struct store_reader *reader)

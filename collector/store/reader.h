@@ -10,6 +10,9 @@
 /* Opens it; the trace has nothing that is not in the file. */
 int store_reader_open_bare(const char *path, struct store_reader **ret_reader);
 
+/* Of the last batch. */
+uint32_t store_reader_stream(const struct store_reader *reader);
+
 const struct scan *store_reader_scan(const struct store_reader *reader);
 
 /* After the last batch. `thread` < count. */

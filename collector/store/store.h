@@ -42,6 +42,15 @@ int store_writer_resume(const char *path, const struct trace *trace,
  * 0, or -errno of the write, which then sticks. */
 int store_writer_add(struct store_writer *writer, const struct event_batch *batch);
 
+/* The same for a declared stream of the trace (trace_stream_add), whose events come late, of its
+ * threads in any order: they delay no others, and readers put them where they belong. All events of
+ * a thread are of one stream. */
+int store_writer_add_late(struct store_writer *writer, uint32_t stream,
+                          const struct event_batch *batch);
+
+/* No event that is added to the declared stream from now on is earlier. */
+void store_writer_settle(struct store_writer *writer, uint32_t stream, int64_t settled_ns);
+
 /* The same for samples, of any threads; frames, stacks and paths they name are written first. */
 int store_writer_add_samples(struct store_writer *writer, const struct sample *samples,
                              size_t count);
@@ -128,7 +137,9 @@ int store_reader_more(struct store_reader *reader);
 /* Was the end mark the last that was read? */
 bool store_reader_ended(const struct store_reader *reader);
 
-/* The next batch, in file order: 1, or 0 at the end. Damaged chunks are skipped and listed.
+/* The next batch: 1, or 0 at the end. In file order, but declared streams have places in the file
+ * of their own: the stream whose next chunk begins first goes on (not in a recording that is
+ * followed). Damaged chunks are skipped and listed.
  * The batch is valid until the next call. -ENOMEM, -EIO. */
 int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch);
 

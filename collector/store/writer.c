@@ -18,9 +18,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Measured: level 3 costs a third more CPU for the same size, -1 saves little for a fifth more
@@ -31,6 +29,12 @@ enum { COMPRESSION_DEFAULT = 1 };
  * them. */
 enum { CHECKPOINT_BYTES = 4 << 20, CHECKPOINT_PART = 16 };
 
+/* A declared stream. */
+struct late_stream {
+    struct event_encoder *encoder;
+    int64_t settled_ns; /* promised */
+};
+
 struct store_writer {
     int fd;
     int error;
@@ -38,6 +42,7 @@ struct store_writer {
     uint64_t event_count;
     struct chunk_queue *queue;
     struct event_encoder *encoder;
+    VEC(struct late_stream) late;
     struct checkpoint *checkpoint;
     uint32_t checkpoint_bytes;
     uint64_t since_checkpoint, next_checkpoint; /* bytes of events */
@@ -53,6 +58,9 @@ static void destroy(struct store_writer *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     event_encoder_destroy(writer->encoder);
+    for (size_t i = 0; i < writer->late.count; i++)
+        event_encoder_destroy(writer->late.items[i].encoder);
+    vec_free(&writer->late);
     checkpoint_destroy(writer->checkpoint);
     sample_encoder_destroy(writer->samples);
     definitions_state_free(&writer->defined);
@@ -156,6 +164,33 @@ static int put_events(struct store_writer *writer)
     return error ? error : put_checkpoint(writer);
 }
 
+static int put_late(struct store_writer *writer, uint32_t stream)
+{
+    struct late_stream *late = &writer->late.items[stream];
+    size_t size = event_encoder_size(late->encoder);
+    struct queued_chunk *chunk = size ? chunk_queue_take(writer->queue, size) : NULL;
+    if (!chunk)
+        return size ? -ENOMEM : 0;
+    chunk->header = (struct store_chunk_header){
+        .type = STORE_CHUNK_EVENTS,
+        .stream = (uint16_t)(STORE_STREAM_DECLARED + stream),
+        .settled_ns = late->settled_ns,
+        .count = (uint32_t)event_encoder_count(late->encoder),
+    };
+    event_encoder_span(late->encoder, &chunk->header.first_ns, &chunk->header.last_ns);
+    event_encoder_take(late->encoder, chunk->payload);
+    writer->event_count += chunk->header.count;
+    return chunk_queue_put(writer->queue, chunk);
+}
+
+static int put_all_late(struct store_writer *writer)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < writer->late.count && !error; i++)
+        error = put_late(writer, i);
+    return error;
+}
+
 static int put_samples(struct store_writer *writer)
 {
     size_t size = sample_encoder_size(writer->samples);
@@ -179,6 +214,8 @@ int store_writer_seal(struct store_writer *writer, uint64_t *ret_ticket)
     if (!writer->error)
         writer->error = put_events(writer);
     if (!writer->error)
+        writer->error = put_all_late(writer);
+    if (!writer->error)
         writer->error = put_samples(writer);
     struct chunk_queue_state state;
     *ret_ticket = chunk_queue_mark(writer->queue);
@@ -198,24 +235,6 @@ int store_writer_flush(struct store_writer *writer)
 }
 
 /* ---- Adding ---- */
-
-struct part_size {
-    uint32_t events, args;
-};
-
-/* What fits an encoder of the events from `begin` on. */
-static struct part_size part_size(const struct event_batch *batch, uint32_t begin)
-{
-    struct part_size size = {0};
-    uint32_t left = batch->count - begin;
-    for (; size.events < left && size.events < STORE_BATCH_MAX / 2; size.events++) {
-        uint32_t more = batch->events[begin + size.events].arg_count;
-        if (size.args + more > STORE_BATCH_ARGS_MAX)
-            break;
-        size.args += more;
-    }
-    return size;
-}
 
 /* Part of a batch that fits an encoder. The last part carries the batch's source, the ones before
  * it an empty range: after a crash, no part counts as written unless all are. */
@@ -255,13 +274,61 @@ int store_writer_add(struct store_writer *writer, const struct event_batch *batc
     if (!writer->error)
         writer->error = know_thread(writer, batch->thread);
     while (!writer->error) {
-        struct part_size size = part_size(batch, begin);
+        struct part_size size = event_part_size(batch, begin);
         writer->error = add_part(writer, batch, begin, &size);
         begin += size.events;
         if (begin == batch->count)
             break;
     }
     return writer->error;
+}
+
+static int know_late(struct store_writer *writer, uint32_t stream)
+{
+    if (stream >= trace_stream_count(writer->trace))
+        return -EINVAL;
+    while (writer->late.count <= stream) {
+        struct late_stream late = {event_encoder_create(), STORE_UNSETTLED};
+        if (!late.encoder || vec_push(&writer->late, late) != 0) {
+            event_encoder_destroy(late.encoder);
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int store_writer_add_late(struct store_writer *writer, uint32_t stream,
+                          const struct event_batch *batch)
+{
+    uint32_t begin = 0;
+    if (!writer->error)
+        writer->error = know_thread(writer, batch->thread);
+    if (!writer->error)
+        writer->error = know_late(writer, stream);
+    while (!writer->error && begin < batch->count) {
+        struct part_size size = event_part_size(batch, begin);
+        struct event_batch part = *batch;
+        struct event_encoder *encoder = writer->late.items[stream].encoder;
+        part.events += begin;
+        part.count = size.events;
+        writer->error =
+            event_encoder_add(encoder, &part, size.args, &writer->threads.items[batch->thread]);
+        begin += size.events;
+        if (writer->error || event_encoder_size(encoder) < STORE_RAW_TARGET)
+            continue;
+        writer->error = put_definitions(writer);
+        if (!writer->error)
+            writer->error = put_late(writer, stream);
+    }
+    return writer->error;
+}
+
+void store_writer_settle(struct store_writer *writer, uint32_t stream, int64_t settled_ns)
+{
+    if (!writer->error)
+        writer->error = know_late(writer, stream);
+    if (!writer->error)
+        writer->late.items[stream].settled_ns = settled_ns;
 }
 
 int store_writer_add_samples(struct store_writer *writer, const struct sample *samples,
@@ -284,7 +351,10 @@ int store_writer_add_samples(struct store_writer *writer, const struct sample *s
 
 size_t store_writer_pending_bytes(const struct store_writer *writer)
 {
-    return event_encoder_size(writer->encoder) + sample_encoder_size(writer->samples);
+    size_t size = event_encoder_size(writer->encoder) + sample_encoder_size(writer->samples);
+    for (size_t i = 0; i < writer->late.count; i++)
+        size += event_encoder_size(writer->late.items[i].encoder);
+    return size;
 }
 
 uint32_t store_writer_stacks_written(const struct store_writer *writer)
@@ -371,23 +441,11 @@ static struct store_writer *create(const struct trace *trace,
     return NULL;
 }
 
-/* A recording has one writer as long as it is open; where files have no locks, nobody can tell.
- * -EBUSY: there is another one. */
-static int take_lock(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0)
-        return -errno;
-    if (S_ISREG(status.st_mode) && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return -EBUSY;
-    return 0;
-}
-
 /* What was there before is cut off once the file is ours; devices and pipes have no length. */
 static int open_new(struct store_writer *writer, const char *path, bool overwrite)
 {
     writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
-    int error = writer->fd < 0 ? -errno : take_lock(writer->fd);
+    int error = writer->fd < 0 ? -errno : file_lock(writer->fd);
     if (error == 0 && overwrite && ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
         error = -errno;
     return error;
@@ -437,6 +495,8 @@ static int read_through(const char *path, struct store_writer *writer,
         return status;
     struct trace *trace = store_reader_trace(reader);
     while ((status = store_reader_next(reader, &batch)) == 1) {
+        if (store_reader_stream(reader) != STORE_STREAM_EVENTS)
+            continue;
         for (uint32_t i = 0; i < batch.count; i++)
             checkpoint_told(writer->checkpoint, batch.events[i].time_ns);
         if (checkpoint_add(writer->checkpoint, trace, &batch) != 0) {
@@ -463,7 +523,7 @@ static int open_behind(struct store_writer *writer, const char *path,
     writer->fd = file_open_regular(AT_FDCWD, path, O_WRONLY, NULL);
     if (writer->fd < 0)
         return writer->fd;
-    int error = take_lock(writer->fd);
+    int error = file_lock(writer->fd);
     if (error != 0)
         return error;
     if (ftruncate(writer->fd, (off_t)place->offset) != 0 ||

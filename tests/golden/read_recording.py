@@ -301,6 +301,7 @@ DEFINITIONS = {
     19: ('types', 'name unit sum'),
     20: ('sets', 'name period flags count types:'),
     21: ('modules', 'path kind size build#20'),
+    22: ('streams', 'name'),
 }
 
 
@@ -407,7 +408,8 @@ class Recording:
             shape, thread = event['shape'], event['thread']
             assert event['index'] == self.next_index.get(thread, 0)
             assert chunk.begin <= event['time'] <= chunk.end
-            self.follow(event)
+            if chunk.stream == 0:
+                self.follow(event)
             self.next_index[thread] = event['index'] + 1
             self.add('events', 1)
             self.add(f'kind_{shape.kind:02}', 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any part of the time reads as the cut of the whole, whether the reader begins at a checkpoint or
- * at the first event: items, their times, parents, paths and sums. Random recordings with
- * everything that can be open. */
+ * at the first event, and whether a source was late or not: items, their times, parents, paths and
+ * sums. Random recordings with everything that can be open. */
 #include "recording_source.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -9,7 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 4, STEPS = 3000, DEPTH = 9, WINDOWS = 12, LINE_SIZE = 320, LINES_MAX = 60000 };
+enum {
+    THREADS = 4,
+    LATE_THREADS = 2,
+    LATE_BATCHES = 700,
+    STEPS = 3000,
+    DEPTH = 9,
+    WINDOWS = 12,
+    LINE_SIZE = 320,
+    LINES_MAX = 60000
+};
 
 static uint64_t state;
 
@@ -27,19 +36,35 @@ static uint32_t draw(uint32_t limit)
     return (uint32_t)(state >> 33) % limit;
 }
 
-static const char *file_path(void)
+static const char *file_path(bool late)
 {
     static char path[512];
-    snprintf(path, sizeof(path), "%s/seek.annot", test_directory());
+    snprintf(path, sizeof(path), "%s/%s.annot", test_directory(), late ? "late" : "seek");
     return path;
 }
+
+/* What is in the recording. */
+struct shape {
+    bool tracks;
+    bool own_ids; /* starts and ends of an id are of one thread */
+    bool late;    /* the first threads are a declared stream, which comes much later */
+};
+
+/* Batches that wait, each thread's in its order. */
+struct delayed {
+    struct event events[64];
+    uint32_t count;
+};
 
 struct scene {
     struct trace *trace;
     uint32_t names[8];
     uint32_t depth[THREADS];
     int64_t now_ns[THREADS];
-    bool tracks;
+    struct shape shape;
+    struct delayed *delayed[LATE_THREADS];
+    uint32_t delayed_count[LATE_THREADS], delayed_next[LATE_THREADS];
+    uint64_t order; /* of the threads that are late */
 };
 
 static struct event *add(struct event *event, uint32_t thread, uint8_t kind, int64_t time_ns)
@@ -53,6 +78,7 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
 {
     uint32_t choice = draw(100), *depth = &scene->depth[thread];
     int64_t now_ns = scene->now_ns[thread] += draw(2000);
+    uint32_t own = scene->shape.own_ids ? thread * 1000 : 0;
     if (choice < 45 && *depth < DEPTH) {
         add(events, thread, EVENT_PUSH, now_ns)->name = scene->names[draw(8)];
         ++*depth;
@@ -64,10 +90,10 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
         *depth -= draw(30) == 0 && *depth > 1 ? 2 : 1;
         add(events, thread, EVENT_POP, now_ns)->depth = *depth;
     } else if (choice < 90) {
-        add(events, thread, EVENT_START, now_ns)->id = draw(30);
+        add(events, thread, EVENT_START, now_ns)->id = draw(30) + own;
         events->name = scene->names[draw(8)];
     } else if (choice < 95) {
-        add(events, thread, EVENT_END, now_ns)->id = draw(30);
+        add(events, thread, EVENT_END, now_ns)->id = draw(30) + own;
     } else if (choice == 95) {
         *depth = draw(3);
         add(events, thread, EVENT_LOST, now_ns)->depth = *depth;
@@ -77,7 +103,7 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
     } else if (choice == 96) {
         *depth = 0;
         add(events, thread, EVENT_EDGE, now_ns);
-    } else if (choice == 97 && scene->tracks) {
+    } else if (choice == 97 && scene->shape.tracks) {
         add(events, thread, draw(2) ? EVENT_TRACK_BEGIN : EVENT_TRACK_END, now_ns)->name =
             scene->names[1];
     } else {
@@ -97,12 +123,53 @@ static int add_samples(struct scene *scene, struct store_writer *writer, uint32_
     samples[1].time_ns = scene->now_ns[thread] + draw(3000);
     samples[1].end_ns = samples[1].time_ns + draw(20000);
     sample_set_wait(&samples[1], 0, values);
-    return store_writer_add_samples(writer, samples, 2);
+    /* Stretches that overlap, as here, count as they come. */
+    return store_writer_add_samples(writer, samples, scene->shape.own_ids ? 1 : 2);
 }
 
-static int64_t write_recording(bool tracks)
+static int tell_delayed(struct scene *scene, struct store_writer *writer, uint32_t thread)
 {
-    struct scene scene = {.trace = trace_create(), .tracks = tracks};
+    const struct delayed *delayed = &scene->delayed[thread][scene->delayed_next[thread]++];
+    const struct event_batch batch = {
+        .thread = thread, .count = delayed->count, .events = delayed->events, .args = some_args};
+    return store_writer_add_late(writer, 0, &batch);
+}
+
+/* Of any of the late threads, so that they come out of order of time as well. */
+static int tell_some(struct scene *scene, struct store_writer *writer, uint32_t keep)
+{
+    int error = 0;
+    for (uint32_t tries = 0; tries < 3 && !error; tries++) {
+        scene->order = scene->order * 6364136223846793005u + 1;
+        uint32_t thread = (uint32_t)(scene->order >> 40) % LATE_THREADS;
+        if (scene->delayed_count[thread] > scene->delayed_next[thread] + keep)
+            error = tell_delayed(scene, writer, thread);
+    }
+    return error;
+}
+
+static int tell(struct scene *scene, struct store_writer *writer, const struct event_batch *batch)
+{
+    if (!scene->shape.late || batch->thread >= LATE_THREADS)
+        return store_writer_add(writer, batch);
+    struct delayed *delayed = &scene->delayed[batch->thread][scene->delayed_count[batch->thread]++];
+    delayed->count = batch->count;
+    memcpy(delayed->events, batch->events, batch->count * sizeof(*batch->events));
+    return tell_some(scene, writer, LATE_BATCHES / LATE_THREADS);
+}
+
+static void tell_rest(struct scene *scene, struct store_writer *writer)
+{
+    for (uint32_t i = LATE_THREADS; i-- > 0;) {
+        while (scene->delayed_next[i] < scene->delayed_count[i])
+            CHECK_INT(tell_delayed(scene, writer, i), 0);
+        free(scene->delayed[i]);
+    }
+}
+
+static int64_t write_recording(struct shape shape)
+{
+    struct scene scene = {.trace = trace_create(), .shape = shape, .order = 5};
     struct store_writer *writer;
     const struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 4096};
     int64_t last_ns = 0;
@@ -111,12 +178,15 @@ static int64_t write_recording(bool tracks)
         trace_thread_add(scene.trace, 0);
         scene.now_ns[i] = 1000000 + draw(2000);
     }
-    if (tracks)
+    if (shape.tracks)
         trace_track_add(scene.trace, 7);
+    for (uint32_t i = 0; i < LATE_THREADS; i++)
+        scene.delayed[i] = malloc(sizeof(struct delayed) * STEPS);
+    trace_stream_add(scene.trace, 0);
     for (uint32_t i = 0; i < 8; i++)
         scene.names[i] = (uint32_t)trace_string_add(scene.trace, &"abcdefgh"[i], 1);
     trace_session(scene.trace)->begin_ns = 1000000;
-    CHECK_INT(store_writer_create(file_path(), scene.trace, &options, &writer), 0);
+    CHECK_INT(store_writer_create(file_path(shape.late), scene.trace, &options, &writer), 0);
     for (uint32_t i = 0; i < STEPS; i++) {
         struct event events[64];
         uint32_t thread = draw(THREADS), count = 0;
@@ -124,13 +194,14 @@ static int64_t write_recording(bool tracks)
             count += step(&scene, thread, &events[count]);
         const struct event_batch batch = {
             .thread = thread, .count = count, .events = events, .args = some_args};
-        CHECK_INT(store_writer_add(writer, &batch), 0);
+        CHECK_INT(tell(&scene, writer, &batch), 0);
         if (draw(5) == 0)
             CHECK_INT(add_samples(&scene, writer, thread), 0);
         if (draw(20) == 0)
             CHECK_INT(store_writer_flush(writer), 0);
         last_ns = scene.now_ns[thread] > last_ns ? scene.now_ns[thread] : last_ns;
     }
+    tell_rest(&scene, writer);
     trace_session(scene.trace)->end_ns = last_ns + 1000;
     trace_session(scene.trace)->revision++;
     CHECK_INT(store_writer_close(writer), 0);
@@ -145,7 +216,9 @@ struct told {
     size_t count;
     uint64_t read_count; /* events that came from the recording */
     struct pass_source source;
-    bool ordered;
+    bool ordered, late;
+    int64_t last_ns; /* in order of time */
+    uint32_t disordered;
 };
 
 static int next_events(void *context, struct event_batch *ret_batch)
@@ -206,7 +279,7 @@ static int by_text(const void *a, const void *b)
 static void read_part(struct told *told, const struct pass_selection *selection, bool seeks)
 {
     struct store_reader *reader;
-    CHECK_INT(store_reader_open(file_path(), &reader), 0);
+    CHECK_INT(store_reader_open(file_path(told->late), &reader), 0);
     told->source = recording_pass_source(reader);
     told->count = told->read_count = 0;
     const struct pass_source source = {.trace = told->source.trace,
@@ -236,7 +309,8 @@ static void compare(struct told *whole, struct told *part, bool ordered, int64_t
         for (size_t line = 0; line < whole->count && line < part->count; line++)
             CHECK_STR(part->lines[line], whole->lines[line]);
         CHECK_INT(part->count, whole->count);
-        CHECK(part->read_count <= whole->read_count + THREADS * (DEPTH * 8 + 2) + 60);
+        CHECK(part->late ||
+              part->read_count <= whole->read_count + THREADS * (DEPTH * 8 + 2) + 200);
     }
 }
 
@@ -245,7 +319,7 @@ static void check_parts(uint64_t seed, bool tracks)
     struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
     struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX)};
     state = seed;
-    int64_t last_ns = write_recording(tracks);
+    int64_t last_ns = write_recording((struct shape){.tracks = tracks});
     compare(&whole, &part, false, last_ns);
     compare(&whole, &part, true, last_ns);
     /* The end of it is read from near by. */
@@ -269,4 +343,50 @@ TEST_TIMEOUT(with_tracks_too, 120)
 {
     for (uint64_t seed = 1; seed <= 2; seed++)
         check_parts(seed, true);
+}
+
+TEST_TIMEOUT(a_source_that_is_late_is_in_its_right_place, 120)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
+        struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX), .late = true};
+        state = seed;
+        int64_t last_ns = write_recording((struct shape){.own_ids = true});
+        state = seed;
+        CHECK_INT(write_recording((struct shape){.own_ids = true, .late = true}), last_ns);
+        compare(&whole, &part, false, last_ns);
+        compare(&whole, &part, true, last_ns);
+        free(whole.lines);
+        free(part.lines);
+    }
+}
+
+static int take_in_order(void *context, const struct item *item)
+{
+    struct told *told = context;
+    int64_t told_ns = item->kind == ITEM_SPAN ? item->end_ns : item->begin_ns;
+    bool ends_with_all = item->flags & ITEM_UNFINISHED;
+    told->disordered += !ends_with_all && item->kind != ITEM_LOST && told_ns < told->last_ns;
+    told->last_ns = told_ns > told->last_ns && !ends_with_all ? told_ns : told->last_ns;
+    told->count++;
+    return 0;
+}
+
+TEST(a_source_that_is_late_is_told_in_order_of_time)
+{
+    struct told told = {.last_ns = INT64_MIN};
+    struct store_reader *reader;
+    state = 3;
+    write_recording((struct shape){.own_ids = true, .late = true});
+    CHECK_INT(store_reader_open(file_path(true), &reader), 0);
+    CHECK_INT(trace_stream_count(store_reader_trace(reader)), 1);
+    const struct pass_source source = recording_pass_source(reader);
+    const struct sink sink = {take_in_order, &told, WANT_EVENTS | WANT_TIME_ORDER};
+    struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
+    CHECK_INT(pass_run(pass), 0);
+    CHECK_INT(pass_counts(pass)->late, 0);
+    CHECK_INT(told.disordered, 0);
+    CHECK(told.count > STEPS);
+    pass_destroy(pass);
+    store_reader_close(reader);
 }
