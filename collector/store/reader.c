@@ -4,7 +4,7 @@
  * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread, 88 and less a chunk.
  * Where a damaged chunk took events of a thread, the next batch of that thread tells how many, and
  * an EVENT_LOST of cause LOSS_CORRUPT stands in their place. Thread-safety: none. */
-#include "reader.h"
+#include "store_parts.h"
 
 #include "chunk.h"
 #include "definitions.h"
