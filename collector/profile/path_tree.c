@@ -57,7 +57,7 @@ int path_tree_init(struct path_tree *tree, uint32_t limit)
     int rc = grow(tree);
     if (rc < 0)
         return rc;
-    tree->nodes[PATH_OTHER] = (struct path_node){PATH_NONE, 0, 0, PATH_NONE};
+    tree->nodes[PATH_OTHER] = (struct path_node){.parent = PATH_NONE, .last_child = PATH_NONE};
     tree->count = 1;
     return 0;
 }
@@ -79,7 +79,12 @@ static uint32_t add(struct path_tree *tree, const struct path_node *node, uint32
             return PATH_OTHER;
         slot = find_slot(tree, node);
     }
-    tree->nodes[tree->count] = *node;
+    struct path_node *added = &tree->nodes[tree->count];
+    *added = *node;
+    if (node->parent != PATH_NONE) {
+        added->depth = tree->nodes[node->parent].depth + 1;
+        added->head = added->depth == PATH_HEAD ? tree->count : tree->nodes[node->parent].head;
+    }
     tree->slots[slot] = tree->count;
     return tree->count++;
 }
@@ -93,7 +98,7 @@ uint32_t path_tree_child(struct path_tree *tree, uint32_t parent, uint32_t name,
         if (last->name == name && last->domain == domain && last->parent == parent)
             return tree->nodes[parent].last_child;
     }
-    struct path_node node = {parent, name, domain, PATH_NONE};
+    struct path_node node = {parent, name, domain, PATH_NONE, 0, 0};
     uint32_t slot = find_slot(tree, &node);
     uint32_t found = tree->slots[slot];
     if (found == PATH_NONE)

@@ -15,7 +15,12 @@ struct path_node {
     uint32_t parent; /* PATH_NONE: a root; then name and domain are the owner's two keys */
     uint32_t name, domain;
     uint32_t last_child; /* most recently asked for; PATH_NONE = none yet */
+    uint32_t depth;      /* a root has 0 */
+    uint32_t head; /* the node above it, or itself, of depth PATH_HEAD; 0: it is not so deep */
 };
+
+/* Where the head of a long path ends: labels show that, and what is innermost. */
+enum { PATH_HEAD = 32 };
 
 struct path_tree {
     struct path_node *nodes;

@@ -14,7 +14,7 @@
 enum {
     ROW_LIMIT = 200000,
     PAIR_LIMIT = 1u << 20,
-    LABEL_PARTS = 64,
+    LABEL_PARTS = 2 * PATH_HEAD,
 };
 
 #define HISTOGRAM_LIMIT ((size_t)96 << 20)
@@ -440,18 +440,17 @@ size_t range_stats_label(const struct range_stats *stats, uint32_t index, char *
         text_format(&text, "(other)");
         return text.length;
     }
-    /* The leaf's half of the parts stays, the other half slides towards the root. */
     const struct path_node *parts[LABEL_PARTS];
     const struct path_node *nodes = stats->tree.nodes, *node = &nodes[index - RANGE_KIND_COUNT + 1];
-    uint32_t length = 0;
-    for (; node->parent != PATH_NONE; node = &nodes[node->parent], length++) {
-        for (uint32_t i = LABEL_PARTS / 2; length >= LABEL_PARTS && i + 1 < LABEL_PARTS; i++)
-            parts[i] = parts[i + 1];
-        parts[length < LABEL_PARTS ? length : LABEL_PARTS - 1] = node;
+    bool cut = node->depth > LABEL_PARTS;
+    uint32_t kept = cut ? LABEL_PARTS : node->depth, head = node->head;
+    for (uint32_t i = 0; i < kept; i++, node = &nodes[node->parent]) {
+        if (cut && i == LABEL_PARTS - PATH_HEAD)
+            node = &nodes[head];
+        parts[i] = node;
     }
-    uint32_t kept = length < LABEL_PARTS ? length : LABEL_PARTS;
     for (uint32_t i = kept; i-- > 0;) {
-        if (i == LABEL_PARTS / 2 - 1 && length > LABEL_PARTS)
+        if (cut && i == PATH_HEAD - 1)
             text_format(&text, "/\xe2\x80\xa6");
         add_name(stats, parts[i], &text);
     }
