@@ -17,7 +17,7 @@ static bool is_given(PyObject *value)
     return value != NULL && value != Py_None;
 }
 
-/* What pyannot itself tells names its category, who tells it, and as what: see observe/who.py. */
+/* What pyannot itself tells names its category, who tells it, and as what: observe/__init__.py. */
 static bool is_observed(PyObject *value)
 {
     return PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 3 &&

@@ -15,7 +15,7 @@ import subprocess
 from pyannot import end, mark, pop, push, start
 from pyannot._native import observed
 from pyannot.observe import forget, when_imported
-from pyannot.observe.who import COMMAND_END, COMMAND_RUN, COMMAND_START
+from pyannot.observe import COMMAND_END, COMMAND_RUN, COMMAND_START
 
 COMMAND_CHARS_MAX = 1000
 _KEY = "_annot_range"  # among a Popen's attributes while the command runs

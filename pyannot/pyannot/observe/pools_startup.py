@@ -5,7 +5,7 @@ What these functions raise is printed with its traceback: nothing here may stand
 import os
 
 from pyannot import pop, push
-from pyannot.observe.who import POOL_START, POOL_START_UP
+from pyannot.observe import POOL_START, POOL_START_UP
 
 _in_startup = 0  # the process whose range "start-up" is open
 _run = None  # what BaseProcess.run is now

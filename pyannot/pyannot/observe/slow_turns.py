@@ -13,7 +13,7 @@ import os
 import sys
 
 from pyannot import _native, enabled, mark
-from pyannot.observe.who import ASYNCIO_BLOCKED
+from pyannot.observe import ASYNCIO_BLOCKED
 
 DEFAULT_MS = 100.0
 FRAMES_MAX = 64
