@@ -96,9 +96,9 @@ def names_without_room_are_told_in_every_output(home):
             if (row["kind"], row["what"]) == ("remarkable call", LEFT)}
         equal(calls, {"name_left_out": left}, f"annot {command} --json")
     rows = home.annot("report", "--csv", dump.path).ok().out.decode()
-    told = [(row["what"], row["count"]) for row in csv.DictReader(rows.splitlines())
-            if row["kind"] == "remarkable call"]
-    equal(told, [(LEFT, str(left))], f"annot report --csv: {rows[-500:]}")
+    listed = [(row["what"], row["count"]) for row in csv.DictReader(rows.splitlines())
+              if row["kind"] == "remarkable call"]
+    equal(listed, [(LEFT, str(left))], f"annot report --csv: {rows[-500:]}")
     label = f"remarkable calls: {LEFT}"
     equal(dump.chrome["otherData"].get(label), left, "otherData of the Chrome trace")
     check(label.encode() in dump.perfetto, "the Perfetto trace")

@@ -64,8 +64,8 @@ def two_programs_in_two_places_are_told_apart(home):
     outside.ask("steps 2")
     inside.ask("steps 3")
     message = attached.stop()
-    check(f"process {inside.pid} (emit_asked) is left out: its libannot watches another" in message,
-          message)
+    check(f"process {inside.pid} (emit_asked) is left out: its libannot watches a different "
+          "directory" in message, message)
     equal(names(home, attached.path), {"step": 2}, "ranges")
     home.left = {"wake"}
 

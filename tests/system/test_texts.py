@@ -37,34 +37,16 @@ def cat(home, path, *options):
     return [json.loads(line) for line in out.decode().splitlines()]
 
 
-def entries(payload):
-    """(type, body) of each definition of a chunk."""
-    body = read_recording.Bytes(payload)
-    while body:
-        what, length = body.varint(), body.varint()
-        yield what, read_recording.Bytes(body.take(length))
-
-
-def begin_of(session):
-    for _ in range(7):
-        session.varint()
-    return session.svarint()
-
-
 def read_second(path):
     """(kind, time, thread, name) of every event, by the reader that shares no code with annot, and
     when the recording begins."""
-    strings, events, begin = {0: ""}, [], 0
-    for _, kind, *_rest, payload in read_recording.chunks(path.read_bytes()):
-        for what, entry in entries(payload) if kind == 1 else ():
-            if what == 1:
-                ordinal = entry.varint()
-                strings[ordinal] = entry.data[entry.at:].decode()
-            begin = begin_of(entry) if what == 2 else begin
-        if kind == 2:
-            events += [(e["shape"].kind, e["time"], e["thread"], e["shape"].name)
-                       for e in read_recording.Events(payload)]
-    return [(kind, time, thread, strings[name]) for kind, time, thread, name in events], begin
+    data = path.read_bytes()
+    recording = read_recording.Recording(data)
+    events = [(event["shape"].kind, event["time"], event["thread"],
+               recording.text(event["shape"].name))
+              for chunk in read_recording.chunks(data) if chunk.kind == 2
+              for event in read_recording.Events(chunk.payload)]
+    return events, recording.sessions[0]["begin"]
 
 
 def name_of(kind, name):
