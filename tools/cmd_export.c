@@ -38,6 +38,7 @@ struct plan {
     char *default_output; /* owned */
     struct out_stream_options options;
     struct export_options wanted;
+    char subtitle[1024]; /* of `wanted` */
     struct flame_counts flame;
     struct store_reader *reader;
     struct selection selection;
@@ -232,10 +233,9 @@ static int run_export(struct plan *plan)
     const struct pass_source source = recording_pass_source(plan->reader);
     struct export_job job = {&source, &plan->selection.chosen, &plan->wanted, NULL};
     struct pass_counts read;
-    char subtitle[1024];
-    struct text text = text_init(subtitle, sizeof(subtitle));
+    struct text text = text_init(plan->subtitle, sizeof(plan->subtitle));
     describe_choice(plan, &text);
-    plan->wanted.subtitle = text.length ? subtitle : NULL;
+    plan->wanted.subtitle = text.length ? plan->subtitle : NULL;
     plan->wanted.ret_flame = &plan->flame;
     int error = out_stream_open(plan->output, &plan->options, &job.out);
     if (error)

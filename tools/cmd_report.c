@@ -88,7 +88,7 @@ static int print_data(const struct report_values *values, const struct report_ta
 static int print_report(const struct report_values *values, const struct report *report,
                         const struct report_view *view)
 {
-    struct report_tables tables;
+    struct report_tables tables = {0};
     int rc = choose_tables(values, report, &tables);
     if (rc != CMD_OK)
         return rc;

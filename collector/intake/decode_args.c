@@ -105,7 +105,9 @@ static int add_bytes(struct decode_pass *pass, uint32_t name, const struct decod
     int error = 0;
     uint32_t key = name ? name : decode_keep(names_inline(names, unnamed, 6), &error);
     pass->decoder->misuse[MISUSE_SCHEMA]++;
-    int added = error ? error : add_arg(pass, key, &arg);
+    if (error)
+        return error;
+    int added = add_arg(pass, key, &arg);
     if (added <= 0)
         return added;
     size_t size = parts->text ? parts->record.time : 0;
@@ -143,6 +145,8 @@ int decode_payload(struct decode_pass *pass, const struct decode_parts *parts)
     struct arg *arg;
     int error = 0;
     uint32_t key = decode_keep(key_of(&pass->decoder->names, parts), &error);
-    int added = error ? error : add_arg(pass, key, &arg);
+    if (error)
+        return error;
+    int added = add_arg(pass, key, &arg);
     return added <= 0 ? added : set_value(&pass->decoder->names, parts, arg);
 }

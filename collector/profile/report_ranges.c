@@ -274,7 +274,7 @@ static bool is_known(const struct report *report, enum range_kind kind, unsigned
     case RANGE_COLUMN_BLOCKED:
         return report->samples.off_cpu && kind == RANGE_PUSHED;
     default:
-        return kind < RANGE_INHERITED || kind == RANGE_MARK || kind == RANGE_COUNTER;
+        return kind < RANGE_INHERITED;
     }
 }
 

@@ -328,8 +328,10 @@ static inline bool run_has_room(const struct pair_run *run)
 /* The pop of the innermost range, which has no key-values. */
 static inline bool run_meets(const struct pair_run *run, const struct event *pop)
 {
+    if (run->end == run->items)
+        return false;
     const struct open_range *top = run->end - 1;
-    return run->end > run->items && top->level == pop->depth && top->first_arg == run->arg_count;
+    return top->level == pop->depth && top->first_arg == run->arg_count;
 }
 
 static inline int run_push(struct pair_run *run, const struct event *event, uint64_t level)

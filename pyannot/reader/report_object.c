@@ -79,7 +79,9 @@ static PyObject *table_rows(const struct table *table, struct table_row *row)
 static PyObject *tables_object(const struct report *report)
 {
     struct table_row *row = malloc(sizeof(*row));
-    PyObject *tables = row != NULL ? PyDict_New() : PyErr_NoMemory();
+    if (row == NULL)
+        return PyErr_NoMemory();
+    PyObject *tables = PyDict_New();
     for (unsigned i = 0; tables != NULL && i < report_table_count(report); i++) {
         const struct table *table = report_table(report, i);
         PyObject *made = NULL;

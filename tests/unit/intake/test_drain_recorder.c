@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading flight recorders, on segments made by hand: what is left of a thread accounts for what
  * is not, and shows the ranges that are open. */
-#include "intake_parts.h"
 #include "clock_now.h"
+#include "intake_parts.h"
 #include "segment_maker.h"
 #include "test.h"
 

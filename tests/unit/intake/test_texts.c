@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of texts that the collector has no room for. */
-#include "segment_maker.h"
 #include "intake_parts.h"
+#include "segment_maker.h"
 #include "test.h"
 
 #include <string.h>
