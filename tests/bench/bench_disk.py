@@ -47,7 +47,7 @@ def main():
                        PYTHONPATH=str(build / "pyannot"))
     pipeline = [sys.executable, str(SOURCE / "examples/pipeline/pipeline.py"), "--output",
                 f"{place}/out"]
-    tight = [str(build / "tests/bench/bench_emitter"), RATE, SECONDS]
+    tight = [str(build / "tests/bench/bench_emitter"), RATE, SECONDS, "pairs"]
     entries = []
     try:
         if (build / "pyannot").exists():

@@ -115,7 +115,7 @@ def main():
         sleep = str(IDLE_SECONDS + 2)
         entries.append(idle(record, ["sleep", sleep], "idle, command without annotations",
                             environment))
-        emitter = [str(build / "tests/bench/bench_emitter"), "0", sleep]
+        emitter = [str(build / "tests/bench/bench_emitter"), "0", sleep, "pairs"]
         entries.append(idle(record, emitter, "idle, annotated command with 2 events/s",
                             environment))
     finally:
