@@ -30,8 +30,8 @@ struct table_column {
     bool adds_up;      /* all rows together have the whole of it */
     bool rare;         /* people see it if a row has something there */
     uint8_t of;        /* COLUMN_SHARE: the index of a column */
-    uint64_t whole; /* COLUMN_SHARE; 0 and `of_row`: of the row that it is a part of, or itself */
-    bool of_row;
+    bool of_row;    /* COLUMN_SHARE without a whole: of the row that it is a part of, or itself */
+    uint64_t whole; /* COLUMN_SHARE; 0: see `of_row` */
 };
 
 enum cell_state {

@@ -147,20 +147,20 @@ struct pass {
     struct pass_source source;
     const struct sample_sets *sets; /* of the trace */
     struct pass_selection selection;
-    bool selects_all;
     struct sinks begins, events, samples; /* begins: of pushed ranges; events: of all else */
     uint32_t wants;                       /* of all sinks */
+    bool selects_all;
+    bool runs;  /* there may be some: see pair.c */
+    bool begun; /* the selection's first instant has passed */
+    bool finished, inherited_news, samples_ended;
     struct item opened, span, point;      /* what is told most: filled in, not made anew */
     struct item plain_opened, plain_span; /* of runs of pair.c: most of it stays as it is */
-    bool runs;                            /* there may be any */
     VEC(struct lane) lanes;               /* by thread */
     struct starts *starts;
     struct tracks *tracks; /* made at the first event of one */
     VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
     struct pass_counts counts;
     int64_t settled_ns; /* of events */
-    bool begun;         /* the selection's first instant has passed */
-    bool finished;
     /* Order of time. */
     struct merge *merge;
     struct sample_merge *samples_merge;
@@ -171,10 +171,8 @@ struct pass {
     VEC(uint32_t) waiting_lanes;
     int64_t *inherited; /* by process: the path that was open when it was forked; -1: none is known
                            yet; -2: nobody will tell */
-    bool inherited_news;
     VEC(struct heir) heirs;
     struct path_matches matches;
-    bool samples_ended;
 };
 
 /* ---- Telling --------------------------------------------------------------------------------- */
