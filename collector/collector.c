@@ -517,7 +517,7 @@ static void finish_session(struct collector *collector, int64_t closed_ns)
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
     (void)python_lines_take(collector->session.fd, collector->trace); /* facts: no more than help */
-    (void)host_anchor(collector->trace);
+    (void)host_anchor(collector->trace); /* without it a merge knows less of the drift */
     intake_count(collector->intake, &counts);
     entry->end_ns = closed_ns;
     for (uint32_t i = 0; i < trace_thread_count(collector->trace); i++) {
