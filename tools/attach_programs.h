@@ -5,7 +5,7 @@
 #define ANNOT_ATTACH_PROGRAMS_H
 
 #include "collector.h"
-#include "pid_list.h"
+#include "operands.h"
 
 struct attach_program {
     struct target target;

@@ -12,8 +12,7 @@
 
 #include "call_label.h"
 #include "cmd.h"
-#include "line_options.h"
-#include "line_reader.h"
+#include "line_parts.h"
 #include "recording.h"
 #include "recording_source.h"
 #include "sample_feed.h"

@@ -6,7 +6,7 @@
 #include "cmd.h"
 #include "dump_print.h"
 #include "look.h"
-#include "pid_list.h"
+#include "operands.h"
 #include "record_options.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "flame_svg.h"
 #include "losses.h"
 #include "number_text.h"
-#include "output_name.h"
+#include "operands.h"
 #include "recording.h"
 #include "recording_source.h"
 #include "selection.h"

@@ -2,8 +2,8 @@
 /* `annot set`: changes what a running recording records. Without a change, tells what that is. */
 #include "cmd.h"
 #include "collector_set.h"
-#include "filter_options.h"
-#include "pid_list.h"
+#include "operands.h"
+#include "record_options.h"
 #include "term.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "cmd.h"
 #include "collector.h"
 #include "number_text.h"
-#include "output_name.h"
+#include "operands.h"
 #include "recording.h"
 
 #include <limits.h>

@@ -14,8 +14,7 @@
 
 #include "clock_now.h"
 #include "cmd.h"
-#include "line_options.h"
-#include "line_reader.h"
+#include "line_parts.h"
 #include "live_recording.h"
 #include "recording.h"
 #include "recording_source.h"

@@ -1,11 +1,261 @@
 /* SPDX-License-Identifier: MIT */
-/* See line_reader.h. Thread-safety: none. */
-#include "line_reader.h"
+/* From a recording to lines, in order of time: events of all threads, finished ranges, begins and
+ * ends of processes and threads, samples.
+ *
+ * A pass of read/pass.h does the work; what the trace alone knows is put in between. An end that no
+ * event tells (the process was killed, recording stopped) is a line as well, flagged; those of
+ * overlapping ranges and ranges on tracks come at the end, with the time that they have. */
+#include "line_parts.h"
 
-#include "line_facts.h"
+#include "export_ids.h"
+#include "time_order.h"
+#include "vec.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+/* ---- From items to lines --------------------------------------------------------------------- */
+
+static int put(const struct line_sink *sink, struct line *line)
+{
+    const struct trace_thread *thread = trace_thread_get(sink->trace, line->thread);
+    line->process = thread ? thread->process : LINE_NONE;
+    return sink->put(sink->context, line);
+}
+
+static int put_begin(const struct line_sink *sink, const struct item *item)
+{
+    if (sink->complete)
+        return 0;
+    return put(sink, &(struct line){.kind = LINE_BEGIN,
+                                    .lane = item->lane,
+                                    .time_ns = item->begin_ns,
+                                    .thread = item->event->thread,
+                                    .event = item->event,
+                                    .args = item->args,
+                                    .number = item->number,
+                                    .depth = item->depth});
+}
+
+static int put_span(const struct line_sink *sink, const struct item *item)
+{
+    bool complete = sink->complete;
+    if (!complete && (item->flags & ITEM_END_TOLD))
+        return 0;
+    return put(sink, &(struct line){.kind = complete ? LINE_RANGE : LINE_END,
+                                    .lane = item->lane,
+                                    .time_ns = complete ? item->begin_ns : item->end_ns,
+                                    .thread = complete ? item->event->thread : item->end_thread,
+                                    .event = item->event,
+                                    .args = complete ? item->args : item_end_args(item),
+                                    .number = item->number,
+                                    .span = item,
+                                    .depth = item->depth});
+}
+
+static int put_point(const struct line_sink *sink, enum line_kind kind, const struct item *item)
+{
+    struct line line = {.kind = kind,
+                        .lane = item->lane,
+                        .time_ns = item->begin_ns,
+                        .thread = item->event->thread,
+                        .event = item->event,
+                        .depth = item->depth};
+    if (item->kind == ITEM_INSTANT) /* others have no key-values to show */
+        line.args = item->args;
+    return put(sink, &line);
+}
+
+/* An end that ended nothing, as far as anybody knows. */
+static int put_lone_end(const struct line_sink *sink, const struct item *item)
+{
+    return sink->complete ? 0
+                          : put(sink, &(struct line){.kind = LINE_END,
+                                                     .lane = item->lane,
+                                                     .time_ns = item->begin_ns,
+                                                     .thread = item->event->thread,
+                                                     .event = item->event});
+}
+
+static int put_sample(const struct line_sink *sink, const struct sample *sample)
+{
+    const struct sample_sets *sets = trace_sets_get(sink->trace);
+    bool off = sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU;
+    return put(sink, &(struct line){
+                         .kind = off ? LINE_OFF_CPU : LINE_SAMPLE,
+                         .time_ns = sample->time_ns,
+                         .thread = sample->thread,
+                         .sample = sample,
+                     });
+}
+
+static int take(void *context, const struct item *item)
+{
+    const struct line_sink *sink = context;
+    switch (item->kind) {
+    case ITEM_OPENED:
+        return put_begin(sink, item);
+    case ITEM_SPAN:
+        return put_span(sink, item);
+    case ITEM_INSTANT:
+        return put_point(sink, line_is_log(sink->trace, &item->args) ? LINE_LOG : LINE_MARK, item);
+    case ITEM_COUNTER:
+        return put_point(sink, LINE_COUNTER, item);
+    case ITEM_FLOW:
+        return put_point(sink, LINE_FLOW_BEGIN + (item->event->kind - EVENT_FLOW_BEGIN), item);
+    case ITEM_LOST:
+        return put_point(sink, LINE_LOST, item);
+    case ITEM_EDGE:
+        return sink->complete ? 0 : put_point(sink, LINE_EDGE, item);
+    case ITEM_ORPHAN:
+        return put_lone_end(sink, item);
+    case ITEM_SAMPLE:
+        return put_sample(sink, item->sample);
+    default:
+        return 0;
+    }
+}
+
+/* What the pass is to be asked for; `samples`: those too. */
+static struct sink sink_of(struct line_sink *sink, bool samples)
+{
+    return (struct sink){.take = take,
+                         .context = sink,
+                         .wants = WANT_EVENTS | WANT_BEGINS | WANT_NUMBERS | WANT_TIME_ORDER |
+                                  (samples ? WANT_SAMPLES : 0)};
+}
+
+/* ---- What the trace knows beside the events -------------------------------------------------- */
+
+struct line_fact {
+    enum line_kind kind;
+    uint32_t ordinal; /* of the process, or the thread */
+};
+
+/* In order of time. A thread begins and ends with its first and last event. */
+struct line_facts {
+    const struct trace *trace;
+    VEC(struct line_fact) facts;
+    VEC(struct time_place) places; /* of facts, in order; and as much room again */
+    size_t next;
+    VEC(uint8_t) processes, threads; /* what of each is told or waits */
+};
+
+enum { TOLD_START = 1, TOLD_END = 2, TOLD_NOTE = 4 };
+
+static int add(struct line_facts *facts, enum line_kind kind, uint32_t ordinal, int64_t time_ns)
+{
+    if (vec_push(&facts->places, ((struct time_place){time_ns, (uint32_t)facts->facts.count})) != 0)
+        return -ENOMEM;
+    return vec_push(&facts->facts, ((struct line_fact){kind, ordinal}));
+}
+
+static int update_process(struct line_facts *facts, uint32_t ordinal)
+{
+    const struct trace_process *process = trace_process_get(facts->trace, ordinal);
+    uint8_t *told = &facts->processes.items[ordinal];
+    int64_t start_ns = process->start_ns ? process->start_ns : process->fork_ns;
+    int error = 0;
+    if (start_ns && !(*told & TOLD_START)) {
+        *told |= TOLD_START;
+        error = add(facts, LINE_PROCESS_START, ordinal, start_ns);
+    }
+    if (!error && process->note && !(*told & TOLD_NOTE)) {
+        *told |= TOLD_NOTE;
+        error = add(facts, LINE_LAST_WORD, ordinal, export_note_time_ns(facts->trace, ordinal));
+    }
+    if (!error && process->end != PROCESS_RUNNING && process->end_ns && !(*told & TOLD_END)) {
+        *told |= TOLD_END;
+        error = add(facts, LINE_PROCESS_END, ordinal, process->end_ns);
+    }
+    return error;
+}
+
+static int update_thread(struct line_facts *facts, uint32_t ordinal, bool ended)
+{
+    const struct trace_thread *thread = trace_thread_get(facts->trace, ordinal);
+    uint8_t *told = &facts->threads.items[ordinal];
+    int error = 0;
+    if (thread->first_ns && !(*told & TOLD_START)) {
+        *told |= TOLD_START;
+        error = add(facts, LINE_THREAD_START, ordinal, thread->first_ns);
+    }
+    if (!error && ended && thread->last_ns && !(*told & TOLD_END)) {
+        *told |= TOLD_END;
+        error = add(facts, LINE_THREAD_END, ordinal, thread->last_ns);
+    }
+    return error;
+}
+
+static int sort_places(struct line_facts *facts)
+{
+    size_t begin = facts->next, count = facts->places.count - begin;
+    if (vec_reserve(&facts->places, count) != 0)
+        return -ENOMEM;
+    time_order_sort(facts->places.items + begin, facts->places.items + begin + count, count);
+    return 0;
+}
+
+/* Takes in what the trace has learned; ends of threads only if `ended`, as before that nobody knows
+ * which event is the last. 0 or -ENOMEM. */
+static int facts_update(struct line_facts *facts, bool ended)
+{
+    uint32_t processes = trace_process_count(facts->trace);
+    uint32_t threads = trace_thread_count(facts->trace);
+    int error = 0;
+    while (!error && facts->processes.count < processes)
+        error = vec_push(&facts->processes, 0);
+    while (!error && facts->threads.count < threads)
+        error = vec_push(&facts->threads, 0);
+    for (uint32_t i = 0; !error && i < processes; i++)
+        error = update_process(facts, i);
+    for (uint32_t i = 0; !error && i < threads; i++)
+        error = update_thread(facts, i, ended);
+    return error ? error : sort_places(facts);
+}
+
+static bool is_end(enum line_kind kind)
+{
+    return kind == LINE_PROCESS_END || kind == LINE_THREAD_END || kind == LINE_LAST_WORD;
+}
+
+/* The next one, which waits until facts_take; false: there is none. Ends stand behind events of the
+ * same time, all else before them. */
+static bool facts_peek(const struct line_facts *facts, struct line *ret_line)
+{
+    if (facts->next == facts->places.count)
+        return false;
+    const struct time_place *place = &facts->places.items[facts->next];
+    const struct line_fact *fact = &facts->facts.items[place->index];
+    bool of_thread = fact->kind == LINE_THREAD_START || fact->kind == LINE_THREAD_END;
+    const struct trace_thread *thread =
+        of_thread ? trace_thread_get(facts->trace, fact->ordinal) : NULL;
+    *ret_line = (struct line){
+        .kind = fact->kind,
+        .time_ns = place->time_ns,
+        .process = thread ? thread->process : fact->ordinal,
+        .thread = thread ? fact->ordinal : LINE_NONE,
+    };
+    if (fact->kind == LINE_LAST_WORD)
+        ret_line->thread = trace_process_get(facts->trace, fact->ordinal)->note_thread - 1;
+    return true;
+}
+
+static void facts_take(struct line_facts *facts)
+{
+    facts->next++;
+}
+
+static void facts_fini(struct line_facts *facts)
+{
+    vec_free(&facts->facts);
+    vec_free(&facts->places);
+    vec_free(&facts->processes);
+    vec_free(&facts->threads);
+}
+
+/* ---- The reader ------------------------------------------------------------------------------ */
 
 struct line_reader {
     struct line_reader_options options;
@@ -51,16 +301,16 @@ static int put_fact(struct line_reader *reader, const struct line *line)
     int status = line->kind == LINE_PROCESS_END ? finish_process(reader, line->process) : 0;
     if (!status && is_wanted(reader, line))
         status = sink->put(sink->context, line);
-    line_facts_take(&reader->facts);
+    facts_take(&reader->facts);
     return status;
 }
 
 /* The next line of the facts, if it comes before what the pass tells next, at `pass_ns`. */
 static bool fact_is_next(const struct line_reader *reader, int64_t pass_ns, struct line *ret_line)
 {
-    if (!line_facts_peek(&reader->facts, ret_line))
+    if (!facts_peek(&reader->facts, ret_line))
         return false;
-    bool end = line_is_end(ret_line->kind);
+    bool end = is_end(ret_line->kind);
     return end && pass_ns != INT64_MAX ? ret_line->time_ns < pass_ns : ret_line->time_ns <= pass_ns;
 }
 
@@ -91,7 +341,7 @@ static int run(struct line_reader *reader)
 
 int line_reader_run(struct line_reader *reader, int64_t settled_ns)
 {
-    int error = line_facts_update(&reader->facts, false);
+    int error = facts_update(&reader->facts, false);
     reader->settled_ns = settled_ns;
     pass_settle(reader->pass, settled_ns);
     return error ? error : run(reader);
@@ -99,7 +349,7 @@ int line_reader_run(struct line_reader *reader, int64_t settled_ns)
 
 int line_reader_finish(struct line_reader *reader)
 {
-    int error = line_facts_update(&reader->facts, true);
+    int error = facts_update(&reader->facts, true);
     reader->settled_ns = INT64_MAX;
     if (reader->options.source.live)
         pass_settle(reader->pass, INT64_MAX);
@@ -119,8 +369,7 @@ int line_reader_create(const struct line_reader_options *options, struct line_re
         return -ENOMEM;
     reader->options = *options;
     reader->facts.trace = options->source.trace;
-    const struct sink sink =
-        line_sink_of(&reader->options.sink, options->source.next_samples != NULL);
+    const struct sink sink = sink_of(&reader->options.sink, options->source.next_samples != NULL);
     reader->pass = pass_create(&reader->options.source, &reader->options.selection, &sink, 1);
     return reader->pass ? 0 : -ENOMEM;
 }
@@ -130,6 +379,6 @@ void line_reader_destroy(struct line_reader *reader)
     if (!reader)
         return;
     pass_destroy(reader->pass);
-    line_facts_fini(&reader->facts);
+    facts_fini(&reader->facts);
     free(reader);
 }

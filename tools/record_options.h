@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of commands that record: policy, sampling, Python. Main thread only. */
+/* Options of commands that record: policy, sampling, what Python observes, and the filter from the
+ * command line to the rules that a session has (docs/wire-format.md, "Filters"). Main thread only.
+ */
 #ifndef ANNOT_RECORD_OPTIONS_H
 #define ANNOT_RECORD_OPTIONS_H
 
@@ -142,5 +144,32 @@ struct python_environment {
 /* Fills in what the command gets; returns how many variables. They point into *environment. */
 size_t python_environment(const struct python_values *values,
                           struct python_environment *environment);
+
+/* ---- Filters --------------------------------------------------------------------------------- */
+
+enum { FILTER_TEXT_SIZE = 241 };
+
+/* Lines of an option table; `at` is the offset of the struct option_list. */
+#define FILTER_OPTIONS(at)                                                                         \
+    {"enable",                                                                                     \
+     0,                                                                                            \
+     OPTION_LIST,                                                                                  \
+     (at),                                                                                         \
+     "NAME[:LEVEL],...",                                                                           \
+     "record only events of these domains or domain/categories",                                   \
+     NULL},                                                                                        \
+        {"disable", 0, OPTION_LIST, (at), "NAME,...", "exclude events of these", NULL},            \
+    {                                                                                              \
+        "functions", 0, OPTION_LIST, (at), "NAME,-NAME,...",                                       \
+            "record calls of these instrumented functions, not of -NAME", NULL                     \
+    }
+
+/* Adds what was given, in its order, to the rules in `text`; a rule about the same pattern replaces
+ * the one that was there. 0, or a message was printed: returns `status`. */
+int filter_options_add(const struct option_list *list, int status, char text[FILTER_TEXT_SIZE]);
+
+/* Adds one rule, "+io:2" or "-io/disk". Events are judged as if it stood behind the others. 0 or
+ * -E2BIG, then nothing has changed. */
+int filter_text_add(char text[FILTER_TEXT_SIZE], const char *rule, size_t length);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules that are added to a text: they must judge as if all had been written one behind the other,
  * however short the text is kept. */
-#include "filter_options.h"
+#include "record_options.h"
 #include "test.h"
 
 #include <annot_filter.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of annot cat and annot tail: which there are, and their order. */
-#include "line_reader.h"
+#include "line_parts.h"
 #include "test.h"
 #include "trace_maker.h"
 
