@@ -168,17 +168,14 @@ static struct clock_line find_line(const struct clock_map *map, uint64_t raw)
                                (uint64_t)(ns / (items[high].raw - items[low].raw))};
 }
 
-int64_t clock_map_ns(struct clock_map *map, uint64_t raw)
+int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw)
 {
-    struct clock_line *line = &map->line;
-    if (raw < line->begin || raw >= line->end) {
-        const struct clock_anchor *first = map->anchors.items;
-        const struct clock_anchor *last = first + map->anchors.count - 1;
-        if (raw < first->raw || first == last)
-            return extrapolate(map, *first, raw);
-        if (raw >= last->raw)
-            return extrapolate(map, *last, raw);
-        *line = find_line(map, raw);
-    }
-    return line->ns + (int64_t)((unsigned __int128)(raw - line->begin) * line->mult >> 32);
+    const struct clock_anchor *first = map->anchors.items;
+    const struct clock_anchor *last = first + map->anchors.count - 1;
+    if (raw < first->raw || first == last)
+        return extrapolate(map, *first, raw);
+    if (raw >= last->raw)
+        return extrapolate(map, *last, raw);
+    map->line = find_line(map, raw);
+    return clock_map_ns(map, raw);
 }

@@ -49,6 +49,14 @@ int clock_map_advance(struct clock_map *map);
 int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
 
 /* Never fails: times outside of the anchors are cut to a day around them. */
-int64_t clock_map_ns(struct clock_map *map, uint64_t raw);
+int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw);
+
+static inline int64_t clock_map_ns(struct clock_map *map, uint64_t raw)
+{
+    const struct clock_line *line = &map->line;
+    if (__builtin_expect(raw < line->begin || raw >= line->end, 0))
+        return clock_map_ns_anywhere(map, raw);
+    return line->ns + (int64_t)((unsigned __int128)(raw - line->begin) * line->mult >> 32);
+}
 
 #endif

@@ -491,31 +491,40 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
     return 0;
 }
 
-/* A push or pop without any parts. 0 or -errno. */
-static inline int add_plain(struct decode_pass *pass, const struct annot_record *record)
+/* Pushes and pops without any parts are nearly all records: a run of them with names that are
+ * known. Returns how many bytes they take. */
+static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32_t size)
 {
     struct decode_thread *thread = pass->thread;
-    struct event *event = &pass->decoded->events.items[pass->decoded->events.count];
-    *event = (struct event){.kind = event_kinds[record->kind],
-                            .level = ANNOT_RECORD_LEVEL(record->level),
-                            .thread = thread->ordinal,
-                            .time_ns = event_time(pass->decoder, thread, record->time)};
-    if (record->kind == ANNOT_REC_POP) {
-        set_depth(thread, event, record->name);
-    } else {
-        int64_t name = names_by_id(&pass->decoder->names, record->name);
-        if (name < 0)
-            return (int)name;
-        event->name = (uint32_t)name;
-        thread->depth += thread->depth < UINT32_MAX;
+    struct event *first = pass->decoded->events.items + pass->decoded->events.count, *event = first;
+    uint32_t used = 0;
+    for (; size - used >= sizeof(struct annot_record); used += ANNOT_GRANULE) {
+        struct annot_record record;
+        memcpy(&record, bytes + used, sizeof(record));
+        bool pushes = record.kind == ANNOT_REC_PUSH;
+        bool plain = (pushes | (record.kind == ANNOT_REC_POP)) & (record.flags == 0);
+        uint32_t known = pushes ? names_known(&pass->decoder->names, record.name) : 1;
+        if (!plain || record.granules != 1 || known == 0)
+            break;
+        *event = (struct event){.kind = pushes ? EVENT_PUSH : EVENT_POP,
+                                .level = ANNOT_RECORD_LEVEL(record.level),
+                                .thread = thread->ordinal,
+                                .name = known - 1,
+                                .time_ns = event_time(pass->decoder, thread, record.time)};
+        if (pushes)
+            thread->depth += thread->depth < UINT32_MAX;
+        else
+            set_depth(thread, event, record.name);
+        event++;
     }
-    pass->owner = OWNER_EVENT;
-    pass->decoded->events.count++;
-    thread->record_count++;
-    return 0;
+    pass->decoded->events.count += (size_t)(event - first);
+    thread->record_count += (size_t)(event - first);
+    thread->wire_records += (size_t)(event - first);
+    pass->owner = used ? OWNER_EVENT : pass->owner;
+    return used;
 }
 
-/* A plain push or pop is nearly every record; the rest goes the long way. */
+/* 0 or -errno. */
 static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_t room)
 {
     struct annot_record record;
@@ -523,8 +532,6 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
     uint32_t length = record.granules * (uint32_t)ANNOT_GRANULE;
     if (length == 0 || length > room)
         return -EBADMSG;
-    if (record.flags == 0 && (record.kind == ANNOT_REC_PUSH || record.kind == ANNOT_REC_POP))
-        return add_plain(pass, &record);
     struct decode_parts parts = {.record = record};
     bool is_name = record.kind == ANNOT_REC_NAME_THREAD;
     bool is_payload = record.kind == ANNOT_REC_PAYLOAD;
@@ -567,6 +574,9 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
     }
     thread->headers = part->sequence + UINT64_C(1);
     for (uint32_t at = part->begin_offset; at < part->end_offset;) {
+        at += add_plain(&pass, block->records + at, part->end_offset - at);
+        if (at >= part->end_offset)
+            break;
         const uint8_t *bytes = block->records + at;
         int error = decode_record(&pass, bytes, part->end_offset - at);
         if (error == -EBADMSG) {

@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-    NAMES_PAGE = 1024,
     WALK_FACTOR = 64, /* walks together may read this many tables */
 };
 
@@ -139,20 +138,13 @@ static int64_t read_text(struct names *names, uint32_t id)
     return 0;
 }
 
-static int64_t known_id(const struct names *names, uint32_t id)
-{
-    const uint32_t *page =
-        id / NAMES_PAGE < names->page_count ? names->pages[id / NAMES_PAGE] : NULL;
-    uint32_t known = page ? page[id % NAMES_PAGE] : 0;
-    return known ? known - 1 : 0;
-}
-
 int64_t names_by_id(struct names *names, uint32_t id)
 {
     if (id == 0)
         return 0;
-    if (!names->segment)
-        return known_id(names, id);
+    uint32_t cached = names_known(names, id);
+    if (cached || !names->segment)
+        return cached ? cached - 1 : 0;
     if (id >= names->segment->info.strings_size / ANNOT_STRING_UNIT) {
         names->broken++;
         return 0;
@@ -160,8 +152,6 @@ int64_t names_by_id(struct names *names, uint32_t id)
     uint32_t *known = slot(names, id);
     if (!known)
         return -ENOMEM;
-    if (*known != 0)
-        return *known - 1;
     int64_t ordinal = read_text(names, id);
     if (ordinal >= 0)
         *known = (uint32_t)ordinal + 1;

@@ -14,7 +14,7 @@
 
 #define NAMES_INLINE_BYTES (UINT64_C(256) << 20)
 
-enum { NAMES_FUNCTION_MAX = 1024, NAMES_JOINED_MAX = 1 << 16 };
+enum { NAMES_FUNCTION_MAX = 1024, NAMES_JOINED_MAX = 1 << 16, NAMES_PAGE = 1024 };
 
 /* A function of a program. */
 struct names_function {
@@ -91,6 +91,15 @@ int names_put(struct names *names, uint32_t id, uint32_t ordinal);
 /* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);
+
+/* 1 + the ordinal of an id that was asked for before; 0: names_by_id() knows. */
+static inline uint32_t names_known(const struct names *names, uint32_t id)
+{
+    const uint32_t *page =
+        id / NAMES_PAGE < names->page_count ? names->pages[id / NAMES_PAGE] : NULL;
+    return page ? page[id % NAMES_PAGE] : 0;
+}
+
 int64_t names_domain(struct names *names, uint16_t number);
 
 /* The scope of a record with these two numbers; cost: a load, if they were asked for before. Scope

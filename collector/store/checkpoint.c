@@ -257,6 +257,34 @@ static int scan_batch(struct checkpoint *checkpoint, const struct trace *trace,
     return error;
 }
 
+/* The same where nothing is rare, from what the encoder has counted: only what is open behind the
+ * batch is looked for, from its last event back, and mostly that is nothing. */
+static void scan_back(struct batch_stack *stack, const struct event_batch *batch,
+                      const struct thread_state *after)
+{
+    uint64_t depth = after->depth, wanted = after->depth;
+    uint32_t number = stack->number + after->pushes;
+    number += number < stack->number;
+    stack->depth = after->depth;
+    stack->low = after->low;
+    stack->number = number;
+    for (uint64_t level = after->low; level < wanted && level < LEVELS_MAX; level++)
+        stack->at[level] = 0;
+    for (uint32_t i = batch->count; i-- > 0 && wanted > after->low;) {
+        if (batch->events[i].kind == EVENT_PUSH) {
+            if (depth == wanted) {
+                size_t place = place_of(--wanted);
+                stack->at[place] = i + 1;
+                stack->numbers[place] = number & stack->known;
+            }
+            depth--;
+            number--;
+            number -= number == 0;
+        }
+        depth += batch->events[i].kind == EVENT_POP;
+    }
+}
+
 /* What is open behind the batch and was pushed in it. 0 or -ENOMEM. */
 static int keep_pushes(struct checkpoint *checkpoint, struct open_thread *thread,
                        const struct batch_stack *stack, const struct event_batch *batch)
@@ -280,7 +308,7 @@ static int keep_pushes(struct checkpoint *checkpoint, struct open_thread *thread
 }
 
 int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
-                   const struct event_batch *batch)
+                   const struct event_batch *batch, const struct thread_state *after)
 {
     struct batch_stack stack;
     if (batch->count == 0 || checkpoint->given_up)
@@ -291,7 +319,11 @@ int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
     stack.depth = stack.low = thread->depth;
     stack.number = thread->number;
     stack.known = thread->flags & RESUME_UNNUMBERED ? 0 : UINT32_MAX;
-    int error = scan_batch(checkpoint, trace, &stack, batch);
+    int error = 0;
+    if (after && !after->rare)
+        scan_back(&stack, batch, after);
+    else
+        error = scan_batch(checkpoint, trace, &stack, batch);
     if (!error)
         error = keep_pushes(checkpoint, thread, &stack, batch);
     checkpoint->deep_count -= thread->depth > LEVELS_MAX;

@@ -19,9 +19,11 @@ struct checkpoint;
 struct checkpoint *checkpoint_create(void);
 void checkpoint_destroy(struct checkpoint *checkpoint);
 
-/* The next events of a thread, which `trace` has. 0 or -ENOMEM. Cost: about 2 ns an event. */
+/* The next events of a thread, which `trace` has. `after`: what the encoder knew after it had taken
+ * just these; NULL: it has not. 0 or -ENOMEM. Cost: about 2 ns an event, but for plain ranges with
+ * `after`: next to nothing. */
 int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
-                   const struct event_batch *batch);
+                   const struct event_batch *batch, const struct thread_state *after);
 
 /* Some of them were told at this time. */
 void checkpoint_told(struct checkpoint *checkpoint, int64_t time_ns);

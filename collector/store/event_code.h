@@ -17,6 +17,12 @@
 struct thread_state {
     uint64_t next_index;
     uint64_t depth;
+    /* Of the last batch that was encoded: the lowest depth since before it, how many ranges were
+     * pushed, and whether there is more in it than pushes, pops of the innermost range, marks and
+     * counters. */
+    uint64_t low;
+    uint32_t pushes;
+    bool rare;
 };
 
 /* ---- Encoding ---- */

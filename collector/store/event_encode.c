@@ -299,19 +299,8 @@ static uint8_t *put_args(uint8_t *at, const struct args *args, struct shape_arg 
 /* Where the next event goes: copies of the sections' ends, which a store of a byte into a section
  * cannot change, so they stay in registers. */
 struct cursor {
-    uint8_t *token, *time, *extras;
+    uint8_t *token, *extras;
 };
-
-static inline void put_time(uint8_t *controls, struct cursor *cursor, uint64_t index,
-                            uint64_t delta)
-{
-    unsigned length_class = (delta > 0xff) + (delta > 0xffff) + (delta > 0xffffff);
-    unsigned shift = index % 4 * 2;
-    uint8_t *control = &controls[index / 4];
-    *control = (uint8_t)((shift ? *control : 0) | length_class << shift);
-    memcpy(cursor->time, &delta, 8);
-    cursor->time += length_class == 3 ? 8 : length_class + 1;
-}
 
 /* An event that brings extras or a new shape. */
 static uint8_t *put_details(struct event_encoder *encoder, uint8_t *at, const struct event *event,
@@ -347,9 +336,11 @@ static void put_event_with_args(struct event_encoder *encoder, struct cursor *cu
     cursor->extras = put_args(at, args, shape ? encoder->args.items + shape->first_arg : NULL);
 }
 
-static inline void put_event(struct event_encoder *encoder, struct cursor *cursor,
-                             const struct event_batch *batch, const struct event *event,
-                             uint64_t depth)
+/* Apart from the loop over plain ranges, which keeps all it needs in registers. */
+__attribute__((noinline)) static void put_event(struct event_encoder *encoder,
+                                                struct cursor *cursor,
+                                                const struct event_batch *batch,
+                                                const struct event *event, uint64_t depth)
 {
     uint32_t fields = fields_of(event, depth);
     struct shape_key key = key_of(event, fields);
@@ -382,6 +373,98 @@ static void put_batch(struct event_encoder *encoder, const struct event_batch *b
     encoder->last_batch_ns = first_ns;
 }
 
+/* Does more than to open a range, to close the innermost, or to lie in it? */
+static bool is_rare(const struct event *event, uint64_t depth)
+{
+    switch (event->kind) {
+    case EVENT_PUSH:
+    case EVENT_MARK:
+    case EVENT_COUNTER:
+        return false;
+    default:
+        return event->kind != EVENT_POP || event->depth + 1 != depth;
+    }
+}
+
+/* How far apart the events are: four length classes in a byte, then the bytes. */
+static void put_times(struct event_encoder *encoder, const struct event_batch *batch)
+{
+    uint8_t *at = encoder->times.bytes + encoder->times.size;
+    uint8_t *control = encoder->controls.bytes + encoder->event_count / 4;
+    unsigned shift = encoder->event_count % 4 * 2, classes = shift ? *control : 0;
+    int64_t last_ns = encoder->last_batch_ns, first_ns = encoder->first_ns;
+    int64_t latest_ns = encoder->last_ns;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        int64_t time_ns = batch->events[i].time_ns;
+        uint64_t delta = (uint64_t)time_ns - (uint64_t)last_ns;
+        unsigned top_byte = (63u - (unsigned)__builtin_clzll(delta | 1)) / 8;
+        unsigned length_class = top_byte < 3 ? top_byte : 3;
+        memcpy(at, &delta, 8);
+        at += length_class == 3 ? 8 : length_class + 1;
+        classes |= length_class << shift;
+        *control = (uint8_t)classes;
+        shift = (shift + 2) % 8;
+        control += shift == 0;
+        classes = shift ? classes : 0;
+        first_ns = time_ns < first_ns ? time_ns : first_ns;
+        latest_ns = time_ns > latest_ns ? time_ns : latest_ns;
+        last_ns = time_ns;
+    }
+    encoder->times.size = (size_t)(at - encoder->times.bytes);
+    encoder->event_count += batch->count;
+    encoder->controls.size = (encoder->event_count + 3) / 4;
+    encoder->first_ns = first_ns;
+    encoder->last_ns = latest_ns;
+}
+
+/* The index of the shape of a range that has a name, a level and a scope only, and ends as it
+ * began; 0: it is another one, or a new shape. */
+static inline uint32_t plain_shape(const struct event_encoder *encoder, const struct event *event,
+                                   uint64_t depth)
+{
+    bool pushes = event->kind == EVENT_PUSH;
+    bool pops = (event->kind == EVENT_POP) & (event->depth + 1 == depth);
+    uint32_t more = (uint32_t)event->value_kind | event->has_color | event->arg_count;
+    if (!(pushes | pops) || more)
+        return 0;
+    struct shape_key key = key_of(event, pops ? STORE_FIELD_DEPTH_IMPLIED : 0);
+    return encoder->slots[find_shape(encoder, &key, NULL)];
+}
+
+/* Which shapes they have, and what these bring. */
+static void put_shapes(struct event_encoder *encoder, const struct event_batch *batch,
+                       struct thread_state *state)
+{
+    struct cursor cursor = {encoder->tokens.bytes + encoder->tokens.size,
+                            encoder->extras.bytes + encoder->extras.size};
+    uint8_t *token = cursor.token;
+    uint64_t depth = state->depth, low = depth, pushes = 0;
+    bool rare = false;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct event *event = &batch->events[i];
+        uint32_t index = plain_shape(encoder, event, depth);
+        uint64_t before = depth;
+        pushes += event->kind == EVENT_PUSH;
+        depth = event_depth_after(event, depth);
+        low = depth < low ? depth : low;
+        if (__builtin_expect(index != 0, 1)) {
+            token = put_token(token, index);
+            continue;
+        }
+        cursor.token = token;
+        put_event(encoder, &cursor, batch, event, before);
+        token = cursor.token;
+        rare |= is_rare(event, before);
+    }
+    encoder->tokens.size = (size_t)(token - encoder->tokens.bytes);
+    encoder->extras.size = (size_t)(cursor.extras - encoder->extras.bytes);
+    *state = (struct thread_state){.next_index = state->next_index + batch->count,
+                                   .depth = depth,
+                                   .low = low,
+                                   .pushes = (uint32_t)pushes,
+                                   .rare = rare};
+}
+
 int event_encoder_add(struct event_encoder *encoder, const struct event_batch *batch,
                       uint32_t arg_count, struct thread_state *state)
 {
@@ -389,45 +472,20 @@ int event_encoder_add(struct event_encoder *encoder, const struct event_batch *b
     if (reserve_batch(encoder, batch->count, arg_count) != 0)
         return -ENOMEM;
     put_batch(encoder, batch, state);
-    struct cursor cursor = {encoder->tokens.bytes + encoder->tokens.size,
-                            encoder->times.bytes + encoder->times.size,
-                            encoder->extras.bytes + encoder->extras.size};
-    uint8_t *controls = encoder->controls.bytes;
-    int64_t last_ns = encoder->last_batch_ns, first_ns = encoder->first_ns;
-    int64_t latest_ns = encoder->last_ns;
-    uint64_t index = encoder->event_count, depth = state->depth;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const struct event *event = &batch->events[i];
-        int64_t time_ns = event->time_ns;
-        put_time(controls, &cursor, index++, (uint64_t)time_ns - (uint64_t)last_ns);
-        put_event(encoder, &cursor, batch, event, depth);
-        depth = event_depth_after(event, depth);
-        first_ns = time_ns < first_ns ? time_ns : first_ns;
-        latest_ns = time_ns > latest_ns ? time_ns : latest_ns;
-        last_ns = time_ns;
-    }
-    encoder->tokens.size = (size_t)(cursor.token - encoder->tokens.bytes);
-    encoder->times.size = (size_t)(cursor.time - encoder->times.bytes);
-    encoder->extras.size = (size_t)(cursor.extras - encoder->extras.bytes);
-    encoder->controls.size = (index + 3) / 4;
-    encoder->event_count = index;
-    encoder->first_ns = first_ns;
-    encoder->last_ns = latest_ns;
-    state->depth = depth;
-    state->next_index += batch->count;
+    put_times(encoder, batch);
+    put_shapes(encoder, batch, state);
     return 0;
 }
 
 struct part_size event_part_size(const struct event_batch *batch, uint32_t begin)
 {
-    struct part_size size = {0};
+    const struct event *events = batch->count ? batch->events + begin : NULL;
     uint32_t left = batch->count - begin;
-    for (; size.events < left && size.events < STORE_BATCH_MAX / 2; size.events++) {
-        uint32_t more = batch->events[begin + size.events].arg_count;
-        if (size.args + more > STORE_BATCH_ARGS_MAX)
-            break;
-        size.args += more;
-    }
+    struct part_size size = {.events = left < STORE_BATCH_MAX / 2 ? left : STORE_BATCH_MAX / 2};
+    for (uint32_t i = 0; i < size.events; i++)
+        size.args += events[i].arg_count;
+    while (size.args > STORE_BATCH_ARGS_MAX)
+        size.args -= events[--size.events].arg_count;
     return size;
 }
 

@@ -188,10 +188,10 @@ static int add_part(struct store_writer *writer, const struct event_batch *batch
     part.count = count;
     if (begin + count < batch->count)
         part.source.end_offset = part.source.begin_offset;
-    int error = event_encoder_add(writer->encoder, &part, size->args,
-                                  &writer->threads.items[batch->thread]);
+    struct thread_state *state = &writer->threads.items[batch->thread];
+    int error = event_encoder_add(writer->encoder, &part, size->args, state);
     if (!error)
-        error = checkpoint_add(writer->checkpoint, writer->trace, &part);
+        error = checkpoint_add(writer->checkpoint, writer->trace, &part, state);
     if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
         error = put_definitions(writer);
         return error ? error : put_events(writer);

@@ -134,7 +134,7 @@ static int read_through(const char *path, struct store_writer *writer,
             continue;
         for (uint32_t i = 0; i < batch.count; i++)
             checkpoint_told(writer->checkpoint, batch.events[i].time_ns);
-        if (checkpoint_add(writer->checkpoint, trace, &batch) != 0) {
+        if (checkpoint_add(writer->checkpoint, trace, &batch, NULL) != 0) {
             status = -ENOMEM;
             break;
         }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What is open is the same whether the events are looked at one by one, or only as far back as the
+ * encoder's counts say. */
+#include "checkpoint.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 3, BATCHES = 900, EVENTS_MAX = 90, PAYLOAD_MAX = 1 << 20 };
+
+static uint64_t state;
+
+static uint32_t random_below(uint32_t limit)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(state >> 33) % limit;
+}
+
+/* `deep` of 10 events push, until more is open than a checkpoint keeps. */
+static struct event next_event(uint64_t *depth, uint32_t deep, bool rare)
+{
+    struct event event = {.kind = EVENT_POP, .name = 1 + random_below(9)};
+    uint32_t choice = random_below(10);
+    if (rare && random_below(40) == 0) {
+        event.kind = EVENT_LOST;
+        event.level = random_below(2) ? LOSS_OVERWRITTEN : LOSS_POOL_FULL;
+        event.depth = random_below((uint32_t)*depth + 2);
+    } else if (choice == 0) {
+        event.kind = random_below(2) ? EVENT_MARK : EVENT_COUNTER;
+    } else if ((choice <= deep && *depth < 1040) || *depth == 0) {
+        event.kind = EVENT_PUSH;
+    } else {
+        event.name = 0;
+        event.depth = *depth - 1;
+    }
+    *depth = event_depth_after(&event, *depth);
+    return event;
+}
+
+static size_t encode(struct checkpoint *checkpoint, const struct thread_state *threads,
+                     uint8_t *payload)
+{
+    struct event_encoder *encoder = event_encoder_create();
+    CHECK(checkpoint_encode(checkpoint, threads, encoder) >= 0);
+    size_t size = event_encoder_size(encoder);
+    CHECK(size <= PAYLOAD_MAX);
+    event_encoder_take(encoder, payload);
+    event_encoder_destroy(encoder);
+    return size;
+}
+
+static void compare(struct checkpoint *one_by_one, struct checkpoint *from_counts,
+                    const struct thread_state *threads)
+{
+    uint8_t *left = calloc(2, PAYLOAD_MAX), *right = left + PAYLOAD_MAX;
+    size_t size = encode(one_by_one, threads, left);
+    CHECK(encode(from_counts, threads, right) == size);
+    CHECK(memcmp(left, right, size) == 0);
+    free(left);
+}
+
+static void run(bool rare)
+{
+    struct checkpoint *one_by_one = checkpoint_create(), *from_counts = checkpoint_create();
+    struct event_encoder *encoder = event_encoder_create();
+    struct trace *trace = trace_create();
+    struct thread_state threads[THREADS] = {0};
+    uint64_t depths[THREADS] = {0}, opened = 0;
+    struct event events[EVENTS_MAX];
+    trace_process_add(trace);
+    for (uint32_t i = 0; i < THREADS; i++)
+        trace_thread_add(trace, 0);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        uint32_t thread = random_below(THREADS), deep = i % 50 < 35 ? 8 : 3;
+        struct event_batch batch = {thread, 1 + random_below(EVENTS_MAX), events, {0}, 0, NULL};
+        for (uint32_t e = 0; e < batch.count; e++) {
+            events[e] = next_event(&depths[thread], deep, rare);
+            events[e].thread = thread;
+            events[e].time_ns = 1000 * i + e;
+        }
+        CHECK(event_encoder_add(encoder, &batch, 0, &threads[thread]) == 0);
+        CHECK(threads[thread].depth == depths[thread]);
+        CHECK(checkpoint_add(one_by_one, trace, &batch, NULL) == 0);
+        CHECK(checkpoint_add(from_counts, trace, &batch, &threads[thread]) == 0);
+        compare(one_by_one, from_counts, threads);
+        opened += depths[thread];
+    }
+
+    checkpoint_destroy(one_by_one);
+    checkpoint_destroy(from_counts);
+    event_encoder_destroy(encoder);
+    trace_destroy(trace);
+}
+
+TEST(what_is_open_needs_no_look_at_every_event)
+{
+    for (state = 1; state < 20; state++) {
+        uint64_t seed = state;
+        run(false);
+        state = seed;
+    }
+}
+
+TEST(nor_where_losses_come_between)
+{
+    for (state = 1; state < 20; state++) {
+        uint64_t seed = state;
+        run(true);
+        state = seed;
+    }
+}
