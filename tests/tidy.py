@@ -71,7 +71,7 @@ INCLUDES = {
 # a folder's files, or those of one prefix, tell each other stands in ..._parts.h. Folders come in
 # as they are done.
 HEADERS_EARNED = ["collector/base", "collector/elf", "collector/python", "collector/session",
-                  "collector/symbol", "collector/unwind", "pyannot/src"]
+                  "collector/symbol", "collector/unwind", "pyannot/src", "tools"]
 
 # All that lies at the top; a run leaves its results elsewhere.
 TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",

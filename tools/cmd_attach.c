@@ -4,16 +4,15 @@
  * One thread: it waits for the collector's descriptor, for signals, and for the end of the
  * processes. Nothing is done to them: they are only looked at, and libannot, where it is in them,
  * finds at its next event that somebody records. */
-#include "attach_asker.h"
-#include "attach_programs.h"
+#include "attach_parts.h"
+
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
 #include "operands.h"
 #include "proc_info.h"
 #include "record_options.h"
-#include "recover_note.h"
-#include "status_line.h"
+#include "talk.h"
 #include "text.h"
 
 #include <errno.h>
@@ -26,6 +25,46 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+/* ---- Who asked ------------------------------------------------------------------------------- */
+
+/* `annot attach --asked`: a program asked for the recording, and talks through two pipes.
+ *
+ * Standard output tells "recording SESSION" once events are recorded, and "complete" once the file
+ * is; a line on standard input ends the recording. If the program goes away, that is no end: it or
+ * its descendants may be what is recorded. */
+
+/* Before the first line is written: nobody may be left to read it. */
+static void asker_begin(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Writes a line; `word` may be NULL. */
+static void asker_tell(const char *what, const char *word)
+{
+    char line[64];
+    int length = snprintf(line, sizeof(line), word ? "%s %s\n" : "%s%s\n", what, word ? word : "");
+    ssize_t ignored = write(STDOUT_FILENO, line, (size_t)length); /* they may be gone */
+    (void)ignored;
+}
+
+/* Whether the end was asked for. `input`: as poll() left it; its fd becomes -1 when nobody can ask
+ * any more. */
+static bool asker_wants_end(struct pollfd *input)
+{
+    char bytes[64];
+    if (input->fd < 0 || !input->revents)
+        return false;
+    ssize_t size = read(input->fd, bytes, sizeof(bytes));
+    if (size > 0)
+        return true;
+    if (size == 0 || (errno != EINTR && errno != EAGAIN))
+        input->fd = -1;
+    return false;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
 
 struct attach_values {
     const char *pids, *output;
@@ -219,7 +258,7 @@ static int run(struct attach *attach)
     status_line_begin(&attach->line);
     if (attach->values->asked) {
         attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
-        attach_asker_tell("recording", collector_session_text(attach->collector));
+        asker_tell("recording", collector_session_text(attach->collector));
     }
     while (!attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
         struct signalfd_siginfo info;
@@ -235,7 +274,7 @@ static int run(struct attach *attach)
             status_line_update(&attach->line, attach->collector);
         while (read(attach->fds[FD_SIGNALS].fd, &info, sizeof(info)) == sizeof(info))
             attach->over = true;
-        if (attach_asker_wants_end(&attach->fds[FD_ASKER]))
+        if (asker_wants_end(&attach->fds[FD_ASKER]))
             attach->over = true;
         if (!any_left(attach))
             break;
@@ -259,7 +298,7 @@ static const char *nothing_hint(const struct attach *attach)
 static int finish(struct attach *attach)
 {
     if (collector_complete(attach->collector) == 0 && attach->values->asked)
-        attach_asker_tell("complete", NULL);
+        asker_tell("complete", NULL);
     int error = collector_finish(attach->collector);
     if (error != 0)
         cmd_fail(
@@ -287,7 +326,7 @@ static int attach_and_record(struct attach *attach)
     int status = attach_programs_init(&attach->programs, &attach->pids, rest);
     watch_processes(attach);
     if (attach->values->asked)
-        attach_asker_begin();
+        asker_begin();
     if (status == 0)
         status = watch_signals(attach);
     if (status == 0)

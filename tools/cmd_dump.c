@@ -1,18 +1,265 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot dump`: the present stack of each thread of a process, its state and its open ranges.
+/* `annot dump`: the present stack of each thread of a process, its state and its open ranges, as
+ * text or JSON.
  *
  * Frames stand as in a debugger: the innermost first. Names are foreign: printed without control
  * characters. */
 #include "cmd.h"
-#include "dump_print.h"
+#include "json_writer.h"
 #include "look.h"
 #include "operands.h"
 #include "record_options.h"
+#include "stacks.h"
+#include "term.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+
+enum { FRAMES_MAX = 2048, RANGES_MAX = 64 };
+
+static const char *state_text(const struct look_thread *thread)
+{
+    static const char *const texts[WAIT_REASON_COUNT] = {
+        [WAIT_UNKNOWN] = "waits",
+        [WAIT_PREEMPTED] = "waits for a CPU",
+        [WAIT_DISK] = "waits for a disk",
+        [WAIT_PAGE_FAULT] = "waits for a page of memory",
+        [WAIT_PIPE] = "waits for a pipe",
+        [WAIT_SOCKET] = "waits for a socket",
+        [WAIT_LOCK] = "waits for a lock",
+        [WAIT_GIL] = "waits for the GIL",
+        [WAIT_SLEEP] = "sleeps",
+        [WAIT_POLL] = "waits for events",
+        [WAIT_CHILD] = "waits for a child process",
+        [WAIT_TERMINAL] = "waits for a terminal or device",
+        [WAIT_SIGNAL] = "waits for a signal",
+        [WAIT_OTHER_FILE] = "waits for a file",
+    };
+    if (thread->state == 'T' || thread->state == 't')
+        return "stopped";
+    if (thread->state == 'Z' || thread->state == 'X')
+        return "ended";
+    if (thread->runnable)
+        return "waits for a CPU";
+    if (thread->running)
+        return "runs";
+    return texts[thread->reason < WAIT_REASON_COUNT ? thread->reason : WAIT_UNKNOWN];
+}
+
+/* Why a stack may lack its outer frames; NULL: it does not. */
+static const char *cut_text(const struct look_thread *thread)
+{
+    if (thread->native_end > STACK_COMPLETE)
+        return stack_end_name(thread->native_end);
+    if (thread->python_end > STACK_COMPLETE)
+        return stack_end_name(thread->python_end);
+    return NULL;
+}
+
+/* A frame with its texts; "" = not known. */
+struct shown {
+    uint8_t kind; /* enum frame_kind */
+    int line;
+    const char *function, *file, *module;
+};
+
+static struct shown show(const struct look *look, uint32_t ordinal)
+{
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(look->trace), ordinal);
+    struct shown shown = {.kind = frame->kind,
+                          .line = frame->line,
+                          .function = trace_string(look->trace, frame->function)->bytes,
+                          .file = trace_string(look->trace, frame->file)->bytes,
+                          .module = trace_string(look->trace, frame->module)->bytes};
+    look_lines_find(look->lines, ordinal, &shown.file, &shown.line);
+    return shown;
+}
+
+/* ---- Text ---- */
+
+static void print_frame(const struct look *look, uint32_t ordinal)
+{
+    struct shown frame = show(look, ordinal);
+    printf("    ");
+    term_print(frame.function);
+    if (*frame.file) {
+        printf(" (");
+        term_print(frame.file);
+        if (frame.line > 0)
+            printf(":%d", frame.line);
+        printf(")");
+    } else if (*frame.module == '[') { /* "[vdso]" */
+        printf(" ");
+        term_print(frame.module);
+    } else if (*frame.module) {
+        printf(" [");
+        term_print(text_base_name(frame.module));
+        printf("]");
+    } else if (frame.kind == FRAME_KERNEL) {
+        printf(" [kernel]");
+    }
+    printf("\n");
+}
+
+static void print_ranges(const struct trace *trace, uint32_t path)
+{
+    uint32_t names[RANGES_MAX];
+    uint32_t count = stacks_names(trace_stacks_get(trace), path, names, RANGES_MAX);
+    if (count == 0)
+        return;
+    printf("  in ");
+    for (uint32_t i = 0; i < count; i++) {
+        printf("%s", i ? " > " : "");
+        term_print(trace_string(trace, names[i])->bytes);
+    }
+    printf("\n");
+}
+
+static void print_thread(const struct look *look, const struct look_thread *thread)
+{
+    static uint32_t frames[FRAMES_MAX];
+    uint32_t count =
+        stacks_frames(trace_stacks_get(look->trace), thread->stack, frames, FRAMES_MAX);
+    printf("thread %d (", (int)thread->tid);
+    term_print(thread->comm);
+    printf("): %s\n", state_text(thread));
+    print_ranges(look->trace, thread->path);
+    for (uint32_t i = count; i-- > 0;)
+        print_frame(look, frames[i]);
+    if (count == 0)
+        printf("    [no stack: %s]\n",
+               thread->running ? "it runs, and was not sampled" : "its registers cannot be read");
+    else if (cut_text(thread))
+        printf("    [cut: %s]\n", cut_text(thread));
+}
+
+static void print_text(const struct look *look, int32_t pid)
+{
+    printf("process %d (", (int)pid);
+    term_print(look->comm);
+    printf("): ");
+    term_print(look->command);
+    printf("\n");
+    for (uint32_t i = 0; i < look->thread_count; i++) {
+        printf("\n");
+        print_thread(look, &look->threads[i]);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void put_text(struct out_stream *out, const char *key, const char *text)
+{
+    json_string(out, key, strlen(key));
+    out_text(out, ":");
+    json_string(out, text, strlen(text));
+}
+
+static void put_number(struct out_stream *out, const char *key, int64_t value)
+{
+    json_string(out, key, strlen(key));
+    out_text(out, ":");
+    uint8_t *begin = out_reserve(out, JSON_INTEGER_MAX);
+    out_advance(out, (size_t)(json_put_int(begin, value) - begin));
+}
+
+static void put_frame(struct out_stream *out, const struct look *look, uint32_t ordinal)
+{
+    static const char *const kinds[] = {"unknown", "native", "python", "kernel",
+                                        "jit",     "gc",     "note"};
+    struct shown frame = show(look, ordinal);
+    out_text(out, "{");
+    put_text(out, "kind", kinds[frame.kind <= FRAME_NOTE ? frame.kind : 0]);
+    out_text(out, ",");
+    put_text(out, "function", frame.function);
+    if (*frame.file) {
+        out_text(out, ",");
+        put_text(out, "file", frame.file);
+    }
+    if (frame.line > 0) {
+        out_text(out, ",");
+        put_number(out, "line", frame.line);
+    }
+    if (*frame.module) {
+        out_text(out, ",");
+        put_text(out, "module", frame.module);
+    }
+    out_text(out, "}");
+}
+
+static void put_lists(struct out_stream *out, const struct look *look,
+                      const struct look_thread *thread)
+{
+    const struct trace *trace = look->trace;
+    static uint32_t ordinals[FRAMES_MAX];
+    uint32_t count = stacks_names(trace_stacks_get(trace), thread->path, ordinals, RANGES_MAX);
+    out_text(out, ",\"ranges\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct trace_string *name = trace_string(trace, ordinals[i]);
+        out_text(out, i ? "," : "");
+        json_string(out, name->bytes, name->length);
+    }
+    count = stacks_frames(trace_stacks_get(trace), thread->stack, ordinals, FRAMES_MAX);
+    out_text(out, "],\"frames\":[");
+    for (uint32_t i = count; i-- > 0;) {
+        put_frame(out, look, ordinals[i]);
+        out_text(out, i ? "," : "");
+    }
+    out_text(out, "]");
+}
+
+static void put_thread(struct out_stream *out, const struct look *look,
+                       const struct look_thread *thread)
+{
+    static const char *const sources[] = {"nothing", "sample", "registers", "python"};
+    bool waits = !thread->running;
+    out_text(out, "{");
+    put_number(out, "tid", thread->tid);
+    out_text(out, ",");
+    put_text(out, "name", thread->comm);
+    out_text(out, ",");
+    put_text(out, "state", state_text(thread));
+    out_text(out, ",");
+    put_text(out, "waits_for", waits ? wait_reason_name(thread->reason) : "");
+    if (thread->syscall >= 0) {
+        out_text(out, ",");
+        put_number(out, "syscall", thread->syscall);
+    }
+    out_text(out, ",");
+    put_text(out, "by", sources[thread->source <= LOOK_PYTHON ? thread->source : 0]);
+    out_text(out, ",\"complete\":");
+    out_text(out, thread->stack && !cut_text(thread) ? "true" : "false");
+    put_lists(out, look, thread);
+    out_text(out, "}");
+}
+
+/* 0 or -errno. */
+static int print_json(const struct look *look, int32_t pid)
+{
+    struct out_stream *out;
+    const struct out_stream_options options = {.overwrite = true};
+    int error = out_stream_open("-", &options, &out);
+    if (error != 0)
+        return error;
+    out_text(out, "{");
+    put_number(out, "pid", pid);
+    out_text(out, ",");
+    put_text(out, "name", look->comm);
+    out_text(out, ",");
+    put_text(out, "command", look->command);
+    out_text(out, ",\"threads\":[");
+    for (uint32_t i = 0; i < look->thread_count; i++) {
+        out_text(out, i ? "," : "");
+        put_thread(out, look, &look->threads[i]);
+    }
+    out_text(out, "]}\n");
+    return out_stream_close(out);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
 
 struct dump_values {
     const char *pids, *rung;
@@ -41,10 +288,10 @@ static int dump(const struct dump_values *values, int32_t pid, bool first)
     if (error != 0)
         return fail(pid, error);
     if (values->json) {
-        error = dump_print_json(look, pid);
+        error = print_json(look, pid);
     } else {
         printf("%s", first ? "" : "\n");
-        dump_print(look, pid);
+        print_text(look, pid);
         if (look->python_reason[0])
             cmd_note("process %d: its Python frames cannot be read: %s", (int)pid,
                      look->python_reason);

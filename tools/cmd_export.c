@@ -16,11 +16,11 @@
 #include "export.h"
 #include "flame_svg.h"
 #include "losses.h"
-#include "number_text.h"
 #include "operands.h"
 #include "recording.h"
 #include "recording_source.h"
 #include "selection.h"
+#include "term.h"
 #include "text.h"
 
 struct values {
@@ -139,8 +139,7 @@ static void describe_choice(const struct plan *plan, struct text *text)
                     text->length ? ", " : "");
 }
 
-/* ---- Nothing to draw ---------------------------------------------------------------------------
- */
+/* ---- Nothing to draw ------------------------------------------------------------------------- */
 
 /* There is nothing to draw: says why, as far as that is known. */
 static int fail_empty(const struct plan *f)

@@ -4,7 +4,6 @@
  *
  * Reads every record once, so that damage is found and the counts are what is really there. */
 #include "cmd.h"
-#include "info_json.h"
 #include "info_parts.h"
 #include "recording.h"
 #include "recording_source.h"
@@ -55,6 +54,43 @@ static void count_batch(const struct trace *trace, const struct event_batch *bat
     }
 }
 
+/* For its thread, of which the table grows with the definitions. */
+static int count_thread(const struct trace *trace, const struct sample *sample,
+                        struct info_sample_counts *counts)
+{
+    static const struct info_thread_samples none;
+    bool cpu = sample_role(trace_sets_get(trace), sample) == SAMPLE_ROLE_CPU;
+    int64_t last_ns = sample_told_ns(sample);
+    if (!trace_thread_get(trace, sample->thread))
+        return 0;
+    while (counts->of_thread.count <= sample->thread) {
+        if (vec_push(&counts->of_thread, none) != 0)
+            return -ENOMEM;
+    }
+    struct info_thread_samples *thread = &counts->of_thread.items[sample->thread];
+    thread->cpu += cpu;
+    thread->last_ns = last_ns > thread->last_ns ? last_ns : thread->last_ns;
+    return 0;
+}
+
+/* As they are stored. 0 or -ENOMEM. */
+static int count_samples(const struct trace *trace, const struct sample_batch *batch,
+                         struct info_sample_counts *counts)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct sample *sample = &batch->samples[i];
+        enum sample_role role = sample_role(trace_sets_get(trace), sample);
+        counts->off_cpu += role == SAMPLE_ROLE_OFF_CPU;
+        counts->cpu += role == SAMPLE_ROLE_CPU;
+        if (count_thread(trace, sample, counts) != 0)
+            return -ENOMEM;
+        counts->in_range += sample->path != 0;
+        counts->native[sample->native_end < STACK_END_COUNT ? sample->native_end : 0]++;
+        counts->python[sample->python_end < STACK_END_COUNT ? sample->python_end : 0]++;
+    }
+    return 0;
+}
+
 /* A recording that is counted while a pass reads it. */
 struct counting {
     struct store_reader *reader;
@@ -76,7 +112,7 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     const struct counting *counting = context;
     const struct pass_source stored = recording_pass_source(counting->reader);
     int status = stored.next_samples(stored.context, ret_batch);
-    int error = status > 0 ? info_count_samples(stored.trace, ret_batch, counting->samples) : 0;
+    int error = status > 0 ? count_samples(stored.trace, ret_batch, counting->samples) : 0;
     return error ? error : status;
 }
 
@@ -111,8 +147,6 @@ static int count_records(struct counting *counting)
 static int print_text(const struct info_json *info)
 {
     const struct info_options *options = info->options;
-    struct info_shown shown;
-    int printed = info_shown_init(&shown, options, info->samples);
     info_print_facts(options, info->reader, info->counts);
     info_print_records(options, info->counts);
     info_print_damage(options, info->reader, info->counts);
@@ -121,13 +155,7 @@ static int print_text(const struct info_json *info)
     info_print_refusals(options);
     info_print_notes(options);
     info_print_units(options);
-    if (printed == 0)
-        printed = info_print_processes(options, &shown);
-    if (printed == 0)
-        printed = info_print_threads(options, &shown);
-    if (printed == 0 && info->counts->tracks)
-        printed = info_print_tracks(options, info->counts);
-    info_shown_fini(&shown);
+    int printed = info_print_lists(options, info->counts, info->samples);
     if (printed < 0)
         cmd_fail(0, "out of memory");
     return printed;

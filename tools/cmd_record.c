@@ -10,8 +10,7 @@
 #include "collector.h"
 #include "operands.h"
 #include "record_options.h"
-#include "recover_note.h"
-#include "status_line.h"
+#include "talk.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #include "cmd.h"
 #include "collector.h"
 #include "json_writer.h"
-#include "recover_note.h"
+#include "talk.h"
 #include "term.h"
 
 #include <errno.h>

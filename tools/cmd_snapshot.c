@@ -2,9 +2,9 @@
 /* `annot snapshot`: what the flight recorders of a session hold now, as a recording. */
 #include "cmd.h"
 #include "collector.h"
-#include "number_text.h"
 #include "operands.h"
 #include "recording.h"
+#include "term.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,24 +1,116 @@
 /* SPDX-License-Identifier: MIT */
 /* annot tail: the events of a recording as they come, a line each, until it ends.
  *
- * Reads the file that the collector writes; the program and the collector notice nothing. The
+ * Which recording: by its file, by the number of its session (ANNOT_SESSION), or the only one there
+ * is. Reads the file that the collector writes; the program and the collector notice nothing. The
  * collector writes each half second what threads have done by then, so an event waits HOLD_NS
  * before it is printed: whatever was before it has arrived by then, and lines are in order of time.
  * Of what was recorded before, the last lines are kept and printed first. Main thread only. */
+#include "line_parts.h"
+
+#include "clock_now.h"
+#include "cmd.h"
+#include "collector_set.h"
+#include "recording.h"
+#include "recording_source.h"
+#include "selection.h"
+#include "vec.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "clock_now.h"
-#include "cmd.h"
-#include "line_parts.h"
-#include "live_recording.h"
-#include "recording.h"
-#include "recording_source.h"
-#include "selection.h"
+struct sessions {
+    VEC(struct collector_session) items;
+};
+
+static int keep(void *context, const struct collector_session *session)
+{
+    struct sessions *sessions = context;
+    return vec_push(&sessions->items, *session);
+}
+
+static bool is_number(const char *text, uint64_t *ret_id)
+{
+    char *end;
+    *ret_id = strtoull(text, &end, 16);
+    return strlen(text) == 16 && !*end;
+}
+
+/* One line that names up to three of them. */
+static void fail_several(const struct cmd_call *call, const struct sessions *sessions)
+{
+    char names[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sessions->items.count && i < 3 && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 sessions->items.items[i].recording);
+    cmd_fail(0, "more than one recording is in progress: %s%s\nname one: annot %s FILE", names,
+             sessions->items.count > 3 ? ", ..." : "", call->cmd->name);
+}
+
+static bool choose(const struct cmd_call *call, const struct sessions *sessions,
+                   char path[PATH_MAX])
+{
+    const char *operand = call->operand_count ? call->operands[0] : NULL;
+    uint64_t id;
+    bool number = operand && is_number(operand, &id);
+    for (size_t i = 0; number && i < sessions->items.count; i++) {
+        if (sessions->items.items[i].id != id)
+            continue;
+        snprintf(path, PATH_MAX, "%s", sessions->items.items[i].recording);
+        return true;
+    }
+    if (operand) {
+        snprintf(path, PATH_MAX, "%s", operand);
+        return true;
+    }
+    if (sessions->items.count > 1) {
+        fail_several(call, sessions);
+        return false;
+    }
+    if (sessions->items.count == 1) {
+        snprintf(path, PATH_MAX, "%s", sessions->items.items[0].recording);
+        return true;
+    }
+    cmd_fail(0, "nothing is being recorded\n\"annot record -- COMMAND\" records; annot cat reads "
+                "what is finished");
+    return false;
+}
+
+/* The path of the recording that is meant: the operand, or the file of the session that it is the
+ * number of (ANNOT_SESSION); without an operand that of the only session. False: the message is
+ * out. */
+static bool choose_recording(const struct cmd_call *call, char path[PATH_MAX])
+{
+    struct sessions sessions = {0};
+    bool named = call->operand_count && access(call->operands[0], F_OK) == 0;
+    if (!named)
+        collector_sessions(NULL, keep, &sessions);
+    bool chosen = choose(call, &sessions, path);
+    vec_free(&sessions.items);
+    return chosen;
+}
+
+/* Does a collector write it at present? */
+static bool is_live(const char *path)
+{
+    struct sessions sessions = {0};
+    char *real = realpath(path, NULL);
+    bool found = false;
+    collector_sessions(NULL, keep, &sessions);
+    for (size_t i = 0; real && !found && i < sessions.items.count; i++)
+        found = strcmp(sessions.items.items[i].recording, real) == 0;
+    vec_free(&sessions.items);
+    free(real);
+    return found;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
 
 #define HOLD_NS INT64_C(750000000)
 #define LIFE_NS INT64_C(1000000000) /* so often it is looked whether anybody still writes */
@@ -118,7 +210,7 @@ static int read_on(struct tail *tail)
     if (!tail->over && more == 0 && now_ns >= tail->next_life_ns) {
         tail->next_life_ns = now_ns + LIFE_NS;
         /* It may have ended between the two looks. */
-        if (!live_recording_is(tail->path)) {
+        if (!is_live(tail->path)) {
             more = store_reader_more(tail->reader);
             tail->over = more == 0 || store_reader_ended(tail->reader);
         }
@@ -217,7 +309,7 @@ static int run_tail(const struct cmd_call *call)
     int status = selection_check(&tail.values->selection);
     if (status != CMD_OK)
         return status;
-    if (!live_recording_choose(call, tail.path))
+    if (!choose_recording(call, tail.path))
         return CMD_FAILED;
     tail.reader = recording_follow(tail.path);
     if (!tail.reader)

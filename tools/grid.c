@@ -2,7 +2,6 @@
 /* The grid of grid.h: all texts in one array, measured when it is printed. */
 #include "grid.h"
 
-#include "number_text.h"
 #include "term.h"
 #include "vec.h"
 

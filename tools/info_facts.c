@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot info`: the file, the session, counts by kind, damage, refusals. */
+/* `annot info`: the file, the session, counts by kind, damage, refusals; how threads were sampled,
+ * why not better, and how whole the stacks are; what was lost, by cause, and which calls did
+ * nothing by contract. */
 #include "info_parts.h"
 
 #include "losses.h"
-#include "number_text.h"
+#include "missing.h"
 #include "recording.h"
 #include "term.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
-enum { FILTERS_SHOWN = 10 };
+enum { FILTERS_SHOWN = 10, LABEL_SIZE = 512 };
 
 static const char *text_of(const struct trace *trace, uint32_t string)
 {
     return trace_string(trace, string)->bytes;
 }
 
-static uint64_t sum_of(const struct info_counts *counts)
+uint64_t info_record_count(const struct info_counts *counts)
 {
     uint64_t sum = 0;
     for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
@@ -41,7 +44,7 @@ static void print_file(const struct info_options *options, const struct store_re
 {
     struct store_info info;
     char a[NUMBER_TEXT_SIZE], b[NUMBER_TEXT_SIZE];
-    uint64_t records = sum_of(counts);
+    uint64_t records = info_record_count(counts);
     store_reader_info(reader, &info);
     printf("size       %s in %s chunks", number_size(info.file_bytes, a),
            number_count(info.chunk_count, b));
@@ -193,7 +196,7 @@ void info_print_records(const struct info_options *options, const struct info_co
     };
     char text[NUMBER_TEXT_SIZE];
     (void)options;
-    printf("\nrecords    %s\n", number_count(sum_of(counts), text));
+    printf("\nrecords    %s\n", number_count(info_record_count(counts), text));
     for (unsigned kind = 1; kind < EVENT_KINDS; kind++)
         if (counts->by_kind[kind])
             printf("  %-15s %12s\n", names[kind], number_count(counts->by_kind[kind], text));
@@ -204,7 +207,7 @@ void info_print_records(const struct info_options *options, const struct info_co
 void info_print_damage(const struct info_options *options, const struct store_reader *reader,
                        const struct info_counts *counts)
 {
-    uint64_t missing = loss_of_damage(reader, options->trace, sum_of(counts));
+    uint64_t missing = loss_of_damage(reader, options->trace, info_record_count(counts));
     uint32_t count = store_reader_damage_count(reader);
     char text[NUMBER_TEXT_SIZE];
     if (!count)
@@ -242,4 +245,258 @@ void info_print_refusals(const struct info_options *options)
         term_print(text_of(options->trace, refusal->reason));
         putchar('\n');
     }
+}
+
+/* ---- Sampling -------------------------------------------------------------------------------- */
+
+static void print_way(const struct trace *trace, const struct trace_sampling *sampling)
+{
+    char text[NUMBER_TEXT_SIZE];
+    const char *reason = trace_string(trace, sampling->reason)->bytes;
+    const char *hint = trace_string(trace, sampling->hint)->bytes;
+    printf("\nsampling   %s", sampling_rung_text(sampling->rung));
+    if (sampling->rung > SAMPLING_NONE && sampling->frequency_hz)
+        printf(", %u Hz", sampling->frequency_hz);
+    if (sampling->rung > SAMPLING_NONE && sampling->off_cpu)
+        printf(", off-CPU stretches from %s on",
+               number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
+    putchar('\n');
+    if (*reason) {
+        printf("  not better because: ");
+        term_print(reason);
+        putchar('\n');
+    }
+    if (*reason && *hint) {
+        printf("  remedy: ");
+        term_print(hint);
+        putchar('\n');
+    }
+}
+
+enum { NAME_WIDTH = 40 };
+
+static void print_count(const char *name, uint64_t count)
+{
+    char text[NUMBER_TEXT_SIZE];
+    size_t width = term_text_width(name);
+    printf("  ");
+    term_print(name);
+    printf("%*s %12s", (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "",
+           number_count(count, text));
+}
+
+/* A thread that the interpreter does not know runs no Python: there is no stack to be walked. */
+static bool is_walked(unsigned end)
+{
+    return end != STACK_NO_THREAD;
+}
+
+/* How many walks of one kind reached the root, and how the others ended. */
+static void print_ends(const char *name, const uint64_t ends[STACK_END_COUNT])
+{
+    char text[NUMBER_TEXT_SIZE];
+    uint64_t walked = 0;
+    for (unsigned end = STACK_COMPLETE; end < STACK_END_COUNT; end++)
+        walked += is_walked(end) ? ends[end] : 0;
+    if (walked == 0)
+        return;
+    /* 99.999 % are not all */
+    double percent = 100.0 * (double)ends[STACK_COMPLETE] / (double)walked;
+    if (percent > 99.99 && ends[STACK_COMPLETE] != walked)
+        percent = 99.99;
+    print_count(name, walked);
+    printf(", %.2f %% complete", percent);
+    for (unsigned end = STACK_COMPLETE + 1; end < STACK_END_COUNT; end++)
+        if (ends[end] && is_walked(end))
+            printf(", %s %s", number_count(ends[end], text), stack_end_name(end));
+    putchar('\n');
+}
+
+/* What the samples themselves say is counted from them; policies are told elsewhere. */
+static bool is_counted_here(const char *name)
+{
+    return strcmp(name, TRACE_FACT_OVERWRITE) == 0 || strcmp(name, TRACE_FACT_WAIT) == 0 ||
+           strcmp(name, "samples") == 0 || strncmp(name, "native stacks:", 14) == 0 ||
+           strncmp(name, "Python stacks:", 14) == 0;
+}
+
+static void print_facts(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        const char *name = trace_string(trace, fact->name)->bytes;
+        if (fact->kind == FACT_COUNT && fact->value && !is_counted_here(name)) {
+            print_count(name, fact->value);
+            putchar('\n');
+        }
+    }
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        char text[NUMBER_TEXT_SIZE];
+        if (fact->kind != FACT_NOTE || fact->value == 0)
+            continue; /* losses have their section */
+        printf("  ");
+        term_print(trace_string(trace, fact->name)->bytes);
+        if (fact->value > 1)
+            printf(" (%s times)", number_count(fact->value, text));
+        putchar('\n');
+    }
+}
+
+/* Whether the ranges that were read with samples are those that the events tell. */
+static void print_checks(const struct sample_checks *checks)
+{
+    char text[NUMBER_TEXT_SIZE];
+    if (checks->checked == 0)
+        return;
+    print_count("compared with the events of their thread", checks->checked);
+    if (checks->contradicted)
+        printf(", %s contradict them", number_count(checks->contradicted, text));
+    if (checks->at_edge)
+        printf(", %s within 2 us of an event", number_count(checks->at_edge, text));
+    if (checks->unsure)
+        printf(", %s where events are missing", number_count(checks->unsure, text));
+    putchar('\n');
+}
+
+void info_print_sampling(const struct info_options *options,
+                         const struct info_sample_counts *counts)
+{
+    const struct trace *trace = options->trace;
+    print_way(trace, trace_sampling_get(trace));
+    if (counts->cpu || counts->off_cpu) {
+        print_count("samples", counts->cpu);
+        if (counts->off_cpu) {
+            printf("\n");
+            print_count("stretches off the CPU", counts->off_cpu);
+        }
+        printf("\n");
+        print_count("of these in a range", counts->in_range);
+        printf("\n");
+        print_checks(&counts->checks);
+        print_ends("native stacks", counts->native);
+        print_ends("Python stacks", counts->python);
+        if (counts->python[STACK_NO_THREAD]) {
+            print_count("of threads without Python", counts->python[STACK_NO_THREAD]);
+            printf("\n");
+        }
+    }
+    print_facts(trace);
+}
+
+/* ---- Losses ---------------------------------------------------------------------------------- */
+
+static uint64_t sum_of(const uint64_t *numbers, unsigned count)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += numbers[i];
+    return sum;
+}
+
+/* Lines of processes and threads, so that 64,000 losing threads don't bury the rest. */
+struct lines {
+    uint64_t left, hidden;
+};
+
+static bool take_line(struct lines *lines)
+{
+    lines->hidden += lines->left == 0;
+    lines->left -= lines->left > 0;
+    return lines->hidden == 0;
+}
+
+static void print_threads_of(const struct trace *trace, uint32_t process, struct lines *lines)
+{
+    char label[LABEL_SIZE];
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++) {
+        const struct trace_thread *thread = trace_thread_get(trace, i);
+        if (thread->process != process || !sum_of(thread->lost, LOSS_COUNT) || !take_line(lines))
+            continue;
+        trace_thread_label(trace, i, label, sizeof(label));
+        printf("    thread %d (", thread->tid);
+        term_print(label);
+        printf("): ");
+        loss_print(thread->lost);
+    }
+}
+
+/* Of a flight recorder: from when on it has all. */
+static void print_since(const struct trace *trace, int64_t whole_ns)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    int64_t since_ns = whole_ns - session->begin_ns;
+    char date[32] = "";
+    time_t seconds = (time_t)((session->begin_realtime_ns + since_ns) / 1000000000);
+    struct tm parts;
+    if (session->begin_realtime_ns > 0 && gmtime_r(&seconds, &parts))
+        strftime(date, sizeof(date), " (%H:%M:%S UTC)", &parts);
+    printf("    overwritten until %.6f%s; all is here since\n", (double)since_ns / 1e9, date);
+}
+
+static void print_processes(const struct info_options *options, const struct info_counts *counts)
+{
+    const struct trace *trace = options->trace;
+    struct lines lines = {options->limit, 0};
+    char label[LABEL_SIZE], text[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (!sum_of(process->lost, LOSS_COUNT) || !take_line(&lines))
+            continue;
+        trace_process_label(trace, i, label, sizeof(label));
+        printf("  process %d (", process->pid);
+        term_print(label);
+        printf("): ");
+        loss_print(process->lost);
+        if (counts->whole_ns && counts->whole_ns[i] != 0)
+            print_since(trace, counts->whole_ns[i]);
+        print_threads_of(trace, i, &lines);
+    }
+    if (lines.hidden)
+        printf("  (%s more; --limit 0 lists all)\n", number_count(lines.hidden, text));
+}
+
+static void print_call(void *context, const struct missing *missing)
+{
+    bool *begun = context;
+    char text[NUMBER_TEXT_SIZE];
+    if (missing->kind != MISSING_CALLS)
+        return;
+    if (!*begun)
+        printf("\nremarkable calls\n");
+    *begun = true;
+    printf("  %s %s\n", number_count(missing->count, text), missing->what);
+}
+
+/* Whether nothing but records was looked for, or what else is missing. */
+static const char *without_records(const struct trace *trace)
+{
+    uint64_t calls[MISUSE_COUNT];
+    if (trace_unwatched(trace))
+        return "nobody knows how much:";
+    if (sample_loss_any(trace))
+        return "no records, but";
+    return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
+}
+
+void info_print_losses(const struct info_options *options, const struct info_counts *counts,
+                       const struct info_sample_counts *samples)
+{
+    const struct trace *trace = options->trace;
+    const struct sample_wholes wholes = {samples->cpu, samples->off_cpu};
+    uint64_t total[LOSS_COUNT];
+    char text[NUMBER_TEXT_SIZE];
+    uint64_t sum = loss_sums(trace, counts->lost, total);
+    if (sum == 0)
+        printf("\nlost       %s\n", without_records(trace));
+    else
+        printf("\nlost       %s", number_count(sum, text));
+    if (sum) {
+        printf(sum == 1 ? " record: " : " records: ");
+        loss_print(total);
+    }
+    sample_loss_print(trace, &wholes);
+    print_processes(options, counts);
+    bool begun = false;
+    missing_each(trace, total, print_call, &begun);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The sections of `annot info`, each printed to standard output if there is something to say.
+/* The sections of `annot info`, each printed to standard output if there is something to say; and
+ * all of it as JSON.
  *
  * Main thread only. */
 #ifndef ANNOT_INFO_PARTS_H
 #define ANNOT_INFO_PARTS_H
 
+#include "json_writer.h"
 #include "pass.h"
 #include "store.h"
 #include "vec.h"
@@ -42,9 +44,8 @@ struct info_sample_counts {
     VEC(struct info_thread_samples) of_thread; /* by ordinal; those may be missing that have none */
 };
 
-/* As they are stored. 0 or -ENOMEM. Free of_thread afterwards. */
-int info_count_samples(const struct trace *trace, const struct sample_batch *batch,
-                       struct info_sample_counts *counts);
+/* Records that programs wrote. */
+uint64_t info_record_count(const struct info_counts *counts);
 
 void info_print_facts(const struct info_options *options, const struct store_reader *reader,
                       const struct info_counts *counts);
@@ -55,8 +56,6 @@ void info_print_refusals(const struct info_options *options);
 void info_print_sampling(const struct info_options *options,
                          const struct info_sample_counts *counts);
 
-/* 0 or -ENOMEM. */
-int info_print_tracks(const struct info_options *options, const struct info_counts *counts);
 void info_print_units(const struct info_options *options);
 void info_print_notes(const struct info_options *options);
 
@@ -64,28 +63,20 @@ void info_print_notes(const struct info_options *options);
 void info_print_losses(const struct info_options *options, const struct info_counts *counts,
                        const struct info_sample_counts *samples);
 
-/* Which processes are listed: where there are many, not those that did next to nothing, as a shell
- * script starts by the dozen. Threads of processes that are not listed, and single threads without
- * records, are not listed either. */
-struct info_shown {
-    uint32_t *order; /* ordinals of the listed ones, in order of the tree */
-    uint32_t count;
-    bool *listed;                             /* by ordinal */
-    uint32_t *thread_count;                   /* by ordinal */
-    uint64_t *cpu_samples;                    /* by ordinal */
-    bool sampled, recorded;                   /* there are samples; somebody used annotations */
-    const struct info_sample_counts *samples; /* outlives this */
-    uint32_t minor_count;                     /* not listed */
-    uint32_t samples_max;                     /* each of these has at most so many */
+/* Processes, threads, tracks. 0 or -ENOMEM. */
+int info_print_lists(const struct info_options *options, const struct info_counts *counts,
+                     const struct info_sample_counts *samples);
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+struct info_json {
+    const struct info_options *options;
+    const struct store_reader *reader;
+    const struct info_counts *counts;
+    const struct info_sample_counts *samples;
 };
 
-/* 0 or -ENOMEM; `fini` accepts what is half built. */
-int info_shown_init(struct info_shown *shown, const struct info_options *options,
-                    const struct info_sample_counts *samples);
-void info_shown_fini(struct info_shown *shown);
-
-/* 0 or -ENOMEM. */
-int info_print_processes(const struct info_options *options, const struct info_shown *shown);
-int info_print_threads(const struct info_options *options, const struct info_shown *shown);
+/* Errors stick in the stream. */
+void info_print_json(const struct info_json *info, struct out_stream *out);
 
 #endif

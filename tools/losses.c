@@ -4,13 +4,11 @@
 
 #include "cmd.h"
 #include "missing.h"
-#include "number_text.h"
 #include "term.h"
 
 #include <string.h>
 
-/* ---- Samples, stacks, waits --------------------------------------------------------------------
- */
+/* ---- Samples, stacks, waits ------------------------------------------------------------------ */
 
 /* OF_EXECS: stacks of which each exec may cost one; that is no reason to worry. */
 enum whole { OF_NOTHING, OF_SAMPLES, OF_STRETCHES, OF_STACKS, OF_EXECS };
@@ -150,8 +148,7 @@ void sample_loss_print_short(const struct trace *trace, const struct sample_whol
     }
 }
 
-/* ---- Records -----------------------------------------------------------------------------------
- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 void loss_print(const uint64_t *lost)
 {
@@ -166,8 +163,7 @@ void loss_print(const uint64_t *lost)
     printf("\n");
 }
 
-/* ---- On standard error -------------------------------------------------------------------------
- */
+/* ---- On standard error ----------------------------------------------------------------------- */
 
 /* One line of all entries of a kind. */
 struct line {
@@ -230,8 +226,7 @@ void loss_note(const struct trace *trace, const struct sample_wholes *wholes)
     loss_note_calls(trace);
 }
 
-/* ---- As members of a JSON object ---------------------------------------------------------------
- */
+/* ---- As members of a JSON object ------------------------------------------------------------- */
 
 void missing_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost)
 {

@@ -10,8 +10,7 @@
 
 #include <stdio.h>
 
-/* ---- Samples, stacks, waits --------------------------------------------------------------------
- */
+/* ---- Samples, stacks, waits ------------------------------------------------------------------ */
 
 /* What did arrive: losses are told as a part of it. */
 struct sample_wholes {
@@ -32,14 +31,12 @@ void sample_loss_print(const struct trace *trace, const struct sample_wholes *wh
 void sample_loss_print_short(const struct trace *trace, const struct sample_wholes *wholes,
                              FILE *stream);
 
-/* ---- Records -----------------------------------------------------------------------------------
- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 /* "1,234 buffer full, 1 too many threads or tracks" and a newline. */
 void loss_print(const uint64_t *lost);
 
-/* ---- On standard error -------------------------------------------------------------------------
- */
+/* ---- On standard error ----------------------------------------------------------------------- */
 
 /* A line each, where there is anything: "annot: LOST records: 1,234 (buffer full)";
  * "annot: missing: 13 of 7,731 samples (...)"; "annot: remarkable calls: 3 names left out (...)".
@@ -51,8 +48,7 @@ void loss_note_calls(const struct trace *trace);
 /* All of it, and how many processes could not take part. */
 void loss_note(const struct trace *trace, const struct sample_wholes *wholes);
 
-/* ---- As members of a JSON object ---------------------------------------------------------------
- */
+/* ---- As members of a JSON object ------------------------------------------------------------- */
 
 /* {"buffer full":3}: causes that lost something. `lost` has LOSS_COUNT numbers. */
 void missing_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost);

@@ -12,8 +12,7 @@
 
 #include <limits.h>
 
-/* ---- Policy ------------------------------------------------------------------------------------
- */
+/* ---- Policy ---------------------------------------------------------------------------------- */
 
 /* What the word on the command line means; NULL is the default. */
 enum collector_policy policy_of(const char *word);
@@ -27,8 +26,7 @@ enum collector_policy policy_of(const char *word);
             "drop"                                                                                 \
     }
 
-/* ---- Sampling ----------------------------------------------------------------------------------
- */
+/* ---- Sampling -------------------------------------------------------------------------------- */
 
 struct sampling_values {
     uint64_t frequency_hz;
@@ -76,41 +74,7 @@ void sampling_apply(const struct sampling_values *values, struct collector_optio
 
 enum sampling_rung sampling_rung_max(const char *word);
 
-/* One line if threads were not sampled in the best way: what was done instead, why, and the remedy
- * as a hint. Nothing if it was, or was not wanted. */
-void sampling_note(const struct trace *trace);
-
-/* ---- What the collector says -------------------------------------------------------------------
- */
-
-struct talk_values {
-    bool quiet, verbose;
-};
-
-/* Lines of an option table; `at` is the offset of the struct talk_values. */
-#define TALK_OPTIONS(at)                                                                           \
-    {"quiet",     'q',                                                                             \
-     OPTION_FLAG, (at) + offsetof(struct talk_values, quiet),                                      \
-     NULL,        "print only errors and losses",                                                  \
-     NULL},                                                                                        \
-    {                                                                                              \
-        "verbose", 'v', OPTION_FLAG, (at) + offsetof(struct talk_values, verbose), NULL,           \
-            "also print how threads are sampled and what is missing", NULL                         \
-    }
-
-/* Before anything else: from here on cmd_note is silent if that is wanted. 0, or a message was
- * printed: returns `status`. */
-int talk_begin(const struct talk_values *values, int status);
-
-/* With --verbose, once the collector is there: the recording, and how threads are sampled. */
-void talk_tell_start(const struct talk_values *values, const struct trace *trace,
-                     const char *output);
-
-/* With --verbose, at the end: what the recording says about itself. */
-void talk_tell_facts(const struct talk_values *values, const struct trace *trace);
-
-/* ---- Python ------------------------------------------------------------------------------------
- */
+/* ---- Python ---------------------------------------------------------------------------------- */
 
 struct python_values {
     const char *parts; /* NULL: $ANNOT_PYTHON, else the default */

@@ -5,7 +5,6 @@
 #include "report_print.h"
 
 #include "json_writer.h"
-#include "number_text.h"
 #include "term.h"
 #include "xml_text.h"
 

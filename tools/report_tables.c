@@ -4,7 +4,6 @@
 #include "report_print.h"
 
 #include "grid.h"
-#include "number_text.h"
 #include "term.h"
 
 #include <errno.h>
@@ -34,8 +33,7 @@ struct printing {
     struct sums more, apart, all;
 };
 
-/* ---- Which rows and columns --------------------------------------------------------------------
- */
+/* ---- Which rows and columns ------------------------------------------------------------------ */
 
 static enum row_role role_of(const struct printing *p)
 {
@@ -87,8 +85,7 @@ static void look(struct printing *p)
     }
 }
 
-/* ---- Cells ------------------------------------------------------------------------------------
- */
+/* ---- Cells ----------------------------------------------------------------------------------- */
 
 static void add_share(const struct printing *p, const struct table_column *column, uint64_t part)
 {
@@ -153,8 +150,7 @@ static void add_row(struct printing *p)
     p->any_few = p->any_few || p->row->few;
 }
 
-/* ---- Sums -------------------------------------------------------------------------------------
- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 static void sum(const struct printing *p, struct sums *sums)
 {
@@ -192,8 +188,7 @@ static void add_left_out(struct printing *p)
         add_sums(p, p->table->apart, &p->apart);
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------
- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 static void take_plain(struct printing *p, uint64_t at)
 {
@@ -254,8 +249,7 @@ static void add_rows(struct printing *p)
         add_sums(p, "(sum)", &p->all);
 }
 
-/* ---- The table --------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 void report_text_notes(const struct table *table, bool shown)
 {

@@ -5,7 +5,6 @@
 
 #include "losses.h"
 #include "missing.h"
-#include "number_text.h"
 #include "recording.h"
 #include "term.h"
 

@@ -3,9 +3,9 @@
 #include "selection.h"
 
 #include "cmd.h"
-#include "number_text.h"
 #include "recording.h"
 #include "stacks.h"
+#include "term.h"
 #include "text.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal: its width, whether colour is wanted, and how wide a text is on it.
+/* Texts for people: the terminal, its width, whether colour is wanted, and how wide a text is on
+ * it; numbers as people read them.
  *
  * Thread-safety: functions of the environment and of descriptors; no state. */
 #ifndef ANNOT_TERM_H
@@ -7,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Columns of the terminal behind `fd`; 0 if it is none. COLUMNS in the environment wins. */
@@ -36,5 +38,24 @@ void term_print(const char *text);
 /* Its first `size` bytes, to any stream; NUL ends it as well. The character that the size cuts is
  * written whole. */
 void term_write(FILE *stream, const char *text, size_t size);
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+/* Times and sizes with a sensible unit, counts with separators. The same everywhere: no locale.
+ * Each call writes at most NUMBER_TEXT_SIZE bytes with NUL and returns its buffer. Pure functions.
+ */
+
+enum { NUMBER_TEXT_SIZE = 32 };
+
+/* "348.1 ms", "12.48 s ", "  7 ns": four digits; units are padded to two so that they line up. */
+const char *number_time(uint64_t ns, char *buffer);
+
+/* The same without padding, for running text: "12.48 s". */
+const char *number_time_plain(uint64_t ns, char *buffer);
+
+const char *number_count(uint64_t count, char *buffer);                  /* "1,204,331" */
+const char *number_size(uint64_t bytes, char *buffer);                   /* "16.0 MiB" */
+const char *number_percent(uint64_t part, uint64_t whole, char *buffer); /* "94.2%", "-" of 0 */
+const char *number_value(double value, char *buffer);                    /* "12", "0.25" */
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of `annot attach` while it runs, and of recordings that are done. */
-#include "status_line.h"
+/* See talk.h. */
+#include "talk.h"
 
 #include "clock_now.h"
 #include "cmd.h"
 #include "losses.h"
 #include "missing.h"
-#include "number_text.h"
-#include "record_options.h"
 #include "term.h"
 #include "trace.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,79 @@
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+
+/* ---- How much is said ------------------------------------------------------------------------ */
+
+int talk_begin(const struct talk_values *values, int status)
+{
+    if (values->quiet && values->verbose)
+        return cmd_fail(status, "options --quiet and --verbose: one of them\n--quiet prints errors "
+                                "and losses only");
+    cmd_set_quiet(values->quiet);
+    return 0;
+}
+
+static void print_text(const struct trace *trace, uint32_t text)
+{
+    const struct trace_string *string = trace_string(trace, text);
+    term_write(stderr, string->bytes, string->length);
+}
+
+void talk_tell_start(const struct talk_values *values, const struct trace *trace,
+                     const char *output)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    char text[NUMBER_TEXT_SIZE];
+    if (!values->verbose)
+        return;
+    fputs("annot: the recording is ", stderr);
+    term_write(stderr, output, SIZE_MAX);
+    fprintf(stderr, "\nannot: sampling: %s", sampling_rung_text(sampling->rung));
+    if (sampling->rung > SAMPLING_NONE)
+        fprintf(stderr, ", %u times a second", sampling->frequency_hz);
+    if (sampling->rung > SAMPLING_NONE && sampling->off_cpu)
+        fprintf(stderr, ", and stretches off the CPU from %s on",
+                number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
+    if (sampling->reason) {
+        fputs("; not better because: ", stderr);
+        print_text(trace, sampling->reason);
+    }
+    fputc('\n', stderr);
+}
+
+void talk_tell_facts(const struct talk_values *values, const struct trace *trace)
+{
+    char text[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; values->verbose && i < trace_fact_count(trace); i++) {
+        const struct trace_fact *fact = trace_fact_get(trace, i);
+        if (fact->value == 0 || fact->kind == FACT_LOSS)
+            continue;
+        fputs("annot: ", stderr);
+        print_text(trace, fact->name);
+        if (fact->kind == FACT_COUNT)
+            fprintf(stderr, ": %s", number_count(fact->value, text));
+        fputc('\n', stderr);
+    }
+}
+
+void sampling_note(const struct trace *trace)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    const char *reason = trace_string(trace, sampling->reason)->bytes;
+    const char *hint = trace_string(trace, sampling->hint)->bytes;
+    const char *what =
+        sampling->rung == SAMPLING_REMOTE
+            ? "sampled by reading memory: Python stacks only, no other code, no waits"
+            : "threads were not sampled";
+    if (sampling->rung == SAMPLING_OFF || sampling->rung == SAMPLING_BPF)
+        return;
+    if (*hint)
+        cmd_note("%s: %s\n%s", what, *reason ? reason : "reason unknown", hint);
+    else
+        cmd_note("%s: %s", what, *reason ? reason : "reason unknown");
+}
+
+/* ---- The live line --------------------------------------------------------------------------- */
 
 #define INTERVAL_NS INT64_C(500000000)
 #define SECOND_NS   INT64_C(1000000000)
@@ -90,12 +162,6 @@ static void print_losses(const struct trace *trace)
     if (no_memory)
         fputs("hint: the shared-memory file system is full; ANNOT_DIR can name another place\n",
               stderr);
-}
-
-static void print_text(const struct trace *trace, uint32_t text)
-{
-    const struct trace_string *string = trace_string(trace, text);
-    term_write(stderr, string->bytes, string->length);
 }
 
 static void print_refusals(const struct trace *trace, uint32_t limit)
@@ -250,4 +316,38 @@ void status_line_summary(const struct status_summary *summary)
     cmd_quote(summary->output, quoted, sizeof(quoted));
     fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", summary->output,
             number_size(bytes, size), quoted);
+}
+
+/* ---- Recovered sessions ---------------------------------------------------------------------- */
+
+void recover_note(const struct collector_recovered *what)
+{
+    char count[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE];
+    if (what->living)
+        return;
+    if (what->error == -ENOENT) {
+        cmd_note("%s was cut short and is gone\nwhat its programs left stays in shared memory: "
+                 "\"annot recover\" makes a new recording of it",
+                 what->recording);
+        return;
+    }
+    if (what->error != 0) {
+        cmd_fail(0,
+                 "cannot recover %s: %s\nthe data stay where they are; \"annot recover\" tries "
+                 "again",
+                 what->recording[0] ? what->recording : "a session", strerror(-what->error));
+        return;
+    }
+    if (what->recording[0] == 0 || cmd_is_quiet())
+        return;
+    fprintf(stderr, "annot: %s ", what->resumed ? "completed" : "made");
+    term_write(stderr, what->recording, strlen(what->recording));
+    fprintf(stderr, ", which was cut short: %s event%s added",
+            number_count(what->event_count, count), what->event_count == 1 ? "" : "s");
+    if (what->lost_count > 0)
+        fprintf(stderr, "; %s lost, see \"annot info\"", number_count(what->lost_count, lost));
+    fputc('\n', stderr);
+    if (what->left_count > 0)
+        cmd_note("programs may have gone on unrecorded after it was cut short\n\"annot info\" says "
+                 "from when on their events are missing");
 }
