@@ -80,7 +80,7 @@ uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid);
 /* What the process calls itself, as a string ordinal, or -ENOENT. */
 int64_t look_ranges_process_name(struct look_ranges *ranges);
 
-/* ---- Source lines: look_lines.c ----
+/* ---- Source lines: look_space.c ----
  *
  * Source lines of the native frames of a look, from the debug information of their files. Slow (it
  * reads what it needs of hundreds of megabytes), so only frames that are shown are asked for. */

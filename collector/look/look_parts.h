@@ -13,13 +13,7 @@
 #include "unwind_stack.h"
 #include "vec.h"
 
-#include <sys/types.h>
-
-/* ---- Threads in /proc: look_proc.c ----
- *
- * What /proc tells of a thread: its state, the system call it waits in, its registers.
- * Any of it may be gone or denied. Thread-safety: pure functions. */
-
+/* What /proc tells of a thread that waits. Any of it may be gone or denied. */
 struct look_call {
     bool known;     /* it waits, and we may know where */
     int32_t number; /* -1: not in a system call */
@@ -28,14 +22,6 @@ struct look_call {
     bool frame_known; /* rbp and rbx, too, which /proc does not tell */
     uint64_t rbp, rbx;
 };
-
-/* Fills pid-side facts of each thread. Returns the threads (free), *ret_count; NULL with errno. */
-struct look_thread *look_proc_threads(pid_t pid, uint32_t *ret_count);
-
-void look_proc_call(pid_t pid, int32_t tid, struct look_call *ret_call);
-
-/* st_mode of a descriptor of the process, 0 = unknown. */
-uint32_t look_proc_file_mode(pid_t pid, uint64_t descriptor);
 
 /* ---- Address space: look_space.c ----
  *

@@ -15,8 +15,7 @@
  * Threads: the constructor runs alone; the hook is entered with the GIL, or, without one, by many.
  * Nothing here fails loudly: an interpreter without pyannot is told by bootstrap.py. */
 #include "bootstrap_text.h"
-#include "python_api.h"
-#include "quick.h"
+#include "preload_parts.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See quick.h. Threads: one, with the GIL. */
-#include "quick.h"
-
-#include "python_api.h"
+/* The usual way into pyannot. Threads: one, with the GIL. */
+#include "preload_parts.h"
 
 #include <stdbool.h>
 

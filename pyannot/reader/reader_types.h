@@ -47,7 +47,9 @@ PyObject *row_object(const struct row_context *context, const struct rows *rows,
 PyObject *sample_object(const struct row_context *context, const struct sample *sample,
                         PyObject *frames);
 
-/* ---- facts.c: lists of tuples of what is defined before the first event ---- */
+/* ---- facts.c ---- */
+
+/* Lists of tuples of what is defined before the first event. */
 
 PyObject *facts_processes(struct text_cache *texts);
 PyObject *facts_threads(struct text_cache *texts);
@@ -55,14 +57,12 @@ PyObject *facts_tracks(struct text_cache *texts);
 PyObject *facts_session(struct text_cache *texts);
 PyObject *facts_file(const struct store_reader *reader);
 
-/* ---- report_object.c ---- */
-
 /* The tables of a report, by name: a dict for facts, else a list of dicts. Reads all of it.
  * `grouping`: enum range_grouping; `inside`: samples in ranges of that name, or NULL. */
 PyObject *report_object(struct store_reader *store, PyObject *path, int grouping,
                         const char *inside);
 
-/* ---- column.c ---- */
+/* ---- reader_module.c ---- */
 
 /* A column takes over `items`, which malloc made, also when it fails. */
 PyObject *column_create(struct module_state *state, char format, void *items, size_t count);

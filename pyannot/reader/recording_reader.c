@@ -7,7 +7,6 @@
 
 #include "column_table.h"
 #include "range_stats.h"
-#include "sample_rows.h"
 
 #include <errno.h>
 #include <stdatomic.h>

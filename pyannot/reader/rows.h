@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Finished things of a recording, some at a time, as plain data: what is behind the iterators.
+/* Finished things and samples of a recording, some at a time, as plain data: what is behind the
+ * iterators.
  *
- * Ranges come when they end, everything else when it happened. Nothing here knows Python.
- * Thread-safety: one thread per object. */
+ * Ranges come when they end, everything else when it happened; samples have their paths of ranges.
+ * Nothing here knows Python. Thread-safety: one thread per object. */
 #ifndef PYANNOT_READER_ROWS_H
 #define PYANNOT_READER_ROWS_H
 
 #include "pass.h"
+#include "sample_feed.h"
 #include "store.h"
 #include "vec.h"
 
@@ -62,5 +64,22 @@ uint64_t row_id(const struct item *item);
 /* A pass in order of time over all events of the recording. NULL: out of memory. */
 struct pass *row_pass(struct store_reader *reader,
                       int (*take)(void *context, const struct item *item), void *context);
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+struct sample_rows {
+    VEC(struct sample) items;
+    struct value_pool values; /* of these */
+    struct sample_feed *feed;
+    struct pass *pass;
+};
+
+/* `reader` is at its first event and its first sample and outlives the object; nothing else reads
+ * from it. NULL: out of memory. destroy accepts NULL. */
+struct sample_rows *sample_rows_create(struct store_reader *reader);
+void sample_rows_destroy(struct sample_rows *rows);
+
+/* The next ones in place of those before: 1, maybe with none, 0 at the end, -errno. */
+int sample_rows_fill(struct sample_rows *rows);
 
 #endif

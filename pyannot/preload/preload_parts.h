@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the preloaded library may find in a program: nothing of it is there for sure, and a program
- * without it is none of ours. Declared here, because one library serves all interpreters. */
-#ifndef PYANNOT_PYTHON_API_H
-#define PYANNOT_PYTHON_API_H
+/* What the files of the preloaded library share, and what it may find in a program: nothing of it
+ * is there for sure, and a program without it is none of ours. Declared here, because one library
+ * serves all interpreters. */
+#ifndef PYANNOT_PRELOAD_PARTS_H
+#define PYANNOT_PRELOAD_PARTS_H
 
 #include <stddef.h>
 
@@ -42,5 +43,11 @@ OPTIONAL PyObject *PyExc_Exception;
 /* Of the C library. */
 OPTIONAL char *getenv(const char *name);
 OPTIONAL int access(const char *path, int mode);
+
+/* quick.c: the usual way into pyannot, what bootstrap.py does where all goes well, without
+ * compiling it. Whether pyannot has begun, or is not wanted. 0: not this way, bootstrap.py may look
+ * further and tell why. -1: an exception is set that is not ours, that of a signal. Needs the GIL.
+ */
+int quick_begin(void);
 
 #endif
