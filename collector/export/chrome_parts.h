@@ -3,45 +3,108 @@
 #ifndef ANNOT_CHROME_PARTS_H
 #define ANNOT_CHROME_PARTS_H
 
-#include "chrome_writer.h"
 #include "counter_groups.h"
+#include "export_ids.h"
+#include "export_values.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
-#include "track_lines.h"
+#include "json_writer.h"
 
 #include <stdint.h>
 
-/* ---- Ranges on no thread: chrome_lines.c ----
+/* ---- Writer: chrome_writer.c ----
+ *
+ * One event of the Chrome trace format after the other: head, fields, arguments, end.
+ *
+ *     chrome_begin(w, 'X', name);        ,\n{"ph":"X","name":"load"
+ *     chrome_place(w, thread, time_ns);  ,"pid":1,"tid":1,"ts":0.500
+ *     chrome_attributes(w, event);       ,"cat":"io","args":{"payload":1
+ *     chrome_argument(w, &fact);         ,"unfinished":true
+ *     chrome_end(w);                     }}
+ *
+ * Times are microseconds with three decimals since the trace's origin: exact, as a double holds
+ * them to the nanosecond for more than a hundred days. */
+
+enum { CHROME_PLACE_MAX = 64 };
+
+/* Integers up to here are exact in all readers of JSON; larger ones go as text. */
+#define CHROME_EXACT_MAX (INT64_C(1) << 53)
+
+static inline bool chrome_is_exact(int64_t value)
+{
+    return value >= -CHROME_EXACT_MAX && value <= CHROME_EXACT_MAX;
+}
+
+struct chrome_thread {
+    uint8_t place_size;
+    char place[CHROME_PLACE_MAX]; /* ,"pid":1,"tid":1,"ts": */
+};
+
+struct chrome_writer {
+    const struct trace *trace;
+    struct out_stream *out;
+    const struct export_ids *ids;
+    int64_t origin_ns; /* what the file calls 0 */
+    struct export_keys keys;
+    struct chrome_thread *threads;
+    uint32_t thread_count;
+    uint8_t *plain; /* of string: 0 not looked at, 1 needs no escapes, 2 does */
+    uint32_t string_count;
+    bool any_event, any_argument; /* written: in the file, in the present event */
+};
+
+/* 0 or -ENOMEM; then call fini all the same. */
+int chrome_writer_init(struct chrome_writer *writer, const struct trace *trace,
+                       const struct export_ids *ids, struct out_stream *out);
+void chrome_writer_fini(struct chrome_writer *writer);
+
+/* A complete event of a pushed range without attributes: the same as the calls below, faster. */
+void chrome_plain_range(struct chrome_writer *writer, const struct event *event, int64_t end_ns);
+
+void chrome_begin(struct chrome_writer *writer, char phase, uint32_t name);
+void chrome_begin_text(struct chrome_writer *writer, char phase, const char *name);
+void chrome_place(struct chrome_writer *writer, uint32_t thread, int64_t time_ns);
+void chrome_number(struct chrome_writer *writer, const char *key, uint64_t value);
+void chrome_micros(struct chrome_writer *writer, const char *key, int64_t time_ns);
+void chrome_string(struct chrome_writer *writer, const char *key, uint32_t string);
+void chrome_text(struct chrome_writer *writer, const char *key, const char *text);
+
+/* Category (but for ranges on no thread: see chrome_shelves below), colour as the nearest of the
+ * format's names; then the arguments: payload, domain, ..., key-values. */
+void chrome_attributes(struct chrome_writer *writer, const struct event *event,
+                       const struct args *values);
+/* Of these, the key-values alone. */
+void chrome_values(struct chrome_writer *writer, const struct args *values);
+void chrome_argument(struct chrome_writer *writer, const struct fact *argument);
+void chrome_end(struct chrome_writer *writer);
+
+/* "key":value without a comma. */
+void chrome_fact(struct chrome_writer *writer, const struct fact *fact);
+
+/* The category that viewers filter by: that of a scope, else its domain; 0 = none. */
+uint32_t chrome_category(const struct chrome_writer *writer, uint32_t scope);
+
+/* ---- Ranges on no thread: chrome_shelves.c ----
  *
  * Ranges that lie on no thread: "b" and "e" with an id. Overlapping ranges have one each; those of
- * the recording's tracks have that of their shelf (track_lines.h), inside of which they nest.
+ * the recording's tracks have that of their shelf (shelves.h), inside of which they nest.
  *
  * The format has no names for such lines: the Perfetto UI takes that of the first event of an id.
  * So each shelf begins with an instant that is called like its line. The category is what ids are
  * scoped by, so it is the line's as well. */
 
-struct chrome_lines {
+struct chrome_shelves {
     struct chrome_writer *writer;
-    struct track_lines lines;
+    struct track_groups groups;
     uint64_t last_id;
 };
 
 /* 0 or -ENOMEM; then fini all the same. */
-int chrome_lines_init(struct chrome_lines *lines, struct chrome_writer *writer);
-void chrome_lines_fini(struct chrome_lines *lines);
+int chrome_shelves_init(struct chrome_shelves *shelves, struct chrome_writer *writer);
+void chrome_shelves_fini(struct chrome_shelves *shelves);
 
 /* Items of LANE_PROCESS and LANE_TRACK. */
-int chrome_lines_take(struct chrome_lines *lines, const struct item *item);
-
-/* ---- Flows: chrome_flows.c ----
- *
- * Points of flows as instants of their threads, and arrows ("s", "f") between these.
- *
- * Readers bind an arrow to what the thread's innermost slice is at that time. Without an instant,
- * the Perfetto UI takes a complete event that is over already. */
-
-/* `context`: struct chrome_writer. For flow_arrows. */
-int chrome_put_flow(void *context, const struct flow_place *place);
+int chrome_shelves_take(struct chrome_shelves *shelves, const struct item *item);
 
 /* ---- Counters: chrome_counters.c ----
  *
@@ -61,7 +124,7 @@ int chrome_counters_add(struct chrome_counters *counters, const struct event *ev
 int chrome_counters_finish(struct chrome_counters *counters);
 void chrome_counters_fini(struct chrome_counters *counters);
 
-/* ---- Flame chart: chrome_chart.c ----
+/* ---- Flame chart: chrome_shelves.c ----
  *
  * The flame chart of each thread (flame_chart.h) as begins and ends on a thread of its own beside
  * it, "NAME: stacks": on the thread itself they would mix with its ranges. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pieces of Chrome trace events. Texts that all events of a thread share are prepared once.
  * Thread-safety: none. */
-#include "chrome_writer.h"
+#include "chrome_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,9 +9,7 @@
  */
 #include "call_label.h"
 #include "chrome_parts.h"
-#include "chrome_writer.h"
 #include "export.h"
-#include "item_facts.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -38,7 +36,7 @@ struct state {
     struct chrome_writer writer;
     struct export_ids ids;
     struct thread_state *threads;
-    struct chrome_lines lines;
+    struct chrome_shelves shelves;
     struct chrome_counters counters;
     struct flow_arrows flows;
     size_t held_count;
@@ -114,6 +112,52 @@ static void describe_thread(struct state *s, uint32_t thread, uint32_t tid, cons
     put_metadata(s, "thread_sort_index", pid_of(s, thread), tid, &fact);
 }
 
+/* ---- Flows ----------------------------------------------------------------------------------- */
+
+/* Points of flows are instants of their threads, with arrows ("s", "f") between these. Readers bind
+ * an arrow to what the thread's innermost slice is at that time. Without an instant, the Perfetto
+ * UI takes a complete event that is over already. */
+
+/* Both ends of an arrow have the same name, category and id, or they are no pair. */
+static void put_arrow_end(struct chrome_writer *writer, char phase, const struct flow_point *point,
+                          uint64_t arrow)
+{
+    chrome_begin_text(writer, phase, FLOW_UNNAMED);
+    chrome_place(writer, point->thread, point->time_ns);
+    chrome_text(writer, "cat", FLOW_UNNAMED);
+    chrome_number(writer, "id", arrow);
+    if (phase == 'f')
+        chrome_text(writer, "bp", "e"); /* what is around it, not what comes next */
+    chrome_end(writer);
+}
+
+static int put_flow(void *context, const struct flow_place *place)
+{
+    struct chrome_writer *writer = context;
+    const struct flow_point *point = place->point;
+    uint32_t name = point->name ? point->name : place->name;
+    uint32_t category = chrome_category(writer, point->scope);
+    struct flow_text text;
+    struct fact flow = flow_fact(point, &text);
+    if (point->thread >= writer->thread_count)
+        return 0;
+    if (name)
+        chrome_begin(writer, 'i', name);
+    else
+        chrome_begin_text(writer, 'i', FLOW_UNNAMED);
+    chrome_place(writer, point->thread, point->time_ns);
+    chrome_text(writer, "s", "t");
+    if (category)
+        chrome_string(writer, "cat", category);
+    chrome_argument(writer, &flow);
+    chrome_end(writer);
+    if (place->arrives)
+        put_arrow_end(writer, 'f', point, place->arrives);
+    for (uint32_t i = 0; i < place->leave_count; i++)
+        put_arrow_end(writer, 's', point, place->leaves + i);
+    return 0;
+}
+
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
@@ -130,9 +174,9 @@ static int begin(void *state, const struct export_job *job)
         describe_process(s, s->ids.order[i]);
     for (uint32_t i = 0; i < s->writer.thread_count; i++)
         describe_thread(s, i, s->ids.tids[i], "");
-    s->flows.place = chrome_put_flow;
+    s->flows.place = put_flow;
     s->flows.context = &s->writer;
-    if (chrome_lines_init(&s->lines, &s->writer) != 0 ||
+    if (chrome_shelves_init(&s->shelves, &s->writer) != 0 ||
         chrome_counters_init(&s->counters, &s->writer) != 0)
         return -ENOMEM;
     s->has_chart = job->options->flame_chart;
@@ -313,7 +357,8 @@ static int take_on_thread(struct state *s, const struct item *item)
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    return item->lane == LANE_THREAD ? take_on_thread(s, item) : chrome_lines_take(&s->lines, item);
+    return item->lane == LANE_THREAD ? take_on_thread(s, item)
+                                     : chrome_shelves_take(&s->shelves, item);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -387,7 +432,7 @@ static void destroy(void *state)
     for (uint32_t i = 0; s->threads && i < s->writer.thread_count; i++)
         free_held(&s->threads[i]);
     free(s->threads);
-    chrome_lines_fini(&s->lines);
+    chrome_shelves_fini(&s->shelves);
     chrome_counters_fini(&s->counters);
     flow_arrows_fini(&s->flows);
     chrome_chart_fini(&s->chart);

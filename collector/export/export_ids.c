@@ -2,8 +2,8 @@
 /* Numbers and labels that all exporters share. Thread-safety: see export_ids.h. */
 #include "export_ids.h"
 
+#include "export_facts.h"
 #include "map64.h"
-#include "session_facts.h"
 #include "text.h"
 
 #include <errno.h>

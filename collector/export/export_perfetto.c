@@ -10,10 +10,8 @@
 #include "call_label.h"
 #include "export.h"
 #include "flame_chart.h"
-#include "item_facts.h"
 #include "perfetto_fields.h"
 #include "perfetto_parts.h"
-#include "perfetto_tracks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +25,7 @@ struct state {
     uint32_t thread_count;
     struct frame_names names;
     struct perfetto_counters counters;
-    struct perfetto_lines lines;
+    struct perfetto_groups groups;
     struct flow_arrows flows;
     struct perfetto_samples samples;
     struct perfetto_states states;
@@ -83,13 +81,33 @@ static int put_counter(void *context, const struct event *event, uint64_t uuid)
     return s->px.error;
 }
 
-/* Where the thread's ranges are. */
+/* A point of a flow is an instant of its thread, where the thread's ranges are. The reader draws an
+ * arrow from the end of one slice to the begin of another. Of a range that waits for what it sent,
+ * the arrow would go back in time; an instant inside of the range has the time of the point. */
 static int put_flow(void *context, const struct flow_place *place)
 {
     struct state *s = context;
-    const struct perfetto_sequence *sequence = sequence_of(s, place->point->thread);
+    const struct flow_point *point = place->point;
+    const struct perfetto_sequence *sequence = sequence_of(s, point->thread);
+    struct flow_text text;
+    const struct event instant = {
+        .kind = EVENT_MARK,
+        .name = point->name ? point->name : place->name,
+        .scope = point->scope,
+        .thread = point->thread,
+    };
+    const struct fact facts[2] = {flow_fact(point, &text)};
     if (sequence)
-        perfetto_put_flow(&s->tracks, sequence->track_uuid, place);
+        perfetto_put(&s->px, s->tracks.session,
+                     &(struct perfetto_event){
+                         .time_ns = point->time_ns,
+                         .type = PX_INSTANT,
+                         .track_uuid = sequence->track_uuid,
+                         .event = &instant,
+                         .text = instant.name ? NULL : FLOW_UNNAMED,
+                         .arguments = facts,
+                         .flow = place,
+                     });
     return s->px.error;
 }
 
@@ -102,7 +120,7 @@ static int begin_toolkit(struct state *s)
     int error = export_keys_init(&s->px.keys, s->px.trace);
     if (!error)
         error = perfetto_counters_init(&s->counters, &s->tracks);
-    return error ? error : perfetto_lines_init(&s->lines, &s->tracks);
+    return error ? error : perfetto_groups_init(&s->groups, &s->tracks);
 }
 
 static int begin(void *state, const struct export_job *job)
@@ -256,7 +274,7 @@ static int take(void *state, const struct item *item)
     if (item->lane == LANE_THREAD)
         return take_on_thread(s, item);
     if (item->lane == LANE_TRACK)
-        return perfetto_lines_take(&s->lines, item);
+        return perfetto_groups_take(&s->groups, item);
     return item->kind == ITEM_SPAN ? take_overlapping(s, item) : 0;
 }
 
@@ -307,7 +325,7 @@ static void destroy(void *state)
         perfetto_sequence_fini(&s->threads[i]);
     free(s->threads);
     perfetto_counters_fini(&s->counters);
-    perfetto_lines_fini(&s->lines);
+    perfetto_groups_fini(&s->groups);
     flow_arrows_fini(&s->flows);
     export_keys_fini(&s->px.keys);
     perfetto_samples_fini(&s->samples);

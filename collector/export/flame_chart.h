@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices made of consecutive samples of a thread: what was on the stack, as far as samples tell.
+/* Spans made of consecutive samples of a thread: what was on the stack, as far as samples tell.
  *
  * A function is open from the first sample that has it at its place in the stack to the first that
  * has not. Where the next sample is more than two periods away, and where the thread left the CPU,
@@ -7,8 +7,10 @@
 #ifndef ANNOT_FLAME_CHART_H
 #define ANNOT_FLAME_CHART_H
 
-#include "frame_names.h"
+#include "map64.h"
 #include "sample.h"
+#include "stacks.h"
+#include "trace.h"
 
 struct flame_chart_event {
     uint32_t thread;
@@ -39,5 +41,25 @@ void flame_chart_fini(struct flame_chart *chart);
 /* Samples of a thread in order of their time; then once finish. 0 or -errno. */
 int flame_chart_add(struct flame_chart *chart, const struct sample *sample);
 int flame_chart_finish(struct flame_chart *chart);
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+/* Which frames are the same function, and what each is called.
+ *
+ * A function is known by the first of its frames that was asked for. Thread-safety: none. */
+
+struct frame_names {
+    const struct trace *trace;
+    const char *prefixes;      /* of file names: profile/call_label.h */
+    struct map64 first_frames; /* by hash of the function */
+};
+
+/* The frame that stands for the function of `frame`; itself when memory runs out. */
+uint32_t frame_function(struct frame_names *names, uint32_t frame);
+
+/* At most size - 1 bytes and NUL; returns the length. */
+size_t frame_label(const struct frame_names *names, uint32_t frame, char *buffer, size_t size);
+
+void frame_names_fini(struct frame_names *names);
 
 #endif

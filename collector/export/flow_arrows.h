@@ -10,7 +10,7 @@
 #ifndef ANNOT_FLOW_ARROWS_H
 #define ANNOT_FLOW_ARROWS_H
 
-#include "session_facts.h"
+#include "export_facts.h"
 #include "vec.h"
 
 enum {

@@ -4,15 +4,189 @@
 #define ANNOT_PERFETTO_PARTS_H
 
 #include "counter_groups.h"
+#include "export_facts.h"
+#include "export_ids.h"
+#include "export_values.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
-#include "frame_names.h"
-#include "item_facts.h"
-#include "perfetto_sequence.h"
-#include "perfetto_tracks.h"
+#include "map64.h"
+#include "out_stream.h"
 #include "sample.h"
+#include "shelves.h"
+#include "trace.h"
+#include "varint.h"
 #include "vec.h"
 #include "wide_map.h"
+
+/* ---- Sequences: perfetto_sequence.c ----
+ *
+ * Packet sequences: events of one thread with a clock of deltas, names by number.
+ *
+ * A reader takes each sequence by itself, so every thread gets one: its packets need no track, its
+ * times are differences (two bytes instead of eight), and each name is spelled out once. Events
+ * that are not in time order (overlapping ranges, gaps) share the sequence of absolute times.
+ * A name's number is its string ordinal. Which names a sequence knows is a bit set; when all sets
+ * together reach PERFETTO_INTERN_BYTES, further names are spelled out in each event.
+ * Thread-safety: none. */
+
+enum {
+    PERFETTO_SEQUENCE_SESSION = 1, /* absolute times */
+    PERFETTO_SEQUENCE_THREADS = 2, /* + thread */
+    PERFETTO_TAIL_SIZE = 32,
+    PERFETTO_INTERN_BYTES = 64 << 20,
+};
+
+struct name_set {
+    uint64_t *words;
+    uint32_t word_count;
+};
+
+struct perfetto_sequence {
+    uint32_t id;         /* 0: not begun */
+    uint64_t track_uuid; /* of its events that name none; 0 = none */
+    int64_t last_ns;     /* of the clock of deltas */
+    bool absolute;       /* times are CLOCK_MONOTONIC */
+    uint8_t head_size;   /* what follows the time in each packet, up to the event's message */
+    uint8_t head[PERFETTO_TAIL_SIZE];
+    uint8_t end_size; /* what follows the time in a packet that ends a range: whole */
+    uint8_t end[PERFETTO_TAIL_SIZE];
+    struct name_set names, categories, keys, messages;
+};
+
+struct perfetto_output {
+    const struct trace *trace;
+    struct out_stream *out;
+    struct proto_writer packet;
+    struct export_keys keys;
+    int64_t begin_ns;
+    size_t intern_bytes; /* of all name sets */
+    int error;           /* 0 or -ENOMEM: a packet is missing */
+};
+
+/* One event on a track; attributes and payload are those of `event`. */
+struct perfetto_event {
+    int64_t time_ns;
+    uint8_t type;                  /* enum perfetto_event_type */
+    uint64_t track_uuid;           /* 0: the sequence's own */
+    const struct event *event;     /* NULL: an end, or an event of `text` */
+    const struct args *values;     /* of `event`, or of an end; NULL = none */
+    const char *text;              /* name that is no string of the recording */
+    const struct flow_place *flow; /* NULL: no point of one */
+    const struct fact *arguments;  /* what the recording does not hold as such, up to one without
+                                      a name; NULL = none */
+};
+
+/* The first packet of a sequence: its clock, its track (0 = none). */
+void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                             uint32_t id, uint64_t track_uuid);
+void perfetto_sequence_fini(struct perfetto_sequence *sequence);
+
+/* Any event. */
+void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                  const struct perfetto_event *event);
+
+/* The same for the usual: a name, perhaps a category, on the sequence's own track. */
+void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                        uint8_t type, const struct event *event);
+void perfetto_put_end(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                      int64_t time_ns);
+
+/* Whether a sequence has a number for a name (its string ordinal), perhaps from now on: then the
+ * name goes into the interned data of the same packet. */
+struct perfetto_name_use {
+    bool by_number, is_new;
+};
+
+struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct name_set *set,
+                                           uint32_t name, bool may_learn);
+
+/* Packets of other kinds: begin, fields, end. */
+struct proto_writer *perfetto_packet_begin(struct perfetto_output *px);
+void perfetto_packet_end(struct perfetto_output *px);
+
+/* The same for one that begins a sequence: its defaults, a message of their own, are open too. */
+struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_t sequence,
+                                             uint32_t clock);
+
+/* ---- Descriptions: perfetto_tracks.c ----
+ *
+ * Descriptions of what events lie on: the session, processes, threads and tracks below them.
+ *
+ * All go onto the session's sequence. Track numbers (uuid) count from 1: processes, threads, then
+ * whatever turns up. Thread-safety: none. */
+
+/* A set of shelves: overlapping ranges of one name in one process, or the gaps of one thread. */
+struct perfetto_shelves {
+    struct shelves shelves;
+    uint64_t parent_uuid;
+    uint32_t name; /* string; 0: `text` */
+    const char *text;
+    uint32_t rank;   /* among its siblings */
+    uint64_t *uuids; /* of the shelves */
+    uint32_t uuid_count;
+};
+
+struct perfetto_tracks {
+    struct perfetto_output *px;
+    struct perfetto_sequence *session;
+    struct export_ids *ids;
+    uint64_t next_uuid, session_uuid;
+    struct map64 shelves_by_key; /* index into shelves */
+    VEC(struct perfetto_shelves) shelves;
+};
+
+uint64_t perfetto_process_uuid(uint32_t process);
+uint64_t perfetto_thread_uuid(const struct perfetto_tracks *tracks, uint32_t thread);
+
+/* Ranks among the children of a process. */
+enum { PERFETTO_RANK_TRACKS = 50000, PERFETTO_RANK_COUNTERS = 100000 };
+
+/* A descriptor of a track: begin, fields, end. */
+struct proto_writer *perfetto_track_begin(struct perfetto_tracks *tracks, uint64_t uuid);
+void perfetto_track_end(struct perfetto_tracks *tracks);
+
+/* Everything that is known before the first event. */
+void perfetto_describe_all(struct perfetto_tracks *tracks);
+
+/* A track "annot" with one slice over the whole recording that carries its facts; `cut_flows`: from
+ * how many points arrows may be missing. */
+void perfetto_begin_session(struct perfetto_tracks *tracks);
+void perfetto_end_session(struct perfetto_tracks *tracks, uint64_t cut_flows);
+
+/* The shelf for a range from start to end: of its process and name, or of its thread's gaps. */
+int perfetto_range_track(struct perfetto_tracks *tracks, const struct event *begin, int64_t end_ns,
+                         uint64_t *ret_uuid);
+int perfetto_lost_track(struct perfetto_tracks *tracks, const struct event *lost,
+                        uint64_t *ret_uuid);
+
+/* Tracks below a thread, in the order in which they should stand; the reader of today puts them in
+ * that of their names. */
+enum perfetto_child { PERFETTO_OFF_CPU, PERFETTO_RANGES, PERFETTO_STACKS };
+
+/* A new one. Its number. */
+uint64_t perfetto_thread_child(struct perfetto_tracks *tracks, uint32_t thread,
+                               enum perfetto_child child);
+
+void perfetto_tracks_fini(struct perfetto_tracks *tracks);
+
+/* ---- Tracks of the recording: perfetto_tracks.c ----
+ *
+ * Ranges and marks of the recording's tracks: a Perfetto track for each shelf of shelves.h. All
+ * lie on the session's sequence. The reader shows the shelves of a line, which have one name, as
+ * one.
+ * */
+
+struct perfetto_groups {
+    struct perfetto_tracks *tracks;
+    struct track_groups groups;
+};
+
+/* 0 or -ENOMEM; then fini all the same. */
+int perfetto_groups_init(struct perfetto_groups *groups, struct perfetto_tracks *tracks);
+void perfetto_groups_fini(struct perfetto_groups *groups);
+
+/* Items of LANE_TRACK. */
+int perfetto_groups_take(struct perfetto_groups *groups, const struct item *item);
 
 /* ---- Arguments: perfetto_values.c ----
  *
@@ -49,37 +223,6 @@ void perfetto_put_values(struct perfetto_output *px, struct perfetto_sequence *s
 
 /* Inside the interned data of the same packet. */
 void perfetto_put_new_keys(struct perfetto_output *px, const struct perfetto_new_keys *keys);
-
-/* ---- Tracks: perfetto_lines.c ----
- *
- * Ranges and marks of the recording's tracks: a Perfetto track for each shelf of track_lines.h. All
- * lie on the session's sequence. The reader shows the shelves of a line, which have one name, as
- * one.
- * */
-
-struct perfetto_lines {
-    struct perfetto_tracks *tracks;
-    struct track_lines lines;
-};
-
-/* 0 or -ENOMEM; then fini all the same. */
-int perfetto_lines_init(struct perfetto_lines *lines, struct perfetto_tracks *tracks);
-void perfetto_lines_fini(struct perfetto_lines *lines);
-
-/* Items of LANE_TRACK. */
-int perfetto_lines_take(struct perfetto_lines *lines, const struct item *item);
-
-/* ---- Flows: perfetto_flows.c ----
- *
- * Points of flows as instants of their threads, with the numbers of the arrows that touch them.
- *
- * The reader draws an arrow from the end of one slice to the begin of another. Of a range that
- * waits for what it sent, the arrow would go back in time; an instant inside of the range has the
- * time of the point itself. */
-
-/* `track_uuid`: where the ranges of the point's thread are. */
-void perfetto_put_flow(struct perfetto_tracks *tracks, uint64_t track_uuid,
-                       const struct flow_place *place);
 
 /* ---- Counters: perfetto_counters.c ----
  *
@@ -140,7 +283,7 @@ int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *
 int perfetto_samples_finish(struct perfetto_samples *samples);
 void perfetto_samples_fini(struct perfetto_samples *samples);
 
-/* ---- Flame chart: perfetto_chart.c ----
+/* ---- Flame chart: perfetto_samples.c ----
  *
  * The flame chart of each thread (flame_chart.h) as slices on a track "stacks" below it.
  *

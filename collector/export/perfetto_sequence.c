@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets of events: a general way through the proto writer, and a fast one that copies what is
  * the same in all packets of a sequence. Both write the same fields. */
-#include "perfetto_sequence.h"
+#include "perfetto_parts.h"
 
 #include "export_ids.h"
 #include "perfetto_fields.h"
-#include "perfetto_parts.h"
 #include "varint.h"
 
 #include <stdlib.h>

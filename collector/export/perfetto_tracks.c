@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Track descriptors. Order is told in every field the format has for it: rank among siblings, and
  * the older sort index. Labels of a process tell how it ended. Thread-safety: none. */
-#include "perfetto_tracks.h"
+#include "perfetto_parts.h"
 
 #include "perfetto_fields.h"
-#include "perfetto_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -168,7 +167,7 @@ void perfetto_end_session(struct perfetto_tracks *tracks, uint64_t cut_flows)
     perfetto_track_end(tracks);
 }
 
-/* ---- Lanes ----------------------------------------------------------------------------------- */
+/* ---- Shelves --------------------------------------------------------------------------------- */
 
 static uint32_t process_of(const struct perfetto_tracks *tracks, uint32_t thread)
 {
@@ -279,4 +278,118 @@ void perfetto_tracks_fini(struct perfetto_tracks *tracks)
     }
     vec_free(&tracks->shelves);
     map64_free(&tracks->shelves_by_key);
+}
+
+/* ---- Tracks of the recording ----------------------------------------------------------------- */
+
+/* Children of a group are below its first shelf: the reader puts tracks of one name together only
+ * where they have the same parent. */
+static int describe_group(void *context, uint32_t group, int64_t time_ns, uint64_t *ret_id)
+{
+    struct perfetto_groups *groups = context;
+    struct perfetto_tracks *tracks = groups->tracks;
+    const struct track_group *entry = &groups->groups.groups.items[group];
+    struct trace_string label = track_group_label(&groups->groups, group);
+    uint64_t parent = 0;
+    if (entry->parent) {
+        int error = track_group_id(&groups->groups, entry->parent - 1, time_ns, &parent);
+        if (error)
+            return error;
+    } else if (entry->process < trace_process_count(tracks->px->trace)) {
+        parent = perfetto_process_uuid(entry->process);
+    }
+    uint64_t uuid = tracks->next_uuid++;
+    struct proto_writer *packet = perfetto_track_begin(tracks, uuid);
+    if (parent)
+        proto_uint(packet, PX_TRACK_PARENT_UUID, parent);
+    proto_uint(packet, PX_TRACK_CHILD_ORDERING, PX_CHILDREN_EXPLICIT);
+    proto_uint(packet, PX_TRACK_SIBLING_ORDER_RANK, PERFETTO_RANK_TRACKS + group);
+    proto_bytes(packet, PX_TRACK_NAME, label.bytes, label.length);
+    perfetto_track_end(tracks);
+    *ret_id = uuid;
+    return tracks->px->error;
+}
+
+int perfetto_groups_init(struct perfetto_groups *groups, struct perfetto_tracks *tracks)
+{
+    groups->tracks = tracks;
+    groups->groups.describe = describe_group;
+    groups->groups.context = groups;
+    return track_groups_init(&groups->groups, tracks->px->trace);
+}
+
+void perfetto_groups_fini(struct perfetto_groups *groups)
+{
+    track_groups_fini(&groups->groups);
+}
+
+static int put_on_track(struct perfetto_groups *groups, const struct perfetto_event *event)
+{
+    perfetto_put(groups->tracks->px, groups->tracks->session, event);
+    return groups->tracks->px->error;
+}
+
+static int put_begin(struct perfetto_groups *groups, const struct item *item)
+{
+    const struct event *begin = item->event;
+    struct track_facts facts;
+    uint64_t uuid;
+    int error = track_groups_open(&groups->groups, begin, item->depth, &uuid);
+    if (error)
+        return error;
+    track_facts_init(&facts, &groups->groups, groups->tracks->ids, begin, item->depth);
+    return put_on_track(groups, &(struct perfetto_event){.time_ns = begin->time_ns,
+                                                         .type = PX_SLICE_BEGIN,
+                                                         .track_uuid = uuid,
+                                                         .event = begin,
+                                                         .values = &item->args,
+                                                         .arguments = facts.items});
+}
+
+static int put_end(struct perfetto_groups *groups, const struct item *item)
+{
+    struct end_facts facts;
+    uint64_t uuid;
+    int error =
+        track_groups_close(&groups->groups, item->event->id, item->depth, item->end_ns, &uuid);
+    if (error)
+        return error;
+    const struct args values = item_end_args(item);
+    end_facts_init(&facts, groups->tracks->ids, item);
+    return put_on_track(groups, &(struct perfetto_event){.time_ns = item->end_ns,
+                                                         .type = PX_SLICE_END,
+                                                         .track_uuid = uuid,
+                                                         .values = &values,
+                                                         .arguments = facts.items});
+}
+
+static int put_mark(struct perfetto_groups *groups, const struct item *item)
+{
+    const struct event *mark = item->event;
+    struct track_facts facts;
+    uint64_t uuid;
+    int error = track_groups_mark(&groups->groups, mark, item->depth, &uuid);
+    if (error)
+        return error;
+    track_facts_init(&facts, &groups->groups, groups->tracks->ids, mark, item->depth);
+    return put_on_track(groups, &(struct perfetto_event){.time_ns = mark->time_ns,
+                                                         .type = PX_INSTANT,
+                                                         .track_uuid = uuid,
+                                                         .event = mark,
+                                                         .values = &item->args,
+                                                         .arguments = facts.items});
+}
+
+int perfetto_groups_take(struct perfetto_groups *groups, const struct item *item)
+{
+    switch (item->kind) {
+    case ITEM_OPENED:
+        return put_begin(groups, item);
+    case ITEM_SPAN:
+        return put_end(groups, item);
+    case ITEM_INSTANT:
+        return put_mark(groups, item);
+    default:
+        return 0;
+    }
 }

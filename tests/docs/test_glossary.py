@@ -8,12 +8,6 @@ import pathlib
 import re
 import sys
 
-# Files that have such a name still. One that is gone must leave the list.
-NOT_YET = {
-    "collector/export/chrome_lines.c", "collector/export/perfetto_lines.c",
-    "collector/export/track_lines.c", "collector/export/track_lines.h",
-}
-
 
 def rows(text):
     """The cells of every row of every table; heads and rules are left out."""
@@ -57,9 +51,7 @@ def main():
     words = defined(text)
     found = [f"{word!r} is defined twice" for word in sorted(set(words)) if words.count(word) > 1]
     names = wrong_names(text, files)
-    found += [f"{name}: the glossary rules out its name" for name in sorted(names - NOT_YET)]
-    found += [f"{name}: not there any more; take it from the list"
-              for name in sorted(NOT_YET - names)]
+    found += [f"{name}: the glossary rules out its name" for name in sorted(names)]
     assert len(words) > 40 and len(ruled_out(text)) > 10, "the tables were not found"
     for line in found:
         print(line)

@@ -1,19 +1,107 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tracks share a line, and that ranges on a lane never overlap. */
+/* Shelves: ranges on one shelf never overlap, and no shelf is opened without need. Which tracks
+ * share a group. */
+#include "shelves.h"
 #include "test.h"
 #include "trace_maker.h"
-#include "track_lines.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { RANGES = 3000 };
+
+struct range {
+    int64_t start, end, shelf;
+};
+
+static int by_end(const void *left, const void *right)
+{
+    const struct range *a = left, *b = right;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+static void make_ranges(struct range *ranges)
+{
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < RANGES; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        ranges[i].start = (int64_t)(random >> 20 & 0xffff);
+        ranges[i].end = ranges[i].start + (int64_t)(random >> 50 & 0x3ff);
+    }
+}
+
+static void check_no_overlap(const struct range *ranges)
+{
+    for (int i = 0; i < RANGES; i++) {
+        for (int k = 0; k < i; k++)
+            CHECK(ranges[i].shelf != ranges[k].shelf || ranges[i].start >= ranges[k].end ||
+                  ranges[k].start >= ranges[i].end);
+    }
+}
+
+/* The lowest free shelf, found by looking at all. */
+static int64_t expected_shelf(const struct range *ranges, int count, int64_t start)
+{
+    for (int64_t shelf = 0;; shelf++) {
+        int64_t last = INT64_MIN;
+        for (int i = 0; i < count; i++)
+            last = ranges[i].shelf == shelf ? ranges[i].end : last;
+        if (last <= start)
+            return shelf;
+    }
+}
+
+TEST(ranges_in_any_order_do_not_overlap)
+{
+    static struct range ranges[RANGES];
+    struct shelves shelves = {0};
+    make_ranges(ranges);
+    for (int i = 0; i < RANGES; i++)
+        ranges[i].shelf = shelves_take(&shelves, ranges[i].start, ranges[i].end);
+    check_no_overlap(ranges);
+    shelves_fini(&shelves);
+}
+
+TEST(the_lowest_free_shelf_is_taken)
+{
+    static struct range ranges[RANGES];
+    struct shelves shelves = {0};
+    make_ranges(ranges);
+    qsort(ranges, RANGES, sizeof(*ranges), by_end);
+    for (int i = 0; i < RANGES; i++) {
+        ranges[i].shelf = shelves_take(&shelves, ranges[i].start, ranges[i].end);
+        if (i % 16 == 0)
+            CHECK_INT(ranges[i].shelf, expected_shelf(ranges, i, ranges[i].start));
+    }
+    check_no_overlap(ranges);
+    shelves_fini(&shelves);
+}
+
+TEST(a_range_may_start_when_the_last_ends)
+{
+    struct shelves shelves = {0};
+    CHECK_INT(shelves_take(&shelves, 0, 10), 0);
+    CHECK_INT(shelves_take(&shelves, 10, 10), 0);
+    CHECK_INT(shelves_take(&shelves, 10, 20), 0);
+    CHECK_INT(shelves_take(&shelves, 19, 30), 1);
+    CHECK_INT(shelves_take(&shelves, INT64_MIN, INT64_MAX), 2);
+    CHECK_INT(shelves_take(&shelves, 0, 1), 3);
+    CHECK_INT(shelves_take(&shelves, 0, 1), 4);
+    CHECK_INT(shelves_take(&shelves, 1, 2), 3);
+    shelves_fini(&shelves);
+}
+
+/* ---- Groups of tracks ------------------------------------------------------------------------ */
+
 static struct maker *maker;
-static struct track_lines lines;
+static struct track_groups groups;
 static uint64_t last_id;
 
-static int describe(void *context, uint32_t line, int64_t time_ns, uint64_t *ret_id)
+static int describe(void *context, uint32_t group, int64_t time_ns, uint64_t *ret_id)
 {
-    (void)context, (void)line, (void)time_ns;
+    (void)context, (void)group, (void)time_ns;
     *ret_id = ++last_id;
     return 0;
 }
@@ -31,15 +119,15 @@ static uint32_t add_track(uint32_t process, const char *name, int64_t parent)
     return maker_track(maker, process, id, name, parent);
 }
 
-static void plan_lines(void)
+static void plan_groups(void)
 {
-    lines = (struct track_lines){.describe = describe};
-    CHECK_INT(track_lines_init(&lines, maker_trace(maker)), 0);
+    groups = (struct track_groups){.describe = describe};
+    CHECK_INT(track_groups_init(&groups, maker_trace(maker)), 0);
 }
 
 static void end_tracks(void)
 {
-    track_lines_fini(&lines);
+    track_groups_fini(&groups);
     maker_destroy(maker);
 }
 
@@ -50,10 +138,10 @@ static const char *path_of(uint64_t track)
     static int turn;
     char *path = text[turn ^= 1], rest[512];
     path[0] = 0;
-    for (uint32_t at = track_lines_find(&lines, track) + 1; at;
-         at = lines.lines.items[at - 1].parent) {
+    for (uint32_t at = track_groups_find(&groups, track) + 1; at;
+         at = groups.groups.items[at - 1].parent) {
         snprintf(rest, sizeof(rest), "%s", path);
-        snprintf(path, 512, "%.200s%s%.300s", track_line_label(&lines, at - 1).bytes,
+        snprintf(path, 512, "%.200s%s%.300s", track_group_label(&groups, at - 1).bytes,
                  rest[0] ? "/" : "", rest);
     }
     return path;
@@ -88,7 +176,7 @@ TEST(a_long_name_is_cut_at_a_character)
     CHECK_STR(family, "abcdef");
 }
 
-TEST(tracks_of_one_name_share_a_line_where_their_parents_do)
+TEST(tracks_of_one_name_share_a_group_where_their_parents_do)
 {
     begin_tracks();
     uint32_t pool = add_track(0, "pool", -1);
@@ -97,18 +185,18 @@ TEST(tracks_of_one_name_share_a_line_where_their_parents_do)
     for (int i = 0; i < 4; i++)
         requests[i] = add_track(0, "request", i % 2 ? one : two);
     uint32_t elsewhere = add_track(1, "pool", -1);
-    plan_lines();
+    plan_groups();
     CHECK_STR(path_of(requests[1]), "pool/connection 1/request");
-    CHECK_INT(track_lines_find(&lines, requests[1]), track_lines_find(&lines, requests[3]));
-    CHECK(track_lines_find(&lines, requests[0]) != track_lines_find(&lines, requests[1]));
-    CHECK(track_lines_find(&lines, elsewhere) != track_lines_find(&lines, pool));
-    CHECK_INT(lines.lines.items[track_lines_find(&lines, requests[1])].track_count, 2);
+    CHECK_INT(track_groups_find(&groups, requests[1]), track_groups_find(&groups, requests[3]));
+    CHECK(track_groups_find(&groups, requests[0]) != track_groups_find(&groups, requests[1]));
+    CHECK(track_groups_find(&groups, elsewhere) != track_groups_find(&groups, pool));
+    CHECK_INT(groups.groups.items[track_groups_find(&groups, requests[1])].track_count, 2);
     CHECK_STR(path_of(1000), "(unknown track)");
     CHECK_STR(path_of(UINT64_MAX), "(unknown track)");
     end_tracks();
 }
 
-TEST(many_names_of_a_family_share_a_line_few_do_not)
+TEST(many_names_of_a_family_share_a_group_few_do_not)
 {
     begin_tracks();
     char name[32];
@@ -120,11 +208,11 @@ TEST(many_names_of_a_family_share_a_line_few_do_not)
         snprintf(name, sizeof(name), "request %d", i);
         add_track(0, "query", add_track(0, name, -1));
     }
-    plan_lines();
+    plan_groups();
     CHECK_STR(path_of(3), "worker 3");
     CHECK_STR(path_of(TRACK_NAMES_MAX), "request #");
     CHECK_STR(path_of(TRACK_NAMES_MAX + 1), "request #/query");
-    CHECK_INT(lines.lines.count, 1 + TRACK_NAMES_MAX + 2);
+    CHECK_INT(groups.groups.count, 1 + TRACK_NAMES_MAX + 2);
     end_tracks();
 }
 
@@ -136,7 +224,7 @@ TEST(parents_that_were_seen_later_and_tracks_below_themselves)
     trace_track(maker_trace(maker), child)->parent = parent + 1;
     trace_track(maker_trace(maker), ring)->parent = other + 1; /* only damaged files have these */
     trace_track(maker_trace(maker), other)->parent = ring + 1;
-    plan_lines();
+    plan_groups();
     CHECK_STR(path_of(child), "parent/child");
     CHECK(strlen(path_of(ring)) < 20 && strlen(path_of(other)) < 20);
     end_tracks();
@@ -149,14 +237,14 @@ TEST(what_is_too_deep_or_too_much_is_beside)
     int64_t above = -1;
     for (int i = 0; i < TRACE_TRACK_LEVELS; i++)
         above = add_track(0, "deep", above);
-    for (int i = 0; i < 2 * TRACK_LINES_MAX; i++) {
+    for (int i = 0; i < 2 * TRACK_GROUPS_MAX; i++) {
         snprintf(name, sizeof(name), "%c%c%c", 'g' + i % 13, 'g' + i / 13 % 13, 'g' + i / 169);
         add_track(i % 2 ? 1 : 0, name, -1);
     }
-    plan_lines();
-    CHECK_INT(lines.lines.items[track_lines_find(&lines, (uint64_t)above)].level,
+    plan_groups();
+    CHECK_INT(groups.groups.items[track_groups_find(&groups, (uint64_t)above)].level,
               TRACK_LEVELS_MAX - 1);
-    CHECK_INT(lines.lines.count, TRACK_LINES_MAX + 2); /* "other tracks" of each process */
+    CHECK_INT(groups.groups.count, TRACK_GROUPS_MAX + 2); /* "other tracks" of each process */
     CHECK_STR(path_of(trace_track_count(maker_trace(maker)) - 1u), "other tracks");
     end_tracks();
 }
@@ -167,14 +255,14 @@ static uint64_t open_range(uint32_t track, int64_t time_ns, uint32_t depth)
 {
     struct event event = {.kind = EVENT_TRACK_BEGIN, .id = track, .time_ns = time_ns};
     uint64_t id;
-    CHECK_INT(track_lines_open(&lines, &event, depth, &id), 0);
+    CHECK_INT(track_groups_open(&groups, &event, depth, &id), 0);
     return id;
 }
 
 static uint64_t close_range(uint32_t track, int64_t time_ns, uint32_t depth)
 {
     uint64_t id;
-    CHECK_INT(track_lines_close(&lines, track, depth, time_ns, &id), 0);
+    CHECK_INT(track_groups_close(&groups, track, depth, time_ns, &id), 0);
     return id;
 }
 
@@ -182,15 +270,15 @@ static uint64_t mark(uint32_t track, int64_t time_ns, uint32_t depth)
 {
     struct event event = {.kind = EVENT_TRACK_MARK, .id = track, .time_ns = time_ns};
     uint64_t id;
-    CHECK_INT(track_lines_mark(&lines, &event, depth, &id), 0);
+    CHECK_INT(track_groups_mark(&groups, &event, depth, &id), 0);
     return id;
 }
 
-TEST(what_is_nested_stays_on_the_lane_and_free_lanes_are_taken_again)
+TEST(what_is_nested_stays_on_the_shelf_and_free_shelves_are_taken_again)
 {
     begin_tracks();
     uint32_t a = add_track(0, "t", -1), b = add_track(0, "t", -1), c = add_track(0, "t", -1);
-    plan_lines();
+    plan_groups();
     uint64_t first = open_range(a, 10, 0), second = open_range(b, 20, 0);
     CHECK(first != second);
     CHECK_INT(open_range(a, 21, 1), first);
@@ -217,29 +305,29 @@ static unsigned draw(unsigned below)
     return (unsigned)(random_state >> 33) % below;
 }
 
-TEST(there_are_as_many_lanes_as_ranges_at_a_time)
+TEST(there_are_as_many_shelves_as_ranges_at_a_time)
 {
     enum { TRACKS = 200, STEPS = 20000 };
 
-    static uint64_t on[TRACKS]; /* lane, while open */
-    static int64_t lane_end[TRACKS + 1];
+    static uint64_t on[TRACKS]; /* shelf, while open */
+    static int64_t shelf_end[TRACKS + 1];
     unsigned open = 0, most = 0;
     begin_tracks();
     last_id = 0;
     for (int i = 0; i < TRACKS; i++)
         add_track(0, "t", -1);
-    plan_lines();
+    plan_groups();
     for (int64_t now = 1; now < STEPS; now++) {
         uint32_t track = draw(TRACKS);
         if (on[track]) {
             CHECK_INT(close_range(track, now, 0), on[track]);
-            lane_end[on[track]] = now;
+            shelf_end[on[track]] = now;
             on[track] = 0;
             open--;
         } else if (open < 20) {
-            uint64_t lane = on[track] = open_range(track, now, 0);
-            CHECK(lane <= TRACKS && lane_end[lane] <= now);
-            lane_end[lane] = INT64_MAX;
+            uint64_t shelf = on[track] = open_range(track, now, 0);
+            CHECK(shelf <= TRACKS && shelf_end[shelf] <= now);
+            shelf_end[shelf] = INT64_MAX;
             open++;
         }
         most = open > most ? open : most;
