@@ -75,6 +75,7 @@ HEADERS_EARNED = [
     "collector/elf",
     "collector/export",
     "collector/look",
+    "collector/profile",
     "collector/python",
     "collector/session",
     "collector/symbol",
@@ -424,6 +425,7 @@ CLEAN = {
     "collector/elf/elf_parts.h": C_START + '#include "twice.h"\n',
     "collector/sample/reader.c": C_START + '#include "once.h"\n#include "twice.h"\n',
     "collector/export/export_x.c": C_START + '#include "base.h"\n#include "shape.h"\n',
+    "collector/export/export_y.c": C_START + '#include "shape.h"\n',
     "tests/good.py": PYTHON_START + "def f(a):\n    if a:\n        pass\n    elif f(a):\n"
     "        pass\n    elif f(1):\n        pass\n    elif f(2):\n        pass\n",
 }

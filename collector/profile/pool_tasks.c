@@ -4,7 +4,8 @@
  * as send or submit (the first point), and unpickle (the last one). In which order the
  * threads' batches arrive does not matter: a task is complete when all its times are there.
  * Thread-safety: none. */
-#include "pool_tasks.h"
+
+#include "report_parts.h"
 
 #include "histogram.h"
 #include "map64.h"

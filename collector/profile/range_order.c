@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns of the statistics as numbers, and rows sorted by them. */
-#include "range_stats_parts.h"
+#include "range_parts.h"
+
 #include "table.h"
 #include "text.h"
 

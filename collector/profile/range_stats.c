@@ -4,7 +4,8 @@
  * Row i belongs to node i - RANGE_KIND_COUNT + 1 of the path tree; the first rows are "(other)",
  * one per kind. Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up
  * when it opens and none when it closes. */
-#include "range_stats_parts.h"
+#include "range_parts.h"
+
 #include "text.h"
 
 #include <errno.h>
@@ -482,4 +483,75 @@ uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index)
     uint32_t parent = nodes[index - RANGE_KIND_COUNT + 1].parent;
     bool is_range = parent != PATH_NONE && nodes[parent].parent != PATH_NONE;
     return is_range ? parent + RANGE_KIND_COUNT - 1 : RANGE_NO_ROW;
+}
+
+/* ---- Ranges on tracks ------------------------------------------------------------------------ */
+
+/* As pushed ranges, but the path is that of their track, and
+ * the threads that begin and end them have nothing to do with it. A track has a path while ranges
+ * are open on it. Thread-safety: none. */
+
+static struct track_path *find_track(struct range_stats *stats, uint64_t track)
+{
+    const uint64_t *index = map64_find(&stats->path_of_track, track + 1);
+    return index ? &stats->track_paths.items[*index - 1] : NULL;
+}
+
+/* NULL: out of memory. */
+static struct track_path *add_track(struct range_stats *stats, uint64_t track)
+{
+    uint32_t index = stats->free_track_path;
+    if (index == 0) {
+        if (vec_reserve(&stats->track_paths, 1) != 0 || !stats->track_paths.items)
+            return NULL;
+        index = (uint32_t)++stats->track_paths.count;
+        stats->track_paths.items[index - 1] = (struct track_path){0};
+    }
+    if (map64_put(&stats->path_of_track, track + 1, index) != 0)
+        return NULL;
+    struct track_path *path = &stats->track_paths.items[index - 1];
+    if (index == stats->free_track_path)
+        stats->free_track_path = path->next_free;
+    return path;
+}
+
+static void leave_track(struct range_stats *stats, uint64_t track, struct track_path *path)
+{
+    uint64_t index;
+    if (!map64_take(&stats->path_of_track, track + 1, &index))
+        return;
+    path->nodes.count = 0;
+    path->next_free = stats->free_track_path;
+    stats->free_track_path = (uint32_t)index;
+}
+
+int range_track_opened(struct range_stats *stats, const struct event *begin, uint32_t depth)
+{
+    struct track_path *path = find_track(stats, begin->id);
+    if (!path)
+        path = add_track(stats, begin->id);
+    if (!path || !range_path_of(stats, begin->thread))
+        return -ENOMEM;
+    return range_enter(stats, RANGE_TRACK, &path->nodes, begin, depth);
+}
+
+int range_track_closed(struct range_stats *stats, const struct item *span)
+{
+    uint64_t track = span->event->id;
+    struct track_path *path = find_track(stats, track);
+    bool nested;
+    if (!path)
+        return 0; /* it did not open */
+    range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
+    if (span->depth == 0)
+        leave_track(stats, track, path);
+    return 0;
+}
+
+void range_stats_free_tracks(struct range_stats *stats)
+{
+    for (size_t i = 0; i < stats->track_paths.count; i++)
+        vec_free(&stats->track_paths.items[i].nodes);
+    vec_free(&stats->track_paths);
+    map64_free(&stats->path_of_track);
 }

@@ -1,12 +1,155 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files of a report only. */
+/* What the files of a report share with each other only. */
 #ifndef ANNOT_REPORT_PARTS_H
 #define ANNOT_REPORT_PARTS_H
 
-#include "frame_stats.h"
-#include "pool_tasks.h"
+#include "pass.h"
 #include "report.h"
-#include "wait_places.h"
+#include "sample.h"
+#include "trace.h"
+
+/* ---- Functions: report_functions.c ----
+ *
+ * The functions that samples were in: a flat list of hot ones.
+ *
+ * Lines of one function are one row (call_label.h). Memory: 16 bytes a stack of the recording and
+ * 56 a function. Thread-safety: one thread per object. */
+
+struct function_row {
+    uint32_t frame;     /* one of its frames; 0: of no function, see below */
+    uint64_t count;     /* samples with it anywhere on the stack */
+    uint64_t self_ns;   /* it was the innermost frame */
+    uint64_t python_ns; /* Python, or its garbage collector: it was the innermost of these: with
+                           the native code it calls */
+    uint64_t total_ns;  /* it was anywhere on the stack, counted once */
+};
+
+/* The row without a function has what the others lack: as self and total time that of samples
+ * without frames, as Python time that of samples without a Python frame. So both add up to all
+ * samples. */
+
+struct frame_totals {
+    uint64_t total_ns;    /* of all samples */
+    uint64_t no_stack_ns; /* of those without frames */
+    uint64_t python_ns;   /* of those with a Python frame, or the garbage collector's */
+};
+
+struct frame_stats;
+
+/* `trace` outlives the object and is complete. NULL: out of memory. destroy accepts NULL. */
+struct frame_stats *frame_stats_create(const struct trace *trace);
+void frame_stats_destroy(struct frame_stats *stats);
+
+/* Samples in any order, each for call_sample_weight_ns, then once finish. finish: 0 or -ENOMEM. */
+void frame_stats_add(struct frame_stats *stats, const struct sample *sample);
+int frame_stats_finish(struct frame_stats *stats);
+
+const struct frame_totals *frame_stats_totals(const struct frame_stats *stats);
+
+enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
+
+/* All rows, largest number of that order first; ties by their names and places. The
+ * row without a function is
+ * the last, if there is one. Owned by the object, until the next call. Returns how many. */
+uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
+                          const struct function_row **ret_rows);
+
+/* ---- Places of waits: report_waits.c ----
+ *
+ * Where threads waited, and for what: the function of the program that called what waits.
+ *
+ * That is the innermost Python function; of a stack without one the innermost native function that
+ * is not of the C library. Memory: 4 bytes a stack and a frame of the recording, 40 a row.
+ * Thread-safety: one thread per object. */
+
+struct wait_place {
+    uint32_t frame; /* one of the function's; 0 = no stack */
+    uint8_t reason; /* enum wait_reason */
+    uint64_t count;
+    uint64_t blocked_ns; /* until it could run again */
+    uint64_t max_ns;
+    uint64_t unfinished; /* of count: still waiting at the end */
+};
+
+struct wait_places;
+
+/* `trace` outlives the object and is complete. NULL: out of memory. destroy accepts NULL. */
+struct wait_places *wait_places_create(const struct trace *trace);
+void wait_places_destroy(struct wait_places *places);
+
+/* Stretches off the CPU that waited for something, in any order; others are nothing. 0 or -ENOMEM.
+ */
+int wait_places_add(struct wait_places *places, const struct sample *sample);
+
+/* All of them, the longest first; ties by name and place. Nothing is added afterwards. Owned by the
+ * object. Returns how many. sorted: the same again, as they are. */
+uint32_t wait_places_sorted(const struct wait_places *places, const struct wait_place **ret_places);
+uint32_t wait_places_sort(struct wait_places *places, const struct wait_place **ret_places);
+
+/* ---- Tasks of pools: pool_tasks.c ----
+ *
+ * The tasks of Python's pools and executors: how long each was on which part of its way.
+ *
+ * What a parent and a worker tell of one task is joined by the flow that both emit points of
+ * (pyannot/observe/pools.py). The parts of a task follow each other without a gap, so that they add
+ * up to the time from its submission to the moment when the parent has its result. A worker that is
+ * terminated as soon as its last result is read may not get as far as telling that it was sent:
+ * then the parent's receipt tells it.
+ *
+ * Memory: 150 bytes for each task that is on its way at once, up to POOL_TASKS_MAX, and 50 KiB for
+ * a function with long tasks. Thread-safety: one thread per object. */
+
+enum { POOL_TASKS_MAX = 1 << 20 };
+
+enum pool_part {
+    POOL_QUEUED = 0, /* submitted, until the worker had all of its bytes */
+    POOL_UNPICKLE,   /* until the function was called */
+    POOL_RUN,        /* until it returned */
+    POOL_SEND,       /* the result is pickled and written */
+    POOL_WAITING,    /* it lies in the pipe, until the parent has read it */
+    POOL_FETCH,      /* the parent unpickles it */
+    POOL_WHOLE,      /* all of them */
+    POOL_PART_COUNT,
+};
+
+/* "queued", "unpickle", ...; "" for the whole. */
+const char *pool_part_name(enum pool_part part);
+
+struct pool_part_times {
+    uint64_t sum_ns, p50_ns, p90_ns, max_ns;
+};
+
+struct pool_function {
+    uint32_t name;             /* string */
+    bool is_local;             /* run by threads: queued and run are all there is */
+    uint64_t count;            /* tasks, or chunks, that are known from end to end */
+    uint64_t item_count;       /* calls of the function in these */
+    uint64_t unfinished_count; /* begun, but something of the rest is missing */
+    uint64_t received_count;   /* of `count`: the worker ended in "send", the result had arrived */
+    uint64_t bytes_in, bytes_out;
+    struct pool_part_times parts[POOL_PART_COUNT];
+};
+
+struct pool_tasks;
+
+/* `trace` outlives the object. NULL: out of memory. destroy accepts NULL. */
+struct pool_tasks *pool_tasks_create(const struct trace *trace);
+void pool_tasks_destroy(struct pool_tasks *tasks);
+
+/* What takes the items of a pass, in any order of threads. Then, once that has read all, finish. 0
+ * or -ENOMEM. */
+struct sink pool_tasks_sink(struct pool_tasks *tasks);
+int pool_tasks_finish(struct pool_tasks *tasks);
+
+/* After that: the functions, that with the longest time first. Owned by the object. */
+uint32_t pool_tasks_functions(const struct pool_tasks *tasks,
+                              const struct pool_function **ret_functions);
+
+/* Tasks that were submitted and of which no worker told anything. */
+uint64_t pool_tasks_unseen(const struct pool_tasks *tasks);
+
+/* Tasks that found no room: counted nowhere else. */
+uint64_t pool_tasks_refused(const struct pool_tasks *tasks);
 
 /* ---- Samples (report_samples.c): CPU time and waits of threads and functions ------------------
  */

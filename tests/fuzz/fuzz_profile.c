@@ -6,13 +6,12 @@
  * The first byte chooses the grouping and the limits; then 6 bytes are an event: kind, thread,
  * name, domain, time step, depth or id; with the highest bit of the kind set a sample: flags,
  * thread, path, stack, time step, weight. */
-#include "frame_stats.h"
 #include "made_sample.h"
 #include "pass.h"
 #include "range_stats.h"
-#include "sample_stats.h"
+#include "report.h"
+#include "report_parts.h"
 #include "stacks.h"
-#include "wait_places.h"
 
 #include <assert.h>
 #include <stdlib.h>

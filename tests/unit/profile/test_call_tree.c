@@ -3,7 +3,7 @@
 #include "call_label.h"
 #include "call_tree.h"
 #include "made_sample.h"
-#include "sample_stats.h"
+#include "report.h"
 #include "sampled_trace.h"
 #include "test.h"
 

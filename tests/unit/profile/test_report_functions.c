@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Self, total and Python time of functions, against a count sample by sample. */
 #include "call_label.h"
-#include "frame_stats.h"
+#include "report_parts.h"
 #include "test.h"
 #include "trace_maker.h"
 

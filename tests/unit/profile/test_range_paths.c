@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Path numbers: the same path the same number, other domains other numbers, a limit that holds. */
-#include "path_tree.h"
+#include "range_parts.h"
 #include "test.h"
 
 TEST(a_path_keeps_its_number)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Where threads waited: which function a stack stands for, and its sums. */
 #include "made_sample.h"
+#include "report_parts.h"
 #include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
-#include "wait_places.h"
 
 static struct maker *maker;
 

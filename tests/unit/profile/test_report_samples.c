@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums over all samples: what was a wait and what a lack of a CPU, which stacks are whole. */
 #include "made_sample.h"
-#include "sample_stats.h"
+#include "report.h"
 #include "test.h"
 
 static struct sample stretch(enum wait_reason reason, int64_t wake_ns, int64_t end_ns)
