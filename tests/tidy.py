@@ -77,6 +77,7 @@ HEADERS_EARNED = [
     "collector/look",
     "collector/profile",
     "collector/python",
+    "collector/read",
     "collector/session",
     "collector/symbol",
     "collector/unwind",

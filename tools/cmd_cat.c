@@ -15,7 +15,6 @@
 #include "line_parts.h"
 #include "recording.h"
 #include "recording_source.h"
-#include "sample_feed.h"
 #include "selection.h"
 #include "text.h"
 

@@ -6,7 +6,6 @@
  * Stretches off the CPU add up lane by lane; what they have in common with a range is the
  * difference of two such sums. Thread-safety: none. */
 #include "read_parts.h"
-#include "sample_path.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,7 @@
  * Events: the run of a thread goes on with its next batch. What is out of order within a thread
  * begins another run, so that all that waits comes as a stable sort would tell it. Samples: a few
  * runs are open at once; each sample goes behind one that is not later. Thread-safety: none. */
-#include "merge.h"
-
-#include "pass.h"
-#include "vec.h"
+#include "read_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,9 +3,10 @@
 #ifndef ANNOT_READ_PARTS_H
 #define ANNOT_READ_PARTS_H
 
+#include "event.h"
 #include "map64.h"
-#include "merge.h"
 #include "pass.h"
+#include "sample.h"
 #include "stacks.h"
 #include "vec.h"
 #include "wide_map.h"
@@ -17,6 +18,60 @@ enum {
     TRACKS_WAITING_MAX = 1 << 19,  /* and at most */
     SAMPLES_WAITING_MAX = 1 << 20, /* of all lanes: 120 MiB */
 };
+
+/* ---- Order of time: merge.c ----
+ *
+ * The events of all threads in order of time, and the samples: a merge, not a sort.
+ *
+ * Batches come thread by thread, as they were collected, nearly all in order. They wait here until
+ * no earlier event can come (event_batch.settled_ns), or too many wait: then the earliest goes on,
+ * and what comes later than it should is counted. Gaps are told when they end (event_told_ns),
+ * stretches off the CPU likewise. What has the same time stays in the order in which it came.
+ * Memory: at most about 150 MiB. Thread-safety: one thread per object. */
+
+enum { MERGE_EVENTS_MAX = 1 << 20, MERGE_SAMPLES_MAX = 1 << 16 }; /* that wait */
+
+struct merge;
+
+struct merge_source {
+    int (*next)(void *context, struct event_batch *ret_batch);
+    void *context;
+    bool live; /* more may come after next returned 0; only merge_settle then tells what goes on */
+};
+
+/* NULL: out of memory. destroy accepts NULL. */
+struct merge *merge_create(const struct merge_source *source);
+void merge_destroy(struct merge *merge);
+
+/* The next event with its key-values, as a batch that stays until the next merge_next: 1; 0 at the
+ * end, of a live source: nothing that is settled; -errno. Its settled_ns is when it is told. `peek`
+ * does not take it. */
+int merge_peek(struct merge *merge, int64_t *ret_told_ns);
+int merge_next(struct merge *merge, struct event_batch *ret_batch);
+
+/* Live sources: behind the next 0 that the source returns, nothing before this will come.
+ * INT64_MAX: nothing at all. */
+void merge_settle(struct merge *merge, int64_t settled_ns);
+
+/* Events that came behind later ones. */
+uint64_t merge_late_count(const struct merge *merge);
+
+struct sample_batch;
+struct sample_merge;
+
+struct sample_merge_source {
+    int (*next)(void *context, struct sample_batch *ret_batch);
+    void *context;
+    bool live;
+};
+
+/* The same for samples. */
+struct sample_merge *sample_merge_create(const struct sample_merge_source *source);
+void sample_merge_destroy(struct sample_merge *merge);
+int sample_merge_peek(struct sample_merge *merge, int64_t *ret_told_ns);
+int sample_merge_next(struct sample_merge *merge, struct sample *ret_sample);
+void sample_merge_settle(struct sample_merge *merge, int64_t settled_ns);
+uint64_t sample_merge_late_count(const struct sample_merge *merge);
 
 /* ---- Open ranges of a lane ------------------------------------------------------------------- */
 
@@ -242,9 +297,6 @@ struct range_end {
 int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                       const struct range_end *end);
 
-/* The number of a thread's push, 0: none is known (log_number.c). */
-uint64_t range_number(const struct trace *trace, uint32_t thread, uint32_t instance);
-
 /* ---- Threads: pair.c ------------------------------------------------------------------------- */
 
 /* Events of one thread, in its order. */
@@ -315,5 +367,27 @@ int sample_finish(struct pass *pass, const struct sample *sample,
 int heirs_finish(struct pass *pass, bool all);
 /* Hands out one as it is. */
 int sample_tell(struct pass *pass, struct sample *sample);
+
+/* ---- Paths: sample_paths.c ----
+ *
+ * One path of ranges from two: what was read from a thread's live stack, and what its events tell.
+ * Each returns a path of the table, or -ENOMEM. Thread-safety: none. */
+
+/* Both agree: the thread's ranges are those of `told`, with their domains; ranges of tracks stay
+ * where they were read, and what was inherited goes if there is anything else. */
+int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t told);
+
+/* Events may be missing: of the thread's ranges that were read, those that are no part of `told`
+ * become RANGE_PATH_UNRECORDED. `cut`: the outermost are missing in `read`. */
+int64_t sample_path_unsure(struct stacks *stacks, uint32_t read, uint32_t told, bool cut);
+
+/* All of it RANGE_PATH_INHERITED. */
+int64_t sample_path_inherited(struct stacks *stacks, uint32_t path);
+
+/* Whether it is. */
+bool sample_path_is_inherited(const struct stacks *stacks, uint32_t path);
+
+/* Whether both have the same names. */
+bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint32_t b);
 
 #endif

@@ -8,7 +8,7 @@
 #define PYANNOT_READER_ROWS_H
 
 #include "pass.h"
-#include "sample_feed.h"
+#include "recording_source.h"
 #include "store.h"
 #include "vec.h"
 

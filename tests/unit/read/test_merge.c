@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Events and samples in order of time, against a plain stable sort. */
-#include "merge.h"
 #include "pass.h"
+#include "read_parts.h"
 #include "test.h"
 #include "vec.h"
 
