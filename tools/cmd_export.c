@@ -98,6 +98,9 @@ static int check_options(const struct plan *plan)
 {
     const char *refused = export_refuses(plan->exporter, &plan->wanted);
     char formats[128];
+    if (plan->wanted.off_cpu && plan->wanted.value)
+        return cmd_fail(CMD_MISUSE, "options --off-cpu and --value: one of them\n--value "
+                                    "off-cpu:blocked is the time blocked alone");
     if (!refused)
         return CMD_OK;
     return cmd_fail(CMD_MISUSE, "the %s format has no option --%s\nit is an option of %s",
@@ -153,6 +156,11 @@ static int fail_empty(const struct plan *f)
                         "%s knows nothing of the time off the CPU\nannot record "
                         "--off-cpu records it",
                         f->recording);
+    if (f->wanted.value)
+        return cmd_fail(CMD_FAILED,
+                        "no sample of %s has %s, in what was chosen\nannot info %s "
+                        "lists the values of samples",
+                        f->recording, f->wanted.value, quoted);
     bool sampled = sampling->rung != SAMPLING_OFF;
     struct store_info info;
     store_reader_info(f->reader, &info);
@@ -219,9 +227,10 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
     if (!plan->exporter->tells_missing)
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_folded(plan);
-    if (!events && read->samples == 0 && !plan->wanted.off_cpu)
+    bool cpu_time = !plan->wanted.off_cpu && !plan->wanted.value;
+    if (!events && read->samples == 0 && cpu_time)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, plan->recording);
-    else if (read->samples + read->stretches + sum_of_events(read) == 0)
+    else if (!plan->wanted.value && read->samples + read->stretches + sum_of_events(read) == 0)
         cmd_note("nothing to show: %s%s has no samples and no events", what, plan->recording);
     if (plan->default_output)
         recording_note_output(plan->output, plan->exporter->viewer);
@@ -264,6 +273,10 @@ static int open_and_export(struct plan *plan)
     if (status == CMD_OK)
         status = selection_init(&plan->selection, selection, store_reader_trace(plan->reader),
                                 plan->recording);
+    struct sample_weight weight;
+    if (status == CMD_OK && plan->wanted.value)
+        status = selection_weight(plan->wanted.value, store_reader_trace(plan->reader),
+                                  plan->recording, &weight);
     if (status == CMD_OK)
         status = run_export(plan);
     uint32_t damage = recording_note_damage(plan->reader, plan->recording);

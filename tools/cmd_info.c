@@ -73,6 +73,27 @@ static int count_thread(const struct trace *trace, const struct sample *sample,
     return 0;
 }
 
+static int count_in_set(const struct trace *trace, const struct sample *sample,
+                        struct info_sample_counts *counts)
+{
+    static const struct info_set none;
+    const struct sample_sets *sets = trace_sets_get(trace);
+    const struct sample_set *set = sample_set_get(sets, sample->set);
+    while (counts->sets.count <= sample->set)
+        if (vec_push(&counts->sets, none) != 0)
+            return -ENOMEM;
+    struct info_set *entry = &counts->sets.items[sample->set];
+    entry->count++;
+    for (unsigned i = 0; i < set->count && i < sample->value_count; i++) {
+        uint64_t value = (uint64_t)sample->values[i];
+        if (value_type_get(sets, set->types[i])->sum != VALUE_SUM_LEVEL)
+            entry->values[i] += value;
+        else if (value > entry->values[i])
+            entry->values[i] = value;
+    }
+    return 0;
+}
+
 /* As they are stored. 0 or -ENOMEM. */
 static int count_samples(const struct trace *trace, const struct sample_batch *batch,
                          struct info_sample_counts *counts)
@@ -82,7 +103,7 @@ static int count_samples(const struct trace *trace, const struct sample_batch *b
         enum sample_role role = sample_role(trace_sets_get(trace), sample);
         counts->off_cpu += role == SAMPLE_ROLE_OFF_CPU;
         counts->cpu += role == SAMPLE_ROLE_CPU;
-        if (count_thread(trace, sample, counts) != 0)
+        if (count_thread(trace, sample, counts) != 0 || count_in_set(trace, sample, counts) != 0)
             return -ENOMEM;
         counts->in_range += sample->path != 0;
         counts->native[sample->native_end < STACK_END_COUNT ? sample->native_end : 0]++;
@@ -151,6 +172,7 @@ static int print_text(const struct info_json *info)
     info_print_records(options, info->counts);
     info_print_damage(options, info->reader, info->counts);
     info_print_sampling(options, info->samples);
+    info_print_sets(options, info->samples);
     info_print_losses(options, info->counts, info->samples);
     info_print_refusals(options);
     info_print_notes(options);
@@ -202,6 +224,7 @@ static int run_info(const struct cmd_call *call)
     free(counts.tracks);
     free(counts.whole_ns);
     vec_free(&samples.of_thread);
+    vec_free(&samples.sets);
     uint32_t damaged = recording_note_damage(reader, path);
     store_reader_close(reader);
     return rc < 0 || printed < 0 || damaged ? CMD_FAILED : CMD_OK;

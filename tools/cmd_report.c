@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct report_values {
-    const char *sort, *by, *table;
+    const char *sort, *by, *table, *value;
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
     bool all, wide, json, csv, html;
@@ -117,6 +117,7 @@ static int make_report(const struct report_values *values, const char *path,
         .selection = &selection->chosen,
         .grouping = (enum range_grouping)word_index(by_words, values->by),
         .sort = sort_columns[word_index(sort_words, values->sort)],
+        .value = values->value,
         .range = values->selection.range,
         .limit = values->limit && !values->all ? values->limit : UINT64_MAX,
         .functions = values->all ? UINT64_MAX : values->functions,
@@ -130,8 +131,12 @@ static int make_report(const struct report_values *values, const char *path,
     };
     struct report *report;
     selection_describe(selection->values, only, sizeof(only));
-    int rc = report_create(&options, &report);
-    if (rc < 0)
+    int rc = values->value
+                 ? selection_weight(values->value, selection->trace, path, &options.weight)
+                 : 0;
+    if (rc == 0)
+        rc = report_create(&options, &report);
+    if (rc != 0)
         return rc;
     rc = print_report(values, report, &view);
     report_destroy(report);
@@ -182,6 +187,10 @@ static const struct option_spec report_options[] = {
     SELECTION_TIMES(AT(selection)),
     {"functions", 0, OPTION_COUNT, AT(functions), "N",
      "rows of the tables of functions; 0 shows none", "20"},
+    {"value", 0, OPTION_TEXT, AT(value), "NAME",
+     "functions by this value of samples: off-cpu:blocked, alloc:bytes, ...; default: CPU time; "
+     "annot info lists the names",
+     NULL},
     {"all", 'a', OPTION_FLAG, AT(all), NULL,
      "all rows of all tables, each process and thread in its own", NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL,

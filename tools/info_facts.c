@@ -7,6 +7,7 @@
 #include "losses.h"
 #include "missing.h"
 #include "recording.h"
+#include "sample_weight.h"
 #include "term.h"
 
 #include <errno.h>
@@ -357,6 +358,50 @@ static void print_checks(const struct sample_checks *checks)
     if (checks->unsure)
         printf(", %s where events are missing", number_count(checks->unsure, text));
     putchar('\n');
+}
+
+static void print_value(const struct trace *trace, unsigned set, unsigned index, uint64_t value)
+{
+    char text[NUMBER_TEXT_SIZE], label[LABEL_SIZE];
+    unsigned type = sample_set_get(trace_sets_get(trace), set)->types[index];
+    bool level = value_type_get(trace_sets_get(trace), type)->sum == VALUE_SUM_LEVEL;
+    const char *unit = "";
+    switch (sample_unit_of(trace, type)) {
+    case UNIT_NS:
+        number_time_plain(value, text);
+        break;
+    case UNIT_BYTES:
+        number_size(value, text);
+        break;
+    default:
+        number_count(value, text);
+        unit = trace_value_unit(trace, type);
+    }
+    printf("%s ", index ? "," : "");
+    term_print(sample_value_label(trace, set, index, label, sizeof(label)));
+    printf("%s %s%s", level ? " at most" : "", text, *unit ? " " : "");
+    term_print(unit);
+}
+
+/* Of each set that has samples how many, and what they come to. */
+void info_print_sets(const struct info_options *options, const struct info_sample_counts *counts)
+{
+    const struct trace *trace = options->trace;
+    bool begun = false;
+    for (unsigned set = 0; set < counts->sets.count; set++) {
+        const struct info_set *entry = &counts->sets.items[set];
+        char buffer[16];
+        if (entry->count == 0)
+            continue;
+        if (!begun)
+            printf("\nsample sets\n");
+        begun = true;
+        print_count(trace_set_name(trace, set, buffer), entry->count);
+        printf(" ");
+        for (unsigned i = 0; i < sample_set_get(trace_sets_get(trace), set)->count; i++)
+            print_value(trace, set, i, entry->values[i]);
+        putchar('\n');
+    }
 }
 
 void info_print_sampling(const struct info_options *options,

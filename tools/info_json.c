@@ -201,6 +201,36 @@ static void put_ends(struct json_doc *doc, const char *key, const uint64_t ends[
     json_doc_close(doc);
 }
 
+/* Values that add up have their sum, levels their largest. */
+static void put_sets(const struct info_json *info, struct json_doc *doc)
+{
+    const struct trace *trace = info->options->trace;
+    json_doc_array(doc, "sample_sets");
+    for (unsigned number = 0; number < info->samples->sets.count; number++) {
+        const struct info_set *counts = &info->samples->sets.items[number];
+        const struct sample_set *set = sample_set_get(trace_sets_get(trace), number);
+        char name[16];
+        if (counts->count == 0)
+            continue;
+        json_doc_object(doc, NULL);
+        json_doc_text(doc, "set", trace_set_name(trace, number, name));
+        json_doc_uint(doc, "sample_count", counts->count);
+        json_doc_array(doc, "values");
+        for (unsigned i = 0; i < set->count; i++) {
+            bool level =
+                value_type_get(trace_sets_get(trace), set->types[i])->sum == VALUE_SUM_LEVEL;
+            json_doc_object(doc, NULL);
+            json_doc_text(doc, "value", trace_value_name(trace, set->types[i], name));
+            json_doc_text(doc, "unit", trace_value_unit(trace, set->types[i]));
+            json_doc_uint(doc, level ? "max" : "sum", counts->values[i]);
+            json_doc_close(doc);
+        }
+        json_doc_close(doc);
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
+
 static void put_sampling(const struct info_json *info, struct json_doc *doc)
 {
     const struct trace *trace = info->options->trace;
@@ -401,6 +431,7 @@ void info_print_json(const struct info_json *info, struct out_stream *out)
     put_records(info, &doc);
     put_damage(info, &doc);
     put_sampling(info, &doc);
+    put_sets(info, &doc);
     put_losses(info, &doc);
     put_lists_of(info, &doc);
     json_doc_close(&doc);

@@ -37,10 +37,17 @@ struct info_thread_samples {
     int64_t last_ns; /* when it was last seen; 0 = never */
 };
 
+/* All samples of a set: the sums of values that add up, the largest of levels. */
+struct info_set {
+    uint64_t count;
+    uint64_t values[SAMPLE_VALUES_MAX];
+};
+
 struct info_sample_counts {
     uint64_t cpu, off_cpu, in_range;
     uint64_t native[STACK_END_COUNT], python[STACK_END_COUNT]; /* by how the walk ended */
     struct sample_checks checks;
+    VEC(struct info_set) sets; /* by number; those may be missing that have none; owned */
     VEC(struct info_thread_samples) of_thread; /* by ordinal; those may be missing that have none */
 };
 
@@ -53,6 +60,7 @@ void info_print_records(const struct info_options *options, const struct info_co
 void info_print_damage(const struct info_options *options, const struct store_reader *reader,
                        const struct info_counts *counts);
 void info_print_refusals(const struct info_options *options);
+void info_print_sets(const struct info_options *options, const struct info_sample_counts *counts);
 void info_print_sampling(const struct info_options *options,
                          const struct info_sample_counts *counts);
 

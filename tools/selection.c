@@ -269,3 +269,21 @@ int selection_check_recording(const struct selection_values *values, struct stor
         status = check_range(values->range, reader, path);
     return status;
 }
+
+/* ---- Values of samples -------------------------------------------------------------------------
+ */
+
+int selection_weight(const char *name, const struct trace *trace, const char *path,
+                     struct sample_weight *ret_weight)
+{
+    char names[2048];
+    int error = sample_weight_find(trace, name, ret_weight);
+    if (!error)
+        return CMD_OK;
+    sample_weight_list(trace, names, sizeof(names));
+    if (error == -EDOM)
+        return cmd_fail(CMD_FAILED, "%s is a level: its samples have no sum\nvalues with one: %s",
+                        name, names);
+    return cmd_fail(CMD_FAILED, "no value of the samples of %s is called %s\nthere are: %s", path,
+                    name, names);
+}

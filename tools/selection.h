@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "pass.h"
+#include "sample_weight.h"
 #include "store.h"
 #include "vec.h"
 
@@ -64,6 +65,11 @@ int selection_check_recording(const struct selection_values *values, struct stor
 int selection_init(struct selection *selection, const struct selection_values *values,
                    const struct trace *trace, const char *path);
 void selection_fini(struct selection *selection);
+
+/* "alloc:bytes": the value of samples of that name. CMD_OK, or the message is out, with the names
+ * that there are: CMD_FAILED. */
+int selection_weight(const char *name, const struct trace *trace, const char *path,
+                     struct sample_weight *ret_weight);
 
 /* Does it take all? */
 bool selection_is_all(const struct selection *selection);

@@ -28,6 +28,7 @@ struct export_options {
     bool python;              /* no native frames below or above Python functions: call_tree.h */
     const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
+    const char *value;        /* of samples, as sample_weight_find takes it; NULL: CPU time */
     /* Flame graphs: flame_svg.h. */
     bool off_cpu; /* stretches off the CPU, in place of CPU time */
     bool root_at_bottom;
@@ -51,6 +52,13 @@ struct export_options {
     {                                                                                              \
         "python", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                         \
             "Python functions only: native code counts for the one that calls it", NULL            \
+    }
+#define EXPORT_OPTION_VALUE                                                                        \
+    {                                                                                              \
+        "value", 0, OPTION_TEXT, EXPORT_AT(value), "NAME",                                         \
+            "what samples count for: off-cpu:blocked, alloc:bytes, ...; default: CPU time; annot " \
+            "info lists the names",                                                                \
+            NULL                                                                                   \
     }
 #define EXPORT_OPTION_STRIP(fallback)                                                              \
     {                                                                                              \

@@ -11,31 +11,55 @@
 struct state {
     const struct export_job *job;
     struct call_tree *tree;
-    enum sample_role role;
+    struct sample_weight weight; /* without `off_cpu` */
     bool any;
 };
 
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
+    const struct trace *trace = job->source->trace;
+    const char *value = job->options->value;
+    int error = value ? sample_weight_find(trace, value, &s->weight) : 0;
     const struct call_tree_options grouping = {
+        .weight = s->weight,
         .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
         .python = job->options->python,
     };
     s->job = job;
-    s->role = job->options->off_cpu ? SAMPLE_ROLE_OFF_CPU : SAMPLE_ROLE_CPU;
-    s->tree = call_tree_create(job->source->trace, &grouping);
+    if (error)
+        return error;
+    s->tree = call_tree_create(trace, &grouping);
     return s->tree ? 0 : -ENOMEM;
 }
 
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
-    if (sample_role(trace_sets_get(s->job->source->trace), item->sample) != s->role)
+    const struct sample_sets *sets = trace_sets_get(s->job->source->trace);
+    bool taken = s->job->options->off_cpu ? sample_role(sets, item->sample) == SAMPLE_ROLE_OFF_CPU
+                                          : sample_weight_takes(s->weight, sets, item->sample);
+    if (!taken)
         return 0;
     s->any = true;
     return call_tree_add(s->tree, item->sample);
+}
+
+/* What is drawn, and what it is called. */
+static void describe(const struct state *s, struct flame_options *drawing)
+{
+    const struct trace *trace = s->job->source->trace;
+    const char *value = s->job->options->value;
+    if (s->job->options->off_cpu) {
+        drawing->measure = "time off the CPU";
+        drawing->piece = "wait";
+    } else if (value) {
+        drawing->measure = value;
+        drawing->unit = sample_unit_of(trace, sample_weight_type(trace, s->weight));
+    } else {
+        drawing->frequency_hz = trace_sampling_get(trace)->frequency_hz;
+    }
 }
 
 static int end(void *state)
@@ -43,16 +67,16 @@ static int end(void *state)
     struct state *s = state;
     const struct export_options *wanted = s->job->options;
     const struct trace *trace = s->job->source->trace;
-    const struct flame_options drawing = {
+    struct flame_options drawing = {
         .title = wanted->title,
         .subtitle = wanted->subtitle,
-        .measure = wanted->off_cpu ? "time off the CPU" : "CPU time",
-        .piece = wanted->off_cpu ? "wait" : "sample",
-        .frequency_hz = wanted->off_cpu ? 0 : trace_sampling_get(trace)->frequency_hz,
+        .measure = "CPU time",
+        .piece = "sample",
         .min_width = wanted->min_width,
         .root_at_bottom = wanted->root_at_bottom,
     };
     struct flame_counts counts;
+    describe(s, &drawing);
     int error = s->any ? call_tree_finish(s->tree) : -ENODATA;
     if (!error)
         error = flame_svg_write(trace, s->tree, &drawing, s->job->out, &counts);
@@ -69,6 +93,7 @@ static void destroy(void *state)
 static const struct option_spec options[] = {
     EXPORT_OPTION_BY,
     EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_VALUE,
     {"off-cpu", 0, OPTION_FLAG, EXPORT_AT(off_cpu), NULL,
      "time in which threads did not run, by what they waited for", NULL},
     {"inverted", 0, OPTION_FLAG, EXPORT_AT(root_at_bottom), NULL,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Collapsed stacks: one line each, "root;caller;leaf WEIGHT", for the many tools that draw them.
  *
- * Weights are microseconds of CPU time, whole numbers as readers want them; they are rounded so
- * that the lines add up to the whole. Kernel functions end in "_[k]". What would end a frame or a
- * line (";", control characters) is replaced. Lines are sorted. Thread-safety: none. */
+ * Weights are microseconds of CPU time, or another value of samples, of times in microseconds;
+ * whole numbers as readers want them. They are rounded so that the lines add up to the whole.
+ * Kernel functions end in "_[k]". What would end a frame or a line (";", control characters) is
+ * replaced. Lines are sorted. Thread-safety: none. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
@@ -18,19 +19,29 @@ struct state {
     struct call_tree *tree;
     VEC(char) line;
     VEC(uint32_t) lengths; /* of the line at each level of the tree */
-    uint64_t told_ns, told_us;
+    struct sample_weight weight;
+    uint64_t unit; /* of what is written, in that of the samples */
+    uint64_t told, written;
 };
 
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
+    const struct trace *trace = job->source->trace;
+    const char *value = job->options->value;
+    int error = value ? sample_weight_find(trace, value, &s->weight) : 0;
+    bool time = sample_unit_of(trace, sample_weight_type(trace, s->weight)) == UNIT_NS;
     const struct call_tree_options grouping = {
+        .weight = s->weight,
         .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
         .python = job->options->python,
     };
     s->job = job;
-    s->tree = call_tree_create(job->source->trace, &grouping);
+    s->unit = time ? 1000 : 1;
+    if (error)
+        return error;
+    s->tree = call_tree_create(trace, &grouping);
     return s->tree ? 0 : -ENOMEM;
 }
 
@@ -38,8 +49,8 @@ static int take(void *state, const struct item *item)
 {
     struct state *s = state;
     const struct sample_sets *sets = trace_sets_get(s->job->source->trace);
-    bool cpu = sample_role(sets, item->sample) == SAMPLE_ROLE_CPU;
-    return cpu ? call_tree_add(s->tree, item->sample) : 0;
+    bool taken = sample_weight_takes(s->weight, sets, item->sample);
+    return taken ? call_tree_add(s->tree, item->sample) : 0;
 }
 
 /* Readers take ';' for the next frame and the end of the line for its end. */
@@ -73,17 +84,17 @@ static int push_label(struct state *s, uint32_t item)
 }
 
 /* A line whose weight rounds to nothing counts for the next one. */
-static void put_line(struct state *s, uint64_t self_ns)
+static void put_line(struct state *s, uint64_t self)
 {
-    s->told_ns += self_ns;
-    uint64_t weight_us = (s->told_ns + 500) / 1000 - s->told_us;
-    if (weight_us == 0 || s->line.count == 0)
+    s->told += self;
+    uint64_t weight = (s->told + s->unit / 2) / s->unit - s->written;
+    if (weight == 0 || s->line.count == 0)
         return;
-    s->told_us += weight_us;
+    s->written += weight;
     out_write(s->job->out, s->line.items, s->line.count);
     uint8_t *at = out_reserve(s->job->out, JSON_INTEGER_MAX + 2), *begin = at;
     *at++ = ' ';
-    at = json_put_uint(at, weight_us);
+    at = json_put_uint(at, weight);
     *at++ = '\n';
     out_advance(s->job->out, (size_t)(at - begin));
 }
@@ -128,10 +139,7 @@ static void destroy(void *state)
 }
 
 static const struct option_spec options[] = {
-    EXPORT_OPTION_BY,
-    EXPORT_OPTION_PYTHON,
-    EXPORT_OPTION_STRIP(NULL),
-    {0},
+    EXPORT_OPTION_BY, EXPORT_OPTION_PYTHON, EXPORT_OPTION_VALUE, EXPORT_OPTION_STRIP(NULL), {0},
 };
 
 extern const struct exporter export_folded;

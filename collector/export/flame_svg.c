@@ -173,20 +173,31 @@ static uint64_t total_ns(const struct flame *f)
     return call_tree_node(f->tree, 0)->total_ns;
 }
 
-/* "12.3 ms" */
-static void put_time(struct flame *f, uint64_t time_ns)
+/* "12.3 ms", "2.00 MiB" */
+static void put_weight(struct flame *f, uint64_t weight)
 {
     static const struct {
-        double ns;
+        double size;
         const char *name;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+    } units[][4] = {
+        [UNIT_NS] = {{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}, {1, " ns"}},
+        [UNIT_BYTES] = {{0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"}, {1, " B"}},
+        [UNIT_OTHER] = {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}, {1, ""}},
+    };
 
     size_t unit = 0;
-    while (unit < 3 && (double)time_ns < units[unit].ns)
+    while (unit < 3 && (double)weight < units[f->options->unit][unit].size)
         unit++;
-    double value = (double)time_ns / units[unit].ns;
+    double value = (double)weight / units[f->options->unit][unit].size;
     int decimals = value < 100 && unit < 3 ? 2 : 0;
-    put(f, "%.*f %s", decimals, value, units[unit].name);
+    put(f, "%.*f%s", decimals, value, units[f->options->unit][unit].name);
+}
+
+/* "of CPU time": what is measured has a name of the recording. */
+static void put_measure(struct flame *f)
+{
+    out_text(f->out, " of ");
+    xml_text(f->out, f->options->measure, strlen(f->options->measure));
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
@@ -223,10 +234,12 @@ static void put_title(struct flame *f, const struct box *box)
     out_text(f->out, "\n");
     xml_text(f->out, box->place, strlen(box->place));
     out_text(f->out, "\n");
-    put_time(f, box->total_ns);
-    put(f, ", %.2f %% of %s, %" PRIu64 " %s%s\nitself ", percent(box->total_ns, all),
-        f->options->measure, box->count, f->options->piece, box->count == 1 ? "" : "s");
-    put_time(f, box->self_ns);
+    put_weight(f, box->total_ns);
+    put(f, ", %.2f %%", percent(box->total_ns, all));
+    put_measure(f);
+    put(f, ", %" PRIu64 " %s%s\nitself ", box->count, f->options->piece,
+        box->count == 1 ? "" : "s");
+    put_weight(f, box->self_ns);
     put(f, ", %.2f %%</title>", percent(box->self_ns, all));
 }
 
@@ -399,9 +412,9 @@ static void put_facts(struct flame *f)
 {
     const struct call_node *root = call_tree_node(f->tree, 0);
     put(f, "<text class=\"sub\" x=\"%d\" y=\"48\">", MARGIN);
-    put_time(f, root->total_ns);
-    put(f, " of %s in %" PRIu64 " %s%s", f->options->measure, root->count, f->options->piece,
-        root->count == 1 ? "" : "s");
+    put_weight(f, root->total_ns);
+    put_measure(f);
+    put(f, " in %" PRIu64 " %s%s", root->count, f->options->piece, root->count == 1 ? "" : "s");
     if (f->options->frequency_hz)
         put(f, " at %u Hz", f->options->frequency_hz);
     if (f->options->subtitle) {

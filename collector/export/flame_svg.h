@@ -21,6 +21,7 @@ struct flame_options {
     const char *title;     /* NULL: what the recording is called */
     const char *subtitle;  /* what was selected; NULL = everything */
     const char *measure;   /* what a weight is: "CPU time" */
+    enum sample_unit unit; /* of it */
     const char *piece;     /* what is counted: "sample", "wait" */
     uint32_t frequency_hz; /* 0: nothing to tell */
     double min_width;      /* pixels; 0 = 0.1 */

@@ -234,10 +234,29 @@ static int add_leaf(struct call_tree *tree, uint32_t node, struct call_item item
     return 0;
 }
 
+static uint64_t weight_of(const struct call_tree *tree, const struct sample *sample)
+{
+    const struct sample_sets *sets = trace_sets_get(tree->trace);
+    return tree->options.weight.set ? sample_weight_of(tree->options.weight, sets, sample)
+                                    : call_sample_weight_ns(sets, sample);
+}
+
+/* Both parts of a stretch, or the one that samples are weighed by. */
+static struct off_share share_of(const struct call_tree *tree, const struct sample *sample)
+{
+    struct sample_weight weight = tree->options.weight;
+    if (!weight.set)
+        return sample_off_share(trace_sets_get(tree->trace), sample);
+    uint64_t part_ns = weight_of(tree, sample);
+    bool runnable = sample_weight_type(tree->trace, weight) == VALUE_TYPE_RUNNABLE;
+    return (struct off_share){.runnable_ns = runnable ? part_ns : 0,
+                              .blocked_ns = runnable ? 0 : part_ns};
+}
+
 /* The wait itself, then the time until it got a CPU; of a preempted thread, that alone. */
 static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
 {
-    struct off_share share = sample_off_share(trace_sets_get(tree->trace), sample);
+    struct off_share share = share_of(tree, sample);
     const struct call_item reason = {CALL_REASON, sample->reason, 0},
                            runnable = {.kind = CALL_RUNNABLE};
     bool waited = share.blocked_ns > 0;
@@ -263,7 +282,7 @@ int call_tree_add(struct call_tree *tree, const struct sample *sample)
     const struct sample_sets *sets = trace_sets_get(tree->trace);
     if (!cut && sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU)
         return add_wait(tree, (uint32_t)node, sample);
-    tree->nodes.items[node].self_ns += call_sample_weight_ns(sets, sample);
+    tree->nodes.items[node].self_ns += weight_of(tree, sample);
     tree->nodes.items[node].count++;
     return 0;
 }

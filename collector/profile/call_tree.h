@@ -4,12 +4,13 @@
  * Nodes are functions (call_label.h: all lines of a function are one), below nodes for what the
  * samples are grouped by: process, thread, path of ranges; a wait has its reason as the leaf, and
  * from when it could run again on, that.
- * Weights are nanoseconds. Memory is bounded by a limit of nodes; what is deeper then counts for
+ * Weights are nanoseconds, or another value of samples (sample_weight.h), which is called time here
+ * all the same. Memory is bounded by a limit of nodes; what is deeper then counts for
  * the node above it and is told. Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_TREE_H
 #define ANNOT_CALL_TREE_H
 
-#include "sample.h"
+#include "sample_weight.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -49,11 +50,12 @@ struct call_node {
 };
 
 struct call_tree_options {
-    unsigned groups;      /* enum call_group */
-    const char *prefixes; /* of file names, as in call_label.h */
-    uint32_t node_limit;  /* 0 = 1,000,000: about 110 MiB */
-    bool python;          /* of stacks with Python functions, these and no native ones: the time in
-                             those counts for the Python function that called them */
+    unsigned groups;             /* enum call_group */
+    struct sample_weight weight; /* of a set; all zero: time, as call_sample_weight_ns */
+    const char *prefixes;        /* of file names, as in call_label.h */
+    uint32_t node_limit;         /* 0 = 1,000,000: about 110 MiB */
+    bool python; /* of stacks with Python functions, these and no native ones: the time in
+                    those counts for the Python function that called them */
 };
 
 struct call_tree;

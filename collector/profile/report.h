@@ -8,7 +8,7 @@
 
 #include "pass.h"
 #include "range_stats.h"
-#include "sample.h"
+#include "sample_weight.h"
 #include "store.h"
 #include "table.h"
 #include "trace.h"
@@ -58,7 +58,9 @@ struct report_options {
     struct store_reader *reader; /* at its first event and first sample */
     const struct pass_selection *selection;
     enum range_grouping grouping;
-    enum range_column sort;    /* of ranges; by the total: functions, too */
+    enum range_column sort;      /* of ranges; by the total: functions, too */
+    struct sample_weight weight; /* of functions */
+    const char *value;           /* its name; NULL: CPU time */
     const char *range;         /* functions and waits of ranges of that name or pattern; or NULL */
     uint64_t limit, functions; /* rows that people see; `functions` 0: no table of them */
     bool all;                  /* each process has a row of its own */

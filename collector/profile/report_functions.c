@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of functions. Shares are of all CPU time that was sampled, or of what was sampled
- * inside the range that was asked for. */
-
+/* The tables of functions, by CPU time or another value of samples. Shares are of all that was
+ * sampled, or of what was sampled inside the range that was asked for. */
 #include "report_parts.h"
 
 #include "call_label.h"
-#include "call_tree.h"
 #include "map64.h"
 #include "text.h"
 #include "vec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +92,7 @@ enum {
 /* What fill goes by. */
 struct functions {
     bool python; /* only those, with the native code that they call */
+    bool few;    /* few samples are an estimate */
     uint32_t count;
     struct function_row items[];
 };
@@ -127,7 +127,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
         return;
     }
     row->role = role_of(report, functions, from);
-    row->few = report_few_samples(from->count);
+    row->few = functions->few && report_few_samples(from->count);
     if (!row->sums_only) {
         unsigned kind = stacks_get_frame(trace_stacks_get(report->trace), from->frame)->kind;
         report_function_label(report, row, LABEL, from->frame, row->few ? " ~" : "");
@@ -158,18 +158,45 @@ static const struct table_column columns[] = {
     [SAMPLES] = {.name = "sample_count", .type = COLUMN_COUNT},
 };
 
+/* Columns of values other than CPU time don't say which one it is: the title does. */
+static const char *const value_names[] = {
+    [SELF] = "value_self", [PYTHON] = "value_python", [TOTAL] = "value_total"};
+
+static struct table_column value_column(const struct report *report, struct table_column column,
+                                        size_t at)
+{
+    static const enum column_type types[] = {
+        [UNIT_NS] = COLUMN_TIME, [UNIT_BYTES] = COLUMN_BYTES, [UNIT_OTHER] = COLUMN_COUNT};
+
+    unsigned type = sample_weight_type(report->trace, report->options.weight);
+    if (column.type == COLUMN_TIME) {
+        column.type = (uint8_t)types[sample_unit_of(report->trace, type)];
+        column.name = value_names[at];
+    }
+    return column;
+}
+
 static void add_columns(const struct report *report, struct table *table, bool python)
 {
     uint64_t whole =
         report->samples.present ? frame_stats_totals(report->samples.frames)->total_ns : 0;
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-        struct table_column column = columns[i];
+        struct table_column column =
+            report->options.value ? value_column(report, columns[i], i) : columns[i];
         bool shown = python ? i != KIND_TITLE && i != SELF && i != SELF_SHARE
                             : i != PYTHON && i != PYTHON_SHARE;
         column.title = shown ? column.title : NULL;
         column.whole = whole;
         table_add_column(table, column);
     }
+}
+
+/* Does each sample count for itself? */
+static bool is_exact(const struct report *report)
+{
+    unsigned set = report->options.weight.set;
+    return sample_set_get(trace_sets_get(report->trace), set)->flags &
+           (SAMPLE_SET_EXACT | SAMPLE_SET_STRETCH);
 }
 
 /* All rows, or those of Python; they are sorted for each table anew. */
@@ -189,6 +216,7 @@ static int collect(const struct report *report, struct table *table, bool python
     if (!functions)
         return -ENOMEM;
     functions->python = python;
+    functions->few = !is_exact(report);
     for (uint32_t i = 0; i < count; i++) {
         uint8_t kind = stacks_get_frame(stacks, rows[i].frame)->kind;
         if (!python || rows[i].frame == 0 || kind == FRAME_PYTHON || kind == FRAME_COLLECTOR)
@@ -235,9 +263,24 @@ static struct table *add_table(struct report *report, bool python)
     return collect(report, table, python) == 0 ? table : NULL;
 }
 
-int report_add_functions(struct report *report)
+/* "functions by alloc:bytes". 0 or -ENOMEM. */
+static int title(const struct report *report, struct table *table, bool python)
 {
     bool by_total = report->options.sort == RANGE_COLUMN_TOTAL;
+    const char *behind = python ? " (the native code that they call included)" : "";
+    char text[512];
+    if (!report->options.value && !python)
+        return report_title(report, table,
+                            by_total ? "functions and all that they called" : "hottest functions");
+    snprintf(text, sizeof(text), "%s%s%s%s%s", python ? "Python functions" : "functions",
+             by_total && !python ? " and all that they called" : "",
+             report->options.value ? " by " : "",
+             report->options.value ? report->options.value : "", behind);
+    return report_title(report, table, text);
+}
+
+int report_add_functions(struct report *report)
+{
     struct table *all = add_table(report, false);
     struct table *python = all ? add_table(report, true) : NULL;
     if (!python)
@@ -250,12 +293,8 @@ int report_add_functions(struct report *report)
             all, (struct table_note){.before = "/tmp/perf-PID.map: node --perf-basic-prof, for "
                                                "example)"});
     }
-    int rc = report_title(report, all,
-                          by_total ? "functions and all that they called" : "hottest functions");
-    if (rc == 0 && has_native(all))
-        rc = report_title(report, python,
-                          "Python functions (the native code that they call included)");
-    return rc;
+    int rc = title(report, all, false);
+    return rc == 0 && has_native(all) ? title(report, python, true) : rc;
 }
 
 /* ---- Sums by function ------------------------------------------------------------------------ */
@@ -274,6 +313,7 @@ struct stack_sum {
 struct frame_stats {
     const struct trace *trace;
     const struct stacks *stacks;
+    struct sample_weight weight;
     struct stack_sum *sums; /* by stack; the first: without one */
     uint32_t *function_of_frame;
     VEC(struct function_row) rows;
@@ -282,12 +322,13 @@ struct frame_stats {
     struct frame_totals totals;
 };
 
-struct frame_stats *frame_stats_create(const struct trace *trace)
+struct frame_stats *frame_stats_create(const struct trace *trace, struct sample_weight weight)
 {
     struct frame_stats *stats = calloc(1, sizeof(*stats));
     if (!stats)
         return NULL;
     stats->trace = trace;
+    stats->weight = weight;
     stats->stacks = trace_stacks_get(trace);
     stats->sums = calloc(stacks_stack_count(stats->stacks), sizeof(*stats->sums));
     stats->function_of_frame =
@@ -312,7 +353,7 @@ void frame_stats_destroy(struct frame_stats *stats)
 
 void frame_stats_add(struct frame_stats *stats, const struct sample *sample)
 {
-    uint64_t weight_ns = call_sample_weight_ns(trace_sets_get(stats->trace), sample);
+    uint64_t weight_ns = sample_weight_of(stats->weight, trace_sets_get(stats->trace), sample);
     bool known = sample->stack < stacks_stack_count(stats->stacks);
     struct stack_sum *sum = &stats->sums[known ? sample->stack : 0];
     stats->totals.total_ns += weight_ns;

@@ -37,10 +37,10 @@ struct frame_totals {
 struct frame_stats;
 
 /* `trace` outlives the object and is complete. NULL: out of memory. destroy accepts NULL. */
-struct frame_stats *frame_stats_create(const struct trace *trace);
+struct frame_stats *frame_stats_create(const struct trace *trace, struct sample_weight weight);
 void frame_stats_destroy(struct frame_stats *stats);
 
-/* Samples in any order, each for call_sample_weight_ns, then once finish. finish: 0 or -ENOMEM. */
+/* Samples in any order, then once finish. finish: 0 or -ENOMEM. */
 void frame_stats_add(struct frame_stats *stats, const struct sample *sample);
 int frame_stats_finish(struct frame_stats *stats);
 
@@ -165,10 +165,11 @@ struct report_samples {
     const struct pass_selection *selection; /* what is not of it counts nowhere */
     bool present;                           /* there are samples; else all below is empty */
     bool off_cpu;                           /* some are stretches off the CPU */
+    struct sample_weight weight;
     const char *range; /* the functions and waits are of ranges of this name; or NULL */
     struct sample_stats all;
     struct sample_stats inside;   /* of `range`; else the same as all */
-    struct frame_stats *frames;   /* of samples on a CPU */
+    struct frame_stats *frames;   /* of samples that have the weight */
     struct wait_places *places;   /* of stretches off it */
     struct thread_entry *entries; /* by thread */
     struct path_matches matches;  /* of `range` */

@@ -20,13 +20,14 @@ int report_samples_begin(struct report_samples *samples, const struct report_opt
     *samples = (struct report_samples){.trace = trace,
                                        .selection = options->selection,
                                        .present = info.sample_count > 0,
+                                       .weight = options->weight,
                                        .range = options->range};
     if (sample_stats_init(&samples->all, trace) != 0 ||
         sample_stats_init(&samples->inside, trace) != 0)
         return -ENOMEM;
     if (!samples->present)
         return 0;
-    samples->frames = frame_stats_create(trace);
+    samples->frames = frame_stats_create(trace, options->weight);
     samples->places = wait_places_create(trace);
     samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
     return samples->frames && samples->places && samples->entries ? 0 : -ENOMEM;
@@ -86,7 +87,7 @@ static int take(void *context, const struct item *item)
     if (inside != 1)
         return inside;
     sample_stats_add(&samples->inside, sample);
-    if (sample_role(trace_sets_get(samples->trace), sample) == SAMPLE_ROLE_CPU)
+    if (sample_weight_takes(samples->weight, trace_sets_get(samples->trace), sample))
         frame_stats_add(samples->frames, sample);
     return wait_places_add(samples->places, sample);
 }

@@ -8,11 +8,11 @@
  * names (foreign bytes), busy (a
  * million events, for speed), nothing (no events), counted (by eBPF, with waits and a loss),
  * unsampled (the same without rights), cut (pipeline without its end mark), newer (of a future
- * format), sampled and served (those of tests/lib/), profiled (ranges, samples and stretches off
- * the CPU with known sums), script (an unannotated program, sampled), blind (sampled, and nothing
- * was seen), deadlock (two threads that wait for each other to the end), untold and lossy (a little
- * and a lot of what was sampled is missing), missing (something of each kind), build (a script of
- * many short processes), threads (which are called in different ways). */
+ * format), sampled, served and sets (those of tests/lib/), profiled (ranges, samples and stretches
+ * off the CPU with known sums), script (an unannotated program, sampled), blind (sampled, and
+ * nothing was seen), deadlock (two threads that wait for each other to the end), untold and lossy
+ * (a little and a lot of what was sampled is missing), missing (something of each kind), build (a
+ * script of many short processes), threads (which are called in different ways). */
 #include "make_recording.h"
 #include "made_sample.h"
 
@@ -20,6 +20,7 @@
 #include "hash.h"
 #include "sampled_trace.h"
 #include "served_trace.h"
+#include "sets_trace.h"
 #include "stacks.h"
 #include "store.h"
 
@@ -415,6 +416,8 @@ int main(int argc, char **argv)
         return write_made(sampled_trace_create(), argv[2]);
     if (argc == 3 && strcmp(argv[1], "served") == 0)
         return write_made(served_trace_create(), argv[2]);
+    if (argc == 3 && strcmp(argv[1], "sets") == 0)
+        return write_made(sets_trace_create(), argv[2]);
     for (size_t i = 0; argc == 3 && i < sizeof(shapes) / sizeof(*shapes); i++) {
         if (strcmp(argv[1], shapes[i].name) != 0)
             continue;

@@ -157,7 +157,8 @@ static void check_samples(const struct range_stats *stats, struct sums *sums)
 static void read_all(struct trace *trace, struct range_stats *stats)
 {
     const struct pass_source source = {trace, next_batch, next_samples, NULL, false, NULL};
-    struct sums sums = {.frames = frame_stats_create(trace), .places = wait_places_create(trace)};
+    struct sums sums = {.frames = frame_stats_create(trace, (struct sample_weight){0}),
+                        .places = wait_places_create(trace)};
     const struct sink sinks[] = {range_stats_sink(stats),
                                  {take_sample, &sums, WANT_SAMPLES | WANT_PATHS}};
     if (!sums.frames || !sums.places || sample_stats_init(&sums.samples, trace) != 0)

@@ -39,6 +39,8 @@ static uint32_t function_of_row(const struct function_row *row)
     return (uint32_t)(trace_string(maker_trace(maker), frame->function)->bytes[0] - 'a');
 }
 
+static const struct sample_weight CPU_TIME;
+
 TEST(functions_add_up_as_samples_say)
 {
     static struct {
@@ -56,7 +58,7 @@ TEST(functions_add_up_as_samples_say)
             samples[i].stack = maker_stack(maker, samples[i].stack, &frame);
         }
     }
-    struct frame_stats *stats = frame_stats_create(maker_trace(maker));
+    struct frame_stats *stats = frame_stats_create(maker_trace(maker), CPU_TIME);
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t weight = 1 + below(50);
         bool seen[FUNCTIONS] = {false}, found = false;
@@ -107,7 +109,7 @@ TEST(the_collector_s_time_is_not_the_function_s_that_it_interrupts)
     uint32_t outer = maker_stack(maker, 0, &python);
     uint32_t inner = maker_stack(maker, maker_stack(maker, outer, &collector), &native);
     uint32_t finalizer = maker_stack(maker, inner, &python);
-    struct frame_stats *stats = frame_stats_create(maker_trace(maker));
+    struct frame_stats *stats = frame_stats_create(maker_trace(maker), CPU_TIME);
     const struct sample samples[] = {{.set = SAMPLE_SET_CPU, SAMPLE_VALUES(2), .stack = outer},
                                      {.set = SAMPLE_SET_CPU, SAMPLE_VALUES(7), .stack = inner},
                                      {.set = SAMPLE_SET_CPU, SAMPLE_VALUES(3), .stack = finalizer}};
@@ -127,7 +129,7 @@ TEST(the_collector_s_time_is_not_the_function_s_that_it_interrupts)
 TEST(samples_without_a_stack_are_told)
 {
     maker = maker_create();
-    struct frame_stats *stats = frame_stats_create(maker_trace(maker));
+    struct frame_stats *stats = frame_stats_create(maker_trace(maker), CPU_TIME);
     const struct function_row *rows;
     frame_stats_add(stats, &(struct sample){.set = SAMPLE_SET_CPU, SAMPLE_VALUES(7)});
     frame_stats_add(stats, &(struct sample){.set = SAMPLE_SET_CPU, SAMPLE_VALUES(5), .stack = 99});
