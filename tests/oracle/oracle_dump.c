@@ -201,6 +201,36 @@ static void print_object(const char *word, const struct field *fields, void *obj
 
 /* ---- The recording ---- */
 
+static void print_type(unsigned number)
+{
+    struct value_type type = *value_type_get(trace_sets_get(trace), number);
+    begin_line("type");
+    fprintf(line, " %u", number);
+    add_fields(type_fields, &type);
+    end_line();
+}
+
+static void print_set(unsigned number)
+{
+    struct sample_set set = *sample_set_get(trace_sets_get(trace), number);
+    begin_line("set");
+    fprintf(line, " %u", number);
+    add_fields(set_fields, &set);
+    for (unsigned i = 0; i < set.count; i++)
+        fprintf(line, "%s%u", i ? "," : " types=", set.types[i]);
+    end_line();
+}
+
+/* The recording's own. */
+static void print_sets(void)
+{
+    const struct sample_sets *sets = trace_sets_get(trace);
+    for (unsigned i = VALUE_TYPE_OWN; i < value_types_count(sets); i++)
+        print_type(i);
+    for (unsigned i = SAMPLE_SET_OWN; i < sample_sets_count(sets); i++)
+        print_set(i);
+}
+
 static void print_definitions(void)
 {
     PRINT(trace_session, "session", session_fields, trace_session_get(trace));
@@ -219,6 +249,7 @@ static void print_definitions(void)
     PRINT(trace_sampling, "sampling", sampling_fields, trace_sampling_get(trace));
     for (uint32_t i = 0; i < trace_fact_count(trace); i++)
         PRINT(trace_fact, "fact", fact_fields, trace_fact_get(trace, i));
+    print_sets();
 }
 
 static void print_event(const struct event *source)
@@ -263,9 +294,13 @@ static void print_sample(const struct sample *source)
     struct sample_line sample = {.sample = *source,
                                  .weight_ns = sample_cpu_ns(NULL, source),
                                  .wake_ns = woken ? ready_ns : 0};
+    bool fixed = source->set <= SAMPLE_SET_OFF_CPU;
+    sample.sample.set = fixed ? 0 : source->set; /* its word says it */
     begin_line("sample ");
-    fputs(sample_words[source->set], line);
+    fputs(fixed ? sample_words[source->set] : SET_WORD, line);
     add_fields(sample_fields, &sample);
+    for (unsigned i = 0; !fixed && i < source->value_count; i++)
+        fprintf(line, "%s%" PRId64, i ? "," : " values=", source->values[i]);
     end_line();
 }
 

@@ -171,6 +171,44 @@ static void take_fact(char *rest)
     fact->revision++;
 }
 
+static void take_type(char *rest)
+{
+    struct value_type type = {0};
+    const char *number = strsep(&rest, " ");
+    take_fields(type_fields, &type, rest);
+    must(value_types_define(trace_sets(trace), (unsigned)number_of(number), &type));
+}
+
+/* At most `size`; how many. */
+static unsigned take_list(const char *text, int64_t *numbers, unsigned size)
+{
+    unsigned count = 0;
+    for (; text; count++) {
+        if (count == size)
+            fail("too many numbers");
+        numbers[count] = (int64_t)number_of(text);
+        text = strchr(text, ',');
+        text += text != NULL;
+    }
+    return count;
+}
+
+static void take_set(char *rest)
+{
+    struct sample_set set = {0};
+    const char *key, *value, *number = strsep(&rest, " ");
+    int64_t types[SAMPLE_VALUES_MAX];
+    while ((key = next_pair(&rest, &value))) {
+        if (strcmp(key, "types") == 0)
+            set.count = (uint8_t)take_list(value, types, SAMPLE_VALUES_MAX);
+        else if (!take_field(set_fields, &set, key, value))
+            fail("unknown field of a set");
+    }
+    for (unsigned i = 0; i < set.count; i++)
+        set.types[i] = (uint16_t)types[i];
+    must(sample_sets_define(trace_sets(trace), (unsigned)number_of(number), &set));
+}
+
 static int hex(char digit)
 {
     const char *const digits = "0123456789abcdef";
@@ -322,17 +360,30 @@ static void take_arg(char *rest)
     must(vec_push(&args, ((struct arg){told.name, told.value_kind, told.value})));
 }
 
+/* Of a fixed set, whose word says what its values are, or of the recording's own. */
 static void take_sample(char *rest)
 {
     struct sample_line told = {0};
-    int kind = rest ? WORD_NUMBER(sample_words, strsep(&rest, " ")) : -1;
-    if (kind < 0)
+    const char *key, *value, *word = rest ? strsep(&rest, " ") : "";
+    int kind = WORD_NUMBER(sample_words, word);
+    int64_t values[SAMPLE_VALUES_MAX];
+    unsigned count = 0;
+    if (kind < 0 && strcmp(word, SET_WORD) != 0)
         fail("unknown kind of sample");
-    take_fields(sample_fields, &told, rest);
+    while ((key = next_pair(&rest, &value))) {
+        if (kind < 0 && strcmp(key, "values") == 0)
+            count = take_list(value, values, SAMPLE_VALUES_MAX);
+        else if (!take_field(sample_fields, &told, key, value))
+            fail("unknown field of a sample");
+    }
     struct sample sample = told.sample;
-    sample.set = (uint16_t)kind;
-    sample = kind == SAMPLE_SET_CPU ? made_cpu(sample, (int64_t)told.weight_ns)
-                                    : made_wait(sample, told.wake_ns);
+    sample.values = values;
+    sample.value_count = (uint8_t)count;
+    sample.set = kind < 0 ? sample.set : (uint16_t)kind;
+    if (kind == SAMPLE_SET_CPU)
+        sample = made_cpu(sample, (int64_t)told.weight_ns);
+    else if (kind == SAMPLE_SET_OFF_CPU)
+        sample = made_wait(sample, told.wake_ns);
     end_batch();
     must(store_writer_add_samples(writer, &sample, 1));
 }
@@ -372,6 +423,7 @@ static const struct {
     {"thread", take_thread},   {"track", take_track},     {"unit", take_unit},
     {"refusal", take_refusal}, {"filter", take_filter},   {"sampling", take_sampling},
     {"fact", take_fact},       {"oracle", take_version},  {"end", take_end},
+    {"type", take_type},       {"set", take_set},
 };
 
 static void take_line(char *text)

@@ -2,9 +2,11 @@
 /* Writes recordings that other tests only export from memory.
  *
  * oracle_make toolkit FILE          that of tests/lib/toolkit_trace.h
+ * oracle_make sets FILE             that of tests/lib/sets_trace.h
  * oracle_make random FILE COUNT     COUNT events of tests/system/random_toolkit.h
  * One thread. */
 #include "random_toolkit.h"
+#include "sets_trace.h"
 #include "store.h"
 #include "toolkit_trace.h"
 
@@ -16,6 +18,8 @@ static struct maker *make(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "toolkit") == 0)
         return toolkit_trace_create();
+    if (argc == 3 && strcmp(argv[1], "sets") == 0)
+        return sets_trace_create();
     if (argc == 4 && strcmp(argv[1], "random") == 0)
         return random_toolkit_create((uint32_t)strtoul(argv[3], NULL, 10));
     return NULL;
@@ -43,7 +47,7 @@ int main(int argc, char **argv)
 {
     struct maker *maker = make(argc, argv);
     if (!maker) {
-        fputs("usage: oracle_make toolkit FILE | random FILE COUNT\n", stderr);
+        fputs("usage: oracle_make toolkit FILE | sets FILE | random FILE COUNT\n", stderr);
         return 2;
     }
     int error = write_all(maker, argv[2]);

@@ -163,6 +163,23 @@ const struct field sample_fields[] = {
     {"weight", AT(sample_line, weight_ns), FIELD_U64, 0},
     {"wake", AT(sample_line, wake_ns), FIELD_SINCE, 0},
     {"end", AT(sample_line, sample.end_ns), FIELD_SINCE, 0},
+    {"id", AT(sample_line, sample.id), FIELD_U64, 0},
+    {"set", AT(sample_line, sample.set), FIELD_U16, 0},
+    {0},
+};
+
+const struct field type_fields[] = {
+    {"name", AT(value_type, name), FIELD_STRING, 0},
+    {"unit", AT(value_type, unit), FIELD_STRING, 0},
+    {"sum", AT(value_type, sum), FIELD_U8, 0},
+    {0},
+};
+
+/* And its types, as `types=1,64`. */
+const struct field set_fields[] = {
+    {"name", AT(sample_set, name), FIELD_STRING, 0},
+    {"period", AT(sample_set, period), FIELD_U32, 0},
+    {"flags", AT(sample_set, flags), FIELD_U8, 0},
     {0},
 };
 

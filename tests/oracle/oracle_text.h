@@ -31,7 +31,7 @@ enum field_type {
     FIELD_COUNTS, /* an array of uint64_t */
 };
 
-/* A sample with what its line says in place of values. */
+/* A sample with what its line says in place of values; those of own sets have `values`. */
 struct sample_line {
     struct sample sample;
     uint64_t weight_ns; /* cpu */
@@ -45,9 +45,12 @@ struct field {
     unsigned count; /* FIELD_COUNTS */
 };
 
+#define SET_WORD "set" /* in place of the words of samples: of a set of the recording's own */
+
 extern const struct field session_fields[], process_fields[], thread_fields[], track_fields[],
     unit_fields[], refusal_fields[], filter_fields[], sampling_fields[], fact_fields[],
-    frame_fields[], stack_fields[], path_fields[], event_fields[], scope_fields[], sample_fields[];
+    frame_fields[], stack_fields[], path_fields[], event_fields[], scope_fields[], sample_fields[],
+    type_fields[], set_fields[];
 
 /* By number; NULL for numbers that are not there. */
 #define PAYLOAD_WORD "payload" /* a key-value of the event before it */

@@ -50,7 +50,7 @@ class Parts:
     time."""
 
     def __init__(self, text):
-        self.strings, self.pids, self.tids = {}, [], []
+        self.strings, self.pids, self.tids, self.sets = {}, [], [], []
         self.begin = 0
         pushed, threads, self.times = collections.Counter(), collections.Counter(), []
         for line in text.split("\n"):
@@ -73,6 +73,8 @@ class Parts:
             self.pids.append(values.get("pid", 0))
         elif word == "thread":
             self.tids.append(values.get("tid", 0))
+        elif word == "set":
+            self.sets.append(self.strings[values["name"]])
         elif word == "batch":
             self.thread = values["thread"] if "thread" in values else 0
         elif "time" in values:
@@ -150,6 +152,11 @@ def outputs_of(parts):
             (f"perfetto {name}", export("perfetto", *part), canonical.perfetto),
             (f"chrome {name}", export("chrome", *part), canonical.chrome),
         ]
+    for name in parts.sets:
+        part = ["--value", name]
+        rows += [(f"report value {name}", ["report", *part], canonical.plain),
+                 (f"folded value {name}", folded(*part), canonical.folded),
+                 (f"flame value {name}", flame(*part), canonical.svg)]
     if parts.ranges:
         name = re.sub(r"[*?[\\]", "?", parts.ranges[0])
         rows.append(("cat name", ["cat", "--name", name], canonical.plain))
