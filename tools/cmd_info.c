@@ -22,12 +22,14 @@ struct info_values {
 
 static void count_on_track(const struct event *event, struct info_track *track)
 {
-    track->range_count += event->kind == EVENT_TRACK_BEGIN;
+    bool span = event->kind == EVENT_SPAN;
+    int64_t last_ns = span && event->end_ns > event->time_ns ? event->end_ns : event->time_ns;
+    track->range_count += span || event->kind == EVENT_TRACK_BEGIN;
     track->mark_count += event->kind == EVENT_TRACK_MARK;
     if (track->first_ns == 0 || event->time_ns < track->first_ns)
         track->first_ns = event->time_ns;
-    if (event->time_ns > track->last_ns)
-        track->last_ns = event->time_ns;
+    if (last_ns > track->last_ns)
+        track->last_ns = last_ns;
 }
 
 static void count_lost(const struct event *event, const struct trace_thread *thread,
@@ -42,11 +44,11 @@ static void count_lost(const struct event *event, const struct trace_thread *thr
 static void count_batch(const struct trace *trace, const struct event_batch *batch,
                         struct info_counts *counts)
 {
-    uint32_t track_count = trace_track_count(trace);
+    uint32_t track_count = trace_lane_count(trace);
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
-        if (event_is_of_track(event->kind) && event->id < track_count)
-            count_on_track(event, &counts->tracks[event->id]);
+        if (event_has_lane(event->kind) && event->lane < track_count)
+            count_on_track(event, &counts->tracks[event->lane]);
         counts->by_kind[event_known_kind(event->kind)]++;
         counts->key_values += event->arg_count;
         if (event->kind == EVENT_LOST)
@@ -154,7 +156,7 @@ static int count_records(struct counting *counting)
                                        .next_samples = next_samples,
                                        .context = counting};
     const struct sink sink = {.take = take, .wants = WANT_EVENTS | WANT_SAMPLES | WANT_PATHS};
-    counts->tracks = calloc(trace_track_count(trace) + (size_t)1, sizeof(*counts->tracks));
+    counts->tracks = calloc(trace_lane_count(trace) + (size_t)1, sizeof(*counts->tracks));
     counts->whole_ns = calloc(trace_process_count(trace) + (size_t)1, sizeof(*counts->whole_ns));
     struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, &sink, 1);
     int rc = pass && counts->tracks && counts->whole_ns ? pass_run(pass) : -ENOMEM;

@@ -194,6 +194,7 @@ void info_print_records(const struct info_options *options, const struct info_co
         [EVENT_TRACK_END] = "track ends",
         [EVENT_TRACK_MARK] = "track marks",
         [EVENT_TRACK_HIDDEN] = "hidden begins",
+        [EVENT_SPAN] = "spans",
     };
     char text[NUMBER_TEXT_SIZE];
     (void)options;

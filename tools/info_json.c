@@ -152,6 +152,7 @@ static void put_records(const struct info_json *info, struct json_doc *doc)
         [EVENT_TRACK_END] = "track_end",
         [EVENT_TRACK_MARK] = "track_mark",
         [EVENT_TRACK_HIDDEN] = "hidden_begin",
+        [EVENT_SPAN] = "span",
     };
     json_doc_uint(doc, "record_count", info_record_count(info->counts));
     json_doc_object(doc, "records_by_kind");
@@ -387,10 +388,10 @@ static void put_thread(const struct info_json *info, struct json_doc *doc, uint3
 static void put_track(const struct info_json *info, struct json_doc *doc, uint32_t ordinal)
 {
     const struct trace *trace = info->options->trace;
-    const struct trace_track *track = trace_track_get(trace, ordinal);
+    const struct trace_lane *track = trace_lane_get(trace, ordinal);
     char label[LABEL_SIZE];
     json_doc_object(doc, NULL);
-    trace_track_path(trace, ordinal, label, sizeof(label));
+    trace_lane_path(trace, ordinal, label, sizeof(label));
     json_doc_text(doc, "track", label);
     json_doc_hex(doc, "track_id", track->id);
     json_doc_uint(doc, "process_index", track->process);
@@ -415,7 +416,7 @@ static void put_lists_of(const struct info_json *info, struct json_doc *doc)
         put_thread(info, doc, i);
     json_doc_close(doc);
     json_doc_array(doc, "tracks");
-    for (uint32_t i = 0; i < trace_track_count(trace); i++)
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++)
         put_track(info, doc, i);
     json_doc_close(doc);
 }

@@ -393,9 +393,9 @@ static void add_track(struct grid *table, const struct trace *trace, uint32_t or
                       const struct info_track *track)
 {
     char label[LABEL_SIZE];
-    trace_track_path(trace, ordinal, label, sizeof(label));
+    trace_lane_path(trace, ordinal, label, sizeof(label));
     grid_add(table, label);
-    trace_process_label(trace, trace_track_get(trace, ordinal)->process, label, sizeof(label));
+    trace_process_label(trace, trace_lane_get(trace, ordinal)->process, label, sizeof(label));
     grid_add(table, label);
     grid_add_count(table, track->range_count);
     grid_add_count(table, track->mark_count);
@@ -411,7 +411,7 @@ static int print_tracks(const struct info_options *options, const struct info_co
     struct grid *table = grid_create(track_columns, sizeof(track_columns) / sizeof(*track_columns));
     if (!table)
         return -ENOMEM;
-    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++) {
         if (counts->tracks[i].first_ns == 0 || used++ >= options->limit)
             continue;
         add_track(table, trace, i, &counts->tracks[i]);

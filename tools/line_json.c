@@ -120,12 +120,12 @@ static void put_values(struct line_writer *writer, struct json_doc *doc, const s
 
 static void put_track(struct line_writer *writer, struct json_doc *doc, uint64_t ordinal)
 {
-    const struct trace_track *track =
-        ordinal <= UINT32_MAX ? trace_track_get(writer->trace, (uint32_t)ordinal) : NULL;
+    const struct trace_lane *track =
+        ordinal <= UINT32_MAX ? trace_lane_get(writer->trace, (uint32_t)ordinal) : NULL;
     char label[LABEL_SIZE];
     if (!track)
         return;
-    trace_track_path(writer->trace, (uint32_t)ordinal, label, sizeof(label));
+    trace_lane_path(writer->trace, (uint32_t)ordinal, label, sizeof(label));
     json_doc_text(doc, "track", label);
     json_doc_hex(doc, "track_id", track->id);
 }
@@ -141,7 +141,7 @@ static void put_number(struct line_writer *writer, struct json_doc *doc, const s
     } else if (is_range && line->lane == LANE_PROCESS) {
         json_doc_hex(doc, "id", line->event->id);
     } else if (line->lane == LANE_TRACK) {
-        put_track(writer, doc, line->event->id);
+        put_track(writer, doc, line->event->lane);
     } else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END) {
         json_doc_hex(doc, "flow", line->event->id);
     }

@@ -157,9 +157,9 @@ static void put_values(struct line_writer *writer, const struct args *args)
 static void put_track(struct line_writer *writer, uint64_t ordinal)
 {
     char label[LABEL_SIZE];
-    if (ordinal >= trace_track_count(writer->trace))
+    if (ordinal >= trace_lane_count(writer->trace))
         return;
-    trace_track_path(writer->trace, (uint32_t)ordinal, label, sizeof(label));
+    trace_lane_path(writer->trace, (uint32_t)ordinal, label, sizeof(label));
     put_label(writer, "track", label);
 }
 
@@ -169,7 +169,7 @@ static void put_tie(struct line_writer *writer, const struct line *line)
     if (is_range && line->lane == LANE_PROCESS)
         put(writer, " id=0x%" PRIx64, line->event->id);
     else if (line->lane == LANE_TRACK)
-        put_track(writer, line->event->id);
+        put_track(writer, line->event->lane);
     else if (is_range && line->number)
         put(writer, " number=%016" PRIx64, line->number);
     else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END)

@@ -204,7 +204,7 @@ static int look_at_events(struct search *search, struct store_reader *reader)
         for (uint32_t i = 0; !error && !search->found && i < batch.count; i++) {
             const struct event *event = &batch.events[i];
             if (event->kind == EVENT_PUSH || event->kind == EVENT_START ||
-                event->kind == EVENT_TRACK_BEGIN)
+                event->kind == EVENT_TRACK_BEGIN || event->kind == EVENT_SPAN)
                 error = look_at_name(search, event->name);
         }
     }

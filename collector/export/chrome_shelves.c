@@ -121,7 +121,7 @@ static void put_event(struct chrome_shelves *shelves, char phase, const struct e
                       uint64_t id, int64_t time_ns)
 {
     chrome_begin(shelves->writer, phase, event->name);
-    put_place(shelves, track_groups_find(&shelves->groups, event->id), id, time_ns);
+    put_place(shelves, track_groups_find(&shelves->groups, event->lane), id, time_ns);
 }
 
 static int put_begin(struct chrome_shelves *shelves, const struct item *item)
@@ -145,7 +145,7 @@ static int put_end(struct chrome_shelves *shelves, const struct item *item)
     struct end_facts facts;
     uint64_t id;
     int error =
-        track_groups_close(&shelves->groups, item->event->id, item->depth, item->end_ns, &id);
+        track_groups_close(&shelves->groups, item->event->lane, item->depth, item->end_ns, &id);
     if (error)
         return error;
     const struct args values = item_end_args(item);

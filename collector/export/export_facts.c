@@ -178,14 +178,13 @@ static struct fact id_fact(const char *name, uint64_t id, char text[24])
 void track_facts_init(struct track_facts *facts, const struct track_groups *groups,
                       const struct export_ids *ids, const struct event *event, uint32_t depth)
 {
-    const struct trace_track *track = event->id < groups->track_count
-                                          ? trace_track_get(groups->trace, (uint32_t)event->id)
-                                          : NULL;
-    const struct trace_track *parent =
-        track && track->parent ? trace_track_get(groups->trace, track->parent - 1) : NULL;
+    const struct trace_lane *track =
+        event->lane < groups->track_count ? trace_lane_get(groups->trace, event->lane) : NULL;
+    const struct trace_lane *parent =
+        track && track->parent ? trace_lane_get(groups->trace, track->parent - 1) : NULL;
     struct fact *at = facts->items;
-    if (track && depth == 0 && is_shared(groups, event->id)) {
-        uint32_t group_name = groups->groups.items[track_groups_find(groups, event->id)].name;
+    if (track && depth == 0 && is_shared(groups, event->lane)) {
+        uint32_t group_name = groups->groups.items[track_groups_find(groups, event->lane)].name;
         if (track->name && track->name != group_name)
             *at++ = (struct fact){
                 .name = "track", .kind = VALUE_STRING, .value = {.string = track->name}};
@@ -194,5 +193,9 @@ void track_facts_init(struct track_facts *facts, const struct track_groups *grou
     if (parent && depth == 0 && is_shared(groups, track->parent - 1))
         *at++ = id_fact("parent_track", parent->id, facts->parent_id);
     *at++ = tid_fact(ids, event->kind == EVENT_TRACK_MARK ? "tid" : "start_tid", event->thread);
+    if (event->kind == EVENT_SPAN && event->origin_ns != EVENT_NO_ORIGIN)
+        *at++ = (struct fact){.name = "since_origin_ns",
+                              .kind = VALUE_INT64,
+                              .value = {.int64 = event->time_ns - event->origin_ns}};
     at->name = NULL;
 }

@@ -48,7 +48,7 @@ struct fact tid_fact(const struct export_ids *ids, const char *name, uint32_t th
 
 /* A fact without a name ends the list. Points into itself. */
 struct track_facts {
-    struct fact items[6];
+    struct fact items[7];
     char id[24], parent_id[24];
 };
 

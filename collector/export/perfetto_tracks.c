@@ -351,7 +351,7 @@ static int put_end(struct perfetto_groups *groups, const struct item *item)
     struct end_facts facts;
     uint64_t uuid;
     int error =
-        track_groups_close(&groups->groups, item->event->id, item->depth, item->end_ns, &uuid);
+        track_groups_close(&groups->groups, item->event->lane, item->depth, item->end_ns, &uuid);
     if (error)
         return error;
     const struct args values = item_end_args(item);

@@ -151,7 +151,7 @@ static int64_t family_name(struct planner *planner, uint32_t name, char *buffer)
 static const uint32_t *number_of_parent(const struct planner *planner, uint32_t track,
                                         const uint32_t *numbers)
 {
-    uint32_t parent = trace_track_get(planner->trace, track)->parent;
+    uint32_t parent = trace_lane_get(planner->trace, track)->parent;
     bool known = parent && parent <= planner->groups->track_count;
     return known && numbers[parent - 1] != UNKNOWN ? &numbers[parent - 1] : NULL;
 }
@@ -160,12 +160,12 @@ static const uint32_t *number_of_parent(const struct planner *planner, uint32_t 
 static int resolve(struct planner *planner, uint32_t track, const uint32_t *numbers,
                    int (*number)(struct planner *planner, uint32_t track))
 {
-    uint32_t chain[TRACE_TRACK_LEVELS], count = 0;
+    uint32_t chain[TRACE_LANE_LEVELS], count = 0;
     uint32_t at = track + 1;
-    while (at && at <= planner->groups->track_count && count < TRACE_TRACK_LEVELS &&
+    while (at && at <= planner->groups->track_count && count < TRACE_LANE_LEVELS &&
            numbers[at - 1] == UNKNOWN) {
         chain[count++] = at - 1;
-        at = trace_track_get(planner->trace, at - 1)->parent;
+        at = trace_lane_get(planner->trace, at - 1)->parent;
     }
     int error = 0;
     while (!error && count-- > 0) {
@@ -179,7 +179,7 @@ static int resolve(struct planner *planner, uint32_t track, const uint32_t *numb
 
 static int join_family(struct planner *planner, uint32_t track)
 {
-    const struct trace_track *entry = trace_track_get(planner->trace, track);
+    const struct trace_lane *entry = trace_lane_get(planner->trace, track);
     char text[TRACK_FAMILY_SIZE];
     const uint32_t *parent = number_of_parent(planner, track, planner->family_of);
     int64_t name = family_name(planner, entry->name, text);
@@ -231,7 +231,7 @@ static int64_t find_other(struct planner *planner, struct track_group group)
 static int64_t find_group(struct planner *planner, uint32_t track)
 {
     struct track_groups *groups = planner->groups;
-    const struct trace_track *entry = trace_track_get(planner->trace, track);
+    const struct trace_lane *entry = trace_lane_get(planner->trace, track);
     const struct family *family = &planner->families[planner->family_of[track]];
     struct track_group group = {.process = entry->process, .name = entry->name};
     char text[TRACK_FAMILY_SIZE];
@@ -287,7 +287,7 @@ int track_groups_init(struct track_groups *groups, const struct trace *trace)
 {
     struct planner planner = {.groups = groups, .trace = trace};
     groups->trace = trace;
-    groups->track_count = trace_track_count(trace);
+    groups->track_count = trace_lane_count(trace);
     groups->group_of = calloc(groups->track_count + 1u, sizeof(*groups->group_of));
     planner.family_of = calloc(groups->track_count + 1u, sizeof(*planner.family_of));
     planner.families = calloc(groups->track_count + 1u, sizeof(*planner.families));
@@ -363,8 +363,8 @@ int track_group_id(struct track_groups *groups, uint32_t group, int64_t time_ns,
 static int64_t take_shelf(struct track_groups *groups, const struct event *event, uint32_t depth,
                           int64_t end_ns)
 {
-    const uint64_t *open = depth ? map64_find(&groups->open, event->id + 1) : NULL;
-    struct track_group *group = &groups->groups.items[track_groups_find(groups, event->id)];
+    const uint64_t *open = depth ? map64_find(&groups->open, event->lane + UINT64_C(1)) : NULL;
+    struct track_group *group = &groups->groups.items[track_groups_find(groups, event->lane)];
     return open ? (int64_t)*open : shelves_take(&group->shelves, event->time_ns, end_ns);
 }
 
@@ -372,9 +372,10 @@ int track_groups_open(struct track_groups *groups, const struct event *begin, ui
                       uint64_t *ret_id)
 {
     int64_t shelf = take_shelf(groups, begin, depth, INT64_MAX);
-    if (shelf < 0 || (depth == 0 && map64_put(&groups->open, begin->id + 1, (uint64_t)shelf) != 0))
+    if (shelf < 0 ||
+        (depth == 0 && map64_put(&groups->open, begin->lane + UINT64_C(1), (uint64_t)shelf) != 0))
         return -ENOMEM;
-    return shelf_id(groups, track_groups_find(groups, begin->id), (uint32_t)shelf, begin->time_ns,
+    return shelf_id(groups, track_groups_find(groups, begin->lane), (uint32_t)shelf, begin->time_ns,
                     ret_id);
 }
 
@@ -395,6 +396,6 @@ int track_groups_mark(struct track_groups *groups, const struct event *mark, uin
     int64_t shelf = take_shelf(groups, mark, depth, mark->time_ns);
     if (shelf < 0)
         return -ENOMEM;
-    return shelf_id(groups, track_groups_find(groups, mark->id), (uint32_t)shelf, mark->time_ns,
+    return shelf_id(groups, track_groups_find(groups, mark->lane), (uint32_t)shelf, mark->time_ns,
                     ret_id);
 }

@@ -107,22 +107,22 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
 static int64_t find_track(struct decoder *decoder, uint64_t id)
 {
     struct trace *trace = decoder->names.trace;
-    int64_t ordinal = trace_track_find(trace, id);
+    int64_t ordinal = trace_lane_find(trace, id);
     if (ordinal >= 0)
         return ordinal;
     if (decoder->track_count >= DECODE_TRACKS_MAX)
         return -ENOSPC;
-    ordinal = trace_track_add(trace, id);
+    ordinal = trace_lane_add(trace, id);
     if (ordinal < 0)
         return ordinal;
     decoder->track_count++;
-    trace_track(trace, (uint32_t)ordinal)->process = decoder->process;
+    trace_lane(trace, (uint32_t)ordinal)->process = decoder->process;
     return ordinal;
 }
 
 static int name_track(struct decoder *decoder, int64_t ordinal, uint32_t name_id)
 {
-    struct trace_track *track = trace_track(decoder->names.trace, (uint32_t)ordinal);
+    struct trace_lane *track = trace_lane(decoder->names.trace, (uint32_t)ordinal);
     if (track->name != 0 || name_id == 0)
         return 0;
     int64_t name = names_by_id(&decoder->names, name_id);
@@ -138,18 +138,18 @@ static int place_track(struct decoder *decoder, int64_t ordinal, uint64_t parent
                        uint32_t parent_name)
 {
     struct trace *trace = decoder->names.trace;
-    uint32_t placed = trace_track_get(trace, (uint32_t)ordinal)->parent;
+    uint32_t placed = trace_lane_get(trace, (uint32_t)ordinal)->parent;
     if (parent_id == 0)
         return 0;
     if (placed != 0) { /* perhaps by an end, which tells no names */
-        bool is_same = parent_name != 0 && trace_track_get(trace, placed - 1)->name == 0 &&
-                       trace_track_find(trace, parent_id) == (int64_t)placed - 1;
+        bool is_same = parent_name != 0 && trace_lane_get(trace, placed - 1)->name == 0 &&
+                       trace_lane_find(trace, parent_id) == (int64_t)placed - 1;
         return is_same ? name_track(decoder, (int64_t)placed - 1, parent_name) : 0;
     }
     int64_t parent = find_track(decoder, parent_id);
     if (parent < 0)
         return parent == -ENOSPC ? 0 : (int)parent;
-    trace_track_set_parent(trace, (uint32_t)ordinal, (uint32_t)parent);
+    trace_lane_set_parent(trace, (uint32_t)ordinal, (uint32_t)parent);
     return name_track(decoder, parent, parent_name);
 }
 
@@ -163,7 +163,8 @@ static int decode_track(struct decoder *decoder, const struct decode_parts *part
     int64_t ordinal = find_track(decoder, parts->id.id);
     if (ordinal < 0)
         return ordinal == -ENOSPC ? 0 : (int)ordinal;
-    event->id = (uint64_t)ordinal;
+    event->id = 0;
+    event->lane = (uint32_t)ordinal;
     bool named = parts->record.flags & ANNOT_FLAG_ATTR;
     int error = name_track(decoder, ordinal, named ? (uint32_t)parts->attr.value : 0);
     if (error == 0)
@@ -390,7 +391,7 @@ static int fill_later(struct decoder *decoder, const struct decode_parts *parts,
 {
     event->value_kind = VALUE_NONE;
     event->value.uint64 = 0;
-    if (!event_is_of_track(event->kind))
+    if (!event_has_lane(event->kind))
         return event->id != 0 ? 1 : -EBADMSG;
     if (event->kind == EVENT_TRACK_BEGIN && !(parts->record.flags & ANNOT_FLAG_ATTR)) {
         event->kind = EVENT_TRACK_HIDDEN;
@@ -428,7 +429,7 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
         thread->depth += thread->depth < UINT32_MAX;
     if (error == 0)
         error = set_attributes(&decoder->names, parts, event);
-    if (error == 0 && (event_is_flow(event->kind) || event_is_of_track(event->kind)))
+    if (error == 0 && (event_is_flow(event->kind) || event_has_lane(event->kind)))
         return fill_later(decoder, parts, event);
     return error != 0 ? error : 1;
 }

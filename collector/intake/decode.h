@@ -22,7 +22,7 @@ enum {
     DECODE_EVENTS_BEFORE = 1 + ANNOT_OPEN_DEPTH + LOSS_COUNT,
     DECODE_EVENTS_MAX =
         ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE + 1 + LOSS_COUNT + 1 + DECODE_EVENTS_BEFORE,
-    DECODE_TRACKS_MAX = TRACE_TRACKS_MAX - (1 << 16), /* that one segment may add */
+    DECODE_TRACKS_MAX = TRACE_LANES_MAX - (1 << 16), /* that one segment may add */
 };
 
 struct decoded {

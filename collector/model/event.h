@@ -27,12 +27,14 @@ enum event_kind {
     EVENT_FLOW_BEGIN = 9, /* id = flow, name or none: an arrow leaves the open range        */
     EVENT_FLOW_STEP = 10, /* id = flow                                                      */
     EVENT_FLOW_END = 11,  /* id = flow: the arrow arrives                                   */
-    EVENT_TRACK_BEGIN = 12,  /* id = ordinal of a track, name, attributes                      */
-    EVENT_TRACK_END = 13,    /* id = ordinal of a track: closes its innermost range            */
-    EVENT_TRACK_MARK = 14,   /* id = ordinal of a track, name, attributes                      */
-    EVENT_TRACK_HIDDEN = 15, /* id = ordinal of a track: a range begins that the filter holds back;
+    EVENT_TRACK_BEGIN = 12,  /* lane, name, attributes                                         */
+    EVENT_TRACK_END = 13,    /* lane: closes its innermost range                               */
+    EVENT_TRACK_MARK = 14,   /* lane, name, attributes                                         */
+    EVENT_TRACK_HIDDEN = 15, /* lane: a range begins that the filter holds back;
                                 not shown, but an EVENT_TRACK_END closes it                    */
-    EVENT_KINDS = 16,        /* of arrays by kind */
+    EVENT_SPAN = 16,    /* lane, name, attributes, end_ns, origin_ns: what was done from time_ns to
+                           end_ns, known as a whole; thread is who caused it, at origin_ns */
+    EVENT_KINDS = 17,   /* of arrays by kind */
     EVENT_RESUME = 128, /* of checkpoints only, where a reader begins: depth = open pushed ranges of
                            the thread, value.uint64 = pushes before, level = enum resume_flags */
 };
@@ -60,7 +62,7 @@ extern const uint8_t event_traits[256];
 enum loss {
     LOSS_POOL_FULL = 0,
     LOSS_NO_MEMORY = 1,
-    LOSS_THREAD_LIMIT = 2, /* or, found by the collector, TRACE_TRACKS_MAX */
+    LOSS_THREAD_LIMIT = 2, /* or, found by the collector, TRACE_LANES_MAX */
     LOSS_INTERRUPTED = 3,
     LOSS_COLLECTOR_LATE = 4,
     LOSS_OVERWRITTEN = 5,
@@ -113,19 +115,23 @@ struct event {
     uint32_t name;  /* string ordinal; 0 = none */
     uint32_t scope; /* ordinal: domain, category, who told it (struct scope) */
     uint32_t color; /* 0xAARRGGBB, if has_color */
+    uint32_t lane;  /* EVENT_TRACK_, EVENT_SPAN: ordinal in struct trace, which may not define it */
     union value value;
 
     union {
-        uint64_t id;    /* EVENT_START, EVENT_END, EVENT_FLOW_, EVENT_TRACK_ */
-        uint64_t depth; /* EVENT_POP, EVENT_LOST */
+        uint64_t id;       /* EVENT_START, EVENT_END, EVENT_FLOW_ */
+        uint64_t depth;    /* EVENT_POP, EVENT_LOST */
+        int64_t origin_ns; /* EVENT_SPAN; EVENT_NO_ORIGIN: not known */
     };
 
-    int64_t end_ns;     /* EVENT_LOST */
+    int64_t end_ns;     /* EVENT_LOST, EVENT_SPAN */
     uint32_t args;      /* index of the first in the array that came with the event */
     uint16_t arg_count; /* at most EVENT_ARGS_MAX */
 };
 
 enum { EVENT_ARGS_MAX = UINT16_MAX };
+
+#define EVENT_NO_ORIGIN INT64_MIN
 
 /* Does it stand for a call of the program? */
 static inline bool event_is_record(uint8_t kind)
@@ -139,11 +145,11 @@ static inline uint8_t event_known_kind(uint8_t kind)
     return event_traits[kind] ? kind : 0;
 }
 
-/* Is its id the ordinal of a track? */
-static inline bool event_is_of_track(uint8_t kind)
+/* Does it lie on a lane of its own, and not on its thread? */
+static inline bool event_has_lane(uint8_t kind)
 {
     return kind == EVENT_TRACK_BEGIN || kind == EVENT_TRACK_END || kind == EVENT_TRACK_MARK ||
-           kind == EVENT_TRACK_HIDDEN;
+           kind == EVENT_TRACK_HIDDEN || kind == EVENT_SPAN;
 }
 
 static inline bool event_is_flow(uint8_t kind)

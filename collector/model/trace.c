@@ -44,11 +44,11 @@ void trace_destroy(struct trace *trace)
     vec_free(&trace->refusals);
     vec_free(&trace->filters);
     vec_free(&trace->facts);
-    vec_free(&trace->tracks);
+    vec_free(&trace->lanes);
     vec_free(&trace->units);
     vec_free(&trace->scopes);
     wide_map_free(&trace->scopes_known);
-    map64_free(&trace->tracks_by_id);
+    wide_map_free(&trace->lanes_by_key);
     map64_free(&trace->units_by_counter);
     stacks_destroy(trace->stacks);
     sample_sets_destroy(trace->sets);

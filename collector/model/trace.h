@@ -173,18 +173,30 @@ struct trace_thread {
     uint64_t lost[LOSS_COUNT];
 };
 
-/* A line of ranges that belong to no thread. */
-struct trace_track {
-    uint32_t revision;
-    uint32_t process; /* ordinal: the first that emitted on it */
-    uint64_t id;      /* as the programs know it */
-    uint32_t name;    /* string; 0 = not known (its begins were lost) */
-    uint32_t parent;  /* 1 + ordinal of the track above it; 0 = the process */
-    uint8_t levels;   /* of the tree from here down, itself included */
+/* What a timeline is. Numbers are those of the recording format: explicit and append-only. */
+enum lane_kind {
+    LANE_THREAD = 1,  /* a thread's own: every struct trace_thread is one                       */
+    LANE_PROCESS = 2, /* a process's, of ranges that begin and end on any thread, and may overlap */
+    LANE_TRACK = 3,   /* made by a program */
+    LANE_QUEUE = 4,   /* of work that others do for a process: a GPU's stream */
+    LANE_CPU = 5,
+    LANE_DEVICE = 6,
 };
 
-/* Tracks form trees of at most this many levels: parents never go round. */
-enum { TRACE_TRACK_LEVELS = 32, TRACE_TRACKS_MAX = 1 << 20 };
+/* A timeline that is no thread's. */
+struct trace_lane {
+    uint32_t revision;
+    uint32_t process; /* ordinal: the first that emitted on it */
+    uint64_t id;      /* as the programs know it; LANE_QUEUE: context << 32 | stream, since streams
+                         are numbered anew in each context; LANE_CPU: number */
+    uint32_t name;    /* string; 0 = not known (its begins were lost) */
+    uint32_t parent;  /* 1 + ordinal of the lane above it; 0 = the process */
+    uint8_t levels;   /* of the tree from here down, itself included */
+    uint8_t kind;     /* enum lane_kind; unknown ones are of later versions */
+};
+
+/* Lanes form trees of at most this many levels: parents never go round. */
+enum { TRACE_LANE_LEVELS = 32, TRACE_LANES_MAX = 1 << 20 };
 
 /* What a counter counts. */
 struct trace_unit {
@@ -359,22 +371,25 @@ const char *trace_set_name(const struct trace *trace, unsigned set, char buffer[
 const char *trace_value_name(const struct trace *trace, unsigned type, char buffer[16]);
 const char *trace_value_unit(const struct trace *trace, unsigned type);
 
-/* Tracks, as threads. -ENOSPC: more than TRACE_TRACKS_MAX. `trace_track_find`: the ordinal of a
+/* Tracks, as threads. -ENOSPC: more than TRACE_LANES_MAX. `trace_lane_find`: the ordinal of a
  * track by its id, or -ENOENT. A parent may have the larger ordinal: it was seen later. */
-int64_t trace_track_add(struct trace *trace, uint64_t id);
-int trace_track_set_id(struct trace *trace, uint32_t ordinal, uint64_t id); /* 0 or -ENOMEM */
-int64_t trace_track_find(const struct trace *trace, uint64_t id);
-struct trace_track *trace_track(struct trace *trace, uint32_t ordinal);
-const struct trace_track *trace_track_get(const struct trace *trace, uint32_t ordinal);
-uint32_t trace_track_count(const struct trace *trace);
+int64_t trace_lane_add(struct trace *trace, uint64_t id);
+int trace_lane_set_id(struct trace *trace, uint32_t ordinal, uint64_t id); /* 0 or -ENOMEM */
+int64_t trace_lane_find(const struct trace *trace, uint64_t id);
+
+/* The lane of another kind that has this id in a process, added if new. -ENOMEM, -ENOSPC. */
+int64_t trace_lane_of(struct trace *trace, enum lane_kind kind, uint32_t process, uint64_t id);
+struct trace_lane *trace_lane(struct trace *trace, uint32_t ordinal);
+const struct trace_lane *trace_lane_get(const struct trace *trace, uint32_t ordinal);
+uint32_t trace_lane_count(const struct trace *trace);
 
 /* Sets the parent; not if the tree would get too deep or a ring. Whether it was set. */
-bool trace_track_set_parent(struct trace *trace, uint32_t ordinal, uint32_t parent_ordinal);
+bool trace_lane_set_parent(struct trace *trace, uint32_t ordinal, uint32_t parent_ordinal);
 
 /* For readers, whose tracks are given: takes away every parent that is not there, or that
- * trace_track_set_parent would have refused; a process that is not there becomes the first one. 0
+ * trace_lane_set_parent would have refused; a process that is not there becomes the first one. 0
  * or -ENOMEM. */
-int trace_tracks_check(struct trace *trace);
+int trace_lanes_check(struct trace *trace);
 
 /* The same for all references between tables: parents of processes that are not there, or that go
  * round, are taken away, and so are threads that are not there. 0 or -ENOMEM. */
@@ -412,8 +427,8 @@ size_t trace_thread_label(const struct trace *trace, uint32_t thread, char *buff
 
 /* A track: its name, else "track 0xID" or "track #ORDINAL". With the names of those above it:
  * "requests/request 17". */
-size_t trace_track_label(const struct trace *trace, uint32_t track, char *buffer, size_t size);
-size_t trace_track_path(const struct trace *trace, uint32_t track, char *buffer, size_t size);
+size_t trace_lane_label(const struct trace *trace, uint32_t track, char *buffer, size_t size);
+size_t trace_lane_path(const struct trace *trace, uint32_t track, char *buffer, size_t size);
 
 /* Processes in the order in which people want to see them: the main process first, then children
  * by start time, each followed by its own children. order[i] = ordinal; room for

@@ -46,5 +46,5 @@ int trace_check(struct trace *trace)
         if (trace->threads.items[i].process >= count)
             trace->threads.items[i].process = 0;
     int error = check_parents(trace);
-    return error ? error : trace_tracks_check(trace);
+    return error ? error : trace_lanes_check(trace);
 }

@@ -295,7 +295,7 @@ size_t trace_thread_label(const struct trace *trace, uint32_t ordinal, char *buf
 
 static void add_track(const struct trace *trace, uint32_t ordinal, struct text *text)
 {
-    const struct trace_track *track = trace_track_get(trace, ordinal);
+    const struct trace_lane *track = trace_lane_get(trace, ordinal);
     if (!track)
         text_format(text, "unknown track");
     else if (track->name)
@@ -306,21 +306,21 @@ static void add_track(const struct trace *trace, uint32_t ordinal, struct text *
         text_format(text, "track #%u", ordinal);
 }
 
-size_t trace_track_label(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
+size_t trace_lane_label(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);
     add_track(trace, ordinal, &text);
     return text.length;
 }
 
-size_t trace_track_path(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
+size_t trace_lane_path(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
 {
     struct text text = text_init(buffer, size);
-    uint32_t path[TRACE_TRACK_LEVELS], count = 0;
-    const struct trace_track *track = trace_track_get(trace, ordinal);
-    for (path[count++] = ordinal; track && track->parent && count < TRACE_TRACK_LEVELS;) {
+    uint32_t path[TRACE_LANE_LEVELS], count = 0;
+    const struct trace_lane *track = trace_lane_get(trace, ordinal);
+    for (path[count++] = ordinal; track && track->parent && count < TRACE_LANE_LEVELS;) {
         path[count++] = track->parent - 1;
-        track = trace_track_get(trace, track->parent - 1);
+        track = trace_lane_get(trace, track->parent - 1);
     }
     while (count-- > 0) {
         add_track(trace, path[count], &text);

@@ -26,8 +26,8 @@ struct trace {
     VEC(struct trace_refusal) refusals;
     VEC(struct trace_filter) filters;
     VEC(struct trace_fact) facts;
-    VEC(struct trace_track) tracks;
-    struct map64 tracks_by_id; /* id -> ordinal */
+    VEC(struct trace_lane) lanes;
+    struct wide_map lanes_by_key; /* kind, process, id -> ordinal */
     VEC(struct trace_unit) units;
     struct map64 units_by_counter; /* domain, counter -> index */
     struct trace_session session;

@@ -527,9 +527,9 @@ static void leave_track(struct range_stats *stats, uint64_t track, struct track_
 
 int range_track_opened(struct range_stats *stats, const struct event *begin, uint32_t depth)
 {
-    struct track_path *path = find_track(stats, begin->id);
+    struct track_path *path = find_track(stats, begin->lane);
     if (!path)
-        path = add_track(stats, begin->id);
+        path = add_track(stats, begin->lane);
     if (!path || !range_path_of(stats, begin->thread))
         return -ENOMEM;
     return range_enter(stats, RANGE_TRACK, &path->nodes, begin, depth);
@@ -537,7 +537,7 @@ int range_track_opened(struct range_stats *stats, const struct event *begin, uin
 
 int range_track_closed(struct range_stats *stats, const struct item *span)
 {
-    uint64_t track = span->event->id;
+    uint64_t track = span->event->lane;
     struct track_path *path = find_track(stats, track);
     bool nested;
     if (!path)

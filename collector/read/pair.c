@@ -288,7 +288,9 @@ static int take_selected(struct pass *pass, struct lane *lane, const struct even
 static int take_other(struct pass *pass, struct lane *lane, const struct event *event,
                       const struct args *args)
 {
-    if (event_is_of_track(event->kind)) {
+    if (event->kind == EVENT_SPAN)
+        return span_take(pass, lane, event, args);
+    if (event_has_lane(event->kind)) {
         bool inside = pass->selection.range && is_wanted(pass, lane);
         return tracks_take(pass, event, args, (struct track_told){lane->wanted, inside});
     }
@@ -422,6 +424,15 @@ static void count(struct pass *pass, const struct event *event)
     pass->counts.events[event_known_kind(event->kind)]++;
 }
 
+/* Of its last event that is in the thread's order. */
+static int64_t last_in_order_ns(const struct lane *lane, const struct event_batch *batch)
+{
+    uint32_t count = batch->count;
+    while (count && event_traits[batch->events[count - 1].kind] & EVENT_OWN_TIME)
+        count--;
+    return count ? batch->events[count - 1].time_ns : lane->last_ns;
+}
+
 static void count_batch(struct lane *lane, const struct event_batch *batch)
 {
     lane->first_ns = time_earliest(lane->first_ns, batch->events[0].time_ns);
@@ -436,7 +447,7 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     struct lane *lane = pass_lane(pass, batch->thread);
     if (!lane)
         return -ENOMEM;
-    lane->last_ns = batch->events[batch->count - 1].time_ns;
+    lane->last_ns = last_in_order_ns(lane, batch);
     pass->counts.last_ns = time_latest(pass->counts.last_ns, lane->last_ns);
     if (pass->selects_all)
         count_batch(lane, batch);

@@ -20,13 +20,6 @@
 
 #include <stdbool.h>
 
-/* On what a range lies. */
-enum lane_kind {
-    LANE_THREAD = 1,  /* pushed ranges of the thread event->thread */
-    LANE_PROCESS = 2, /* overlapping ranges (start, end): no parents, no depth */
-    LANE_TRACK = 3,   /* the track event->id, which the trace may not define */
-};
-
 enum item_kind {
     ITEM_OPENED = 0, /* a range began, inside `depth` others of its lane                          */
     ITEM_SPAN,       /* it ended: children before parents, within a lane ordered by end           */
@@ -53,7 +46,9 @@ enum item_flags {
 /* What a sink gets. All it points to is valid during the call. */
 struct item {
     uint8_t kind; /* enum item_kind */
-    uint8_t lane; /* enum lane_kind */
+    uint8_t lane; /* enum lane_kind: LANE_THREAD, the pushed ranges of event->thread; LANE_PROCESS,
+                     those that may overlap: no parents, no depth; LANE_TRACK, those of the lane
+                     event->lane, of whatever kind */
     uint16_t flags;
     uint32_t depth;            /* ranges around it: how many; ITEM_LOST: that stay open */
     const struct event *event; /* the begin, or the event; its time is never before the selection */

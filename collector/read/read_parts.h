@@ -312,6 +312,10 @@ struct starts *starts_create(void);
 void starts_destroy(struct starts *starts);
 /* EVENT_START or EVENT_END. `wanted`: what the selection says of a start. */
 int starts_take(struct pass *pass, const struct event *event, const struct args *args, bool wanted);
+/* EVENT_SPAN, of the lane's thread. */
+int span_take(struct pass *pass, struct lane *lane, const struct event *event,
+              const struct args *args);
+
 int starts_begin(struct pass *pass); /* ITEM_OPENED of all that is open */
 int starts_finish(struct pass *pass);
 

@@ -125,7 +125,7 @@ static uint64_t *hidden_of(struct open_track *open)
 
 static int begin_hidden(struct tracks *tracks, const struct event *event)
 {
-    struct open_track *open = need_open(tracks, event->id);
+    struct open_track *open = need_open(tracks, event->lane);
     if (!open)
         return -ENOMEM;
     ++*hidden_of(open);
@@ -143,7 +143,7 @@ static int begin_range(struct pass *pass, const struct event *event, const struc
                        struct track_told told)
 {
     struct tracks *tracks = pass->tracks;
-    struct open_track *open = need_open(tracks, event->id);
+    struct open_track *open = need_open(tracks, event->lane);
     while (tracks->open_of.count <= event->thread)
         if (vec_push(&tracks->open_of, 0) != 0)
             return -ENOMEM;
@@ -191,7 +191,7 @@ static int tell_orphan(struct pass *pass, const struct event *event, const struc
 static int end_range(struct pass *pass, const struct event *event, const struct args *args,
                      struct track_told told)
 {
-    struct open_track *open = find_open(pass->tracks, event->id);
+    struct open_track *open = find_open(pass->tracks, event->lane);
     if (!open)
         return tell_orphan(pass, event, args, told);
     if (*hidden_of(open)) {
@@ -216,7 +216,7 @@ static int end_range(struct pass *pass, const struct event *event, const struct 
 static int mark(struct pass *pass, const struct event *event, const struct args *args,
                 struct track_told told)
 {
-    struct open_track *open = find_open(pass->tracks, event->id);
+    struct open_track *open = find_open(pass->tracks, event->lane);
     bool wanted =
         is_wanted(pass, open, told) && pass_selects_time(&pass->selection, event->time_ns);
     if (open)
@@ -367,11 +367,46 @@ int tracks_take(struct pass *pass, const struct event *event, const struct args 
         return 0;
     if (!pass->tracks && !(pass->tracks = tracks_create()))
         return -ENOMEM;
-    if (event->kind != EVENT_EDGE && event->id > UINT32_MAX) { /* no ordinal */
-        pass->counts.orphans++;
-        return 0;
-    }
     return pass->merge ? pass_on(pass, event, args, told) : add_waiting(pass, event, args, told);
+}
+
+/* ---- Spans that come as a whole -------------------------------------------------------------- */
+
+static bool is_of_selection(struct pass *pass, const struct lane *lane, const struct event *span)
+{
+    const struct pass_selection *selection = &pass->selection;
+    bool begins = span->time_ns >= selection->from_ns && span->time_ns < selection->to_ns;
+    bool lasts = span->time_ns < selection->from_ns && span->end_ns > selection->from_ns;
+    return lane->wanted && (begins || lasts) && (!selection->range || pass_names(pass, span->name));
+}
+
+/* They are in no order with anything else, so each is told at once: it opened, and was closed. */
+int span_take(struct pass *pass, struct lane *lane, const struct event *event,
+              const struct args *args)
+{
+    struct event span = *event;
+    span.end_ns = time_latest(event->end_ns, event->time_ns);
+    pass->counts.last_ns = time_latest(pass->counts.last_ns, span.end_ns);
+    if (!is_of_selection(pass, lane, &span))
+        return 0;
+    span.time_ns = time_latest(event->time_ns, pass->selection.from_ns);
+    struct item item = {
+        .kind = ITEM_OPENED,
+        .lane = LANE_TRACK,
+        .flags = span.time_ns > event->time_ns ? ITEM_CUT_BEGIN : 0,
+        .event = &span,
+        .args = *args,
+        .begin_ns = span.time_ns,
+        .end_thread = event->thread,
+    };
+    if (!pass->selects_all)
+        pass_count(pass, lane, EVENT_SPAN, span.time_ns);
+    int status = pass_tell(pass, &item);
+    item.kind = ITEM_SPAN;
+    item.end_ns = time_earliest(span.end_ns, pass->selection.to_ns);
+    item.flags |= item.end_ns < span.end_ns ? ITEM_CUT_END : 0;
+    lane->last_told_ns = time_latest(lane->last_told_ns, item.end_ns);
+    return status ? status : pass_tell(pass, &item);
 }
 
 /* ---- Begin and end of the selection ---------------------------------------------------------- */

@@ -209,7 +209,7 @@ static int take_rare(struct checkpoint *checkpoint, const struct trace *trace,
     case EVENT_END:
         return take_start(checkpoint, trace, batch, event);
     default:
-        checkpoint->given_up |= event_is_of_track(event->kind);
+        checkpoint->given_up |= event_has_lane(event->kind) && event->kind != EVENT_SPAN;
         return 0;
     }
 }

@@ -468,25 +468,26 @@ static int put_path(struct trace *trace, uint32_t ordinal, const void *entry)
     return stacks_append_path(trace_stacks(trace), &path) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- Tracks ---- */
+/* ---- Lanes ---- */
 
-static const struct field track_fields[] = {
-    UNSIGNED(struct trace_track, id),
-    REFERENCE(struct trace_track, process, FIELD_UNSIGNED, STORE_DEFINE_PROCESS, REFERENCE_ORDINAL),
-    STRING(struct trace_track, name),
-    REFERENCE(struct trace_track, parent, FIELD_UNSIGNED, STORE_DEFINE_TRACK, REFERENCE_NEXT),
+static const struct field lane_fields[] = {
+    UNSIGNED(struct trace_lane, id),
+    REFERENCE(struct trace_lane, process, FIELD_UNSIGNED, STORE_DEFINE_PROCESS, REFERENCE_ORDINAL),
+    STRING(struct trace_lane, name),
+    REFERENCE(struct trace_lane, parent, FIELD_UNSIGNED, STORE_DEFINE_LANE, REFERENCE_NEXT),
+    UNSIGNED(struct trace_lane, kind),
 };
 
-GET(track)
+GET(lane)
 
-static int put_track(struct trace *trace, uint32_t ordinal, const void *entry)
+static int put_lane(struct trace *trace, uint32_t ordinal, const void *entry)
 {
-    const struct trace_track *track = entry;
-    int64_t added = ordinal < trace_track_count(trace) ? 0 : trace_track_add(trace, 0);
-    if (added < 0 || !track)
+    const struct trace_lane *lane = entry;
+    int64_t added = ordinal < trace_lane_count(trace) ? 0 : trace_lane_add(trace, 0);
+    if (added < 0 || !lane)
         return added < 0 ? (int)added : 0;
-    replace(trace_track(trace, ordinal), track, sizeof(*track));
-    return trace_track_set_id(trace, ordinal, track->id);
+    replace(trace_lane(trace, ordinal), lane, sizeof(*lane));
+    return trace_lane_set_id(trace, ordinal, lane->id);
 }
 
 /* ---- What samples measure ---- */
@@ -562,8 +563,8 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
         false, false, false, count_stacks, get_stack, put_stack},
     [STORE_DEFINE_PATH] = {FIELDS(path_fields), sizeof(struct range_path), 1, MANY_HOLES,
         false, false, false, count_paths, get_path, put_path},
-    [STORE_DEFINE_TRACK] = {FIELDS(track_fields), sizeof(struct trace_track), 0, TRACE_TRACKS_MAX,
-        true, false, false, trace_track_count, get_track, put_track},
+    [STORE_DEFINE_LANE] = {FIELDS(lane_fields), sizeof(struct trace_lane), 0, TRACE_LANES_MAX,
+        true, false, false, trace_lane_count, get_lane, put_lane},
     [STORE_DEFINE_UNIT] = {FIELDS(unit_fields), sizeof(struct trace_unit), 0, 0,
         true, false, true, trace_unit_count, get_unit, put_unit},
     [STORE_DEFINE_FILTER] = {FIELDS(filter_fields), sizeof(struct trace_filter), 0, 0,

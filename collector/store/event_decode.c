@@ -21,7 +21,8 @@ struct shape_arg {
 /* A dictionary entry: an event with all that its shape decides. */
 struct shape {
     struct event event; /* kind 0: to be dropped */
-    uint64_t last_value;
+    uint64_t last_value, last_length;
+    uint32_t last_lane;
     uint32_t fields;
     uint32_t first_arg, arg_count;
     uint8_t traits, value_kind; /* as they are stored */
@@ -229,18 +230,32 @@ static int take_args(struct event_decoder *decoder, const struct shape *shape, s
     return 0;
 }
 
+static void take_lane(struct varint_reader *extras, struct shape *shape, struct event *event)
+{
+    if (shape->fields & STORE_FIELD_LANE)
+        event->lane = shape->last_lane += (uint32_t)varint_get_signed(extras);
+    if (shape->fields & STORE_FIELD_ORIGIN) {
+        uint64_t before = varint_get(extras);
+        int64_t origin_ns = (int64_t)((uint64_t)event->time_ns - (uint64_t)unzigzag(before - 1));
+        event->origin_ns = before ? store_time(origin_ns) : EVENT_NO_ORIGIN;
+    }
+}
+
 /* 0, -EBADMSG, -ENOMEM. */
 static int take_extras(struct event_decoder *decoder, struct shape *shape, struct event *event)
 {
     struct varint_reader *extras = &decoder->extras;
     int error = 0;
+    if (shape->fields & (STORE_FIELD_LANE | STORE_FIELD_ORIGIN))
+        take_lane(extras, shape, event);
     if (shape->fields & STORE_FIELD_DEPTH)
         event->depth = decoder->told_depth = varint_get(extras);
     if (shape->fields & STORE_FIELD_ID)
         event->id = decoder->last_id += (uint64_t)varint_get_signed(extras);
-    if (shape->fields & STORE_FIELD_END)
-        event->end_ns =
-            store_time((int64_t)((uint64_t)event->time_ns + (uint64_t)varint_get_signed(extras)));
+    if (shape->fields & STORE_FIELD_END) {
+        shape->last_length += (uint64_t)varint_get_signed(extras);
+        event->end_ns = store_time((int64_t)((uint64_t)event->time_ns + shape->last_length));
+    }
     if (shape->fields & STORE_FIELD_SHAPE_ID)
         event->id = shape->last_value += (uint64_t)varint_get_signed(extras);
     if (shape->fields & STORE_FIELD_VALUE)

@@ -17,7 +17,7 @@ enum {
     TOKEN_MAX = 2,
     TIME_MAX = 8,
     SHAPE_SIZE_MAX = 4 + 5 * VARINT_MAX,
-    EXTRAS_MAX = SHAPE_SIZE_MAX + 5 * VARINT_MAX,
+    EXTRAS_MAX = SHAPE_SIZE_MAX + 7 * VARINT_MAX,
     ARG_MAX = 1 + 2 * VARINT_MAX, /* of a new shape: key, kind, value */
     BATCH_SIZE_MAX = 8 * VARINT_MAX,
 };
@@ -33,11 +33,18 @@ struct shape_arg {
     uint64_t last_value;
 };
 
+/* What the next event of the shape is told against. */
+struct shape_last {
+    uint64_t value; /* or the id, if it has one of its own */
+    uint64_t length;
+    uint32_t lane;
+};
+
 struct shape {
     struct shape_key key;
     uint32_t slot; /* in `slots` */
     uint32_t first_arg, arg_count;
-    uint64_t last_value; /* or the last id, if it has one of its own */
+    struct shape_last last;
 };
 
 struct section {
@@ -114,19 +121,29 @@ static int reserve_batch(struct event_encoder *encoder, size_t count, size_t arg
     return 0;
 }
 
-static const uint8_t kind_fields[256] = {
+static const uint16_t kind_fields[256] = {
     [EVENT_START] = STORE_FIELD_ID,
     [EVENT_END] = STORE_FIELD_ID,
     [EVENT_LOST] = STORE_FIELD_DEPTH | STORE_FIELD_END | STORE_FIELD_VALUE,
     [EVENT_FLOW_BEGIN] = STORE_FIELD_SHAPE_ID,
     [EVENT_FLOW_STEP] = STORE_FIELD_SHAPE_ID,
     [EVENT_FLOW_END] = STORE_FIELD_SHAPE_ID,
-    [EVENT_TRACK_BEGIN] = STORE_FIELD_SHAPE_ID,
-    [EVENT_TRACK_END] = STORE_FIELD_SHAPE_ID,
-    [EVENT_TRACK_MARK] = STORE_FIELD_SHAPE_ID,
-    [EVENT_TRACK_HIDDEN] = STORE_FIELD_SHAPE_ID,
+    [EVENT_TRACK_BEGIN] = STORE_FIELD_LANE,
+    [EVENT_TRACK_END] = STORE_FIELD_LANE,
+    [EVENT_TRACK_MARK] = STORE_FIELD_LANE,
+    [EVENT_TRACK_HIDDEN] = STORE_FIELD_LANE,
+    [EVENT_SPAN] = STORE_FIELD_LANE | STORE_FIELD_END | STORE_FIELD_ORIGIN,
     [EVENT_RESUME] = STORE_FIELD_DEPTH,
 };
+
+/* A key has the lowest eight; the others follow from the kind. */
+enum { FIELDS_IN_KEY = 0xff };
+
+static inline uint32_t fields_of_key(const struct shape_key *key)
+{
+    uint32_t of_kind = kind_fields[(uint8_t)key->kind_name] & ~(uint32_t)FIELDS_IN_KEY;
+    return (uint32_t)(key->kind_name >> 24 & FIELDS_IN_KEY) | of_kind;
+}
 
 static inline uint32_t fields_of(const struct event *event, uint64_t depth)
 {
@@ -148,7 +165,8 @@ static inline struct shape_key key_of(const struct event *event, uint32_t fields
     struct shape_key key;
     memcpy(&key.kind_name, &event->kind, 8);
     key.scope_color = event->scope | (event->has_color ? (uint64_t)event->color << 32 : 0);
-    key.kind_name = (key.kind_name & ~UINT64_C(0xff000000)) | (uint64_t)fields << 24;
+    key.kind_name = (key.kind_name & ~UINT64_C(0xff000000)) | (uint64_t)(fields & FIELDS_IN_KEY)
+                                                                  << 24;
     return key;
 }
 
@@ -259,25 +277,45 @@ static uint8_t *put_value(uint8_t *at, uint8_t kind, uint64_t value, uint64_t la
     return varint_put(at, zigzag((int64_t)(value - last)));
 }
 
+static uint8_t *put_lane(uint8_t *at, const struct event *event, uint32_t fields,
+                         struct shape_last *last)
+{
+    if (fields & STORE_FIELD_LANE) {
+        at = varint_put(at, zigzag((int64_t)event->lane - last->lane));
+        last->lane = event->lane;
+    }
+    if (fields & STORE_FIELD_ORIGIN) {
+        int64_t before_ns = store_time(event->time_ns) - store_time(event->origin_ns);
+        at = varint_put(at, event->origin_ns == EVENT_NO_ORIGIN ? 0 : 1 + zigzag(before_ns));
+    }
+    return at;
+}
+
 /* A new shape is written before the extras of its first event; its values start from 0. */
 static uint8_t *put_extras(struct event_encoder *encoder, uint8_t *at, const struct event *event,
-                           uint32_t fields, uint64_t *last_value)
+                           uint32_t fields, struct shape_last *last)
 {
+    if (fields & (STORE_FIELD_LANE | STORE_FIELD_ORIGIN))
+        at = put_lane(at, event, fields, last);
     if (fields & STORE_FIELD_DEPTH)
         at = varint_put(at, event->depth);
     if (fields & STORE_FIELD_ID) {
         at = varint_put(at, zigzag((int64_t)(event->id - encoder->last_id)));
         encoder->last_id = event->id;
     }
-    if (fields & STORE_FIELD_END)
-        at = varint_put(at, zigzag((int64_t)((uint64_t)event->end_ns - (uint64_t)event->time_ns)));
+    if (fields & STORE_FIELD_END) {
+        uint64_t length = (uint64_t)event->end_ns - (uint64_t)event->time_ns;
+        at = varint_put(at, zigzag((int64_t)(length - last->length)));
+        last->length = length;
+        encoder->last_ns = event->end_ns > encoder->last_ns ? event->end_ns : encoder->last_ns;
+    }
     if (fields & STORE_FIELD_SHAPE_ID) {
-        at = varint_put(at, zigzag((int64_t)(event->id - *last_value)));
-        *last_value = event->id;
+        at = varint_put(at, zigzag((int64_t)(event->id - last->value)));
+        last->value = event->id;
     }
     if (fields & STORE_FIELD_VALUE) {
-        at = put_value(at, event->value_kind, event->value.uint64, *last_value);
-        *last_value = event->value.uint64;
+        at = put_value(at, event->value_kind, event->value.uint64, last->value);
+        last->value = event->value.uint64;
     }
     return at;
 }
@@ -306,25 +344,23 @@ struct cursor {
 static uint8_t *put_details(struct event_encoder *encoder, uint8_t *at, const struct event *event,
                             const struct shape_key *key, uint32_t slot)
 {
-    uint8_t fields = (uint8_t)(key->kind_name >> 24);
-    uint32_t index = encoder->slots[slot];
-    uint64_t unlisted = 0;
+    uint32_t fields = fields_of_key(key), index = encoder->slots[slot];
+    struct shape_last unlisted = {0};
     if (index == 0) {
         at = put_shape(encoder, at, event, fields, NULL);
         index = learn_shape(encoder, key, slot, NULL);
     }
-    uint64_t *last_value = index ? &encoder->shapes[index].last_value : &unlisted;
-    return put_extras(encoder, at, event, fields, last_value);
+    struct shape_last *last = index ? &encoder->shapes[index].last : &unlisted;
+    return put_extras(encoder, at, event, fields, last);
 }
 
 static void put_event_with_args(struct event_encoder *encoder, struct cursor *cursor,
                                 const struct event *event, const struct shape_key *key,
                                 const struct args *args)
 {
-    uint8_t fields = (uint8_t)(key->kind_name >> 24);
-    uint32_t slot = find_shape(encoder, key, args);
+    uint32_t fields = fields_of_key(key), slot = find_shape(encoder, key, args);
     uint32_t index = encoder->slots[slot];
-    uint64_t unlisted = 0;
+    struct shape_last unlisted = {0};
     uint8_t *at = cursor->extras;
     cursor->token = put_token(cursor->token, index);
     if (index == 0) {
@@ -332,7 +368,7 @@ static void put_event_with_args(struct event_encoder *encoder, struct cursor *cu
         index = learn_shape(encoder, key, slot, args);
     }
     struct shape *shape = index ? &encoder->shapes[index] : NULL;
-    at = put_extras(encoder, at, event, fields, shape ? &shape->last_value : &unlisted);
+    at = put_extras(encoder, at, event, fields, shape ? &shape->last : &unlisted);
     cursor->extras = put_args(at, args, shape ? encoder->args.items + shape->first_arg : NULL);
 }
 

@@ -108,18 +108,21 @@ struct store_events_header {
     uint32_t extras_size;   /* new shapes, values, ids                                      */
 };
 
-/* What a shape brings in the extras, in this order. Each unknown bit stands for a length and as
- * many bytes, which are skipped: behind what is known of the shape, and of each of its events. */
+/* What a shape brings in the extras: lane and origin, then the others in this order. Each unknown
+ * bit stands for a length and as many bytes, which are skipped: behind what is known of the shape,
+ * and of each of its events. */
 enum store_shape_fields {
     STORE_FIELD_COLOR = 1u << 0,         /* the shape has a colour; nothing per event       */
     STORE_FIELD_DEPTH = 1u << 1,         /* depth, varint                                   */
     STORE_FIELD_DEPTH_IMPLIED = 1u << 2, /* depth is one less than before; nothing in extras*/
     STORE_FIELD_ID = 1u << 3,            /* difference to the chunk's last id, signed       */
-    STORE_FIELD_END = 1u << 4,           /* end_ns - time_ns, signed                        */
+    STORE_FIELD_END = 1u << 4,           /* end_ns - time_ns less the shape's last, signed  */
     STORE_FIELD_SHAPE_ID = 1u << 5,      /* an id, too: difference to the shape's last one  */
     STORE_FIELD_VALUE = 1u << 6,         /* by value kind, against the shape's last value   */
     STORE_FIELD_ARGS = 1u << 7,          /* values of the shape's key-values, likewise      */
-    STORE_FIELDS_KNOWN = (1u << 8) - 1,
+    STORE_FIELD_LANE = 1u << 8,          /* lane: difference to the shape's last one        */
+    STORE_FIELD_ORIGIN = 1u << 9,        /* 0: none; else 1 + signed time_ns - origin_ns    */
+    STORE_FIELDS_KNOWN = (1u << 10) - 1,
 };
 
 /* Tokens: 0 = a new shape comes in the extras; below this one byte, else two. */
@@ -180,7 +183,7 @@ enum store_definition {
     STORE_DEFINE_FRAME = 8,
     STORE_DEFINE_STACK = 9,
     STORE_DEFINE_PATH = 10,
-    STORE_DEFINE_TRACK = 11,
+    STORE_DEFINE_LANE = 11,
     STORE_DEFINE_UNIT = 12,
     STORE_DEFINE_FILTER = 13,
     STORE_DEFINE_SCOPE = 14,

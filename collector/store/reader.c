@@ -119,9 +119,9 @@ static void note_named(struct named *named, const struct event_batch *batch)
     named->thread = batch->thread > named->thread ? batch->thread : named->thread;
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct event *event = &batch->events[i];
-        if (event_is_of_track(event->kind) && event->id >= named->track_count &&
-            event->id < named->track_limit)
-            named->track_count = event->id + 1;
+        if (event_has_lane(event->kind) && event->lane >= named->track_count &&
+            event->lane < named->track_limit)
+            named->track_count = event->lane + UINT64_C(1);
     }
 }
 
@@ -145,14 +145,14 @@ static int find_named(struct store_reader *reader, const struct chunk_place *chu
 static int define_lost(struct store_reader *reader)
 {
     uint32_t count = trace_thread_count(reader->trace);
-    struct named named = {.track_limit = trace_track_count(reader->trace) + LOST_TRACKS_MAX};
+    struct named named = {.track_limit = trace_lane_count(reader->trace) + LOST_TRACKS_MAX};
     for (size_t i = 0; i < reader->chunks.count; i++) {
         int error = find_named(reader, &reader->chunks.items[i].chunk, &named);
         if (error)
             return error;
     }
-    while (trace_track_count(reader->trace) < named.track_count)
-        if (trace_track_add(reader->trace, 0) < 0)
+    while (trace_lane_count(reader->trace) < named.track_count)
+        if (trace_lane_add(reader->trace, 0) < 0)
             return -ENOMEM;
     int sampled = sample_stream_highest_thread(&reader->samples, reader->fd, &named.thread);
     bool any = reader->chunks.count || reader->samples.chunks.count;

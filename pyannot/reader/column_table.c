@@ -178,7 +178,7 @@ static int64_t add_row(struct column_table *table, const struct event *event)
 static struct column_lane *find_lane(struct column_table *table, const struct event *event,
                                      enum row_range range)
 {
-    uint64_t line = range == ROW_TRACK ? event->id : event->thread;
+    uint64_t line = range == ROW_TRACK ? event->lane : event->thread;
     const struct wide_key *key = WIDE_KEY(range, line);
     const uint64_t *found = wide_map_find(&table->lane_of, key);
     if (found)
@@ -198,7 +198,7 @@ static int64_t begin_range(struct column_table *table, const struct item *item)
     if (row < 0)
         return row;
     size_t at = (size_t)row;
-    bool track = range == ROW_TRACK && event->id <= INT32_MAX;
+    bool track = range == ROW_TRACK && event->lane <= INT32_MAX;
     int error =
         put_string(table, RANGE_CATEGORY, at, trace_scope_category(table->trace, event->scope));
     put_time(table, RANGE_END, at, event->time_ns);
@@ -206,7 +206,7 @@ static int64_t begin_range(struct column_table *table, const struct item *item)
     put64(table, RANGE_ID, at, row_id(item));
     put_number(table, RANGE_PAYLOAD, at, event);
     put32(table, RANGE_END_THREAD, at, (int32_t)event->thread);
-    put32(table, RANGE_TRACK_OF, at, track ? (int32_t)event->id : -1);
+    put32(table, RANGE_TRACK_OF, at, track ? (int32_t)event->lane : -1);
     put32(table, RANGE_PARENT, at, -1);
     put32(table, RANGE_DEPTH, at, 0);
     put8(table, RANGE_KIND, at, (uint8_t)range);
@@ -289,12 +289,12 @@ static int take_range(struct column_table *table, const struct item *item)
 static int add_mark(struct column_table *table, const struct item *item)
 {
     const struct event *event = item->event;
-    bool track = item->lane == LANE_TRACK && event->id <= INT32_MAX;
+    bool track = item->lane == LANE_TRACK && event->lane <= INT32_MAX;
     int64_t row = add_row(table, event);
     if (row < 0)
         return (int)row;
     put_number(table, MARK_PAYLOAD, (size_t)row, event);
-    put32(table, MARK_TRACK, (size_t)row, track ? (int32_t)event->id : -1);
+    put32(table, MARK_TRACK, (size_t)row, track ? (int32_t)event->lane : -1);
     put8(table, MARK_LEVEL, (size_t)row, event->level);
     return put_string(table, MARK_CATEGORY, (size_t)row,
                       trace_scope_category(table->trace, event->scope));

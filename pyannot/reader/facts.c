@@ -102,12 +102,12 @@ static PyObject *make_thread(struct text_cache *texts, uint32_t ordinal)
 static PyObject *make_track(struct text_cache *texts, uint32_t ordinal)
 {
     const struct trace *trace = texts->trace;
-    const struct trace_track *track = trace_track_get(trace, ordinal);
-    uint32_t count = trace_track_count(trace);
+    const struct trace_lane *track = trace_lane_get(trace, ordinal);
+    uint32_t count = trace_lane_count(trace);
     bool has_parent = track->parent > 0 && track->parent <= count;
     PyObject *parent = has_parent ? PyLong_FromUnsignedLong(track->parent - 1) : Py_NewRef(Py_None);
-    return Py_BuildValue("(iNNKIN)", (int)ordinal, label_object(trace, ordinal, trace_track_label),
-                         label_object(trace, ordinal, trace_track_path),
+    return Py_BuildValue("(iNNKIN)", (int)ordinal, label_object(trace, ordinal, trace_lane_label),
+                         label_object(trace, ordinal, trace_lane_path),
                          (unsigned long long)track->id, track->process, parent);
 }
 
@@ -123,7 +123,7 @@ PyObject *facts_threads(struct text_cache *texts)
 
 PyObject *facts_tracks(struct text_cache *texts)
 {
-    return list_of(texts, trace_track_count(texts->trace), make_track);
+    return list_of(texts, trace_lane_count(texts->trace), make_track);
 }
 
 static PyObject *make_fact(struct text_cache *texts, uint32_t index)

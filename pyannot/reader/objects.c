@@ -223,7 +223,7 @@ static PyObject *range_object(const struct row_context *context, const struct ro
     put_int(&filler, row->depth);
     put_int(&filler, row->self_ns);
     put(&filler, PyUnicode_InternFromString(kinds[row->range]));
-    put_listed(&filler, context->tracks, track ? row->event.id : UINT64_MAX);
+    put_listed(&filler, context->tracks, track ? row->event.lane : UINT64_MAX);
     put_attributes(&filler, context, rows, row);
     put_uint(&filler, row->id);
     put_listed(&filler, context->threads, row->end_thread);
@@ -239,7 +239,7 @@ static PyObject *mark_object(const struct row_context *context, const struct row
     put(&filler, text_get(context->texts, row->event.name));
     put_time(&filler, context, row->event.time_ns);
     put_listed(&filler, context->threads, row->event.thread);
-    put_listed(&filler, context->tracks, row->range == ROW_TRACK ? row->event.id : UINT64_MAX);
+    put_listed(&filler, context->tracks, row->range == ROW_TRACK ? row->event.lane : UINT64_MAX);
     put_attributes(&filler, context, rows, row);
     return filler_end(&filler);
 }

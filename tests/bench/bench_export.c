@@ -126,7 +126,7 @@ static void fill_tracks(struct event *events, uint32_t batch, int64_t *now, cons
         events[i] =
             (struct event){.time_ns = *now, .kind = i % 2 ? EVENT_TRACK_END : EVENT_TRACK_BEGIN};
         events[i].name = i % 2 ? 0 : names[next_random() % NAMES];
-        events[i].id = (i % 2 ? number - 30 : number) % TRACKS;
+        events[i].lane = (i % 2 ? number - 30 : number) % TRACKS;
     }
 }
 

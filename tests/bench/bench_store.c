@@ -124,7 +124,7 @@ static void fill_tracks(struct event *events, uint32_t count, uint32_t thread)
         events[i] = (struct event){.thread = thread, .time_ns = clock_ns[thread] += varied_step()};
         events[i].kind = i % 2 == 0 ? EVENT_TRACK_BEGIN : EVENT_TRACK_END;
         events[i].name = i % 2 == 0 ? names[next_random() % NAMES] : 0;
-        events[i].id = i % 2 == 0 ? (track = (track + 1) % TRACKS) : track;
+        events[i].lane = i % 2 == 0 ? (track = (track + 1) % TRACKS) : track;
     }
 }
 
@@ -176,8 +176,8 @@ static struct trace *make_trace(uint32_t track_count)
     for (int i = 0; i < THREADS; i++)
         must((int)trace_thread_add(trace, 0));
     for (uint32_t i = 0; i < track_count; i++) {
-        must((int)trace_track_add(trace, (UINT64_C(0xabcde) << 44) + i));
-        trace_track(trace, i)->name = names[i % NAMES];
+        must((int)trace_lane_add(trace, (UINT64_C(0xabcde) << 44) + i));
+        trace_lane(trace, i)->name = names[i % NAMES];
     }
     return trace;
 }

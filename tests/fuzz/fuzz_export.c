@@ -44,7 +44,7 @@ static const char *const names[NAMES] = {"\"",   "c/d",    "c/e",      "a [b]",
 static void make_tracks(struct trace *trace)
 {
     for (uint32_t i = 0; i < TRACKS; i++) {
-        struct trace_track *track = trace_track(trace, (uint32_t)trace_track_add(trace, i + 1ull));
+        struct trace_lane *track = trace_lane(trace, (uint32_t)trace_lane_add(trace, i + 1ull));
         track->process = i / 2;
         track->name = i % 3;
         track->parent = i == TRACKS - 1 ? TRACKS : i / 2;
@@ -85,6 +85,7 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.time_ns = in->times[event.thread] += (int8_t)bytes[3] < -100 ? -5 : bytes[3];
     event.time_ns += 2000000;
     event.id = bytes[4] % 16;
+    event.lane = (uint32_t)event.id;
     event.value_kind = bytes[5] % 8; /* the last two are none */
     event.value.uint64 = bytes[5] * UINT64_C(0x8101010101010101);
     event.has_color = bytes[6] & 1;

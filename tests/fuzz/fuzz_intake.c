@@ -102,14 +102,14 @@ struct seen {
 /* Parents lead to the top, and everything has a name that is known. */
 static void check_tracks(const struct trace *trace)
 {
-    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++) {
         uint32_t levels = 0, at = i + 1;
-        for (; at != 0 && levels <= TRACE_TRACK_LEVELS; levels++) {
-            if (trace_track_get(trace, at - 1)->name >= trace_string_count(trace))
+        for (; at != 0 && levels <= TRACE_LANE_LEVELS; levels++) {
+            if (trace_lane_get(trace, at - 1)->name >= trace_string_count(trace))
                 abort();
-            at = trace_track_get(trace, at - 1)->parent;
+            at = trace_lane_get(trace, at - 1)->parent;
         }
-        if (levels > TRACE_TRACK_LEVELS)
+        if (levels > TRACE_LANE_LEVELS)
             abort();
     }
 }
@@ -137,7 +137,7 @@ static int check_batch(void *context, const struct event_batch *batch)
             event->scope >= trace_scope_count(seen->trace) ||
             (event->value_kind == VALUE_STRING &&
              event->value.uint64 >= trace_string_count(seen->trace)) ||
-            (event_is_of_track(event->kind) && event->id >= trace_track_count(seen->trace)))
+            (event_has_lane(event->kind) && event->lane >= trace_lane_count(seen->trace)))
             abort();
         if (event->arg_count && !event_is_record(event->kind))
             abort();

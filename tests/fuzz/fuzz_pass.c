@@ -103,7 +103,7 @@ static void make_trace(void)
         process->ns_pid = (int32_t)(2 * i);
     }
     for (uint64_t i = 0; i < 3; i++)
-        trace_track_add(trace, i + 1);
+        trace_lane_add(trace, i + 1);
     add_paths(trace);
 }
 
@@ -121,6 +121,7 @@ static void add_event(const uint8_t *bytes)
     event.name = bytes[2] % (NAMES + 1);
     event.time_ns = step(event.thread, bytes[3]);
     event.id = bytes[4] % 8;
+    event.lane = (uint32_t)event.id;
     event.level = bytes[6] >> 5;
     if (event.kind == EVENT_LOST) {
         event.end_ns = event.time_ns + bytes[6] - 4; /* before its begin, too */
@@ -214,7 +215,7 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
 
 static uint32_t lane_of(const struct item *item)
 {
-    return item->lane == LANE_TRACK ? THREADS + (uint32_t)item->event->id : item->event->thread;
+    return item->lane == LANE_TRACK ? THREADS + item->event->lane : item->event->thread;
 }
 
 /* Its children lie inside of it, and so it lies inside of its parent. */

@@ -184,6 +184,7 @@ static struct event decode(const uint8_t *bytes, int64_t *times)
     times[event.thread] += bytes[4] * (int64_t)bytes[4];
     event.time_ns = times[event.thread];
     event.id = bytes[5] % 32;
+    event.lane = (uint32_t)event.id;
     if (event.kind == EVENT_LOST) {
         event.end_ns = times[event.thread] += bytes[3];
         event.value.uint64 = bytes[2];

@@ -40,7 +40,7 @@ static int check_item(void *context, const struct item *item)
         abort();
     for (uint32_t i = 0; i < item->depth; i++)
         if (item->parents[i]->kind != begin ||
-            (item->lane == LANE_TRACK && item->parents[i]->id != item->event->id))
+            (item->lane == LANE_TRACK && item->parents[i]->lane != item->event->lane))
             abort();
     return 0;
 }
@@ -49,15 +49,15 @@ static int check_item(void *context, const struct item *item)
 static void check_tracks(const struct trace *trace)
 {
     char label[64];
-    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++) {
         uint32_t levels = 0, at = i + 1;
-        for (; at != 0 && levels <= TRACE_TRACK_LEVELS; levels++) {
-            const struct trace_track *track = trace_track_get(trace, at - 1);
+        for (; at != 0 && levels <= TRACE_LANE_LEVELS; levels++) {
+            const struct trace_lane *track = trace_lane_get(trace, at - 1);
             if (!track || (trace_process_count(trace) && !trace_process_get(trace, track->process)))
                 abort();
             at = track->parent;
         }
-        if (levels > TRACE_TRACK_LEVELS || trace_track_path(trace, i, label, sizeof(label)) > 63)
+        if (levels > TRACE_LANE_LEVELS || trace_lane_path(trace, i, label, sizeof(label)) > 63)
             abort();
     }
     for (uint32_t i = 0; i < trace_unit_count(trace); i++) {

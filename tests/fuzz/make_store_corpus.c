@@ -45,12 +45,12 @@ static struct trace *make_trace(void)
     trace_sampling(trace)->revision++;
     trace_fact_set(trace, FACT_LOSS, "ring full", 3);
     for (uint32_t i = 0; i < TRACKS; i++) {
-        trace_track_add(trace, 70 + i * i);
-        trace_track(trace, i)->process = i % 2;
-        trace_track(trace, i)->name = i % 3;
+        trace_lane_add(trace, 70 + i * i);
+        trace_lane(trace, i)->process = i % 2;
+        trace_lane(trace, i)->name = i % 3;
     }
     for (uint32_t i = 0; i + 1 < TRACKS; i++)
-        trace_track_set_parent(trace, i, i + 1);
+        trace_lane_set_parent(trace, i, i + 1);
     trace_unit_set(trace, 1, 2, 3);
     for (uint16_t i = 1; i < SCOPES; i++)
         trace_scope_add(trace, &(struct scope){.domain = i % 3u, .category = i / 2u, .role = i});
@@ -80,8 +80,10 @@ static void make_events(uint32_t thread, int64_t time_ns)
             event->depth = depth ? depth - 1 : 0;
         if (event->kind == EVENT_START || event->kind == EVENT_END)
             event->id = 5 + i / 10;
-        if ((event_is_flow(event->kind) || event_is_of_track(event->kind)))
-            event->id = event_is_of_track(event->kind) ? i % TRACKS : UINT64_C(77) << i % 50;
+        if (event_has_lane(event->kind))
+            event->lane = i % TRACKS;
+        else if (event_is_flow(event->kind))
+            event->id = UINT64_C(77) << i % 50;
         else if (event->kind == EVENT_COUNTER || i % 7 == 0) {
             event->value_kind = (uint8_t)(1 + i % VALUE_STRING);
             event->value.uint64 = i * 3;

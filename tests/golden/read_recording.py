@@ -112,10 +112,10 @@ class Shape:
             self.last_key += extras.svarint()
             self.args.append([self.last_key, extras.u8(), 0])
         self.skip(extras)
-        self.last = 0
+        self.last = self.last_lane = self.last_length = 0
 
     def skip(self, extras):
-        for _ in range((self.fields >> 8).bit_count()):
+        for _ in range((self.fields >> 10).bit_count()):
             extras.take(extras.varint())
 
 
@@ -166,6 +166,14 @@ class Events:
                 arg[2] = self.value(kind, last)
             yield key, kind, arg[2]
 
+    def read_lane(self, shape, event):
+        if shape.fields & 256:
+            shape.last_lane = event['lane'] = shape.last_lane + self.extras.svarint()
+        if shape.fields & 512:
+            before = self.extras.varint()
+            sign = -1 if before and (before - 1) & 1 else 1
+            event['id'] = event['time'] - sign * (before // 2) & MASK if before else 1 << 63
+
     def __iter__(self):
         while self.batches:
             thread, count, *_source = (self.batches.varint() for _ in range(4))
@@ -176,7 +184,9 @@ class Events:
                 shape = self.shape()
                 time = self.time(time)
                 event = {'thread': thread, 'index': first_index + i, 'time': signed(time),
-                         'depth': 0, 'id': 0, 'end': 0, 'value': 0, 'shape': shape}
+                         'depth': 0, 'id': 0, 'end': 0, 'value': 0, 'lane': 0,
+                         'shape': shape}
+                self.read_lane(shape, event)
                 if shape.fields & 4:
                     event['depth'] = depth - 1
                 if shape.fields & 2:
@@ -184,7 +194,8 @@ class Events:
                 if shape.fields & 8:
                     event['id'] = self.last_id = self.last_id + self.extras.svarint() & MASK
                 if shape.fields & 16:
-                    event['end'] = event['time'] + self.extras.svarint()
+                    shape.last_length += self.extras.svarint()
+                    event['end'] = event['time'] + shape.last_length
                 if shape.fields & 32:
                     event['id'] = shape.last = shape.last + self.extras.svarint() & MASK
                 if shape.fields & 64:
@@ -290,7 +301,7 @@ DEFINITIONS = {
     8: ('frames', 'kind function file module line first_line address'),
     9: ('stacks', 'parent what'),
     10: ('paths', 'parent what kind scope'),
-    11: ('tracks', 'id process name parent'),
+    11: ('tracks', 'id process name parent kind'),
     12: ('units', 'counter domain unit'),
     13: ('filters', 'time rules'),
     14: ('scopes', 'domain category observer role'),
@@ -425,6 +436,7 @@ class Recording:
             self.add('value', event['value'])
             self.add('end', event['end'])
             self.add('id', event['id'])
+            self.add('lane', event['lane'])
             self.add('arg_count', len(event['args']))
             for key, kind, value in event['args']:
                 self.add('args', key + 3 * kind + 5 * value)
@@ -493,7 +505,7 @@ class Recording:
             self.add('thread_lost', sum(thread['lost:']))
         for ordinal, track in self.tracks.items():
             self.add('tracks', track['id'] + (ordinal + 1) * (
-                track['process'] + 3 * track['name'] + 5 * track['parent']))
+                track['process'] + 3 * track['name'] + 5 * track['parent'] + 7 * track['kind']))
         for unit in self.units.values():
             self.add('units', unit['domain'] + 3 * unit['counter'] + 5 * unit['unit'])
         for ordinal, scope in self.scopes.items():

@@ -25,7 +25,7 @@ enum {
 struct sums {
     uint64_t events, kinds[KINDS], time, name_bytes, domain, category, scope, color, level,
         value_kind;
-    uint64_t value, end, id, depth, args, arg_count;
+    uint64_t value, end, id, lane, depth, args, arg_count;
     uint64_t samples, sample_time, sample_end, sample_id, sample_cpu, sample_stack, sample_path;
     uint64_t sample_set, sample_reason, sample_flags, sample_values, sample_walks;
 };
@@ -65,9 +65,9 @@ static void make_plain(struct event *events)
             event->id %= 8;
         if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
             event->depth %= 10;
-        if (event_is_of_track(event->kind)) {
+        if (event_has_lane(event->kind)) {
             event->kind = EVENT_MARK;
-            event->id = 0;
+            event->lane = 0;
         }
     }
 }
@@ -131,7 +131,8 @@ static void add_event(struct sums *sums, const struct trace *trace, const struct
     if (event->kind == EVENT_POP || event->kind == EVENT_LOST)
         sums->depth += event->depth;
     else
-        sums->id += event->id;
+        sums->id += event->id; /* or origin */
+    sums->lane += event->lane;
 }
 
 static void add_sample(struct sums *sums, const struct sample *sample)
@@ -197,10 +198,11 @@ static uint64_t sum_of_facts(const struct trace *trace)
 static uint64_t sum_of_tracks(const struct trace *trace)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < trace_track_count(trace); i++) {
-        const struct trace_track *track = trace_track_get(trace, i);
-        sum += track->id + (i + UINT64_C(1)) * (track->process + UINT64_C(3) * track->name +
-                                                UINT64_C(5) * track->parent);
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++) {
+        const struct trace_lane *track = trace_lane_get(trace, i);
+        sum += track->id +
+               (i + UINT64_C(1)) * (track->process + UINT64_C(3) * track->name +
+                                    UINT64_C(5) * track->parent + UINT64_C(7) * track->kind);
     }
     return sum;
 }
@@ -324,6 +326,7 @@ static void show_sums(const struct sums *sums, const struct trace *trace,
     show("id", sums->id);
     for (int kind = 1; kind < KINDS; kind++)
         printf("kind_%02d %" PRIu64 "\n", kind, sums->kinds[kind]);
+    show("lane", sums->lane);
     show("level", sums->level);
     show("name_bytes", sums->name_bytes);
     show("paths", sum_of_paths(trace_stacks_get(trace)));

@@ -21,7 +21,7 @@ static void flow(struct maker *maker, uint32_t thread, int64_t time, enum event_
 /* Below another track (ordinal), or -1. */
 static uint32_t add_track(struct maker *maker, uint32_t process, int64_t parent, const char *name)
 {
-    uint64_t id = UINT64_C(0xabcde00000000000) + trace_track_count(maker_trace(maker)) + 1;
+    uint64_t id = UINT64_C(0xabcde00000000000) + trace_lane_count(maker_trace(maker)) + 1;
     return maker_track(maker, process, id, name, parent);
 }
 
@@ -148,7 +148,7 @@ static void add_tracks(struct maker *maker)
     struct event categorized = {.kind = EVENT_TRACK_BEGIN,
                                 .thread = SERVER,
                                 .time_ns = 360 * US,
-                                .id = unnamed,
+                                .lane = (uint32_t)unnamed,
                                 .name = maker_string(maker, "serve"),
                                 .scope = maker_scope(maker, NULL, "net"),
                                 .level = 2};

@@ -178,22 +178,24 @@ void maker_end(struct maker *maker, uint32_t thread, int64_t time, uint64_t id)
 void maker_point(struct maker *maker, uint32_t thread, int64_t time,
                  const struct maker_point *point)
 {
+    bool track = event_has_lane((uint8_t)point->kind);
     maker_event(maker, &(struct event){.kind = (uint8_t)point->kind,
                                        .thread = thread,
                                        .time_ns = time,
                                        .name = maker_string(maker, point->name ? point->name : ""),
-                                       .id = point->id});
+                                       .id = track ? 0 : point->id,
+                                       .lane = track ? (uint32_t)point->id : 0});
 }
 
 uint32_t maker_track(struct maker *maker, uint32_t process, uint64_t id, const char *name,
                      int64_t parent)
 {
-    int64_t ordinal = trace_track_add(maker->trace, id);
+    int64_t ordinal = trace_lane_add(maker->trace, id);
     must(ordinal >= 0);
-    struct trace_track *track = trace_track(maker->trace, (uint32_t)ordinal);
+    struct trace_lane *track = trace_lane(maker->trace, (uint32_t)ordinal);
     track->process = process;
     track->name = maker_string(maker, name);
-    must(parent < 0 || trace_track_set_parent(maker->trace, (uint32_t)ordinal, (uint32_t)parent));
+    must(parent < 0 || trace_lane_set_parent(maker->trace, (uint32_t)ordinal, (uint32_t)parent));
     return (uint32_t)ordinal;
 }
 

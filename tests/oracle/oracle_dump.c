@@ -238,8 +238,8 @@ static void print_definitions(void)
         PRINT(trace_process, "process", process_fields, trace_process_get(trace, i));
     for (uint32_t i = 0; i < trace_thread_count(trace); i++)
         PRINT(trace_thread, "thread", thread_fields, trace_thread_get(trace, i));
-    for (uint32_t i = 0; i < trace_track_count(trace); i++)
-        PRINT(trace_track, "track", track_fields, trace_track_get(trace, i));
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++)
+        PRINT(trace_lane, "track", track_fields, trace_lane_get(trace, i));
     for (uint32_t i = 0; i < trace_unit_count(trace); i++)
         PRINT(trace_unit, "unit", unit_fields, trace_unit_get(trace, i));
     for (uint32_t i = 0; i < trace_refusal_count(trace); i++)
@@ -261,8 +261,12 @@ static void print_event(const struct event *source)
         fprintf(line, " color=%" PRIu32, event.color);
     if (event.kind == EVENT_POP || event.kind == EVENT_LOST)
         fprintf(line, " depth=%" PRIu64, event.depth);
-    else if (event.id)
+    else if (event_has_lane(event.kind) && event.lane)
+        fprintf(line, " id=%" PRIu32, event.lane);
+    else if (event.id && !event_has_lane(event.kind))
         fprintf(line, " id=%" PRIu64, event.id);
+    if (event.kind == EVENT_SPAN && event.origin_ns != EVENT_NO_ORIGIN)
+        fprintf(line, " origin=%" PRId64, event.time_ns - event.origin_ns);
     if (event.kind == EVENT_LOST)
         fprintf(line, " records=%" PRIu64, event.value.uint64);
     else if (event.value_kind == VALUE_STRING)

@@ -129,9 +129,9 @@ static void take_thread(char *rest)
 
 static void take_track(char *rest)
 {
-    struct trace_track track = {0};
+    struct trace_lane track = {0};
     take_fields(track_fields, &track, rest);
-    struct trace_track *added = trace_track(trace, must(trace_track_add(trace, track.id)));
+    struct trace_lane *added = trace_lane(trace, must(trace_lane_add(trace, track.id)));
     added->process = track.process;
     added->name = track.name;
     added->parent = track.parent;
@@ -321,7 +321,12 @@ static void take_of_kind(struct event *event, const char *key, uint64_t value)
         event->has_color = 1;
         event->color = (uint32_t)value;
     } else if (strcmp(key, "id") == 0) {
-        event->id = value;
+        if (event_has_lane(event->kind))
+            event->lane = (uint32_t)value;
+        else
+            event->id = value;
+    } else if (strcmp(key, "origin") == 0) {
+        event->origin_ns = event->time_ns - (int64_t)value;
     } else if (strcmp(key, "depth") == 0) {
         event->depth = value;
     } else {
@@ -336,6 +341,8 @@ static struct event event_of(int kind, char *rest)
     const char *key, *value;
     if (!in_batch)
         fail("an event outside of a batch");
+    if (kind == EVENT_SPAN)
+        event.origin_ns = EVENT_NO_ORIGIN;
     while ((key = next_pair(&rest, &value)))
         if (!take_field(event_fields, &event, key, value) &&
             !take_field(scope_fields, &scope, key, value))

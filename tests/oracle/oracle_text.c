@@ -68,10 +68,10 @@ const struct field thread_fields[] = {
 };
 
 const struct field track_fields[] = {
-    {"process", AT(trace_track, process), FIELD_U32, 0},
-    {"id", AT(trace_track, id), FIELD_U64, 0},
-    {"name", AT(trace_track, name), FIELD_STRING, 0},
-    {"parent", AT(trace_track, parent), FIELD_U32, 0},
+    {"process", AT(trace_lane, process), FIELD_U32, 0},
+    {"id", AT(trace_lane, id), FIELD_U64, 0},
+    {"name", AT(trace_lane, name), FIELD_STRING, 0},
+    {"parent", AT(trace_lane, parent), FIELD_U32, 0},
     {0},
 };
 
@@ -199,6 +199,7 @@ const char *const event_words[EVENT_KINDS] = {
     [EVENT_TRACK_END] = "track_end",
     [EVENT_TRACK_MARK] = "track_mark",
     [EVENT_TRACK_HIDDEN] = "track_hidden",
+    [EVENT_SPAN] = "span",
 };
 
 const char *const value_words[] = {

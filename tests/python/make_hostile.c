@@ -76,10 +76,10 @@ static struct trace *make_trace(void)
         trace_thread(trace, i)->name = (uint32_t)draw_number(STRINGS);
     }
     for (uint32_t i = 0; i < TRACKS; i++) {
-        trace_track_add(trace, draw_number(TRACKS));
-        trace_track(trace, i)->name = (uint32_t)draw_number(STRINGS);
-        trace_track(trace, i)->parent = (uint32_t)draw_number(TRACKS + 1);
-        trace_track(trace, i)->process = (uint32_t)draw_number(PROCESSES);
+        trace_lane_add(trace, draw_number(TRACKS));
+        trace_lane(trace, i)->name = (uint32_t)draw_number(STRINGS);
+        trace_lane(trace, i)->parent = (uint32_t)draw_number(TRACKS + 1);
+        trace_lane(trace, i)->process = (uint32_t)draw_number(PROCESSES);
     }
     trace_session(trace)->begin_ns = (int64_t)draw_number(1000);
     trace_session(trace)->end_ns = (int64_t)draw_number(1000000);

@@ -47,8 +47,8 @@ static uint64_t digest_of(const struct recorded *recorded, const struct event *e
                                .domain = text(recorded, scope->domain),
                                .category = text(recorded, scope->category)};
     tell_value(recorded, event->value_kind, event->value, &told);
-    if (event_is_of_track(event->kind))
-        told.id = trace_track_get(recorded->trace, (uint32_t)event->id)->id;
+    if (event_has_lane(event->kind))
+        told.id = trace_lane_get(recorded->trace, event->lane)->id;
     else if (event->kind != EVENT_POP)
         told.id = event->id;
     return model_digest(before, &told);

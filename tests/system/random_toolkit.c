@@ -122,7 +122,7 @@ static void end_on_track(struct made *made, unsigned thread, unsigned track)
     struct open_stack *stack = &made->stacks[track];
     struct open_range range = stack->open[--stack->depth];
     int around = innermost(stack);
-    add(made, thread, EVENT_TRACK_END)->id = made->tracks[track];
+    add(made, thread, EVENT_TRACK_END)->lane = made->tracks[track];
     struct tally *tally =
         &made->on_tracks[track % NAMES][range.name][around < 0 ? NAMES : (unsigned)around];
     tally->count++;
@@ -146,7 +146,7 @@ static void step_track(struct made *made, unsigned thread)
         event = add(made, thread, EVENT_TRACK_BEGIN);
         event->name = name_of(made, 's', name);
     }
-    event->id = made->tracks[track];
+    event->lane = made->tracks[track];
     add_values(made, thread);
 }
 

@@ -90,7 +90,7 @@ static void print_thread(const struct trace *trace, uint32_t ordinal)
 
 static void print_track(const struct trace *trace, uint32_t ordinal)
 {
-    const struct trace_track *track = trace_track_get(trace, ordinal);
+    const struct trace_lane *track = trace_lane_get(trace, ordinal);
     printf("{\"row\":\"track\",\"ordinal\":%u,\"process\":%u,\"id\":%" PRIu64 ",\"parent\":%d",
            ordinal, track->process, track->id, (int)track->parent - 1);
     print_text(trace, "name", track->name);
@@ -131,13 +131,14 @@ static void print_value(const struct trace *trace, const struct event *event)
 static void print_event(const struct trace *trace, const struct event *event)
 {
     static const char *const kinds[EVENT_KINDS] = {
-        "payload",     "push",      "pop",        "start",       "end",       "mark",
-        "counter",     "lost",      "edge",       "flow_begin",  "flow_step", "flow_end",
-        "track_begin", "track_end", "track_mark", "track_hidden"};
+        "payload",     "push",      "pop",        "start",        "end",       "mark",
+        "counter",     "lost",      "edge",       "flow_begin",   "flow_step", "flow_end",
+        "track_begin", "track_end", "track_mark", "track_hidden", "span"};
     const char *kind = kinds[event->kind];
     printf("{\"row\":\"event\",\"kind\":\"%s\",\"thread\":%u,\"time\":%" PRId64
            ",\"level\":%u,\"value_kind\":%u,\"id\":%" PRIu64,
-           kind, event->thread, event->time_ns, event->level, event->value_kind, event->id);
+           kind, event->thread, event->time_ns, event->level, event->value_kind,
+           event_has_lane(event->kind) ? event->lane : event->id);
     if (event->has_color)
         printf(",\"color\":%u", event->color);
     print_text(trace, "name", event->name);
@@ -344,7 +345,7 @@ int main(int argc, char **argv)
         print_process(trace, i);
     for (uint32_t i = 0; i < trace_thread_count(trace); i++)
         print_thread(trace, i);
-    for (uint32_t i = 0; i < trace_track_count(trace); i++)
+    for (uint32_t i = 0; i < trace_lane_count(trace); i++)
         print_track(trace, i);
     for (uint32_t i = 0; i < trace_unit_count(trace); i++)
         print_unit(trace, i);

@@ -115,7 +115,7 @@ static void begin_tracks(void)
 
 static uint32_t add_track(uint32_t process, const char *name, int64_t parent)
 {
-    uint64_t id = trace_track_count(maker_trace(maker)) + 1ull;
+    uint64_t id = trace_lane_count(maker_trace(maker)) + 1ull;
     return maker_track(maker, process, id, name, parent);
 }
 
@@ -221,9 +221,9 @@ TEST(parents_that_were_seen_later_and_tracks_below_themselves)
     begin_tracks();
     uint32_t child = add_track(0, "child", -1), parent = add_track(0, "parent", -1);
     uint32_t ring = add_track(0, "ring", -1), other = add_track(0, "other", -1);
-    trace_track(maker_trace(maker), child)->parent = parent + 1;
-    trace_track(maker_trace(maker), ring)->parent = other + 1; /* only damaged files have these */
-    trace_track(maker_trace(maker), other)->parent = ring + 1;
+    trace_lane(maker_trace(maker), child)->parent = parent + 1;
+    trace_lane(maker_trace(maker), ring)->parent = other + 1; /* only damaged files have these */
+    trace_lane(maker_trace(maker), other)->parent = ring + 1;
     plan_groups();
     CHECK_STR(path_of(child), "parent/child");
     CHECK(strlen(path_of(ring)) < 20 && strlen(path_of(other)) < 20);
@@ -235,7 +235,7 @@ TEST(what_is_too_deep_or_too_much_is_beside)
     begin_tracks();
     char name[32];
     int64_t above = -1;
-    for (int i = 0; i < TRACE_TRACK_LEVELS; i++)
+    for (int i = 0; i < TRACE_LANE_LEVELS; i++)
         above = add_track(0, "deep", above);
     for (int i = 0; i < 2 * TRACK_GROUPS_MAX; i++) {
         snprintf(name, sizeof(name), "%c%c%c", 'g' + i % 13, 'g' + i / 13 % 13, 'g' + i / 169);
@@ -245,7 +245,7 @@ TEST(what_is_too_deep_or_too_much_is_beside)
     CHECK_INT(groups.groups.items[track_groups_find(&groups, (uint64_t)above)].level,
               TRACK_LEVELS_MAX - 1);
     CHECK_INT(groups.groups.count, TRACK_GROUPS_MAX + 2); /* "other tracks" of each process */
-    CHECK_STR(path_of(trace_track_count(maker_trace(maker)) - 1u), "other tracks");
+    CHECK_STR(path_of(trace_lane_count(maker_trace(maker)) - 1u), "other tracks");
     end_tracks();
 }
 
@@ -253,7 +253,7 @@ TEST(what_is_too_deep_or_too_much_is_beside)
 
 static uint64_t open_range(uint32_t track, int64_t time_ns, uint32_t depth)
 {
-    struct event event = {.kind = EVENT_TRACK_BEGIN, .id = track, .time_ns = time_ns};
+    struct event event = {.kind = EVENT_TRACK_BEGIN, .lane = (uint32_t)track, .time_ns = time_ns};
     uint64_t id;
     CHECK_INT(track_groups_open(&groups, &event, depth, &id), 0);
     return id;
@@ -268,7 +268,7 @@ static uint64_t close_range(uint32_t track, int64_t time_ns, uint32_t depth)
 
 static uint64_t mark(uint32_t track, int64_t time_ns, uint32_t depth)
 {
-    struct event event = {.kind = EVENT_TRACK_MARK, .id = track, .time_ns = time_ns};
+    struct event event = {.kind = EVENT_TRACK_MARK, .lane = (uint32_t)track, .time_ns = time_ns};
     uint64_t id;
     CHECK_INT(track_groups_mark(&groups, &event, depth, &id), 0);
     return id;

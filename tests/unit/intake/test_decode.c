@@ -154,16 +154,16 @@ TEST(tracks_are_entries_of_the_trace_with_names_and_parents)
     track(2002, ANNOT_REC_TRACK_END, &request, 0);
     drain();
     CHECK_INT(seen.count, 3);
-    uint64_t ordinal = event_at(0, EVENT_TRACK_BEGIN)->id;
+    uint64_t ordinal = event_at(0, EVENT_TRACK_BEGIN)->lane;
     CHECK_STR(text(seen.events[0].name), "work");
     CHECK_INT(seen.events[0].value_kind, VALUE_NONE);
     CHECK_INT(seen.events[0].value.uint64, 0);
-    CHECK_INT(event_at(1, EVENT_TRACK_MARK)->id, ordinal);
-    CHECK_INT(event_at(2, EVENT_TRACK_END)->id, ordinal);
-    CHECK_INT(trace_track_find(seen.trace, 70), ordinal);
-    const struct trace_track *child = trace_track_get(seen.trace, (uint32_t)ordinal);
+    CHECK_INT(event_at(1, EVENT_TRACK_MARK)->lane, ordinal);
+    CHECK_INT(event_at(2, EVENT_TRACK_END)->lane, ordinal);
+    CHECK_INT(trace_lane_find(seen.trace, 70), ordinal);
+    const struct trace_lane *child = trace_lane_get(seen.trace, (uint32_t)ordinal);
     CHECK_STR(text(child->name), "request 17");
-    const struct trace_track *parent = trace_track_get(seen.trace, child->parent - 1);
+    const struct trace_lane *parent = trace_lane_get(seen.trace, child->parent - 1);
     CHECK_INT(parent->id, 71);
     CHECK_STR(text(parent->name), "requests"); /* though it never emitted */
     CHECK_INT(parent->parent, 0);
@@ -179,12 +179,12 @@ TEST(track_whose_first_record_is_an_end_gets_its_name_later)
     track(2001, ANNOT_REC_TRACK_BEGIN, &late, name_of("work"));
     track(2002, ANNOT_REC_TRACK_BEGIN, &above, 0); /* its own parent has the larger ordinal */
     drain();
-    const struct trace_track *entry =
-        trace_track_get(seen.trace, (uint32_t)trace_track_find(seen.trace, 5));
+    const struct trace_lane *entry =
+        trace_lane_get(seen.trace, (uint32_t)trace_lane_find(seen.trace, 5));
     CHECK_STR(text(entry->name), "late");
-    entry = trace_track_get(seen.trace, (uint32_t)trace_track_find(seen.trace, 6));
+    entry = trace_lane_get(seen.trace, (uint32_t)trace_lane_find(seen.trace, 6));
     CHECK_STR(text(entry->name), "above");
-    CHECK_INT(entry->parent, 1 + trace_track_find(seen.trace, 7));
+    CHECK_INT(entry->parent, 1 + trace_lane_find(seen.trace, 7));
     end();
 }
 
@@ -199,7 +199,7 @@ TEST(track_range_that_the_filter_holds_back_is_hidden)
     maker_record(block, record, &part, sizeof(part));
     drain();
     CHECK_INT(event_at(0, EVENT_TRACK_HIDDEN)->name, 0);
-    CHECK_INT(seen.events[0].id, trace_track_find(seen.trace, 9));
+    CHECK_INT(seen.events[0].lane, trace_lane_find(seen.trace, 9));
     end();
 }
 
@@ -213,11 +213,11 @@ TEST(parents_never_go_round)
     struct track self = {.id = 20, .parent = 20};
     track(2010, ANNOT_REC_TRACK_BEGIN, &self, 0);
     drain();
-    CHECK_INT(trace_track_count(seen.trace), 4);
+    CHECK_INT(trace_lane_count(seen.trace), 4);
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t at = i + 1, steps = 0;
         for (; at != 0; steps++)
-            at = trace_track_get(seen.trace, at - 1)->parent;
+            at = trace_lane_get(seen.trace, at - 1)->parent;
         CHECK(steps <= 3);
     }
     end();
@@ -240,7 +240,7 @@ TEST(tracks_beyond_the_limit_are_losses)
     CHECK_INT(seen.events[1].time_ns, 2001);
     CHECK_INT(seen.events[1].end_ns, 2005);
     event_at(2, EVENT_TRACK_END);
-    CHECK_INT(trace_track_count(seen.trace), 1);
+    CHECK_INT(trace_lane_count(seen.trace), 1);
     end();
 }
 

@@ -245,7 +245,7 @@ static struct range_stats *collect_tracks(enum range_grouping grouping)
     maker_event(maker, &(struct event){.kind = EVENT_TRACK_BEGIN,
                                        .thread = thread,
                                        .time_ns = 110,
-                                       .id = track,
+                                       .lane = (uint32_t)track,
                                        .name = maker_string(maker, "task"),
                                        .scope = maker_scope(maker, "python", NULL)});
     maker_push(maker, thread, 154, "parse");

@@ -384,7 +384,7 @@ TEST(a_thread_nobody_knows_counts_nowhere)
 static void on_track(uint32_t thread, enum event_kind kind, uint64_t track, const char *name,
                      int64_t time_ns)
 {
-    add(thread, kind, name, time_ns)->id = track;
+    add(thread, kind, name, time_ns)->lane = (uint32_t)track;
 }
 
 /* Two requests at the same time, each begun by one thread and ended by another; around them the

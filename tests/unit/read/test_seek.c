@@ -179,7 +179,7 @@ static int64_t write_recording(struct shape shape)
         scene.now_ns[i] = 1000000 + draw(2000);
     }
     if (shape.tracks)
-        trace_track_add(scene.trace, 7);
+        trace_lane_add(scene.trace, 7);
     for (uint32_t i = 0; i < LATE_THREADS; i++)
         scene.delayed[i] = malloc(sizeof(struct delayed) * STEPS);
     trace_stream_add(scene.trace, 0);

@@ -100,7 +100,7 @@ static struct trace *make_trace(void)
     for (uint32_t i = 0; i < THREADS; i++)
         trace_thread_add(trace, i / 2);
     for (uint64_t i = 0; i < TRACKS; i++)
-        trace_track_add(trace, 100 + i);
+        trace_lane_add(trace, 100 + i);
     for (uint32_t i = 0; i < NAMES; i++)
         CHECK_INT(trace_string_add(trace, names[i], strlen(names[i])), i + 1);
     trace_session(trace)->end_ns = END_NS;
@@ -149,7 +149,7 @@ static struct event make_event(uint64_t *random, uint32_t index)
             open[thread / 2][index % 8] = event.id;
     } else if (what > 14 && what < 19) {
         event.kind = what < 17 ? EVENT_TRACK_BEGIN : EVENT_TRACK_END;
-        event.id = track;
+        event.lane = (uint32_t)track;
     } else if (what == 19 && track == 0) {
         event.kind = EVENT_EDGE;
         depth[thread] = 0;
@@ -408,7 +408,7 @@ static void no_ranges_of_others(bool starts_too)
 {
     for (uint32_t i = 0; i < EVENTS; i++) {
         bool other = events[i].kind == EVENT_START || events[i].kind == EVENT_END;
-        if ((other && starts_too) || event_is_of_track(events[i].kind))
+        if ((other && starts_too) || event_has_lane(events[i].kind))
             events[i].kind = EVENT_MARK;
     }
 }

@@ -158,7 +158,11 @@ static void feed(struct event event, ...)
 
 static struct event at(enum event_kind kind, uint32_t thread, int64_t time_ns, uint64_t id)
 {
-    return (struct event){.kind = (uint8_t)kind, .thread = thread, .time_ns = time_ns, .id = id};
+    return (struct event){.kind = (uint8_t)kind,
+                          .thread = thread,
+                          .time_ns = time_ns,
+                          .id = id,
+                          .lane = (uint32_t)id};
 }
 
 static void track_begin(uint32_t thread, int64_t time_ns, uint64_t track, uint32_t name)
@@ -462,16 +466,6 @@ TEST(what_an_end_behind_the_selection_knew_is_not_told)
     finish("started 0:50-70 d0 f12 t0 {1=1}\n"
            "started 0:60-65 d0 f0 t1 {1=3,2=4}\n  at its end {2=4}\n",
            0);
-}
-
-TEST(a_track_without_an_ordinal_has_no_ranges)
-{
-    begin();
-    track_begin(0, 10, UINT64_C(1) << 32, 1);
-    track_begin(0, 10, UINT64_MAX, 1);
-    track_begin(0, 11, UINT32_MAX, 2);
-    track_end(0, 12, UINT32_MAX);
-    finish("open 2:11 d0\nclose 2:11-12 d0 f0 t0\n", 2);
 }
 
 static int64_t last_ns;

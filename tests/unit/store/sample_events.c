@@ -75,14 +75,14 @@ static void fill_tracks(struct trace *trace, unsigned processes, unsigned string
 {
 
     for (uint32_t i = 0; i < TRACKS; i++) {
-        CHECK_INT(trace_track_add(trace, UINT64_C(0xabcde) << 44 | i * i), i);
-        struct trace_track *track = trace_track(trace, i);
+        CHECK_INT(trace_lane_add(trace, UINT64_C(0xabcde) << 44 | i * i), i);
+        struct trace_lane *track = trace_lane(trace, i);
         track->process = i % processes;
         track->name = 1 + i % strings;
     }
     for (uint32_t i = 0; i + 7 < TRACKS; i += 7)
         for (uint32_t child = 0; child < 7; child++)
-            CHECK(child == 5 || trace_track_set_parent(trace, i + child, i + 5));
+            CHECK(child == 5 || trace_lane_set_parent(trace, i + child, i + 5));
     for (uint32_t i = 1; i < strings; i += 15)
         CHECK_INT(trace_unit_set(trace, i % 2, i, strings - i), 0);
 }
@@ -182,8 +182,8 @@ static void fill_attributes(struct event *event, uint32_t strings, uint64_t *ran
     }
     if (sample_random(random) % 8 == 0)
         fill_args(event, random);
-    if (event_is_of_track(event->kind))
-        event->id = sample_random(random) % TRACKS;
+    if (event_has_lane(event->kind))
+        event->lane = sample_random(random) % TRACKS;
     else if (event->kind >= EVENT_FLOW_BEGIN && event->kind <= EVENT_FLOW_END)
         event->id = any_value(random);
     else if (sample_random(random) % 4 == 0 || event->kind == EVENT_COUNTER) {
@@ -247,6 +247,7 @@ void sample_check_event(const struct event_batch *batch, uint32_t index,
     CHECK_INT(actual->color, expected->color);
     CHECK_INT(actual->value.uint64, expected->value.uint64);
     CHECK_INT(actual->id, expected->id);
+    CHECK_INT(actual->lane, expected->lane);
     CHECK_INT(actual->end_ns, expected->end_ns);
 }
 
@@ -284,15 +285,15 @@ static void check_thread(const struct trace *actual, const struct trace *expecte
 
 static void check_tracks(const struct trace *actual, const struct trace *expected)
 {
-    CHECK_INT(trace_track_count(actual), trace_track_count(expected));
-    for (uint32_t i = 0; i < trace_track_count(expected); i++) {
-        struct trace_track a = *trace_track_get(actual, i), e = *trace_track_get(expected, i);
+    CHECK_INT(trace_lane_count(actual), trace_lane_count(expected));
+    for (uint32_t i = 0; i < trace_lane_count(expected); i++) {
+        struct trace_lane a = *trace_lane_get(actual, i), e = *trace_lane_get(expected, i);
         CHECK_INT(a.process, e.process);
         CHECK_INT(a.id, e.id);
         CHECK_INT(a.name, e.name);
         CHECK_INT(a.parent, e.parent);
         CHECK_INT(a.levels, e.levels);
-        CHECK_INT(trace_track_find(actual, e.id), i);
+        CHECK_INT(trace_lane_find(actual, e.id), i);
     }
     CHECK_INT(trace_unit_count(actual), trace_unit_count(expected));
     for (uint32_t i = 0; i < trace_unit_count(expected); i++) {

@@ -228,8 +228,8 @@ TEST(ordinals_run_ahead_only_as_far_as_damage_explains)
     struct trace *trace = trace_create();
     CHECK_INT(APPLY(trace, STORE_DEFINE_PROCESS, 7, 0xff, 0xff, 0xff, 0x7f, 1, 1, 2), -EBADMSG);
     CHECK_INT(APPLY(trace, STORE_DEFINE_FACT, 5, 0xff, 0x7f, 1, 1, 2), -EBADMSG);
-    CHECK_INT(APPLY(trace, STORE_DEFINE_TRACK, 7, 0xff, 0xff, 0xff, 0x7f, 1, 1, 2), -EBADMSG);
-    CHECK_INT(trace_process_count(trace) + trace_track_count(trace), 0);
+    CHECK_INT(APPLY(trace, STORE_DEFINE_LANE, 7, 0xff, 0xff, 0xff, 0x7f, 1, 1, 2), -EBADMSG);
+    CHECK_INT(trace_process_count(trace) + trace_lane_count(trace), 0);
     trace_destroy(trace);
 }
 

@@ -1,50 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks and units of counters: see trace.h. */
+/* Lanes and units of counters: see trace.h. */
 #include "trace_private.h"
 
 #include <errno.h>
 
 enum { UNITS_MAX = 65536 };
 
-int64_t trace_track_add(struct trace *trace, uint64_t id)
+int64_t trace_lane_add(struct trace *trace, uint64_t id)
 {
-    int64_t ordinal = (int64_t)trace->tracks.count;
-    if (ordinal >= TRACE_TRACKS_MAX)
+    int64_t ordinal = (int64_t)trace->lanes.count;
+    if (ordinal >= TRACE_LANES_MAX)
         return -ENOSPC;
-    struct trace_track track = {.revision = 1, .levels = 1};
-    int error = vec_push(&trace->tracks, track);
+    const struct trace_lane lane = {.revision = 1, .levels = 1, .kind = LANE_TRACK};
+    int error = vec_push(&trace->lanes, lane);
     if (!error)
-        error = trace_track_set_id(trace, (uint32_t)ordinal, id);
+        error = trace_lane_set_id(trace, (uint32_t)ordinal, id);
     return error ? error : ordinal;
 }
 
-int trace_track_set_id(struct trace *trace, uint32_t ordinal, uint64_t id)
+/* The ids of tracks are the same in all processes, those of the others are not. */
+#define LANE_KEY(kind, process, id) WIDE_KEY(kind, (kind) == LANE_TRACK ? 0 : (process), id)
+
+int trace_lane_set_id(struct trace *trace, uint32_t ordinal, uint64_t id)
 {
-    trace->tracks.items[ordinal].id = id;
-    if (id == 0 || trace_track_find(trace, id) >= 0)
+    struct trace_lane *lane = &trace->lanes.items[ordinal];
+    const struct wide_key *key = LANE_KEY(lane->kind, lane->process, id);
+    lane->id = id;
+    if ((lane->kind == LANE_TRACK && id == 0) || wide_map_find(&trace->lanes_by_key, key))
         return 0;
-    return map64_put(&trace->tracks_by_id, id, ordinal);
+    return wide_map_put(&trace->lanes_by_key, key, ordinal);
 }
 
-int64_t trace_track_find(const struct trace *trace, uint64_t id)
+int64_t trace_lane_find(const struct trace *trace, uint64_t id)
 {
-    const uint64_t *found = id ? map64_find(&trace->tracks_by_id, id) : NULL;
+    const uint64_t *found =
+        id ? wide_map_find(&trace->lanes_by_key, LANE_KEY(LANE_TRACK, 0, id)) : NULL;
     return found ? (int64_t)*found : -ENOENT;
 }
 
-struct trace_track *trace_track(struct trace *trace, uint32_t ordinal)
+int64_t trace_lane_of(struct trace *trace, enum lane_kind kind, uint32_t process, uint64_t id)
 {
-    return ordinal < trace->tracks.count ? &trace->tracks.items[ordinal] : NULL;
+    const uint64_t *found = wide_map_find(&trace->lanes_by_key, LANE_KEY(kind, process, id));
+    int64_t ordinal = found ? (int64_t)*found : trace_lane_add(trace, 0);
+    if (found || ordinal < 0)
+        return ordinal;
+    struct trace_lane *lane = &trace->lanes.items[ordinal];
+    lane->kind = (uint8_t)kind;
+    lane->process = process;
+    int error = trace_lane_set_id(trace, (uint32_t)ordinal, id);
+    return error ? error : ordinal;
 }
 
-const struct trace_track *trace_track_get(const struct trace *trace, uint32_t ordinal)
+struct trace_lane *trace_lane(struct trace *trace, uint32_t ordinal)
 {
-    return ordinal < trace->tracks.count ? &trace->tracks.items[ordinal] : NULL;
+    return ordinal < trace->lanes.count ? &trace->lanes.items[ordinal] : NULL;
 }
 
-uint32_t trace_track_count(const struct trace *trace)
+const struct trace_lane *trace_lane_get(const struct trace *trace, uint32_t ordinal)
 {
-    return (uint32_t)trace->tracks.count;
+    return ordinal < trace->lanes.count ? &trace->lanes.items[ordinal] : NULL;
+}
+
+uint32_t trace_lane_count(const struct trace *trace)
+{
+    return (uint32_t)trace->lanes.count;
 }
 
 /* Levels from the top to a track, itself included; 0 if `child` is among them. */
@@ -52,7 +71,7 @@ static uint32_t level_of(const struct trace *trace, uint32_t ordinal, uint32_t c
 {
     uint32_t level = 1;
     for (; ordinal != child; level++) {
-        uint32_t parent = trace->tracks.items[ordinal].parent;
+        uint32_t parent = trace->lanes.items[ordinal].parent;
         if (parent == 0)
             return level;
         ordinal = parent - 1;
@@ -60,34 +79,34 @@ static uint32_t level_of(const struct trace *trace, uint32_t ordinal, uint32_t c
     return 0;
 }
 
-bool trace_track_set_parent(struct trace *trace, uint32_t ordinal, uint32_t parent_ordinal)
+bool trace_lane_set_parent(struct trace *trace, uint32_t ordinal, uint32_t parent_ordinal)
 {
-    struct trace_track *track = trace_track(trace, ordinal);
-    if (!track || track->parent != 0 || parent_ordinal >= trace->tracks.count)
+    struct trace_lane *track = trace_lane(trace, ordinal);
+    if (!track || track->parent != 0 || parent_ordinal >= trace->lanes.count)
         return false;
     uint32_t level = level_of(trace, parent_ordinal, ordinal);
-    if (level == 0 || level + track->levels > TRACE_TRACK_LEVELS)
+    if (level == 0 || level + track->levels > TRACE_LANE_LEVELS)
         return false;
     track->parent = parent_ordinal + 1;
     track->revision++;
     for (uint32_t levels = track->levels; track->parent != 0; levels++) {
-        track = &trace->tracks.items[track->parent - 1];
+        track = &trace->lanes.items[track->parent - 1];
         if (track->levels <= levels)
             track->levels = (uint8_t)(levels + 1);
     }
     return true;
 }
 
-int trace_tracks_check(struct trace *trace)
+int trace_lanes_check(struct trace *trace)
 {
-    size_t count = trace->tracks.count;
+    size_t count = trace->lanes.count;
     VEC(uint32_t) parents = {0};
     if (count == 0)
         return 0;
     if (vec_reserve(&parents, count) != 0)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        struct trace_track *track = &trace->tracks.items[i];
+        struct trace_lane *track = &trace->lanes.items[i];
         parents.items[i] = track->parent;
         track->parent = 0;
         track->levels = 1;
@@ -96,7 +115,7 @@ int trace_tracks_check(struct trace *trace)
     }
     for (size_t i = 0; i < count; i++)
         if (parents.items[i] != 0)
-            trace_track_set_parent(trace, (uint32_t)i, parents.items[i] - 1);
+            trace_lane_set_parent(trace, (uint32_t)i, parents.items[i] - 1);
     vec_free(&parents);
     return 0;
 }
