@@ -78,6 +78,7 @@ HEADERS_EARNED = [
     "collector/profile",
     "collector/python",
     "collector/read",
+    "collector/sample",
     "collector/session",
     "collector/symbol",
     "collector/unwind",

@@ -3,7 +3,7 @@
 #include "cmd.h"
 
 #include "doctor_parts.h"
-#include "host_facts.h"
+#include "ladder.h"
 #include "json_writer.h"
 #include "term.h"
 

@@ -9,7 +9,7 @@
 #include "json_writer.h"
 #include "look.h"
 #include "proc_info.h"
-#include "python_check.h"
+#include "python_finder.h"
 #include "term.h"
 #include "text.h"
 #include "vec.h"

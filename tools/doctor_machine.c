@@ -6,9 +6,8 @@
 #include "doctor_parts.h"
 
 #include "file_io.h"
-#include "host_facts.h"
-#include "host_needs.h"
 #include "ladder.h"
+#include "host_needs.h"
 #include "sampler.h"
 #include "term.h"
 

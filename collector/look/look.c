@@ -3,7 +3,7 @@
  * Texts are foreign. Thread-safety: one thread. */
 #include "look_parts.h"
 
-#include "bpf_registers.h"
+#include "bpf_program.h"
 #include "clock_now.h"
 #include "file_io.h"
 #include "proc_info.h"

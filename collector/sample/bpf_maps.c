@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The maps of the BPF program: made, and as its user sees them. */
-#include "bpf_private.h"
+#include "bpf_parts.h"
 #include "clock_now.h"
 #include "sampler_config.h"
 

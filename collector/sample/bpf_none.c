@@ -2,7 +2,6 @@
 /* In place of the BPF loader where annot was built without eBPF: creation says so, and nothing else
  * is ever called. */
 #include "bpf_program.h"
-#include "bpf_registers.h"
 
 #include <errno.h>
 #include <string.h>

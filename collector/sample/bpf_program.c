@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the BPF program, attaches it, takes it down again. */
-#include "bpf_private.h"
+#include "bpf_parts.h"
 
 #include "annot_wire.h"
 #include "clock_now.h"
-#include "kernel_btf.h"
-#include "kernel_flaw.h"
 #include "sampler_config.h"
 
 #include <errno.h>
@@ -17,6 +15,31 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+/* ---- Kernels that a BPF program can freeze --------------------------------------------------- */
+
+enum {
+    FLAW_SINCE = 5 << 8 | 18,
+    FLAW_UNTIL = 6 << 8 | 4,
+    FLAW_LONG_TERM = 6 << 8 | 1,
+    FLAW_LONG_TERM_UNTIL = 176, /* the oldest one whose code was seen to be mended */
+};
+
+bool kernel_flaw_freezes(const char *release, const char *version)
+{
+    const char *debian = strstr(version, "Debian ");
+    unsigned major = 0, minor = 0, patch = 0, number;
+
+    if (sscanf(debian ? debian + strlen("Debian ") : release, "%u.%u.%u", &major, &minor, &patch) <
+        2)
+        return false;
+    number = major << 8 | minor;
+    if (number < FLAW_SINCE || number >= FLAW_UNTIL)
+        return false;
+    return number != FLAW_LONG_TERM || patch < FLAW_LONG_TERM_UNTIL;
+}
+
+/* ---- Loading --------------------------------------------------------------------------------- */
 
 _Static_assert(offsetof(struct annot_thread, pid) == LIVE_PID_OFFSET, "pid, tid, depth");
 _Static_assert(offsetof(struct annot_thread, tid) == LIVE_PID_OFFSET + 4, "pid, tid, depth");

@@ -34,7 +34,8 @@ enum { BPF_PROGRAM_REASON_MAX = 4096 };
  * behind it the last lines of libbpf's log. About 20 ms, on two processors. */
 int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
                        char reason[BPF_PROGRAM_REASON_MAX]);
-/* Threads that are in the kernel, or leave a CPU, have no stacks of their program: kernel_flaw.h.
+/* Threads that are in the kernel, or leave a CPU, have no stacks of their program:
+ * kernel_flaw_freezes().
  */
 bool bpf_program_user_is_unsafe(void);
 void bpf_program_destroy(struct sampler_bpf *program);
@@ -129,5 +130,16 @@ struct bpf_program_times {
 };
 
 void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_times *ret_times);
+
+/* ---- User registers of the threads of a process that wait in the kernel, by a BPF iterator
+ * (Linux 5.15, CAP_BPF and CAP_PERFMON) ---- */
+
+struct bpf_registers {
+    struct thread_registers *threads; /* free */
+    size_t count;
+};
+
+/* 0, or -errno: they cannot be had, wholly or in part, which is no failure of whoever looks. */
+int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the iterator, reads it once, takes it down. */
-#include "bpf_registers.h"
+#include "bpf_program.h"
 
 #include "proc_info.h"
 #include "vec.h"

@@ -5,7 +5,7 @@
  * Layout: Documentation/bpf/ringbuf.rst of the kernel. Each record has a header of 8 bytes: its
  * length with two bits on top, and a number for the kernel's own use. The kernel alone advances
  * `producer`, we alone `consumer`. */
-#include "bpf_private.h"
+#include "bpf_parts.h"
 #include "vec.h"
 
 #include <errno.h>

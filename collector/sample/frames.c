@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each module keeps the frames of its addresses, so a name is asked for once.
  * Thread-safety: one thread per object. */
-#include "frames.h"
+#include "sample_parts.h"
 
 #include "clock_now.h"
 #include "hash.h"

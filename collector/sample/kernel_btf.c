@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One pass over the kernel's types for their places; then structures by name, and what they hold by
  * value. Every offset and count is checked against the file. */
-#include "kernel_btf.h"
+#include "bpf_parts.h"
 
 #include <bpf/btf.h>
 #include <errno.h>

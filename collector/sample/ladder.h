@@ -1,12 +1,68 @@
 /* SPDX-License-Identifier: MIT */
-/* Which way of sampling this machine allows this user, and what would lift it: from what was tried
- * and what the machine tells of itself to one sentence and one remedy.
- * Used by sampler_create and by `annot doctor`. Thread-safety: none needed. */
+/* What decides which way of sampling is open to this process, as far as /proc and /sys tell it
+ * (only read, nothing is tried); and which way that is, and what would lift it: from what was tried
+ * and what the machine tells of itself to one sentence and one remedy. Used by sampler_create and
+ * by `annot doctor`. Thread-safety: none needed. */
 #ifndef ANNOT_LADDER_H
 #define ANNOT_LADDER_H
 
-#include "host_facts.h"
 #include "trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+/* What decides which way of sampling is open to this process, as far as /proc and /sys tell it.
+ * Only read, nothing is tried. */
+
+enum container_kind {
+    CONTAINER_NONE = 0,
+    CONTAINER_DOCKER = 1,
+    CONTAINER_PODMAN = 2,
+    CONTAINER_KUBERNETES = 3,
+    CONTAINER_OTHER = 4,
+};
+
+/* Numbers of the kernel's ABI. */
+enum {
+    FACT_CAP_SYS_PTRACE = 19,
+    FACT_CAP_SYS_ADMIN = 21,
+    FACT_CAP_PERFMON = 38,
+    FACT_CAP_BPF = 39
+};
+
+struct host_facts {
+    char kernel[65];         /* "6.1.0-18-amd64" */
+    unsigned kernel_version; /* major << 8 | minor; 0 = unknown */
+    char machine[65];        /* "x86_64" */
+    uint32_t uid;            /* effective */
+    uint64_t effective;      /* capabilities, by bit */
+    uint64_t bounding;
+    bool no_new_privileges; /* file capabilities have no effect */
+    int seccomp_mode;       /* 0 none, 1 strict, 2 filter; -1 = unknown */
+    bool user_namespace;    /* capabilities count in here only */
+    bool nosuid;            /* file capabilities have no effect where the program lies */
+    bool has_btf;
+    int perf_paranoid; /* kernel.perf_event_paranoid; INT32_MIN = not told */
+    int yama_scope;    /* kernel.yama.ptrace_scope; INT32_MIN = no Yama */
+    bool lockdown_confidential;
+    enum container_kind container;
+    char program[256]; /* resolved path of this program, quoted for a shell; "" = unknown */
+};
+
+void host_facts_read(struct host_facts *facts);
+
+static inline bool host_facts_may(const struct host_facts *facts, unsigned capability)
+{
+    return (facts->effective >> capability & 1) != 0;
+}
+
+/* ---- Rungs ----------------------------------------------------------------------------------- */
+
+/* Which way of sampling this machine allows this user, and what would lift it: from what was tried
+ * and what the machine tells of itself to one sentence and one remedy.
+ * Used by sampler_create and by `annot doctor`. */
 
 struct ladder_step {
     enum sampling_rung rung;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds, opens and keeps modules. Thread-safety: one thread per object. */
-#include "modules.h"
+#include "process_parts.h"
 
 #include "hash.h"
 #include "proc_info.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of processes and their lives. Thread-safety: one thread per object. */
-#include "processes.h"
+#include "process_parts.h"
 
 #include "proc_info.h"
 
@@ -101,7 +101,7 @@ void sampled_exec(struct processes *processes, struct sampled *process, uint64_t
     wide_map_free(&process->threads);
     process->space = NULL;
     process->tls_offset = 0;
-    process->interpreter = (struct interpreter){0};
+    process->interpreter = (struct sampled_interpreter){0};
     process->inherited = (struct sampled_ranges){0};
     process->family = ++processes->last_family;
     process->changed = true;

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks python_runtime_find with the process's memory, and numbers the offsets for the BPF program.
- * Thread-safety: one thread per object. */
+/* Asks python_runtime_find with a process's memory, and numbers the offsets for the BPF program;
+ * for people who ask, looks through the mapped files of a process for its interpreter and for
+ * pyannot. Thread-safety: one thread per object. */
 #include "python_finder.h"
+
+#include "module_file.h"
+#include "proc_info.h"
+#include "process_parts.h"
+#include "python_runtime.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- For the sampler ------------------------------------------------------------------------- */
 
 enum { TRIES_MAX = 400 };
 
@@ -36,7 +45,7 @@ static int64_t number_offsets(struct python_finder *finder, const struct python_
 }
 
 /* Moves what was found in another process of the same module. */
-static bool take_found(const struct python_finder *finder, struct interpreter *interpreter,
+static bool take_found(const struct python_finder *finder, struct sampled_interpreter *interpreter,
                        uint64_t bias)
 {
     const uint64_t *index = map64_find(&finder->by_module, (uintptr_t)interpreter->module);
@@ -53,7 +62,7 @@ static bool take_found(const struct python_finder *finder, struct interpreter *i
     return true;
 }
 
-static int keep_found(struct python_finder *finder, const struct interpreter *interpreter)
+static int keep_found(struct python_finder *finder, const struct sampled_interpreter *interpreter)
 {
     if (vec_push(&finder->found, *interpreter) != 0)
         return -ENOMEM;
@@ -65,7 +74,7 @@ void python_finder_forget(struct python_finder *finder, const struct module *mod
     uint64_t index;
     if (!map64_take(&finder->by_module, (uintptr_t)module, &index))
         return;
-    struct interpreter *last = &finder->found.items[--finder->found.count];
+    struct sampled_interpreter *last = &finder->found.items[--finder->found.count];
     if (index - 1 == finder->found.count)
         return;
     finder->found.items[index - 1] = *last;
@@ -89,7 +98,7 @@ static const struct mapping *find_interpreter(const struct mapping_list *list,
 static int ask(struct python_finder *finder, struct sampled *process,
                const struct python_offsets *published, uint64_t now_ns)
 {
-    struct interpreter *it = &process->interpreter;
+    struct sampled_interpreter *it = &process->interpreter;
     struct python_memory memory = python_memory_of(&process->pid);
     int error = python_runtime_find(&it->module->image, it->bias, &memory, published, &it->runtime);
     if (error == -EAGAIN && it->tries < TRIES_MAX) {
@@ -117,7 +126,7 @@ static int ask(struct python_finder *finder, struct sampled *process,
 
 int python_finder_look(struct python_finder *finder, struct sampled *process, uint64_t now_ns)
 {
-    struct interpreter *it = &process->interpreter;
+    struct sampled_interpreter *it = &process->interpreter;
     if (it->state == INTERPRETER_FOUND || process->exited ||
         (it->state == INTERPRETER_WAIT && now_ns < it->next_try_ns))
         return 0;
@@ -136,4 +145,65 @@ int python_finder_look(struct python_finder *finder, struct sampled *process, ui
         return 0;
     }
     return ask(finder, process, published, now_ns);
+}
+
+/* ---- For people who ask ---------------------------------------------------------------------- */
+
+struct search {
+    int32_t pid;
+    bool found, published;
+    struct python_image image;
+    struct python_offsets offsets; /* of pyannot */
+    uint64_t bias;
+};
+
+static int look_into(void *context, const struct maps_line *line)
+{
+    struct search *search = context;
+    struct stat status;
+    struct elf_file *file;
+    uint64_t address;
+    struct module_place place = {search->pid, line->begin, line->end,   line->offset,
+                                 line->major, line->minor, line->inode, line->path};
+    int fd = line->executable && line->path[0] == '/' ? module_file_open(&place, &status) : -ENOENT;
+    if (fd < 0)
+        return 0;
+    if (elf_file_open(fd, &file) == 0) {
+        if (!search->found && python_image_find(file, &search->image) &&
+            elf_file_address(file, line->offset, &address)) {
+            search->found = true;
+            search->bias = line->begin - address;
+        }
+        if (!search->published && strstr(line->path, "pyannot"))
+            search->published = python_offsets_from_module(file, &search->offsets);
+        elf_file_close(file);
+    }
+    close(fd);
+    return 0;
+}
+
+int python_check_process(int32_t pid, struct python_check *ret_check)
+{
+    struct search search = {.pid = pid};
+    struct python_memory memory = python_memory_of(&search.pid);
+    struct python_runtime runtime = {0};
+    *ret_check = (struct python_check){0};
+    int error = maps_each(pid, look_into, &search);
+    if (error)
+        return error;
+    if (!search.found)
+        return -ENOENT;
+    ret_check->version = search.image.version;
+    error = python_runtime_find(&search.image, search.bias, &memory,
+                                search.published ? &search.offsets : NULL, &runtime);
+    if (error)
+        return error;
+    ret_check->readable = runtime.offsets.version != 0 && runtime.reason[0] == '\0';
+    if (runtime.offsets.version)
+        ret_check->version = runtime.offsets.version;
+    snprintf(ret_check->source, sizeof(ret_check->source), "%s",
+             runtime.source ? runtime.source : "");
+    snprintf(ret_check->reason, sizeof(ret_check->reason), "%s",
+             ret_check->readable || runtime.reason[0] ? runtime.reason : "unknown interpreter");
+    return 0;
 }

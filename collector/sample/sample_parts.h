@@ -1,25 +1,197 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rung of the BPF sampler consists of; shared by its files (sampler_bpf.c is the rung,
- * sampler_records.c takes records, sampler_stacks.c their stacks, sampler_upkeep.c tells the kernel
- * what was learned, looks after it and writes facts, sampler_asleep.c knows who slept; stack_join.c
- * has the parts of stacks, sample_queue.c the samples on their way out).
- * Thread-safety: one thread per object. */
+/* What rungs consist of. A rung is sampler_remote.c, with remote_process.c; the other is
+ * sampler_bpf.c: sampler_records.c takes records, sampler_stacks.c their stacks, sampler_upkeep.c
+ * tells the kernel what was learned, looks after it and writes facts, sampler_asleep.c knows who
+ * slept; frames.c has frames, stack_join.c the parts of stacks, sample_queue.c the samples on their
+ * way out. Thread-safety: one thread per object. */
 #ifndef ANNOT_SAMPLE_PARTS_H
 #define ANNOT_SAMPLE_PARTS_H
 
 #include "bpf_program.h"
-#include "frames.h"
+#include "lives.h"
+#include "map64.h"
 #include "perf_ring.h"
-#include "processes.h"
-#include "python_finder.h"
+#include "proc_info.h"
+#include "process_parts.h"
+#include "python_remote.h"
 #include "sampler.h"
 #include "sampler_abi.h"
+#include "stacks.h"
+#include "symbolizer.h"
+#include "trace.h"
 #include "unwind_stack.h"
 #include "vec.h"
 #include "wide_map.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- Rungs ----------------------------------------------------------------------------------- */
+
+/* One way of sampling, behind sampler.h: a rung of the ladder.
+ *
+ * sampler.c picks the highest that works and hands every call on to it. Contracts are those of
+ * sampler.h. */
+
+struct sampler_rung {
+    enum sampling_rung rung;
+    /* 0, -ENOMEM, or -errno with one line in `reason`: then the next rung is tried. Options are
+     * copied if kept. */
+    int (*create)(const struct sampler_options *options, void **ret_state, char *reason,
+                  size_t reason_size);
+    void (*destroy)(void *state); /* accepts NULL */
+    int (*track)(void *state, int32_t pid, unsigned flags);
+    int (*fd)(const void *state);
+    int (*timeout_ms)(const void *state);
+    int (*step)(void *state);
+    int (*finish)(void *state);
+};
+
+struct sampler {
+    const struct sampler_rung *rung; /* NULL: none works */
+    void *state;
+};
+
+extern const struct sampler_rung sampler_rung_bpf;    /* sampler_bpf.c; if built with eBPF */
+extern const struct sampler_rung sampler_rung_remote; /* sampler_remote.c */
+
+/* ---- Processes sampled from outside ---------------------------------------------------------- */
+
+/* A process as the rung of remote reads sees it: its image, its interpreter, its threads and the
+ * CPU time they used. A process is a pid and a start, a thread a tid and a start: the numbers come
+ * again. */
+
+enum { REMOTE_THREADS_MAX = 4096, REMOTE_FRAMES_MAX = 512 };
+
+struct remote_thread {
+    int32_t tid;
+    uint64_t start_ticks;
+    uint64_t cpu_ns; /* that its last sample reached */
+    int64_t ordinal; /* in the trace; -1: it has no sample yet */
+    uint64_t pass;   /* the last one in which the interpreter had it */
+};
+
+struct remote_process {
+    struct process *entry; /* of the registry, where it hangs; NULL: another one has the pid */
+    int32_t pid;
+    int end_fd; /* tells how it ended; below 0: none */
+    bool waits_exec;
+    bool ours; /* it began under our eyes: all of its CPU time is to be told */
+    uint64_t start_ticks;
+    uint64_t stack_begin; /* where the kernel put the stack of this image: another after an exec */
+    struct python_remote *python; /* NULL: no interpreter is known in it (yet) */
+    int64_t next_try_ns, pause_ns;
+    uint64_t pass;       /* how often its threads were listed */
+    struct map64 by_tid; /* to one more than the place in threads */
+    VEC(struct remote_thread) threads;
+};
+
+/* CPU nanoseconds that a thread used so far, exact where the kernel counts them. False: gone. */
+bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns);
+
+/* Begins with a process, now; NULL: out of memory. `stat` is what was read of it. */
+struct remote_process *remote_process_create(struct lives *lives, int32_t pid,
+                                             const struct proc_stat *stat, int64_t now_ns);
+void remote_process_destroy(struct remote_process *process); /* accepts NULL */
+
+/* NULL: not known. start_ticks 0: whenever it started. */
+struct remote_process *remote_process_find(const struct lives *lives, int32_t pid,
+                                           uint64_t start_ticks);
+
+/* Looks for its interpreter, seldom if there is none. */
+void remote_process_look(struct remote_process *process, int64_t now_ns);
+/* Another program runs in it now. */
+void remote_process_exec(struct remote_process *process, const struct proc_stat *stat);
+
+/* NULL: not known. Valid until the next add or remove. */
+struct remote_thread *remote_thread_find(const struct remote_process *process, int32_t tid);
+/* Of a tid that is not known; NULL: out of memory. */
+struct remote_thread *remote_thread_add(struct remote_process *process, int32_t tid,
+                                        uint64_t start_ticks);
+/* The last one takes its place. */
+void remote_thread_remove(struct remote_process *process, struct remote_thread *thread);
+
+struct lives_task remote_process_task(const struct remote_process *process);
+struct lives_task remote_thread_task(const struct remote_process *process,
+                                     const struct remote_thread *thread);
+
+/* ---- What /proc says, told to the registry --------------------------------------------------- */
+
+/* What /proc says, told to the registry: who the processes are that ran before the recording began,
+ * of which the kernel sends no fork and no exec, and what it calls the threads of those that run
+ * (of one that ended its end tells it). */
+
+/* Tells the registry its name and command line, and its parent if `parent` (a pid that is told
+ * already) is not 0. A process that is gone by now is none. 0 or -ENOMEM. */
+int process_past_tell(struct lives *lives, int32_t pid, int32_t parent);
+
+/* Tells the registry the names of those that have entries. `process`: its pid and start; ns_pid,
+ * where it has a number of its own, says that its threads have them as well. */
+void thread_names_tell(struct lives *lives, const struct lives_task *process, int64_t time_ns);
+
+/* ---- Frames ---------------------------------------------------------------------------------- */
+
+/* Frames of the trace: of addresses, which are functions of files, of the kernel, of code made at
+ * run time, and get their names later; and of Python code objects as the BPF program read them,
+ * known by address, name's address and family of processes. */
+
+/* The name of an address in the kernel. 0; -ENOENT; -errno: it cannot say. */
+typedef int (*address_kernel_name)(void *context, uint64_t address, char *ret_name, size_t size);
+
+struct address_frames {
+    struct trace *trace;
+    struct symbolizer *symbolizer;
+    address_kernel_name ask_kernel; /* NULL: nobody */
+    void *ask_context;
+    struct asked_source *kernel; /* made at the first question that `ask_kernel` cannot answer */
+    bool kernel_hidden;          /* nor can that: all of it is one frame */
+    struct map64 kernel_frames;  /* address -> ordinal of the frame */
+    struct map64 collectors;     /* ordinals of frames inside an interpreter's collector */
+    uint64_t collectors_learned; /* times that `collectors` changed for frames that were there */
+    uint64_t refused;            /* names not asked for: too many questions waited */
+    uint32_t kernel_unnamed, collector, anonymous, unmapped, code_unread; /* 0 = not made yet */
+};
+
+void address_frames_fini(struct address_frames *names);
+
+/* Gives frames the names that were found since the last call. 0 or -ENOMEM. */
+int frames_take_names(struct address_frames *names);
+/* Waits for those that are still to come, for 2 s at most. 0 or -ENOMEM. */
+int frames_await_names(struct address_frames *names);
+/* Frames of the trace that have no name. */
+uint32_t frames_unnamed(const struct address_frames *names);
+
+/* Ordinals of frames, or -ENOMEM. Of callers, give the return address - 1. */
+int64_t frame_native(struct address_frames *names, struct sampled *process,
+                     const struct mapping_list *list, uint64_t address);
+int64_t frame_kernel(struct address_frames *names, uint64_t address);
+int64_t frame_collector(struct address_frames *names);
+int64_t frame_code_unread(struct address_frames *names);
+/* No frame, but a remark. */
+int64_t frame_note(struct address_frames *names, const char *text);
+
+/* Whether a frame is the function that collects an interpreter's garbage. */
+bool frame_is_collector(const struct address_frames *names, uint32_t frame);
+
+/* ---- Python code ---- */
+
+struct code_names {
+    struct wide_map by_code; /* code, key, family -> index in `codes`, plus 1 */
+    VEC(struct code_name *) codes;
+    uint64_t bytes;
+    uint64_t swept_ns; /* when room was made last */
+};
+
+void code_names_fini(struct code_names *codes);
+
+/* Keeps a code object; offsets: of the process's interpreter. 0, -EBADMSG: the record says more
+ * than it holds, -ENOMEM. */
+int code_names_add(struct code_names *codes, struct trace *trace, const struct sampled *process,
+                   const struct sampler_code *record);
+
+/* The frame of an instruction of it: an ordinal; 0: not known; -ENOMEM. */
+int64_t code_names_frame(struct code_names *codes, struct trace *trace,
+                         const struct sampled *process, const struct sampler_python *place);
 
 /* ---- Parts of stacks ----
  *

@@ -4,7 +4,7 @@
 #include "sampler.h"
 
 #include "ladder.h"
-#include "sampler_rung.h"
+#include "sample_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

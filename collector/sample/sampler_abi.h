@@ -293,4 +293,18 @@ enum {
     SAMPLER_COUNTERS = 25
 };
 
+/* ---- What the program registers.bpf.c tells of a thread, and of which process ---- */
+
+struct registers_config {
+    int32_t pid;            /* the process, as the reader numbers it */
+    uint32_t pid_namespace; /* inode of the reader's */
+};
+
+/* As the thread had them when it entered the kernel. */
+struct thread_registers {
+    int32_t tid; /* as the reader numbers it */
+    uint32_t reserved;
+    uint64_t rip, rsp, rbp, rbx;
+};
+
 #endif

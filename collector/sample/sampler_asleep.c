@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that slept already when their process was begun with: a server that hangs.
  *
- * The kernel's part opens a stretch for each (bpf/asleep.bpf.h), which ends as any other does.
+ * The kernel's part opens a stretch for each (bpf/sched.bpf.h), which ends as any other does.
  * Their stacks are read from outside, once: native frames by their registers and the process's
  * memory, Python frames as where there is no BPF. What moved meanwhile is thrown away; what did not
  * stood still, so that all parts belong together. Thread-safety: one thread per object. */

@@ -6,9 +6,7 @@
  * record needs to be understood was told before. Thread-safety: one thread per object. */
 #include "clock_now.h"
 #include "proc_info.h"
-#include "proc_told.h"
 #include "sample_parts.h"
-#include "sampler_rung.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -10,9 +10,7 @@
  * Thread-safety: one thread per object. */
 #include "clock_now.h"
 #include "proc_info.h"
-#include "proc_told.h"
-#include "remote_process.h"
-#include "sampler_rung.h"
+#include "sample_parts.h"
 #include "stacks.h"
 #include "text.h"
 #include "vec.h"

@@ -245,7 +245,7 @@ static int list_space(struct bpf_sampler *sampler, struct mapping_list *list,
 /* What the kernel's part learned about an interpreter holds for all processes of its module. */
 static int32_t cframe_offset(struct bpf_sampler *sampler, const struct sampled *process)
 {
-    const struct interpreter *it = &process->interpreter;
+    const struct sampled_interpreter *it = &process->interpreter;
     struct sampler_process old;
     if (bpf_program_get_process(sampler->program, process->pid, &old) == 0 && old.python &&
         old.python == it->python && old.eval == it->runtime.eval && old.cframe_offset)
@@ -255,7 +255,7 @@ static int32_t cframe_offset(struct bpf_sampler *sampler, const struct sampled *
 
 static int write_process(struct bpf_sampler *sampler, const struct sampled *process)
 {
-    const struct interpreter *it = &process->interpreter;
+    const struct sampled_interpreter *it = &process->interpreter;
     struct sampler_process value = {
         .space = process->space ? process->space->number : 0,
         .mapping_first = process->space ? process->space->first : 0,

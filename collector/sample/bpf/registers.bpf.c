@@ -3,9 +3,9 @@
  *
  * /proc tells two of them; code with frame pointers needs rbp, too. A program of bpf_iter/task:
  * it runs in the system call that reads it, once for each thread of the machine. */
-#include "registers_abi.h"
+#include "sampler_abi.h"
 
-#include "pid.bpf.h"
+#include "kernel_types.h"
 
 #include <bpf/bpf_tracing.h>
 

@@ -2,12 +2,10 @@
 /* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls, no kprobes.
  *
  * sampler_tick samples what runs, by a perf event on each CPU; tasks.bpf.h follows processes;
- * sched.bpf.h sees threads leave and enter CPUs, asleep.bpf.h finds those that sleep. Programs of
- * one CPU may interrupt each other only tick over the rest; each context has memory of its own. */
+ * sched.bpf.h sees threads leave and enter CPUs and finds those that sleep. Programs of one CPU may
+ * interrupt each other only tick over the rest; each context has memory of its own. */
 #include <linux/bpf_perf_event.h>
 
-#include "asleep.bpf.h"
-#include "name.bpf.h"
 #include "sched.bpf.h"
 #include "stack.bpf.h"
 #include "tasks.bpf.h"
@@ -98,4 +96,19 @@ int sampler_tick(struct bpf_perf_event_data *context)
     count_add(SAMPLER_COUNT_NS, bpf_ktime_get_ns() - walk->now);
     walk_end(walk);
     return 0;
+}
+
+/* Names an address of the kernel, for the collector, which runs this by hand. The kernel finds one
+ * symbol in microseconds; /proc/kallsyms tells all of them, in 50 ms. */
+char name_text[KERNEL_NAME_MAX] SEC(".bss.name");
+
+static const char name_format[] = "%ps";
+
+SEC("raw_tp")
+
+int sampler_named(struct bpf_raw_tracepoint_args *ctx)
+{
+    uint64_t address = ctx->args[0];
+
+    return bpf_snprintf(name_text, sizeof(name_text), name_format, &address, sizeof(address));
 }

@@ -15,7 +15,7 @@ struct sampler_config {
     uint32_t pid_namespace;    /* inode of the collector's; 0 = it is the root namespace */
     uint32_t switch_has_state; /* tracepoint sched_switch tells the state that led to it */
     uint32_t exit_has_group;   /* tracepoint sched_process_exit tells whether it is the last */
-    uint32_t user_is_unsafe;   /* see kernel_flaw.h */
+    uint32_t user_is_unsafe;   /* see kernel_flaw_freezes() */
     uint32_t check_sleepers;   /* enum sampler_sleepers */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's types, reduced to what the BPF program names, against what libbpf reads of all. */
-#include "bpf_private.h"
-#include "kernel_btf.h"
+#include "bpf_parts.h"
 #include "test.h"
 
 #include <bpf/btf.h>
@@ -125,4 +124,21 @@ TEST(tracepoints_have_arguments_and_unknown_ones_have_none)
     CHECK_INT(kernel_btf_arguments(&kernel, "btf_trace_sched_process_fork"), 2);
     CHECK_INT(kernel_btf_arguments(&kernel, "btf_trace_of_nothing"), 0);
     kernel_btf_close(&kernel);
+}
+
+TEST(kernels_that_reading_freezes_are_known_by_their_version)
+{
+    const char *plain = "#1 SMP PREEMPT_DYNAMIC @0";
+
+    CHECK(!kernel_flaw_freezes("5.17.0-1035-oem", plain));
+    CHECK(kernel_flaw_freezes("5.18.0", plain));
+    CHECK(kernel_flaw_freezes("5.19.0-50-generic", "#50-Ubuntu SMP PREEMPT_DYNAMIC"));
+    CHECK(kernel_flaw_freezes("6.1.0-10-amd64", "#1 SMP Debian 6.1.37-1 (2023-07-03)"));
+    CHECK(!kernel_flaw_freezes("6.1.0-50-amd64", "#1 SMP Debian 6.1.176-1 (2026-07-02)"));
+    CHECK(kernel_flaw_freezes("6.1.25", plain));
+    CHECK(!kernel_flaw_freezes("6.1.176", plain));
+    CHECK(kernel_flaw_freezes("6.3.13", plain));
+    CHECK(!kernel_flaw_freezes("6.4.0", plain));
+    CHECK(!kernel_flaw_freezes("6.18.44", plain));
+    CHECK(!kernel_flaw_freezes("", ""));
 }

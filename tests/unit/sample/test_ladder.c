@@ -2,7 +2,6 @@
 /* Causes that this machine does not have, by facts made up: each has its own sentence and remedy.
  * What it does have is tested on `annot doctor` (tests/system/test_doctor.py). And the ladder for
  * real: whatever it says here, it says something. */
-#include "host_facts.h"
 #include "ladder.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of programs: what is none, what cannot be had, and why; real files, rows in plain memory.
  */
-#include "modules.h"
+#include "process_parts.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, causes of
  * waiting. */
-#include "extents.h"
-#include "frames.h"
-#include "kernel_flaw.h"
-#include "mapping_list.h"
-#include "proc_info.h"
-#include "row_memory.h"
+#include "process_parts.h"
 #include "sample_parts.h"
+#include "proc_info.h"
 #include "sampler_abi.h"
 #include "test.h"
 #include "wait_class.h"
@@ -190,23 +186,6 @@ TEST(rows_of_modules_share_rules_and_segments)
         free(heap->segments[i]);
     free(rows);
     free(heap);
-}
-
-TEST(kernels_that_reading_freezes_are_known_by_their_version)
-{
-    const char *plain = "#1 SMP PREEMPT_DYNAMIC @0";
-
-    CHECK(!kernel_flaw_freezes("5.17.0-1035-oem", plain));
-    CHECK(kernel_flaw_freezes("5.18.0", plain));
-    CHECK(kernel_flaw_freezes("5.19.0-50-generic", "#50-Ubuntu SMP PREEMPT_DYNAMIC"));
-    CHECK(kernel_flaw_freezes("6.1.0-10-amd64", "#1 SMP Debian 6.1.37-1 (2023-07-03)"));
-    CHECK(!kernel_flaw_freezes("6.1.0-50-amd64", "#1 SMP Debian 6.1.176-1 (2026-07-02)"));
-    CHECK(kernel_flaw_freezes("6.1.25", plain));
-    CHECK(!kernel_flaw_freezes("6.1.176", plain));
-    CHECK(kernel_flaw_freezes("6.3.13", plain));
-    CHECK(!kernel_flaw_freezes("6.4.0", plain));
-    CHECK(!kernel_flaw_freezes("6.18.44", plain));
-    CHECK(!kernel_flaw_freezes("", ""));
 }
 
 TEST(causes_of_waiting_follow_the_system_call)

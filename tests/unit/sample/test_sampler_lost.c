@@ -2,7 +2,6 @@
 /* The sampler when it was not told: what is unmapped, which nobody tells, and records that were
  * lost. The tests reach into its state to lose them. */
 #include "sample_parts.h"
-#include "sampler_rung.h"
 #include "sampler_scene.h"
 
 #include <dlfcn.h>

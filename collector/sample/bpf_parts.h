@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The insides of struct sampler_bpf, shared by loader, maps and ring. */
-#ifndef ANNOT_BPF_PRIVATE_H
-#define ANNOT_BPF_PRIVATE_H
+/* The insides of struct sampler_bpf, shared by loader, maps and ring, and what they need to know of
+ * the running kernel. Thread-safety: one thread per object. */
+#ifndef ANNOT_BPF_PARTS_H
+#define ANNOT_BPF_PARTS_H
 
 #include "bpf_program.h"
 
@@ -9,6 +10,61 @@
 #include <bpf/libbpf.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- The running kernel's types -------------------------------------------------------------- */
+
+/* The running kernel's type information, as far as the BPF program needs it.
+ *
+ * It has 130,000 types of which the program names twenty. libbpf would copy all of it and search it
+ * from end to end once for each of them; here it is passed over once, and libbpf is given what is
+ * left. Errors: -errno; -EBADMSG: it is not as described in the kernel's Documentation/bpf/btf.rst.
+ * */
+
+struct btf;
+
+enum { KERNEL_BTF_NAMES_MAX = 1024 };
+
+struct kernel_btf {
+    const uint8_t *bytes; /* the whole file */
+    size_t size;
+    uint8_t *read;        /* = bytes if it was read, not mapped */
+    const uint8_t *types; /* inside it */
+    uint32_t types_size;
+    const char *strings;
+    uint32_t strings_size;
+    uint32_t *places; /* of each type, in `types` */
+    uint32_t type_count;
+};
+
+int kernel_btf_open(struct kernel_btf *kernel);
+void kernel_btf_close(struct kernel_btf *kernel);
+
+/* How many arguments a tracepoint has, by its typedef btf_trace_NAME; 0 = unknown. */
+unsigned kernel_btf_arguments(const struct kernel_btf *kernel, const char *typedef_name);
+
+/* The structures that `local` has, too, with those of their members that any structure of `local`
+ * has, and pointers to nothing: written to a file. */
+int kernel_btf_reduce(const struct kernel_btf *kernel, const struct btf *local, int fd);
+
+/* ---- Kernels that a BPF program can freeze --------------------------------------------------- */
+
+/* Kernels that a BPF program can freeze by reading a program's memory.
+ *
+ * From Linux 5.18 until "mm: Fix copy_from_user_nofault()" (6.4, and stable releases), such a read
+ * takes the lock of the vmalloc areas. A tick may have interrupted its holder, and at a switch of
+ * threads the run queue's lock is held, which the holder's interrupts want: the machine stands
+ * still for good. There, nothing of the program is read in a tick that met the kernel, nor at a
+ * switch. */
+
+/* Of uname(): release "6.1.0-18-amd64", version "#1 SMP Debian 6.1.76-1 (...)". */
+bool kernel_flaw_freezes(const char *release, const char *version);
+
+/* ---- The loaded program ---------------------------------------------------------------------- */
+
+/* The insides of struct sampler_bpf, shared by loader, maps and ring. */
 
 /* An array map, mapped. */
 struct bpf_area {
