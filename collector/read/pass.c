@@ -301,8 +301,10 @@ struct pass *pass_create(const struct pass_source *source, const struct pass_sel
     pass->source = *source;
     pass->sets = trace_sets_get(source->trace);
     pass->selection = *selection;
-    pass->selects_all = pass_selects_all(selection);
-    pass->begun = selection->from_ns == INT64_MIN;
+    if (source->begin_ns != 0)
+        pass->selection.from_ns = time_latest(selection->from_ns, source->begin_ns);
+    pass->selects_all = pass_selects_all(&pass->selection);
+    pass->begun = pass->selection.from_ns == INT64_MIN;
     pass->opened.kind = pass->plain_opened.kind = ITEM_OPENED;
     pass->span.kind = pass->plain_span.kind = ITEM_SPAN;
     pass->plain_opened.lane = pass->plain_span.lane = pass->point.lane = LANE_THREAD;

@@ -106,7 +106,8 @@ struct pass_source {
     int (*next_events)(void *context, struct event_batch *ret_batch);
     int (*next_samples)(void *context, struct sample_batch *ret_batch); /* NULL: there are none */
     void *context;
-    bool live; /* only in order of time: pass_settle tells what goes on */
+    int64_t begin_ns; /* what was before is not known, and not selected either; 0: all is known */
+    bool live;        /* only in order of time: pass_settle tells what goes on */
     /* Goes to where reading may begin for what is told from then on; before, only what is still
      * open needs to come. NULL: it cannot. 0 or -errno. */
     int (*seek)(void *context, int64_t from_ns);

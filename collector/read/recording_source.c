@@ -30,6 +30,7 @@ struct pass_source recording_pass_source(struct store_reader *reader)
                                 .next_events = next_events,
                                 .next_samples = next_samples,
                                 .context = reader,
+                                .begin_ns = store_reader_begin_ns(reader),
                                 .seek = seek};
 }
 

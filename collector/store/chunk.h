@@ -22,6 +22,7 @@ bool chunk_header_is_whole(const struct store_chunk_header *header);
 int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset);
 
 struct chunk_place {
+    uint32_t volume; /* index of the file among those of the recording */
     uint64_t offset;
     struct store_chunk_header header;
 };

@@ -26,14 +26,14 @@ struct chunk_queue {
     struct queued_chunk *spare; /* most recent first: still in cache */
     uint32_t count;
     uint64_t tickets, written;
-    uint64_t offset;
+    uint64_t offset, raw, former;
     uint32_t next_number;
     int error;
     bool beside, running, ending;
     pthread_t thread;
     int event_fd;
     /* Of whoever writes. */
-    int fd;
+    int fd, first_fd; /* the first one is the caller's */
     uint64_t file_id;
     int compression;
     VEC(uint8_t) stored; /* header and payload as written */
@@ -45,7 +45,7 @@ struct chunk_queue *chunk_queue_create(int compression)
     struct chunk_queue *queue = calloc(1, sizeof(*queue));
     if (!queue)
         return NULL;
-    queue->event_fd = -1;
+    queue->event_fd = queue->fd = queue->first_fd = -1;
     queue->compression = compression;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->filled, NULL);
@@ -57,26 +57,41 @@ struct chunk_queue *chunk_queue_create(int compression)
     return NULL;
 }
 
+static void drop_turn(struct queued_chunk *chunk)
+{
+    if (chunk->turn_fd >= 0)
+        close(chunk->turn_fd);
+    chunk->turn_fd = -1;
+}
+
+/* 0 or -errno. */
+static int close_file(const struct chunk_queue *queue)
+{
+    return queue->fd != queue->first_fd && close(queue->fd) != 0 ? -errno : 0;
+}
+
 static void free_chunks(struct queued_chunk *chunk)
 {
     while (chunk) {
         struct queued_chunk *next = chunk->next;
+        drop_turn(chunk);
         free(chunk->payload);
         free(chunk);
         chunk = next;
     }
 }
 
-void chunk_queue_destroy(struct chunk_queue *queue)
+int chunk_queue_destroy(struct chunk_queue *queue)
 {
     if (!queue)
-        return;
+        return 0;
     pthread_mutex_lock(&queue->lock);
     queue->ending = true;
     pthread_cond_signal(&queue->filled);
     pthread_mutex_unlock(&queue->lock);
     if (queue->running)
         pthread_join(queue->thread, NULL);
+    int error = close_file(queue);
     free_chunks(queue->first);
     free_chunks(queue->spare);
     if (queue->event_fd >= 0)
@@ -87,11 +102,12 @@ void chunk_queue_destroy(struct chunk_queue *queue)
     pthread_cond_destroy(&queue->emptied);
     pthread_mutex_destroy(&queue->lock);
     free(queue);
+    return error;
 }
 
 void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place *place)
 {
-    queue->fd = place->fd;
+    queue->fd = queue->first_fd = place->fd;
     queue->file_id = place->file_id;
     queue->offset = place->offset;
     queue->next_number = place->number;
@@ -135,22 +151,52 @@ static int write_chunk(struct chunk_queue *queue, struct queued_chunk *chunk, ui
     return error;
 }
 
+/* From here on the file is another one. */
+static int begin_file(struct chunk_queue *queue, struct queued_chunk *chunk)
+{
+    struct store_file_header header;
+    memcpy(&header, chunk->payload, sizeof(header));
+    int error = file_write_all(chunk->turn_fd, &header, sizeof(header));
+    if (error == 0)
+        error = close_file(queue);
+    if (error != 0)
+        return error;
+    queue->fd = chunk->turn_fd;
+    queue->file_id = header.file_id;
+    chunk->turn_fd = -1;
+    return 0;
+}
+
+/* With the lock: what was written of a chunk, or of a file's header. */
+static void note_written(struct chunk_queue *queue, const struct queued_chunk *chunk, bool turned)
+{
+    if (turned) {
+        queue->former += queue->offset;
+        queue->offset = chunk->size;
+        queue->raw = 0;
+    } else {
+        queue->offset += sizeof(chunk->header) + chunk->header.stored_size;
+        queue->raw += chunk->size;
+    }
+    if (chunk->ticket != 0)
+        queue->written = chunk->ticket;
+}
+
 /* Writes the first one; with the lock, which is let go meanwhile. */
 static void write_first(struct chunk_queue *queue)
 {
     struct queued_chunk *chunk = queue->first;
     uint64_t offset = queue->offset;
+    bool turns = chunk->turn_fd >= 0;
     int error = queue->error;
     if (error == 0) {
         pthread_mutex_unlock(&queue->lock);
-        error = write_chunk(queue, chunk, offset);
+        error = turns ? begin_file(queue, chunk) : write_chunk(queue, chunk, offset);
         pthread_mutex_lock(&queue->lock);
     }
-    if (error == 0) {
-        queue->offset = offset + sizeof(chunk->header) + chunk->header.stored_size;
-        if (chunk->ticket != 0)
-            queue->written = chunk->ticket;
-    }
+    if (error == 0)
+        note_written(queue, chunk, turns);
+    drop_turn(chunk);
     queue->error = error;
     queue->first = chunk->next;
     queue->count--;
@@ -214,6 +260,7 @@ struct queued_chunk *chunk_queue_take(struct chunk_queue *queue, size_t size)
     if (!chunk && !(chunk = calloc(1, sizeof(*chunk))))
         return NULL;
     chunk->next = NULL;
+    chunk->turn_fd = -1;
     chunk->ticket = 0;
     chunk->size = size;
     chunk->header = (struct store_chunk_header){0};
@@ -231,12 +278,14 @@ int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk)
     pthread_mutex_lock(&queue->lock);
     int error = queue->error;
     if (error != 0) {
+        drop_turn(chunk);
         chunk->next = queue->spare;
         queue->spare = chunk;
         pthread_mutex_unlock(&queue->lock);
         return error;
     }
-    chunk->header.number = queue->next_number++;
+    chunk->header.number = chunk->turn_fd >= 0 ? 0 : queue->next_number;
+    queue->next_number = chunk->turn_fd >= 0 ? 0 : queue->next_number + 1;
     if (queue->first)
         queue->last->next = chunk;
     else
@@ -249,6 +298,18 @@ int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk)
     pthread_cond_signal(&queue->filled);
     pthread_mutex_unlock(&queue->lock);
     return error;
+}
+
+int chunk_queue_turn(struct chunk_queue *queue, int fd, const struct store_file_header *header)
+{
+    struct queued_chunk *chunk = chunk_queue_take(queue, sizeof(*header));
+    if (!chunk) {
+        close(fd);
+        return -ENOMEM;
+    }
+    memcpy(chunk->payload, header, sizeof(*header));
+    chunk->turn_fd = fd;
+    return chunk_queue_put(queue, chunk);
 }
 
 /* Goes with the last chunk that was put, if that still waits. */
@@ -277,6 +338,8 @@ void chunk_queue_look(struct chunk_queue *queue, struct chunk_queue_state *ret_s
     *ret_state = (struct chunk_queue_state){
         .written = queue->written,
         .offset = queue->offset,
+        .raw = queue->raw,
+        .former = queue->former,
         .waiting_since_ns = queue->first ? queue->first->put_ns : 0,
         .number = queue->next_number,
         .error = queue->error,

@@ -4,9 +4,9 @@
  *
  * That is done at once by the one who puts them, or, after chunk_queue_beside, on a thread of its
  * own, so that neither compression nor a disk that stalls keeps the caller. The queue knows nothing
- * of what a chunk means. One write per chunk, always at the end of the file. The first error
- * sticks: the part of a chunk that it left is cut off again, and nothing is written any more.
- * Thread-safety: one caller; the thread is the queue's own affair. */
+ * of what a chunk means. One write per chunk, always at the end of the file, which may change. The
+ * first error sticks: the part of a chunk that it left is cut off again, and nothing is written any
+ * more. Thread-safety: one caller; the thread is the queue's own affair. */
 #ifndef ANNOT_STORE_CHUNK_QUEUE_H
 #define ANNOT_STORE_CHUNK_QUEUE_H
 
@@ -26,22 +26,23 @@ struct queued_chunk {
     struct store_chunk_header header; /* the caller's: type, count, span */
     uint8_t *payload;
     size_t size, capacity;
-    uint64_t ticket; /* the rest is the queue's */
+    int turn_fd; /* the rest is the queue's; of a file that begins here, else -1 */
+    uint64_t ticket;
     int64_t put_ns;
     struct queued_chunk *next;
 };
 
 /* Where the next chunk goes. */
 struct chunk_queue_place {
-    int fd; /* stays the caller's */
+    int fd; /* stays the caller's; those of chunk_queue_turn are the queue's */
     uint64_t file_id, offset;
     uint32_t number;
 };
 
 /* NULL: out of memory. destroy accepts NULL, drops what is not being written yet, and waits for
- * the rest. */
+ * the rest; 0, or -errno of closing the queue's last file. */
 struct chunk_queue *chunk_queue_create(int compression);
-void chunk_queue_destroy(struct chunk_queue *queue);
+int chunk_queue_destroy(struct chunk_queue *queue);
 
 /* Before the first chunk. */
 void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place *place);
@@ -62,12 +63,18 @@ struct queued_chunk *chunk_queue_take(struct chunk_queue *queue, size_t size);
  * wait ask chunk_queue_has_room before they make more. 0, -ENOMEM, or the first error. */
 int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk);
 
+/* What is put from now on goes into another file, which is empty; its header is written when its
+ * turn comes. Takes `fd` in any case. 0 or -errno, as chunk_queue_put. */
+int chunk_queue_turn(struct chunk_queue *queue, int fd, const struct store_file_header *header);
+
 /* A ticket for all that was put so far: see chunk_queue_state.written. They ascend. */
 uint64_t chunk_queue_mark(struct chunk_queue *queue);
 
 struct chunk_queue_state {
     uint64_t written;         /* the last ticket of which all is in the file */
     uint64_t offset;          /* the end of the last whole chunk in the file */
+    uint64_t raw;             /* payloads of that file, uncompressed */
+    uint64_t former;          /* bytes of the files before it */
     int64_t waiting_since_ns; /* when the oldest chunk that is not in the file was put; 0: none */
     uint32_t number;          /* of the next chunk that is put */
     int error;

@@ -199,8 +199,10 @@ enum store_definition {
 };
 
 struct store_end {
-    uint64_t event_count;
+    uint64_t event_count; /* in this file */
     uint64_t chunk_count; /* without this one */
+    uint32_t follows;     /* 1: another volume does; 0: it is the last one */
+    uint32_t reserved;
 };
 
 #endif

@@ -31,23 +31,24 @@ int sample_stream_add(struct sample_stream *stream, const struct chunk_place *ch
     return vec_push(&stream->chunks, ((struct samples_chunk){.chunk = *chunk}));
 }
 
-static int load(struct sample_stream *stream, int fd, const struct chunk_place *chunk,
-                const char **ret_reason)
+static int load(struct sample_stream *stream, struct volumes *volumes,
+                const struct chunk_place *chunk, const char **ret_reason)
 {
     const uint8_t *payload;
-    int error = chunk_load(&stream->buffer, fd, chunk, &payload, ret_reason);
+    int error = volumes_load(volumes, &stream->buffer, chunk, &payload, ret_reason);
     if (error)
         return error;
     *ret_reason = "malformed samples";
     return sample_decoder_start(stream->decoder, payload, chunk->header.raw_size);
 }
 
-int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t *highest)
+int sample_stream_highest_thread(struct sample_stream *stream, struct volumes *volumes,
+                                 uint32_t *highest)
 {
     const char *reason;
     struct sample sample;
     for (size_t i = 0; i < stream->chunks.count; i++) {
-        int status = load(stream, fd, &stream->chunks.items[i].chunk, &reason);
+        int status = load(stream, volumes, &stream->chunks.items[i].chunk, &reason);
         while (status >= 0 &&
                (status = sample_decoder_next(stream->decoder, &sample, stream->values[0])) == 1)
             *highest = sample.thread > *highest ? sample.thread : *highest;
@@ -58,18 +59,17 @@ int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t 
 }
 
 /* Notes the damage of the chunk at hand, once. */
-static int note_damage(struct sample_stream *stream, struct scan *scan, const char *reason)
+static int note_damage(struct sample_stream *stream, struct volumes *volumes, const char *reason)
 {
     struct samples_chunk *at = &stream->chunks.items[stream->next_chunk - 1];
     if (at->damage_noted)
         return 0;
     at->damage_noted = true;
-    return scan_add_damage(scan, at->chunk.offset,
-                           sizeof(at->chunk.header) + at->chunk.header.stored_size, reason);
+    return volumes_add_damage(volumes, &at->chunk, reason);
 }
 
 /* Loads the next chunk: 1, 0 at the end, -errno. */
-static int open_chunk(struct sample_stream *stream, struct scan *scan)
+static int open_chunk(struct sample_stream *stream, struct volumes *volumes)
 {
     while (stream->next_chunk < stream->chunks.count &&
            stream->chunks.items[stream->next_chunk].chunk.header.last_ns < stream->from_ns)
@@ -77,10 +77,10 @@ static int open_chunk(struct sample_stream *stream, struct scan *scan)
     if (stream->next_chunk == stream->chunks.count)
         return 0;
     const char *reason = NULL;
-    int error = load(stream, scan->fd, &stream->chunks.items[stream->next_chunk++].chunk, &reason);
+    int error = load(stream, volumes, &stream->chunks.items[stream->next_chunk++].chunk, &reason);
     stream->in_chunk = !error;
     if (error == -EBADMSG)
-        error = note_damage(stream, scan, reason);
+        error = note_damage(stream, volumes, reason);
     return error ? error : 1;
 }
 
@@ -114,8 +114,8 @@ static const char *find_flaw(struct sample *sample, const struct trace *trace)
 }
 
 /* Some of the chunk at hand; 0: it is at its end. */
-static int take_some(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
-                     uint32_t *ret_count)
+static int take_some(struct sample_stream *stream, struct volumes *volumes,
+                     const struct trace *trace, uint32_t *ret_count)
 {
     uint32_t count = 0;
     int status = 1, error = 0;
@@ -126,25 +126,26 @@ static int take_some(struct sample_stream *stream, struct scan *scan, const stru
             break;
         const char *flaw = find_flaw(&stream->samples[count], trace);
         if (flaw)
-            error = note_damage(stream, scan, flaw);
+            error = note_damage(stream, volumes, flaw);
         else
             count++;
     }
     *ret_count = count;
     stream->in_chunk = status == 1;
     if (status == -EBADMSG)
-        error = note_damage(stream, scan, "malformed samples");
+        error = note_damage(stream, volumes, "malformed samples");
     return status == -ENOMEM ? -ENOMEM : error;
 }
 
-int sample_stream_next(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
-                       const struct sample **ret_samples, uint32_t *ret_count)
+int sample_stream_next(struct sample_stream *stream, struct volumes *volumes,
+                       const struct trace *trace, const struct sample **ret_samples,
+                       uint32_t *ret_count)
 {
     *ret_samples = stream->samples;
     for (*ret_count = 0; *ret_count == 0;) {
-        int status = stream->in_chunk ? 1 : open_chunk(stream, scan);
+        int status = stream->in_chunk ? 1 : open_chunk(stream, volumes);
         if (status == 1 && stream->in_chunk) {
-            int error = take_some(stream, scan, trace, ret_count);
+            int error = take_some(stream, volumes, trace, ret_count);
             status = error ? error : 1;
         }
         if (status != 1)

@@ -5,8 +5,8 @@
 
 #include "chunk.h"
 #include "sample_code.h"
-#include "scan.h"
 #include "trace.h"
+#include "volumes.h"
 
 enum { SAMPLE_STREAM_MAX = 1024 }; /* samples handed out at once */
 
@@ -37,12 +37,14 @@ int sample_stream_add(struct sample_stream *stream, const struct chunk_place *ch
 
 /* Raises *highest to the largest thread ordinal of all samples. 0, -ENOMEM, -EIO. To be called
  * before the first sample_stream_next; damage is left to that. */
-int sample_stream_highest_thread(struct sample_stream *stream, int fd, uint32_t *highest);
+int sample_stream_highest_thread(struct sample_stream *stream, struct volumes *volumes,
+                                 uint32_t *highest);
 
 /* As store_reader_next_samples: stacks, paths and threads are in the trace. Damage goes into the
- * scan, whose file is read. */
-int sample_stream_next(struct sample_stream *stream, struct scan *scan, const struct trace *trace,
-                       const struct sample **ret_samples, uint32_t *ret_count);
+ * list of the volumes. */
+int sample_stream_next(struct sample_stream *stream, struct volumes *volumes,
+                       const struct trace *trace, const struct sample **ret_samples,
+                       uint32_t *ret_count);
 
 /* All chunks are there: says of each what is settled. Then: no sample that was not handed out
  * begins before this; INT64_MIN: not known. */

@@ -12,13 +12,16 @@
 
 int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason)
 {
-    if (scan->damage.count >= SCAN_DAMAGE_MAX) {
-        struct store_damage *last = &scan->damage.items[scan->damage.count - 1];
+    struct damage_list *damage = scan->damage;
+    if (damage->count >= SCAN_DAMAGE_MAX) {
+        struct store_damage *last = &damage->items[damage->count - 1];
         last->length = offset + length > last->offset ? offset + length - last->offset : 0;
         last->reason = "many places from here on";
         return 0;
     }
-    return vec_push(&scan->damage, ((struct store_damage){offset, length, reason}));
+    return vec_push(damage,
+                    ((struct store_damage){
+                        .path = scan->path, .offset = offset, .length = length, .reason = reason}));
 }
 
 /* The header is unreadable: the first chunk, which repeats what matters, decides what this is. */
@@ -38,10 +41,10 @@ static int start_without_header(struct scan *scan)
     return scan_add_damage(scan, 0, STORE_HEADER_SIZE, "file header is damaged");
 }
 
-int scan_start(struct scan *scan, int fd)
+int scan_start(struct scan *scan, int fd, const char *path, struct damage_list *damage)
 {
     struct stat status;
-    *scan = (struct scan){.fd = fd};
+    *scan = (struct scan){.fd = fd, .path = path, .damage = damage};
     if (fstat(fd, &status) != 0)
         return -errno;
     if (S_ISDIR(status.st_mode))
@@ -123,10 +126,9 @@ static int skip_damage(struct scan *scan, const char *reason)
 static int note_missing(struct scan *scan, uint64_t offset, const struct store_chunk_header *header)
 {
     uint32_t expected = scan->any ? scan->last_number + 1 : 0;
-    bool noted =
-        scan->damage.count > 0 && scan->damage.items[scan->damage.count - 1].offset +
-                                          scan->damage.items[scan->damage.count - 1].length ==
-                                      offset;
+    const struct damage_list *damage = scan->damage;
+    const struct store_damage *last = damage->count ? &damage->items[damage->count - 1] : NULL;
+    bool noted = last && last->path == scan->path && last->offset + last->length == offset;
     if (header->number == expected || noted)
         return 0;
     return scan_add_damage(scan, offset, 0, "chunks are missing");
@@ -147,7 +149,7 @@ int scan_next(struct scan *scan, struct chunk_place *ret_chunk)
             return error;
         if (reason)
             continue;
-        *ret_chunk = (struct chunk_place){scan->offset, header};
+        *ret_chunk = (struct chunk_place){.offset = scan->offset, .header = header};
         scan->any = true;
         scan->last_number = header.number;
         scan->ended = header.type == STORE_CHUNK_END ||
@@ -161,9 +163,4 @@ int scan_next(struct scan *scan, struct chunk_place *ret_chunk)
         return 1;
     }
     return 0;
-}
-
-void scan_free(struct scan *scan)
-{
-    vec_free(&scan->damage);
 }

@@ -10,6 +10,11 @@
 
 enum { SCAN_DAMAGE_MAX = 4096 }; /* entries of the list; the last one then grows */
 
+struct damage_list {
+    struct store_damage *items;
+    size_t count, capacity;
+};
+
 struct scan {
     int fd;
     uint64_t file_size, offset;
@@ -22,12 +27,13 @@ struct scan {
     uint64_t resume_offset;
     uint32_t resume_number;
     uint64_t whole_offset; /* the end of the last whole chunk */
-    VEC(struct store_damage) damage;
+    const char *path;      /* the caller's */
+    struct damage_list *damage;
 };
 
 /* Reads the file's header, or finds out what it must have said. 0, -EBADMSG, -ENODATA,
- * -EPROTONOSUPPORT, -EIO..., -ENOMEM. `fd` stays the caller's. */
-int scan_start(struct scan *scan, int fd);
+ * -EPROTONOSUPPORT, -EIO..., -ENOMEM. `fd`, `path` and `damage` stay the caller's. */
+int scan_start(struct scan *scan, int fd, const char *path, struct damage_list *damage);
 
 /* 1 and the next chunk whose header is whole and whose payload lies in the file; 0 at the end. */
 int scan_next(struct scan *scan, struct chunk_place *ret_chunk);
@@ -37,7 +43,5 @@ int scan_refresh(struct scan *scan);
 
 /* 0 or -ENOMEM. */
 int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason);
-
-void scan_free(struct scan *scan);
 
 #endif

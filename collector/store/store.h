@@ -25,10 +25,13 @@ struct store_writer_options {
     bool overwrite;            /* replace an existing file; else -EEXIST */
     int compression;           /* zstd level; 0 = default */
     uint32_t checkpoint_bytes; /* uncompressed, between checkpoints; 0: 4 MiB */
+    uint64_t volume_bytes;     /* a file that has about so many is followed by another one; 0: one
+                                  file. Files hold at least as much data as definitions. */
 };
 
 /* `trace` outlives the writer: definitions are taken from it, by revision, before the events that
- * need them. 0, -EBUSY: another writer has it; or -errno of the open. */
+ * need them. 0, -EBUSY: another writer has it; -EEXIST: it, or a volume behind it; or -errno of the
+ * open. */
 int store_writer_create(const char *path, const struct trace *trace,
                         const struct store_writer_options *options,
                         struct store_writer **ret_writer);
@@ -103,20 +106,27 @@ void store_writer_abandon(struct store_writer *writer);
  * written), -ENODATA (it has no end), -errno. */
 int store_add_names(const char *path, const struct trace *trace);
 
+/* "run.annot", 2 -> "run.2.annot"; volume 0 has the path itself. To be freed; NULL: out of memory.
+ */
+char *store_volume_path(const char *path, uint32_t number);
+
 /* ---- Reading ----------------------------------------------------------------------------------
  */
 
 struct store_reader;
 
-/* A part of the file that could not be read. */
+/* A part of a file that could not be read, or a file that is missing. */
 struct store_damage {
-    uint64_t offset, length;
+    const char *path;        /* of the file; the reader's */
+    uint64_t offset, length; /* 0 of one that is missing */
+    bool missing;
     const char *reason; /* constant text */
 };
 
-/* Opens a recording and reads all definitions, so that the trace is complete before the first
- * event. -ENOENT..., -EBADMSG: not a recording; -EPROTONOSUPPORT: newer major version; -ENODATA: an
- * empty or cut header. Damage is no error here: see store_reader_damage. */
+/* Opens a recording, of which any volume is named, and reads all definitions, so that the trace is
+ * complete before the first event. -ENOENT..., -EBADMSG: not a recording; -EPROTONOSUPPORT: newer
+ * major version; -ENODATA: an empty or cut header. Damage is no error here: see
+ * store_reader_damage. */
 int store_reader_open(const char *path, struct store_reader **ret_reader);
 
 /* Opens a recording that may still be written, to be read as it grows. A chunk that is not whole
@@ -161,6 +171,19 @@ int store_reader_rewind(struct store_reader *reader);
  * first event on. 0, -ENOMEM, -EIO. */
 int store_reader_seek(struct store_reader *reader, int64_t from_ns);
 
+/* Nothing is known of what was before this, as the volumes with it are missing; 0: they are not. */
+int64_t store_reader_begin_ns(const struct store_reader *reader);
+
+/* The files that are there, in order. False: there are not so many. */
+struct store_volume {
+    const char *path;
+    uint32_t number;
+    uint64_t file_bytes;
+};
+
+bool store_reader_volume(const struct store_reader *reader, uint32_t index,
+                         struct store_volume *ret_volume);
+
 /* Owned by the reader. */
 struct trace *store_reader_trace(struct store_reader *reader);
 
@@ -170,7 +193,7 @@ struct trace *store_reader_trace(struct store_reader *reader);
 uint32_t store_reader_damage_count(const struct store_reader *reader);
 const struct store_damage *store_reader_damage(const struct store_reader *reader, uint32_t index);
 
-/* Facts of the file. */
+/* Facts of the files. */
 struct store_info {
     uint64_t file_bytes, raw_bytes;
     uint64_t chunk_count, event_count, sample_count, checkpoint_count;

@@ -8,11 +8,62 @@
 #include "definitions.h"
 #include "event_code.h"
 #include "sample_code.h"
-#include "scan.h"
+#include "sample_stream.h"
 #include "store.h"
 #include "vec.h"
+#include "volumes.h"
 
-/* ---- What a writer asks a reader when it resumes a recording: reader.c ---- */
+/* ---- A reader: reader.c, reader_outline.c ---- */
+
+struct thread_position {
+    struct thread_state state;
+    int64_t last_ns;
+};
+
+struct events_chunk {
+    struct chunk_place chunk;
+    int64_t settled_ns; /* no event of it or of a later one is earlier */
+    bool damage_noted;
+};
+
+struct store_reader {
+    struct volumes own;
+    struct volumes *volumes;
+    struct trace *trace;
+    struct chunk_buffer buffer;
+    struct event_decoder *decoder;
+    struct sample_stream samples;
+    VEC(struct events_chunk) chunks;
+    VEC(struct chunk_place) checkpoints;
+    uint64_t begin_order; /* chunks of stream 0 before this place are passed over */
+    bool has_late;        /* there are declared streams */
+    size_t next_chunk;
+    bool in_chunk;
+    bool in_checkpoint; /* it is one */
+    struct thread_position *threads;
+    uint32_t thread_capacity;
+    bool follow;      /* read as it grows */
+    uint32_t scanned; /* volumes before this one have been seen to their end */
+    bool again;       /* volumes and trace are another's */
+    struct definitions_holes holes;
+    struct store_info info;
+    /* A batch that waits behind the EVENT_LOST made for it. */
+    struct event lost;
+    struct event_batch waiting;
+    bool has_waiting;
+};
+
+/* Chunks of all volumes in a row. */
+static inline uint64_t chunk_order(const struct chunk_place *chunk)
+{
+    return (uint64_t)chunk->volume << 32 | chunk->header.number;
+}
+
+/* Headers of all chunks that were not seen yet, payloads of definitions. 0, -ENOMEM, -EIO. */
+int reader_read_chunks(struct store_reader *reader);
+
+/* The first pass over a recording whose volumes are open. */
+int reader_read_outline(struct store_reader *reader);
 
 /* Opens it; the trace has nothing that is not in the file. */
 int store_reader_open_bare(const char *path, struct store_reader **ret_reader);
@@ -20,13 +71,7 @@ int store_reader_open_bare(const char *path, struct store_reader **ret_reader);
 /* Of the last batch. */
 uint32_t store_reader_stream(const struct store_reader *reader);
 
-const struct scan *store_reader_scan(const struct store_reader *reader);
-
-/* After the last batch. `thread` < count. */
-uint32_t store_reader_thread_count(const struct store_reader *reader);
-struct thread_state store_reader_thread_state(const struct store_reader *reader, uint32_t thread);
-
-/* ---- A writer: writer.c, writer_open.c ---- */
+/* ---- A writer: writer.c, writer_open.c, writer_turn.c ---- */
 
 /* A declared stream. */
 struct late_stream {
@@ -34,11 +79,23 @@ struct late_stream {
     int64_t settled_ns; /* promised */
 };
 
+/* The file that is written. */
+struct written_volume {
+    char *path; /* of volume 0; owned; NULL: there is no other one */
+    uint64_t set_id, bytes_max;
+    uint32_t number;
+    bool overwrite;
+    uint64_t definition_bytes, data_bytes; /* put so far, uncompressed */
+    uint64_t retry_bytes;                  /* of data; no other file could be made before */
+};
+
 struct store_writer {
-    int fd;
+    int fd;      /* the first file that it wrote */
+    int lock_fd; /* the first volume, where that is another one; else -1 */
     int error;
+    struct written_volume volume;
     const struct trace *trace;
-    uint64_t event_count;
+    uint64_t event_count; /* of the file */
     struct chunk_queue *queue;
     struct event_encoder *encoder;
     VEC(struct late_stream) late;
@@ -54,6 +111,26 @@ struct store_writer {
 /* The next chunk: its payload is copied. 0 or -errno. */
 int writer_put_chunk(struct store_writer *writer, const struct store_chunk_header *header,
                      const void *payload, size_t size);
+
+int writer_put_definitions(struct store_writer *writer);
+
+/* All that was added. */
+int writer_put_all(struct store_writer *writer);
+
+/* What is open where a volume begins, if that is known. */
+int writer_put_first_checkpoint(struct store_writer *writer);
+
+/* `follows`: another volume does. */
+int writer_put_end(struct store_writer *writer, bool follows);
+
+/* The header of the volume that is written. 0 or -EIO. */
+int writer_make_header(const struct store_writer *writer, struct store_file_header *ret_header);
+
+/* Goes on in another volume if this one is full. 0 or -errno. */
+int writer_turn(struct store_writer *writer);
+
+/* Removes the volumes behind the first of the recording that lies at the path. 0 or -ENOMEM. */
+int writer_remove_volumes(const char *path);
 
 /* The number that the next chunk will have. */
 uint32_t writer_next_number(const struct store_writer *writer);

@@ -23,7 +23,7 @@ int writer_put_chunk(struct store_writer *writer, const struct store_chunk_heade
     return chunk_queue_put(writer->queue, chunk);
 }
 
-static int put_definitions(struct store_writer *writer)
+int writer_put_definitions(struct store_writer *writer)
 {
     int more;
     do {
@@ -35,6 +35,7 @@ static int put_definitions(struct store_writer *writer)
             return more < 0 ? more : 0;
         struct store_chunk_header header = {.type = STORE_CHUNK_DEFINITIONS,
                                             .count = (uint32_t)writer->definitions.count};
+        writer->volume.definition_bytes += writer->definitions.bytes.count;
         int error = writer_put_chunk(writer, &header, writer->definitions.bytes.items,
                                      writer->definitions.bytes.count);
         if (error)
@@ -51,14 +52,15 @@ uint32_t writer_next_number(const struct store_writer *writer)
 }
 
 /* NULL: there is none that is small enough; *ret_error: -ENOMEM. */
-static struct queued_chunk *make_checkpoint(struct store_writer *writer, int *ret_error)
+static struct queued_chunk *make_checkpoint(struct store_writer *writer, size_t size_max,
+                                            int *ret_error)
 {
     struct event_encoder *encoder = event_encoder_create();
     struct queued_chunk *chunk = NULL;
     int status =
         encoder ? checkpoint_encode(writer->checkpoint, writer->threads.items, encoder) : -ENOMEM;
     size_t size = status == 1 ? event_encoder_size(encoder) : 0;
-    bool small = size <= STORE_RAW_MAX && size <= writer->since_checkpoint / CHECKPOINT_PART;
+    bool small = size <= STORE_RAW_MAX && size <= size_max;
     if (size && small && (chunk = chunk_queue_take(writer->queue, size))) {
         chunk->header = (struct store_chunk_header){
             .type = STORE_CHUNK_CHECKPOINT,
@@ -78,10 +80,19 @@ static int put_checkpoint(struct store_writer *writer)
     int error;
     if (writer->since_checkpoint < writer->next_checkpoint)
         return 0;
-    struct queued_chunk *chunk = make_checkpoint(writer, &error);
+    struct queued_chunk *chunk =
+        make_checkpoint(writer, writer->since_checkpoint / CHECKPOINT_PART, &error);
     writer->next_checkpoint = chunk ? writer->checkpoint_bytes : writer->since_checkpoint * 2;
     if (chunk)
         writer->since_checkpoint = 0;
+    return chunk ? chunk_queue_put(writer->queue, chunk) : error;
+}
+
+int writer_put_first_checkpoint(struct store_writer *writer)
+{
+    int error;
+    struct queued_chunk *chunk = make_checkpoint(writer, STORE_RAW_MAX, &error);
+    writer->since_checkpoint = 0;
     return chunk ? chunk_queue_put(writer->queue, chunk) : error;
 }
 
@@ -101,6 +112,7 @@ static int put_events(struct store_writer *writer)
     checkpoint_told(writer->checkpoint, header->last_ns);
     writer->event_count += header->count;
     writer->since_checkpoint += size;
+    writer->volume.data_bytes += size;
     int error = chunk_queue_put(writer->queue, chunk);
     return error ? error : put_checkpoint(writer);
 }
@@ -121,6 +133,7 @@ static int put_late(struct store_writer *writer, uint32_t stream)
     event_encoder_span(late->encoder, &chunk->header.first_ns, &chunk->header.last_ns);
     event_encoder_take(late->encoder, chunk->payload);
     writer->event_count += chunk->header.count;
+    writer->volume.data_bytes += size;
     return chunk_queue_put(writer->queue, chunk);
 }
 
@@ -145,19 +158,26 @@ static int put_samples(struct store_writer *writer)
     header->count = (uint32_t)sample_encoder_count(writer->samples);
     sample_encoder_span(writer->samples, &header->first_ns, &header->last_ns);
     sample_encoder_take(writer->samples, chunk->payload);
+    writer->volume.data_bytes += size;
     return chunk_queue_put(writer->queue, chunk);
+}
+
+int writer_put_all(struct store_writer *writer)
+{
+    int error = writer_put_definitions(writer);
+    if (!error)
+        error = put_events(writer);
+    if (!error)
+        error = put_all_late(writer);
+    return error ? error : put_samples(writer);
 }
 
 int store_writer_seal(struct store_writer *writer, uint64_t *ret_ticket)
 {
     if (!writer->error)
-        writer->error = put_definitions(writer);
+        writer->error = writer_put_all(writer);
     if (!writer->error)
-        writer->error = put_events(writer);
-    if (!writer->error)
-        writer->error = put_all_late(writer);
-    if (!writer->error)
-        writer->error = put_samples(writer);
+        writer->error = writer_turn(writer);
     struct chunk_queue_state state;
     *ret_ticket = chunk_queue_mark(writer->queue);
     chunk_queue_look(writer->queue, &state);
@@ -193,7 +213,7 @@ static int add_part(struct store_writer *writer, const struct event_batch *batch
     if (!error)
         error = checkpoint_add(writer->checkpoint, writer->trace, &part, state);
     if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
-        error = put_definitions(writer);
+        error = writer_put_definitions(writer);
         return error ? error : put_events(writer);
     }
     return error;
@@ -221,6 +241,8 @@ int store_writer_add(struct store_writer *writer, const struct event_batch *batc
         if (begin == batch->count)
             break;
     }
+    if (!writer->error)
+        writer->error = writer_turn(writer);
     return writer->error;
 }
 
@@ -257,10 +279,12 @@ int store_writer_add_late(struct store_writer *writer, uint32_t stream,
         begin += size.events;
         if (writer->error || event_encoder_size(encoder) < STORE_RAW_TARGET)
             continue;
-        writer->error = put_definitions(writer);
+        writer->error = writer_put_definitions(writer);
         if (!writer->error)
             writer->error = put_late(writer, stream);
     }
+    if (!writer->error)
+        writer->error = writer_turn(writer);
     return writer->error;
 }
 
@@ -283,10 +307,12 @@ int store_writer_add_samples(struct store_writer *writer, const struct sample *s
         writer->error = known ? sample_encoder_add(writer->samples, set, &samples[i]) : -EINVAL;
         if (writer->error || sample_encoder_size(writer->samples) < STORE_RAW_TARGET)
             continue;
-        writer->error = put_definitions(writer);
+        writer->error = writer_put_definitions(writer);
         if (!writer->error)
             writer->error = put_samples(writer);
     }
+    if (!writer->error)
+        writer->error = writer_turn(writer);
     return writer->error;
 }
 
@@ -307,7 +333,7 @@ uint64_t store_writer_file_bytes(const struct store_writer *writer)
 {
     struct chunk_queue_state state;
     chunk_queue_look(writer->queue, &state);
-    return state.offset;
+    return state.former + state.offset;
 }
 
 int store_writer_beside(struct store_writer *writer)

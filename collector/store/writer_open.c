@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -23,6 +24,9 @@ static void destroy(struct store_writer *writer)
     chunk_queue_destroy(writer->queue);
     if (writer->fd >= 0)
         close(writer->fd);
+    if (writer->lock_fd >= 0)
+        close(writer->lock_fd);
+    free(writer->volume.path);
     event_encoder_destroy(writer->encoder);
     for (size_t i = 0; i < writer->late.count; i++)
         event_encoder_destroy(writer->late.items[i].encoder);
@@ -37,19 +41,15 @@ static void destroy(struct store_writer *writer)
 
 static int write_file_header(struct store_writer *writer)
 {
-    struct chunk_queue_place place = {.fd = writer->fd};
-    uint64_t ids[2];
-    if (getrandom(ids, sizeof(ids), 0) != sizeof(ids))
+    struct store_file_header header;
+    ssize_t size = (ssize_t)sizeof(writer->volume.set_id);
+    if (getrandom(&writer->volume.set_id, (size_t)size, 0) != size)
         return -EIO;
-    place.file_id = ids[0];
-    struct store_file_header header = {
-        .file_id = place.file_id,
-        .set_id = ids[1],
-        .session_id = trace_session_get(writer->trace)->id,
-        .created_realtime_ns = (uint64_t)clock_real_ns(),
-    };
-    file_header_seal(&header);
-    place.offset = sizeof(header);
+    int error = writer_make_header(writer, &header);
+    if (error)
+        return error;
+    const struct chunk_queue_place place = {
+        .fd = writer->fd, .file_id = header.file_id, .offset = sizeof(header)};
     chunk_queue_begin(writer->queue, &place);
     return file_write_all(writer->fd, &header, sizeof(header));
 }
@@ -60,7 +60,7 @@ static struct store_writer *create(const struct trace *trace,
     struct store_writer *writer = calloc(1, sizeof(*writer));
     if (!writer)
         return NULL;
-    writer->fd = -1;
+    writer->fd = writer->lock_fd = -1;
     writer->trace = trace;
     writer->queue =
         chunk_queue_create(options->compression ? options->compression : COMPRESSION_DEFAULT);
@@ -81,8 +81,29 @@ static int open_new(struct store_writer *writer, const char *path, bool overwrit
 {
     writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
     int error = writer->fd < 0 ? -errno : file_lock(writer->fd);
+    if (error == 0 && overwrite)
+        error = writer_remove_volumes(path);
     if (error == 0 && overwrite && ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
         error = -errno;
+    return error;
+}
+
+/* Nobody else's files may be in the way of later volumes. */
+static int plan_volumes(struct store_writer *writer, const char *path,
+                        const struct store_writer_options *options)
+{
+    struct volume_numbers numbers = {0};
+    if (options->volume_bytes == 0)
+        return 0;
+    writer->volume.bytes_max = options->volume_bytes;
+    writer->volume.overwrite = options->overwrite;
+    writer->volume.path = strdup(path);
+    int error = writer->volume.path ? 0 : -ENOMEM;
+    if (!error && !options->overwrite)
+        error = volume_numbers(path, &numbers);
+    if (!error && numbers.items.count)
+        error = -EEXIST;
+    vec_free(&numbers.items);
     return error;
 }
 
@@ -93,7 +114,9 @@ int store_writer_create(const char *path, const struct trace *trace,
     struct store_writer *writer = create(trace, options);
     if (!writer)
         return -ENOMEM;
-    int error = open_new(writer, path, options->overwrite);
+    int error = plan_volumes(writer, path, options);
+    if (error == 0)
+        error = open_new(writer, path, options->overwrite);
     if (error == 0)
         error = write_file_header(writer);
     if (error) {
@@ -106,61 +129,70 @@ int store_writer_create(const char *path, const struct trace *trace,
     return 0;
 }
 
+static const struct volume *last_volume(const struct store_reader *reader)
+{
+    return &reader->volumes->items.items[reader->volumes->items.count - 1];
+}
+
 /* Takes over where the recording stands: its threads. All processes and threads are defined once
  * more, as `trace` may know more of them by now. */
 static int take_over(struct store_writer *writer, const struct store_reader *reader)
 {
-    struct store_info info;
-    store_reader_info(reader, &info);
-    writer->event_count = info.event_count;
-    for (uint32_t i = 0; i < store_reader_thread_count(reader); i++)
-        if (vec_push(&writer->threads, store_reader_thread_state(reader, i)) != 0)
+    writer->event_count = last_volume(reader)->event_count;
+    for (uint32_t i = 0; i < trace_thread_count(reader->trace); i++)
+        if (vec_push(&writer->threads, reader->threads[i].state) != 0)
             return -ENOMEM;
     return 0;
 }
 
-/* Reads the recording to its end: only then the state of each thread is known. */
-static int read_through(const char *path, struct store_writer *writer,
-                        struct chunk_queue_place *ret_place)
+static int read_through(struct store_reader *reader, struct store_writer *writer)
 {
-    struct store_reader *reader;
     struct event_batch batch;
-    int status = store_reader_open_bare(path, &reader);
-    if (status)
-        return status;
     struct trace *trace = store_reader_trace(reader);
+    int status;
     while ((status = store_reader_next(reader, &batch)) == 1) {
         if (store_reader_stream(reader) != STORE_STREAM_EVENTS)
             continue;
         for (uint32_t i = 0; i < batch.count; i++)
             checkpoint_told(writer->checkpoint, batch.events[i].time_ns);
-        if (checkpoint_add(writer->checkpoint, trace, &batch, NULL) != 0) {
-            status = -ENOMEM;
-            break;
-        }
+        if (checkpoint_add(writer->checkpoint, trace, &batch, NULL) != 0)
+            return -ENOMEM;
     }
-    definitions_state_resume(&writer->defined, trace);
-    if (!status && trace_thread_count(trace) > trace_thread_count(writer->trace))
-        status = -EINVAL;
-    if (!status)
-        status = take_over(writer, reader);
-    const struct scan *scan = store_reader_scan(reader);
-    *ret_place = (struct chunk_queue_place){.file_id = scan->header.file_id,
-                                            .offset = scan->resume_offset,
-                                            .number = scan->resume_number};
-    store_reader_close(reader);
     return status;
 }
 
-static int open_behind(struct store_writer *writer, const char *path,
+/* Reads the recording to its end: only then the state of each thread is known. A volume that has
+ * not got beyond its definitions defines everything. */
+static int read_state(struct store_reader *reader, struct store_writer *writer)
+{
+    int error = read_through(reader, writer);
+    if (!error && trace_thread_count(reader->trace) > trace_thread_count(writer->trace))
+        error = -EINVAL;
+    if (!error && (last_volume(reader)->has_data || last_volume(reader)->number == 0))
+        definitions_state_resume(&writer->defined, reader->trace);
+    return error ? error : take_over(writer, reader);
+}
+
+static int open_locked(const char *path)
+{
+    int fd = file_open_regular(AT_FDCWD, path, O_WRONLY, NULL);
+    int error = fd < 0 ? fd : file_lock(fd);
+    if (error && fd >= 0)
+        close(fd);
+    return error ? error : fd;
+}
+
+/* Opens the last volume, at `place`; whoever writes a recording holds its first one, too. */
+static int open_behind(struct store_writer *writer, const struct store_reader *reader,
                        struct chunk_queue_place *place)
 {
-    writer->fd = file_open_regular(AT_FDCWD, path, O_WRONLY, NULL);
-    if (writer->fd < 0)
-        return writer->fd;
-    int error = file_lock(writer->fd);
-    if (error != 0)
-        return error;
+    const struct volume *last = last_volume(reader);
+    const struct volume *first = &reader->volumes->items.items[0];
+    writer->fd = open_locked(last->path);
+    if (writer->fd >= 0 && first != last)
+        writer->lock_fd = open_locked(first->path);
+    if (writer->fd < 0 || (first != last && writer->lock_fd < 0))
+        return writer->fd < 0 ? writer->fd : writer->lock_fd;
     if (ftruncate(writer->fd, (off_t)place->offset) != 0 ||
         lseek(writer->fd, (off_t)place->offset, SEEK_SET) < 0)
         return -errno;
@@ -169,16 +201,35 @@ static int open_behind(struct store_writer *writer, const char *path,
     return 0;
 }
 
+/* The volume that was to follow has nothing yet: it is not needed. */
+static void remove_begun(const struct store_reader *reader)
+{
+    char *path = reader->volumes->next_begun ? volumes_next_path(reader->volumes) : NULL;
+    if (path)
+        unlink(path);
+    free(path);
+}
+
 int store_writer_resume(const char *path, const struct trace *trace,
                         struct store_writer **ret_writer)
 {
     struct store_writer *writer = create(trace, &(struct store_writer_options){0});
     if (!writer)
         return -ENOMEM;
-    struct chunk_queue_place place;
-    int error = read_through(path, writer, &place);
-    if (!error)
-        error = open_behind(writer, path, &place);
+    struct store_reader *reader;
+    int error = store_reader_open_bare(path, &reader);
+    if (!error) {
+        error = read_state(reader, writer);
+        const struct scan *scan = &last_volume(reader)->scan;
+        struct chunk_queue_place place = {.file_id = scan->header.file_id,
+                                          .offset = scan->resume_offset,
+                                          .number = scan->resume_number};
+        if (!error)
+            error = open_behind(writer, reader, &place);
+        if (!error)
+            remove_begun(reader);
+        store_reader_close(reader);
+    }
     if (error) {
         destroy(writer);
         return error;
@@ -194,12 +245,12 @@ static int open_at_end(struct store_writer *writer, const char *path)
     int error = store_reader_open_bare(path, &reader);
     if (error)
         return error;
-    const struct scan *scan = store_reader_scan(reader);
+    const struct scan *scan = &last_volume(reader)->scan;
     struct chunk_queue_place place = {.file_id = scan->header.file_id,
                                       .offset = scan->whole_offset,
                                       .number = scan->last_number + 1};
     definitions_state_resume(&writer->defined, store_reader_trace(reader));
-    error = scan->ended ? open_behind(writer, path, &place) : -ENODATA;
+    error = store_reader_ended(reader) ? open_behind(writer, reader, &place) : -ENODATA;
     store_reader_close(reader);
     return error;
 }
@@ -218,10 +269,11 @@ int store_add_names(const char *path, const struct trace *trace)
     return error;
 }
 
-static int put_end(struct store_writer *writer)
+int writer_put_end(struct store_writer *writer, bool follows)
 {
     struct store_end end = {.event_count = writer->event_count,
-                            .chunk_count = writer_next_number(writer)};
+                            .chunk_count = writer_next_number(writer),
+                            .follows = follows};
     struct store_chunk_header header = {.type = STORE_CHUNK_END};
     return writer_put_chunk(writer, &header, &end, sizeof(end));
 }
@@ -233,7 +285,7 @@ static int write_ending(struct store_writer *writer)
     definitions_state_repeat(&writer->defined);
     int error = store_writer_flush(writer);
     if (!error)
-        error = put_end(writer);
+        error = writer_put_end(writer, false);
     return error ? error : chunk_queue_await(writer->queue, chunk_queue_mark(writer->queue));
 }
 
@@ -242,7 +294,8 @@ int store_writer_close(struct store_writer *writer)
     int error = store_writer_flush(writer);
     if (!error)
         error = write_ending(writer);
-    chunk_queue_destroy(writer->queue);
+    int closed = chunk_queue_destroy(writer->queue);
+    error = error ? error : closed;
     writer->queue = NULL;
     int fd = writer->fd;
     writer->fd = -1;

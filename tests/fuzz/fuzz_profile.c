@@ -156,7 +156,8 @@ static void check_samples(const struct range_stats *stats, struct sums *sums)
 /* All of the script through one pass. */
 static void read_all(struct trace *trace, struct range_stats *stats)
 {
-    const struct pass_source source = {trace, next_batch, next_samples, NULL, false, NULL};
+    const struct pass_source source = {
+        .trace = trace, .next_events = next_batch, .next_samples = next_samples};
     struct sums sums = {.frames = frame_stats_create(trace, (struct sample_weight){0}),
                         .places = wait_places_create(trace)};
     const struct sink sinks[] = {range_stats_sink(stats),

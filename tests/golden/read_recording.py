@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A second reader of recordings, written from docs/recording-format.md alone.
 
-    read_recording.py FILE      prints counts and sums, one `key value` a line
+    read_recording.py FILE...   prints counts and sums, one `key value` a line; several files are
+                                the volumes of one recording, in order
 
 It shares no code with annot, so that a test can tell whether the page is complete and true. zstd
 comes from the system's libzstd. It reads whole files only: damage is an exception.
@@ -10,6 +11,7 @@ comes from the system's libzstd. It reads whole files only: damage is an excepti
 import collections
 import ctypes
 import ctypes.util
+import pathlib
 import struct
 import sys
 
@@ -316,6 +318,9 @@ DEFINITIONS = {
 }
 
 
+NEVER_REPLACED = (1, 5, 8, 9, 10, 13, 14, 17, 19, 20, 21)
+
+
 def column(name, body, count):
     """The values of a column, one per definition; names without a mark are integers."""
     if name.endswith('"'):
@@ -331,12 +336,19 @@ def column(name, body, count):
 
 
 class Recording:
-    def __init__(self, data):
+    def __init__(self, files):
         for name, _columns in DEFINITIONS.values():
             setattr(self, name, {})
         self.sums, self.next_index, self.settled = {}, {}, {}
         self.open, self.depths, self.pushes, self.starts = {}, {}, {}, {}
         self.complete = False
+        sets = [struct.unpack_from('<QI', data, 40) for data in files]
+        assert sets == [(sets[0][0], number) for number in range(len(files))]
+        for i, data in enumerate(files):
+            self.read(data, follows=i + 1 < len(files))
+
+    def read(self, data, follows):
+        before = self.sums.get('events', 0)
         for number, chunk in enumerate(chunks(data)):
             if chunk.kind in (2, 3):
                 assert chunk.begin >= self.settled.get(chunk.stream, chunk.begin)
@@ -350,7 +362,9 @@ class Recording:
             elif chunk.kind == 4:
                 self.check_checkpoint(chunk)
             elif chunk.kind == 5:
-                self.complete = struct.unpack('<2Q', chunk.payload) == (self.sums['events'], number)
+                events = self.sums.get('events', 0) - before
+                self.complete = struct.unpack('<2Q2I', chunk.payload) == (events, number, follows,
+                                                                          0)
 
     def text(self, ordinal):
         return self.strings[ordinal]['text"'] if ordinal else ''
@@ -375,7 +389,10 @@ class Recording:
             assert not stored
             for row, value in zip(rows, values):
                 row[column_name] = value
-        getattr(self, name).update(zip(range(first, first + count), rows))
+        known = getattr(self, name)
+        for ordinal, row in enumerate(rows, first):
+            assert kind not in NEVER_REPLACED or known.get(ordinal, row) == row
+            known[ordinal] = row
 
     def add(self, key, value):
         self.sums[key] = (self.sums.get(key, 0) + value) & MASK
@@ -516,8 +533,7 @@ class Recording:
 
 
 def main():
-    with open(sys.argv[1], 'rb') as file:
-        recording = Recording(file.read())
+    recording = Recording([pathlib.Path(name).read_bytes() for name in sys.argv[1:]])
     recording.define_sums()
     for key, value in sorted(recording.sums.items()):
         print(key, value)

@@ -72,7 +72,7 @@ static void make_plain(struct event *events)
     }
 }
 
-static int write_recording(const char *path)
+static int write_recording(const char *path, uint64_t volume_bytes)
 {
     static struct event events[BATCH];
     static struct sample_source source = {.strings = STRINGS, .random = 11};
@@ -82,7 +82,8 @@ static int write_recording(const char *path)
     random_stacks(trace, STRINGS, 6000);
     add_hosts(trace);
     struct store_writer *writer;
-    struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 20000};
+    struct store_writer_options options = {
+        .overwrite = true, .checkpoint_bytes = 20000, .volume_bytes = volume_bytes};
     int error = store_writer_create(path, trace, &options, &writer);
     if (error)
         return error;
@@ -375,9 +376,10 @@ static int show_recording(const char *path)
 
 int main(int argc, char **argv)
 {
-    int status = argc == 3 && strcmp(argv[1], "write") == 0 ? write_recording(argv[2])
-                 : argc == 2                                ? show_recording(argv[1])
-                                                            : -22;
+    bool writes = argc >= 3 && strcmp(argv[1], "write") == 0;
+    int status = writes      ? write_recording(argv[2], argc > 3 ? strtoull(argv[3], NULL, 10) : 0)
+                 : argc == 2 ? show_recording(argv[1])
+                             : -22;
     if (status)
         fprintf(stderr, "recording_sums: %s\n", strerror(-status));
     return status != 0;

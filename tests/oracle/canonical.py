@@ -12,9 +12,9 @@ import re
 import perfetto_lines
 
 # Of `annot info`: facts of the file, not of what it holds.
-INFO_LINES = re.compile(r"^(size|format) {2,}.*\n", re.M)
+INFO_LINES = re.compile(r"^(volume|size|format) {2,}.*\n", re.M)
 INFO_DAMAGE = re.compile(r"\b(?:at byte|at|from byte|offset) [\d,]+\b")
-FILE_KEYS = {"file_bytes", "uncompressed_bytes", "chunk_count", "format"}
+FILE_KEYS = {"file_bytes", "uncompressed_bytes", "chunk_count", "format", "volumes"}
 
 
 def plain(data):

@@ -338,21 +338,22 @@ static void print_samples(uint64_t count)
 
 /* Events and samples by turns, as their chunks lie in the file: a chunk's times say what may still
  * come, and with that in which order readers take things. */
-static void print_chunks(const char *path)
+static bool print_chunks(const char *path)
 {
     struct scan scan;
+    struct damage_list damage = {0};
     struct chunk_place chunk;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    must(fd < 0 ? -errno : scan_start(&scan, fd));
+    must(fd < 0 ? -errno : scan_start(&scan, fd, path, &damage));
     while (must(scan_next(&scan, &chunk))) {
         if (chunk.header.type == STORE_CHUNK_EVENTS)
             print_events(chunk.header.count);
         else if (chunk.header.type == STORE_CHUNK_SAMPLES)
             print_samples(chunk.header.count);
     }
-    puts(scan.ended ? "end complete" : "end cut");
-    scan_free(&scan);
+    vec_free(&damage);
     close(fd);
+    return scan.ended;
 }
 
 int main(int argc, char **argv)
@@ -368,7 +369,11 @@ int main(int argc, char **argv)
     begin_ns = trace_session_get(trace)->begin_ns;
     printf("oracle %d\n", ORACLE_TEXT_VERSION);
     print_definitions();
-    print_chunks(argv[1]);
+    struct store_volume volume;
+    bool ended = false;
+    for (uint32_t i = 0; store_reader_volume(reader, i, &volume); i++)
+        ended = print_chunks(volume.path);
+    puts(ended ? "end complete" : "end cut");
     for (uint32_t i = 0; i < store_reader_damage_count(reader); i++)
         fprintf(stderr, "oracle_dump: damage: %s\n", store_reader_damage(reader, i)->reason);
     trace_destroy(told);

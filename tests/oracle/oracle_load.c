@@ -281,7 +281,9 @@ static void take_path(char *rest)
 
 static void open_writer(void)
 {
-    const struct store_writer_options options = {.overwrite = true};
+    const char *volume = getenv("ORACLE_VOLUME_BYTES"); /* a recording in many small files */
+    const struct store_writer_options options = {
+        .overwrite = true, .volume_bytes = volume ? strtoull(volume, NULL, 10) : 0};
     if (!writer)
         must(store_writer_create(path, trace, &options, &writer));
 }

@@ -140,7 +140,10 @@ static struct seen read_both(const struct pass_selection *selection)
     both.events = recording_pass_source(again);
     both.feed = sample_feed_create(&stored, selection);
     CHECK(both.feed != NULL);
-    const struct pass_source source = {stored.trace, next_events, next_samples, &both, false, NULL};
+    const struct pass_source source = {.trace = stored.trace,
+                                       .next_events = next_events,
+                                       .next_samples = next_samples,
+                                       .context = &both};
     const struct sink sink = {take, &seen,
                               WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_TIME_ORDER};
     struct pass *pass = pass_create(&source, selection, &sink, 1);

@@ -21,6 +21,8 @@ enum { BATCH = 400, STRINGS = 30 };
 static struct event events[BATCH];
 static const struct sample_source FIRST_EVENTS = {.strings = STRINGS, .random = 5};
 
+static struct store_writer_options written_as;
+
 static const char *file_path(void)
 {
     static char path[512];
@@ -42,7 +44,7 @@ static void write_forever(int flushed)
     struct trace *trace = sample_trace(1, 1, STRINGS);
     struct store_writer *writer;
     struct sample_source source = FIRST_EVENTS;
-    if (store_writer_create(file_path(), trace, &(struct store_writer_options){0}, &writer) != 0)
+    if (store_writer_create(file_path(), trace, &written_as, &writer) != 0)
         _exit(1);
     for (uint32_t i = 0;; i++) {
         if (add_next(writer, i, &source) != 0)
@@ -103,6 +105,31 @@ TEST_TIMEOUT(killed_writer_leaves_all_it_flushed, 120)
         CHECK(count >= flushed);
         unlink(file_path());
     }
+}
+
+/* Many volumes, so that some of the kills come between two. */
+TEST_TIMEOUT(killed_writer_of_volumes_leaves_all_it_flushed, 120)
+{
+    uint32_t most = 0;
+    written_as = (struct store_writer_options){.overwrite = true, .volume_bytes = 20000};
+    for (useconds_t round = 0; round < 12; round++) {
+        struct store_reader *reader;
+        struct store_writer *writer;
+        struct store_volume volume;
+        uint32_t flushed = kill_writer(500 + round * 1700), volumes = 0;
+        uint32_t count = check_recording();
+        CHECK(count >= flushed);
+        CHECK_INT(store_reader_open(file_path(), &reader), 0);
+        CHECK_INT(store_reader_damage_count(reader), 1); /* only: no end mark */
+        while (store_reader_volume(reader, volumes, &volume))
+            volumes++;
+        most = volumes > most ? volumes : most;
+        CHECK_INT(store_writer_resume(file_path(), store_reader_trace(reader), &writer), 0);
+        CHECK_INT(store_writer_close(writer), 0);
+        store_reader_close(reader);
+        CHECK_INT(check_recording(), count);
+    }
+    CHECK(most > 10);
 }
 
 TEST_TIMEOUT(killed_writer_can_be_resumed_again_and_again, 120)

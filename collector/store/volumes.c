@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* See volumes.h. A file belongs to the recording if its name says so, and its header the same set
+ * and number. Thread-safety: none. */
+#include "volumes.h"
+
+#include "file_io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char suffix[] = ".annot";
+
+/* ---- Names ---- */
+
+/* Where the number goes: before the suffix, or at the end. */
+static size_t stem_length(const char *path)
+{
+    size_t length = strlen(path), end = sizeof(suffix) - 1;
+    return length > end && strcmp(path + length - end, suffix) == 0 ? length - end : length;
+}
+
+char *store_volume_path(const char *path, uint32_t number)
+{
+    size_t stem = stem_length(path);
+    char *text = NULL;
+    if (number == 0)
+        return strdup(path);
+    return asprintf(&text, "%.*s.%u%s", (int)stem, path, number, path + stem) < 0 ? NULL : text;
+}
+
+/* "run.2.annot" as number 2 is of "run.annot". NULL: its name says another number; or no memory. */
+static char *first_path(const char *path, uint32_t number)
+{
+    char digits[16];
+    size_t stem = stem_length(path);
+    size_t length = (size_t)snprintf(digits, sizeof(digits), ".%u", number);
+    if (number == 0)
+        return strdup(path);
+    if (stem <= length || memcmp(path + stem - length, digits, length) != 0)
+        return NULL;
+    char *text = NULL;
+    return asprintf(&text, "%.*s%s", (int)(stem - length), path, path + stem) < 0 ? NULL : text;
+}
+
+/* The number in a name of the folder; 0: it is none of a later volume. */
+static uint32_t number_of(const char *name, const char *first, size_t stem)
+{
+    char *end;
+    if (strncmp(name, first, stem) != 0 || name[stem] != '.' || name[stem + 1] < '1' ||
+        name[stem + 1] > '9')
+        return 0;
+    unsigned long number = strtoul(name + stem + 1, &end, 10);
+    return strcmp(end, first + stem) == 0 && number <= VOLUME_NUMBER_MAX ? (uint32_t)number : 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+int volume_numbers(const char *path, struct volume_numbers *ret_numbers)
+{
+    const char *slash = strrchr(path, '/');
+    const char *first = slash ? slash + 1 : path;
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    DIR *stream = folder ? opendir(folder) : NULL;
+    size_t stem = stem_length(first);
+    const struct dirent *entry;
+    int error = folder ? 0 : -ENOMEM;
+    while (!error && stream && (entry = readdir(stream))) {
+        uint32_t number = number_of(entry->d_name, first, stem);
+        if (number)
+            error = vec_push(&ret_numbers->items, number);
+    }
+    if (ret_numbers->items.count)
+        qsort(ret_numbers->items.items, ret_numbers->items.count, sizeof(uint32_t),
+              compare_numbers);
+    if (stream)
+        closedir(stream);
+    free(folder);
+    return error;
+}
+
+/* ---- Opening ---- */
+
+static void free_volume(struct volume *volume)
+{
+    if (volume->fd >= 0)
+        close(volume->fd);
+    free(volume->path);
+    *volume = (struct volume){.fd = -1};
+}
+
+/* Takes `path`. 0, -ENOMEM, or as scan_start. */
+static int open_volume(struct volumes *volumes, char *path, struct volume *ret_volume)
+{
+    *ret_volume = (struct volume){.path = path, .fd = -1};
+    if (!path)
+        return -ENOMEM;
+    ret_volume->fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    int error = ret_volume->fd < 0 ? ret_volume->fd : 0;
+    if (!error)
+        error = scan_start(&ret_volume->scan, ret_volume->fd, path, &volumes->damage);
+    ret_volume->number = ret_volume->scan.header.volume;
+    return error;
+}
+
+/* Another file may have the name of a volume. 0 or -ENOMEM. */
+static int add_other(struct volumes *volumes, const char *first, uint32_t number, uint64_t set_id)
+{
+    struct volume volume;
+    size_t damage_count = volumes->damage.count;
+    int error = open_volume(volumes, store_volume_path(first, number), &volume);
+    uint64_t id = volume.scan.header.set_id;
+    bool ours = !error && (id == set_id ? volume.number == number : id == 0);
+    volumes->next_begun |= error == -ENODATA;
+    volume.number = number;
+    if (ours && vec_push(&volumes->items, volume) == 0) {
+        volumes->open_count++;
+        return 0;
+    }
+    volumes->damage.count = damage_count;
+    free_volume(&volume);
+    return ours || error == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int compare_volumes(const void *a, const void *b)
+{
+    const struct volume *x = a, *y = b;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Descriptors of all are kept as far as there may be so many. */
+static void close_some(struct volumes *volumes)
+{
+    for (size_t i = 0; i < volumes->items.count && volumes->open_count > VOLUMES_OPEN_MAX; i++) {
+        struct volume *volume = &volumes->items.items[volumes->next_closed++];
+        volumes->next_closed %= volumes->items.count;
+        if (volume->fd < 0)
+            continue;
+        close(volume->fd);
+        volume->fd = -1;
+        volumes->open_count--;
+    }
+}
+
+static int add_others(struct volumes *volumes, const char *first, uint32_t own)
+{
+    struct volume_numbers numbers = {0};
+    uint64_t set_id = volumes->items.items[0].scan.header.set_id;
+    int error = volume_numbers(first, &numbers);
+    if (!error && own != 0)
+        error = add_other(volumes, first, 0, set_id);
+    for (size_t i = 0; i < numbers.items.count && !error; i++) {
+        if (numbers.items.items[i] != own)
+            error = add_other(volumes, first, numbers.items.items[i], set_id);
+        close_some(volumes);
+    }
+    vec_free(&numbers.items);
+    return error;
+}
+
+int volumes_open(struct volumes *volumes, const char *path, bool follow)
+{
+    struct volume volume;
+    int error = open_volume(volumes, strdup(path), &volume);
+    uint32_t number = volume.number;
+    if (error || vec_push(&volumes->items, volume) != 0) {
+        free_volume(&volume);
+        return error ? error : -ENOMEM;
+    }
+    volumes->open_count = 1;
+    char *first = first_path(path, number);
+    if (first && volume.scan.header.set_id != 0)
+        error = add_others(volumes, first, number);
+    free(first);
+    if (volumes->items.count > 1)
+        qsort(volumes->items.items, volumes->items.count, sizeof(volume), compare_volumes);
+    for (size_t i = 0; i < volumes->items.count; i++)
+        volumes->items.items[i].scan.follow = follow;
+    return error;
+}
+
+void volumes_close(struct volumes *volumes)
+{
+    for (size_t i = 0; i < volumes->items.count; i++)
+        free_volume(&volumes->items.items[i]);
+    vec_free(&volumes->items);
+    vec_free(&volumes->damage);
+    for (size_t i = 0; i < volumes->missing.count; i++)
+        free(volumes->missing.items[i]);
+    vec_free(&volumes->missing);
+}
+
+char *volumes_next_path(const struct volumes *volumes)
+{
+    const struct volume *last = &volumes->items.items[volumes->items.count - 1];
+    char *first = first_path(last->path, last->number);
+    char *path = first ? store_volume_path(first, last->number + 1) : NULL;
+    free(first);
+    return path;
+}
+
+int volumes_look_on(struct volumes *volumes)
+{
+    const struct volume *last = &volumes->items.items[volumes->items.count - 1];
+    bool follow = last->scan.follow;
+    char *first = first_path(last->path, last->number);
+    size_t count = volumes->items.count;
+    int error = first ? add_other(volumes, first, last->number + 1, last->scan.header.set_id) : 0;
+    free(first);
+    if (error || volumes->items.count == count)
+        return error;
+    volumes->items.items[count].scan.follow = follow;
+    return 1;
+}
+
+/* ---- Reading ---- */
+
+int volume_fd(struct volumes *volumes, uint32_t index)
+{
+    struct volume *volume = &volumes->items.items[index];
+    if (volume->fd >= 0)
+        return volume->fd;
+    int fd = file_open_regular(AT_FDCWD, volume->path, O_RDONLY, NULL);
+    if (fd < 0)
+        return fd;
+    volume->fd = volume->scan.fd = fd;
+    volumes->open_count++;
+    volumes->next_closed = index + 1 < volumes->items.count ? index + 1 : 0;
+    close_some(volumes);
+    return fd;
+}
+
+int volumes_load(struct volumes *volumes, struct chunk_buffer *buffer,
+                 const struct chunk_place *chunk, const uint8_t **ret_payload,
+                 const char **ret_reason)
+{
+    int fd = volume_fd(volumes, chunk->volume);
+    return fd < 0 ? fd : chunk_load(buffer, fd, chunk, ret_payload, ret_reason);
+}
+
+int volumes_add_damage(struct volumes *volumes, const struct chunk_place *chunk, const char *reason)
+{
+    return scan_add_damage(&volumes->items.items[chunk->volume].scan, chunk->offset,
+                           sizeof(chunk->header) + chunk->header.stored_size, reason);
+}
+
+/* Volumes [begin, end). */
+static int note_missing(struct volumes *volumes, uint32_t begin, uint32_t end)
+{
+    const struct volume *any = &volumes->items.items[0];
+    char *first = first_path(any->path, any->number);
+    char *path = first ? store_volume_path(first, begin) : strdup(any->path);
+    const struct store_damage damage = {
+        .path = path,
+        .missing = true,
+        .reason = end - begin > 1 ? "this volume is missing, and others behind it"
+                                  : "this volume is missing",
+    };
+    free(first);
+    if (path && vec_push(&volumes->missing, path) == 0)
+        return vec_push(&volumes->damage, damage);
+    free(path);
+    return -ENOMEM;
+}
+
+int volumes_note_missing(struct volumes *volumes)
+{
+    const struct volume *last = &volumes->items.items[volumes->items.count - 1];
+    uint32_t expected = 0;
+    int error = 0;
+    for (size_t i = 0; i < volumes->items.count && !error; i++) {
+        uint32_t number = volumes->items.items[i].number;
+        if (number > expected)
+            error = note_missing(volumes, expected, number);
+        expected = number + 1;
+    }
+    if (!error && last->follows && !volumes->next_begun)
+        error = note_missing(volumes, expected, expected + 1);
+    return error;
+}

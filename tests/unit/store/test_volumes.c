@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording in several files reads as one; each file is one alone; what is missing is said. */
+#include "recording_source.h"
+#include "sample_events.h"
+#include "store.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { THREADS = 3, ROUNDS = 3000, EVENTS = 40, TIME_STEP = 1000 };
+
+static char *path_of(const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", test_directory(), name);
+    return path;
+}
+
+/* Each batch leaves one range open that the thread's next batch closes first. */
+static uint32_t fill(struct event *events, uint32_t thread, uint32_t round, int64_t *now_ns)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct event event = {.thread = thread, .time_ns = (*now_ns += TIME_STEP)};
+        bool pops = i % 2 == 0;
+        if (pops && round == 0 && i == 0)
+            continue;
+        event.kind = pops ? EVENT_POP : EVENT_PUSH;
+        event.name = pops ? 0 : 1 + (round + i) % 20;
+        events[count++] = event;
+    }
+    return count;
+}
+
+static void write_recording(const char *path, uint64_t volume_bytes)
+{
+    const struct store_writer_options options = {.overwrite = true, .volume_bytes = volume_bytes};
+    struct trace *trace = sample_trace(1, THREADS, 20);
+    struct store_writer *writer;
+    struct event events[EVENTS];
+    int64_t now_ns = 5000000;
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), 0);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        for (uint32_t thread = 0; thread < THREADS; thread++) {
+            struct event_batch batch = {.thread = thread, .events = events};
+            batch.count = fill(events, thread, round, &now_ns);
+            CHECK_INT(store_writer_add(writer, &batch), 0);
+        }
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+}
+
+struct sums {
+    uint64_t events, times, lost;
+};
+
+static void add_all(struct store_reader *reader, struct sums *sums)
+{
+    struct event_batch batch;
+    int status;
+    while ((status = store_reader_next(reader, &batch)) == 1)
+        for (uint32_t i = 0; i < batch.count; i++) {
+            const struct event *event = &batch.events[i];
+            bool lost = event->kind == EVENT_LOST;
+            sums->lost += lost ? event->value.uint64 : 0;
+            sums->events += !lost;
+            sums->times += lost ? 0 : (uint64_t)event->time_ns * (batch.thread + 1);
+        }
+    CHECK_INT(status, 0);
+}
+
+static struct store_reader *open_recording(const char *path)
+{
+    struct store_reader *reader;
+    CHECK_INT(store_reader_open(path, &reader), 0);
+    return reader;
+}
+
+static struct sums read_all(const char *path)
+{
+    struct store_reader *reader = open_recording(path);
+    struct sums sums = {0};
+    add_all(reader, &sums);
+    CHECK_INT(store_reader_damage_count(reader), 0);
+    store_reader_close(reader);
+    return sums;
+}
+
+static uint32_t count_volumes(const char *path)
+{
+    struct store_reader *reader = open_recording(path);
+    struct store_volume volume;
+    uint32_t count = 0;
+    while (store_reader_volume(reader, count, &volume)) {
+        CHECK_INT(volume.number, count);
+        count++;
+    }
+    store_reader_close(reader);
+    return count;
+}
+
+TEST(any_volume_leads_to_the_whole_recording)
+{
+    char one[512], many[512];
+    write_recording(path_of("one.annot", one), 0);
+    write_recording(path_of("many.annot", many), 4096);
+    struct sums whole = read_all(one);
+    CHECK_INT(whole.events, (uint64_t)ROUNDS * THREADS * EVENTS - THREADS);
+    CHECK_INT(count_volumes(one), 1);
+    uint32_t count = count_volumes(many);
+    CHECK(count > 3);
+    for (uint32_t i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), i ? "many.%u.annot" : "many.annot", i);
+        struct sums sums = read_all(path_of(name, many));
+        CHECK(memcmp(&sums, &whole, sizeof(sums)) == 0);
+    }
+}
+
+TEST(more_volumes_than_descriptors_are_kept_open)
+{
+    char one[512], many[512];
+    write_recording(path_of("one.annot", one), 0);
+    write_recording(path_of("many.annot", many), 1);
+    struct sums whole = read_all(one), sums = read_all(many);
+    CHECK(count_volumes(many) > 100);
+    CHECK(memcmp(&sums, &whole, sizeof(sums)) == 0);
+}
+
+TEST(a_missing_volume_is_a_loss_that_is_shown)
+{
+    char many[512], gone[512];
+    write_recording(path_of("many.annot", many), 4096);
+    struct sums whole = read_all(many), sums = {0};
+    CHECK_INT(unlink(path_of("many.2.annot", gone)), 0);
+    struct store_reader *reader = open_recording(many);
+    add_all(reader, &sums);
+    CHECK_INT(store_reader_damage_count(reader), 1);
+    CHECK(store_reader_damage(reader, 0)->missing);
+    CHECK_STR(store_reader_damage(reader, 0)->path, gone);
+    CHECK(sums.lost > 0);
+    CHECK_INT(sums.events + sums.lost, whole.events);
+    store_reader_close(reader);
+}
+
+TEST(the_last_volume_does_not_go_missing_unseen)
+{
+    char many[512], gone[512], name[64];
+    write_recording(path_of("many.annot", many), 4096);
+    uint32_t count = count_volumes(many);
+    struct sums sums = {0};
+    struct store_info info;
+    snprintf(name, sizeof(name), "many.%u.annot", count - 1);
+    CHECK_INT(unlink(path_of(name, gone)), 0);
+    struct store_reader *reader = open_recording(many);
+    add_all(reader, &sums);
+    store_reader_info(reader, &info);
+    CHECK(!info.complete);
+    CHECK_INT(store_reader_damage_count(reader), 1);
+    CHECK_STR(store_reader_damage(reader, 0)->path, gone);
+    store_reader_close(reader);
+}
+
+struct spans {
+    uint64_t count, cut, orphans, unfinished;
+};
+
+static int take(void *context, const struct item *item)
+{
+    struct spans *spans = context;
+    spans->count += item->kind == ITEM_SPAN;
+    spans->cut += item->kind == ITEM_SPAN && (item->flags & ITEM_CUT_BEGIN);
+    spans->orphans += item->kind == ITEM_ORPHAN;
+    spans->unfinished += item->kind == ITEM_SPAN && (item->flags & ITEM_UNFINISHED);
+    return 0;
+}
+
+/* What is open where it begins is cut there, nothing is an orphan. */
+TEST(a_volume_alone_is_a_recording_from_where_it_begins)
+{
+    char many[512], last[512], alone[512], name[64];
+    write_recording(path_of("many.annot", many), 4096);
+    snprintf(name, sizeof(name), "many.%u.annot", count_volumes(many) - 1);
+    CHECK_INT(rename(path_of(name, last), path_of("alone.annot", alone)), 0);
+    struct store_reader *reader = open_recording(alone);
+    const struct pass_source source = recording_pass_source(reader);
+    struct spans spans = {0};
+    const struct sink sink = {take, &spans, WANT_EVENTS};
+    CHECK_INT(store_reader_damage_count(reader), 1);
+    CHECK(store_reader_damage(reader, 0)->missing);
+    CHECK(source.begin_ns > 0);
+    CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), 0);
+    CHECK(spans.count > 0 && spans.cut <= THREADS && spans.cut > 0);
+    CHECK_INT(spans.orphans, 0);
+    CHECK_INT(spans.unfinished, THREADS);
+    store_reader_close(reader);
+}
+
+static void cut_to(const char *path, off_t size)
+{
+    CHECK_INT(truncate(path, size), 0);
+}
+
+/* Wherever its writer dies while it turns to the last volume, all before is there, and the
+ * recording can be continued. */
+TEST(dying_between_two_volumes_loses_nothing)
+{
+    static const off_t sizes[] = {0, 1, 63, 64, 100, 200, 128 + 64};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        char many[512], last[512], name[64];
+        write_recording(path_of("many.annot", many), 4096);
+        uint32_t count = count_volumes(many);
+        struct store_reader *reader = open_recording(many);
+        struct sums before = {0}, after = {0};
+        struct store_writer *writer;
+        snprintf(name, sizeof(name), "many.%u.annot", count - 1);
+        cut_to(path_of(name, last), sizes[i]);
+        store_reader_close(reader);
+        reader = open_recording(many);
+        add_all(reader, &before);
+        CHECK_INT(before.lost, 0);
+        CHECK(before.events > 0);
+        CHECK(!store_reader_damage(reader, 0)->missing);
+        CHECK_INT(store_writer_resume(many, store_reader_trace(reader), &writer), 0);
+        CHECK_INT(store_writer_close(writer), 0);
+        store_reader_close(reader);
+        after = read_all(many);
+        CHECK(memcmp(&before, &after, sizeof(after)) == 0);
+        CHECK_INT(count_volumes(many), sizes[i] < 64 ? count - 1 : count);
+        unlink(last);
+        CHECK_INT(access(last, F_OK), -1);
+    }
+}
+
+static void copy_part(const char *from, const char *to, off_t begin, off_t end)
+{
+    char bytes[4096];
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT, 0600);
+    CHECK(in >= 0 && out >= 0);
+    for (off_t at = begin; at < end;) {
+        off_t part = end - at < (off_t)sizeof(bytes) ? end - at : (off_t)sizeof(bytes);
+        CHECK_INT(pread(in, bytes, (size_t)part, at), part);
+        CHECK_INT(pwrite(out, bytes, (size_t)part, at), part);
+        at += part;
+    }
+    close(in);
+    close(out);
+}
+
+TEST(a_recording_is_followed_from_volume_to_volume)
+{
+    char many[512], growing[512], name[64];
+    write_recording(path_of("many.annot", many), 4096);
+    struct sums whole = read_all(many), sums = {0};
+    uint32_t count = count_volumes(many);
+    struct store_reader *reader = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stat status;
+        snprintf(name, sizeof(name), i ? "many.%u.annot" : "many.annot", i);
+        CHECK_INT(stat(path_of(name, many), &status), 0);
+        snprintf(name, sizeof(name), i ? "growing.%u.annot" : "growing.annot", i);
+        path_of(name, growing);
+        for (off_t at = 0; at < status.st_size; at += 777) {
+            off_t end = at + 777 < status.st_size ? at + 777 : status.st_size;
+            copy_part(many, growing, at, end);
+            if (!reader)
+                CHECK_INT(store_reader_follow(growing, &reader), 0);
+            CHECK(store_reader_more(reader) >= 0);
+            add_all(reader, &sums);
+            CHECK_INT(store_reader_ended(reader), i + 1 == count && end == status.st_size);
+        }
+    }
+    CHECK(memcmp(&whole, &sums, sizeof(sums)) == 0);
+    CHECK_INT(store_reader_damage_count(reader), 0);
+    store_reader_close(reader);
+}
+
+TEST(files_of_others_are_neither_read_nor_replaced)
+{
+    char path[512], other[512];
+    struct trace *trace = sample_trace(1, 1, 1);
+    struct store_writer *writer;
+    const struct store_writer_options options = {.volume_bytes = 4096};
+    write_recording(path_of("x.annot", path), 0);
+    struct sums whole = read_all(path);
+    write_recording(path_of("x.1.annot", other), 0);
+    CHECK_INT(count_volumes(path), 1);
+    struct sums sums = read_all(path);
+    CHECK(memcmp(&whole, &sums, sizeof(sums)) == 0);
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), -EEXIST);
+    trace_destroy(trace);
+}
+
+TEST(overwriting_a_recording_takes_its_volumes_along)
+{
+    char path[512], volume[512];
+    write_recording(path_of("x.annot", path), 4096);
+    CHECK_INT(access(path_of("x.3.annot", volume), F_OK), 0);
+    write_recording(path, 0);
+    CHECK_INT(access(volume, F_OK), -1);
+}
