@@ -238,7 +238,8 @@ static int begin_writing(struct collector *collector)
 static int make_output(struct collector *collector, const struct collector_options *options,
                        struct collector_error *error)
 {
-    struct store_writer_options store = {.overwrite = options->overwrite};
+    struct store_writer_options store = {.overwrite = options->overwrite,
+                                         .volume_bytes = options->volume_bytes};
     struct stat status;
     bool directory = stat(options->output, &status) == 0 && S_ISDIR(status.st_mode);
     int code = directory ? -EISDIR

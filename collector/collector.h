@@ -32,10 +32,11 @@ struct collector_options {
     bool attach;                 /* nobody joins but by collector_annotate */
     const char *output;          /* the recording; must not exist, unless `overwrite` */
     bool overwrite;
-    const char *command; /* what is recorded, for humans */
-    const char *version; /* of annot */
-    uint64_t pool_bytes; /* buffer of each process; 0 = 16 MiB */
-    const char *filter;  /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
+    const char *command;   /* what is recorded, for humans */
+    const char *version;   /* of annot */
+    uint64_t volume_bytes; /* of a file of the recording; 0: there is one */
+    uint64_t pool_bytes;   /* buffer of each process; 0 = 16 MiB */
+    const char *filter;    /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
     enum collector_policy policy;
     bool paused;                  /* programs begin to record at collector_open_gate only */
     uint32_t sample_hz;           /* 0 = no samples of what runs */

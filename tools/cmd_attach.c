@@ -71,7 +71,7 @@ struct attach_values {
     bool force;
     bool asked;
     int64_t duration_ns;
-    uint64_t pool_bytes;
+    uint64_t pool_bytes, volume_bytes;
     const char *policy;
     struct option_list filter;
     struct sampling_values sampling;
@@ -180,6 +180,7 @@ static int begin(struct attach *attach)
         .command = attach->command,
         .version = ANNOT_VERSION,
         .pool_bytes = attach->values->pool_bytes,
+        .volume_bytes = attach->values->volume_bytes,
         .filter = attach->filter,
         .policy = policy_of(attach->values->policy),
         .attach = true,
@@ -312,6 +313,7 @@ static int finish(struct attach *attach)
         .output = attach->output,
         .hint = nothing_hint(attach),
         .verbose = attach->values->talk.verbose,
+        .volumes = attach->values->volume_bytes != 0,
         .incomplete = error != 0,
     });
     talk_tell_facts(&attach->values->talk, collector_trace(attach->collector));
@@ -371,6 +373,8 @@ static int run_attach(const struct cmd_call *call)
     if (status == 0)
         status = sampling_check(&attach->values->sampling, CMD_MISUSE);
     if (status == 0)
+        status = volume_check(attach->values->volume_bytes, CMD_MISUSE);
+    if (status == 0)
         status = filter_options_add(&attach->values->filter, CMD_MISUSE, attach->filter);
     if (status == 0)
         status = pid_list_parse(attach->values->pids, &attach->pids);
@@ -397,6 +401,7 @@ static const struct option_spec options[] = {
     SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
      "record annotations only", NULL},
+    VOLUME_OPTION(offsetof(struct attach_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct attach_values, policy)),

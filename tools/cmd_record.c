@@ -26,7 +26,7 @@ struct record_values {
     const char *output;
     bool force;
     int64_t delay_ns, duration_ns;
-    uint64_t pool_bytes;
+    uint64_t pool_bytes, volume_bytes;
     struct option_list filter;
     const char *policy;
     struct sampling_values sampling;
@@ -88,6 +88,7 @@ static int begin(struct record *record)
         .command = record->command,
         .version = ANNOT_VERSION,
         .pool_bytes = record->values->pool_bytes,
+        .volume_bytes = record->values->volume_bytes,
         .filter = record->filter,
         .policy = policy_of(record->values->policy),
         .paused = record->values->delay_ns > 0,
@@ -127,6 +128,7 @@ static void tell(struct record *record)
         .output = record->output,
         .hint = record->gate_ns != 0 ? "the command ended before --delay was over" : NULL,
         .verbose = record->values->talk.verbose,
+        .volumes = record->values->volume_bytes != 0,
         .incomplete = record->end_error != 0,
     };
     if (record->write_error != 0 && !record->told)
@@ -235,6 +237,8 @@ static int run_record(const struct cmd_call *call)
     if (error == 0)
         error = sampling_check(&record->values->sampling, STATUS_FAILED);
     if (error == 0)
+        error = volume_check(record->values->volume_bytes, STATUS_FAILED);
+    if (error == 0)
         error = filter_options_add(&record->values->filter, STATUS_FAILED, record->filter);
     if (error == 0)
         error = python_check(&record->values->python, STATUS_FAILED);
@@ -293,6 +297,7 @@ static const struct option_spec options[] = {
     SAMPLING_OPTIONS(offsetof(struct record_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct record_values, sampling.none), NULL,
      "record annotations only", NULL},
+    VOLUME_OPTION(offsetof(struct record_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct record_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),

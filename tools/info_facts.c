@@ -149,6 +149,19 @@ static void print_hosts(const struct trace *trace)
     }
 }
 
+/* The files, if there are several. */
+static void print_volumes(const struct store_reader *reader)
+{
+    struct store_volume volume;
+    char line[4096 + NUMBER_TEXT_SIZE], size[NUMBER_TEXT_SIZE];
+    for (uint32_t i = 0; store_reader_volume(reader, 1, &volume); i++) {
+        if (!store_reader_volume(reader, i, &volume))
+            return;
+        snprintf(line, sizeof(line), "%s, %s", volume.path, number_size(volume.file_bytes, size));
+        print_lines("volume", line);
+    }
+}
+
 void info_print_facts(const struct info_options *options, const struct store_reader *reader,
                       const struct info_counts *counts)
 {
@@ -156,6 +169,7 @@ void info_print_facts(const struct info_options *options, const struct store_rea
     const struct trace_session *session = trace_session_get(trace);
     char text[NUMBER_TEXT_SIZE];
     print_lines("recording", options->path);
+    print_volumes(reader);
     print_file(options, reader, counts);
     print_lines("version", text_of(trace, session->annot_version));
     if (session->recovered)
@@ -212,6 +226,8 @@ void info_print_damage(const struct info_options *options, const struct store_re
     uint64_t missing = loss_of_damage(reader, options->trace, info_record_count(counts));
     uint32_t count = store_reader_damage_count(reader);
     char text[NUMBER_TEXT_SIZE];
+    struct store_volume second;
+    bool several = store_reader_volume(reader, 1, &second);
     if (!count)
         return;
     if (recording_is_cut(reader)) {
@@ -224,7 +240,13 @@ void info_print_damage(const struct info_options *options, const struct store_re
                number_count(missing, text));
     for (uint32_t i = 0; i < count; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        printf("  at byte %llu: ", (unsigned long long)damage->offset);
+        printf("  ");
+        if (several || damage->missing) {
+            term_print(damage->path);
+            printf(": ");
+        }
+        if (!damage->missing)
+            printf("at byte %llu: ", (unsigned long long)damage->offset);
         if (damage->length)
             printf("%s, ", number_size(damage->length, text));
         printf("%s\n", damage->reason);

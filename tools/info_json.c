@@ -29,6 +29,23 @@ static void put_text(const struct info_json *info, struct json_doc *doc, const c
 
 /* ---- The file and the session ---------------------------------------------------------------- */
 
+/* The files, if there are several. */
+static void put_volumes(const struct info_json *info, struct json_doc *doc)
+{
+    struct store_volume volume;
+    if (!store_reader_volume(info->reader, 1, &volume))
+        return;
+    json_doc_array(doc, "volumes");
+    for (uint32_t i = 0; store_reader_volume(info->reader, i, &volume); i++) {
+        json_doc_object(doc, NULL);
+        json_doc_text(doc, "path", volume.path);
+        json_doc_uint(doc, "number", volume.number);
+        json_doc_uint(doc, "file_bytes", volume.file_bytes);
+        json_doc_close(doc);
+    }
+    json_doc_close(doc);
+}
+
 static void put_file(const struct info_json *info, struct json_doc *doc)
 {
     struct store_info file;
@@ -36,6 +53,7 @@ static void put_file(const struct info_json *info, struct json_doc *doc)
     store_reader_info(info->reader, &file);
     snprintf(format, sizeof(format), "%u.%u", file.major, file.minor);
     json_doc_text(doc, "recording", info->options->path);
+    put_volumes(info, doc);
     json_doc_uint(doc, "file_bytes", file.file_bytes);
     json_doc_uint(doc, "uncompressed_bytes", file.raw_bytes);
     json_doc_uint(doc, "chunk_count", file.chunk_count);
@@ -186,6 +204,8 @@ static void put_damage(const struct info_json *info, struct json_doc *doc)
         json_doc_uint(doc, "offset_bytes", damage->offset);
         json_doc_uint(doc, "length_bytes", damage->length);
         json_doc_text(doc, "reason", damage->reason);
+        json_doc_text(doc, "path", damage->path);
+        json_doc_bool(doc, "missing", damage->missing);
         json_doc_close(doc);
     }
     json_doc_close(doc);

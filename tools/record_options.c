@@ -34,6 +34,16 @@ enum {
     RATE_MAX = 100000000,
 };
 
+/* Each volume begins with all definitions. */
+enum { VOLUME_BYTES_MIN = 1 << 20 };
+
+int volume_check(uint64_t bytes, int status)
+{
+    if (bytes == 0 || bytes >= VOLUME_BYTES_MIN)
+        return 0;
+    return cmd_fail(status, "option --volume-size: at least 1M");
+}
+
 int sampling_check(const struct sampling_values *values, int status)
 {
     if (values->frequency_hz == 0)

@@ -26,6 +26,15 @@ enum collector_policy policy_of(const char *word);
             "drop"                                                                                 \
     }
 
+/* Of a uint64_t. volume_check: 0, or `status` with a message. */
+#define VOLUME_OPTION(offset)                                                                      \
+    {                                                                                              \
+        "volume-size", 0, OPTION_SIZE, (offset), "SIZE",                                           \
+            "start another file (FILE.1.annot, FILE.2.annot, ...) when one has about SIZE", NULL   \
+    }
+
+int volume_check(uint64_t bytes, int status);
+
 /* ---- Sampling -------------------------------------------------------------------------------- */
 
 struct sampling_values {

@@ -132,7 +132,8 @@ bool recording_is_cut(const struct store_reader *reader)
 {
     struct store_info info;
     store_reader_info(reader, &info);
-    return !info.complete && store_reader_damage_count(reader) == 1;
+    return !info.complete && store_reader_damage_count(reader) == 1 &&
+           !store_reader_damage(reader, 0)->missing;
 }
 
 uint32_t recording_note_damage(const struct store_reader *reader, const char *path)
@@ -146,8 +147,11 @@ uint32_t recording_note_damage(const struct store_reader *reader, const char *pa
     }
     for (uint32_t i = 0; i < count && i < DAMAGE_SHOWN; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        cmd_note("%s is damaged at byte %llu: %s", path, (unsigned long long)damage->offset,
-                 damage->reason);
+        if (damage->missing)
+            cmd_note("%s: %s: what was recorded in it is lost here", damage->path, damage->reason);
+        else
+            cmd_note("%s is damaged at byte %llu: %s", damage->path,
+                     (unsigned long long)damage->offset, damage->reason);
     }
     if (count > DAMAGE_SHOWN)
         cmd_note("%s: %u more damaged parts", path, count - DAMAGE_SHOWN);

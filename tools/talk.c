@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "losses.h"
 #include "missing.h"
+#include "store.h"
 #include "term.h"
 #include "trace.h"
 
@@ -286,13 +287,27 @@ static void print_quiet(const struct trace *trace, const struct sample_wholes *w
         loss_note_calls(trace);
 }
 
+static uint64_t size_of_files(const struct status_summary *summary)
+{
+    struct stat status;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i == 0 || summary->volumes; i++) {
+        char *path = store_volume_path(summary->output, i);
+        bool there = path && stat(path, &status) == 0;
+        bytes += there ? (uint64_t)status.st_size : 0;
+        free(path);
+        if (!there)
+            break;
+    }
+    return bytes;
+}
+
 void status_line_summary(const struct status_summary *summary)
 {
     enum { LISTED = 3 };
 
     const struct trace *trace = collector_trace(summary->collector);
     struct collector_counts counts;
-    struct stat status;
     char size[NUMBER_TEXT_SIZE], quoted[4 * 4096];
     collector_count(summary->collector, &counts);
     const struct sample_wholes wholes = {counts.sample_count, counts.stretch_count};
@@ -312,7 +327,7 @@ void status_line_summary(const struct status_summary *summary)
     print_losses(trace);
     loss_note_samples(trace, &wholes);
     loss_note_calls(trace);
-    uint64_t bytes = stat(summary->output, &status) == 0 ? (uint64_t)status.st_size : 0;
+    uint64_t bytes = size_of_files(summary);
     cmd_quote(summary->output, quoted, sizeof(quoted));
     fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", summary->output,
             number_size(bytes, size), quoted);

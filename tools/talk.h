@@ -62,6 +62,7 @@ struct status_summary {
     const char *output;
     const char *hint; /* why there is nothing, if there is nothing; NULL: what is likely */
     bool verbose;     /* lists are whole */
+    bool volumes;     /* the output is the first of them */
     bool incomplete;  /* not all could be written; the message is out */
 };
 

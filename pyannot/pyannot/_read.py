@@ -361,7 +361,7 @@ class Recording:
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
         self.path = os.path.abspath(os.fspath(path))
         self._identity: Optional[Tuple[int, int]] = None
-        self._damage: Dict[Tuple[int, int], Damage] = {}
+        self._damage: Dict[Tuple[int, int, str], Damage] = {}
         self.processes: List[Process] = []
         self.threads: List[Thread] = []
         self.tracks: List[Track] = []
@@ -487,7 +487,7 @@ class Recording:
     def _note_damage(self, reader: _reader.Reader) -> None:
         self._ended, self.file_bytes, self.event_count, self.sample_count, damage = reader.file()
         for offset, length, reason in damage:
-            self._damage[offset, length] = Damage(offset, length, reason)
+            self._damage[offset, length, reason] = Damage(offset, length, reason)
 
 
 def _extend_processes(processes: List[Process], facts: List[Tuple[Any, ...]]) -> None:

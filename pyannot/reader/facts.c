@@ -161,8 +161,11 @@ PyObject *facts_file(const struct store_reader *reader)
     PyObject *list = PyList_New(count);
     for (uint32_t i = 0; list && i < count; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        PyObject *item = Py_BuildValue("(KKs)", (unsigned long long)damage->offset,
-                                       (unsigned long long)damage->length, damage->reason);
+        PyObject *reason = damage->missing
+                               ? PyUnicode_FromFormat("%s: %s", damage->path, damage->reason)
+                               : PyUnicode_FromString(damage->reason);
+        PyObject *item = Py_BuildValue("(KKN)", (unsigned long long)damage->offset,
+                                       (unsigned long long)damage->length, reason);
         if (item == NULL)
             Py_CLEAR(list);
         else

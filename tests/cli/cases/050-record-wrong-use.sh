@@ -13,3 +13,5 @@ for wrong in "--sample 0" "--sample 20000" "--sample often" "--off-cpu-rate 0" "
     annot record $wrong -- true
     echo $?
 done
+annot record --volume-size 1023K -- true
+echo $?
