@@ -11,16 +11,14 @@ iteration is a pass of its own over the file, so passes may be nested and run in
 What a file cannot tell, because it is cut or damaged, is left out; `complete` and `damage` say so.
 """
 
-import errno
 import functools
 import os
-import stat
 import threading
 from typing import (Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type,
                     TypeVar, Union, cast)
 
 from pyannot import _reader
-from pyannot._errors import RecordingError
+from pyannot._errors import RecordingError, status_of_file, unreadable
 from pyannot._reader import Column
 
 _growing = threading.Lock()  # held where the lists of a Recording get longer
@@ -205,6 +203,8 @@ class Loss(NamedTuple):
 class Sample(NamedTuple):
     """What a thread did at an instant on a CPU ("cpu"), or in a stretch off it ("off_cpu").
 
+    Of any other set of samples (Recording.sample_sets), kind is its name. values: those of its set,
+    by name, in their units. id: of a set of the heap the address of a block; else 0.
     ranges: the names of those that were open ("domain:name" if they have one), outermost first;
     inherited: they were open in the parent when the process was forked, and none is its own.
     stack: functions, outermost first, as all outputs call them. weight_ns: the CPU time that an
@@ -227,10 +227,34 @@ class Sample(NamedTuple):
     holds_gil: bool
     unfinished: bool
     inherited: bool
+    id: int
+    values: Mapping[str, int]
 
     @property
     def process(self) -> Process:
         return self.thread.process
+
+
+class SampleValue(NamedTuple):
+    """What samples of a set measure: adds_up is False of a level, such as a temperature."""
+
+    name: str
+    unit: str  # "ns", "bytes", "" of a number
+    adds_up: bool
+
+
+class SampleSet(NamedTuple):
+    """Samples with the same values. exact: each counts for itself. stretch: its values are parts of
+    the time from time_ns to end_ns. heap: they have the address of a block. interval: values were
+    counted from time_ns to end_ns. period: what one stands for; 0: not constant."""
+
+    name: str
+    values: Tuple[SampleValue, ...]
+    exact: bool
+    stretch: bool
+    heap: bool
+    interval: bool
+    period: int
 
 
 class RangeColumns(NamedTuple):
@@ -314,6 +338,33 @@ class LossColumns(NamedTuple):
     strings: Tuple[str, ...]
 
 
+class SampleColumns(NamedTuple):
+    """Samples of one set in order of time, stretches by their end.
+
+    values: a column for each value of the set, by name. stack is a number of `stacks`, tuples of
+    functions with the outermost first; ranges one of `paths`, tuples of open ranges; reason one of
+    `strings`. -1 is none. See RangeColumns and Sample.
+    """
+
+    time_ns: Column
+    end_ns: Column
+    process: Column
+    thread: Column
+    cpu: Column
+    stack: Column
+    ranges: Column
+    id: Column
+    reason: Column
+    in_kernel: Column
+    collecting: Column
+    holds_gil: Column
+    unfinished: Column
+    values: Dict[str, Column]
+    stacks: Tuple[Tuple[str, ...], ...]
+    paths: Tuple[Tuple[str, ...], ...]
+    strings: Tuple[str, ...]
+
+
 _Row = TypeVar("_Row")
 _Columns = TypeVar("_Columns")
 
@@ -332,11 +383,7 @@ class Table(Generic[_Row, _Columns]):
         """One after the other; ranges when they end, all else as it happened."""
         reader = self._recording._open()
         rows = reader.rows(self._kind, self._recording.threads, self._recording.tracks)
-        make = functools.partial(tuple.__new__, cast(Any, self._row))
-        try:
-            yield from map(make, rows)
-        finally:
-            self._recording._note_damage(reader)
+        yield from self._recording._pass(reader, rows, self._row)
 
     def columns(self) -> _Columns:
         """All of them. The columns lend their memory: memoryview(column), numpy.asarray(column)."""
@@ -345,6 +392,29 @@ class Table(Generic[_Row, _Columns]):
         self._recording._note_damage(reader)
         fields = self._columns._fields  # type: ignore[attr-defined]
         return self._columns(**{field: columns[field] for field in fields})
+
+
+class SampleTable:
+    """All samples: iterate over those of every set, or take one set as columns."""
+
+    def __init__(self, recording: "Recording") -> None:
+        self._recording = recording
+
+    def __iter__(self) -> Iterator[Sample]:
+        """One after the other in order of time, stretches off the CPU by their end."""
+        reader = self._recording._open()
+        rows = reader.samples(self._recording.threads)
+        yield from self._recording._pass(reader, rows, Sample)
+
+    def columns(self, set: str = "cpu") -> SampleColumns:
+        """All of the set with that name: "cpu", "off-cpu", or one that the recording defines."""
+        reader = self._recording._open()
+        numbers = {facts[1]: facts[0] for facts in reader.sample_sets()}
+        if set not in numbers:
+            raise ValueError(f"no set is called {set!r}; there are: {', '.join(numbers)}")
+        columns = reader.sample_columns(numbers[set])
+        self._recording._note_damage(reader)
+        return SampleColumns(**columns)
 
 
 class Damage(NamedTuple):
@@ -390,34 +460,39 @@ class Recording:
         return Table(self, 4, Loss, LossColumns)
 
     @property
-    def samples(self) -> Iterator[Sample]:
-        """A new pass over the samples in order of time, stretches off the CPU by their end."""
-        reader = self._open()
-        rows = reader.samples(self.threads)
-        try:
-            yield from map(functools.partial(tuple.__new__, cast(Any, Sample)), rows)
-        finally:
-            self._note_damage(reader)
+    def samples(self) -> SampleTable:
+        return SampleTable(self)
 
-    def report(self, *, by: str = "path", inside: Optional[str] = None) -> Report:
+    @property
+    def sample_sets(self) -> List[SampleSet]:
+        """What samples measure: the sets that every recording may have, then its own."""
+        return [SampleSet(name, tuple(SampleValue(*value) for value in values),
+                          *(bool(flags & 1 << bit) for bit in range(4)), period)
+                for _, name, flags, period, values in self._open().sample_sets()]
+
+    def report(self, *, by: str = "path", inside: Optional[str] = None,
+               value: Optional[str] = None) -> Report:
         """What `annot report --json` prints: {table: rows}, each row a dict; of "recording" and
         "sampling" one dict of facts. Times are in nanoseconds, as names that end in _ns say.
 
         by: one row of ranges for each "path", "name", or path within a "process" or "thread".
         inside: functions and waits of samples inside ranges of that name only (*, ? and [] as in
-        a shell). Every table adds up: a row with "rest" has what is in none of the others. All of
-        it is read before this returns.
+        a shell). value: what samples of functions count for, as `annot report --value` takes it
+        ("alloc:bytes"); their fields are then value_self, value_python and value_total. Every
+        table adds up: a row with "rest" has what is in none of the others. All of it is read
+        before this returns.
         """
         if by not in _GROUPINGS:
             raise ValueError(f"by must be one of {', '.join(_GROUPINGS)}, not {by!r}")
         reader = self._open()
-        tables = reader.report(_GROUPINGS.index(by), inside)
+        tables = reader.report(_GROUPINGS.index(by), inside, value)
         self._note_damage(reader)
         return tables
 
-    def table(self, name: str, *, by: str = "path", inside: Optional[str] = None) -> List[Row]:
+    def table(self, name: str, *, by: str = "path", inside: Optional[str] = None,
+              value: Optional[str] = None) -> List[Row]:
         """The rows of one table of report(): "ranges", "functions", "waits", "threads", ..."""
-        tables = self.report(by=by, inside=inside)
+        tables = self.report(by=by, inside=inside, value=value)
         if name not in tables:
             raise KeyError(f"there is no table {name!r}, but {', '.join(tables)}")
         rows = tables[name]
@@ -448,16 +523,11 @@ class Recording:
     # Of one that is still being written, each pass may find more.
 
     def _open(self) -> _reader.Reader:
-        status = os.stat(self.path)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.path)
-        if not stat.S_ISREG(status.st_mode):  # a pipe would have us wait
-            raise RecordingError(f"cannot read {self.path}: it is no file but a device or a pipe",
-                                 "a recording is read in several places at once: make it a file")
+        status = status_of_file(self.path)
         try:
             reader = _reader.Reader(self.path)
         except OSError as error:
-            raise _why(error, self.path) from None
+            raise unreadable(error, self.path) from None
         identity = (status.st_dev, status.st_ino)
         if self._identity not in (None, identity):
             raise RecordingError(f"{self.path} is another file than when it was opened",
@@ -467,6 +537,13 @@ class Recording:
         self._take_session(reader)
         self._take_lists(reader)
         return reader
+
+    def _pass(self, reader: _reader.Reader, rows: _reader.Reader,
+              row: Type[_Row]) -> Iterator[_Row]:
+        try:
+            yield from map(functools.partial(tuple.__new__, cast(Any, row)), rows)
+        finally:
+            self._note_damage(reader)
 
     def _take_session(self, reader: _reader.Reader) -> None:
         (self.command, self.hostname, self.kernel, self.annot_version, self.begin_monotonic_ns,
@@ -513,19 +590,6 @@ def _extend_tracks(tracks: List[Track], facts: List[Tuple[Any, ...]],
         tracks.append(Track(fact, process))
     for track, fact in zip(tracks[known:], facts[known:]):
         track.parent = tracks[fact[5]] if fact[5] is not None else None
-
-
-def _why(error: OSError, path: str) -> Exception:
-    """What is wrong with a file that is there but no recording; else the error itself."""
-    made = '"annot record -o FILE -- COMMAND" or pyannot.record makes a recording'
-    if error.errno == errno.EBADMSG:
-        return RecordingError(f"cannot read {path}: it is not a recording", made)
-    if error.errno == errno.ENODATA:
-        return RecordingError(f"cannot read {path}: it ends within its header",
-                              "it was cut before its first event")
-    if error.errno == errno.EPROTONOSUPPORT:
-        return RecordingError(f"cannot read {path}: a newer annot wrote it", "update pyannot")
-    return error
 
 
 def read(path: "Union[str, os.PathLike[str]]") -> Recording:

@@ -36,6 +36,21 @@ enum { FLOW_ID = OF_FIRST, FLOW_KIND };
 
 enum { LOSS_END = OF_FIRST, LOSS_RECORDS };
 
+/* Texts of samples are what they waited for. */
+enum {
+    SAMPLE_REASON = OF_NAME,
+    SAMPLE_STACK = OF_DOMAIN,
+    SAMPLE_RANGES = OF_FIRST,
+    SAMPLE_END,
+    SAMPLE_ID,
+    SAMPLE_CPU,
+    SAMPLE_KERNEL,
+    SAMPLE_COLLECTING,
+    SAMPLE_GIL,
+    SAMPLE_OPEN,
+    SAMPLE_VALUES,
+};
+
 #define COMMON(time, name)                                                                         \
     {time, 'q', NULL}, {name, 'i', NULL}, {"domain", 'i', NULL}, {"process", 'i', NULL},           \
     {                                                                                              \
@@ -65,6 +80,22 @@ static const struct column_items columns_of[ROW_KIND_COUNT][COLUMN_TABLE_MAX] = 
     [ROW_COUNTER] = {COMMON("time_ns", "name"), {"value", 'd', NULL}},
     [ROW_FLOW] = {COMMON("time_ns", "name"), {"id", 'Q', NULL}, {"kind", 'B', NULL}},
     [ROW_LOSS] = {COMMON("start_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
+};
+
+static const struct column_items sample_columns[SAMPLE_VALUES] = {
+    [OF_TIME] = {"time_ns", 'q', NULL},
+    [SAMPLE_REASON] = {"reason", 'i', NULL},
+    [SAMPLE_STACK] = {"stack", 'i', NULL},
+    [OF_PROCESS] = {"process", 'i', NULL},
+    [OF_THREAD] = {"thread", 'i', NULL},
+    [SAMPLE_RANGES] = {"ranges", 'i', NULL},
+    [SAMPLE_END] = {"end_ns", 'q', NULL},
+    [SAMPLE_ID] = {"id", 'Q', NULL},
+    [SAMPLE_CPU] = {"cpu", 'i', NULL},
+    [SAMPLE_KERNEL] = {"in_kernel", '?', NULL},
+    [SAMPLE_COLLECTING] = {"collecting", '?', NULL},
+    [SAMPLE_GIL] = {"holds_gil", '?', NULL},
+    [SAMPLE_OPEN] = {"unfinished", '?', NULL},
 };
 
 size_t column_table_item_size(char format)
@@ -152,25 +183,31 @@ static int grow(struct column_table *table)
     return 0;
 }
 
-/* A row with what all have. Its number, -ENOMEM or -EOVERFLOW. */
-static int64_t add_row(struct column_table *table, const struct event *event)
+/* A row with its time and thread. Its number, -ENOMEM or -EOVERFLOW. */
+static int64_t add_empty(struct column_table *table, int64_t time_ns, uint32_t ordinal)
 {
     if (table->count >= INT32_MAX)
         return -EOVERFLOW;
     if (table->count == table->capacity && grow(table) != 0)
         return -ENOMEM;
-    size_t row = table->count;
-    const struct trace_thread *thread = trace_thread_get(table->trace, event->thread);
-    put_time(table, OF_TIME, row, event->time_ns);
-    put32(table, OF_PROCESS, row, thread ? (int32_t)thread->process : -1);
-    put32(table, OF_THREAD, row, (int32_t)event->thread);
-    int error = put_string(table, OF_NAME, row, event->name);
+    const struct trace_thread *thread = trace_thread_get(table->trace, ordinal);
+    put_time(table, OF_TIME, table->count, time_ns);
+    put32(table, OF_PROCESS, table->count, thread ? (int32_t)thread->process : -1);
+    put32(table, OF_THREAD, table->count, (int32_t)ordinal);
+    return (int64_t)table->count++;
+}
+
+/* A row with what all events have. */
+static int64_t add_row(struct column_table *table, const struct event *event)
+{
+    int64_t row = add_empty(table, event->time_ns, event->thread);
+    if (row < 0)
+        return row;
+    int error = put_string(table, OF_NAME, (size_t)row, event->name);
     if (!error)
-        error = put_string(table, OF_DOMAIN, row, trace_scope_domain(table->trace, event->scope));
-    if (error)
-        return error;
-    table->count++;
-    return (int64_t)row;
+        error = put_string(table, OF_DOMAIN, (size_t)row,
+                           trace_scope_domain(table->trace, event->scope));
+    return error ? error : row;
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -329,6 +366,79 @@ static int add_loss(struct column_table *table, const struct event *event)
     return put_text(table, OF_NAME, (size_t)row, cause, strlen(cause));
 }
 
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* -1 of none; 0 or -ENOMEM. */
+static int put_ordinal(struct column_table *table, unsigned column, size_t row, uint32_t ordinal)
+{
+    struct column_numbers *numbers = column == SAMPLE_STACK ? &table->stacks : &table->paths;
+    const uint64_t *known = map64_find(&numbers->of, (uint64_t)ordinal + 1);
+    uint64_t number = known ? *known : numbers->ordinals.count;
+    put32(table, column, row, ordinal ? (int32_t)number : -1);
+    if (known || ordinal == 0)
+        return 0;
+    return vec_push(&numbers->ordinals, ordinal) != 0
+               ? -ENOMEM
+               : map64_put(&numbers->of, (uint64_t)ordinal + 1, number);
+}
+
+static int put_reason(struct column_table *table, size_t row, const struct sample *sample)
+{
+    const char *reason = wait_reason_name(sample->reason);
+    if (sample_role(trace_sets_get(table->trace), sample) == SAMPLE_ROLE_OFF_CPU)
+        return put_text(table, SAMPLE_REASON, row, reason, strlen(reason));
+    put32(table, SAMPLE_REASON, row, -1);
+    return 0;
+}
+
+static int add_sample(struct column_table *table, const struct sample *sample)
+{
+    int64_t added = add_empty(table, sample->time_ns, sample->thread);
+    size_t row = (size_t)added;
+    if (added < 0)
+        return (int)added;
+    put_time(table, SAMPLE_END, row, sample_told_ns(sample));
+    put64(table, SAMPLE_ID, row, sample->id);
+    put32(table, SAMPLE_CPU, row, sample->cpu);
+    put8(table, SAMPLE_KERNEL, row, (sample->flags & SAMPLE_IN_KERNEL) != 0);
+    put8(table, SAMPLE_COLLECTING, row, (sample->flags & SAMPLE_GC) != 0);
+    put8(table, SAMPLE_GIL, row, (sample->flags & SAMPLE_HOLDS_GIL) != 0);
+    put8(table, SAMPLE_OPEN, row, (sample->flags & SAMPLE_UNFINISHED) != 0);
+    for (unsigned i = SAMPLE_VALUES; i < table->column_count; i++) {
+        bool has = i - SAMPLE_VALUES < sample->value_count;
+        put64(table, i, row, has ? (uint64_t)sample->values[i - SAMPLE_VALUES] : 0);
+    }
+    int error = put_reason(table, row, sample);
+    if (!error)
+        error = put_ordinal(table, SAMPLE_STACK, row, sample->stack);
+    return error ? error : put_ordinal(table, SAMPLE_RANGES, row, sample->path);
+}
+
+static int fill_samples(struct column_table *table)
+{
+    int status = sample_rows_fill(table->samples), error = 0;
+    for (size_t i = 0; status == 1 && !error && i < table->samples->items.count; i++) {
+        const struct sample *sample = &table->samples->items.items[i];
+        if (sample->set == table->set)
+            error = add_sample(table, sample);
+    }
+    return error ? error : status;
+}
+
+int column_table_init_samples(struct column_table *table, struct store_reader *reader, unsigned set)
+{
+    *table = (struct column_table){
+        .trace = store_reader_trace(reader), .set = set, .column_count = SAMPLE_VALUES};
+    const struct sample_set *entry = sample_set_get(trace_sets_get(table->trace), set);
+    table->begin_ns = trace_begin_ns(table->trace);
+    memcpy(table->columns, sample_columns, sizeof(sample_columns));
+    for (unsigned i = 0; i < entry->count; i++)
+        table->columns[table->column_count++] =
+            (struct column_items){.format = 'q', .is_value = true};
+    table->samples = sample_rows_create(reader);
+    return table->samples ? 0 : -ENOMEM;
+}
+
 /* ---- All ------------------------------------------------------------------------------------- */
 
 static int take(void *context, const struct item *item)
@@ -371,12 +481,19 @@ void column_table_fini(struct column_table *table)
     wide_map_free(&table->lane_of);
     wide_map_free(&table->started);
     strtab_free(&table->strings);
+    sample_rows_destroy(table->samples);
+    map64_free(&table->stacks.of);
+    map64_free(&table->paths.of);
+    vec_free(&table->stacks.ordinals);
+    vec_free(&table->paths.ordinals);
     *table = (struct column_table){0};
 }
 
 int column_table_fill(struct column_table *table)
 {
     int status = 1;
+    if (table->samples)
+        return fill_samples(table);
     for (uint32_t i = 0; status == 1 && i < STEPS_MAX; i++)
         status = pass_step(table->pass);
     return status;

@@ -2,8 +2,8 @@
 /* All things of one kind in a recording, as columns of numbers.
  *
  * Ranges are in the order in which they began, everything else as it happened. Texts are numbers of
- * `strings`, each text once; -1 is none. Memory: all of it, 83 bytes a range. Nothing here knows
- * Python. Thread-safety: one thread per object. */
+ * `strings`, each text once; -1 is none. Memory: all of it, 83 bytes a range, 52 a sample and 8
+ * more for each of its values. Nothing here knows Python. Thread-safety: one thread per object. */
 #ifndef PYANNOT_READER_COLUMN_TABLE_H
 #define PYANNOT_READER_COLUMN_TABLE_H
 
@@ -12,12 +12,19 @@
 #include "strtab.h"
 #include "wide_map.h"
 
-enum { COLUMN_TABLE_MAX = 20 };
+enum { COLUMN_TABLE_MAX = 24 };
 
 struct column_items {
     const char *name;
-    char format; /* of Python's struct module: q Q i d B ? */
-    void *items; /* `count` of the table; owned */
+    char format;   /* of Python's struct module: q Q i d B ? */
+    void *items;   /* `count` of the table; owned */
+    bool is_value; /* of samples: `name` is the recording's, in a table of its own */
+};
+
+/* Ordinals of a recording as numbers from 0, in the order in which they first occur. */
+struct column_numbers {
+    struct map64 of; /* ordinal + 1 -> number */
+    VEC(uint32_t) ordinals;
 };
 
 /* Rows of the ranges that are open on a thread or track. */
@@ -39,11 +46,18 @@ struct column_table {
     struct wide_map lane_of; /* thread or track -> index + 1 */
     VEC(struct column_lane) lanes;
     struct wide_map started; /* overlapping ranges that are open -> row + 1 */
+
+    struct sample_rows *samples; /* in place of the pass */
+    unsigned set;                /* of these */
+    struct column_numbers stacks, paths;
 };
 
 /* As rows_init. */
 int column_table_init(struct column_table *table, struct store_reader *reader,
                       enum row_kind wanted);
+/* Samples of one set, with a column for each of its values. */
+int column_table_init_samples(struct column_table *table, struct store_reader *reader,
+                              unsigned set);
 void column_table_fini(struct column_table *table);
 
 /* Reads a part: 1; 0: that was all; -EOVERFLOW: more rows than can be numbered; -errno. */

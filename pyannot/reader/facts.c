@@ -140,6 +140,49 @@ static PyObject *make_refusal(struct text_cache *texts, uint32_t index)
                          text_get(texts, refusal->reason));
 }
 
+/* Names, units, and whether they add up. */
+static PyObject *values_of_set(const struct trace *trace, unsigned set)
+{
+    const struct sample_set *entry = sample_set_get(trace_sets_get(trace), set);
+    PyObject *values = PyTuple_New(entry->count);
+    for (unsigned i = 0; values && i < entry->count; i++) {
+        unsigned type = entry->types[i];
+        bool level = value_type_get(trace_sets_get(trace), type)->sum == VALUE_SUM_LEVEL;
+        const char *unit = trace_value_unit(trace, type);
+        PyObject *value =
+            Py_BuildValue("(NNO)", sample_value_name(trace, set, i),
+                          PyUnicode_DecodeUTF8(unit, (Py_ssize_t)strlen(unit), "replace"),
+                          level ? Py_False : Py_True);
+        if (value == NULL)
+            Py_CLEAR(values);
+        else
+            PyTuple_SET_ITEM(values, (Py_ssize_t)i, value);
+    }
+    return values;
+}
+
+/* Those that have values: of each its number, name, flags, period and values. */
+PyObject *facts_sample_sets(struct text_cache *texts)
+{
+    const struct trace *trace = texts->trace;
+    const struct sample_sets *sets = trace_sets_get(trace);
+    PyObject *list = PyList_New(0);
+    for (unsigned set = 1; list && set < sample_sets_count(sets); set++) {
+        const struct sample_set *entry = sample_set_get(sets, set);
+        char buffer[16];
+        const char *name = trace_set_name(trace, set, buffer);
+        if (entry->count == 0)
+            continue;
+        PyObject *fact = Py_BuildValue(
+            "(INIIN)", set, PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace"),
+            (unsigned)entry->flags, (unsigned)entry->period, values_of_set(trace, set));
+        if (fact == NULL || PyList_Append(list, fact) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(fact);
+    }
+    return list;
+}
+
 PyObject *facts_session(struct text_cache *texts)
 {
     const struct trace *trace = texts->trace;
@@ -268,8 +311,20 @@ static PyObject *tables_object(const struct report *report)
     return tables;
 }
 
-PyObject *report_object(struct store_reader *store, PyObject *path, int grouping,
-                        const char *inside)
+/* 0, or -1 with a ValueError. */
+static int find_weight(const struct trace *trace, const char *value, struct sample_weight *weight)
+{
+    char names[2048];
+    int error = value ? sample_weight_find(trace, value, weight) : 0;
+    if (error == 0)
+        return 0;
+    sample_weight_list(trace, names, sizeof(names));
+    PyErr_Format(PyExc_ValueError, "no value of samples that adds up is called %s; there are: %s",
+                 value, names);
+    return -1;
+}
+
+PyObject *report_object(struct store_reader *store, PyObject *path, const struct report_wish *wish)
 {
     const struct pass_selection all = PASS_SELECT_ALL;
     struct report *report = NULL;
@@ -277,14 +332,19 @@ PyObject *report_object(struct store_reader *store, PyObject *path, int grouping
     const char *name = PyUnicode_AsUTF8(path);
     if (name == NULL)
         PyErr_Clear(); /* a name that is no text */
+    struct sample_weight weight = {0};
+    if (find_weight(store_reader_trace(store), wish->value, &weight) < 0)
+        return NULL;
     const struct report_options options = {
         .path = name != NULL ? name : "",
         .only = "",
         .reader = store,
         .selection = &all,
-        .grouping = (enum range_grouping)grouping,
+        .grouping = (enum range_grouping)wish->grouping,
         .sort = RANGE_COLUMN_SELF,
-        .range = inside,
+        .weight = weight,
+        .value = wish->value,
+        .range = wish->inside,
         .limit = UINT64_MAX,
         .functions = UINT64_MAX,
         .all = true,

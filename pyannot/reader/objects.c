@@ -325,7 +325,7 @@ static PyObject *frame_object(const struct trace *trace, uint32_t ordinal, PyObj
     return text;
 }
 
-static PyObject *stack_object(const struct trace *trace, uint32_t stack, PyObject *frames)
+PyObject *sample_stack(const struct trace *trace, uint32_t stack, PyObject *frames)
 {
     uint32_t ordinals[FRAMES_MAX];
     uint32_t count = stacks_frames(trace_stacks_get(trace), stack, ordinals, FRAMES_MAX);
@@ -352,7 +352,7 @@ static PyObject *path_range(const struct row_context *context, uint32_t path)
     return PyUnicode_DecodeUTF8(label, (Py_ssize_t)length, "replace");
 }
 
-static PyObject *ranges_object(const struct row_context *context, uint32_t path)
+PyObject *sample_ranges(const struct row_context *context, uint32_t path)
 {
     const struct trace *trace = context->texts->trace;
     uint32_t paths[FRAMES_MAX];
@@ -368,6 +368,30 @@ static PyObject *ranges_object(const struct row_context *context, uint32_t path)
     return texts;
 }
 
+PyObject *sample_value_name(const struct trace *trace, unsigned set, unsigned index)
+{
+    const struct sample_set *entry = sample_set_get(trace_sets_get(trace), set);
+    char buffer[16];
+    const char *name =
+        trace_value_name(trace, index < entry->count ? entry->types[index] : 0, buffer);
+    return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+}
+
+/* A dict, by their names. */
+static PyObject *values_of_sample(const struct trace *trace, const struct sample *sample)
+{
+    PyObject *dict = PyDict_New();
+    for (unsigned i = 0; dict && i < sample->value_count; i++) {
+        PyObject *name = sample_value_name(trace, sample->set, i);
+        PyObject *value = name ? PyLong_FromLongLong(sample->values[i]) : NULL;
+        if (value == NULL || PyDict_SetItem(dict, name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+        Py_XDECREF(name);
+    }
+    return dict;
+}
+
 PyObject *sample_object(const struct row_context *context, const struct sample *sample,
                         PyObject *frames)
 {
@@ -377,7 +401,7 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
     enum sample_role role = sample_role(sets, sample);
     bool off = role == SAMPLE_ROLE_OFF_CPU;
     char name[16];
-    struct filler filler = filler_start(15);
+    struct filler filler = filler_start(17);
     put(&filler, PyUnicode_InternFromString(off ? "off_cpu"
                                             : role == SAMPLE_ROLE_CPU
                                                 ? "cpu"
@@ -385,8 +409,8 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
     put_time(&filler, context, sample->time_ns);
     put_time(&filler, context, sample_told_ns(sample));
     put_listed(&filler, context->threads, sample->thread);
-    put(&filler, ranges_object(context, sample->path));
-    put(&filler, stack_object(context->texts->trace, sample->stack, frames));
+    put(&filler, sample_ranges(context, sample->path));
+    put(&filler, sample_stack(context->texts->trace, sample->stack, frames));
     put_int(&filler, sample->cpu);
     put_uint(&filler, sample_cpu_ns(sets, sample));
     put(&filler,
@@ -397,5 +421,7 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
     put_bool(&filler, (sample->flags & SAMPLE_HOLDS_GIL) != 0);
     put_bool(&filler, (sample->flags & SAMPLE_UNFINISHED) != 0);
     put_bool(&filler, stacks_get_path(stacks, sample->path)->kind == RANGE_PATH_INHERITED);
+    put_uint(&filler, sample->id);
+    put(&filler, values_of_sample(trace, sample));
     return filler_end(&filler);
 }

@@ -47,6 +47,12 @@ PyObject *row_object(const struct row_context *context, const struct rows *rows,
 PyObject *sample_object(const struct row_context *context, const struct sample *sample,
                         PyObject *frames);
 
+/* What one of them has: the functions of a stack and the ranges of a path, outermost first; the
+ * values of a set by name. Tuples, or a list of names; or NULL with an exception. */
+PyObject *sample_stack(const struct trace *trace, uint32_t stack, PyObject *frames);
+PyObject *sample_ranges(const struct row_context *context, uint32_t path);
+PyObject *sample_value_name(const struct trace *trace, unsigned set, unsigned index);
+
 /* ---- facts.c ---- */
 
 /* Lists of tuples of what is defined before the first event. */
@@ -55,12 +61,18 @@ PyObject *facts_processes(struct text_cache *texts);
 PyObject *facts_threads(struct text_cache *texts);
 PyObject *facts_tracks(struct text_cache *texts);
 PyObject *facts_session(struct text_cache *texts);
+PyObject *facts_sample_sets(struct text_cache *texts);
 PyObject *facts_file(const struct store_reader *reader);
 
-/* The tables of a report, by name: a dict for facts, else a list of dicts. Reads all of it.
- * `grouping`: enum range_grouping; `inside`: samples in ranges of that name, or NULL. */
-PyObject *report_object(struct store_reader *store, PyObject *path, int grouping,
-                        const char *inside);
+/* What is asked of a report. */
+struct report_wish {
+    int grouping;       /* enum range_grouping */
+    const char *inside; /* samples in ranges of that name, or NULL */
+    const char *value;  /* of samples, of functions; or NULL: CPU time */
+};
+
+/* The tables of a report, by name: a dict for facts, else a list of dicts. Reads all of it. */
+PyObject *report_object(struct store_reader *store, PyObject *path, const struct report_wish *wish);
 
 /* ---- reader_module.c ---- */
 

@@ -141,6 +141,12 @@ static PyObject *reader_session(PyObject *self, PyObject *ignored)
     return with_texts(self, facts_session);
 }
 
+static PyObject *reader_sample_sets(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return with_texts(self, facts_sample_sets);
+}
+
 static PyObject *reader_file(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -314,12 +320,14 @@ static PyObject *strings_object(const struct strtab *strings)
     return texts;
 }
 
-/* The columns leave the table, by name; then the texts. */
+/* The columns leave the table, by name; then the texts. Values of samples are left. */
 static PyObject *columns_object(struct module_state *state, struct column_table *table)
 {
     PyObject *columns = PyDict_New();
     for (unsigned i = 0; columns && i < table->column_count; i++) {
         struct column_items *from = &table->columns[i];
+        if (from->is_value)
+            break;
         PyObject *column = column_create(state, from->format, from->items, table->count);
         from->items = NULL;
         if (column == NULL || PyDict_SetItemString(columns, from->name, column) < 0)
@@ -342,6 +350,98 @@ static int fill_table(struct column_table *table, PyObject *path)
         else if (PyErr_CheckSignals() < 0) status = -1;
     }
     return status;
+}
+
+/* Tuples of texts for what the numbers of a column mean. */
+static PyObject *numbered(const struct column_numbers *numbers, PyObject *(*make)(void *, uint32_t),
+                          void *context)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)numbers->ordinals.count);
+    for (size_t i = 0; tuple && i < numbers->ordinals.count; i++) {
+        PyObject *item = make(context, numbers->ordinals.items[i]);
+        if (item == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, item);
+    }
+    return tuple;
+}
+
+static PyObject *make_stack(void *context, uint32_t stack)
+{
+    struct reader *reader = context;
+    return sample_stack(reader->texts.trace, stack, reader->frames);
+}
+
+static PyObject *make_path(void *context, uint32_t path)
+{
+    const struct row_context row = {.texts = &((struct reader *)context)->texts};
+    return sample_ranges(&row, path);
+}
+
+/* The columns of values leave the table, by name. */
+static PyObject *values_object(struct reader *reader, struct column_table *table)
+{
+    struct module_state *state = module_state_of((PyObject *)reader);
+    PyObject *values = PyDict_New();
+    unsigned index = 0;
+    for (unsigned i = 0; values && i < table->column_count; i++) {
+        struct column_items *from = &table->columns[i];
+        if (!from->is_value)
+            continue;
+        PyObject *name = sample_value_name(reader->texts.trace, table->set, index++);
+        PyObject *column =
+            name ? column_create(state, from->format, from->items, table->count) : NULL;
+        if (name)
+            from->items = NULL;
+        if (column == NULL || PyDict_SetItem(values, name, column) < 0)
+            Py_CLEAR(values);
+        Py_XDECREF(column);
+        Py_XDECREF(name);
+    }
+    return values;
+}
+
+/* Takes over `value`, which may be NULL; on failure the dict goes. */
+static PyObject *with(PyObject *dict, const char *key, PyObject *value)
+{
+    if (dict && (value == NULL || PyDict_SetItemString(dict, key, value) < 0))
+        Py_CLEAR(dict);
+    Py_XDECREF(value);
+    return dict;
+}
+
+static PyObject *make_sample_columns(struct reader *reader, unsigned set)
+{
+    struct column_table table;
+    PyObject *columns = NULL;
+    if (check_unused(reader, 0) < 0 || (reader->frames = PyDict_New()) == NULL)
+        return NULL;
+    reader->ended = true;
+    if (column_table_init_samples(&table, reader->store, set) != 0)
+        PyErr_NoMemory();
+    else if (fill_table(&table, reader->path) == 0)
+        columns = columns_object(module_state_of((PyObject *)reader), &table);
+    if (columns) {
+        columns = with(columns, "values", values_object(reader, &table));
+        columns = with(columns, "stacks", numbered(&table.stacks, make_stack, reader));
+        columns = with(columns, "paths", numbered(&table.paths, make_path, reader));
+    }
+    column_table_fini(&table);
+    return columns;
+}
+
+static PyObject *reader_sample_columns(PyObject *self, PyObject *args)
+{
+    unsigned set;
+    if (!PyArg_ParseTuple(args, "I:sample_columns", &set))
+        return NULL;
+    struct reader *reader = enter(self);
+    if (reader == NULL)
+        return NULL;
+    PyObject *columns = make_sample_columns(reader, set);
+    leave(reader);
+    return columns;
 }
 
 static PyObject *make_columns(struct reader *reader, int kind)
@@ -374,28 +474,27 @@ static PyObject *reader_columns(PyObject *self, PyObject *args)
 
 /* ---- Report ---------------------------------------------------------------------------------- */
 
-static PyObject *make_report(struct reader *reader, int grouping, const char *inside)
+static PyObject *make_report(struct reader *reader, const struct report_wish *wish)
 {
     if (check_unused(reader, 0) < 0)
         return NULL;
     reader->ended = true;
-    return report_object(reader->store, reader->path, grouping, inside);
+    return report_object(reader->store, reader->path, wish);
 }
 
 static PyObject *reader_report(PyObject *self, PyObject *args)
 {
-    int grouping;
-    const char *inside;
-    if (!PyArg_ParseTuple(args, "iz:report", &grouping, &inside))
+    struct report_wish wish;
+    if (!PyArg_ParseTuple(args, "izz:report", &wish.grouping, &wish.inside, &wish.value))
         return NULL;
-    if (grouping < RANGE_BY_PATH || grouping > RANGE_BY_THREAD) {
+    if (wish.grouping < RANGE_BY_PATH || wish.grouping > RANGE_BY_THREAD) {
         PyErr_SetString(PyExc_ValueError, "no such grouping");
         return NULL;
     }
     struct reader *reader = enter(self);
     if (reader == NULL)
         return NULL;
-    PyObject *tables = make_report(reader, grouping, inside);
+    PyObject *tables = make_report(reader, &wish);
     leave(reader);
     return tables;
 }
@@ -408,6 +507,9 @@ static PyMethodDef methods[] = {
     {"file", reader_file, METH_NOARGS, "(ends in order, bytes, events, samples, damage so far)."},
     {"rows", reader_rows, METH_VARARGS, "Begins the pass: an iterator of tuples of that kind."},
     {"samples", reader_samples, METH_VARARGS, "Begins the pass: an iterator of samples."},
+    {"sample_sets", reader_sample_sets, METH_NOARGS, "A tuple of facts for each set of samples."},
+    {"sample_columns", reader_sample_columns, METH_VARARGS,
+     "The pass: Columns of the samples of a set, and what their numbers mean."},
     {"columns", reader_columns, METH_VARARGS, "The pass: a dict of Columns, and the strings."},
     {"report", reader_report, METH_VARARGS, "The pass: a dict of tables."},
     {NULL, NULL, 0, NULL},

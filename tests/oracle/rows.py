@@ -36,6 +36,17 @@ def print_columns(kind, columns):
     print(f"{kind} columns strings: {columns.strings!r}")
 
 
+def print_sample_columns(name, columns):
+    names = [field for field in columns._fields
+             if field not in ("values", "stacks", "paths", "strings")]
+    values = columns.values
+    print(f"set {name} columns", *names, *values)
+    for index, row in enumerate(zip(*(getattr(columns, field) for field in names),
+                                    *values.values())):
+        print(f"set {name} {index}:", *row)
+    print(f"set {name}: {columns.stacks!r} {columns.paths!r} {columns.strings!r}")
+
+
 def main():
     recording = pyannot.read(sys.argv[1])
     for name in ("command", "hostname", "kernel", "annot_version", "begin_monotonic_ns",
@@ -53,6 +64,9 @@ def main():
         print_columns(kind, table.columns())
     for sample in recording.samples:
         print_row("sample", sample)
+    for described in recording.sample_sets:
+        print_row("set", described)
+        print_sample_columns(described.name, recording.samples.columns(described.name))
     print("recording", shown("event_count", recording.event_count),
           shown("sample_count", recording.sample_count), shown("complete", recording.complete))
     print("damage", [damage.reason for damage in recording.damage])

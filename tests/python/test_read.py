@@ -309,6 +309,60 @@ class Agreement(RecordingTest):
                 self.check_samples(path, 5 if kind == "sampled" else 0)
 
 
+@unittest.skipUnless(MAKE_TRACE, "MAKE_TRACE is not set")
+class SampleSets(RecordingTest):
+    """The recording of tests/lib/sets_trace.h: its sums are known."""
+
+    def setUp(self):
+        super().setUp()
+        path = self.folder / "sets.annot"
+        harness.run([MAKE_TRACE, "sets", path])
+        self.recording = pyannot.read(path)
+
+    def test_sets_say_what_they_measure(self):
+        sets = {described.name: described for described in self.recording.sample_sets}
+        self.assertEqual(list(sets), ["cpu", "off-cpu", "alloc", "calls", "paging", "thermal"])
+        self.assertEqual(sets["alloc"].values, (("alloc-bytes", "bytes", True),
+                                                ("alloc-objects", "", True)))
+        self.assertTrue(sets["alloc"].heap and sets["alloc"].exact)
+        self.assertTrue(sets["calls"].interval and sets["off-cpu"].stretch)
+        self.assertEqual(sets["thermal"].values, (("temperature", "mC", False),))
+
+    def test_samples_have_the_values_and_ids_of_their_sets(self):
+        sums = collections.Counter()
+        for sample in self.recording.samples:
+            sums.update({(sample.kind, name): value for name, value in sample.values.items()})
+        self.assertEqual(sums["alloc", "alloc-bytes"], 3 * 4096 + 2 * 2**20 + 100)
+        self.assertEqual(sums["calls", "calls"], 170)
+        self.assertEqual(sums["off_cpu", "blocked"], 3_000_000)
+        blocks = [sample for sample in self.recording.samples if sample.kind == "alloc"]
+        self.assertEqual([block.id for block in blocks],
+                         [0x7f0000001000 + 4096 * i for i in range(6)])
+
+    def test_a_set_is_a_table_of_columns(self):
+        alloc = self.recording.samples.columns("alloc")
+        self.assertEqual(list(alloc.values["alloc-bytes"]), [4096] * 3 + [2**20] * 2 + [100])
+        self.assertEqual(alloc.id[5] - alloc.id[0], 5 * 4096)
+        self.assertEqual([alloc.stacks[stack][-1].split(" ")[0] for stack in alloc.stack],
+                         ["load"] * 3 + ["step"] * 3)
+        calls = self.recording.samples.columns("calls")
+        self.assertEqual([end - begin for begin, end in zip(calls.time_ns, calls.end_ns)],
+                         [10_000_000] * 3 + [8_000_000])
+        waits = self.recording.samples.columns("off-cpu")
+        self.assertEqual([waits.strings[reason] for reason in waits.reason], ["disk"])
+        self.assertEqual([waits.paths[path] for path in waits.ranges], [("load",)])
+        self.assertEqual(sum(self.recording.samples.columns().values["cpu"]), 33_000_000)
+        with self.assertRaisesRegex(ValueError, "there are: cpu, off-cpu, alloc"):
+            self.recording.samples.columns("nothing")
+
+    def test_reports_are_by_any_value(self):
+        rows = self.recording.table("functions", value="alloc:bytes")
+        self.assertEqual({row["function"].split(" ")[0]: row["value_self"] for row in rows},
+                         {"<module>": 0, "train": 0, "load": 3 * 4096, "step": 2 * 2**20 + 100})
+        with self.assertRaisesRegex(ValueError, "alloc:bytes, alloc:objects"):
+            self.recording.report(value="alloc:blocks")
+
+
 class Reports(RecordingTest):
     def test_a_report_is_rows_of_tables(self):
         path = self.folder / "made.annot"

@@ -50,6 +50,12 @@ def use(recording):
     assert all(-1 <= parent < row for row, parent in enumerate(parents))
     for sample in recording.samples:
         repr(sample)
+    for described in recording.sample_sets:
+        columns = recording.samples.columns(described.name)
+        assert set(columns.values) == {value.name for value in described.values}
+        for codes, names in ((columns.stack, columns.stacks), (columns.ranges, columns.paths),
+                             (columns.reason, columns.strings)):
+            assert all(-1 <= code < len(names) for code in codes)
     repr((recording.processes, recording.threads, recording.tracks, recording.lost))
     return counts
 
@@ -185,6 +191,11 @@ class HostileSamples(Hostile):
     made = "sampled"
     test_whole_recordings_that_make_no_sense = None
     test_nonsense_is_told_as_annot_tells_it = None
+
+
+@unittest.skipUnless(MAKE_TRACE, "MAKE_TRACE is not set")
+class HostileSets(HostileSamples):
+    made = "sets"
 
 
 class OtherFiles(RecordingTest):

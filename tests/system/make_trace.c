@@ -3,12 +3,14 @@
  *
  * make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
  * make_trace sampled FILE         that of tests/lib/sampled_trace.h
+ * make_trace sets FILE            that of tests/lib/sets_trace.h
  * make_trace random FILE COUNT    COUNT ranges of three processes, made up by a fixed seed
  *
  * What is printed is counted here, while the ranges are made up, and not by any code of ours that
  * pairs begins and ends. */
 #include "sample_trace.h"
 #include "sampled_trace.h"
+#include "sets_trace.h"
 #include "store.h"
 
 #include <stdio.h>
@@ -211,14 +213,17 @@ int main(int argc, char **argv)
     static struct made made;
     bool random = argc == 4 && strcmp(argv[1], "random") == 0;
     bool sampled = argc == 3 && strcmp(argv[1], "sampled") == 0;
-    if (!random && !sampled && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
-        fprintf(stderr, "usage: make_trace sample FILE | sampled FILE | random FILE COUNT\n");
+    bool sets = argc == 3 && strcmp(argv[1], "sets") == 0;
+    if (!random && !sampled && !sets && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
+        fprintf(stderr, "usage: make_trace sample|sampled|sets FILE | random FILE COUNT\n");
         return 2;
     }
     if (random)
         made.maker = maker_create();
     else
-        made.maker = sampled ? sampled_trace_create() : sample_trace_create();
+        made.maker = sampled ? sampled_trace_create()
+                     : sets  ? sets_trace_create()
+                             : sample_trace_create();
     struct store_writer_options options = {.overwrite = true};
     made.error = store_writer_create(argv[2], maker_trace(made.maker), &options, &made.writer);
     if (!made.error && random)
