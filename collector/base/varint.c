@@ -71,6 +71,11 @@ void proto_end(struct proto_writer *writer)
     assert(writer->depth > 0);
     size_t begin = writer->begins[--writer->depth];
     size_t length = writer->size - begin;
+    if (length < 0x80) { /* nearly always */
+        if (!writer->error)
+            writer->bytes[begin - 1] = (uint8_t)length;
+        return;
+    }
     uint8_t text[VARINT_MAX];
     size_t width = (size_t)(varint_put(text, length) - text);
     if (!make_room(writer, width - 1))

@@ -113,8 +113,17 @@ void chrome_plain_range(struct chrome_writer *writer, const struct event *event,
 void chrome_begin(struct chrome_writer *writer, char phase, uint32_t name)
 {
     const struct trace_string *text = trace_string(writer->trace, name);
-    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX);
-    put(writer, begin, put_head(writer, begin, phase));
+    bool plain = name && text->length <= NAME_PLAIN_MAX && is_plain(writer, name, text);
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX + NAME_PLAIN_MAX);
+    uint8_t *at = put_head(writer, begin, phase);
+    if (plain) {
+        *at++ = '"';
+        at = mempcpy(at, text->bytes, text->length);
+        *at++ = '"';
+    }
+    put(writer, begin, at);
+    if (plain)
+        return;
     if (name)
         json_string(writer->out, text->bytes, text->length);
     else
@@ -139,9 +148,11 @@ void chrome_place(struct chrome_writer *writer, uint32_t thread, int64_t time_ns
 /* `key` is a constant of ours. */
 static void put_key(struct chrome_writer *writer, const char *key)
 {
-    out_write(writer->out, ",\"", 2);
-    out_text(writer->out, key);
-    out_write(writer->out, "\":", 2);
+    size_t length = strlen(key);
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX + length);
+    uint8_t *at = json_put_literal(begin, ",\"");
+    at = mempcpy(at, key, length);
+    put(writer, begin, json_put_literal(at, "\":"));
 }
 
 void chrome_number(struct chrome_writer *writer, const char *key, uint64_t value)
@@ -240,10 +251,30 @@ void chrome_argument(struct chrome_writer *writer, const struct fact *argument)
     chrome_fact(writer, argument);
 }
 
+/* The usual: a plain key, and no text. False: it is not. */
+static bool put_plain_value(struct chrome_writer *writer, const struct export_key *key,
+                            const struct arg *value)
+{
+    const struct trace_string *name = trace_string(writer->trace, value->key);
+    const struct fact fact = {.kind = (enum value_kind)value->kind, .value = value->value};
+    if (key->number || key->length > NAME_PLAIN_MAX || value->kind == VALUE_STRING ||
+        value->kind == VALUE_NONE || !is_plain(writer, value->key, name))
+        return false;
+    uint8_t *begin = out_reserve(writer->out, NUMBERS_MAX + NAME_PLAIN_MAX), *at = begin;
+    at = writer->any_argument ? json_put_literal(at, ",\"") : json_put_literal(at, ",\"args\":{\"");
+    writer->any_argument = true;
+    at = mempcpy(at, key->text, key->length);
+    at = json_put_literal(at, "\":");
+    put(writer, begin, put_scalar(at, &fact));
+    return true;
+}
+
 static void put_key_value(struct chrome_writer *writer, const struct arg *value)
 {
     char number[EXPORT_KEY_NUMBER_SIZE];
     struct export_key key = export_keys_next(&writer->keys, value->key);
+    if (put_plain_value(writer, &key, value))
+        return;
     begin_argument(writer);
     out_write(writer->out, "\"", 1);
     json_escaped(writer->out, key.text, key.length);

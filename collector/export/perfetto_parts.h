@@ -97,6 +97,7 @@ struct perfetto_name_use {
     bool by_number, is_new;
 };
 
+bool perfetto_knows(const struct name_set *set, uint32_t name);
 struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct name_set *set,
                                            uint32_t name, bool may_learn);
 

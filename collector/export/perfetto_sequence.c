@@ -39,7 +39,7 @@ void perfetto_packet_end(struct perfetto_output *px)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static bool knows(const struct name_set *set, uint32_t name)
+bool perfetto_knows(const struct name_set *set, uint32_t name)
 {
     uint32_t word = name / 64;
     return word < set->word_count && (set->words[word] >> (name % 64) & 1);
@@ -175,7 +175,7 @@ struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct na
 {
     if (name == 0 || name >= trace_string_count(px->trace))
         return (struct perfetto_name_use){0};
-    if (knows(set, name))
+    if (perfetto_knows(set, name))
         return (struct perfetto_name_use){.by_number = true};
     bool learned = may_learn && learn(px, set, name);
     return (struct perfetto_name_use){.by_number = learned, .is_new = learned};
@@ -354,8 +354,8 @@ void perfetto_put_named(struct perfetto_output *px, struct perfetto_sequence *se
 {
     const struct scope *scope = trace_scope(px->trace, event->scope);
     bool plain = !(event->value_kind | scope->domain | event->level | event->has_color);
-    bool known = knows(&sequence->names, event->name) &&
-                 (!scope->category || knows(&sequence->categories, scope->category));
+    bool known = perfetto_knows(&sequence->names, event->name) &&
+                 (!scope->category || perfetto_knows(&sequence->categories, scope->category));
     uint8_t *length;
     uint8_t *at = plain && known ? begin_hot(px, sequence, event->time_ns, &length) : NULL;
     if (!at) {

@@ -249,15 +249,16 @@ static unsigned begin_path(struct perfetto_output *px, struct key_parts parts, c
 
 /* A value, or the elements of an array, whose name is told in full. */
 static void put_long(struct perfetto_output *px, struct value_list *list,
-                     const struct export_key *key, const struct key_parts *parts)
+                     const struct export_key *key)
 {
+    const struct key_parts parts = split_key(key->text, key->length);
     char suffix[2 * EXPORT_KEY_NUMBER_SIZE] = "";
     uint32_t elements = count_elements(px, list);
-    if (parts->indexed && !elements)
-        snprintf(suffix, sizeof(suffix), " (%u)", parts->index);
+    if (parts.indexed && !elements)
+        snprintf(suffix, sizeof(suffix), " (%u)", parts.index);
     size_t used = strlen(suffix);
     suffix[used + export_key_number(key, suffix + used)] = 0;
-    unsigned levels = begin_path(px, *parts, key->text, suffix);
+    unsigned levels = begin_path(px, parts, key->text, suffix);
     if (!elements)
         put_value(px, list->items[list->next].kind, list->items[list->next].value);
     list->next += !elements;
@@ -273,15 +274,21 @@ static void put_long(struct perfetto_output *px, struct value_list *list,
         proto_end(&px->packet);
 }
 
-/* Whether the key has a number in this sequence, perhaps from now on. */
-static bool may_use_number(struct perfetto_output *px, struct perfetto_sequence *sequence,
-                           uint32_t key, struct perfetto_new_keys *new_keys)
+/* Whether the key has a number in this sequence, perhaps from now on. What is not simple gets none,
+ * so one with a number needs no second look. */
+static bool has_number(struct perfetto_output *px, struct perfetto_sequence *sequence,
+                       const struct arg *value, const struct export_key *key,
+                       struct perfetto_new_keys *new_keys)
 {
     size_t room = sizeof(new_keys->keys) / sizeof(*new_keys->keys) - new_keys->count;
-    struct perfetto_name_use use = perfetto_use_name(px, &sequence->keys, key, room > 0);
-    if (use.is_new)
-        new_keys->keys[new_keys->count++] = key;
-    return use.by_number;
+    if (perfetto_knows(&sequence->keys, value->key))
+        return true;
+    struct key_parts parts = split_key(key->text, key->length);
+    bool may_learn = room > 0 && is_simple(key->text, &parts);
+    bool is_new = perfetto_use_name(px, &sequence->keys, value->key, may_learn).is_new;
+    if (is_new)
+        new_keys->keys[new_keys->count++] = value->key;
+    return is_new;
 }
 
 void perfetto_put_values(struct perfetto_output *px, struct perfetto_sequence *sequence,
@@ -292,10 +299,8 @@ void perfetto_put_values(struct perfetto_output *px, struct perfetto_sequence *s
     while (list.next < list.count) {
         const struct arg *value = &list.items[list.next];
         struct export_key key = export_keys_next(&px->keys, value->key);
-        struct key_parts parts = split_key(key.text, key.length);
-        if (key.number || !is_simple(key.text, &parts) ||
-            !may_use_number(px, sequence, value->key, ret_new)) {
-            put_long(px, &list, &key, &parts);
+        if (key.number || !has_number(px, sequence, value, &key, ret_new)) {
+            put_long(px, &list, &key);
             continue;
         }
         proto_begin(&px->packet, PX_EVENT_DEBUG_ANNOTATIONS);
