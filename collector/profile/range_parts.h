@@ -70,11 +70,16 @@ struct path_weight {
     uint64_t cpu_ns, count;
 };
 
+struct path_root {
+    uint32_t owner, node; /* PATH_OTHER: none */
+};
+
 struct range_stats {
     const struct trace *trace;
     enum range_grouping grouping;
     int64_t from_ns, to_ns;
     struct path_tree tree;
+    struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */
     struct histogram_pool *histograms;
     VEC(struct range_row) rows;
     VEC(struct thread_path) paths;

@@ -63,14 +63,25 @@ static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, 
 }
 
 /* The node for an event below `parent`, or at the top if that is PATH_NONE. Negative: -ENOMEM. */
+/* What the paths of an owner begin with; mostly the owner is that of the last one. */
+static int64_t root_of(struct range_stats *stats, enum range_kind kind, uint32_t owner)
+{
+    struct path_root *last = &stats->roots[kind];
+    if (last->node != PATH_OTHER && last->owner == owner)
+        return last->node;
+    uint32_t node = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
+    *last = (struct path_root){owner, node};
+    return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
+}
+
 static int64_t node_of(struct range_stats *stats, enum range_kind kind, const struct event *event,
                        uint32_t parent)
 {
     if (parent == PATH_NONE) {
-        uint32_t owner = owner_of(stats, kind, event->thread);
-        parent = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
-        if (!range_rows_follow(stats, kind, owner))
-            return -ENOMEM;
+        int64_t root = root_of(stats, kind, owner_of(stats, kind, event->thread));
+        if (root < 0)
+            return root;
+        parent = (uint32_t)root;
     }
     uint32_t domain = trace_scope_domain(stats->trace, event->scope);
     uint32_t node = path_tree_child(&stats->tree, parent, event->name, domain);

@@ -102,7 +102,7 @@ static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges
     if (!pass->selects_all) /* else it was counted as it came */
         pass_count(pass, &pass->lanes.items[range->begin.thread], range->begin.kind,
                    range->begin.time_ns);
-    return pass_tell(pass, item);
+    return sinks_tell(kind == LANE_THREAD ? &pass->begins : &pass->events, item);
 }
 
 int open_ranges_tell_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
@@ -170,7 +170,7 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
         parent->child_ns = time_add(parent->child_ns, item->end_ns - item->begin_ns);
     if (cut)
         count_cut_end(pass, kind, &range->begin);
-    return pass_tell(pass, item);
+    return sinks_tell(&pass->events, item);
 }
 
 /* The begins that were not told yet, without what the end tells. */

@@ -21,6 +21,7 @@ struct starts {
     uint32_t first_free; /* index + 1 */
     struct wide_map index;
     VEC(struct arg) joined;
+    struct item opened, span; /* filled in, not made anew */
 };
 
 struct starts *starts_create(void)
@@ -48,22 +49,22 @@ static void count(struct pass *pass, const struct event *event)
 
 static int tell_opened(struct pass *pass, struct open_start *start)
 {
-    const struct item item = {
-        .kind = ITEM_OPENED,
-        .lane = LANE_PROCESS,
-        .flags = start->cut ? ITEM_CUT_BEGIN : 0,
-        .event = &start->event,
-        .args = {start->args, start->arg_count},
-        .begin_ns = start->event.time_ns,
-    };
+    struct item *item = &pass->starts->opened;
+    item->kind = ITEM_OPENED;
+    item->lane = LANE_PROCESS;
+    item->flags = start->cut ? ITEM_CUT_BEGIN : 0;
+    item->event = &start->event;
+    item->args = (struct args){start->args, start->arg_count};
+    item->begin_ns = start->event.time_ns;
     start->told = true;
     count(pass, &start->event);
-    return pass_tell(pass, &item);
+    return sinks_tell(&pass->events, item);
 }
 
-/* Tells what the selection has of it; `item` knows the end. */
-static int tell_span(struct pass *pass, struct open_start *start, struct item *item)
+/* Tells what the selection has of it; the item knows the end. */
+static int tell_span(struct pass *pass, struct open_start *start)
 {
+    struct item *item = &pass->starts->span;
     int64_t to_ns = pass->selection.to_ns, end_ns = item->end_ns;
     bool before = start->cut && end_ns <= pass->selection.from_ns;
     bool outside = !start->told && (start->event.time_ns >= to_ns || before);
@@ -84,22 +85,26 @@ static int tell_span(struct pass *pass, struct open_start *start, struct item *i
         item->end_arg_count = 0;
         pass_count(pass, &pass->lanes.items[start->event.thread], EVENT_END, to_ns);
     }
-    return status ? status : pass_tell(pass, item);
+    return status ? status : sinks_tell(&pass->events, item);
 }
 
 static int tell_unfinished(struct pass *pass, struct open_start *start, int64_t end_ns)
 {
-    struct item item = {.flags = ITEM_UNFINISHED,
-                        .end_ns = end_ns,
-                        .end_thread = start->event.thread,
-                        .args = {start->args, start->arg_count}};
-    return tell_span(pass, start, &item);
+    struct item *item = &pass->starts->span;
+    item->flags = ITEM_UNFINISHED;
+    item->end_ns = end_ns;
+    item->end_thread = start->event.thread;
+    item->end_arg_count = 0;
+    item->args = (struct args){start->args, start->arg_count};
+    return tell_span(pass, start);
 }
 
 /* Keeps a copy of the event and its key-values. */
 static int fill(struct open_start *entry, const struct event *event, const struct args *args)
 {
     entry->event = *event;
+    entry->args = NULL;
+    entry->arg_count = 0;
     if (!args->count)
         return 0;
     entry->args = malloc(args->count * sizeof(*args->items));
@@ -131,7 +136,9 @@ static int remember(struct pass *pass, const struct wide_key *key, const struct 
     if (index < 0)
         return (int)index;
     struct open_start *entry = &starts->items.items[index - 1];
-    *entry = (struct open_start){.process = pass_process_of(pass, event->thread), .wanted = wanted};
+    entry->process = pass_process_of(pass, event->thread);
+    entry->wanted = wanted;
+    entry->cut = entry->told = false;
     int error = fill(entry, event, args);
     if (!error)
         error = wide_map_put(&starts->index, key, (uint64_t)index);
@@ -143,13 +150,14 @@ static int remember(struct pass *pass, const struct wide_key *key, const struct 
     return now ? tell_opened(pass, entry) : 0;
 }
 
-/* The entry's copy, whose key-values are now the caller's. */
-static struct open_start forget(struct starts *starts, uint64_t index)
+static void forget(struct starts *starts, uint64_t index)
 {
-    struct open_start *entry = &starts->items.items[index - 1], copy = *entry;
-    *entry = (struct open_start){.next_free = starts->first_free};
+    struct open_start *entry = &starts->items.items[index - 1];
+    free(entry->args);
+    entry->args = NULL;
+    entry->event.kind = 0;
+    entry->next_free = starts->first_free;
     starts->first_free = (uint32_t)index;
-    return copy;
 }
 
 /* An earlier entry of the same key that is no partner: the id was used twice. */
@@ -182,16 +190,17 @@ static int join(struct pass *pass, struct open_start *start, const struct event 
                 const struct args *end_args, bool end_told)
 {
     const struct args start_args = {start->args, start->arg_count};
-    struct item item = {.end_ns = end->time_ns,
-                        .end_thread = end->thread,
-                        .end_arg_count = end_args->count,
-                        .flags = end_told ? ITEM_END_TOLD : 0};
-    int error = join_args(pass->starts, &start_args, end_args, &item.args);
+    struct item *item = &pass->starts->span;
+    item->flags = end_told ? ITEM_END_TOLD : 0;
+    item->end_ns = end->time_ns;
+    item->end_thread = end->thread;
+    item->end_arg_count = end_args->count;
+    int error = join_args(pass->starts, &start_args, end_args, &item->args);
     bool counted =
         start->wanted && (!start->cut || start->told || end->time_ns > pass->selection.from_ns);
     if (counted && !end_told && end->time_ns < pass->selection.to_ns)
         count(pass, end);
-    return error ? error : tell_span(pass, start, &item);
+    return error ? error : tell_span(pass, start);
 }
 
 static int tell_lone_end(struct pass *pass, const struct event *event, const struct args *args)
@@ -206,7 +215,7 @@ static int tell_lone_end(struct pass *pass, const struct event *event, const str
         .end_ns = event->time_ns,
     };
     count(pass, event);
-    return pass_tell(pass, &item);
+    return sinks_tell(&pass->events, &item);
 }
 
 static int take_end(struct pass *pass, const struct wide_key *key, const struct event *event,
@@ -246,10 +255,10 @@ int starts_take(struct pass *pass, const struct event *event, const struct args 
     uint64_t index;
     int status = 0;
     if (wide_map_take(&pass->starts->index, key, &index)) {
-        struct open_start old = forget(pass->starts, index);
-        bool partner = old.event.kind != event->kind;
-        status = partner ? meet(pass, &old, event, args, wanted) : displace(pass, &old, event);
-        free(old.args);
+        struct open_start *old = &pass->starts->items.items[index - 1];
+        bool partner = old->event.kind != event->kind;
+        status = partner ? meet(pass, old, event, args, wanted) : displace(pass, old, event);
+        forget(pass->starts, index);
         if (partner || status)
             return status;
     }

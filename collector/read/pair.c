@@ -67,13 +67,14 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
     item->kind = (uint8_t)kind;
     item->depth = (uint32_t)lane->open.wanted_count;
     item->event = event;
-    item->args = *args;
+    item->args.items = args->items; /* as they were written: a copy of both would wait for that */
+    item->args.count = args->count;
     item->end_thread = event->thread;
     item->begin_ns = event->time_ns;
     item->end_ns = event_told_ns(event);
     if (!pass->selects_all)
         pass_count(pass, lane, event->kind, event->time_ns);
-    return pass_tell(pass, item);
+    return sinks_tell(&pass->events, item);
 }
 
 /* An end of something that nobody saw begin. */
@@ -452,7 +453,9 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     if (pass->selects_all)
         count_batch(lane, batch);
     for (uint32_t i = 0; !status && i < batch->count; i++) {
-        if (pass->runs && !lane->samples)
+        uint8_t kind = batch->events[i].kind;
+        bool may_run = kind == EVENT_PUSH || kind == EVENT_POP;
+        if (may_run && pass->runs && !lane->samples)
             status = take_run(pass, lane, batch, &i);
         if (status || i == batch->count)
             break;

@@ -308,6 +308,8 @@ struct pass *pass_create(const struct pass_source *source, const struct pass_sel
     pass->opened.kind = pass->plain_opened.kind = ITEM_OPENED;
     pass->span.kind = pass->plain_span.kind = ITEM_SPAN;
     pass->plain_opened.lane = pass->plain_span.lane = pass->point.lane = LANE_THREAD;
+    pass->sample.kind = ITEM_SAMPLE;
+    pass->sample.lane = LANE_THREAD;
     pass->settled_ns = pass->samples_settled_ns = pass->counts.last_ns = INT64_MIN;
     for (unsigned i = 0; i < sink_count; i++)
         add_sink(pass, &sinks[i]);

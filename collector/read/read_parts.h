@@ -208,9 +208,9 @@ struct pass {
     bool runs;  /* there may be some: see pair.c */
     bool begun; /* the selection's first instant has passed */
     bool finished, inherited_news, samples_ended;
-    struct item opened, span, point;      /* what is told most: filled in, not made anew */
-    struct item plain_opened, plain_span; /* of runs of pair.c: most of it stays as it is */
-    VEC(struct lane) lanes;               /* by thread */
+    struct item opened, span, point, sample; /* what is told most: filled in, not made anew */
+    struct item plain_opened, plain_span;    /* of runs of pair.c: most of it stays as it is */
+    VEC(struct lane) lanes;                  /* by thread */
     struct starts *starts;
     struct tracks *tracks; /* made at the first event of one */
     VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
@@ -239,14 +239,6 @@ static inline int sinks_tell(const struct sinks *sinks, const struct item *item)
     for (unsigned i = 0; !status && i < sinks->count; i++)
         status = sinks->items[i].take(sinks->items[i].context, item);
     return status;
-}
-
-static inline int pass_tell(const struct pass *pass, const struct item *item)
-{
-    if (item->kind == ITEM_SAMPLE)
-        return sinks_tell(&pass->samples, item);
-    bool begin = item->kind == ITEM_OPENED && item->lane == LANE_THREAD;
-    return sinks_tell(begin ? &pass->begins : &pass->events, item);
 }
 
 /* An event is of the selection. */

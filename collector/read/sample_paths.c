@@ -136,12 +136,11 @@ int sample_tell(struct pass *pass, struct sample *sample)
     *(role == SAMPLE_ROLE_CPU       ? &pass->counts.samples
       : role == SAMPLE_ROLE_OFF_CPU ? &pass->counts.stretches
                                     : &pass->counts.other_samples) += 1;
-    const struct item item = {.kind = ITEM_SAMPLE,
-                              .lane = LANE_THREAD,
-                              .begin_ns = sample->time_ns,
-                              .end_ns = sample_told_ns(sample),
-                              .sample = sample};
-    return pass_tell(pass, &item);
+    struct item *item = &pass->sample;
+    item->begin_ns = sample->time_ns;
+    item->end_ns = sample_told_ns(sample);
+    item->sample = sample;
+    return sinks_tell(&pass->samples, item);
 }
 
 /* ---- Paths ----------------------------------------------------------------------------------- */

@@ -176,7 +176,7 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
     };
     if (!pass->selects_all)
         pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);
-    return pass_tell(pass, &item);
+    return sinks_tell(&pass->events, &item);
 }
 
 static int tell_orphan(struct pass *pass, const struct event *event, const struct args *args,
@@ -401,12 +401,12 @@ int span_take(struct pass *pass, struct lane *lane, const struct event *event,
     };
     if (!pass->selects_all)
         pass_count(pass, lane, EVENT_SPAN, span.time_ns);
-    int status = pass_tell(pass, &item);
+    int status = sinks_tell(&pass->events, &item);
     item.kind = ITEM_SPAN;
     item.end_ns = time_earliest(span.end_ns, pass->selection.to_ns);
     item.flags |= item.end_ns < span.end_ns ? ITEM_CUT_END : 0;
     lane->last_told_ns = time_latest(lane->last_told_ns, item.end_ns);
-    return status ? status : pass_tell(pass, &item);
+    return status ? status : sinks_tell(&pass->events, &item);
 }
 
 /* ---- Begin and end of the selection ---------------------------------------------------------- */

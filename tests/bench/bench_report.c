@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How fast range_stats takes events, and how much memory it holds: events per second per core.
  *
+ *     bench_report [SHAPE]     only one of them, counted from 0
+ *
  * Shapes: few paths in one thread; 64 threads in turn; paths of many depths; a new path for every
  * range. Shapes alternate over the rounds; the minimum is the cost, the median the usual. Each
  * shape's memory is measured in a child of its own. Budget: 10 M events/s, 256 MiB. Prints a
@@ -162,12 +164,12 @@ static int compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static void print_results(void)
+static void print_results(unsigned from, unsigned to)
 {
     const char *path = getenv("ANNOT_BENCH_JSON");
     FILE *json = path ? fopen(path, "w") : NULL;
     printf("%-32s %10s %10s %12s %10s\n", "shape", "min", "median", "M events/s", "memory");
-    for (unsigned i = 0; i < SHAPES; i++) {
+    for (unsigned i = from; i < to; i++) {
         struct shape *shape = &shapes[i];
         qsort(shape->ns, ROUNDS, sizeof(double), compare);
         double median = shape->ns[ROUNDS / 2], rate = 1e3 / median;
@@ -177,27 +179,29 @@ static void print_results(void)
             fprintf(json,
                     "%s{\"name\": \"report: %s\", \"min_ns\": %.2f, \"median_ns\": %.2f, "
                     "\"peak_kib\": %ld}%s\n",
-                    i ? " " : "[", shape->name, shape->ns[0], median, shape->peak_kib,
-                    i + 1 < SHAPES ? "," : "]");
+                    i > from ? " " : "[", shape->name, shape->ns[0], median, shape->peak_kib,
+                    i + 1 < to ? "," : "]");
     }
     if (json)
         fclose(json);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    unsigned from = argc > 1 ? (unsigned)atoi(argv[1]) % SHAPES : 0;
+    unsigned to = argc > 1 ? from + 1 : SHAPES;
     struct trace *made = trace_create();
     require(made && trace_process_add(made) == 0, "trace");
     for (uint32_t i = 0; i < THREADS; i++)
         require(trace_thread_add(made, 0) == i, "thread");
     trace = made;
-    for (unsigned i = 0; i < SHAPES; i++)
+    for (unsigned i = from; i < to; i++)
         shapes[i].peak_kib = peak_of(&shapes[i]);
     for (int round = 0; round < ROUNDS; round++) {
-        for (unsigned i = 0; i < SHAPES; i++)
+        for (unsigned i = from; i < to; i++)
             shapes[i].ns[round] = run(&shapes[i]);
     }
-    print_results();
+    print_results(from, to);
     trace_destroy(made);
     return 0;
 }
