@@ -9,7 +9,6 @@
 #include "intake.h"
 #include "proc_info.h"
 #include "python_lines.h"
-#include "refusal_pages.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"

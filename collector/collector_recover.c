@@ -9,7 +9,6 @@
 #include "file_io.h"
 #include "intake.h"
 #include "python_lines.h"
-#include "refusal_pages.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"

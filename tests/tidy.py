@@ -74,6 +74,7 @@ HEADERS_EARNED = [
     "collector/base",
     "collector/elf",
     "collector/export",
+    "collector/intake",
     "collector/look",
     "collector/profile",
     "collector/python",

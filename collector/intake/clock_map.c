@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Anchors and the straight lines between them. The last anchor is provisional while it is younger
  * than SETTLE_NS past the one before it: the next one replaces it, so the list grows slowly. */
-#include "clock_map.h"
+#include "decode.h"
 
 #include "clock_now.h"
 

@@ -1,20 +1,128 @@
 /* SPDX-License-Identifier: MIT */
+/* From the bytes of a block, copied into private memory, to events of the model: its timestamps to
+ * times, its structs to key-values, its records to events. */
+#ifndef ANNOT_INTAKE_DECODE_H
+#define ANNOT_INTAKE_DECODE_H
+
+#include "event.h"
+#include "lives.h"
+#include "names.h"
+#include "segment_reader.h"
+#include "vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+/* From the timestamps of programs to CLOCK_MONOTONIC nanoseconds.
+ *
+ * Anchors are pairs (timestamp, ns) of one instant. Between two neighbours time runs straight, so
+ * conversion is continuous and rises; a few anchors a second keep the error at the noise of one
+ * anchor (some tens of ns) however the kernel slews its clock. */
+
+struct clock_anchor {
+    uint64_t raw;
+    int64_t ns;
+};
+
+/* One straight piece: ns + (raw - begin) * mult / 2^32. */
+struct clock_line {
+    uint64_t begin, end; /* raw; begin >= end: none */
+    int64_t ns;
+    uint64_t mult;
+};
+
+struct clock_map {
+    VEC(struct clock_anchor) anchors; /* rising in raw and ns */
+    struct clock_line line;           /* the one that was used last */
+    double ns_per_tick;               /* before the first anchor and with only one */
+    bool settled;                     /* the last anchor stays; else the next one replaces it */
+};
+
+/* The timestamp counter of this machine now; 0 where there is none. */
+uint64_t clock_now_raw(void);
+
+/* Timestamp and CLOCK_MONOTONIC at one instant, the best of a few tries. */
+struct clock_anchor clock_anchor_now(void);
+
+/* 0 or -ENOMEM. Measures the rate of the counter for about a millisecond. */
+int clock_map_init(struct clock_map *map);
+void clock_map_fini(struct clock_map *map);
+
+/* Takes an anchor now; call it after reading what is to be converted. 0 or -ENOMEM. */
+int clock_map_advance(struct clock_map *map);
+
+/* Adds an anchor that somebody else took, if it is believable: within 1 ms + 1/1000 of what the
+ * rate tells. For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
+int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
+
+/* Never fails: times outside of the anchors are cut to a day around them. */
+int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw);
+
+static inline int64_t clock_map_ns(struct clock_map *map, uint64_t raw)
+{
+    const struct clock_line *line = &map->line;
+    if (__builtin_expect(raw < line->begin || raw >= line->end, 0))
+        return clock_map_ns_anywhere(map, raw);
+    return line->ns + (int64_t)((unsigned __int128)(raw - line->begin) * line->mult >> 32);
+}
+
+/* ---- Structs --------------------------------------------------------------------------------- */
+
+/* Structs that programs emit as bytes, taken apart by the schema that they registered.
+ *
+ * Texts of schemas and bytes of structs are foreign: a field lies inside the size that the schema
+ * says and the struct has, or the schema is none. */
+
+enum {
+    SCHEMA_VALUES_MAX = 256, /* of one struct that are shown; few more than it has bytes */
+    SCHEMAS_MAX = 1024,      /* of one segment */
+};
+
+#define SCHEMA_FITS_NONE UINT32_MAX
+
+/* One value of a struct. */
+struct schema_field {
+    uint32_t key; /* string: "size [bytes]", "a[3]" */
+    uint16_t offset, size;
+    uint8_t type; /* enum annot_field_type */
+};
+
+struct schema {
+    uint32_t name; /* string */
+    uint32_t size; /* bytes of the struct; SCHEMA_FITS_NONE: its text makes no sense */
+    uint32_t count, left_out;
+    struct schema_field fields[];
+};
+
+/* By number; `{0}` is empty. */
+struct schemas {
+    VEC(struct schema *) items;
+    uint32_t count;
+};
+
+void schemas_free(struct schemas *schemas);
+
+/* The schema of that number: 1; 0: there is none; -ENOMEM, -EFAULT. */
+int schemas_find(struct schemas *schemas, struct names *names, uint16_t number,
+                 const struct schema **ret_schema);
+
+/* The value of a field, of a struct with schema->size bytes. 0 or -ENOMEM. */
+int schema_value(struct names *names, const struct schema_field *field, const uint8_t *bytes,
+                 struct arg *arg);
+
+/* Bytes that no schema explains, as a value: hexadecimal. 0 or -ENOMEM. */
+int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct arg *arg);
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
 /* From the bytes of a block, copied into private memory, to events of the model.
  *
  * Bytes are foreign: every length is bounded, unknown kinds are skipped by their length, and what
  * cannot be believed ends the block with one EVENT_LOST of LOSS_CORRUPT. A key-value without an
  * event before it costs itself only. Times rise within a thread and never pass the present.
- * Thread-safety: none. */
-#ifndef ANNOT_INTAKE_DECODE_H
-#define ANNOT_INTAKE_DECODE_H
-
-#include "clock_map.h"
-#include "event.h"
-#include "lives.h"
-#include "names.h"
-#include "schema.h"
-#include "segment_reader.h"
-#include "vec.h"
+ * */
 
 /* The shortest records fill a block; before them an edge and the losses, behind them one more, and
  * before all what is told of blocks that were overwritten. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See refusal_pages.h. Slots are given back under the lock of the wake page: by one at a time. */
-#include "refusal_pages.h"
+/* Slots are given back under the lock of the wake page: by one at a time. */
+#include "refusals.h"
 
 #include "annot_barrier.h"
 #include "clock_now.h"

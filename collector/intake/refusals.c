@@ -4,7 +4,6 @@
 
 #include "clock_now.h"
 #include "proc_info.h"
-#include "refusal_pages.h"
 #include "target.h"
 #include "text.h"
 

@@ -13,6 +13,30 @@
 #include "vec.h"
 #include "wide_map.h"
 
+/* ---- The slots of processes that cannot take part, behind the wake page ---------------------- */
+
+/* The slots of processes that cannot take part, behind the wake page: foreign bytes, copied. A slot
+ * is for the sessions whose generations have its own between them; when no file is left of any of
+ * these, it is given back. */
+
+/* What is not to be believed, or is being written, has owner 0 in the copy. 0; -ENOENT: the file
+ * has no such pages; or -errno. */
+int refusal_pages_read(const struct directory *directory, struct annot_refusals *ret_pages);
+
+/* Before the gate opens: what is there by then is others', as the session's file says from now on.
+ * 0 or -errno. */
+int refusal_pages_begin(const struct directory *directory, const struct session_file *file);
+
+/* Gives slots back. One whose owner died while it took it stays taken: nothing is counted there. */
+void refusal_pages_sweep(const struct directory *directory);
+
+/* ---- What they say --------------------------------------------------------------------------- */
+
+/* Processes that wanted to take part, or that one would expect, and that do not: with the reason,
+ * in one sentence for humans, and with the events that they lost. From the slots behind the wake
+ * page, and from a look at the collector's descendants that run under another uid.
+ * */
+
 /* A slot of a process of this session. */
 struct refused {
     uint64_t owner, time_ns;

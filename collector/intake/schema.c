@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts of schemas to lists of fields, one for each value. */
-#include "schema.h"
+#include "decode.h"
 
 #include "text.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of symbol/: what symbol_module.c (files) and symbol_jit.c (code made at run time) join. */
+/* Inside of symbol/: what symbol_module.c (files) and symbol_other.c (code made at run time) join.
+ */
 #ifndef ANNOT_SYMBOL_PARTS_H
 #define ANNOT_SYMBOL_PARTS_H
 
@@ -75,7 +76,8 @@ bool symbol_table_find(const struct symbol_table *table, uint64_t address,
 /* The name as it stands in the file, cut to the buffer; its length, 0 = it cannot be read. */
 size_t symbol_table_name(const struct symbol_table *table, size_t index, char *buffer, size_t size);
 
-/* ---- symbol_plt.c -------------------------------------------------------------------------------
+/* ---- symbol_table.c: stubs
+ * -----------------------------------------------------------------------
  */
 
 /* The stubs by which a module calls others, as "printf@plt": they have no symbols, but relocations

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The small parts: clock, guard, directory, session file, watching a process, those that are gone.
  */
-#include "clock_map.h"
+#include "decode.h"
 #include "clock_now.h"
 #include "guard.h"
 #include "intake_directory.h"
