@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The class `annotate`: `with annotate("load"):` and `@annotate("load")`.
+/* The classes whose objects `with` enters: annotate, and annotation_holder. */
+#include "annotation.h"
+#include "annotation_emit.h"
+#include "arguments.h"
+#include "async_enter.h"
+#include "enter.h"
+#include "function.h"
+#include "scope.h"
+#include "state.h"
+
+/* ---- annotate -------------------------------------------------------------------------------- */
+
+/* `with annotate("load"):` and `@annotate("load")`.
  *
  * `with annotate("load"):` finds the same object each time, so nothing is made. Entering pushes,
  * leaving pops if that entering pushed (entered.h). Neither makes an object for the statement
  * (enter.c). */
-#include "annotation.h"
-#include "async_enter.h"
-#include "enter.h"
-#include "exception.h"
-#include "function.h"
-#include "scope.h"
-#include "types.h"
 
 static PyObject *annotate_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
                                      PyObject *names)
@@ -145,6 +150,293 @@ PyTypeObject *annotate_type_create(PyObject *module)
     ((PyTypeObject *)type)->tp_vectorcall = annotate_vectorcall;
     if (leave_install(module, (PyTypeObject *)type) < 0 ||
         enter_install(module, (PyTypeObject *)type, false) < 0)
+        Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+/* ---- annotation_holder ----------------------------------------------------------------------- */
+
+/* Holders, and the quick calls of one class derived from them: called with the same constants, it
+ * gives the object that it made before, found by the identities of the arguments as in
+ * annotation.h. Free-threaded interpreters make a new one each time. */
+
+static struct state *state_of_holder(PyTypeObject *type)
+{
+    while (type != NULL && type->tp_base != &PyBaseObject_Type)
+        type = type->tp_base;
+    return type ? state_of_type(type) : NULL;
+}
+
+/* What annotation_now() gives. New reference; NULL, without an exception, for nothing. */
+static struct annotation *annotation_now(struct state *state, PyObject *holder)
+{
+    PyObject *now = PyObject_CallMethod(holder, "annotation_now", NULL);
+    if (now == NULL || Py_IS_TYPE(now, state->annotate_type))
+        return (struct annotation *)now;
+    if (now != Py_None)
+        PyErr_Format(PyExc_TypeError, "annotation_now() must give annotate or None, not %.100s",
+                     Py_TYPE(now)->tp_name);
+    Py_DECREF(now);
+    return NULL;
+}
+
+/* Of one that holds nothing. */
+static int enter_now(PyObject *holder)
+{
+    struct state *state = state_of_holder(Py_TYPE(holder));
+    if (!state_is_alive(state))
+        return -1;
+    struct annotation *annotation = annotation_now(state, holder);
+    if (annotation == NULL && PyErr_Occurred())
+        return -1;
+    if (annotation == NULL) {
+        entered_push(false);
+        return 0;
+    }
+    annotation_enter(annotation);
+    Py_DECREF(annotation);
+    return 0;
+}
+
+int holder_enter(PyObject *holder)
+{
+    struct annotation *annotation = ((struct holder *)holder)->annotation;
+    if (__builtin_expect(annotation == NULL, 0))
+        return enter_now(holder);
+    annotation_enter(annotation);
+    return 0;
+}
+
+static PyObject *holder_hold(PyObject *self, PyObject *args)
+{
+    struct holder *holder = (struct holder *)self;
+    struct state *state = state_of_holder(Py_TYPE(self));
+    PyObject *annotation;
+    int keep;
+    if (!state_is_alive(state) ||
+        !PyArg_ParseTuple(args, "O!p:hold", state->annotate_type, &annotation, &keep))
+        return NULL;
+    if (holder->annotation != NULL) {
+        PyErr_SetString(PyExc_TypeError, "an annotation is held already");
+        return NULL;
+    }
+    holder->annotation = (struct annotation *)Py_NewRef(annotation);
+    holder->keep = keep;
+    Py_RETURN_NONE;
+}
+
+static struct quick_call *quick_find(const struct quick_calls *quick, const struct call *call)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)call->names;
+    Py_ssize_t count = call_length(call);
+    for (Py_ssize_t i = 0; i < count; i++)
+        hash = (hash ^ (uint64_t)(uintptr_t)call->args[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return &quick->calls[hash >> (64 - NAME_CACHE_BITS)];
+}
+
+static bool quick_is(const struct quick_call *kept, const struct call *call)
+{
+    Py_ssize_t count = call_length(call);
+    if (kept->names != call->names || kept->count != call->count || kept->length != count)
+        return false;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (kept->args[i] != call->args[i])
+            return false;
+    }
+    return true;
+}
+
+/* Constants, which are the same objects at each execution, and nothing that runs code. */
+static bool is_constant(PyObject *object)
+{
+    return object == Py_None || PyLong_CheckExact(object) ||
+           (PyUnicode_CheckExact(object) && PyUnicode_GET_LENGTH(object) <= NAME_CACHE_TEXT_MAX);
+}
+
+static bool quick_fits(const struct quick_calls *quick, const struct call *call, PyObject *object)
+{
+    Py_ssize_t count = call_length(call);
+    if (PYANNOT_FREE_THREADED || quick->calls == NULL || Py_TYPE(object) != quick->type ||
+        !((struct holder *)object)->keep || count > QUICK_ARGUMENTS)
+        return false;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!is_constant(call->args[i]))
+            return false;
+    }
+    return true;
+}
+
+static void quick_release(const struct quick_call *old)
+{
+    for (Py_ssize_t i = 0; i < old->length; i++)
+        Py_DECREF(old->args[i]);
+    Py_XDECREF(old->names);
+    Py_XDECREF(old->object);
+}
+
+/* The death of the old object may run code that comes here: the slot is filled before. */
+static void quick_keep(struct quick_call *slot, const struct call *call, PyObject *object)
+{
+    struct quick_call old = *slot;
+    slot->object = Py_NewRef(object);
+    slot->names = call->names;
+    Py_XINCREF(slot->names);
+    slot->count = call->count;
+    slot->length = call_length(call);
+    for (Py_ssize_t i = 0; i < slot->length; i++)
+        slot->args[i] = Py_NewRef(call->args[i]);
+    quick_release(&old);
+}
+
+/* As type.__call__ is called where there is no vectorcall. */
+static PyObject *call_long(PyObject *type, const struct call *call)
+{
+    PyObject *positional = PyTuple_New(call->count), *keywords = call->names ? PyDict_New() : NULL;
+    PyObject *result = NULL;
+    if (positional == NULL || (call->names != NULL && keywords == NULL))
+        goto out;
+    for (Py_ssize_t i = 0; i < call->count; i++)
+        PyTuple_SET_ITEM(positional, i, Py_NewRef(call->args[i]));
+    for (Py_ssize_t i = call->count; i < call_length(call); i++) {
+        PyObject *name = PyTuple_GET_ITEM(call->names, i - call->count);
+        if (PyDict_SetItem(keywords, name, call->args[i]) < 0)
+            goto out;
+    }
+    result = PyType_Type.tp_call(type, positional, keywords);
+out:
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+static PyObject *quick_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
+                                  PyObject *names)
+{
+    struct state *state = state_of_holder((PyTypeObject *)type);
+    const struct call call = {args, PyVectorcall_NARGS(flags), names};
+    if (__builtin_expect(state != NULL && state->quick.calls != NULL, 1)) {
+        struct quick_call *kept = quick_find(&state->quick, &call);
+        if (__builtin_expect(kept->object != NULL && quick_is(kept, &call), 1))
+            return Py_NewRef(kept->object);
+    }
+    PyObject *object = call_long(type, &call);
+    if (object != NULL && state != NULL && quick_fits(&state->quick, &call, object))
+        quick_keep(quick_find(&state->quick, &call), &call, object);
+    return object;
+}
+
+static PyObject *holder_quick_calls(PyObject *class, PyObject *ignored)
+{
+    PyTypeObject *type = (PyTypeObject *)class;
+    struct state *state = state_of_holder(type);
+    (void)ignored;
+    if (!state_is_alive(state))
+        return NULL;
+    if (type->tp_base != state_type_made(state, TYPE_HOLDER) || state->quick.type != NULL) {
+        PyErr_SetString(PyExc_TypeError, "quick_calls() is for one class, derived directly");
+        return NULL;
+    }
+    state->quick.calls = PyMem_Calloc(NAME_CACHE_SIZE, sizeof(struct quick_call));
+    if (state->quick.calls == NULL)
+        return PyErr_NoMemory();
+    state->quick.type = (PyTypeObject *)Py_NewRef(class);
+    type->tp_vectorcall = quick_vectorcall;
+    Py_RETURN_NONE;
+}
+
+int holder_traverse(struct state *state, visitproc visit, void *arg)
+{
+    Py_VISIT(state->quick.type);
+    for (int i = 0; state->quick.calls != NULL && i < NAME_CACHE_SIZE; i++)
+        Py_VISIT(state->quick.calls[i].object);
+    return 0;
+}
+
+void holder_clear(struct state *state)
+{
+    struct quick_call *calls = state->quick.calls;
+    state->quick.calls = NULL;
+    Py_CLEAR(state->quick.type);
+    for (int i = 0; calls != NULL && i < NAME_CACHE_SIZE; i++)
+        quick_release(&calls[i]);
+    PyMem_Free(calls);
+}
+
+/* Fields of derived classes are theirs: only hold() sets anything here. */
+static PyObject *holder_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)args;
+    (void)keywords;
+    return type->tp_alloc(type, 0);
+}
+
+static void holder_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((struct holder *)self)->annotation);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+bool holder_is(PyObject *object)
+{
+    const PyTypeObject *type = Py_TYPE(object);
+    while (type != NULL && type->tp_dealloc != holder_dealloc)
+        type = type->tp_base;
+    return type != NULL;
+}
+
+#if !PYANNOT_BIND_ENTER
+static PyObject *holder_enter_method(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    if (holder_enter(self) < 0)
+        return NULL;
+    return Py_NewRef(self);
+}
+#endif
+
+static PyMethodDef holder_methods[] = {
+    {"hold", holder_hold, METH_VARARGS,
+     PyDoc_STR("hold($self, annotation, keep, /)\n--\n\nWhat to enter, and whether quick calls\n"
+               "may give the object again.")},
+    {"quick_calls", holder_quick_calls, METH_NOARGS | METH_CLASS,
+     PyDoc_STR("quick_calls($type, /)\n--\n\nGive the same object for the same constants.")},
+#if !PYANNOT_BIND_ENTER
+    {"__enter__", holder_enter_method, METH_NOARGS,
+     PyDoc_STR("__enter__($self, /)\n--\n\nOpen the range on the calling thread.")},
+#endif
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot holder_slots[] = {
+    {Py_tp_new, holder_new},
+    {Py_tp_dealloc, holder_dealloc},
+    {Py_tp_methods, holder_methods},
+    {0, NULL},
+};
+
+static PyType_Spec holder_spec = {
+    .name = "pyannot._native.annotation_holder",
+    .basicsize = sizeof(struct holder),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = holder_slots,
+};
+
+/* Leaving needs nothing of the object: it is what it is for annotations. */
+static int exit_install(PyObject *module, PyObject *type)
+{
+    const struct state *state = PyModule_GetState(module);
+    PyObject *leave = PyDict_GetItemString(state->annotate_type->tp_dict, "__exit__");
+    return leave ? PyObject_SetAttrString(type, "__exit__", leave) : -1;
+}
+
+PyTypeObject *holder_type_create(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &holder_spec, NULL);
+    if (type == NULL)
+        return NULL;
+    if (exit_install(module, type) < 0 || enter_install(module, (PyTypeObject *)type, true) < 0)
         Py_CLEAR(type);
     return (PyTypeObject *)type;
 }

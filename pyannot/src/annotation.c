@@ -4,7 +4,6 @@
 #include "annotation.h"
 
 #include "arguments.h"
-#include "convert.h"
 
 #include <annot/observers.h>
 

@@ -3,7 +3,7 @@
 #include "async_enter.h"
 
 #include "annotation_emit.h"
-#include "types.h"
+#include "state.h"
 
 /* ---- What it awaits -------------------------------------------------------------------------- */
 

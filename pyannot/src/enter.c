@@ -3,8 +3,7 @@
 #include "enter.h"
 
 #include "entered.h"
-#include "exception.h"
-#include "holder.h"
+#include "annotation_emit.h"
 #include "state.h"
 
 /* ---- __enter__ ------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "exception.h"
+#include "annotation_emit.h"
 
 enum { COUNT_STEP = 64 };
 

@@ -4,10 +4,10 @@
 #include "scope.h"
 
 #include "annotation_emit.h"
-#include "convert.h"
+#include "arguments.h"
 #include "function.h"
+#include "state.h"
 #include "task.h"
-#include "types.h"
 
 static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, 0, false, NULL};
 static const struct signature push_signature = {"push", {ARGUMENT_NAME}, 1, 1, false, NULL};

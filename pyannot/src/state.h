@@ -31,7 +31,7 @@ struct quick_call {
     PyObject *args[QUICK_ARGUMENTS];
 };
 
-/* Of the class that has quick calls: see holder.c. */
+/* Of the class that has quick calls: see annotate.c. */
 struct quick_calls {
     PyTypeObject *type;
     struct quick_call *calls; /* NAME_CACHE_SIZE; NULL until there is such a class */
@@ -40,7 +40,7 @@ struct quick_calls {
 /* Types that most programs never use: see state_type. */
 enum later_type {
     TYPE_FUNCTION = 0,
-    TYPE_HOLDER, /* see holder.h */
+    TYPE_HOLDER, /* see annotation.h */
     TYPE_DOMAIN,
     TYPE_FLOW,
     TYPE_TRACK,
@@ -112,7 +112,7 @@ struct state {
     struct name_cache names;
     struct task_state tasks;
     struct quick_calls quick;
-    bool watches_forks; /* see starts.c */
+    bool watches_forks; /* see observed.c */
 };
 
 /* An object that the collector does not track hides that it keeps its type alive, and so the
@@ -155,5 +155,34 @@ static inline PyTypeObject *state_type(struct state *state, enum later_type type
     PyTypeObject *made = state_type_made(state, type);
     return __builtin_expect(made != NULL, 1) ? made : state_type_make(state, type);
 }
+
+/* ---- Making types ---------------------------------------------------------------------------- */
+
+/* The module's types are made once per import. Each returns a new reference, or NULL with an
+ * exception. */
+
+/* annotate: context manager and decorator. */
+PyTypeObject *annotate_type_create(PyObject *module);
+
+/* annotated_function: what a decorated plain function becomes. */
+PyTypeObject *function_type_create(PyObject *module);
+
+/* domain, flow, track: the classes of these names; track_range: see track.c. */
+PyTypeObject *domain_type_create(PyObject *module);
+PyTypeObject *flow_type_create(PyObject *module);
+PyTypeObject *track_type_create(PyObject *module);
+PyTypeObject *track_range_type_create(PyObject *module);
+
+/* free_range: a range of the process around one statement. */
+PyTypeObject *free_range_type_create(PyObject *module);
+
+/* What `async with` keeps of an open statement: see async_enter.c. */
+PyTypeObject *link_type_create(PyObject *module);
+
+/* What `async with` awaits: see async_enter.h. */
+PyTypeObject *ready_type_create(PyObject *module);
+
+/* annotation_holder: what pyannot.nvtx derives its annotate from. */
+PyTypeObject *holder_type_create(PyObject *module);
 
 #endif

@@ -6,8 +6,7 @@
 #include "annotation_emit.h"
 #include "async_enter.h"
 #include "entered.h"
-#include "exception.h"
-#include "functions.h"
+#include "observed.h"
 #include "task_parts.h"
 
 #include <pthread.h>

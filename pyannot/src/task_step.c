@@ -3,8 +3,7 @@
 #include "task_parts.h"
 
 #include "annotation_emit.h"
-#include "convert.h"
-#include "functions.h"
+#include "arguments.h"
 #include "observed.h"
 #include "task.h"
 

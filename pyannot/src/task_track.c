@@ -3,8 +3,7 @@
 #include "task_parts.h"
 
 #include "annotation_emit.h"
-#include "convert.h"
-#include "exception.h"
+#include "arguments.h"
 #include "task.h"
 
 #include <annot/observers.h>

@@ -9,13 +9,10 @@
 #include "annotation_emit.h"
 #include "arguments.h"
 #include "async_enter.h"
-#include "convert.h"
 #include "entered.h"
-#include "exception.h"
 #include "function.h"
 #include "scope.h"
 #include "state.h"
-#include "types.h"
 
 struct track {
     PyObject_HEAD PyObject *name; /* str */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* See exception.h. A class may answer for its own name: whatever it answers, or raises, the range
- * ends. */
-#include "exception.h"
+/* The ends of ranges that an exception leaves. A class may answer for its own name: whatever it
+ * answers, or raises, the range ends. */
+#include "annotation_emit.h"
+
+#include "arguments.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-#include "convert.h"
 
 /* The text of an attribute that should be a str; *ret_owner keeps it alive. NULL: none. */
 static const char *attribute(PyObject *type, const char *name, PyObject **ret_owner)
