@@ -18,7 +18,7 @@ int attach_programs_fail(int32_t pid, int error)
 {
     if (error == ESRCH)
         return cmd_fail(CMD_FAILED,
-                        "process %d: there is none\n\"pgrep -a NAME\" finds the one "
+                        "there is no process %d\n\"pgrep -a NAME\" finds the one "
                         "you mean",
                         (int)pid);
     if (error == EPERM || error == EACCES)

@@ -3,8 +3,8 @@
 #include "cmd.h"
 
 #include "doctor_parts.h"
-#include "ladder.h"
 #include "json_writer.h"
+#include "ladder.h"
 #include "term.h"
 
 #include <errno.h>

@@ -99,7 +99,7 @@ static int check_options(const struct plan *plan)
     const char *refused = export_refuses(plan->exporter, &plan->wanted);
     char formats[128];
     if (plan->wanted.off_cpu && plan->wanted.value)
-        return cmd_fail(CMD_MISUSE, "options --off-cpu and --value: one of them\n--value "
+        return cmd_fail(CMD_MISUSE, "options --off-cpu and --value: use only one\n--value "
                                     "off-cpu:blocked is the time blocked alone");
     if (!refused)
         return CMD_OK;
@@ -153,7 +153,7 @@ static int fail_empty(const struct plan *f)
     cmd_quote(f->recording, quoted, sizeof(quoted));
     if (f->wanted.off_cpu && !sampling->off_cpu)
         return cmd_fail(CMD_FAILED,
-                        "%s knows nothing of the time off the CPU\nannot record "
+                        "%s has no data about time off the CPU\nannot record "
                         "--off-cpu records it",
                         f->recording);
     if (f->wanted.value)
@@ -177,10 +177,11 @@ static int fail_empty(const struct plan *f)
                         "annot record takes samples unless told --no-sample",
                         f->recording);
     if (sampling->rung == SAMPLING_REMOTE)
-        return cmd_fail(CMD_FAILED,
-                        "%s has no samples: no Python code was seen to run\nwithout eBPF only "
-                        "Python functions are sampled; annot doctor tells what would allow more",
-                        f->recording);
+        return cmd_fail(
+            CMD_FAILED,
+            "%s has no samples: no Python code ran while it was sampled\nwithout eBPF only "
+            "Python functions are sampled; annot doctor tells what would allow more",
+            f->recording);
     if (sampling->rung == SAMPLING_BPF && !f->wanted.off_cpu)
         return cmd_fail(CMD_FAILED,
                         sampling->off_cpu

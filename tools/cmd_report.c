@@ -98,7 +98,7 @@ static int print_report(const struct report_values *values, const struct report 
         return report_text(report, view);
     rc = report_text_table(tables.items[0], view);
     return rc == -ENODATA ? cmd_fail(CMD_MISUSE,
-                                     "the table %s is for programs\n--json, --csv and "
+                                     "the table %s has no text form\n--json, --csv and "
                                      "--html have it",
                                      values->table)
                           : rc;
@@ -151,8 +151,8 @@ static int run_report(const struct cmd_call *call)
     char name[RECORDING_NAME_SIZE];
     int status = selection_check(&values->selection);
     if (values->json + values->csv + values->html > 1)
-        return cmd_fail(CMD_MISUSE, "options --json, --csv and --html: one of them\n"
-                                    "all of them have all tables");
+        return cmd_fail(CMD_MISUSE, "options --json, --csv and --html: use only one\n"
+                                    "each has all tables");
     const char *path = status == CMD_OK ? recording_choose(call, name) : NULL;
     struct store_reader *reader = path ? recording_open(path) : NULL;
     if (!reader)

@@ -6,8 +6,8 @@
 #include "doctor_parts.h"
 
 #include "file_io.h"
-#include "ladder.h"
 #include "host_needs.h"
+#include "ladder.h"
 #include "sampler.h"
 #include "term.h"
 

@@ -286,7 +286,7 @@ static void print_way(const struct trace *trace, const struct trace_sampling *sa
                number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
     putchar('\n');
     if (*reason) {
-        printf("  not better because: ");
+        printf("  reason: ");
         term_print(reason);
         putchar('\n');
     }
@@ -541,7 +541,7 @@ static const char *without_records(const struct trace *trace)
 {
     uint64_t calls[MISUSE_COUNT];
     if (trace_unwatched(trace))
-        return "nobody knows how much:";
+        return "an unknown amount:";
     if (sample_loss_any(trace))
         return "no records, but";
     return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";

@@ -23,24 +23,23 @@ static const char waits_missing[] =
     "These waits are in no table; inside ranges their time counts as running.";
 
 static const struct meaning meanings[] = {
-    {"samples: ", OF_SAMPLES, "CPU times are too low by as much."},
+    {"samples: ", OF_SAMPLES, "CPU times are too low by that much."},
     {"stretches off the CPU: ", OF_STRETCHES, waits_missing},
     {"context switches: ", OF_STRETCHES, waits_missing},
-    {"stacks: taken during an exec", OF_EXECS, "Their time counts, for no function."},
+    {"stacks: taken during an exec", OF_EXECS, "Their time counts, but for no function."},
     {"stacks: cut, ", OF_STACKS, "Their time counts; the outer functions are missing."},
     {"stacks: ", OF_STACKS, "Their time counts; some or all of their functions are missing."},
-    {"names of Python functions: ", OF_NOTHING, "These are called [python code not read]."},
-    {"ranges of samples: ", OF_STACKS, "Their time counts as outside of all ranges."},
+    {"names of Python functions: ", OF_NOTHING, "They appear as [python code not read]."},
+    {"ranges of samples: ", OF_STACKS, "Their time counts as outside all ranges."},
     {"starts and ends of processes: ", OF_NOTHING,
      "Some processes may lack their name, their parent or their end."},
     {"processes: their start was not told", OF_NOTHING, "They may lack their name and parent."},
-    {TRACE_FACT_UNWATCHED, OF_NOTHING,
-     "What they did from then on is missing, and nobody counted it."},
+    {TRACE_FACT_UNWATCHED, OF_NOTHING, "What they did after that is missing and was not counted."},
     {"processes: ended before", OF_NOTHING, "Their functions have no names."},
-    {"processes: became another user's", OF_NOTHING, "What they did from then on is missing."},
+    {"processes: became another user's", OF_NOTHING, "What they did after that is missing."},
     {"processes: more than", OF_NOTHING, "The others were not sampled."},
     {"mappings of processes: ", OF_NOTHING, "Some of their stacks end early."},
-    {"texts: ", OF_NOTHING, "They are called \"(too many different texts)\"."},
+    {"texts: ", OF_NOTHING, "They appear as \"(too many different texts)\"."},
     {"unwind ", OF_NOTHING, "Stacks through some libraries end early."},
 };
 

@@ -54,7 +54,7 @@ int sampling_check(const struct sampling_values *values, int status)
     if (values->frequency_hz > FREQUENCY_MAX)
         return cmd_fail(status,
                         "option --sample: at most %d samples a second\n--sample 999 shows what "
-                        "takes milliseconds; for less, annotate it",
+                        "takes milliseconds; for shorter work, annotate it",
                         FREQUENCY_MAX);
     if (values->rate == 0 || values->rate > RATE_MAX)
         return cmd_fail(status,
@@ -62,8 +62,8 @@ int sampling_check(const struct sampling_values *values, int status)
                         "500000 stretches a second",
                         RATE_MAX);
     if (values->frequency_hz > FREQUENCY_SENSIBLE && !values->none)
-        cmd_note("%u samples a second slow busy threads down, and the recording shows it\n"
-                 "--sample 999 costs some 2 %%",
+        cmd_note("%u samples a second slow busy threads down and distort the recording\n"
+                 "--sample 999 costs about 2 %%",
                  (unsigned)values->frequency_hz);
     return 0;
 }
@@ -121,7 +121,7 @@ int python_check(const struct python_values *values, int status)
         size_t length = strcspn(word, ",");
         if (!is_known(word, length))
             return cmd_fail(status,
-                            "option --python: \"%.*s\" is nothing that pyannot observes\n"
+                            "option --python: \"%.*s\" is not something that pyannot observes\n"
                             "names, pools, asyncio, gc, imports, subprocess; asyncio-steps, "
                             "asyncio-slow=TIME; -NAME takes one off; none",
                             (int)length, word);
@@ -342,7 +342,7 @@ static int check_word(const struct option_spec *spec, const char *word, size_t l
     if (on && (digits > 1 || *level > '7'))
         return cmd_fail(
             status,
-            "option --enable: \"%.*s\": levels are 0 to 7\nof a name that ends so, write "
+            "option --enable: \"%.*s\": levels are 0 to 7\nin a name that ends like this, write "
             "\"?\" for its colon",
             shown, word);
     if (!on)

@@ -140,7 +140,7 @@ uint32_t recording_note_damage(const struct store_reader *reader, const char *pa
 {
     uint32_t count = store_reader_damage_count(reader);
     if (recording_is_cut(reader)) {
-        cmd_note("%s was cut short: annot was killed, or had no room, or records at this moment\n"
+        cmd_note("%s was cut short: annot was killed, ran out of space, or is still recording\n"
                  "annot recover completes it, as far as programs still hold what is missing",
                  path);
         return count;

@@ -16,11 +16,11 @@ static const char *rung_name(unsigned rung)
 {
     switch (rung) {
     case SAMPLING_REMOTE:
-        return "by reading Python's memory";
+        return "from Python's memory";
     case SAMPLING_BPF:
-        return "by eBPF";
+        return "with eBPF";
     default:
-        return "in a way that this annot does not know";
+        return "in a way unknown to this annot";
     }
 }
 
@@ -35,7 +35,7 @@ static void print_text(const struct trace *trace, const char *before, uint32_t t
 static void print_reason(const struct trace *trace, const struct trace_sampling *sampling)
 {
     if (sampling->reason && sampling->rung != SAMPLING_NONE)
-        print_text(trace, "           not by eBPF: ", sampling->reason);
+        print_text(trace, "           without eBPF: ", sampling->reason);
     if (sampling->hint)
         print_text(trace, "           hint: ", sampling->hint);
 }
@@ -72,9 +72,10 @@ static void print_sampling(const struct trace *trace, const struct report_facts 
         printf(", %s of stacks complete", complete_text(all, a));
     printf("\n");
     if (facts->off_cpu)
-        printf("off CPU    %s blocked and %s runnable in %s stretches\n",
+        printf("off CPU    %s blocked and %s runnable in %s stretch%s\n",
                number_time_plain(all->all.blocked_ns, a),
-               number_time_plain(all->all.runnable_ns, b), number_count(all->stretch_count, c));
+               number_time_plain(all->all.runnable_ns, b), number_count(all->stretch_count, c),
+               all->stretch_count == 1 ? "" : "es");
     print_reason(trace, sampling);
 }
 
@@ -93,10 +94,10 @@ static const char *lost_text(const struct trace *trace, const struct report_fact
     if (!sample_loss_any(trace))
         return misuse_sums(trace, calls) ? "no records, but see the remarkable calls" : "nothing";
     if (trace_unwatched(trace))
-        return "what processes did when nobody recorded them any more (see the end)";
+        return "what processes did after recording had stopped (see the end)";
     return sample_loss_counts(trace, &wholes)
-               ? "no records, but samples miss something (see the end)"
-               : "no records, and little of what was sampled (see the end)";
+               ? "no records, but parts of the samples (see the end)"
+               : "no records, and few parts of the samples (see the end)";
 }
 
 static void print_call(void *context, const struct missing *missing)
@@ -151,9 +152,10 @@ static const char *nothing_text(const struct trace *trace)
                      "annot "
                      "dump\n-p PID shows what threads wait for at present."
                    : "Nothing was seen: hardly any CPU time was used. annot record --off-cpu shows "
-                     "what is\nwaited for, --sample 999 looks more often.";
+                     "what is\nwaited for, --sample 999 samples more often.";
     case SAMPLING_REMOTE:
-        return "Nothing was seen: no Python code ran for long, and without eBPF no other code is "
+        return "Nothing was sampled: no Python code ran for long, and without eBPF no other code "
+               "is "
                "sampled.";
     default:
         return "There are no events: the program is not annotated, or its annotations were off.";
@@ -174,10 +176,10 @@ static void print_remarks(const struct trace *trace, const struct report_facts *
         printf("\nEnds without a beginning in this recording, not counted: %s.\n",
                number_count(totals->orphan_count, text));
     if (totals->other_count)
-        printf("\nToo many paths: the later ones are together in \"(other)\"; entries there: %s.\n",
+        printf("\nToo many paths: further ones share the row \"(other)\"; entries there: %s.\n",
                number_count(totals->other_count, text));
     if (totals->quantile_count)
-        printf("\nToo many paths: durations that are not in the quantiles: %s.\n",
+        printf("\nToo many paths: durations left out of the quantiles: %s.\n",
                number_count(totals->quantile_count, text));
     if (totals->threads_cut)
         printf("\nToo many threads: the columns procs and threads are lower bounds.\n");
@@ -187,9 +189,10 @@ static void print_checks(const struct sample_checks *checks)
 {
     char text[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
     if (checks->contradicted)
-        printf("\n%s of %s samples contradict the events of their threads. They count for the "
-               "ranges that the\nevents tell.\n",
-               number_count(checks->contradicted, text), number_count(checks->checked, all));
+        printf(
+            "\n%s of %s samples contradict the events of their threads.\nThey count for the ranges "
+            "that the events show.\n",
+            number_count(checks->contradicted, text), number_count(checks->checked, all));
 }
 
 static void print_losses(const struct trace *trace, const struct report_facts *facts)
@@ -206,7 +209,7 @@ static void print_losses(const struct trace *trace, const struct report_facts *f
     }
     print_checks(&facts->checks);
     if (facts->late_count)
-        printf("\nSamples that came too late to be given their ranges exactly: %s.\n",
+        printf("\nSamples that arrived too late to get their exact ranges: %s.\n",
                number_count(facts->late_count, text));
 }
 

@@ -24,8 +24,9 @@
 int talk_begin(const struct talk_values *values, int status)
 {
     if (values->quiet && values->verbose)
-        return cmd_fail(status, "options --quiet and --verbose: one of them\n--quiet prints errors "
-                                "and losses only");
+        return cmd_fail(status,
+                        "options --quiet and --verbose: use only one\n--quiet prints errors "
+                        "and losses only");
     cmd_set_quiet(values->quiet);
     return 0;
 }
@@ -52,7 +53,7 @@ void talk_tell_start(const struct talk_values *values, const struct trace *trace
         fprintf(stderr, ", and stretches off the CPU from %s on",
                 number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
     if (sampling->reason) {
-        fputs("; not better because: ", stderr);
+        fputs("; reason: ", stderr);
         print_text(trace, sampling->reason);
     }
     fputc('\n', stderr);

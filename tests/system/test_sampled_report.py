@@ -62,7 +62,7 @@ def table(text, title):
 def sampled(home, *arguments, options=(), **rest):
     result = home.record(*arguments, options=["--no-preload", *options], **rest).ok()
     text = report(home, result.path)
-    if "by eBPF" not in text:
+    if "with eBPF" not in text:
         raise Skip("no BPF here")
     return result, text
 
@@ -124,7 +124,7 @@ def samples_outlive_their_collector(home):
     cut = home.run(ANNOT, "report", "--wide", path)
     equal(cut.status, 1, "status of a report on a cut recording")
     check(b"wall time  0 ns" not in cut.out, "a cut recording has no length")
-    if b"by eBPF" not in cut.out:
+    if b"with eBPF" not in cut.out:
         raise Skip("no BPF here")
     home.run(ANNOT, "recover").ok()
     text = report(home, path)
@@ -230,7 +230,7 @@ def attach_knows_who_ran_before(home):
                      str(path)).ok()
         finally:
             os.killpg(program.pid, signal.SIGKILL)
-    if "by eBPF" not in report(home, path):
+    if "with eBPF" not in report(home, path):
         raise Skip("no BPF here")
     text = home.run(ANNOT, "info", path).ok().out.decode()
     tree = text.split("ended\n")[1].split("\n\n")[0]
