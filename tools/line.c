@@ -44,9 +44,9 @@ const char *line_range_name(enum range_kind kind)
 
 enum range_kind line_range_kind(enum lane_kind lane)
 {
-    return lane == LANE_PROCESS ? RANGE_OVERLAPPING
-           : lane == LANE_TRACK ? RANGE_TRACK
-                                : RANGE_PUSHED;
+    return lane == LANE_PROCESS                       ? RANGE_OVERLAPPING
+           : lane == LANE_TRACK || lane == LANE_QUEUE ? RANGE_TRACK
+                                                      : RANGE_PUSHED;
 }
 
 bool line_is_log(const struct trace *trace, const struct args *args)

@@ -140,7 +140,7 @@ static void put_number(struct line_writer *writer, struct json_doc *doc, const s
         json_doc_text(doc, "number", text);
     } else if (is_range && line->lane == LANE_PROCESS) {
         json_doc_hex(doc, "id", line->event->id);
-    } else if (line->lane == LANE_TRACK) {
+    } else if (line_range_kind(line->lane) == RANGE_TRACK) {
         put_track(writer, doc, line->event->lane);
     } else if (line->kind >= LINE_FLOW_BEGIN && line->kind <= LINE_FLOW_END) {
         json_doc_hex(doc, "flow", line->event->id);
@@ -159,6 +159,8 @@ static void put_span(struct line_writer *writer, struct json_doc *doc, const str
         int64_t self_ns = line_duration_ns(line) - span->child_ns;
         json_doc_int(doc, "self_ns", self_ns > 0 ? self_ns : 0);
     }
+    if (line->lane == LANE_QUEUE && line->event->origin_ns != EVENT_NO_ORIGIN)
+        json_doc_int(doc, "since_origin_ns", line->event->time_ns - line->event->origin_ns);
     if (line->kind == LINE_RANGE && span->end_thread != span->event->thread)
         other = trace_thread_get(writer->trace, span->end_thread);
     if (other)
@@ -218,7 +220,7 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
 
 static void put_event(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
-    if (line->kind <= LINE_RANGE || line->lane == LANE_TRACK)
+    if (line->kind <= LINE_RANGE || line_range_kind(line->lane) == RANGE_TRACK)
         json_doc_text(doc, "kind", line_range_name(line_range_kind(line->lane)));
     if (has_name(line))
         json_doc_text(doc, "name", text_of(writer, line->event->name));

@@ -40,7 +40,7 @@ static int put_begin(const struct line_sink *sink, const struct item *item)
 
 static int put_span(const struct line_sink *sink, const struct item *item)
 {
-    bool complete = sink->complete;
+    bool complete = sink->complete || item->lane == LANE_QUEUE; /* which tells no begins */
     if (!complete && (item->flags & ITEM_END_TOLD))
         return 0;
     return put(sink, &(struct line){.kind = complete ? LINE_RANGE : LINE_END,

@@ -168,7 +168,7 @@ static void put_tie(struct line_writer *writer, const struct line *line)
     bool is_range = line->kind <= LINE_RANGE;
     if (is_range && line->lane == LANE_PROCESS)
         put(writer, " id=0x%" PRIx64, line->event->id);
-    else if (line->lane == LANE_TRACK)
+    else if (line_range_kind(line->lane) == RANGE_TRACK)
         put_track(writer, line->event->lane);
     else if (is_range && line->number)
         put(writer, " number=%016" PRIx64, line->number);
@@ -180,6 +180,8 @@ static void put_span(struct line_writer *writer, const struct line *line)
 {
     char path[PATH_SIZE];
     put_seconds(writer, "dur", line_duration_ns(line));
+    if (line->lane == LANE_QUEUE && line->event->origin_ns != EVENT_NO_ORIGIN)
+        put_seconds(writer, "since_origin", line->event->time_ns - line->event->origin_ns);
     if (line->span->depth) {
         line_path(writer->trace, line->span, path, sizeof(path));
         put_label(writer, "path", path);

@@ -124,14 +124,10 @@ static void put_event(struct chrome_shelves *shelves, char phase, const struct e
     put_place(shelves, track_groups_find(&shelves->groups, event->lane), id, time_ns);
 }
 
-static int put_begin(struct chrome_shelves *shelves, const struct item *item)
+static int put_begin_at(struct chrome_shelves *shelves, const struct item *item, uint64_t id)
 {
     const struct event *begin = item->event;
     struct track_facts facts;
-    uint64_t id;
-    int error = track_groups_open(&shelves->groups, begin, item->depth, &id);
-    if (error)
-        return error;
     put_event(shelves, 'b', begin, id, begin->time_ns);
     chrome_attributes(shelves->writer, begin, &item->args);
     track_facts_init(&facts, &shelves->groups, shelves->writer->ids, begin, item->depth);
@@ -140,14 +136,16 @@ static int put_begin(struct chrome_shelves *shelves, const struct item *item)
     return 0;
 }
 
-static int put_end(struct chrome_shelves *shelves, const struct item *item)
+static int put_begin(struct chrome_shelves *shelves, const struct item *item)
+{
+    uint64_t id;
+    int error = track_groups_open(&shelves->groups, item->event, item->depth, &id);
+    return error ? error : put_begin_at(shelves, item, id);
+}
+
+static int put_end_at(struct chrome_shelves *shelves, const struct item *item, uint64_t id)
 {
     struct end_facts facts;
-    uint64_t id;
-    int error =
-        track_groups_close(&shelves->groups, item->event->lane, item->depth, item->end_ns, &id);
-    if (error)
-        return error;
     const struct args values = item_end_args(item);
     put_event(shelves, 'e', item->event, id, item->end_ns);
     chrome_values(shelves->writer, &values);
@@ -155,6 +153,24 @@ static int put_end(struct chrome_shelves *shelves, const struct item *item)
     put_facts(shelves, facts.items);
     chrome_end(shelves->writer);
     return 0;
+}
+
+static int put_end(struct chrome_shelves *shelves, const struct item *item)
+{
+    uint64_t id;
+    int error =
+        track_groups_close(&shelves->groups, item->event->lane, item->depth, item->end_ns, &id);
+    return error ? error : put_end_at(shelves, item, id);
+}
+
+/* Of a lane on which they may overlap. */
+static int put_whole(struct chrome_shelves *shelves, const struct item *item)
+{
+    uint64_t id;
+    int error = track_groups_span(&shelves->groups, item, &id);
+    if (!error)
+        error = put_begin_at(shelves, item, id);
+    return error ? error : put_end_at(shelves, item, id);
 }
 
 static int put_mark(struct chrome_shelves *shelves, const struct item *item)
@@ -181,7 +197,7 @@ int chrome_shelves_take(struct chrome_shelves *shelves, const struct item *item)
     case ITEM_OPENED:
         return put_begin(shelves, item);
     case ITEM_SPAN:
-        return put_end(shelves, item);
+        return item->lane == LANE_QUEUE ? put_whole(shelves, item) : put_end(shelves, item);
     case ITEM_INSTANT:
         return put_mark(shelves, item);
     default:

@@ -273,7 +273,7 @@ static int take(void *state, const struct item *item)
     struct state *s = state;
     if (item->lane == LANE_THREAD)
         return take_on_thread(s, item);
-    if (item->lane == LANE_TRACK)
+    if (item->lane == LANE_TRACK || item->lane == LANE_QUEUE)
         return perfetto_groups_take(&s->groups, item);
     return item->kind == ITEM_SPAN ? take_overlapping(s, item) : 0;
 }

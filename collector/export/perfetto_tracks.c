@@ -329,14 +329,10 @@ static int put_on_track(struct perfetto_groups *groups, const struct perfetto_ev
     return groups->tracks->px->error;
 }
 
-static int put_begin(struct perfetto_groups *groups, const struct item *item)
+static int put_begin_at(struct perfetto_groups *groups, const struct item *item, uint64_t uuid)
 {
     const struct event *begin = item->event;
     struct track_facts facts;
-    uint64_t uuid;
-    int error = track_groups_open(&groups->groups, begin, item->depth, &uuid);
-    if (error)
-        return error;
     track_facts_init(&facts, &groups->groups, groups->tracks->ids, begin, item->depth);
     return put_on_track(groups, &(struct perfetto_event){.time_ns = begin->time_ns,
                                                          .type = PX_SLICE_BEGIN,
@@ -346,14 +342,16 @@ static int put_begin(struct perfetto_groups *groups, const struct item *item)
                                                          .arguments = facts.items});
 }
 
-static int put_end(struct perfetto_groups *groups, const struct item *item)
+static int put_begin(struct perfetto_groups *groups, const struct item *item)
+{
+    uint64_t uuid;
+    int error = track_groups_open(&groups->groups, item->event, item->depth, &uuid);
+    return error ? error : put_begin_at(groups, item, uuid);
+}
+
+static int put_end_at(struct perfetto_groups *groups, const struct item *item, uint64_t uuid)
 {
     struct end_facts facts;
-    uint64_t uuid;
-    int error =
-        track_groups_close(&groups->groups, item->event->lane, item->depth, item->end_ns, &uuid);
-    if (error)
-        return error;
     const struct args values = item_end_args(item);
     end_facts_init(&facts, groups->tracks->ids, item);
     return put_on_track(groups, &(struct perfetto_event){.time_ns = item->end_ns,
@@ -361,6 +359,24 @@ static int put_end(struct perfetto_groups *groups, const struct item *item)
                                                          .track_uuid = uuid,
                                                          .values = &values,
                                                          .arguments = facts.items});
+}
+
+static int put_end(struct perfetto_groups *groups, const struct item *item)
+{
+    uint64_t uuid;
+    int error =
+        track_groups_close(&groups->groups, item->event->lane, item->depth, item->end_ns, &uuid);
+    return error ? error : put_end_at(groups, item, uuid);
+}
+
+/* Of a lane on which they may overlap. */
+static int put_whole(struct perfetto_groups *groups, const struct item *item)
+{
+    uint64_t uuid;
+    int error = track_groups_span(&groups->groups, item, &uuid);
+    if (!error)
+        error = put_begin_at(groups, item, uuid);
+    return error ? error : put_end_at(groups, item, uuid);
 }
 
 static int put_mark(struct perfetto_groups *groups, const struct item *item)
@@ -386,7 +402,7 @@ int perfetto_groups_take(struct perfetto_groups *groups, const struct item *item
     case ITEM_OPENED:
         return put_begin(groups, item);
     case ITEM_SPAN:
-        return put_end(groups, item);
+        return item->lane == LANE_QUEUE ? put_whole(groups, item) : put_end(groups, item);
     case ITEM_INSTANT:
         return put_mark(groups, item);
     default:

@@ -390,6 +390,15 @@ int track_groups_close(struct track_groups *groups, uint64_t track, uint32_t dep
     return shelf_id(groups, group, (uint32_t)shelf, end_ns, ret_id);
 }
 
+int track_groups_span(struct track_groups *groups, const struct item *span, uint64_t *ret_id)
+{
+    int64_t shelf = take_shelf(groups, span->event, 0, span->end_ns);
+    if (shelf < 0)
+        return -ENOMEM;
+    return shelf_id(groups, track_groups_find(groups, span->event->lane), (uint32_t)shelf,
+                    span->begin_ns, ret_id);
+}
+
 int track_groups_mark(struct track_groups *groups, const struct event *mark, uint32_t depth,
                       uint64_t *ret_id)
 {

@@ -8,6 +8,7 @@
 #define ANNOT_SHELVES_H
 
 #include "map64.h"
+#include "pass.h"
 #include "trace.h"
 #include "vec.h"
 
@@ -81,6 +82,7 @@ int track_groups_open(struct track_groups *groups, const struct event *begin, ui
                       uint64_t *ret_id);
 int track_groups_close(struct track_groups *groups, uint64_t track, uint32_t depth, int64_t end_ns,
                        uint64_t *ret_id);
+int track_groups_span(struct track_groups *groups, const struct item *span, uint64_t *ret_id);
 int track_groups_mark(struct track_groups *groups, const struct event *mark, uint32_t depth,
                       uint64_t *ret_id);
 

@@ -234,13 +234,15 @@ static int flat_row(struct range_stats *stats, enum range_kind kind, const struc
     return 0;
 }
 
-static int take_started(struct range_stats *stats, const struct item *span)
+static int take_flat(struct range_stats *stats, enum range_kind kind, const struct item *span)
 {
     struct range_row *row;
-    int rc = flat_row(stats, RANGE_OVERLAPPING, span->event, &row);
-    if (rc == 0)
-        add_duration(stats, row, span);
-    return rc;
+    int rc = flat_row(stats, kind, span->event, &row);
+    if (rc)
+        return rc;
+    add_duration(stats, row, span);
+    row->self_ns += kind == RANGE_TRACK ? duration_of(span) : 0;
+    return 0;
 }
 
 static int take_span(struct range_stats *stats, const struct item *span)
@@ -249,7 +251,9 @@ static int take_span(struct range_stats *stats, const struct item *span)
     case LANE_THREAD:
         return take_pushed(stats, span);
     case LANE_PROCESS:
-        return take_started(stats, span);
+        return take_flat(stats, RANGE_OVERLAPPING, span);
+    case LANE_QUEUE:
+        return take_flat(stats, RANGE_TRACK, span);
     default:
         return range_track_closed(stats, span);
     }

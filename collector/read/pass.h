@@ -47,8 +47,9 @@ enum item_flags {
 struct item {
     uint8_t kind; /* enum item_kind */
     uint8_t lane; /* enum lane_kind: LANE_THREAD, the pushed ranges of event->thread; LANE_PROCESS,
-                     those that may overlap: no parents, no depth; LANE_TRACK, those of the lane
-                     event->lane, of whatever kind */
+                     those that may overlap: no parents, no depth; LANE_TRACK, those that nest on
+                     the lane event->lane, of whatever kind; LANE_QUEUE, EVENT_SPANs there: they may
+                     overlap, and have no ITEM_OPENED */
     uint16_t flags;
     uint32_t depth;            /* ranges around it: how many; ITEM_LOST: that stay open */
     const struct event *event; /* the begin, or the event; its time is never before the selection */

@@ -380,7 +380,6 @@ static bool is_of_selection(struct pass *pass, const struct lane *lane, const st
     return lane->wanted && (begins || lasts) && (!selection->range || pass_names(pass, span->name));
 }
 
-/* They are in no order with anything else, so each is told at once: it opened, and was closed. */
 int span_take(struct pass *pass, struct lane *lane, const struct event *event,
               const struct args *args)
 {
@@ -389,24 +388,25 @@ int span_take(struct pass *pass, struct lane *lane, const struct event *event,
     pass->counts.last_ns = time_latest(pass->counts.last_ns, span.end_ns);
     if (!is_of_selection(pass, lane, &span))
         return 0;
-    span.time_ns = time_latest(event->time_ns, pass->selection.from_ns);
+    if (event->time_ns < pass->selection.from_ns) { /* and so is what caused it */
+        span.time_ns = pass->selection.from_ns;
+        span.origin_ns = EVENT_NO_ORIGIN;
+    }
     struct item item = {
-        .kind = ITEM_OPENED,
-        .lane = LANE_TRACK,
-        .flags = span.time_ns > event->time_ns ? ITEM_CUT_BEGIN : 0,
+        .kind = ITEM_SPAN,
+        .lane = LANE_QUEUE,
         .event = &span,
         .args = *args,
         .begin_ns = span.time_ns,
+        .end_ns = time_earliest(span.end_ns, pass->selection.to_ns),
         .end_thread = event->thread,
     };
+    item.flags = (span.time_ns > event->time_ns ? ITEM_CUT_BEGIN : 0) |
+                 (item.end_ns < span.end_ns ? ITEM_CUT_END : 0);
     if (!pass->selects_all)
         pass_count(pass, lane, EVENT_SPAN, span.time_ns);
-    int status = sinks_tell(&pass->events, &item);
-    item.kind = ITEM_SPAN;
-    item.end_ns = time_earliest(span.end_ns, pass->selection.to_ns);
-    item.flags |= item.end_ns < span.end_ns ? ITEM_CUT_END : 0;
     lane->last_told_ns = time_latest(lane->last_told_ns, item.end_ns);
-    return status ? status : sinks_tell(&pass->events, &item);
+    return sinks_tell(&pass->events, &item);
 }
 
 /* ---- Begin and end of the selection ---------------------------------------------------------- */

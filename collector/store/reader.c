@@ -226,8 +226,10 @@ static void insert_lost(struct store_reader *reader, const struct thread_positio
 static int deliver(struct store_reader *reader, struct event_batch *batch,
                    const struct batch_before *before)
 {
-    if (batch->thread >= trace_thread_count(reader->trace))
-        return 0;
+    bool late = !reader->in_checkpoint && store_reader_stream(reader) >= STORE_STREAM_DECLARED;
+    bool known = batch->thread < trace_thread_count(reader->trace);
+    if (!known || late) /* in any order: only the file as a whole tells what is missing */
+        return known;
     struct thread_position *position = &reader->threads[batch->thread];
     struct thread_position old = *position;
     position->state.next_index =

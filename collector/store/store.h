@@ -46,8 +46,8 @@ int store_writer_resume(const char *path, const struct trace *trace,
 int store_writer_add(struct store_writer *writer, const struct event_batch *batch);
 
 /* The same for a declared stream of the trace (trace_stream_add), whose events come late, of its
- * threads in any order: they delay no others, and readers put them where they belong. All events of
- * a thread are of one stream. */
+ * threads in any order: they delay no others, and readers put them where they belong. A thread's
+ * events that nest are all of one stream; its EVENT_SPANs may be of another. */
 int store_writer_add_late(struct store_writer *writer, uint32_t stream,
                           const struct event_batch *batch);
 

@@ -77,6 +77,7 @@ uint32_t store_reader_stream(const struct store_reader *reader);
 struct late_stream {
     struct event_encoder *encoder;
     int64_t settled_ns; /* promised */
+    VEC(struct thread_state) threads;
 };
 
 /* The file that is written. */

@@ -251,7 +251,8 @@ static int know_late(struct store_writer *writer, uint32_t stream)
     if (stream >= trace_stream_count(writer->trace))
         return -EINVAL;
     while (writer->late.count <= stream) {
-        struct late_stream late = {event_encoder_create(), STORE_UNSETTLED};
+        struct late_stream late = {.encoder = event_encoder_create(),
+                                   .settled_ns = STORE_UNSETTLED};
         if (!late.encoder || vec_push(&writer->late, late) != 0) {
             event_encoder_destroy(late.encoder);
             return -ENOMEM;
@@ -260,22 +261,34 @@ static int know_late(struct store_writer *writer, uint32_t stream)
     return 0;
 }
 
+static int know_late_thread(struct store_writer *writer, uint32_t stream, uint32_t thread)
+{
+    struct late_stream *late = &writer->late.items[stream];
+    if (thread >= trace_thread_count(writer->trace))
+        return -EINVAL;
+    while (late->threads.count <= thread)
+        if (vec_push(&late->threads, ((struct thread_state){0})) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
 int store_writer_add_late(struct store_writer *writer, uint32_t stream,
                           const struct event_batch *batch)
 {
     uint32_t begin = 0;
     if (!writer->error)
-        writer->error = know_thread(writer, batch->thread);
-    if (!writer->error)
         writer->error = know_late(writer, stream);
+    if (!writer->error)
+        writer->error = know_late_thread(writer, stream, batch->thread);
     while (!writer->error && begin < batch->count) {
         struct part_size size = event_part_size(batch, begin);
         struct event_batch part = *batch;
-        struct event_encoder *encoder = writer->late.items[stream].encoder;
+        struct late_stream *late = &writer->late.items[stream];
+        struct event_encoder *encoder = late->encoder;
         part.events += begin;
         part.count = size.events;
         writer->error =
-            event_encoder_add(encoder, &part, size.args, &writer->threads.items[batch->thread]);
+            event_encoder_add(encoder, &part, size.args, &late->threads.items[batch->thread]);
         begin += size.events;
         if (writer->error || event_encoder_size(encoder) < STORE_RAW_TARGET)
             continue;

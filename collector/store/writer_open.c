@@ -28,8 +28,10 @@ static void destroy(struct store_writer *writer)
         close(writer->lock_fd);
     free(writer->volume.path);
     event_encoder_destroy(writer->encoder);
-    for (size_t i = 0; i < writer->late.count; i++)
+    for (size_t i = 0; i < writer->late.count; i++) {
         event_encoder_destroy(writer->late.items[i].encoder);
+        vec_free(&writer->late.items[i].threads);
+    }
     vec_free(&writer->late);
     checkpoint_destroy(writer->checkpoint);
     sample_encoder_destroy(writer->samples);

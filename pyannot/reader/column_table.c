@@ -311,8 +311,18 @@ static int close_started(struct column_table *table, const struct item *span)
     return 0;
 }
 
+static int add_span(struct column_table *table, const struct item *span)
+{
+    int64_t row = begin_range(table, span);
+    if (row >= 0)
+        end_range(table, (size_t)row, span);
+    return row < 0 ? (int)row : 0;
+}
+
 static int take_range(struct column_table *table, const struct item *item)
 {
+    if (item->lane == LANE_QUEUE)
+        return add_span(table, item);
     bool nested = item->lane != LANE_PROCESS;
     if (item->kind == ITEM_OPENED)
         return nested ? open_nested(table, item) : open_started(table, item);

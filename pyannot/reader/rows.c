@@ -30,16 +30,16 @@ int64_t row_self_ns(const struct item *span)
 
 enum row_range row_range_of(const struct item *item)
 {
-    return item->lane == LANE_PROCESS ? ROW_OVERLAPPING
-           : item->lane == LANE_TRACK ? ROW_TRACK
-                                      : ROW_PUSHED;
+    return item->lane == LANE_PROCESS                             ? ROW_OVERLAPPING
+           : item->lane == LANE_TRACK || item->lane == LANE_QUEUE ? ROW_TRACK
+                                                                  : ROW_PUSHED;
 }
 
 uint64_t row_id(const struct item *item)
 {
-    return item->lane == LANE_PROCESS ? item->event->id
-           : item->lane == LANE_TRACK ? 0
-                                      : item->number;
+    return item->lane == LANE_PROCESS        ? item->event->id
+           : row_range_of(item) == ROW_TRACK ? 0
+                                             : item->number;
 }
 
 static int add_range(struct rows *rows, const struct item *span)

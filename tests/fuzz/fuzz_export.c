@@ -129,6 +129,11 @@ static void count_counter(struct counts *counts, const struct event *event)
 static int count(void *context, const struct item *item)
 {
     struct counts *counts = context;
+    if (item->lane == LANE_QUEUE) {
+        counts->track_opened++;
+        counts->track_closed++;
+        return 0;
+    }
     if (item->lane == LANE_TRACK) {
         count_on_track(counts, item);
         return 0;

@@ -54,8 +54,8 @@ struct script {
 struct totals {
     const struct pass_selection *selection;
     bool in_order; /* times go on */
-    uint64_t opened[LANE_TRACK + 1], spans[LANE_TRACK + 1];
-    uint64_t span_ns[LANE_TRACK + 1], child_ns[LANE_TRACK + 1];
+    uint64_t opened[LANE_QUEUE + 1], spans[LANE_QUEUE + 1];
+    uint64_t span_ns[LANE_QUEUE + 1], child_ns[LANE_QUEUE + 1];
     int64_t last_end_ns[LANES][DEPTH_MAX + 1]; /* of spans in a parent that is open yet */
     uint64_t sum_ns[LANES][DEPTH_MAX + 1];
     uint8_t told[RECORDS_MAX]; /* by sample */
@@ -123,6 +123,8 @@ static void add_event(const uint8_t *bytes)
     event.id = bytes[4] % 8;
     event.lane = (uint32_t)event.id;
     event.level = bytes[6] >> 5;
+    if (event.kind == EVENT_SPAN)
+        event.end_ns = event.time_ns + bytes[6] - 4;
     if (event.kind == EVENT_LOST) {
         event.end_ns = event.time_ns + bytes[6] - 4; /* before its begin, too */
         step(event.thread, script.choices & BACKWARDS ? 0 : bytes[6]);
@@ -247,7 +249,7 @@ static void check_span(struct totals *totals, const struct item *item)
     totals->spans[item->lane]++;
     totals->span_ns[item->lane] += length;
     totals->child_ns[item->lane] += (uint64_t)item->child_ns;
-    if (item->lane != LANE_PROCESS)
+    if (item->lane != LANE_PROCESS && item->lane != LANE_QUEUE)
         check_nesting(totals, item);
 }
 

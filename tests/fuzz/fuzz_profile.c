@@ -205,7 +205,7 @@ static void check_rows(const struct range_stats *stats, const uint64_t *expected
         [RANGE_OVERLAPPING] = expected[EVENT_START],
         [RANGE_MARK] = expected[EVENT_MARK] + expected[EVENT_TRACK_MARK],
         [RANGE_COUNTER] = expected[EVENT_COUNTER],
-        [RANGE_TRACK] = expected[EVENT_TRACK_BEGIN],
+        [RANGE_TRACK] = expected[EVENT_TRACK_BEGIN] + expected[EVENT_SPAN],
     };
 
     uint64_t counts[RANGE_KIND_COUNT] = {0};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording of two programs that launch work for queues, as a GPU's driver would report it: what
+ * ran is known seconds later, all at once and in no order.
+ *
+ *     queue_recording FILE SPANS
+ *
+ * Each process has two contexts with a stream 7 each, and a CPU lane that overlaps with nothing.
+ * Prints the truth: a row for each span, {"pid", "context", "name", "begin", "end", "origin"}, with
+ * times since the session's begin. */
+#include "store.h"
+#include "trace_maker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PROCESSES = 2, CONTEXTS = 2, STREAM = 7, BATCH = 50, STEP_NS = 1000000 };
+
+#define LATE_NS INT64_C(10000000000)
+
+static struct maker *maker;
+static uint64_t random_state = 1;
+
+static uint32_t draw(uint32_t limit)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(random_state >> 33) % limit;
+}
+
+static void must(int error)
+{
+    if (error >= 0)
+        return;
+    fprintf(stderr, "queue_recording: error %d\n", -error);
+    exit(1);
+}
+
+static uint32_t queue_of(uint32_t process, uint32_t context)
+{
+    struct trace *trace = maker_trace(maker);
+    char name[32];
+    int64_t ordinal = trace_lane_of(trace, LANE_QUEUE, process, (uint64_t)context << 32 | STREAM);
+    must((int)ordinal);
+    snprintf(name, sizeof(name), "context %u stream %u", context, (unsigned)STREAM);
+    trace_lane(trace, (uint32_t)ordinal)->name = maker_string(maker, name);
+    return (uint32_t)ordinal;
+}
+
+/* Number i is launched at step i, by a thread of its process, inside of a range of it. */
+static struct event make_span(uint32_t number)
+{
+    static const char *const names[] = {"gemm", "copy", "reduce"};
+    uint32_t process = number % PROCESSES, context = 1 + draw(CONTEXTS);
+    int64_t origin_ns = MAKER_BEGIN_NS + (int64_t)number * STEP_NS + 1000;
+    struct event span = {.kind = EVENT_SPAN,
+                         .thread = process,
+                         .time_ns = origin_ns + 5000 + draw(3 * STEP_NS),
+                         .name = maker_string(maker, names[draw(3)]),
+                         .lane = queue_of(process, context),
+                         .origin_ns = origin_ns};
+    span.end_ns = span.time_ns + 1 + draw(4 * STEP_NS);
+    printf("{\"pid\": %u, \"context\": %u, \"name\": \"%s\", \"begin\": %" PRId64
+           ", \"end\": %" PRId64 ", \"origin\": %" PRId64 "}\n",
+           100 * (process + 1), context, trace_string(maker_trace(maker), span.name)->bytes,
+           span.time_ns - MAKER_BEGIN_NS, span.end_ns - MAKER_BEGIN_NS,
+           span.origin_ns - MAKER_BEGIN_NS);
+    return span;
+}
+
+static void shuffle(struct event *spans, uint32_t count)
+{
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t other = draw(i);
+        struct event span = spans[i - 1];
+        spans[i - 1] = spans[other];
+        spans[other] = span;
+    }
+}
+
+static void add_launches(struct store_writer *writer, uint32_t first, uint32_t count)
+{
+    struct event events[2];
+    for (uint32_t i = first; i < first + count; i++) {
+        int64_t begin_ns = MAKER_BEGIN_NS + (int64_t)i * STEP_NS;
+        events[0] = (struct event){.kind = EVENT_PUSH,
+                                   .thread = i % PROCESSES,
+                                   .time_ns = begin_ns,
+                                   .name = maker_string(maker, "launch")};
+        events[1] =
+            (struct event){.kind = EVENT_POP, .thread = i % PROCESSES, .time_ns = begin_ns + 2000};
+        const struct event_batch batch = {.thread = i % PROCESSES, .count = 2, .events = events};
+        must(store_writer_add(writer, &batch));
+    }
+    must(store_writer_flush(writer));
+}
+
+/* Those of one process are a batch. */
+static void add_spans(struct store_writer *writer, const struct event *spans, uint32_t count)
+{
+    struct event own[BATCH];
+    for (uint32_t process = 0; process < PROCESSES; process++) {
+        struct event_batch batch = {.thread = process, .events = own};
+        for (uint32_t i = 0; i < count; i++)
+            if (spans[i].thread == process)
+                own[batch.count++] = spans[i];
+        must(store_writer_add_late(writer, 0, &batch));
+    }
+    must(store_writer_flush(writer));
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+    struct event *spans = calloc(count + 1ul, sizeof(*spans));
+    const struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 20000};
+    struct store_writer *writer;
+    if (count == 0 || count % BATCH || !spans)
+        return 2;
+    maker = maker_create();
+    struct trace *trace = maker_trace(maker);
+    for (int32_t i = 0; i < PROCESSES; i++) {
+        uint32_t process = maker_process(maker, 100 * (i + 1), -1, i ? "second" : "first", 0);
+        maker_thread(maker, process, 100 * (i + 1), "main");
+    }
+    must((int)trace_stream_add(trace, maker_string(maker, "driver")));
+    for (uint32_t i = 0; i < count; i++)
+        spans[i] = make_span(i);
+    trace_session(trace)->end_ns = MAKER_BEGIN_NS + (int64_t)count * STEP_NS + LATE_NS;
+    must(store_writer_create(argv[1], trace, &options, &writer));
+    /* Ten seconds of launches are in the file before the first spans. */
+    uint32_t ahead = (uint32_t)(LATE_NS / STEP_NS);
+    for (uint32_t first = 0; first < count + ahead; first += BATCH) {
+        if (first < count)
+            add_launches(writer, first, BATCH);
+        if (first < ahead)
+            continue;
+        shuffle(spans + (first - ahead), BATCH);
+        add_spans(writer, spans + (first - ahead), BATCH);
+    }
+    must(store_writer_close(writer));
+    maker_destroy(maker);
+    free(spans);
+    return 0;
+}

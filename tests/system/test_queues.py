@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Spans of queues come seconds late and in no order; every output has them where they were.
+
+test_queues.py QUEUE_RECORDING ANNOT FOLDER [PYANNOT_FOLDER]: what queue_recording.c tells is
+compared with what the commands and pyannot.read tell, per process, context and name, for all of the
+recording and for parts of it.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oracle"))
+import perfetto_lines
+
+SPANS = 20000
+PARTS = [(None, None), (3.0005, None), (None, 7.2), (9.9, 10.2), (15.0, 15.0007), (25, 26)]
+
+
+def sums(spans, begin, end):
+    """By process, lane and name: number, nanoseconds; as far as they lie in [begin, end)."""
+    found = collections.Counter()
+    lengths = collections.Counter()
+    for span in spans:
+        first, last = max(span["begin"], begin), min(span["end"], end)
+        if not begin <= span["begin"] < end and not span["begin"] < begin < span["end"]:
+            continue
+        key = span["pid"], f"context {span['context']} stream 7", span["name"]
+        found[key] += 1
+        lengths[key] += last - first
+    return {key: (found[key], lengths[key]) for key in found}
+
+
+def options(begin, end):
+    words = [] if begin is None else ["--from", f"{begin}s"]
+    return words + ([] if end is None else ["--to", f"{end}s"])
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def from_cat(annot, path, words):
+    """Lines in order of time, spans among them."""
+    found, last = collections.defaultdict(lambda: [0, 0]), 0
+    for line in run(annot, "cat", "--json", path, *words).splitlines():
+        row = json.loads(line)
+        assert row["time_ns"] >= last, (row, last)
+        last = row["time_ns"]
+        if row.get("kind") == "track":
+            entry = found[row["pid"], row["track"], row["name"]]
+            entry[0] += 1
+            entry[1] += row["dur_ns"]
+    return {key: tuple(value) for key, value in found.items()}
+
+
+def from_chrome(annot, path, words, folder):
+    trace = folder / "queues.json"
+    run(annot, "export", "--force", path, "-o", str(trace), *words)
+    found, open_at = collections.defaultdict(lambda: [0, 0]), {}
+    events = [event for event in json.loads(trace.read_text())["traceEvents"]
+              if event["ph"] in "be" and "stream 7" in event["cat"]]
+    for event in events:
+        lane = event["cat"].rsplit("/", 1)[-1]
+        place = event["pid"], event["cat"], event["id2"]["local"], event["name"]
+        if event["ph"] == "b":
+            assert place not in open_at
+            open_at[place] = event["ts"]
+        else:
+            entry = found[event["pid"], lane, event["name"]]
+            entry[0] += 1
+            entry[1] += round((event["ts"] - open_at.pop(place)) * 1000)
+    assert not open_at
+    return {key: tuple(value) for key, value in found.items()}
+
+
+SLICE = re.compile(r"(\d+) slice \[process(\d+)/'(context . stream 7)'\] until (\d+) '(\w+)' ")
+
+
+def from_perfetto(annot, path, words, folder):
+    trace = folder / "queues.pftrace"
+    run(annot, "export", "--force", path, "-o", str(trace), *words)
+    found = collections.defaultdict(lambda: [0, 0])
+    for line in perfetto_lines.lines(trace.read_bytes()):
+        told = SLICE.match(line)
+        if told:
+            entry = found[int(told[2]), told[3], told[5]]
+            entry[0] += 1
+            entry[1] += int(told[4]) - int(told[1])
+    return {key: tuple(value) for key, value in found.items()}
+
+
+def from_report(annot, path, words):
+    """By name only."""
+    rows = json.loads(run(annot, "report", "--json", path, *words))["track_ranges"]
+    return {row["path"]: (row["count"], row["total_ns"]) for row in rows}
+
+
+def by_name(expected):
+    names = collections.defaultdict(lambda: [0, 0])
+    for (_, _, name), (count, length) in expected.items():
+        names[name][0] += count
+        names[name][1] += length
+    return {name: tuple(value) for name, value in names.items()}
+
+
+def from_pyannot(folder, path):
+    script = """import collections, json, sys
+import pyannot
+recording = pyannot.read(sys.argv[1])
+found = collections.defaultdict(lambda: [0, 0])
+for row in recording.ranges:
+    if row.track is not None:
+        entry = found[row.thread.process.pid, row.track.name, row.name]
+        entry[0] += 1
+        entry[1] += row.end_ns - row.start_ns
+print(json.dumps([[*key, *value] for key, value in found.items()]))"""
+    python = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+    told = subprocess.run([python, "-c", script, path], check=True, text=True,
+                          capture_output=True, env={"PYTHONPATH": folder}).stdout
+    return {tuple(row[:3]): tuple(row[3:]) for row in json.loads(told)}
+
+
+def check(name, told, expected, part):
+    if told == expected:
+        return 0
+    odd = [(key, told.get(key), expected.get(key)) for key in sorted({*told, *expected})
+           if told.get(key) != expected.get(key)]
+    print(f"FAIL {name} {part}: {odd[:4]}")
+    return 1
+
+
+def main():
+    recorder, annot, folder = sys.argv[1:4]
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = str(folder / "queues.annot")
+    spans = [json.loads(line) for line in run(recorder, path, str(SPANS)).splitlines()]
+    failed = 0
+    for part in PARTS:
+        begin = 0 if part[0] is None else round(part[0] * 1e9)
+        end = 1 << 62 if part[1] is None else round(part[1] * 1e9)
+        expected, words = sums(spans, begin, end), options(*part)
+        failed += check("cat", from_cat(annot, path, words), expected, part)
+        failed += check("chrome", from_chrome(annot, path, words, folder), expected, part)
+        failed += check("perfetto", from_perfetto(annot, path, words, folder), expected, part)
+        failed += check("report", from_report(annot, path, words), by_name(expected), part)
+    if len(sys.argv) > 4:
+        failed += check("pyannot", from_pyannot(sys.argv[4], path), sums(spans, 0, 1 << 62), "")
+    print(f"{'FAIL' if failed else 'ok'}: {len(spans)} spans, {len(PARTS)} parts")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
