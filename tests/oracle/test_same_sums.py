@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Random recordings: every reader and exporter tells the same sums, and those of any --from and
+--to are those of the whole, cut.
+
+    test_same_sums.py ANNOT ORACLE_LOAD [RECORDINGS [SEED]]
+
+Compared for each process, lane and name: how many, how long, how long without what is inside (of
+ranges on threads by their path); marks, counters and flows; samples and stretches of each thread.
+Readers: annot cat, annot report, pyannot.read (where it is built, whole recordings), the Chrome and
+Perfetto exports through readers of our own, folded stacks. The cut is made here, of what annot cat
+printed of the whole. Last, what was read is falsified, sum by sum, and every one has to be noticed.
+"""
+
+import collections
+import importlib.util
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import random_recording
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+import traces
+
+STEPS, CUTS = 1500, 4
+FLOWS = ("flow_begin", "flow_step", "flow_end")
+
+
+def without_domain(path):
+    return path.replace("domain:", "")
+
+
+class Sums(dict):
+    """{(kind, pid, tid or 0, name or path): [count, total, self]}."""
+
+    def add(self, kind, place, name, *numbers):
+        sums = self.setdefault((kind, *place, name), [0] * (1 + len(numbers)))
+        for i, number in enumerate((1, *numbers)):
+            sums[i] += number
+
+
+# ---- annot cat -----------------------------------------------------------------------------------
+
+def cat_lines(annot, path, *options):
+    out = run(annot, "cat", "--json", "--complete", "--samples", *options, path)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def clipped(begin, end, first, last):
+    """The part of [begin, end] that lies in [first, last), or None."""
+    if begin >= last or (end <= first and begin < first):
+        return None
+    return max(begin, first), min(end, last)
+
+
+def add_stretch(sums, line, first, last):
+    """Blocked first, then it could run."""
+    begin, end = line["time_ns"], line["time_ns"] + line["dur_ns"]
+    ready = end - line.get("runnable_ns", 0)
+    part = clipped(begin, end, first, last)
+    if part:
+        blocked = max(min(part[1], ready) - part[0], 0)
+        sums.add("off", (line["pid"], line["tid"]), "", part[1] - part[0] - blocked, blocked)
+
+
+def add_ranges(sums, ranges, first, last):
+    """Durations as they are cut; what is inside of a range is subtracted from it."""
+    lanes = collections.defaultdict(list)
+    for line in ranges:
+        part = clipped(line["time_ns"], line["time_ns"] + line["dur_ns"], first, last)
+        place = (line["pid"], line["tid"])
+        if part and line["kind"] != "pushed":
+            sums.add(line["kind"], (place[0], 0), line["name"], part[1] - part[0])
+        elif part:
+            lanes[place].append((line, part[1] - part[0]))
+    for place, lane in lanes.items():
+        inside = collections.Counter()  # by depth: of the children of the range to come
+        for line, length in lane:  # in order of their ends
+            own = length - inside.pop(line["depth"] + 1, 0)
+            inside[line["depth"]] += length
+            sums.add("pushed", place, without_domain(line["path"]), length, own)
+
+
+def cat_sums(lines, first=float("-inf"), last=float("inf")):
+    sums = Sums()
+    add_ranges(sums, [line for line in lines if line["event"] == "range"], first, last)
+    for line in lines:
+        kind, place = line["event"], (line["pid"], line.get("tid"))
+        if kind == "off_cpu":
+            add_stretch(sums, line, first, last)
+        if not first <= line["time_ns"] < last:
+            continue
+        if kind == "sample":
+            sums.add("cpu", place, "", line["weight_ns"])
+        elif kind == "counter":
+            sums.add("counter", (place[0], 0), line["name"], line["value"])
+        elif kind == "mark" or kind in FLOWS:
+            sums.add("flow" if kind in FLOWS else "mark", (place[0], 0), line.get("name", ""))
+    return sums
+
+
+# ---- annot report --------------------------------------------------------------------------------
+
+def report_sums(annot, path, *options):
+    by = {word: json.loads(run(annot, "report", "--json", "--all", "--by", word, *options, path))
+          for word in ("thread", "process")}
+    sums = Sums()
+    for row in by["thread"]["ranges"]:
+        if row.get("count"):
+            key = ("pushed", row["pid"], row["tid"], without_domain(row["path"]))
+            had = sums.get(key, [0, 0, 0])  # of two domains
+            sums[key] = [a + row[b] for a, b in zip(had, ("count", "total_ns", "self_ns"),
+                                                   strict=True)]
+    for kind, table in (("overlapping", "overlapping_ranges"), ("track", "track_ranges")):
+        for row in by["process"][table]:
+            if row.get("count"):
+                had = sums.setdefault((kind, row["pid"], 0, row["path"].split("/")[-1]), [0, 0])
+                had[0] += row["count"]
+                had[1] += row["total_ns"]
+    for row in by["process"]["marks"]:
+        sums["mark", row["pid"], 0, row["name"]] = [row["count"]]
+    for row in by["process"]["counters"]:
+        sums["counter", row["pid"], 0, row["name"]] = [row["count"], row["value_sum"]]
+    for row in by["thread"]["threads"]:
+        if row["sample_count"]:
+            sums["cpu", row["pid"], row["tid"], ""] = [row["sample_count"], row["cpu_ns"]]
+        if row["runnable_ns"] or row["blocked_ns"]:
+            sums["off", row["pid"], row["tid"], ""] = [row["runnable_ns"], row["blocked_ns"]]
+    return sums
+
+
+# ---- Exports -------------------------------------------------------------------------------------
+
+def add_point(sums, pid, name):
+    kind = {"m": "mark", "f": "flow"}.get(name[0])
+    if kind:
+        sums.add(kind, (pid, 0), name)
+
+
+class Perfetto(traces.Perfetto):
+    """With tracks of tracks, points of flows, samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.sums = Sums()
+
+    def pid(self, track):
+        while "pid" not in track:
+            track = self.tracks[track["parent"]]
+        return track["pid"]
+
+    def packet(self, data):
+        super().packet(data)
+        for number, value in traces.fields(data):
+            if number == 66:
+                sample = traces.message(value)
+                self.sums.add("cpu", (sample[2], sample[3]), "")
+
+    def counter(self, uuid, time, value):
+        self.sums.add("counter", (self.pid(self.tracks[uuid]), 0), self.tracks[uuid]["name"],
+                      int(value))
+
+    def finish(self):
+        for uuid, events in self.slices.items():
+            track = self.tracks[uuid]
+            parent = self.tracks.get(track["parent"], {})
+            thread = track.get("thread") or (track["name"] == "ranges" and parent.get("thread"))
+            if track["name"] not in ("annot", "lost", "off-CPU"):
+                self.finish_lane(thread, track, sorted(events, key=lambda row: row[:2]))
+        return self.sums
+
+    def finish_lane(self, thread, track, events):
+        stack = []  # begin, name, time inside
+        for time, _, kind, name, _ in events:
+            if kind == 1:
+                stack.append([time, name, 0])
+            elif kind == 2:
+                begin, name, inside = stack.pop()
+                path = "/".join([entry[1] for entry in stack] + [name])
+                if stack:
+                    stack[-1][2] += time - begin
+                if thread:
+                    self.sums.add("pushed", thread, path, time - begin, time - begin - inside)
+                else:
+                    self.sums.add("track" if name[0] == "s" else "overlapping",
+                                  (self.pid(track), 0), name, time - begin)
+            else:
+                add_point(self.sums, thread[0] if thread else self.pid(track), name)
+
+
+def perfetto_sums(annot, path, *options):
+    reader = Perfetto()
+    for _, packet in traces.fields(run(annot, "export", "-f", "perfetto", *options, path, "-o",
+                                       "-")):
+        reader.packet(packet)
+    return reader.finish()
+
+
+def chrome_pushed(sums, place, slices):
+    """Nested by time and, where equal, by their place in the file."""
+    stack = []  # end, path, own sums
+    order = sorted(range(len(slices)), key=lambda i: (slices[i][0], -slices[i][1], i))
+    for begin, duration, name in (slices[i] for i in order):
+        while stack and stack[-1][0] <= begin and (duration or stack[-1][0] < begin):
+            stack.pop()
+        path = (stack[-1][1] + "/" if stack else "") + name
+        sums.add("pushed", place, path, duration, duration)
+        if stack:
+            sums["pushed", *place, stack[-1][1]][2] -= duration
+        stack.append((begin + duration, path))
+
+
+def chrome_async(sums, event, open_ranges):
+    key = (event["pid"], event["cat"], event["id2"]["local"])
+    time = traces.nanoseconds(event["ts"])
+    if event["ph"] == "b":
+        open_ranges.setdefault(key, []).append((time, event["name"]))
+        return
+    begin, name = open_ranges[key].pop()
+    sums.add("track" if name[0] == "s" else "overlapping", (event["pid"], 0), name, time - begin)
+
+
+def chrome_sums(annot, path, *options):
+    document = json.loads(run(annot, "export", "-f", "chrome", *options, path, "-o", "-"),
+                          parse_float=str)
+    sums, complete, open_ranges = Sums(), collections.defaultdict(list), {}
+    for event in document["traceEvents"]:
+        phase, pid = event["ph"], event["pid"]
+        if phase in "be":
+            chrome_async(sums, event, open_ranges)
+        elif phase == "X" and not event["name"].startswith("lost "):
+            complete[pid, event["tid"]].append(
+                (traces.nanoseconds(event["ts"]), traces.nanoseconds(event["dur"]), event["name"]))
+        elif phase in "in" and "note" not in event.get("args", {}):
+            add_point(sums, pid, event["name"])
+        elif phase == "C":
+            sums.add("counter", (pid, 0), event["name"], int(event["args"]["value"]))
+    for place, slices in complete.items():
+        chrome_pushed(sums, place, slices)
+    return sums
+
+
+def folded_sums(annot, path, *options):
+    """Microseconds, in which our samples are whole."""
+    out = run(annot, "export", "-f", "folded", *options, path, "-o", "-").decode()
+    return 1000 * sum(int(line.rpartition(" ")[2]) for line in out.splitlines())
+
+
+# ---- pyannot.read --------------------------------------------------------------------------------
+
+def python_sums(path):
+    import pyannot
+    recording, sums = pyannot.read(path), Sums()
+    for row in recording.ranges:
+        place, length = (row.thread.process.pid, row.thread.tid), row.end_ns - row.start_ns
+        if row.kind == "pushed":
+            sums.add("pushed", place, without_domain("/".join(row.path)), length, row.self_ns)
+        else:
+            sums.add(row.kind, (place[0], 0), row.name, length)
+    return sums
+
+
+# ---- The comparison ------------------------------------------------------------------------------
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout
+
+
+KINDS = {  # what each reader tells, and how many of the numbers
+    "report": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "cpu": 2},
+    "perfetto": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
+                 "cpu": 1},
+    "chrome": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1},
+    "python": {"pushed": 3, "overlapping": 2, "track": 2},
+    "cut": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
+            "cpu": 2, "off": 3},
+}
+
+
+def differences(reader, told, expected):
+    """Lines about what is not the same."""
+    kinds = KINDS[reader]
+    found = []
+    for key in sorted(set(told) | set(expected), key=repr):
+        if key[0] in kinds:
+            numbers = [sums.get(key, [0] * 3)[:kinds[key[0]]] for sums in (told, expected)]
+            if numbers[0] != numbers[1] and any(numbers[0] + numbers[1]):
+                found.append(f"{reader}: {key} has {numbers[0]}, not {numbers[1]}")
+    return found
+
+
+def off_differences(told, expected):
+    """Of stretches a report adds up two times."""
+    both = [{key: value[-2:] for key, value in sums.items() if key[0] == "off"}
+            for sums in (told, expected)]
+    both = [{key: value for key, value in sums.items() if any(value)} for sums in both]
+    return [] if both[0] == both[1] else [f"report: stretches {both[0]}, not {both[1]}"]
+
+
+def check_all(annot, path, expected, options, with_python):
+    told = {"report": report_sums(annot, path, *options),
+            "perfetto": perfetto_sums(annot, path, *options),
+            "chrome": chrome_sums(annot, path, *options)}
+    if with_python:
+        told["python"] = python_sums(path)
+    found = off_differences(told["report"], expected)
+    for reader, sums in told.items():
+        found += differences(reader, sums, expected)
+    cpu_ns = sum(value[1] for key, value in expected.items() if key[0] == "cpu")
+    folded = folded_sums(annot, path, *options)
+    if folded != cpu_ns:
+        found.append(f"folded: {folded} ns, not {cpu_ns}")
+    return found, told
+
+
+def falsified(told):
+    """Each sum of each reader, one too high while it is yielded."""
+    for reader, sums in told.items():
+        for key, numbers in sums.items():
+            for i in range(KINDS[reader].get(key[0], 0)):
+                numbers[i] += 1
+                yield reader, key, i
+                numbers[i] -= 1
+
+
+def check_falsified(told, expected):
+    return [f"{reader}: {key} with another number {i} goes unnoticed"
+            for reader, key, i in falsified(told)
+            if not differences(reader, told[reader], expected)]
+
+
+def cuts(chance, lines, last_ns):
+    """Times of which some are those of events."""
+    times = [line["time_ns"] for line in lines]
+    for i in range(CUTS):
+        pair = sorted(chance.choice(times) if (i + k) % 2 else chance.randrange(last_ns)
+                      for k in range(2))
+        if pair[0] < pair[1]:
+            yield pair
+
+
+def check_recording(annot, oracle_load, seed, place):
+    path, chance = place / f"{seed}.annot", random.Random(seed)
+    text, last_ns = random_recording.make(seed, STEPS)
+    subprocess.run([oracle_load, path], input=text.encode(), check=True)
+    lines = cat_lines(annot, path)
+    whole = cat_sums(lines)
+    found, told = check_all(annot, path, whole, (), has_pyannot())
+    if seed % 8 == 0:
+        found += check_falsified(told, whole)
+    for first, last in cuts(chance, lines, last_ns):
+        options = ("--from", f"{first / 1e9:.9f}s", "--to", f"{last / 1e9:.9f}s")
+        expected = cat_sums(lines, first, last)
+        part = differences("cut", cat_sums(cat_lines(annot, path, *options)), expected)
+        part += check_all(annot, path, expected, options, False)[0]
+        found += [f"{' '.join(options)}: {line}" for line in part]
+    return [f"seed {seed}: {line}" for line in found]
+
+
+def has_pyannot():
+    return importlib.util.find_spec("pyannot") is not None
+
+
+def main():
+    annot, oracle_load = sys.argv[1:3]
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 8
+    first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    failed = 0
+    with tempfile.TemporaryDirectory() as place:
+        for seed in range(first, first + count):
+            found = check_recording(annot, oracle_load, seed, pathlib.Path(place))
+            failed += bool(found)
+            print("\n".join(found[:20] or [f"seed {seed}: the same, and {CUTS} cuts"]))
+    print(f"{count - failed} passed, {failed} failed, 0 skipped"
+          f"{'' if has_pyannot() else ' (without pyannot.read)'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
