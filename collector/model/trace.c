@@ -12,6 +12,8 @@
 enum {
     UNKNOWN_NAMES_MAX = 65536, /* foreign ordinals must not fill the memory */
     FACTS_MAX = 1024,
+    HOSTS_MAX = 4096,
+    ANCHORS_MAX = 1 << 20,
 };
 
 struct trace *trace_create(void)
@@ -300,4 +302,238 @@ uint64_t trace_fact_value(const struct trace *trace, const char *name)
 int64_t trace_begin_ns(const struct trace *trace)
 {
     return trace->session.begin_ns;
+}
+
+/* ---- Scopes ---------------------------------------------------------------------------------- */
+
+/* Scopes of events: see trace.h. Thread-safety: the trace's owner. */
+
+static const struct scope no_scope;
+
+static const struct wide_key *scope_key(const struct scope *scope, struct wide_key *key)
+{
+    *key =
+        (struct wide_key){.words = {scope->domain, scope->category, scope->observer, scope->role}};
+    return key;
+}
+
+/* The first of equal ones is found. */
+static int index_all(struct trace *trace)
+{
+    struct wide_key key;
+    for (; trace->scopes_indexed < trace->scopes.count; trace->scopes_indexed++) {
+        scope_key(&trace->scopes.items[trace->scopes_indexed], &key);
+        if (!wide_map_find(&trace->scopes_known, &key) &&
+            wide_map_put(&trace->scopes_known, &key, trace->scopes_indexed) != 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int64_t trace_scope_add(struct trace *trace, const struct scope *scope)
+{
+    struct wide_key key;
+    if (index_all(trace) != 0)
+        return -ENOMEM;
+    const uint64_t *known = wide_map_find(&trace->scopes_known, scope_key(scope, &key));
+    if (known)
+        return (int64_t)*known;
+    if (trace->scopes.count >= TRACE_SCOPES_MAX)
+        return -ENOSPC;
+    return vec_push(&trace->scopes, *scope) != 0 ? -ENOMEM : (int64_t)trace->scopes.count - 1;
+}
+
+int64_t trace_scope_of_domain(struct trace *trace, uint32_t domain)
+{
+    return trace_scope_add(trace, &(struct scope){.domain = domain});
+}
+
+int trace_scope_set(struct trace *trace, uint32_t ordinal, const struct scope *scope)
+{
+    if (ordinal >= TRACE_SCOPES_MAX)
+        return -ENOSPC;
+    while (trace->scopes.count <= ordinal)
+        if (vec_push(&trace->scopes, no_scope) != 0)
+            return -ENOMEM;
+    if (ordinal != 0)
+        trace->scopes.items[ordinal] = *scope;
+    return 0;
+}
+
+const struct scope *trace_scope(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->scopes.count ? &trace->scopes.items[ordinal] : &no_scope;
+}
+
+uint32_t trace_scope_domain(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_scope(trace, ordinal)->domain;
+}
+
+uint32_t trace_scope_category(const struct trace *trace, uint32_t ordinal)
+{
+    return trace_scope(trace, ordinal)->category;
+}
+
+uint32_t trace_scope_count(const struct trace *trace)
+{
+    return (uint32_t)trace->scopes.count;
+}
+
+/* ---- Hosts, clocks, streams ------------------------------------------------------------------ */
+
+/* Hosts, clocks and streams: see trace.h. */
+
+int64_t trace_host_add(struct trace *trace)
+{
+    if (trace->hosts.count >= HOSTS_MAX)
+        return -ENOSPC;
+    int error = vec_push(&trace->hosts, ((struct trace_host){.revision = 1, .rank = -1}));
+    return error ? error : (int64_t)trace->hosts.count - 1;
+}
+
+const char *trace_boot_id(const struct trace_host *host, char buffer[TRACE_BOOT_ID_SIZE])
+{
+    static const uint8_t unknown[sizeof(host->boot_id)];
+    bool known = memcmp(host->boot_id, unknown, sizeof(unknown)) != 0;
+    char *at = buffer, *end = buffer + TRACE_BOOT_ID_SIZE;
+    for (unsigned i = 0; i < sizeof(host->boot_id) && known; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        at += snprintf(at, (size_t)(end - at), "%s%02x", dash ? "-" : "", host->boot_id[i]);
+    }
+    if (!known)
+        snprintf(buffer, TRACE_BOOT_ID_SIZE, "unknown");
+    return buffer;
+}
+
+int64_t trace_clock_add(struct trace *trace, uint32_t host, enum clock_kind kind)
+{
+    struct trace_clock clock = {.revision = 1, .host = host, .kind = (uint8_t)kind};
+    if (trace->clocks.count >= HOSTS_MAX)
+        return -ENOSPC;
+    int error = vec_push(&trace->clocks, clock);
+    return error ? error : (int64_t)trace->clocks.count - 1;
+}
+
+int64_t trace_anchor_add(struct trace *trace, const struct trace_anchor *anchor)
+{
+    if (trace->anchors.count >= ANCHORS_MAX)
+        return -ENOSPC;
+    int error = vec_push(&trace->anchors, *anchor);
+    return error ? error : (int64_t)trace->anchors.count - 1;
+}
+
+uint32_t trace_host_count(const struct trace *trace)
+{
+    return (uint32_t)trace->hosts.count;
+}
+
+uint32_t trace_clock_count(const struct trace *trace)
+{
+    return (uint32_t)trace->clocks.count;
+}
+
+uint32_t trace_anchor_count(const struct trace *trace)
+{
+    return (uint32_t)trace->anchors.count;
+}
+
+struct trace_host *trace_host(struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->hosts.count ? &trace->hosts.items[ordinal] : NULL;
+}
+
+struct trace_clock *trace_clock(struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->clocks.count ? &trace->clocks.items[ordinal] : NULL;
+}
+
+const struct trace_host *trace_host_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->hosts.count ? &trace->hosts.items[ordinal] : NULL;
+}
+
+const struct trace_clock *trace_clock_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->clocks.count ? &trace->clocks.items[ordinal] : NULL;
+}
+
+const struct trace_anchor *trace_anchor_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->anchors.count ? &trace->anchors.items[ordinal] : NULL;
+}
+
+int64_t trace_stream_add(struct trace *trace, uint32_t name)
+{
+    if (trace->streams.count >= TRACE_STREAMS_MAX)
+        return -ENOSPC;
+    int error = vec_push(&trace->streams, ((struct trace_stream){.revision = 1, .name = name}));
+    return error ? error : (int64_t)trace->streams.count - 1;
+}
+
+uint32_t trace_stream_count(const struct trace *trace)
+{
+    return (uint32_t)trace->streams.count;
+}
+
+struct trace_stream *trace_stream(struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->streams.count ? &trace->streams.items[ordinal] : NULL;
+}
+
+const struct trace_stream *trace_stream_get(const struct trace *trace, uint32_t ordinal)
+{
+    return ordinal < trace->streams.count ? &trace->streams.items[ordinal] : NULL;
+}
+
+/* ---- References ------------------------------------------------------------------------------ */
+
+/* Of tables that somebody else has written: each reference leads to an entry that is there, parents
+ * to a first one, so that nobody who follows them needs to look. Strings need none of this:
+ * trace_string knows every ordinal. */
+
+/* References between the tables of a trace that somebody else has written: each leads to an entry
+ * that is there, parents to a first one, so that nobody who follows them needs to look. Strings
+ * need none of this: trace_string knows every ordinal. Thread-safety: the trace's owner. */
+
+/* Parents that go round: the link that closes the circle goes. `walk[i]` is the number of the walk
+ * that came by process i, 0: none did. */
+static int check_parents(struct trace *trace)
+{
+    size_t count = trace->processes.count;
+    uint32_t *walk = calloc(count + 1, sizeof(*walk));
+    if (!walk)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        for (; walk[at] == 0; at = (uint32_t)trace->processes.items[at].parent) {
+            walk[at] = i + 1;
+            int32_t parent = trace->processes.items[at].parent;
+            if (parent >= 0 && walk[parent] == i + 1)
+                trace->processes.items[at].parent = -1;
+            if (trace->processes.items[at].parent < 0)
+                break;
+        }
+    }
+    free(walk);
+    return 0;
+}
+
+int trace_check(struct trace *trace)
+{
+    size_t count = trace->processes.count, thread_count = trace->threads.count;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_process *process = &trace->processes.items[i];
+        if (process->parent < 0 || (size_t)process->parent >= count || (size_t)process->parent == i)
+            process->parent = -1;
+        if (process->fork_thread > thread_count)
+            process->fork_thread = 0;
+        if (process->note_thread > thread_count)
+            process->note_thread = 0;
+    }
+    for (size_t i = 0; i < thread_count; i++)
+        if (trace->threads.items[i].process >= count)
+            trace->threads.items[i].process = 0;
+    int error = check_parents(trace);
+    return error ? error : trace_lanes_check(trace);
 }
