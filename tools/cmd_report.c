@@ -188,7 +188,8 @@ static const struct option_spec report_options[] = {
     {"functions", 0, OPTION_COUNT, AT(functions), "N",
      "rows of the tables of functions; 0 shows none", "20"},
     {"value", 0, OPTION_TEXT, AT(value), "NAME",
-     "functions by this value of samples: off-cpu:blocked, alloc:bytes, ...; default: CPU time; "
+     "ranges and functions by this value of samples: off-cpu:blocked, alloc:bytes, ...; default: "
+     "CPU time; "
      "annot info lists the names",
      NULL},
     {"all", 'a', OPTION_FLAG, AT(all), NULL,

@@ -77,6 +77,7 @@ struct path_root {
 struct range_stats {
     const struct trace *trace;
     enum range_grouping grouping;
+    struct sample_weight weight;
     int64_t from_ns, to_ns;
     struct path_tree tree;
     struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */

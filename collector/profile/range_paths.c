@@ -35,9 +35,9 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
     const struct sample_sets *sets = trace_sets_get(stats->trace);
     int64_t last_ns = sample_told_ns(sample);
     stats->last_ns = last_ns > stats->last_ns ? last_ns : stats->last_ns;
-    if (sample_role(sets, sample) != SAMPLE_ROLE_CPU)
+    if (!sample_weight_takes(stats->weight, sets, sample))
         return 0;
-    uint64_t cpu_ns = sample_cpu_ns(sets, sample);
+    uint64_t cpu_ns = sample_weight_of(stats->weight, sets, sample);
     stats->totals.cpu_ns += cpu_ns;
     if (sample->path == 0) {
         stats->totals.cpu_outside_ns += cpu_ns;

@@ -345,6 +345,7 @@ struct range_stats *range_stats_create(const struct trace *trace,
     size_t bytes = options->histogram_limit_bytes;
     stats->trace = trace;
     stats->grouping = options->grouping;
+    stats->weight = options->weight;
     stats->from_ns = options->from_ns;
     stats->to_ns = options->to_ns;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);

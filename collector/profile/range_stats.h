@@ -15,6 +15,7 @@
 #include "histogram.h"
 #include "pass.h"
 #include "sample.h"
+#include "sample_weight.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -95,6 +96,7 @@ struct range_stats_options {
     enum range_grouping grouping;
     uint32_t row_limit;           /* 0 = 200,000: about 60 MiB */
     size_t histogram_limit_bytes; /* 0 = 96 MiB */
+    struct sample_weight weight;  /* what samples count for: all that is called cpu here */
     int64_t from_ns, to_ns;       /* the part of the recording that is fed; 0: no limit */
 };
 

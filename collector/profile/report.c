@@ -299,6 +299,7 @@ int report_create(const struct report_options *options, struct report **ret_repo
     report->trace = store_reader_trace(options->reader);
     const struct range_stats_options ranges = {
         .grouping = options->grouping,
+        .weight = options->weight,
         .from_ns = options->selection->from_ns,
         .to_ns = options->selection->to_ns,
     };

@@ -21,6 +21,27 @@ bool report_few_samples(uint64_t count)
     return count > 0 && count < RANGE_FEW_SAMPLES;
 }
 
+bool report_is_exact(const struct report *report)
+{
+    unsigned set = report->options.weight.set;
+    return sample_set_get(trace_sets_get(report->trace), set)->flags &
+           (SAMPLE_SET_EXACT | SAMPLE_SET_STRETCH);
+}
+
+struct table_column report_value_column(const struct report *report, struct table_column column,
+                                        const char *name)
+{
+    static const enum column_type types[] = {
+        [UNIT_NS] = COLUMN_TIME, [UNIT_BYTES] = COLUMN_BYTES, [UNIT_OTHER] = COLUMN_COUNT};
+
+    unsigned type = sample_weight_type(report->trace, report->options.weight);
+    if (report->options.value && name) {
+        column.type = (uint8_t)types[sample_unit_of(report->trace, type)];
+        column.name = name;
+    }
+    return column;
+}
+
 /* Native functions say where they are: many have the same name. "[vdso]" has its brackets, and one
  * without a name, "libz.so.1+0x5a0", has said it. */
 void report_function_label(const struct report *report, struct table_row *row, unsigned column,
@@ -158,45 +179,22 @@ static const struct table_column columns[] = {
     [SAMPLES] = {.name = "sample_count", .type = COLUMN_COUNT},
 };
 
-/* Columns of values other than CPU time don't say which one it is: the title does. */
-static const char *const value_names[] = {
+/* In place of those of CPU time. */
+static const char *const value_names[sizeof(columns) / sizeof(*columns)] = {
     [SELF] = "value_self", [PYTHON] = "value_python", [TOTAL] = "value_total"};
-
-static struct table_column value_column(const struct report *report, struct table_column column,
-                                        size_t at)
-{
-    static const enum column_type types[] = {
-        [UNIT_NS] = COLUMN_TIME, [UNIT_BYTES] = COLUMN_BYTES, [UNIT_OTHER] = COLUMN_COUNT};
-
-    unsigned type = sample_weight_type(report->trace, report->options.weight);
-    if (column.type == COLUMN_TIME) {
-        column.type = (uint8_t)types[sample_unit_of(report->trace, type)];
-        column.name = value_names[at];
-    }
-    return column;
-}
 
 static void add_columns(const struct report *report, struct table *table, bool python)
 {
     uint64_t whole =
         report->samples.present ? frame_stats_totals(report->samples.frames)->total_ns : 0;
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-        struct table_column column =
-            report->options.value ? value_column(report, columns[i], i) : columns[i];
+        struct table_column column = report_value_column(report, columns[i], value_names[i]);
         bool shown = python ? i != KIND_TITLE && i != SELF && i != SELF_SHARE
                             : i != PYTHON && i != PYTHON_SHARE;
         column.title = shown ? column.title : NULL;
         column.whole = whole;
         table_add_column(table, column);
     }
-}
-
-/* Does each sample count for itself? */
-static bool is_exact(const struct report *report)
-{
-    unsigned set = report->options.weight.set;
-    return sample_set_get(trace_sets_get(report->trace), set)->flags &
-           (SAMPLE_SET_EXACT | SAMPLE_SET_STRETCH);
 }
 
 /* All rows, or those of Python; they are sorted for each table anew. */
@@ -216,7 +214,7 @@ static int collect(const struct report *report, struct table *table, bool python
     if (!functions)
         return -ENOMEM;
     functions->python = python;
-    functions->few = !is_exact(report);
+    functions->few = !report_is_exact(report);
     for (uint32_t i = 0; i < count; i++) {
         uint8_t kind = stacks_get_frame(stacks, rows[i].frame)->kind;
         if (!python || rows[i].frame == 0 || kind == FRAME_PYTHON || kind == FRAME_COLLECTOR)

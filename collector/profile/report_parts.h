@@ -227,6 +227,13 @@ bool report_row_is_import(const struct range_stats *stats, uint32_t index);
 /* Rows of so few samples that their times say little. */
 #define REPORT_FEW_NOTE "(~ from fewer than 10 samples: a rough estimate)"
 bool report_few_samples(uint64_t count);
+/* Does each sample that counts stand for itself? Then few are no estimate. */
+bool report_is_exact(const struct report *report);
+
+/* A column of CPU time as one of the value that was asked for, with its name for programs; NULL: it
+ * stays. The title says which value it is. */
+struct table_column report_value_column(const struct report *report, struct table_column column,
+                                        const char *name);
 
 /* Cells that several tables have: what people call a function, with `mark` behind it; what programs
  * call it, its kind and its module, in three columns from `column` on. Frame 0: of none. */

@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,11 @@ static double value_of(const struct range_row *row, unsigned what)
     }
 }
 
+static bool is_rough(const struct report *report, const struct range_row *row)
+{
+    return range_row_is_rough(row) && !report_is_exact(report);
+}
+
 static void fill_number(const struct report *report, uint32_t index, unsigned what,
                         struct cell *cell)
 {
@@ -143,7 +149,7 @@ static void fill_number(const struct report *report, uint32_t index, unsigned wh
     if (what == FIELD_SAMPLES)
         cell->count = row->sample_count;
     else if (what == FIELD_FEW)
-        cell->count = range_row_is_rough(row);
+        cell->count = is_rough(report, row);
     else if (what == FIELD_END_LOST)
         cell->count = row->end_lost;
     else if (what >= FIELD_VALUE_LAST)
@@ -151,7 +157,7 @@ static void fill_number(const struct report *report, uint32_t index, unsigned wh
     else
         cell->count = range_stats_value(report->stats, index, (enum range_column)what);
     if (what == RANGE_COLUMN_CPU || what == RANGE_COLUMN_CPU_SELF)
-        cell->rough = range_row_is_rough(row) && cell->count > 0;
+        cell->rough = is_rough(report, row) && cell->count > 0;
 }
 
 /* Whose a row is: "python3 (12), main: " */
@@ -293,6 +299,17 @@ static void add_texts(struct table *table, const struct range_table *ranges, con
     table_add_column(table, (struct table_column){.name = "thread"});
 }
 
+static struct table_column value_column(const struct report *report, struct table_column column,
+                                        bool self)
+{
+    column = report_value_column(report, column, self ? "value_self" : "value");
+    if (report->options.value) {
+        column.title = self ? "value self" : "value";
+        column.rank = 0; /* it was asked for */
+    }
+    return column;
+}
+
 static void add_numbers(const struct report *report, struct table *table,
                         struct range_table *ranges)
 {
@@ -307,6 +324,8 @@ static void add_numbers(const struct report *report, struct table *table,
     for (size_t i = 0; i < count; i++) {
         struct table_column column = fields[i].column;
         unsigned what = fields[i].what;
+        if (what == RANGE_COLUMN_CPU || what == RANGE_COLUMN_CPU_SELF)
+            column = value_column(report, column, what == RANGE_COLUMN_CPU_SELF);
         if (!is_known(report, ranges->kind, what))
             continue;
         if (what == FIELD_SHARE) {
@@ -340,7 +359,7 @@ static unsigned find_rests(const struct report *report, struct range_table *rang
     struct rest all[RESTS_MAX] = {{"on tracks", 0, cpu_self_ns(stats, RANGE_TRACK)},
                                   {"inherited", 0, cpu_self_ns(stats, RANGE_INHERITED)},
                                   {"unrecorded", 0, cpu_self_ns(stats, RANGE_UNRECORDED)},
-                                  {"outside", 0, report->samples.all.all.cpu_ns}};
+                                  {"outside", 0, totals->cpu_ns}};
     uint64_t inside_ns = cpu_self_ns(stats, RANGE_PUSHED);
     unsigned count = 0;
     for (unsigned i = 0; i + 1 < RESTS_MAX; i++)
@@ -367,6 +386,17 @@ static enum range_column sort_of(const struct report *report, enum range_kind ki
     if (kind >= RANGE_INHERITED)
         return RANGE_COLUMN_CPU;
     return kind == RANGE_OVERLAPPING && sort == RANGE_COLUMN_SELF ? RANGE_COLUMN_TOTAL : sort;
+}
+
+/* "ranges (value: alloc:bytes)". 0 or -ENOMEM. */
+static int range_title(const struct report *report, struct table *table, const char *title)
+{
+    if (!report->options.value)
+        return report_plain_title(table, title);
+    if (asprintf(&table->title, "%s (value: %s)", title, report->options.value) >= 0)
+        return 0;
+    table->title = NULL;
+    return -ENOMEM;
 }
 
 static int add_kind(struct report *report, enum range_kind kind, const char *name,
@@ -402,14 +432,14 @@ static int add_kind(struct report *report, enum range_kind kind, const char *nam
     table->has_sum = !plain;
     table->tells_hidden = true;
     table->limit = report->options.limit;
-    return report_plain_title(table, title);
+    return plain ? report_plain_title(table, title) : range_title(report, table, title);
 }
 
-static bool has_rough_rows(const struct range_stats *stats)
+static bool has_rough_rows(const struct report *report)
 {
-    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
-        const struct range_row *row = range_stats_row(stats, i);
-        if (range_kind_has_cpu(row->kind) && range_row_is_rough(row))
+    for (uint32_t i = 0; i < range_stats_row_count(report->stats); i++) {
+        const struct range_row *row = range_stats_row(report->stats, i);
+        if (range_kind_has_cpu(row->kind) && is_rough(report, row))
             return true;
     }
     return false;
@@ -429,7 +459,7 @@ int report_add_ranges(struct report *report)
     if (rc == 0)
         rc = add_kind(report, RANGE_UNRECORDED, "unrecorded_ranges",
                       "ranges without a recorded beginning");
-    if (rc == 0 && report->samples.present && has_rough_rows(report->stats))
+    if (rc == 0 && report->samples.present && has_rough_rows(report))
         table_add_note(&report->tables[report->table_count - 1],
                        (struct table_note){.before = REPORT_FEW_NOTE, .always = true});
     return rc;

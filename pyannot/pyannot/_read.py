@@ -477,8 +477,8 @@ class Recording:
 
         by: one row of ranges for each "path", "name", or path within a "process" or "thread".
         inside: functions and waits of samples inside ranges of that name only (*, ? and [] as in
-        a shell). value: what samples of functions count for, as `annot report --value` takes it
-        ("alloc:bytes"); their fields are then value_self, value_python and value_total. Every
+        a shell). value: what samples of ranges and functions count for, as `annot report --value`
+        takes it ("alloc:bytes"), in fields called value_self, ... in place of CPU time. Every
         table adds up: a row with "rest" has what is in none of the others. All of it is read
         before this returns.
         """

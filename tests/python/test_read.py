@@ -359,6 +359,9 @@ class SampleSets(RecordingTest):
         rows = self.recording.table("functions", value="alloc:bytes")
         self.assertEqual({row["function"].split(" ")[0]: row["value_self"] for row in rows},
                          {"<module>": 0, "train": 0, "load": 3 * 4096, "step": 2 * 2**20 + 100})
+        ranges = self.recording.table("ranges", value="alloc:bytes")
+        self.assertEqual({row.get("path"): row["value_self"] for row in ranges if row.get("path")},
+                         {"load": 3 * 4096 + 2**20, "train": 2**20 + 100})
         with self.assertRaisesRegex(ValueError, "alloc:bytes, alloc:objects"):
             self.recording.report(value="alloc:blocks")
 
