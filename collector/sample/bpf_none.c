@@ -115,6 +115,12 @@ uint64_t bpf_program_position(const struct sampler_bpf *program)
     return 0;
 }
 
+bool bpf_program_is_filling(const struct sampler_bpf *program)
+{
+    (void)program;
+    return true;
+}
+
 int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_program_take take,
                       void *context)
 {

@@ -86,9 +86,12 @@ int bpf_program_fd(const struct sampler_bpf *program);
 
 /* Where the kernel will put the next record: what bpf_program_drain() takes as its end. */
 uint64_t bpf_program_position(const struct sampler_bpf *program);
+/* Whether more than half of the ring waits to be taken. */
+bool bpf_program_is_filling(const struct sampler_bpf *program);
 
 /* `record`: aligned to 8 bytes, valid during the call; record->size bytes can be read, at least
- * as many as the fixed part of its kind has. Not 0 ends the drain, the record counts as taken. */
+ * as many as the fixed part of its kind has. Not 0 ends the drain; the record counts as taken if it
+ * is negative, else it comes again. */
 typedef int (*bpf_program_take)(void *context, const struct sampler_head *record);
 
 /* Takes records in order up to `position`; stops early before one that is still being written.

@@ -73,6 +73,11 @@ static bool is_record(const struct sampler_head *head, uint32_t length)
     return head->size >= kind_sizes[head->kind];
 }
 
+bool bpf_program_is_filling(const struct sampler_bpf *program)
+{
+    return bpf_program_position(program) - *program->ring.consumer > program->ring.size / 2;
+}
+
 int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_program_take take,
                       void *context)
 {
@@ -94,6 +99,8 @@ int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_progra
             else
                 ring->damaged++;
         }
+        if (rc > 0)
+            break;
         at += (length + BPF_RINGBUF_HDR_SZ + 7) & ~UINT64_C(7);
         __atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
     }

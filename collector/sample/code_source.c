@@ -8,6 +8,7 @@
 #include "symbol_module.h"
 #include "symbol_other.h"
 #include "text.h"
+#include "unwind_table.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -91,6 +92,12 @@ void code_source_destroy(struct code_source *source)
 void code_source_set_debug_root(const char *directory)
 {
     symbol_debug_set_root(directory);
+}
+
+int code_source_rows(struct code_source *source, const char *cache_directory,
+                     struct unwind_table **ret_table)
+{
+    return unwind_cache_table(cache_directory, source->file, ret_table);
 }
 
 static bool load_symbols(struct code_source *source)

@@ -33,6 +33,11 @@ const char *code_source_name(struct code_source *source, uint64_t address, bool 
 void code_source_each(struct code_source *source, bool (*is)(const char *name),
                       void (*visit)(void *context, uint64_t begin, uint64_t end), void *context);
 
+/* The unwind rows of a file: unwind_cache_table(). */
+struct unwind_table;
+int code_source_rows(struct code_source *source, const char *cache_directory,
+                     struct unwind_table **ret_table);
+
 /* Of an image: what is known of an address by now, without looking. May be called while another
  * thread asks; never waits for it. */
 enum code_peek {

@@ -2,6 +2,7 @@
 /* Finds, opens and keeps modules. Thread-safety: one thread per object. */
 #include "process_parts.h"
 
+#include "clock_now.h"
 #include "hash.h"
 #include "proc_info.h"
 #include "unwind_table.h"
@@ -16,6 +17,9 @@
 /* About 150,000 rows: what is larger waits until it is needed. */
 enum { LAZY_INDEX_BYTES = 160 << 10 };
 
+/* What all that is read at once may take in one step; what comes then waits, too. */
+#define AT_ONCE_NS INT64_C(5000000)
+
 enum { VDSO_BYTES_MAX = 64 << 10 };
 
 static const char deleted_suffix[] = " (deleted)";
@@ -23,6 +27,8 @@ static const char deleted_suffix[] = " (deleted)";
 static void module_destroy(struct modules *modules, struct module *module)
 {
     symbolizer_release(modules->symbolizer, module->code);
+    if (modules->reader)
+        symbolizer_release(modules->reader, module->reading);
     vec_free(&module->collector);
     elf_file_close(module->file);
     map64_free(&module->frames);
@@ -48,6 +54,8 @@ static struct module *module_create(struct modules *modules, const char *path)
     return module;
 }
 
+static int read_now(struct modules *modules, struct module *module);
+
 /* What the file says, once it is open. */
 static int describe(struct modules *modules, struct module *module)
 {
@@ -58,7 +66,8 @@ static int describe(struct modules *modules, struct module *module)
     bool large = elf_file_header(module->file, PT_GNU_EH_FRAME, &index) &&
                  index.file_size > LAZY_INDEX_BYTES;
     module->rows = MODULE_ROWS_LAZY;
-    return large ? 0 : modules_load_rows(modules, module);
+    bool waits = large || (modules->reader && modules->spent_ns > AT_ONCE_NS);
+    return waits ? 0 : read_now(modules, module);
 }
 
 struct vdso {
@@ -99,6 +108,8 @@ int modules_init(struct modules *modules, const struct row_source *source,
 
 void modules_fini(struct modules *modules)
 {
+    symbolizer_destroy(modules->reader);
+    modules->reader = NULL;
     for (size_t i = 0; i < modules->all.count; i++)
         module_destroy(modules, modules->all.items[i]);
     vec_free(&modules->all);
@@ -213,15 +224,18 @@ int modules_find(struct modules *modules, const struct module_place *place,
     return error;
 }
 
+/* ---- Unwind rows ---- */
+
 /* Copies one part of the table; keeps a view of it. */
-static int load_part(struct modules *modules, const struct unwind_table *table, uint32_t first,
-                     struct module_part *part)
+static int place_part(struct row_memory *memory, const struct unwind_table *table, bool grow,
+                      struct module_part *part)
 {
-    uint32_t count = table->row_count - first;
+    uint32_t first = part->slice.first, count = table->row_count - first;
     bool last = count <= SAMPLER_SEGMENT_ROWS;
     if (!last)
         count = SAMPLER_SEGMENT_ROWS;
-    int error = row_memory_add(&modules->rows, table, first, count, &part->slice);
+    int error = grow ? row_memory_add(memory, table, first, count, &part->slice)
+                     : row_memory_try(memory, table, first, count, &part->slice);
     if (error)
         return error;
     part->begin = table->base + table->rows[first].address;
@@ -229,63 +243,140 @@ static int load_part(struct modules *modules, const struct unwind_table *table, 
     part->table = (struct unwind_table){
         .base = table->base,
         .end = part->end,
-        .rows = modules->rows.segments[part->slice.segment].rows + part->slice.first,
+        .rows = memory->segments[part->slice.segment].rows + part->slice.first,
         .row_count = count,
-        .rules = modules->rows.rules,
+        .rules = memory->rules,
         .rule_count = SAMPLER_RULES_MAX,
     };
     return 0;
 }
 
-static void give_parts(struct modules *modules, struct module *module)
+static void give_parts(struct row_memory *memory, const struct read_rows *rows)
 {
-    for (uint32_t i = 0; i < module->part_count; i++)
-        row_memory_remove(&modules->rows, &module->parts[i].slice);
-    free(module->parts);
-    module->parts = NULL;
-    module->part_count = 0;
+    for (uint32_t i = 0; i < rows->part_count; i++)
+        row_memory_remove(memory, &rows->parts[i].slice);
 }
 
-/* All of it or nothing. */
-static int load_table(struct modules *modules, struct module *module,
-                      const struct unwind_table *table)
+/* All of it or nothing. NULL: out of memory. */
+static struct read_rows *place_rows(struct row_memory *memory, const struct unwind_table *table,
+                                    bool grow)
 {
     uint32_t count = (table->row_count + SAMPLER_SEGMENT_ROWS - 1) / SAMPLER_SEGMENT_ROWS;
-    module->parts = calloc(count ? count : 1, sizeof(*module->parts));
-    if (!module->parts)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        int error = load_part(modules, table, i * SAMPLER_SEGMENT_ROWS, &module->parts[i]);
-        if (error) {
-            give_parts(modules, module);
-            return error;
-        }
-        module->part_count = i + 1;
+    struct read_rows *rows = calloc(1, sizeof(*rows) + count * sizeof(rows->parts[0]));
+    for (uint32_t i = 0; rows && i < count && !rows->error; i++) {
+        rows->parts[i].slice.first = i * SAMPLER_SEGMENT_ROWS;
+        rows->error = place_part(memory, table, grow, &rows->parts[i]);
+        rows->part_count += rows->error == 0;
     }
+    if (rows && rows->error) {
+        rows->refused = true;
+        give_parts(memory, rows);
+        rows->part_count = 0;
+    }
+    return rows;
+}
+
+/* For the thread that reads. */
+static struct read_rows *keep_rows(void *context, const struct unwind_table *table, int error)
+{
+    struct read_rows *rows =
+        table ? place_rows(context, table, true) : calloc(1, sizeof(struct read_rows));
+    if (rows && !table)
+        rows->error = error;
+    return rows;
+}
+
+/* What was read becomes the module's. 0 or -ENOMEM. */
+static int take_rows(struct modules *modules, struct module *module, const struct read_rows *rows)
+{
+    size_t size = rows->part_count * sizeof(rows->parts[0]);
+    module->rows = rows->error == -ENODATA  ? MODULE_ROWS_NONE
+                   : rows->error == -EAGAIN ? MODULE_ROWS_LAZY
+                   : rows->error            ? MODULE_ROWS_MISSING
+                                            : MODULE_ROWS_LOADED;
+    modules->tables_refused += module->rows == MODULE_ROWS_MISSING && rows->refused;
+    modules->tables_damaged += module->rows == MODULE_ROWS_MISSING && !rows->refused;
+    if (rows->error)
+        return rows->error == -ENOMEM ? -ENOMEM : 0;
+    module->parts = malloc(size + 1);
+    if (!module->parts) {
+        give_parts(&modules->rows, rows);
+        return -ENOMEM;
+    }
+    memcpy(module->parts, rows->parts, size);
+    module->part_count = rows->part_count;
+    return 0;
+}
+
+/* Where another thread makes segments, those that are there must do. */
+static int read_now(struct modules *modules, struct module *module)
+{
+    struct unwind_table *table = NULL;
+    int64_t begin_ns = clock_now_ns();
+    int error = unwind_cache_table(modules->cache_directory, module->file, &table);
+    struct read_rows failed = {.error = error};
+    struct read_rows *rows =
+        error ? &failed : place_rows(&modules->rows, table, modules->reader == NULL);
+    error = rows ? take_rows(modules, module, rows) : -ENOMEM;
+    if (rows != &failed)
+        free(rows);
+    unwind_table_destroy(table);
+    modules->spent_ns += clock_now_ns() - begin_ns;
+    return error;
+}
+
+int modules_begin_reading(struct modules *modules)
+{
+    struct row_reader reader = {modules->cache_directory, keep_rows, &modules->rows};
+    modules->reader = symbolizer_create();
+    if (!modules->reader)
+        return -ENOMEM;
+    symbolizer_read_rows(modules->reader, &reader);
     return 0;
 }
 
 int modules_load_rows(struct modules *modules, struct module *module)
 {
-    struct unwind_table *table = NULL;
     if (module->rows != MODULE_ROWS_LAZY)
         return 0;
-    module->rows = MODULE_ROWS_MISSING;
-    int error = unwind_cache_table(modules->cache_directory, module->file, &table);
-    if (error == -ENODATA)
-        module->rows = MODULE_ROWS_NONE;
-    else if (error)
-        modules->tables_damaged++;
-    if (error)
-        return error == -ENOMEM ? error : 0;
-    error = load_table(modules, module, table);
-    unwind_table_destroy(table);
-    if (!error)
-        module->rows = MODULE_ROWS_LOADED;
-    else
-        modules->tables_refused++;
-    return error == -ENOMEM ? error : 0;
+    if (!modules->reader)
+        return read_now(modules, module);
+    module->reading =
+        symbolizer_add(modules->reader, code_source_of_file(module->file, module->path), module);
+    if (!module->reading)
+        return 0; /* for want of descriptors: later */
+    int error = symbolizer_ask_rows(modules->reader, module->reading);
+    if (error) {
+        symbolizer_release(modules->reader, module->reading);
+        module->reading = NULL;
+        return error == -EAGAIN ? 0 : error;
+    }
+    module->rows = MODULE_ROWS_READING;
+    module->asked_ns = clock_now_ns();
+    modules->asked++;
+    return 0;
 }
+
+int modules_take_rows(struct modules *modules)
+{
+    struct symbol_answer answer;
+    int error = 0;
+    while (!error && modules->asked && symbolizer_take(modules->reader, &answer)) {
+        struct module *module = answer.source->owner;
+        modules->asked--;
+        if (module) {
+            error = take_rows(modules, module, answer.rows);
+            symbolizer_release(modules->reader, module->reading);
+            module->reading = NULL;
+        } else {
+            give_parts(&modules->rows, answer.rows);
+        }
+        free(answer.rows);
+    }
+    return error;
+}
+
+/* ---- Forgetting ---- */
 
 /* Those of one hash: the first of them in the table, the others behind it. */
 static void unlink_module(struct modules *modules, const struct module *module)
@@ -316,7 +407,8 @@ void modules_forget(struct modules *modules, uint64_t since_ns,
         }
         forgets(context, module);
         unlink_module(modules, module);
-        give_parts(modules, module);
+        for (uint32_t k = 0; k < module->part_count; k++)
+            row_memory_remove(&modules->rows, &module->parts[k].slice);
         module_destroy(modules, module);
     }
     modules->all.count = kept;

@@ -18,6 +18,7 @@
 #include "vec.h"
 #include "wide_map.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,7 +51,7 @@ int extents_give(struct extents *extents, uint32_t first, uint32_t count);
  * Rows lie in segments of SAMPLER_SEGMENT_ROWS, made when needed; rules are shared by all modules.
  * A slice never moves. The program may read while we write: a slice is written before anything
  * points at it, and given back only when nothing has pointed at it for a while (the caller sees to
- * that). */
+ * that). Thread-safety: main, and one thread that reads tables; only one of them calls add. */
 
 /* Where the memory comes from. */
 struct row_source {
@@ -68,6 +69,7 @@ struct row_segment {
 
 struct row_memory {
     struct row_source source;
+    pthread_mutex_t lock; /* of all below; what a segment or a rule has is written once */
     struct row_segment segments[SAMPLER_SEGMENTS_MAX];
     uint32_t segment_count;
     struct unwind_rule *rules; /* our own copy, for the collector's walks */
@@ -85,7 +87,10 @@ struct row_slice {
 int row_memory_init(struct row_memory *memory, const struct row_source *source);
 void row_memory_fini(struct row_memory *memory);
 
-/* Copies `count` rows of the table from `first` on. 0, -ENOSPC, -ENOMEM, -errno of the source. */
+/* Copies `count` rows of the table from `first` on. 0, -ENOSPC, -ENOMEM, -errno of the source. try:
+ * without a new segment, which takes the kernel tens of milliseconds; -EAGAIN: it needs one. */
+int row_memory_try(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
+                   uint32_t count, struct row_slice *ret_slice);
 int row_memory_add(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
                    uint32_t count, struct row_slice *ret_slice);
 void row_memory_remove(struct row_memory *memory, const struct row_slice *slice);
@@ -106,6 +111,7 @@ enum module_rows {
     MODULE_ROWS_LAZY = 1,
     MODULE_ROWS_LOADED = 2,
     MODULE_ROWS_MISSING = 3, /* it may have some, but they cannot be had: walks end there */
+    MODULE_ROWS_READING = 4, /* asked for */
 };
 
 /* Why a file could not be read. */
@@ -122,6 +128,14 @@ struct module_part {
     uint64_t begin, end; /* the module's own addresses */
     struct row_slice slice;
     struct unwind_table table; /* the rows where they lie, for walks of the collector's own */
+};
+
+/* What reading the rows of a module gave. */
+struct read_rows {
+    int error;    /* -ENODATA: there are none */
+    bool refused; /* there was no room */
+    uint32_t part_count;
+    struct module_part parts[];
 };
 
 struct code_range {
@@ -142,8 +156,10 @@ struct module {
     struct module_part *parts;
     uint32_t part_count;
     struct asked_source *code; /* made at the first question */
-    struct map64 frames;       /* its own address + 1 -> ordinal of the frame */
-    uint32_t path_string;      /* in the trace; 0 = not there yet */
+    struct asked_source *reading;
+    int64_t asked_ns;     /* for rows */
+    struct map64 frames;  /* its own address + 1 -> ordinal of the frame */
+    uint32_t path_string; /* in the trace; 0 = not there yet */
     bool interpreter;
     VEC(struct code_range) collector; /* where its garbage collector is, as far as that is known */
     struct python_image image;
@@ -155,6 +171,9 @@ struct module {
 struct modules {
     struct row_memory rows;
     struct symbolizer *symbolizer; /* outlives it; NULL: no names were asked for */
+    struct symbolizer *reader;     /* of rows; own; NULL: they are read at once */
+    uint32_t asked;                /* modules whose rows it reads */
+    int64_t spent_ns;              /* on rows that were read at once; the step sets it to 0 */
     const char *cache_directory;
     struct map64 by_file; /* hash of device and inode -> struct module * */
     VEC(struct module *) all;
@@ -176,8 +195,12 @@ int modules_find(struct modules *modules, const struct module_place *place,
  * -ENOMEM. */
 int modules_retry(struct modules *modules, const struct module_place *place, struct module *module);
 
-/* Loads the rows of a lazy module; afterwards it is not lazy any more. 0 or -ENOMEM. */
+/* Reads tables of unwind rows on a thread of their own from now on. 0 or -ENOMEM. */
+int modules_begin_reading(struct modules *modules);
+/* Asks for the rows of a lazy module, or reads them where there is no such thread. 0 or -ENOMEM. */
 int modules_load_rows(struct modules *modules, struct module *module);
+/* Takes what was read since the last call. 0 or -ENOMEM. */
+int modules_take_rows(struct modules *modules);
 
 /* Forgets those that nobody has needed since that time; each is told before. Nothing may refer to
  * them any more, nor to their rows. */

@@ -6,6 +6,7 @@
 #include "hash.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ int extents_give(struct extents *extents, uint32_t first, uint32_t count)
 int row_memory_init(struct row_memory *memory, const struct row_source *source)
 {
     *memory = (struct row_memory){.source = *source, .rule_count = 1};
+    pthread_mutex_init(&memory->lock, NULL);
     memory->rules = calloc(SAMPLER_RULES_MAX, sizeof(*memory->rules));
     return memory->rules ? 0 : -ENOMEM;
 }
@@ -84,6 +86,7 @@ void row_memory_fini(struct row_memory *memory)
         extents_fini(&memory->segments[i].extents);
     map64_free(&memory->rule_index);
     free(memory->rules);
+    pthread_mutex_destroy(&memory->lock);
 }
 
 /* The common number of a rule; 0 (unknown) if there is no room. */
@@ -111,6 +114,7 @@ static int64_t find_rule(struct row_memory *memory, const struct unwind_rule *ru
     return memory->rule_count++;
 }
 
+/* Without the lock: the kernel takes tens of milliseconds. */
 static int add_segment(struct row_memory *memory)
 {
     if (memory->segment_count == SAMPLER_SEGMENTS_MAX)
@@ -120,26 +124,27 @@ static int add_segment(struct row_memory *memory)
     if (!error)
         error = memory->source.add_segment(memory->source.context, memory->segment_count,
                                            &segment->rows);
+    pthread_mutex_lock(&memory->lock);
     if (error)
         extents_fini(&segment->extents);
     else
         memory->segment_count++;
+    pthread_mutex_unlock(&memory->lock);
     return error;
 }
 
+/* With the lock. -EAGAIN: a segment more might have room. */
 static int take_slice(struct row_memory *memory, uint32_t count, struct row_slice *slice)
 {
-    for (uint32_t i = 0; i <= memory->segment_count; i++) {
-        int error = i == memory->segment_count ? add_segment(memory) : 0;
-        if (error)
-            return error;
+    for (uint32_t i = 0; i < memory->segment_count; i++) {
         int64_t first = extents_take(&memory->segments[i].extents, count);
         if (first < 0)
             continue;
         *slice = (struct row_slice){i, (uint32_t)first, count};
+        memory->rows_used += count;
         return 0;
     }
-    return -ENOSPC;
+    return memory->segment_count == SAMPLER_SEGMENTS_MAX ? -ENOSPC : -EAGAIN;
 }
 
 /* The table's numbers of rules into the common ones, those in use only. */
@@ -155,13 +160,15 @@ static int number_rules(struct row_memory *memory, const struct unwind_table *ta
     return 0;
 }
 
-int row_memory_add(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
+int row_memory_try(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
                    uint32_t count, struct row_slice *ret_slice)
 {
     uint32_t *numbers = malloc((table->rule_count + 1) * sizeof(*numbers));
+    pthread_mutex_lock(&memory->lock);
     int error = numbers ? number_rules(memory, table, numbers) : -ENOMEM;
     if (!error)
         error = take_slice(memory, count, ret_slice);
+    pthread_mutex_unlock(&memory->lock);
     struct unwind_row *rows =
         error ? NULL : memory->segments[ret_slice->segment].rows + ret_slice->first;
     for (uint32_t i = 0; rows && i < count; i++) {
@@ -169,15 +176,27 @@ int row_memory_add(struct row_memory *memory, const struct unwind_table *table, 
         rows[i].address = row->address;
         rows[i].rule = row->rule < table->rule_count ? numbers[row->rule] : 0;
     }
-    if (!error)
-        memory->rows_used += count;
     free(numbers);
+    return error;
+}
+
+int row_memory_add(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
+                   uint32_t count, struct row_slice *ret_slice)
+{
+    int error = row_memory_try(memory, table, first, count, ret_slice);
+    while (error == -EAGAIN) {
+        error = add_segment(memory);
+        if (!error)
+            error = row_memory_try(memory, table, first, count, ret_slice);
+    }
     return error;
 }
 
 void row_memory_remove(struct row_memory *memory, const struct row_slice *slice)
 {
     struct row_segment *segment = &memory->segments[slice->segment];
+    pthread_mutex_lock(&memory->lock);
     if (extents_give(&segment->extents, slice->first, slice->count) == 0)
         memory->rows_used -= slice->count;
+    pthread_mutex_unlock(&memory->lock);
 }

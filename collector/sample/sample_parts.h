@@ -371,13 +371,18 @@ struct bpf_sampler {
     uint64_t published_ns;
     uint64_t served;              /* lives_served() when it was looked at last */
     bool waits_interpreter, lazy; /* something must be looked at again soon */
+    bool waits_rows;              /* the record that is next waits */
     uint64_t facts_ns;            /* when they were written last */
     uint64_t upkeep_ns;           /* the same of the upkeep */
     size_t look_next;             /* whom sampler_look_untold() looks at next */
     uint64_t replaced_ns;         /* when a library last took the place of another one */
 };
 
-/* Takes one record; mappings up to its time are applied first. 0, -ENOMEM, -errno of the sink. */
+/* Not now: the rows of a file that is needed are being read. */
+enum { SAMPLER_LATER = 1 };
+
+/* Takes one record; mappings up to its time are applied first. 0, -ENOMEM, -errno of the sink;
+ * SAMPLER_LATER: it and all behind it are to be told again, in a moment. */
 int sampler_take_record(void *context, const struct sampler_head *record);
 /* Applies what the perf rings told up to a time. 0 or -ENOMEM. */
 int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns);
@@ -401,6 +406,7 @@ int sampler_pass_damaged(struct bpf_sampler *sampler);
 
 /* Parts of stacks. 0 or -ENOMEM. */
 int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *record);
+/* The same, or SAMPLER_LATER. */
 int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *copy);
 
 /* A native stack to be walked here: registers, and who reads 8 bytes of its memory. */
@@ -411,7 +417,8 @@ struct native_source {
     uint32_t space; /* that was published when it was taken; 0 = none */
 };
 
-/* Walks it by the process's present mappings, into a part of that hash. 0 or -ENOMEM. */
+/* Walks it by the process's present mappings, into a part of that hash. 0, SAMPLER_LATER, -ENOMEM.
+ */
 int sampler_unwind(struct bpf_sampler *sampler, struct sampled *process, uint64_t hash,
                    const struct native_source *source);
 
@@ -443,7 +450,7 @@ int sampler_write_facts(struct bpf_sampler *sampler);
 
 /* Opens their stretches. 0 or -ENOMEM. */
 int sampler_find_asleep(struct bpf_sampler *sampler);
-/* Reads the stacks of those that were found since the last call. 0 or -ENOMEM. */
+/* Reads the stacks of those that were found; of some, perhaps, only later. 0 or -ENOMEM. */
 int sampler_read_asleep(struct bpf_sampler *sampler);
 /* The stack of such a stretch, which `head` begins, into `sample`; `parts`: what the kernel told of
  * it. Once. 0, also if it is not known, or -ENOMEM. */

@@ -214,7 +214,9 @@ static int keep_stack(struct bpf_sampler *sampler, struct asleep_thread *thread,
     return 0;
 }
 
-/* 1: its stack is known; 0: it moved; -ENOMEM. */
+enum { READ_LATER = 2 };
+
+/* 1: its stack is known; READ_LATER; 0: it moved; -ENOMEM. */
 static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *interpreter,
                        struct asleep_thread *thread)
 {
@@ -225,6 +227,8 @@ static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *
     int error = read_native(sampler, process, &thread->told, &stack);
     if (!error)
         error = read_python(sampler, interpreter, process, thread, &stack);
+    if (error == SAMPLER_LATER)
+        return READ_LATER;
     int64_t ordinal = error ? error : sampler_find_stack(sampler, process, &stack);
     stack_parts_drop(&sampler->parts, PART_PYTHON, stack.python);
     if (ordinal < 0)
@@ -254,6 +258,7 @@ int sampler_read_asleep(struct bpf_sampler *sampler)
     struct interpreter_threads *interpreter =
         asleep->unread.count ? calloc(1, sizeof(*interpreter)) : NULL;
     int error = asleep->unread.count && !interpreter ? -ENOMEM : 0;
+    size_t kept = 0;
     for (size_t i = 0; i < asleep->unread.count; i++) {
         struct asleep_thread *thread = asleep->unread.items[i];
         int known = error ? 0 : read_thread(sampler, interpreter, thread);
@@ -261,8 +266,10 @@ int sampler_read_asleep(struct bpf_sampler *sampler)
             error = known;
         if (known <= 0)
             free_thread(thread);
+        else if (known == READ_LATER)
+            asleep->unread.items[kept++] = thread;
     }
-    asleep->unread.count = 0;
+    asleep->unread.count = kept;
     if (interpreter)
         close_interpreter(interpreter);
     free(interpreter);

@@ -24,6 +24,9 @@ enum { IDLE_MS = 1000, STEP_MS = 50, SOON_MS = 5 };
 #define REPLACED_NS UINT64_C(1000000000)
 #define FACTS_NS    UINT64_C(1000000000)
 
+/* How often the end looks whether rows that it waits for are there. */
+#define AWAIT_ROWS_NS INT64_C(100000000)
+
 /* All of it counts as our memory, twice (the ring is mapped twice), and is cleared before anything
  * starts. Machines with few CPUs fill it slower. */
 enum { RING_BYTES = 4 << 20, RING_BYTES_MANY = 8 << 20, RING_BYTES_SWITCHES = 16 << 20 };
@@ -135,6 +138,8 @@ static int open_parts(struct bpf_sampler *sampler)
     sampler->names.symbolizer = sampler->processes.symbolizer = symbolizer;
     int error = modules_init(&sampler->modules, &source, sampler->options.cache_directory);
     sampler->modules.symbolizer = symbolizer;
+    if (!error)
+        error = modules_begin_reading(&sampler->modules);
     if (!error)
         error = spaces_init(&sampler->spaces, bpf_program_mappings(sampler->program));
     sampler->processes.lives = sampler->options.lives;
@@ -265,7 +270,8 @@ static int bpf_timeout_ms(const void *state)
     const struct bpf_sampler *sampler = state;
     if (sampler->finished)
         return -1;
-    if (sampler->waits_interpreter || sample_queue_waiting(&sampler->queue) > 0 ||
+    if (sampler->waits_interpreter || sampler->modules.asked > 0 ||
+        sample_queue_waiting(&sampler->queue) > 0 ||
         (sampler->replaced_ns && sampler->now_ns - sampler->replaced_ns < REPLACED_NS))
         return SOON_MS;
     return sampler->processes.all.count > 0 ? STEP_MS : IDLE_MS;
@@ -331,26 +337,39 @@ static int take_names(struct bpf_sampler *sampler)
     return error;
 }
 
+/* What stands behind a record that waits has not been told yet: nothing is concluded then. */
+static int take_records(struct bpf_sampler *sampler, uint64_t position)
+{
+    int error = bpf_program_drain(sampler->program, position, sampler_take_record, sampler);
+    sampler->waits_rows = error == SAMPLER_LATER;
+    if (sampler->waits_rows)
+        return 0;
+    if (!error)
+        error = sampler_apply_notes(sampler, sampler->now_ns);
+    take_served(sampler);
+    return error ? error : sampler_upkeep(sampler);
+}
+
 static int bpf_step(void *state)
 {
     struct bpf_sampler *sampler = state;
     uint64_t position = bpf_program_position(sampler->program);
     sampler->now_ns = (uint64_t)clock_now_ns();
     sampler->step++;
+    sampler->modules.spent_ns = 0;
     int error = take_names(sampler);
+    if (!error)
+        error = modules_take_rows(&sampler->modules);
     if (!error)
         error = perf_rings_drain(sampler->rings);
     if (!error)
         error = read_lost(sampler);
     if (!error)
-        error = bpf_program_drain(sampler->program, position, sampler_take_record, sampler);
-    if (!error)
-        error = sampler_apply_notes(sampler, sampler->now_ns);
-    take_served(sampler);
-    if (!error)
-        error = sampler_upkeep(sampler);
+        error = take_records(sampler, position);
     if (!error)
         error = sampler_publish(sampler);
+    if (!error && sampler->asleep.unread.count > 0 && sampler->modules.asked == 0)
+        error = sampler_read_asleep(sampler);
     sampler_sweep(sampler);
     if (!error)
         error = write_facts(sampler);
@@ -371,6 +390,17 @@ static void tell_names(struct bpf_sampler *sampler)
     }
 }
 
+/* Each module keeps a record waiting for LAST_ROWS_NS at most. */
+static int last_steps(struct bpf_sampler *sampler)
+{
+    int error = bpf_step(sampler);
+    while (!error && sampler->waits_rows) {
+        symbolizer_await(sampler->modules.reader, clock_now_ns() + AWAIT_ROWS_NS);
+        error = bpf_step(sampler);
+    }
+    return error;
+}
+
 static int bpf_finish(void *state)
 {
     struct bpf_sampler *sampler = state;
@@ -378,7 +408,7 @@ static int bpf_finish(void *state)
         return 0;
     sampler->finished = true;
     int error = bpf_program_stop(sampler->program);
-    int stepped = bpf_step(sampler);
+    int stepped = last_steps(sampler);
     if (!error)
         error = stepped;
     if (!error && sampler->options.off_cpu)

@@ -2,6 +2,7 @@
 /* Parts of stacks from the kernel: addresses and code objects become frames when a part arrives,
  * because then the process's mappings are those of that time. Records are the kernel's, what they
  * say of a program's memory is the program's: bounded. Thread-safety: one thread per object. */
+#include "clock_now.h"
 #include "sample_parts.h"
 
 #include "unwind_stack.h"
@@ -126,15 +127,29 @@ int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *re
 /* ---- Walks ------------------------------------------------------------------------------------
  */
 
+/* So long a stack waits for rows that are being read, and at the end of the recording. */
+#define ROWS_NS      INT64_C(700000000)
+#define LAST_ROWS_NS INT64_C(2000000000)
+
 struct native_walk {
     struct bpf_sampler *sampler;
     const struct mapping_list *list;
     const struct native_source *source;
+    bool waits; /* for rows */
 };
+
+/* Asks for them. Waits unless that takes too long, or records would be lost meanwhile. */
+static bool waits_for_rows(struct bpf_sampler *sampler, struct module *module)
+{
+    int64_t most_ns = sampler->finished ? LAST_ROWS_NS : ROWS_NS;
+    return modules_load_rows(&sampler->modules, module) == 0 &&
+           module->rows == MODULE_ROWS_READING && clock_now_ns() - module->asked_ns < most_ns &&
+           (sampler->finished || !bpf_program_is_filling(sampler->program));
+}
 
 static bool walk_find(void *context, uint64_t address, struct unwind_place *ret_place)
 {
-    const struct native_walk *walk = context;
+    struct native_walk *walk = context;
     const struct mapping *mapping = mapping_list_find(walk->list, address);
     if (!mapping)
         return false;
@@ -142,8 +157,8 @@ static bool walk_find(void *context, uint64_t address, struct unwind_place *ret_
     struct module *module = mapping->module;
     if (!module)
         return true;
-    ret_place->missing = modules_load_rows(&walk->sampler->modules, module) != 0 ||
-                         module->rows == MODULE_ROWS_MISSING;
+    walk->waits |= waits_for_rows(walk->sampler, module);
+    ret_place->missing = module->rows != MODULE_ROWS_LOADED && module->rows != MODULE_ROWS_NONE;
     uint64_t own = module_address(module, address, mapping->begin, mapping->offset);
     const struct module_part *part = module_part_at(module, own);
     ret_place->table = part ? &part->table : NULL;
@@ -161,11 +176,13 @@ int sampler_unwind(struct bpf_sampler *sampler, struct sampled *process, uint64_
                    const struct native_source *source)
 {
     static _Thread_local struct unwind_frame frames[SAMPLER_NATIVE_MAX];
-    struct native_walk walk = {sampler, process->list, source};
+    struct native_walk walk = {sampler, process->list, source, false};
     struct unwind_request request = {
         .registers = source->registers, .find = walk_find, .read = walk_read, .context = &walk};
     enum stack_end end = STACK_NOT_WALKED;
     uint32_t count = unwind_stack(&request, frames, SAMPLER_NATIVE_MAX, &end);
+    if (walk.waits)
+        return SAMPLER_LATER;
     struct stack_part *part = stack_parts_add(&sampler->parts, PART_NATIVE, hash, count);
     if (!part)
         return -ENOMEM;
@@ -201,8 +218,9 @@ int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *co
         return sampler_pass_damaged(sampler);
     if (!process)
         return -ENOMEM;
-    sampler->counts.copies++;
-    return sampler_unwind(sampler, process, copy->hash, &source);
+    int error = sampler_unwind(sampler, process, copy->hash, &source);
+    sampler->counts.copies += error != SAMPLER_LATER;
+    return error;
 }
 
 /* ---- Stacks -----------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ static uint16_t kind_of(const struct module *module)
         [MODULE_ROWS_LAZY] = SAMPLER_MAPPING_LAZY,
         [MODULE_ROWS_LOADED] = SAMPLER_MAPPING_TABLE,
         [MODULE_ROWS_MISSING] = SAMPLER_MAPPING_MISSING,
+        [MODULE_ROWS_READING] = SAMPLER_MAPPING_LAZY,
     };
     return kinds[module ? module->rows : MODULE_ROWS_NONE];
 }
@@ -275,10 +276,12 @@ static int load_entry(const struct space *space, const struct sampler_mapping *e
                       struct modules *modules)
 {
     const struct mapping *mapping = mapping_list_find(space->list, entry->begin);
-    if (!mapping || !mapping->module || mapping->module->rows != MODULE_ROWS_LAZY)
-        return 1; /* loaded meanwhile, for another space */
+    if (!mapping || !mapping->module)
+        return 1;
     int error = modules_load_rows(modules, mapping->module);
-    return error ? error : 1;
+    bool waits =
+        mapping->module->rows == MODULE_ROWS_LAZY || mapping->module->rows == MODULE_ROWS_READING;
+    return error ? error : !waits;
 }
 
 int space_load_wanted(struct spaces *spaces, const struct space *space, struct modules *modules)
@@ -289,9 +292,10 @@ int space_load_wanted(struct spaces *spaces, const struct space *space, struct m
         if (entry->kind != SAMPLER_MAPPING_LAZY ||
             !__atomic_load_n(&entry->wanted, __ATOMIC_RELAXED))
             continue;
-        loaded = load_entry(space, entry, modules);
-        if (loaded < 0)
-            return loaded;
+        int error = load_entry(space, entry, modules);
+        if (error < 0)
+            return error;
+        loaded |= error;
     }
     return loaded;
 }

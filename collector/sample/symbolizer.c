@@ -6,6 +6,7 @@
 #include "symbolizer.h"
 
 #include "clock_now.h"
+#include "unwind_table.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 
 enum { LIST_KEPT = 1024 };
 
-enum question_kind { ASK_NAME, ASK_PLACES, ASK_RELEASE };
+enum question_kind { ASK_NAME, ASK_PLACES, ASK_ROWS, ASK_RELEASE };
 
 struct question {
     struct asked_source *source;
@@ -31,12 +32,13 @@ struct question {
     uint8_t kind;
 };
 
-enum answer_kind { ANSWER_NAME, ANSWER_FUNCTION, ANSWER_DONE, ANSWER_RELEASED };
+enum answer_kind { ANSWER_NAME, ANSWER_FUNCTION, ANSWER_DONE, ANSWER_ROWS, ANSWER_RELEASED };
 
 struct answer {
     struct asked_source *source;
     uint64_t begin, end;
-    size_t text; /* in texts */
+    struct read_rows *rows; /* free */
+    size_t text;            /* in texts */
     uint32_t frame;
     uint8_t kind;
     bool place;
@@ -59,14 +61,16 @@ struct symbolizer {
     struct question_list asks;  /* these four behind the lock */
     struct answer_list answers; /* not taken yet */
     bool running, ending, busy;
+    bool keeping;   /* what was read is put into memory of main's */
     bool abandoned; /* main has gone: the thread frees all */
     pthread_t thread;
     struct question_list work; /* the thread's */
     struct answer_list made;   /* the thread's */
-    struct answer_list taken;  /* these are main's */
-    size_t next;               /* of taken */
-    uint32_t waiting;          /* questions without an answer that was taken */
-    bool failed;               /* there can be no thread */
+    struct row_reader reader;
+    struct answer_list taken; /* these are main's */
+    size_t next;              /* of taken */
+    uint32_t waiting;         /* questions without an answer that was taken */
+    bool failed;              /* there can be no thread */
     VEC(struct asked_source *) sources;
 };
 
@@ -87,6 +91,8 @@ struct symbolizer *symbolizer_create(void)
 
 static void free_answers(struct answer_list *list)
 {
+    for (size_t i = 0; i < list->answers.count; i++)
+        free(list->answers.items[i].rows);
     vec_free(&list->answers);
     vec_free(&list->texts);
 }
@@ -160,7 +166,43 @@ static void add_place(void *context, uint64_t begin, uint64_t end)
     answer->end = end;
 }
 
-static void answer_one(struct answer_list *list, const struct question *question)
+/* False: main goes. */
+static bool begin_keeping(struct symbolizer *symbolizer)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    bool keeping = symbolizer->keeping = !symbolizer->ending;
+    pthread_mutex_unlock(&symbolizer->lock);
+    return keeping;
+}
+
+static void end_keeping(struct symbolizer *symbolizer)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    symbolizer->keeping = false;
+    pthread_cond_signal(&symbolizer->answered);
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
+static void add_rows(struct symbolizer *symbolizer, struct answer_list *list,
+                     const struct question *question)
+{
+    const struct row_reader *reader = &symbolizer->reader;
+    struct unwind_table *table = NULL;
+    int error = code_source_rows(question->source->code, reader->cache_directory, &table);
+    if (begin_keeping(symbolizer)) {
+        struct read_rows *rows = reader->keep(reader->context, table, error);
+        struct answer *answer = rows ? add_answer(list, question, ANSWER_ROWS) : NULL;
+        end_keeping(symbolizer);
+        if (answer)
+            answer->rows = rows;
+        else
+            free(rows);
+    }
+    unwind_table_destroy(table);
+}
+
+static void answer_one(struct symbolizer *symbolizer, struct answer_list *list,
+                       const struct question *question)
 {
     struct found_places found = {list, question};
     switch ((enum question_kind)question->kind) {
@@ -170,6 +212,9 @@ static void answer_one(struct answer_list *list, const struct question *question
     case ASK_PLACES:
         code_source_each(question->source->code, question->is, add_place, &found);
         add_answer(list, question, ANSWER_DONE);
+        return;
+    case ASK_ROWS:
+        add_rows(symbolizer, list, question);
         return;
     case ASK_RELEASE:
         code_source_destroy(question->source->code);
@@ -193,8 +238,10 @@ static void hand_over(struct answer_list *made, struct answer_list *to)
         to->answers.items[to->answers.count++] = answer;
     }
     to->texts.count += whole ? made->texts.count : 0;
-    for (size_t i = 0; !whole && i < made->answers.count; i++)
+    for (size_t i = 0; !whole && i < made->answers.count; i++) {
         made->lost += made->answers.items[i].kind != ANSWER_FUNCTION;
+        free(made->answers.items[i].rows);
+    }
     to->lost += made->lost;
     made->answers.count = made->texts.count = 0;
     made->lost = 0;
@@ -210,7 +257,7 @@ static void work_off(struct symbolizer *symbolizer)
     symbolizer->busy = true;
     for (size_t i = 0; i < asked.count && !symbolizer->ending; i++) {
         pthread_mutex_unlock(&symbolizer->lock);
-        answer_one(&symbolizer->made, &asked.items[i]);
+        answer_one(symbolizer, &symbolizer->made, &asked.items[i]);
         pthread_mutex_lock(&symbolizer->lock);
         hand_over(&symbolizer->made, &symbolizer->answers);
     }
@@ -223,7 +270,7 @@ static void work_off(struct symbolizer *symbolizer)
 static void *run(void *context)
 {
     struct symbolizer *symbolizer = context;
-    prctl(PR_SET_NAME, "annot-symbols");
+    prctl(PR_SET_NAME, symbolizer->reader.keep ? "annot-rows" : "annot-symbols");
     pthread_mutex_lock(&symbolizer->lock);
     while (!symbolizer->ending) {
         if (symbolizer->asks.count > 0)
@@ -272,6 +319,8 @@ void symbolizer_destroy(struct symbolizer *symbolizer)
     pthread_mutex_lock(&symbolizer->lock);
     symbolizer->ending = true;
     pthread_cond_signal(&symbolizer->asked);
+    while (symbolizer->keeping)
+        pthread_cond_wait(&symbolizer->answered, &symbolizer->lock);
     if (symbolizer->running)
         await_idle(symbolizer, clock_now_ns() + LEAVE_NS);
     symbolizer->abandoned = symbolizer->busy;
@@ -306,7 +355,7 @@ static int put(struct symbolizer *symbolizer, const struct question *question)
     if (!symbolizer->running && !symbolizer->failed)
         start(symbolizer);
     if (!symbolizer->running) {
-        answer_one(&symbolizer->answers, question);
+        answer_one(symbolizer, &symbolizer->answers, question);
         return 0;
     }
     pthread_mutex_lock(&symbolizer->lock);
@@ -348,11 +397,21 @@ int symbolizer_ask_places(struct symbolizer *symbolizer, struct asked_source *so
     return ask(symbolizer, &question);
 }
 
+void symbolizer_read_rows(struct symbolizer *symbolizer, const struct row_reader *reader)
+{
+    symbolizer->reader = *reader;
+}
+
+int symbolizer_ask_rows(struct symbolizer *symbolizer, struct asked_source *source)
+{
+    return ask(symbolizer, &(struct question){.source = source, .kind = ASK_ROWS});
+}
+
 /* A large library has many at once; memory for these is not kept. */
 static void empty(struct answer_list *list)
 {
     if (list->answers.capacity > LIST_KEPT)
-        free_answers(list);
+        free_answers(list); /* rows were taken */
     list->answers.count = list->texts.count = 0;
     list->lost = 0;
 }
@@ -389,13 +448,14 @@ static bool settle(struct symbolizer *symbolizer, const struct answer *answer)
         return false;
     }
     symbolizer->waiting -= answer->kind != ANSWER_FUNCTION;
-    return answer->kind == ANSWER_FUNCTION || (answer->kind == ANSWER_NAME && answer->frame != 0);
+    return answer->kind == ANSWER_FUNCTION || answer->kind == ANSWER_ROWS ||
+           (answer->kind == ANSWER_NAME && answer->frame != 0);
 }
 
 bool symbolizer_take(struct symbolizer *symbolizer, struct symbol_answer *ret_answer)
 {
     while (symbolizer->next < symbolizer->taken.answers.count || take_more(symbolizer)) {
-        const struct answer *answer = &symbolizer->taken.answers.items[symbolizer->next++];
+        struct answer *answer = &symbolizer->taken.answers.items[symbolizer->next++];
         if (!settle(symbolizer, answer))
             continue;
         bool name = answer->kind == ANSWER_NAME;
@@ -406,7 +466,9 @@ bool symbolizer_take(struct symbolizer *symbolizer, struct symbol_answer *ret_an
             .begin = answer->begin,
             .end = answer->end,
             .text = name ? symbolizer->taken.texts.items + answer->text : "",
+            .rows = answer->rows,
         };
+        answer->rows = NULL;
         return true;
     }
     return false;

@@ -42,12 +42,30 @@ int symbolizer_ask(struct symbolizer *symbolizer, struct asked_source *source, u
 int symbolizer_ask_places(struct symbolizer *symbolizer, struct asked_source *source,
                           bool (*is)(const char *name));
 
+/* Instead of names: a second thread of this kind reads the unwind rows of files, which takes up to
+ * a tenth of a second for a large library, and would stand behind its names. `keep` puts them where
+ * they belong (NULL: there are none, for that error) and returns what is answered, or NULL; it is
+ * not called any more, and not running, when destroy returns. The directory must outlive the
+ * process's last thread. */
+struct read_rows;
+struct unwind_table;
+
+struct row_reader {
+    const char *cache_directory;
+    struct read_rows *(*keep)(void *context, const struct unwind_table *table, int error);
+    void *context;
+};
+
+void symbolizer_read_rows(struct symbolizer *symbolizer, const struct row_reader *reader);
+int symbolizer_ask_rows(struct symbolizer *symbolizer, struct asked_source *source);
+
 struct symbol_answer {
     struct asked_source *source;
     uint32_t frame; /* 0: a place of a function, [begin, end) */
     bool place;     /* the text is none of a function */
     uint64_t begin, end;
-    const char *text; /* until the next symbolizer_take */
+    const char *text;       /* until the next symbolizer_take */
+    struct read_rows *rows; /* free */
 };
 
 /* The next answer, if there is one. */

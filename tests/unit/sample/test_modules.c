@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of programs: what is none, what cannot be had, and why; real files, rows in plain memory.
  */
+#include "clock_now.h"
 #include "process_parts.h"
 #include "test.h"
 
@@ -163,6 +164,62 @@ TEST(what_is_not_needed_is_forgotten_with_its_rows_and_can_come_again)
     program = find_file(scene, "/proc/self/exe");
     CHECK_INT(program->rows, MODULE_ROWS_LOADED);
     CHECK_INT(scene->modules.rows.rows_used, rows + of_program);
+    close_scene(scene);
+}
+
+/* Until all that was asked for was taken. */
+static void take_all(struct scene *scene)
+{
+    struct modules *modules = &scene->modules;
+    for (int i = 0; modules->asked > 0 && i < 1000; i++) {
+        symbolizer_await(modules->reader, clock_now_ns() + 10000000);
+        CHECK_INT(modules_take_rows(modules), 0);
+    }
+    CHECK_INT(modules->asked, 0);
+}
+
+TEST(rows_beyond_what_may_be_read_at_once_are_read_by_another_thread)
+{
+    struct scene *scene = open_scene(1);
+    CHECK_INT(modules_begin_reading(&scene->modules), 0);
+    scene->modules.spent_ns = INT64_MAX / 2;
+    uint64_t rows = scene->modules.rows.rows_used;
+    struct module *program = find_file(scene, "/proc/self/exe");
+    CHECK_INT(program->rows, MODULE_ROWS_LAZY);
+    CHECK_INT(modules_load_rows(&scene->modules, program), 0);
+    CHECK_INT(modules_load_rows(&scene->modules, program), 0); /* once */
+    CHECK_INT(program->rows, MODULE_ROWS_READING);
+    CHECK_INT(scene->modules.asked, 1);
+    take_all(scene);
+    CHECK_INT(program->rows, MODULE_ROWS_LOADED);
+    CHECK(program->part_count == 1 && program->parts[0].table.row_count > 100);
+    CHECK_INT(scene->modules.rows.rows_used, rows + program->parts[0].table.row_count);
+    close_scene(scene);
+}
+
+TEST(rows_of_a_module_that_was_forgotten_while_they_were_read_are_given_back)
+{
+    struct scene *scene = open_scene(1);
+    int forgotten = 0;
+    CHECK_INT(modules_begin_reading(&scene->modules), 0);
+    scene->modules.spent_ns = INT64_MAX / 2;
+    uint64_t rows = scene->modules.rows.rows_used;
+    struct module *program = find_file(scene, "/proc/self/exe");
+    CHECK_INT(modules_load_rows(&scene->modules, program), 0);
+    modules_forget(&scene->modules, 1, count_one, &forgotten);
+    CHECK_INT(forgotten, 1);
+    take_all(scene);
+    CHECK_INT(scene->modules.rows.rows_used, rows);
+    close_scene(scene);
+}
+
+/* Of what is being read when the sampler goes, nothing is left (the sanitizers see). */
+TEST(a_reader_that_is_busy_is_left)
+{
+    struct scene *scene = open_scene(1);
+    CHECK_INT(modules_begin_reading(&scene->modules), 0);
+    scene->modules.spent_ns = INT64_MAX / 2;
+    CHECK_INT(modules_load_rows(&scene->modules, find_file(scene, "/proc/self/exe")), 0);
     close_scene(scene);
 }
 
