@@ -126,6 +126,35 @@ def collector(build):
     return entries
 
 
+def large(build):
+    compiler = shutil.which("clang")
+    if not compiler:
+        raise Failed("needs clang")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        source = pathlib.Path(place, "many.c")
+        source.write_text("".join(f"int f{i}(int *a) {{ return a[{i}] * {i}; }}\n"
+                                  for i in range(20000)))
+        command = [build / "tests/bench/bench_large", "20e6", "3", compiler, "-O2", "-c", source,
+                   "-o", "/dev/null"]
+        here = os.getcwd()
+        os.chdir(place)  # its recording is made here
+        try:
+            lines = output_of(command).splitlines()
+        finally:
+            os.chdir(here)
+    entries = []
+    for got in map(json.loads, lines):
+        what = got["what"]
+        entries += [
+            row(f"lost at 20 M/s, {what}", got["lost"], "records", most=0),
+            row(f"stacks cut for want of rows, {what}", got["cut_for_rows"], "samples",
+                against=f"of {got['samples']}"),
+            row(f"longest look, {what}", got["longest_look_ms"], "ms",
+                against=f"{got['longest_look_cpu_ms']:.1f} ms of it on a CPU"),
+        ]
+    return entries
+
+
 def lost_in(build, recording):
     """Records that `annot info` tells as lost: a dropped event would be a cheap one."""
     info = output_of([build / "tools/annot", "info", recording])
@@ -229,6 +258,7 @@ BENCHES = {
     "sampler": script("bench_sampler.py"),
     "sampler-cost": script("bench_sampler_cost.py"),
     "collector": collector,
+    "large": large,
     "store": store,
     "disk": script("bench_disk.py"),
     "report": report,
