@@ -283,16 +283,22 @@ static int hand_out(struct pass *pass, struct lane_samples *samples)
     return sample_finish(pass, &at.sample, told ? &at : NULL);
 }
 
-/* Compares those that are near enough, and hands out those that lie behind. `changes`: what is open
- * does so at that time; else only samples that lie before it as a whole are looked at. */
+/* Whether a sample is none of those that are compared until that time. `changes`: what is open does
+ * so then; else only samples that lie before it as a whole are looked at. */
+static bool is_later(const struct waiting_sample *at, int64_t until_ns, bool changes)
+{
+    int64_t last_ns = changes ? edge_before(at->time_ns) : edge_after(at->time_ns);
+    return last_ns >= until_ns && until_ns != INT64_MAX;
+}
+
+/* Compares those that are near enough, and hands out those that lie behind. */
 static int settle(struct pass *pass, struct lane *lane, const struct stretch *stretch, bool changes)
 {
     struct lane_samples *samples = lane->samples;
     int status = 0;
     for (size_t i = samples->next; !status && i < samples->items.count; i++) {
         struct waiting_sample *at = &samples->items.items[i];
-        int64_t last_ns = changes ? edge_before(at->time_ns) : edge_after(at->time_ns);
-        if (last_ns >= stretch->until_ns && stretch->until_ns != INT64_MAX)
+        if (is_later(at, stretch->until_ns, changes))
             break;
         compare(pass, lane, at, stretch);
         bool passed = edge_after(at->time_ns) < stretch->until_ns || stretch->until_ns == INT64_MAX;
@@ -307,9 +313,8 @@ static int settle_lane(struct pass *pass, struct lane *lane, int64_t until_ns, b
 {
     struct lane_samples *samples = lane->samples;
     if (samples->next == samples->items.count ||
-        (!changes && edge_after(samples->items.items[samples->next].time_ns) >= until_ns &&
-         until_ns != INT64_MAX))
-        return 0;
+        is_later(&samples->items.items[samples->next], until_ns, changes))
+        return 0; /* before the path is asked for, which would be made for each range */
     bool ended = trace_session_get(pass->source.trace)->end_ns != 0;
     int64_t path = lane_path(pass, lane);
     const struct stretch stretch = {until_ns, (uint32_t)path, lane->lossy || (final && !ended)};
