@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A recording of 10^8 records, exported in little memory.
+"""Every reader of a large recording, in little memory.
 
-    bench_export_large.py BUILD [RECORDS] [--json FILE]
+    bench_large.py BUILD [RECORDS [SAMPLES]] [--json FILE]
 
 make_trace writes the recording through the store (three processes, nine threads, nested and
-overlapping ranges); `annot export` writes each format, plain to /dev/null. Peak memory is the
-kernel's ru_maxrss of that one process, times are its wall and CPU time.
+overlapping ranges on as many paths as there are, samples of 256 stacks); each reader writes to
+/dev/null. Peak memory is the kernel's ru_maxrss of that one process, times are its wall and CPU
+time. First a recording of 10^7 records and 10^5 samples, for what a report takes.
 """
 
 import os
@@ -19,15 +20,25 @@ import time
 
 from rows import finish, row
 
-RECORDS = 100_000_000
+RECORDS, SAMPLES = 100_000_000, 100_000
 MEBIBYTES = 256
+MILLION_A_SECOND = 10
+READERS = {
+    "report": ("report", "--limit", "40"),
+    "cat": ("cat",),
+    "folded": ("export", "--force", "-f", "folded", "-o", "/dev/null"),
+    "perfetto": ("export", "--force", "-f", "perfetto", "-o", "/dev/null"),
+    "chrome": ("export", "--force", "-f", "chrome", "-o", "/dev/null"),
+}
 
 
 def run_measured(command):
     """Wall seconds, CPU seconds, peak MiB of one process. posix_spawn shares the caller's pages
     until exec, so a small process of its own stands between."""
-    script = ("import os, resource, sys; pid = os.posix_spawn(sys.argv[1], sys.argv[1:], "
-              "os.environ); _, status, usage = os.wait4(pid, 0); "
+    script = ("import os, resource, sys; null = os.open(os.devnull, os.O_WRONLY); "
+              "pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, "
+              "file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)]); "
+              "_, status, usage = os.wait4(pid, 0); "
               "print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)")
     begin = time.monotonic()
     out = subprocess.run([sys.executable, "-S", "-E", "-c", script, *command], check=True,
@@ -37,31 +48,35 @@ def run_measured(command):
     return time.monotonic() - begin, float(out[-2]), int(out[-1]) / 1024
 
 
+def make(build, path, records, samples):
+    _, cpu, mib = run_measured([str(build / "tests/system/make_trace"), "random", path,
+                                str(records // 2), str(samples)])
+    return [row(f"recording of {records:,} records", os.path.getsize(path) / 2**20, "MiB",
+                against=f"{samples:,} samples, {cpu:.0f} s of CPU"),
+            row("memory of the store's writer", mib, "MiB", most=MEBIBYTES)]
+
+
 def main():
     numbers = [int(word) for word in sys.argv[2:] if word.isdigit()]
-    records = numbers[0] if numbers else RECORDS
+    records, samples = [*numbers, *(RECORDS, SAMPLES)[len(numbers):]]
     build = pathlib.Path(sys.argv[1]).resolve()
     annot = str(build / "tools/annot")
     place = tempfile.mkdtemp(prefix="annot-bench-", dir="/var/tmp")
     path = f"{place}/large.annot"
-    entries = []
     try:
-        _, cpu, mib = run_measured([str(build / "tests/system/make_trace"), "random", path,
-                                    str(records // 2)])
-        entries.append(row("recording of so many ranges", records // 2, "ranges",
-                           against=f"{os.path.getsize(path) / 2**20:.0f} MiB, {cpu:.0f} s of CPU"))
-        entries.append(row("memory of the store's writer", mib, "MiB", most=MEBIBYTES))
-        for kind in ("perfetto", "chrome"):
-            wall, cpu, mib = run_measured([annot, "export", "--force", "-f", kind, path, "-o",
-                                           "/dev/null"])
-            entries.append(row(f"memory of the export, {kind}", mib, "MiB", most=MEBIBYTES,
+        entries = make(build, path, 10_000_000, 100_000)
+        _, cpu, mib = run_measured([annot, *READERS["report"], path])
+        entries += [row("a report of it", 10 / cpu, "M records/s", least=MILLION_A_SECOND,
+                        against=f"{cpu:.1f} s of CPU"),
+                    row("its memory", mib, "MiB", most=MEBIBYTES)]
+        entries += make(build, path, records, samples)
+        for reader, command in READERS.items():
+            wall, cpu, mib = run_measured([annot, *command, path])
+            entries.append(row(f"memory of {reader}", mib, "MiB", most=MEBIBYTES,
                                against=f"{wall:.1f} s, {cpu:.1f} s of CPU"))
-        wall, cpu, mib = run_measured([annot, "report", path])
-        entries.append(row("memory of the report", mib, "MiB", most=MEBIBYTES,
-                           against=f"{wall:.1f} s, {cpu:.1f} s of CPU"))
     finally:
         shutil.rmtree(place)
-    finish("large export", entries)
+    finish("large recording", entries)
 
 
 if __name__ == "__main__":

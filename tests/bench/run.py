@@ -4,7 +4,7 @@
 
     run.py BUILD [NAME...]
 
-Without names, all of them: a few minutes on a quiet machine; "export-large" is the longest.
+Without names, all of them: a few minutes on a quiet machine; "large" is the longest.
 README.md tells what each measures. Exit status 1 if a bench failed or missed a budget.
 """
 
@@ -263,7 +263,7 @@ BENCHES = {
     "disk": script("bench_disk.py"),
     "report": report,
     "export": export,
-    "export-large": script("bench_export_large.py"),
+    "large": script("bench_large.py"),
 }
 
 

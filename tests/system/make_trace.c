@@ -4,10 +4,13 @@
  * make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
  * make_trace sampled FILE         that of tests/lib/sampled_trace.h
  * make_trace sets FILE            that of tests/lib/sets_trace.h
- * make_trace random FILE COUNT    COUNT ranges of three processes, made up by a fixed seed
+ * make_trace random FILE COUNT [SAMPLES]
+ *                                 COUNT ranges of three processes, made up by a fixed seed, and
+ *                                 about so many samples
  *
  * What is printed is counted here, while the ranges are made up, and not by any code of ours that
  * pairs begins and ends. */
+#include "made_sample.h"
 #include "sample_trace.h"
 #include "sampled_trace.h"
 #include "sets_trace.h"
@@ -23,6 +26,7 @@ enum {
     NAMES = 12,
     DEPTH_MAX = 8,
     ASYNC_MAX = 16, /* open at once */
+    STACKS = 256,
 };
 
 static const char *const range_names[NAMES] = {"load",  "parse",  "analyse", "reduce",
@@ -58,7 +62,9 @@ struct made {
 
     uint64_t next_id;
     struct tally marks, counters;
-    uint64_t left; /* ranges to be made */
+    uint64_t left;            /* ranges to be made */
+    uint64_t ranges_a_sample; /* 0: there are none */
+    uint64_t next_sample;     /* when so many are left */
 };
 
 static unsigned draw(struct made *made, unsigned below)
@@ -112,8 +118,33 @@ static void toggle_async(struct made *made, unsigned thread, unsigned slot)
     made->open[slot].id = 0;
 }
 
+static void take_sample(struct made *made, unsigned thread)
+{
+    const struct sample sample = made_cpu((struct sample){.time_ns = made->threads[thread].now,
+                                                          .thread = thread,
+                                                          .stack = 1 + draw(made, STACKS)},
+                                          10000000);
+    made->next_sample -= made->ranges_a_sample;
+    maker_sample(made->maker, &sample);
+}
+
+static void make_stacks(struct made *made)
+{
+    for (unsigned i = 0; i < STACKS; i++) {
+        char function[16];
+        snprintf(function, sizeof(function), "function%u", i);
+        const struct maker_frame frame = {
+            .kind = FRAME_NATIVE, .function = function, .module = "libjob.so", .address = i};
+        maker_stack(made->maker, i ? draw(made, i + 1) : 0, &frame);
+    }
+    trace_sampling(maker_trace(made->maker))->rung = SAMPLING_BPF;
+    trace_sampling(maker_trace(made->maker))->frequency_hz = 100;
+}
+
 static void step(struct made *made, unsigned thread)
 {
+    if (made->ranges_a_sample && made->left <= made->next_sample)
+        take_sample(made, thread);
     struct made_thread *t = &made->threads[thread];
     t->now += 1 + draw(made, draw(made, 4) ? 300 : 20000);
     unsigned choice = draw(made, 100);
@@ -146,10 +177,13 @@ static void drain(struct made *made)
     maker_forget(made->maker);
 }
 
-static void make_random(struct made *made, uint64_t count)
+static void make_random(struct made *made, uint64_t count, uint64_t samples)
 {
     made->random = 88172645463325252u;
-    made->left = count;
+    made->left = made->next_sample = count;
+    made->ranges_a_sample = samples ? (count + samples - 1) / samples : 0;
+    if (samples)
+        make_stacks(made);
     for (unsigned p = 0; p < PROCESSES; p++) {
         char command[64];
         snprintf(command, sizeof(command), "python job%u.py", p);
@@ -211,11 +245,12 @@ static void print_made(const struct made *made)
 int main(int argc, char **argv)
 {
     static struct made made;
-    bool random = argc == 4 && strcmp(argv[1], "random") == 0;
+    bool random = (argc == 4 || argc == 5) && strcmp(argv[1], "random") == 0;
     bool sampled = argc == 3 && strcmp(argv[1], "sampled") == 0;
     bool sets = argc == 3 && strcmp(argv[1], "sets") == 0;
     if (!random && !sampled && !sets && !(argc == 3 && strcmp(argv[1], "sample") == 0)) {
-        fprintf(stderr, "usage: make_trace sample|sampled|sets FILE | random FILE COUNT\n");
+        fprintf(stderr,
+                "usage: make_trace sample|sampled|sets FILE | random FILE COUNT [SAMPLES]\n");
         return 2;
     }
     if (random)
@@ -227,7 +262,8 @@ int main(int argc, char **argv)
     struct store_writer_options options = {.overwrite = true};
     made.error = store_writer_create(argv[2], maker_trace(made.maker), &options, &made.writer);
     if (!made.error && random)
-        make_random(&made, strtoull(argv[3], NULL, 10));
+        make_random(&made, strtoull(argv[3], NULL, 10),
+                    argc == 5 ? strtoull(argv[4], NULL, 10) : 0);
     drain(&made);
     if (!made.error)
         made.error = store_writer_close(made.writer);
