@@ -515,13 +515,12 @@ int event_encoder_add(struct event_encoder *encoder, const struct event_batch *b
 
 struct part_size event_part_size(const struct event_batch *batch, uint32_t begin)
 {
-    const struct event *events = batch->count ? batch->events + begin : NULL;
     uint32_t left = batch->count - begin;
     struct part_size size = {.events = left < STORE_BATCH_MAX / 2 ? left : STORE_BATCH_MAX / 2};
     for (uint32_t i = 0; i < size.events; i++)
-        size.args += events[i].arg_count;
+        size.args += batch->events[begin + i].arg_count;
     while (size.args > STORE_BATCH_ARGS_MAX)
-        size.args -= events[--size.events].arg_count;
+        size.args -= batch->events[begin + --size.events].arg_count;
     return size;
 }
 

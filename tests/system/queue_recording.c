@@ -111,10 +111,10 @@ static void add_spans(struct store_writer *writer, const struct event *spans, ui
 int main(int argc, char **argv)
 {
     uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
-    struct event *spans = calloc(count + 1ul, sizeof(*spans));
     const struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 20000};
     struct store_writer *writer;
-    if (count == 0 || count % BATCH || !spans)
+    struct event *spans = count && count % BATCH == 0 ? calloc(count, sizeof(*spans)) : NULL;
+    if (!spans)
         return 2;
     maker = maker_create();
     struct trace *trace = maker_trace(maker);

@@ -41,7 +41,7 @@ def read_second(path):
     """(kind, time, thread, name) of every event, by the reader that shares no code with annot, and
     when the recording begins."""
     data = path.read_bytes()
-    recording = read_recording.Recording(data)
+    recording = read_recording.Recording([data])
     events = [(event["shape"].kind, event["time"], event["thread"],
                recording.text(event["shape"].name))
               for chunk in read_recording.chunks(data) if chunk.kind == 2
