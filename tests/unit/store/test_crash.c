@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -107,6 +108,16 @@ TEST_TIMEOUT(killed_writer_leaves_all_it_flushed, 120)
     }
 }
 
+/* A kill may end a write at any page: the last volume is then cut inside a chunk. */
+static void check_damage(const struct store_reader *reader)
+{
+    uint32_t last = store_reader_damage_count(reader) - 1;
+    CHECK(last < 2);
+    CHECK(strstr(store_reader_damage(reader, last)->reason, "no end mark"));
+    if (last)
+        CHECK(strstr(store_reader_damage(reader, 0)->reason, "cut inside a chunk"));
+}
+
 /* Many volumes, so that some of the kills come between two. */
 TEST_TIMEOUT(killed_writer_of_volumes_leaves_all_it_flushed, 120)
 {
@@ -120,7 +131,7 @@ TEST_TIMEOUT(killed_writer_of_volumes_leaves_all_it_flushed, 120)
         uint32_t count = check_recording();
         CHECK(count >= flushed);
         CHECK_INT(store_reader_open(file_path(), &reader), 0);
-        CHECK_INT(store_reader_damage_count(reader), 1); /* only: no end mark */
+        check_damage(reader);
         while (store_reader_volume(reader, volumes, &volume))
             volumes++;
         most = volumes > most ? volumes : most;
