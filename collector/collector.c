@@ -249,6 +249,10 @@ static int make_output(struct collector *collector, const struct collector_optio
     if (code == -EBUSY)
         return fail(error, code, what,
                     "another annot records into it: choose another name with -o");
+    if (code == -EEXIST && options->overwrite)
+        return fail(error, code, what,
+                    "files that are not its own have the names of its volumes: choose another "
+                    "name with -o");
     if (code == -EEXIST)
         return fail(error, code, what, "choose another name with -o, or overwrite it with --force");
     if (code != 0)

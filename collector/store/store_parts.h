@@ -130,6 +130,10 @@ int writer_make_header(const struct store_writer *writer, struct store_file_head
 /* Goes on in another volume if this one is full. 0 or -errno. */
 int writer_turn(struct store_writer *writer);
 
+/* Are names free that later volumes of `path` will have? Volumes that an older recording left are
+ * no hindrance to one who overwrites. 0, -EEXIST or -ENOMEM. */
+int writer_look_beside(const char *path, bool overwrite);
+
 /* Removes the volumes behind the first of the recording that lies at the path. 0 or -ENOMEM. */
 int writer_remove_volumes(const char *path);
 

@@ -94,19 +94,12 @@ static int open_new(struct store_writer *writer, const char *path, bool overwrit
 static int plan_volumes(struct store_writer *writer, const char *path,
                         const struct store_writer_options *options)
 {
-    struct volume_numbers numbers = {0};
     if (options->volume_bytes == 0)
         return 0;
     writer->volume.bytes_max = options->volume_bytes;
     writer->volume.overwrite = options->overwrite;
     writer->volume.path = strdup(path);
-    int error = writer->volume.path ? 0 : -ENOMEM;
-    if (!error && !options->overwrite)
-        error = volume_numbers(path, &numbers);
-    if (!error && numbers.items.count)
-        error = -EEXIST;
-    vec_free(&numbers.items);
-    return error;
+    return writer->volume.path ? writer_look_beside(path, options->overwrite) : -ENOMEM;
 }
 
 int store_writer_create(const char *path, const struct trace *trace,

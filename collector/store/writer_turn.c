@@ -4,6 +4,7 @@
  * with what is open, so that it can be read alone. If it cannot be made, the full one goes on.
  * Thread-safety: none. */
 #include "clock_now.h"
+#include "file_io.h"
 #include "store_parts.h"
 
 #include <errno.h>
@@ -42,6 +43,35 @@ static bool is_full(const struct store_writer *writer)
     return size >= (double)volume->bytes_max;
 }
 
+/* Has the name of a volume and is one, or has nothing yet? */
+static bool is_leftover(const char *path, uint32_t number)
+{
+    struct damage_list damage = {0};
+    struct scan scan = {0};
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
+    int error = fd < 0 ? fd : scan_start(&scan, fd, path, &damage);
+    if (fd >= 0)
+        close(fd);
+    vec_free(&damage);
+    return error == -ENODATA || (error == 0 && scan.header.volume == number);
+}
+
+int writer_look_beside(const char *path, bool overwrite)
+{
+    struct volume_numbers numbers = {0};
+    int error = volume_numbers(path, &numbers);
+    for (size_t i = 0; i < numbers.items.count && !error; i++) {
+        char *beside = store_volume_path(path, numbers.items.items[i]);
+        if (!beside)
+            error = -ENOMEM;
+        else if (!overwrite || !is_leftover(beside, numbers.items.items[i]))
+            error = -EEXIST;
+        free(beside);
+    }
+    vec_free(&numbers.items);
+    return error;
+}
+
 /* -errno: there will be no other volume. */
 static int make_file(const struct written_volume *volume)
 {
@@ -50,8 +80,9 @@ static int make_file(const struct written_volume *volume)
     char *path = store_volume_path(volume->path, volume->number + 1);
     if (!path)
         return -ENOMEM;
-    int fd =
-        open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (volume->overwrite ? O_TRUNC : O_EXCL), 0666);
+    if (volume->overwrite && is_leftover(path, volume->number + 1))
+        unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666);
     int error = errno;
     free(path);
     return fd < 0 ? -error : fd;
@@ -97,9 +128,10 @@ int writer_remove_volumes(const char *path)
 {
     struct volumes volumes = {0};
     int error = volumes_open(&volumes, path, false);
-    for (size_t i = 0; i < volumes.items.count; i++)
-        if (volumes.items.items[i].number > 0 && volumes.items.items[0].number == 0)
-            unlink(volumes.items.items[i].path);
+    const struct volume *first = volumes.items.items;
+    bool is_first = volumes.items.count && first->number == 0 && strcmp(first->path, path) == 0;
+    for (size_t i = 1; i < volumes.items.count && is_first; i++)
+        unlink(volumes.items.items[i].path);
     volumes_close(&volumes);
     return error == -ENOMEM ? error : 0;
 }

@@ -305,3 +305,34 @@ TEST(overwriting_a_recording_takes_its_volumes_along)
     write_recording(path, 0);
     CHECK_INT(access(volume, F_OK), -1);
 }
+
+TEST(overwriting_a_volume_takes_no_other_along)
+{
+    char path[512], volume[512];
+    write_recording(path_of("x.annot", path), 4096);
+    write_recording(path_of("x.2.annot", volume), 0);
+    CHECK_INT(read_all(volume).lost, 0);
+    CHECK_INT(access(path_of("x.1.annot", volume), F_OK), 0);
+    CHECK_INT(access(path_of("x.3.annot", volume), F_OK), 0);
+}
+
+/* Files that another recording, or no recording, has at the names of volumes. */
+TEST(overwriting_a_recording_spares_what_is_not_its_own)
+{
+    char path[512], other[512], volume[512];
+    struct trace *trace = sample_trace(1, 1, 1);
+    struct store_writer *writer;
+    const struct store_writer_options options = {.overwrite = true, .volume_bytes = 4096};
+    write_recording(path_of("x.annot", path), 4096);
+    write_recording(path_of("x.2.annot", other), 0);
+    struct sums whole = read_all(other);
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), -EEXIST);
+    struct sums sums = read_all(other);
+    CHECK(memcmp(&whole, &sums, sizeof(sums)) == 0);
+    CHECK_INT(access(path_of("x.1.annot", volume), F_OK), 0);
+    CHECK_INT(unlink(other), 0);
+    CHECK_INT(unlink(path), 0); /* leaves volumes that are nobody's */
+    write_recording(path, 4096);
+    CHECK(count_volumes(path) > 3);
+    trace_destroy(trace);
+}
