@@ -208,8 +208,11 @@ static int take_rare(struct checkpoint *checkpoint, const struct trace *trace,
     case EVENT_START:
     case EVENT_END:
         return take_start(checkpoint, trace, batch, event);
+    case EVENT_SPAN:
+        checkpoint_told(checkpoint, event->end_ns);
+        return 0;
     default:
-        checkpoint->given_up |= event_has_lane(event->kind) && event->kind != EVENT_SPAN;
+        checkpoint->given_up |= event_has_lane(event->kind);
         return 0;
     }
 }

@@ -46,6 +46,7 @@ static const char *file_path(bool late)
 /* What is in the recording. */
 struct shape {
     bool tracks;
+    bool spans;   /* which last into later checkpoints */
     bool own_ids; /* starts and ends of an id are of one thread */
     bool late;    /* the first threads are a declared stream, which comes much later */
 };
@@ -106,6 +107,11 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
     } else if (choice == 97 && scene->shape.tracks) {
         add(events, thread, draw(2) ? EVENT_TRACK_BEGIN : EVENT_TRACK_END, now_ns)->name =
             scene->names[1];
+    } else if (choice == 98 && scene->shape.spans) {
+        add(events, thread, EVENT_SPAN, now_ns - draw(5000))->name = scene->names[draw(8)];
+        events->lane = scene->shape.tracks;
+        events->end_ns = now_ns + draw(300000);
+        events->origin_ns = EVENT_NO_ORIGIN;
     } else {
         add(events, thread, EVENT_MARK, now_ns)->name = scene->names[draw(8)];
     }
@@ -180,6 +186,7 @@ static int64_t write_recording(struct shape shape)
     }
     if (shape.tracks)
         trace_lane_add(scene.trace, 7);
+    trace_lane_of(scene.trace, LANE_QUEUE, 0, 5);
     for (uint32_t i = 0; i < LATE_THREADS; i++)
         scene.delayed[i] = malloc(sizeof(struct delayed) * STEPS);
     trace_stream_add(scene.trace, 0);
@@ -319,7 +326,7 @@ static void check_parts(uint64_t seed, bool tracks)
     struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
     struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX)};
     state = seed;
-    int64_t last_ns = write_recording((struct shape){.tracks = tracks});
+    int64_t last_ns = write_recording((struct shape){.tracks = tracks, .spans = true});
     compare(&whole, &part, false, last_ns);
     compare(&whole, &part, true, last_ns);
     /* The end of it is read from near by. */

@@ -110,3 +110,19 @@ TEST(nor_where_losses_come_between)
         state = seed;
     }
 }
+
+/* As ranges that a reader which begins here could not know of. */
+TEST(it_comes_behind_all_that_lasts)
+{
+    struct trace *trace = trace_create();
+    for (int i = 0; i < 2; i++) {
+        struct checkpoint *checkpoint = checkpoint_create();
+        const struct event event = {
+            .kind = i ? EVENT_LOST : EVENT_SPAN, .time_ns = 100, .end_ns = 900};
+        const struct event_batch batch = {.count = 1, .events = &event};
+        CHECK_INT(checkpoint_add(checkpoint, trace, &batch, NULL), 0);
+        CHECK_INT(checkpoint_told_ns(checkpoint), 900);
+        checkpoint_destroy(checkpoint);
+    }
+    trace_destroy(trace);
+}
