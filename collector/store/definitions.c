@@ -27,6 +27,10 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     {                                                                                              \
         PLACE(type, member), FIELD_TIME, 0, 0, 0                                                   \
     }
+#define DURATION(type, member)                                                                     \
+    {                                                                                              \
+        PLACE(type, member), FIELD_DURATION, 0, 0, 0                                               \
+    }
 #define FLAG(type, member)                                                                         \
     {                                                                                              \
         PLACE(type, member), FIELD_FLAG, 0, 0, 0                                                   \
@@ -122,7 +126,7 @@ static const struct field session_fields[] = {
     STRING(struct trace_session, hostname),       STRING(struct trace_session, kernel),
     STRING(struct trace_session, command),        STRING(struct trace_session, annot_version),
     STRING(struct trace_session, clock),          TIME(struct trace_session, begin_ns),
-    TIME(struct trace_session, end_ns),           TIME(struct trace_session, begin_realtime_ns),
+    TIME(struct trace_session, end_ns),           DURATION(struct trace_session, begin_realtime_ns),
     SIGNED(struct trace_session, command_status), FLAG(struct trace_session, recovered),
     UNSIGNED(struct trace_session, peak_bytes),   STRING(struct trace_session, nested),
 };
@@ -144,7 +148,7 @@ static const struct field sampling_fields[] = {
     UNSIGNED(struct trace_sampling, rung),
     FLAG(struct trace_sampling, off_cpu),
     UNSIGNED(struct trace_sampling, frequency_hz),
-    TIME(struct trace_sampling, off_cpu_threshold_ns),
+    DURATION(struct trace_sampling, off_cpu_threshold_ns),
     STRING(struct trace_sampling, reason),
     STRING(struct trace_sampling, hint),
 };
@@ -185,8 +189,8 @@ static const struct field host_fields[] = {
     STRING(struct trace_host, name),
     STRING(struct trace_host, kernel),
     SIGNED(struct trace_host, rank),
-    TIME(struct trace_host, offset_ns),
-    TIME(struct trace_host, error_ns),
+    DURATION(struct trace_host, offset_ns),
+    DURATION(struct trace_host, error_ns),
     UNSIGNED(struct trace_host, drift),
 };
 
@@ -224,7 +228,7 @@ static const struct field anchor_fields[] = {
     REFERENCE(struct trace_anchor, clock, FIELD_UNSIGNED, STORE_DEFINE_CLOCK, REFERENCE_NEEDED),
     UNSIGNED(struct trace_anchor, raw),
     TIME(struct trace_anchor, ns),
-    TIME(struct trace_anchor, error_ns),
+    DURATION(struct trace_anchor, error_ns),
 };
 
 GET(anchor)
@@ -522,7 +526,8 @@ static const struct field sample_set_fields[] = {
     UNSIGNED(struct sample_set, period),
     UNSIGNED(struct sample_set, flags),
     UNSIGNED(struct sample_set, count),
-    ARRAY(struct sample_set, types, SAMPLE_VALUES_MAX),
+    {offsetof(struct sample_set, types), sizeof(uint16_t), FIELD_UNSIGNED, SAMPLE_VALUES_MAX,
+     STORE_DEFINE_VALUE_TYPE, REFERENCE_NUMBER},
 };
 
 static uint32_t count_sample_sets(const struct trace *trace)

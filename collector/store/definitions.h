@@ -17,9 +17,10 @@
 enum field_kind {
     FIELD_UNSIGNED = 0,
     FIELD_SIGNED,
-    FIELD_TIME, /* signed, within STORE_TIME_MAX */
-    FIELD_FLAG, /* bool                          */
-    FIELD_TEXT, /* {bytes, length}               */
+    FIELD_TIME,     /* signed, within STORE_TIME_MAX: of the host's clock; 0: not known */
+    FIELD_DURATION, /* likewise, of no clock */
+    FIELD_FLAG,     /* bool                          */
+    FIELD_TEXT,     /* {bytes, length}               */
     FIELD_BYTES,
 };
 
@@ -29,6 +30,7 @@ enum field_reference {
     REFERENCE_NEXT,        /* 0; else 1 + ordinal                         */
     REFERENCE_SIGNED,      /* -1                                          */
     REFERENCE_NEEDED,      /* never: an entry that is not there is made   */
+    REFERENCE_NUMBER,      /* 0; those that are not defined stay          */
 };
 
 struct field {
@@ -56,6 +58,14 @@ struct table {
 
 /* By number; that of an unknown number has no fields. */
 extern const struct table definition_tables[STORE_DEFINE_COUNT];
+
+/* What entries that don't change refer to comes before them. */
+extern const uint8_t definition_order[STORE_DEFINE_COUNT - 1];
+
+/* An element of a field of a struct of the model. What the field cannot hold is 0. */
+uint64_t field_load(const void *entry, const struct field *field, unsigned element);
+void field_save(void *entry, const struct field *field, unsigned element, uint64_t value);
+unsigned field_elements(const struct field *field);
 
 /* ---- Writing ---- */
 

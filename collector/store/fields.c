@@ -16,32 +16,32 @@
 
 enum { ELEMENTS_MAX = 16, ENTRY_TEXT = 1 << 18 };
 
-static unsigned elements_of(const struct field *field)
+unsigned field_elements(const struct field *field)
 {
     return field->count ? field->count : 1;
 }
 
-static uint64_t load(const void *entry, const struct field *field, unsigned element)
+uint64_t field_load(const void *entry, const struct field *field, unsigned element)
 {
     uint64_t value = 0;
     memcpy(&value, (const uint8_t *)entry + field->offset + (size_t)element * field->width,
            field->width);
     unsigned unused = 64 - 8 * (unsigned)field->width;
-    if (field->kind == FIELD_SIGNED || field->kind == FIELD_TIME)
+    if (field->kind == FIELD_SIGNED || field->kind == FIELD_TIME || field->kind == FIELD_DURATION)
         value = (uint64_t)((int64_t)(value << unused) >> unused);
     return value;
 }
 
 /* What the field cannot hold is 0. */
-static void save(void *entry, const struct field *field, unsigned element, uint64_t value)
+void field_save(void *entry, const struct field *field, unsigned element, uint64_t value)
 {
     uint8_t *place = (uint8_t *)entry + field->offset + (size_t)element * field->width;
     if (field->kind == FIELD_FLAG)
         value = value != 0;
-    if (field->kind == FIELD_TIME)
+    if (field->kind == FIELD_TIME || field->kind == FIELD_DURATION)
         value = (uint64_t)store_time((int64_t)value);
     memcpy(place, &value, field->width);
-    if (load(entry, field, element) != value)
+    if (field_load(entry, field, element) != value)
         memset(place, 0, field->width);
 }
 
@@ -85,7 +85,7 @@ struct rows {
 static uint8_t *put_numbers(const struct rows *rows, const struct field *field,
                             struct definitions_buffer *buffer, bool *ret_any)
 {
-    unsigned elements = elements_of(field);
+    unsigned elements = field_elements(field);
     uint64_t before[ELEMENTS_MAX] = {0};
     if (vec_reserve(&buffer->column,
                     ((size_t)(rows->end - rows->begin) * elements + 1) * VARINT_MAX) != 0)
@@ -96,7 +96,7 @@ static uint8_t *put_numbers(const struct rows *rows, const struct field *field,
     for (uint32_t i = rows->begin; i < rows->end; i++) {
         const void *entry = rows->table->get(rows->trace, i);
         for (unsigned element = 0; element < elements; element++) {
-            uint64_t value = load(entry, field, element);
+            uint64_t value = field_load(entry, field, element);
             at = varint_put(at, zigzag((int64_t)(value - before[element])));
             before[element] = value;
             *ret_any |= value != 0;
@@ -266,8 +266,7 @@ static int collect(struct rows rows, struct definitions_state *state, size_t lim
     return 0;
 }
 
-/* What entries that don't change refer to comes before them. */
-static const uint8_t order[] = {
+const uint8_t definition_order[STORE_DEFINE_COUNT - 1] = {
     STORE_DEFINE_STRING, STORE_DEFINE_SCOPE,   STORE_DEFINE_SESSION,    STORE_DEFINE_HOST,
     STORE_DEFINE_CLOCK,  STORE_DEFINE_ANCHOR,  STORE_DEFINE_STREAM,     STORE_DEFINE_PROCESS,
     STORE_DEFINE_THREAD, STORE_DEFINE_REFUSAL, STORE_DEFINE_FILTER,     STORE_DEFINE_SAMPLING,
@@ -276,15 +275,13 @@ static const uint8_t order[] = {
     STORE_DEFINE_NAME,   STORE_DEFINE_MODULE,
 };
 
-_Static_assert(sizeof(order) == STORE_DEFINE_COUNT - 1, "all are written");
-
 int definitions_collect(const struct trace *trace, struct definitions_state *state, size_t limit,
                         struct definitions_buffer *buffer)
 {
     int error = 0;
-    for (unsigned i = 0; i < sizeof(order) && !error; i++) {
-        const struct table *table = &definition_tables[order[i]];
-        uint32_t next = state->next[order[i]];
+    for (unsigned i = 0; i < sizeof(definition_order) && !error; i++) {
+        const struct table *table = &definition_tables[definition_order[i]];
+        uint32_t next = state->next[definition_order[i]];
         uint32_t begin = table->revised || next < table->first ? table->first : next;
         error = collect((struct rows){trace, table, begin, 0}, state, limit, buffer);
     }
@@ -308,11 +305,11 @@ static void take_numbers(const struct taken *taken, const struct field *field,
     for (uint32_t i = 0; i < taken->count && column->at; i++)
         for (uint64_t element = 0; element < elements && column->at; element++) {
             uint64_t change = (uint64_t)varint_get_signed(column);
-            if (element >= elements_of(field))
+            if (element >= field_elements(field))
                 continue;
             before[element] += change;
-            save(taken->entries + (size_t)i * taken->table->size, field, (unsigned)element,
-                 before[element]);
+            field_save(taken->entries + (size_t)i * taken->table->size, field, (unsigned)element,
+                       before[element]);
         }
 }
 
@@ -389,7 +386,7 @@ static int fill(struct trace *trace, struct definitions_holes *holes, unsigned n
 
 static void set_none(void *entry, const struct field *field, unsigned element)
 {
-    save(entry, field, element, field->reference == REFERENCE_SIGNED ? UINT64_MAX : 0);
+    field_save(entry, field, element, field->reference == REFERENCE_SIGNED ? UINT64_MAX : 0);
 }
 
 /* References that lead nowhere become none. Strings know every ordinal. Whether one did. */
@@ -398,12 +395,13 @@ static bool check_entry(const struct trace *trace, const struct table *table, vo
     bool changed = false;
     for (unsigned i = 0; i < table->field_count; i++) {
         const struct field *field = &table->fields[i];
-        if (field->refers == 0 || field->refers == STORE_DEFINE_STRING)
+        if (field->refers == 0 || field->refers == STORE_DEFINE_STRING ||
+            field->reference == REFERENCE_NUMBER)
             continue;
         uint64_t end = definition_tables[field->refers].count(trace);
         end += field->reference == REFERENCE_NEXT;
-        for (unsigned element = 0; element < elements_of(field); element++) {
-            uint64_t value = load(entry, field, element);
+        for (unsigned element = 0; element < field_elements(field); element++) {
+            uint64_t value = field_load(entry, field, element);
             bool none = value == 0 ? field->reference != REFERENCE_NEEDED
                                    : field->reference == REFERENCE_SIGNED && value == UINT64_MAX;
             if (value < end || none)
@@ -422,7 +420,7 @@ static int make_needed(struct trace *trace, struct definitions_holes *holes,
     for (unsigned i = 0; i < table->field_count && !error; i++) {
         const struct field *field = &table->fields[i];
         if (field->refers && field->reference == REFERENCE_NEEDED)
-            error = fill(trace, holes, field->refers, load(entry, field, 0) + 1);
+            error = fill(trace, holes, field->refers, field_load(entry, field, 0) + 1);
     }
     return error;
 }

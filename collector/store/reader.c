@@ -61,9 +61,26 @@ int store_reader_open_bare(const char *path, struct store_reader **ret_reader)
     return open_reader(path, false, ret_reader);
 }
 
+static int open_joined(const struct store_manifest *manifest, struct store_reader **ret_reader)
+{
+    struct store_reader *reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        return -ENOMEM;
+    reader->trace = trace_create();
+    int error = reader->trace ? joined_open(manifest, reader->trace, &reader->joined) : -ENOMEM;
+    if (error)
+        store_reader_close(reader);
+    else
+        *ret_reader = reader;
+    return error;
+}
+
 int store_reader_open(const char *path, struct store_reader **ret_reader)
 {
-    int error = open_reader(path, false, ret_reader);
+    struct store_manifest manifest = {0};
+    bool joined = store_manifest_read(path, &manifest) == 0;
+    int error = joined ? open_joined(&manifest, ret_reader) : open_reader(path, false, ret_reader);
+    store_manifest_free(&manifest);
     if (error)
         return error;
     error = trace_name_places((*ret_reader)->trace);
@@ -126,8 +143,10 @@ int store_reader_again(const struct store_reader *first, struct store_reader **r
     if (!reader)
         return -ENOMEM;
     reader->again = true;
-    reader->volumes = first->volumes;
     reader->trace = first->trace;
+    if (first->joined)
+        return joined_again(first->joined, &reader->joined);
+    reader->volumes = first->volumes;
     reader->info = first->info;
     reader->decoder = event_decoder_create();
     if (!reader->decoder || vec_reserve(&reader->chunks, count) != 0 || know_threads(reader) != 0)
@@ -142,6 +161,11 @@ int store_reader_again(const struct store_reader *first, struct store_reader **r
 
 bool store_reader_ended(const struct store_reader *reader)
 {
+    if (reader->joined) {
+        struct store_info info;
+        joined_info(reader->joined, &info);
+        return info.complete;
+    }
     const struct volumes *volumes = reader->volumes;
     const struct volume *last = &volumes->items.items[volumes->items.count - 1];
     return last->scan.ended && !last->follows;
@@ -151,6 +175,7 @@ void store_reader_close(struct store_reader *reader)
 {
     if (!reader)
         return;
+    joined_destroy(reader->joined);
     volumes_close(&reader->own);
     if (!reader->again)
         trace_destroy(reader->trace);
@@ -266,6 +291,8 @@ static int next_stored(struct store_reader *reader, struct event_batch *batch,
 
 int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch)
 {
+    if (reader->joined)
+        return joined_next(reader->joined, ret_batch);
     struct batch_before before;
     if (reader->has_waiting) {
         *ret_batch = reader->waiting;
@@ -284,12 +311,16 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
 int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
                               uint32_t *ret_count)
 {
+    if (reader->joined)
+        return joined_next_samples(reader->joined, ret_samples, ret_count);
     return sample_stream_next(&reader->samples, reader->volumes, reader->trace, ret_samples,
                               ret_count);
 }
 
 int64_t store_reader_samples_settled_ns(const struct store_reader *reader)
 {
+    if (reader->joined)
+        return joined_samples_settled_ns(reader->joined);
     return sample_stream_settled_ns(&reader->samples);
 }
 
@@ -317,12 +348,16 @@ static const struct chunk_place *find_checkpoint(const struct store_reader *read
 
 int64_t store_reader_begin_ns(const struct store_reader *reader)
 {
+    if (reader->joined)
+        return joined_begin_ns(reader->joined);
     const struct chunk_place *first = first_checkpoint(reader);
     return first ? store_time(first->header.last_ns) + 1 : 0;
 }
 
 int store_reader_seek(struct store_reader *reader, int64_t from_ns)
 {
+    if (reader->joined)
+        return joined_seek(reader->joined, from_ns);
     const uint8_t *payload;
     const char *reason;
     int error = store_reader_rewind(reader);
@@ -342,6 +377,8 @@ int store_reader_seek(struct store_reader *reader, int64_t from_ns)
 
 int store_reader_rewind(struct store_reader *reader)
 {
+    if (reader->joined)
+        return joined_rewind(reader->joined);
     memset(reader->threads, 0, trace_thread_count(reader->trace) * sizeof(*reader->threads));
     reader->next_chunk = 0;
     reader->begin_order = 0;
@@ -354,6 +391,8 @@ int store_reader_rewind(struct store_reader *reader)
 bool store_reader_volume(const struct store_reader *reader, uint32_t index,
                          struct store_volume *ret_volume)
 {
+    if (reader->joined)
+        return joined_volume(reader->joined, index, ret_volume);
     if (index >= reader->volumes->items.count)
         return false;
     const struct volume *volume = &reader->volumes->items.items[index];
@@ -368,17 +407,25 @@ struct trace *store_reader_trace(struct store_reader *reader)
 
 uint32_t store_reader_damage_count(const struct store_reader *reader)
 {
+    if (reader->joined)
+        return joined_damage_count(reader->joined);
     return (uint32_t)reader->volumes->damage.count;
 }
 
 const struct store_damage *store_reader_damage(const struct store_reader *reader, uint32_t index)
 {
+    if (reader->joined)
+        return joined_damage(reader->joined, index);
     const struct damage_list *damage = &reader->volumes->damage;
     return index < damage->count ? &damage->items[index] : NULL;
 }
 
 void store_reader_info(const struct store_reader *reader, struct store_info *ret_info)
 {
+    if (reader->joined) {
+        joined_info(reader->joined, ret_info);
+        return;
+    }
     *ret_info = reader->info;
 }
 

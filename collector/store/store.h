@@ -110,6 +110,40 @@ int store_add_names(const char *path, const struct trace *trace);
  */
 char *store_volume_path(const char *path, uint32_t number);
 
+/* ---- Several recordings as one ----------------------------------------------------------------
+ *
+ * A manifest names them; readers open it as they open a recording. */
+
+/* Brings the times of a host to those of the manifest's first one: `offset_ns` is added, and what
+ * has passed since `since_ns` times `drift`. */
+struct store_time_map {
+    int64_t offset_ns, since_ns;
+    int64_t error_ns; /* how far off that is at most */
+    double drift;     /* -0.001 to 0.001 */
+};
+
+struct store_part {
+    char *path; /* of any volume; in a manifest, relative to its folder, or absolute */
+    struct store_time_map time;
+};
+
+enum { STORE_PARTS_MAX = 4096 };
+
+struct store_manifest {
+    struct store_part *parts;
+    size_t count, capacity;
+};
+
+/* 0; -EBADMSG: not a manifest, or malformed; -ENOMEM. `ret_manifest` is to be freed in any case. */
+int store_manifest_parse(const char *text, size_t size, struct store_manifest *ret_manifest);
+void store_manifest_free(struct store_manifest *manifest);
+
+/* The same of a file, with paths that can be opened from here. -ENOENT... as of a read. */
+int store_manifest_read(const char *path, struct store_manifest *ret_manifest);
+
+/* 0, -EEXIST, or -errno of the write. */
+int store_manifest_write(const char *path, const struct store_manifest *manifest, bool overwrite);
+
 /* ---- Reading ----------------------------------------------------------------------------------
  */
 
@@ -123,10 +157,10 @@ struct store_damage {
     const char *reason; /* constant text */
 };
 
-/* Opens a recording, of which any volume is named, and reads all definitions, so that the trace is
- * complete before the first event. -ENOENT..., -EBADMSG: not a recording; -EPROTONOSUPPORT: newer
- * major version; -ENODATA: an empty or cut header. Damage is no error here: see
- * store_reader_damage. */
+/* Opens a recording, of which any volume is named, or a manifest, whose parts it opens, and reads
+ * all definitions, so that the trace is complete before the first event. -ENOENT..., -EBADMSG: not
+ * a recording; -EPROTONOSUPPORT: newer major version; -ENODATA: an empty or cut header. Damage is
+ * no error here: see store_reader_damage. */
 int store_reader_open(const char *path, struct store_reader **ret_reader);
 
 /* Opens a recording that may still be written, to be read as it grows. A chunk that is not whole
@@ -198,7 +232,8 @@ struct store_info {
     uint64_t file_bytes, raw_bytes;
     uint64_t chunk_count, event_count, sample_count, checkpoint_count;
     uint16_t major, minor;
-    bool complete; /* has its end mark */
+    uint32_t part_count; /* of a manifest; else 0 */
+    bool complete;       /* has its end mark */
 };
 
 void store_reader_info(const struct store_reader *reader, struct store_info *ret_info);

@@ -26,7 +26,10 @@ struct events_chunk {
     bool damage_noted;
 };
 
+struct joined; /* several recordings: joined.c */
+
 struct store_reader {
+    struct joined *joined; /* then only this and the trace are used */
     struct volumes own;
     struct volumes *volumes;
     struct trace *trace;
@@ -64,6 +67,26 @@ int reader_read_chunks(struct store_reader *reader);
 
 /* The first pass over a recording whose volumes are open. */
 int reader_read_outline(struct store_reader *reader);
+
+/* Opens the parts of a manifest, and brings what they know into the trace of the reader. -errno: of
+ * a part, too. destroy accepts NULL. */
+int joined_open(const struct store_manifest *manifest, struct trace *trace,
+                struct joined **ret_joined);
+int joined_again(const struct joined *first, struct joined **ret_joined);
+void joined_destroy(struct joined *joined);
+
+/* As the functions of a reader. */
+int joined_next(struct joined *joined, struct event_batch *ret_batch);
+int joined_next_samples(struct joined *joined, const struct sample **ret_samples,
+                        uint32_t *ret_count);
+int64_t joined_samples_settled_ns(const struct joined *joined);
+int joined_rewind(struct joined *joined);
+int joined_seek(struct joined *joined, int64_t from_ns);
+int64_t joined_begin_ns(const struct joined *joined);
+bool joined_volume(const struct joined *joined, uint32_t index, struct store_volume *ret_volume);
+uint32_t joined_damage_count(const struct joined *joined);
+const struct store_damage *joined_damage(const struct joined *joined, uint32_t index);
+void joined_info(const struct joined *joined, struct store_info *ret_info);
 
 /* Opens it; the trace has nothing that is not in the file. */
 int store_reader_open_bare(const char *path, struct store_reader **ret_reader);

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* Several recordings read as one: each has a reader and a trace of its own, whose ordinals and
+ * times become those of the trace of all. The one goes on that is behind, so that what is settled
+ * advances. Thread-safety: none. */
+#include "remap.h"
+#include "store_parts.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct joined_part {
+    struct store_reader *reader;
+    struct remap remap; /* of the first reader; those beside it have its maps */
+    struct event_batch batch;
+    bool has_batch, ended, samples_ended;
+};
+
+struct joined {
+    VEC(struct joined_part) parts;
+    bool again; /* the maps are another's */
+    VEC(struct event) events;
+    VEC(struct arg) args;
+    VEC(struct sample) samples;
+};
+
+void joined_destroy(struct joined *joined)
+{
+    if (!joined)
+        return;
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        store_reader_close(joined->parts.items[i].reader);
+        if (!joined->again)
+            remap_free(&joined->parts.items[i].remap);
+    }
+    vec_free(&joined->parts);
+    vec_free(&joined->events);
+    vec_free(&joined->args);
+    vec_free(&joined->samples);
+    free(joined);
+}
+
+/* ---- Opening ---- */
+
+/* What is to be said wherever the recording is shown. */
+static int tell_error(struct trace *trace, const struct trace_host *host)
+{
+    char text[512];
+    const struct trace_string *name = trace_string(trace, host->name);
+    const struct trace_string *first = trace_string(trace, trace_host_get(trace, 0)->name);
+    snprintf(text, sizeof(text),
+             "Times of host %.100s may be off those of %.100s by up to %.3f ms.", name->bytes,
+             first->bytes, (double)host->error_ns / 1e6);
+    return trace_fact_set(trace, FACT_NOTE, text, 1);
+}
+
+/* Hosts beyond the first say how their times were changed. */
+static int describe_hosts(const struct joined_part *part, struct trace *trace, uint32_t known)
+{
+    const struct store_time_map *time = &part->remap.time;
+    int error = 0;
+    for (uint32_t i = known > 0 ? known : 1; i < trace_host_count(trace) && !error; i++) {
+        struct trace_host *host = trace_host(trace, i);
+        host->offset_ns = time->offset_ns;
+        host->error_ns = time->error_ns;
+        host->drift = time->drift;
+        error = tell_error(trace, host);
+    }
+    return error;
+}
+
+static int open_part(struct joined *joined, const struct store_part *from, struct trace *trace)
+{
+    struct joined_part part = {.remap.time = from->time};
+    uint32_t hosts = trace_host_count(trace);
+    int error = store_reader_open_bare(from->path, &part.reader);
+    if (error)
+        return error;
+    error = remap_trace(&part.remap, trace, store_reader_trace(part.reader));
+    if (!error)
+        error = describe_hosts(&part, trace, hosts);
+    if (!error)
+        error = vec_push(&joined->parts, part);
+    if (error) {
+        store_reader_close(part.reader);
+        remap_free(&part.remap);
+    }
+    return error;
+}
+
+int joined_open(const struct store_manifest *manifest, struct trace *trace,
+                struct joined **ret_joined)
+{
+    struct joined *joined = calloc(1, sizeof(*joined));
+    int error = joined ? 0 : -ENOMEM;
+    for (size_t i = 0; i < manifest->count && !error; i++)
+        error = open_part(joined, &manifest->parts[i], trace);
+    if (!error)
+        error = definitions_check(trace);
+    *ret_joined = joined;
+    return error;
+}
+
+int joined_again(const struct joined *first, struct joined **ret_joined)
+{
+    struct joined *joined = *ret_joined = calloc(1, sizeof(*joined));
+    if (!joined || vec_reserve(&joined->parts, first->parts.count) != 0)
+        return -ENOMEM;
+    joined->again = true;
+    for (size_t i = 0; i < first->parts.count; i++) {
+        struct joined_part part = {.remap = first->parts.items[i].remap};
+        int error = store_reader_again(first->parts.items[i].reader, &part.reader);
+        joined->parts.items[joined->parts.count++] = part;
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* ---- Events ---- */
+
+/* What no event of the part that was not handed out is before; INT64_MIN: not known. */
+static int64_t settled_of(const struct joined_part *part)
+{
+    if (!part->has_batch)
+        return INT64_MAX;
+    return part->batch.settled_ns ? remap_time(&part->remap, part->batch.settled_ns) : INT64_MIN;
+}
+
+/* The part that is behind has its next batch; NULL: there are none. */
+static int choose(struct joined *joined, struct joined_part **ret_part)
+{
+    *ret_part = NULL;
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        struct joined_part *part = &joined->parts.items[i];
+        if (!part->has_batch && !part->ended) {
+            int status = store_reader_next(part->reader, &part->batch);
+            if (status < 0)
+                return status;
+            part->has_batch = status == 1;
+            part->ended = status == 0;
+        }
+        bool first = !*ret_part || settled_of(part) < settled_of(*ret_part);
+        if (part->has_batch && first)
+            *ret_part = part;
+    }
+    return 0;
+}
+
+static int copy_args(struct joined *joined, const struct joined_part *part, struct event *event)
+{
+    struct args args = event_args(&part->batch, event);
+    event->args = (uint32_t)joined->args.count;
+    if (vec_reserve(&joined->args, args.count) != 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < args.count; i++) {
+        struct arg *arg = &joined->args.items[joined->args.count++];
+        *arg = args.items[i];
+        remap_arg(&part->remap, arg);
+    }
+    return 0;
+}
+
+static int copy_batch(struct joined *joined, const struct joined_part *part)
+{
+    joined->events.count = joined->args.count = 0;
+    if (vec_reserve(&joined->events, part->batch.count) != 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < part->batch.count; i++) {
+        struct event *event = &joined->events.items[joined->events.count++];
+        *event = part->batch.events[i];
+        if (event->arg_count && copy_args(joined, part, event) != 0)
+            return -ENOMEM;
+        remap_event(&part->remap, event);
+    }
+    return 0;
+}
+
+int joined_next(struct joined *joined, struct event_batch *ret_batch)
+{
+    struct joined_part *part;
+    int error = choose(joined, &part);
+    if (error || !part)
+        return error;
+    error = copy_batch(joined, part);
+    if (error)
+        return error;
+    int64_t settled_ns = settled_of(part); /* the smallest */
+    *ret_batch = part->batch;
+    ret_batch->thread = remap_ordinal(&part->remap, STORE_DEFINE_THREAD, part->batch.thread);
+    ret_batch->events = joined->events.items;
+    ret_batch->args = joined->args.items;
+    ret_batch->settled_ns = settled_ns == INT64_MIN ? 0 : settled_ns;
+    part->has_batch = false;
+    return 1;
+}
+
+/* ---- Samples ---- */
+
+static int64_t samples_settled_of(const struct joined_part *part)
+{
+    return part->samples_ended
+               ? INT64_MAX
+               : remap_time(&part->remap, store_reader_samples_settled_ns(part->reader));
+}
+
+static struct joined_part *choose_samples(struct joined *joined)
+{
+    struct joined_part *first = NULL;
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        struct joined_part *part = &joined->parts.items[i];
+        if (!part->samples_ended &&
+            (!first || samples_settled_of(part) < samples_settled_of(first)))
+            first = part;
+    }
+    return first;
+}
+
+int joined_next_samples(struct joined *joined, const struct sample **ret_samples,
+                        uint32_t *ret_count)
+{
+    struct joined_part *part;
+    while ((part = choose_samples(joined))) {
+        int status = store_reader_next_samples(part->reader, ret_samples, ret_count);
+        if (status < 0)
+            return status;
+        part->samples_ended = status == 0;
+        if (status == 0)
+            continue;
+        joined->samples.count = 0;
+        if (vec_reserve(&joined->samples, *ret_count) != 0)
+            return -ENOMEM;
+        for (uint32_t i = 0; i < *ret_count; i++) {
+            joined->samples.items[i] = (*ret_samples)[i];
+            remap_sample(&part->remap, &joined->samples.items[i]);
+        }
+        *ret_samples = joined->samples.items;
+        return 1;
+    }
+    return 0;
+}
+
+int64_t joined_samples_settled_ns(const struct joined *joined)
+{
+    int64_t settled_ns = INT64_MAX;
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        int64_t of_part = samples_settled_of(&joined->parts.items[i]);
+        settled_ns = of_part < settled_ns ? of_part : settled_ns;
+    }
+    return settled_ns;
+}
+
+/* ---- Places ---- */
+
+static int go_to(struct joined *joined, bool seek, int64_t from_ns)
+{
+    int error = 0;
+    for (size_t i = 0; i < joined->parts.count && !error; i++) {
+        struct joined_part *part = &joined->parts.items[i];
+        part->has_batch = part->ended = part->samples_ended = false;
+        error = seek ? store_reader_seek(part->reader, remap_time_back(&part->remap, from_ns))
+                     : store_reader_rewind(part->reader);
+    }
+    return error;
+}
+
+int joined_rewind(struct joined *joined)
+{
+    return go_to(joined, false, 0);
+}
+
+int joined_seek(struct joined *joined, int64_t from_ns)
+{
+    return go_to(joined, true, from_ns);
+}
+
+int64_t joined_begin_ns(const struct joined *joined)
+{
+    int64_t begin_ns = 0;
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        const struct joined_part *part = &joined->parts.items[i];
+        int64_t of_part = store_reader_begin_ns(part->reader);
+        of_part = of_part ? remap_time(&part->remap, of_part) : 0;
+        begin_ns = of_part > begin_ns ? of_part : begin_ns;
+    }
+    return begin_ns;
+}
+
+/* ---- Facts ---- */
+
+bool joined_volume(const struct joined *joined, uint32_t index, struct store_volume *ret_volume)
+{
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        const struct store_reader *reader = joined->parts.items[i].reader;
+        uint32_t count = 0;
+        while (store_reader_volume(reader, count, ret_volume))
+            if (count++ == index)
+                return true;
+        index -= count;
+    }
+    return false;
+}
+
+uint32_t joined_damage_count(const struct joined *joined)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < joined->parts.count; i++)
+        count += store_reader_damage_count(joined->parts.items[i].reader);
+    return count;
+}
+
+const struct store_damage *joined_damage(const struct joined *joined, uint32_t index)
+{
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        const struct store_reader *reader = joined->parts.items[i].reader;
+        uint32_t count = store_reader_damage_count(reader);
+        if (index < count)
+            return store_reader_damage(reader, index);
+        index -= count;
+    }
+    return NULL;
+}
+
+void joined_info(const struct joined *joined, struct store_info *ret_info)
+{
+    *ret_info = (struct store_info){.complete = true, .part_count = (uint32_t)joined->parts.count};
+    for (size_t i = 0; i < joined->parts.count; i++) {
+        struct store_info info;
+        store_reader_info(joined->parts.items[i].reader, &info);
+        ret_info->file_bytes += info.file_bytes;
+        ret_info->raw_bytes += info.raw_bytes;
+        ret_info->chunk_count += info.chunk_count;
+        ret_info->event_count += info.event_count;
+        ret_info->sample_count += info.sample_count;
+        ret_info->checkpoint_count += info.checkpoint_count;
+        ret_info->major = info.major;
+        ret_info->minor = info.minor;
+        ret_info->complete &= info.complete;
+    }
+}

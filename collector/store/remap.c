@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* See remap.h. Entries that have places of their own (threads, ...) are appended, so that their new
+ * ordinals are known before any is copied: they refer to each other. The others are interned in an
+ * order in which what they refer to comes first. Thread-safety: none. */
+#include "remap.h"
+
+#include "sample_set.h"
+#include "stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Times ---- */
+
+int64_t remap_time(const struct remap *remap, int64_t time_ns)
+{
+    const struct store_time_map *map = &remap->time;
+    if (time_ns == INT64_MIN || time_ns == INT64_MAX)
+        return time_ns;
+    double behind = (double)time_ns - (double)map->since_ns;
+    int64_t moved = store_time(time_ns) + store_time(map->offset_ns);
+    return store_time(moved + (int64_t)(behind * map->drift));
+}
+
+int64_t remap_time_back(const struct remap *remap, int64_t time_ns)
+{
+    const struct store_time_map *map = &remap->time;
+    if (time_ns == INT64_MIN || time_ns == INT64_MAX)
+        return time_ns;
+    int64_t moved = store_time(store_time(time_ns) - store_time(map->offset_ns));
+    double behind = ((double)moved - (double)map->since_ns) / (1 + map->drift);
+    return store_time(moved - (int64_t)(behind * map->drift));
+}
+
+/* ---- What is there once ---- */
+
+static int64_t add_string(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct trace_string *string = entry;
+    (void)ordinal;
+    return trace_string_add(to, string->bytes, string->length);
+}
+
+static int64_t add_scope(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return trace_scope_add(to, entry);
+}
+
+/* "a; b", unless it says so already. */
+static uint32_t join_texts(struct trace *trace, uint32_t left, uint32_t right)
+{
+    const struct trace_string *a = trace_string(trace, left), *b = trace_string(trace, right);
+    char *text = NULL;
+    if (left == 0 || right == 0 || strstr(a->bytes, b->bytes) || a->length > 4096)
+        return left ? left : right;
+    int length = asprintf(&text, "%s; %s", a->bytes, b->bytes);
+    int64_t joined = length < 0 ? -ENOMEM : trace_string_add(trace, text, (size_t)length);
+    if (length >= 0)
+        free(text);
+    return joined < 0 ? left : (uint32_t)joined;
+}
+
+static int64_t add_session(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct trace_session *other = entry;
+    struct trace_session *session = trace_session(to);
+    (void)ordinal;
+    if (session->id == 0 && session->begin_ns == 0 && session->command == 0) {
+        uint32_t revision = session->revision + 1;
+        memcpy(session, other, sizeof(*session));
+        session->revision = revision;
+        return 0;
+    }
+    session->hostname = join_texts(to, session->hostname, other->hostname);
+    session->command = join_texts(to, session->command, other->command);
+    session->kernel = join_texts(to, session->kernel, other->kernel);
+    bool whole = session->end_ns && other->end_ns;
+    session->end_ns = !whole                            ? 0
+                      : other->end_ns > session->end_ns ? other->end_ns
+                                                        : session->end_ns;
+    if (other->begin_ns && other->begin_ns < session->begin_ns) {
+        session->begin_realtime_ns -= session->begin_ns - other->begin_ns;
+        session->begin_ns = other->begin_ns;
+    }
+    if (other->command_status != session->command_status)
+        session->command_status = -1;
+    session->recovered |= other->recovered;
+    if (other->peak_bytes > session->peak_bytes)
+        session->peak_bytes = other->peak_bytes;
+    session->revision++;
+    return 0;
+}
+
+static int64_t add_sampling(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct trace_sampling *other = entry;
+    struct trace_sampling *sampling = trace_sampling(to);
+    (void)ordinal;
+    if (other->rung <= sampling->rung)
+        return 0;
+    uint32_t revision = sampling->revision + 1;
+    memcpy(sampling, other, sizeof(*sampling));
+    sampling->revision = revision;
+    return 0;
+}
+
+static int64_t add_fact(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct trace_fact *other = entry;
+    (void)ordinal;
+    for (uint32_t i = 0; i < trace_fact_count(to); i++) {
+        struct trace_fact *fact = trace_fact(to, i);
+        if (fact->name != other->name || fact->kind != other->kind)
+            continue;
+        fact->value += other->value;
+        fact->revision++;
+        return i;
+    }
+    int64_t added = trace_fact_add(to);
+    if (added >= 0)
+        memcpy(trace_fact(to, (uint32_t)added), other, sizeof(*other));
+    return added;
+}
+
+static int64_t add_host(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    static const uint8_t unknown[16];
+    const struct trace_host *other = entry;
+    bool known = memcmp(other->boot_id, unknown, sizeof(unknown)) != 0;
+    (void)ordinal;
+    for (uint32_t i = 0; known && i < trace_host_count(to); i++)
+        if (memcmp(trace_host_get(to, i)->boot_id, other->boot_id, sizeof(unknown)) == 0)
+            return i;
+    int64_t added = trace_host_add(to);
+    if (added >= 0)
+        memcpy(trace_host(to, (uint32_t)added), other, sizeof(*other));
+    return added;
+}
+
+static int64_t add_frame(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return stacks_frame(trace_stacks(to), entry);
+}
+
+static int64_t add_stack(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct stack *stack = entry;
+    (void)ordinal;
+    return stacks_push(trace_stacks(to), stack->parent, stack->frame);
+}
+
+static int64_t add_path(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return stacks_path_add(trace_stacks(to), entry);
+}
+
+static int64_t add_module(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return stacks_module(trace_stacks(to), entry);
+}
+
+static int64_t add_value_type(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct value_type *other = entry;
+    struct sample_sets *sets = trace_sets(to);
+    if (ordinal < VALUE_TYPE_OWN)
+        return value_types_define(sets, ordinal, other) == -ENOMEM ? -ENOMEM : (int64_t)ordinal;
+    for (unsigned i = VALUE_TYPE_OWN; i < value_types_count(sets); i++) {
+        const struct value_type *type = value_type_get(sets, i);
+        if (type->name == other->name && type->unit == other->unit && type->sum == other->sum)
+            return i;
+    }
+    return value_types_add(sets, other);
+}
+
+static int64_t add_sample_set(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    const struct sample_set *other = entry;
+    struct sample_sets *sets = trace_sets(to);
+    if (ordinal < SAMPLE_SET_OWN)
+        return sample_sets_define(sets, ordinal, other) == -ENOMEM ? -ENOMEM : (int64_t)ordinal;
+    for (unsigned i = SAMPLE_SET_OWN; i < sample_sets_count(sets); i++) {
+        const struct sample_set *set = sample_set_get(sets, i);
+        if (set->name == other->name && set->period == other->period &&
+            set->flags == other->flags && set->count == other->count &&
+            memcmp(set->types, other->types, sizeof(set->types)) == 0)
+            return i;
+    }
+    return sample_sets_add(sets, other);
+}
+
+/* The ordinal of an entry whose references are new already; NULL: it gets its own. */
+static int64_t (*const add_once[STORE_DEFINE_COUNT])(struct trace *, uint32_t, const void *) = {
+    [STORE_DEFINE_STRING] = add_string,
+    [STORE_DEFINE_SCOPE] = add_scope,
+    [STORE_DEFINE_SESSION] = add_session,
+    [STORE_DEFINE_SAMPLING] = add_sampling,
+    [STORE_DEFINE_FACT] = add_fact,
+    [STORE_DEFINE_HOST] = add_host,
+    [STORE_DEFINE_FRAME] = add_frame,
+    [STORE_DEFINE_STACK] = add_stack,
+    [STORE_DEFINE_PATH] = add_path,
+    [STORE_DEFINE_MODULE] = add_module,
+    [STORE_DEFINE_VALUE_TYPE] = add_value_type,
+    [STORE_DEFINE_SAMPLE_SET] = add_sample_set,
+};
+
+/* ---- Definitions ---- */
+
+uint32_t remap_ordinal(const struct remap *remap, unsigned number, uint32_t ordinal)
+{
+    return ordinal < remap->counts[number] ? remap->maps[number][ordinal] : 0;
+}
+
+static uint64_t map_reference(const struct remap *remap, const struct field *field, uint64_t value)
+{
+    uint32_t count = remap->counts[field->refers];
+    const uint32_t *map = remap->maps[field->refers];
+    switch (field->reference) {
+    case REFERENCE_NEXT:
+        return value && value <= count ? map[value - 1] + UINT64_C(1) : 0;
+    case REFERENCE_SIGNED:
+        return value < count ? map[value] : UINT64_MAX;
+    case REFERENCE_NUMBER:
+        return value < count ? map[value] : value;
+    default:
+        return value < count ? map[value] : 0;
+    }
+}
+
+static void map_entry(const struct remap *remap, const struct table *table, void *entry)
+{
+    for (unsigned i = 0; i < table->field_count; i++) {
+        const struct field *field = &table->fields[i];
+        bool time = field->kind == FIELD_TIME;
+        for (unsigned element = 0; (time || field->refers) && element < field_elements(field);
+             element++) {
+            uint64_t value = field_load(entry, field, element);
+            if (field->refers)
+                value = map_reference(remap, field, value);
+            else if (value != 0)
+                value = (uint64_t)remap_time(remap, (int64_t)value);
+            field_save(entry, field, element, value);
+        }
+    }
+}
+
+/* Room for all; those that are appended have their places at once. */
+static int begin_map(struct remap *remap, unsigned number, const struct trace *to,
+                     const struct trace *from)
+{
+    const struct table *table = &definition_tables[number];
+    uint32_t count = table->count(from), base = table->count(to);
+    uint32_t *map = remap->maps[number] = calloc(count + 1u, sizeof(*map));
+    if (!map)
+        return -ENOMEM;
+    remap->counts[number] = count;
+    for (uint32_t i = 0; i < count; i++)
+        map[i] = i < table->first ? i : base + i;
+    return 0;
+}
+
+static int copy_entry(struct remap *remap, unsigned number, struct trace *to, uint32_t ordinal,
+                      void *entry)
+{
+    const struct table *table = &definition_tables[number];
+    map_entry(remap, table, entry);
+    if (!add_once[number])
+        return table->put(to, remap->maps[number][ordinal], entry);
+    int64_t added = add_once[number](to, ordinal, entry);
+    remap->maps[number][ordinal] = added < 0 ? 0 : (uint32_t)added;
+    return added < 0 ? (int)added : 0;
+}
+
+static int copy_table(struct remap *remap, unsigned number, struct trace *to,
+                      const struct trace *from)
+{
+    const struct table *table = &definition_tables[number];
+    void *entry = malloc(table->size);
+    int error = entry ? 0 : -ENOMEM;
+    for (uint32_t i = table->first; i < remap->counts[number] && !error; i++) {
+        memcpy(entry, table->get(from, i), table->size);
+        error = copy_entry(remap, number, to, i, entry);
+    }
+    free(entry);
+    return error;
+}
+
+/* Recordings of made-up programs say nothing of their host. */
+static int know_host(struct trace *from)
+{
+    if (trace_host_count(from) > 0)
+        return 0;
+    int64_t added = trace_host_add(from);
+    if (added < 0)
+        return (int)added;
+    trace_host(from, 0)->name = trace_session_get(from)->hostname;
+    return 0;
+}
+
+int remap_trace(struct remap *remap, struct trace *to, struct trace *from)
+{
+    int error = know_host(from);
+    for (unsigned i = 1; i < STORE_DEFINE_COUNT && !error; i++)
+        error = begin_map(remap, i, to, from);
+    for (unsigned i = 0; i < sizeof(definition_order) && !error; i++)
+        error = copy_table(remap, definition_order[i], to, from);
+    return error;
+}
+
+void remap_free(struct remap *remap)
+{
+    for (unsigned i = 0; i < STORE_DEFINE_COUNT; i++)
+        free(remap->maps[i]);
+    memset(remap->maps, 0, sizeof(remap->maps));
+}
+
+/* ---- Events and samples ---- */
+
+void remap_arg(const struct remap *remap, struct arg *arg)
+{
+    arg->key = remap_ordinal(remap, STORE_DEFINE_STRING, arg->key);
+    if (arg->kind == VALUE_STRING)
+        arg->value.string = remap_ordinal(remap, STORE_DEFINE_STRING, arg->value.string);
+}
+
+void remap_event(const struct remap *remap, struct event *event)
+{
+    event->thread = remap_ordinal(remap, STORE_DEFINE_THREAD, event->thread);
+    event->name = remap_ordinal(remap, STORE_DEFINE_STRING, event->name);
+    event->scope = remap_ordinal(remap, STORE_DEFINE_SCOPE, event->scope);
+    event->time_ns = remap_time(remap, event->time_ns);
+    if (event_has_lane(event->kind) && event->lane < remap->counts[STORE_DEFINE_LANE])
+        event->lane = remap->maps[STORE_DEFINE_LANE][event->lane];
+    if (event->value_kind == VALUE_STRING)
+        event->value.string = remap_ordinal(remap, STORE_DEFINE_STRING, event->value.string);
+    if (event_traits[event->kind] & EVENT_HAS_END)
+        event->end_ns = remap_time(remap, event->end_ns);
+    if (event->kind == EVENT_SPAN)
+        event->origin_ns = remap_time(remap, event->origin_ns);
+}
+
+void remap_sample(const struct remap *remap, struct sample *sample)
+{
+    sample->thread = remap_ordinal(remap, STORE_DEFINE_THREAD, sample->thread);
+    sample->stack = remap_ordinal(remap, STORE_DEFINE_STACK, sample->stack);
+    sample->path = remap_ordinal(remap, STORE_DEFINE_PATH, sample->path);
+    if (sample->set < remap->counts[STORE_DEFINE_SAMPLE_SET])
+        sample->set = (uint16_t)remap->maps[STORE_DEFINE_SAMPLE_SET][sample->set];
+    int64_t length_ns = sample->end_ns ? sample->end_ns - sample->time_ns : 0; /* its values' sum */
+    sample->time_ns = remap_time(remap, sample->time_ns);
+    sample->end_ns = length_ns ? sample->time_ns + length_ns : 0;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings of several hosts read as one: their events at the right time, apart where they are of
+ * different processes, one where they have the same name. */
+#include "sample_events.h"
+#include "store.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EVENTS = 2000, SPAN_NS = 1000000 };
+
+#define OFFSET_NS INT64_C(-987654321012)
+#define DRIFT     40e-6
+#define BEGIN_NS  INT64_C(5000000000000)
+
+static char *path_of(const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", test_directory(), name);
+    return path;
+}
+
+/* What the clock of the second host shows when the first one's shows `time_ns`. */
+static int64_t on_second(int64_t time_ns)
+{
+    int64_t begin_ns = BEGIN_NS - OFFSET_NS;
+    return begin_ns + (int64_t)((double)(time_ns - BEGIN_NS) / (1 + DRIFT));
+}
+
+static uint32_t string(struct trace *trace, const char *text)
+{
+    return (uint32_t)trace_string_add(trace, text, strlen(text));
+}
+
+/* A process 100 with a thread 100 that pushes "work" and counts, every SPAN_NS. */
+static struct trace *make_trace(unsigned host, unsigned strings_before)
+{
+    struct trace *trace = trace_create();
+    char text[32];
+    for (unsigned i = 0; i < strings_before; i++) {
+        snprintf(text, sizeof(text), "only on %u: %u", host, i);
+        string(trace, text);
+    }
+    trace_host_add(trace);
+    memset(trace_host(trace, 0)->boot_id, (int)host + 1, 16);
+    trace_host(trace, 0)->name = string(trace, host ? "second" : "first");
+    trace_process_add(trace);
+    trace_process(trace, 0)->pid = 100;
+    trace_process(trace, 0)->start_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
+    trace_thread_add(trace, 0);
+    trace_thread(trace, 0)->tid = 100;
+    trace_session(trace)->begin_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
+    return trace;
+}
+
+static void write_host(const char *path, unsigned host, unsigned strings_before)
+{
+    struct trace *trace = make_trace(host, strings_before);
+    uint32_t work = string(trace, "work"), key = string(trace, "key"),
+             value = string(trace, host ? "second value" : "first value");
+    struct store_writer *writer;
+    const struct store_writer_options options = {.overwrite = true};
+    const struct arg args[] = {{key, VALUE_STRING, {.string = value}}};
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), 0);
+    for (int i = 0; i < EVENTS; i++) {
+        int64_t now_ns = BEGIN_NS + (int64_t)i * SPAN_NS;
+        struct event event = {.kind = i % 2 ? EVENT_POP : EVENT_PUSH,
+                              .name = i % 2 ? 0 : work,
+                              .arg_count = i % 2 == 0,
+                              .time_ns = host ? on_second(now_ns) : now_ns};
+        struct event_batch batch = {.count = 1, .events = &event, .args = args};
+        CHECK_INT(store_writer_add(writer, &batch), 0);
+    }
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+}
+
+static char first_name[] = "first.annot", second_name[] = "second.annot";
+
+static void write_manifest(const char *path)
+{
+    struct store_part parts[] = {
+        {first_name, {0}},
+        {second_name,
+         {.offset_ns = OFFSET_NS,
+          .since_ns = on_second(BEGIN_NS),
+          .error_ns = 5000,
+          .drift = DRIFT}},
+    };
+    const struct store_manifest manifest = {parts, 2, 2};
+    CHECK_INT(store_manifest_write(path, &manifest, true), 0);
+}
+
+static struct store_reader *open_both(void)
+{
+    char first[512], second[512], manifest[512];
+    struct store_reader *reader;
+    write_host(path_of(first_name, first), 0, 3);
+    write_host(path_of(second_name, second), 1, 50);
+    write_manifest(path_of("both.annot", manifest));
+    CHECK_INT(store_reader_open(manifest, &reader), 0);
+    return reader;
+}
+
+TEST(another_hosts_events_come_at_the_right_time)
+{
+    struct store_reader *reader = open_both();
+    struct trace *trace = store_reader_trace(reader);
+    struct event_batch batch;
+    int next[2] = {0};
+    int64_t settled_ns = INT64_MIN;
+    CHECK_INT(trace_process_count(trace), 2);
+    CHECK_INT(trace_thread_count(trace), 2);
+    CHECK_INT(trace_host_count(trace), 2);
+    CHECK_INT(trace_process_get(trace, 1)->host, 1);
+    CHECK_INT(trace_host_get(trace, 1)->error_ns, 5000);
+    int64_t start_ns = trace_process_get(trace, 1)->start_ns;
+    CHECK(start_ns >= BEGIN_NS - 5000 && start_ns <= BEGIN_NS + 5000);
+    while (store_reader_next(reader, &batch) == 1) {
+        const struct event *event = batch.events;
+        int64_t expected_ns = BEGIN_NS + (int64_t)next[batch.thread]++ * SPAN_NS;
+        CHECK_INT(event->thread, batch.thread);
+        CHECK(event->time_ns >= expected_ns - 5000 && event->time_ns <= expected_ns + 5000);
+        CHECK(event->time_ns >= settled_ns);
+        settled_ns = batch.settled_ns;
+        if (event->kind != EVENT_PUSH)
+            continue;
+        const struct arg *arg = event_args(&batch, event).items;
+        CHECK_STR(trace_string(trace, event->name)->bytes, "work");
+        CHECK_STR(trace_string(trace, arg->key)->bytes, "key");
+        CHECK_STR(trace_string(trace, arg->value.string)->bytes,
+                  batch.thread ? "second value" : "first value");
+    }
+    CHECK_INT(next[0], EVENTS);
+    CHECK_INT(next[1], EVENTS);
+    store_reader_close(reader);
+}
+
+TEST(what_is_called_the_same_is_one_name)
+{
+    struct store_reader *reader = open_both();
+    struct event_batch batch;
+    uint32_t name = 0;
+    while (store_reader_next(reader, &batch) == 1)
+        if (batch.events->kind == EVENT_PUSH) {
+            CHECK(name == 0 || name == batch.events->name);
+            name = batch.events->name;
+        }
+    CHECK(name != 0);
+    store_reader_close(reader);
+}
+
+/* Runs must stay in order on both: the one that is behind goes on. */
+TEST(hosts_are_read_side_by_side)
+{
+    struct store_reader *reader = open_both(), *again;
+    struct event_batch batch;
+    uint64_t count = 0;
+    CHECK_INT(store_reader_again(reader, &again), 0);
+    while (store_reader_next(again, &batch) == 1)
+        count += batch.count;
+    CHECK_INT(count, 2 * EVENTS);
+    store_reader_close(again);
+    CHECK_INT(store_reader_rewind(reader), 0);
+    for (count = 0; store_reader_next(reader, &batch) == 1;)
+        count += batch.count;
+    CHECK_INT(count, 2 * EVENTS);
+    CHECK_INT(store_reader_damage_count(reader), 0);
+    store_reader_close(reader);
+}
+
+TEST(a_missing_part_is_an_error)
+{
+    char path[512];
+    struct store_reader *reader = open_both();
+    store_reader_close(reader);
+    CHECK_INT(unlink(path_of(second_name, path)), 0);
+    CHECK_INT(store_reader_open(path_of("both.annot", path), &reader), -ENOENT);
+}
+
+TEST(a_damaged_part_is_damage_with_its_name)
+{
+    char path[512], part[512];
+    struct store_reader *reader = open_both();
+    store_reader_close(reader);
+    CHECK_INT(truncate(path_of(second_name, part), 600), 0);
+    CHECK_INT(store_reader_open(path_of("both.annot", path), &reader), 0);
+    CHECK_INT(store_reader_damage_count(reader), 2);
+    CHECK_STR(store_reader_damage(reader, 0)->path, part);
+    store_reader_close(reader);
+}
+
+TEST(malformed_manifests_are_refused)
+{
+    static const char *const wrong[] = {
+        "",
+        "annot manifest 1\n",
+        "annot manifest 2\noffset_ns=0 error_ns=0 drift_ppt=0 since_ns=0 path=x\n",
+        "annot manifest 1\noffset_ns=0 error_ns=0 drift_ppt=0 since_ns=0 path=x",
+        "annot manifest 1\noffset_ns=0 error_ns=0 drift_ppt=0 since_ns=0 path=\n",
+        "annot manifest 1\noffset_ns=0 error_ns=-1 drift_ppt=0 since_ns=0 path=x\n",
+        "annot manifest 1\noffset_ns=0 error_ns=0 drift_ppt=1000000001 since_ns=0 path=x\n",
+        "annot manifest 1\noffset_ns=9223372036854775807 error_ns=0 drift_ppt=0 since_ns=0 "
+        "path=x\n",
+        "annot manifest 1\noffset_ns= error_ns=0 drift_ppt=0 since_ns=0 path=x\n",
+        "annot manifest 1\npath=x\n",
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        struct store_manifest manifest;
+        CHECK_INT(store_manifest_parse(wrong[i], strlen(wrong[i]), &manifest), -EBADMSG);
+        store_manifest_free(&manifest);
+    }
+}
