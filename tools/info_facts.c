@@ -144,6 +144,8 @@ static void print_hosts(const struct trace *trace)
             term_print(text_of(trace, host->name));
             printf(": %+lld ns, at most %s off", (long long)host->offset_ns,
                    number_time((uint64_t)host->error_ns, error));
+            if (host->drift != 0)
+                printf(", drift %+.3f ppm", host->drift * 1e6);
         }
         putchar('\n');
     }

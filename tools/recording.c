@@ -30,6 +30,8 @@ static const struct look looks[] = {
      "ELF",
      4, "a program (ELF)", "to record it: annot record -- FILE"},
     {"#!", 2, "a script", "to record it: annot record -- FILE"},
+    {"annot manifest", 14, "a result of annot merge",
+     "annot cat reads it; if it is damaged, annot merge makes it anew"},
     {"{", 1, "JSON", is_export},
     {"[", 1, "JSON", is_export},
     {"\x1f\x8b", 2, "gzip data", "unpack it first: gunzip FILE"},
@@ -108,13 +110,34 @@ static void fail_open(const char *path, int error)
                  "is it a file that you may read?");
 }
 
+/* A recording that a manifest names, and that cannot be read: whether there is one. */
+static bool fail_part(const char *path)
+{
+    struct store_manifest manifest = {0};
+    bool found = false;
+    bool read = store_manifest_read(path, &manifest) == 0;
+    for (size_t i = 0; read && i < manifest.count && !found; i++) {
+        struct store_reader *reader = NULL;
+        int error = store_reader_open(manifest.parts[i].path, &reader);
+        store_reader_close(reader);
+        found = error != 0;
+        if (error)
+            fail_open(manifest.parts[i].path, error);
+    }
+    if (found)
+        cmd_note("%s is made of %zu recordings; annot merge makes it anew", path, manifest.count);
+    store_manifest_free(&manifest);
+    return found;
+}
+
 struct store_reader *recording_open(const char *path)
 {
     struct store_reader *reader = NULL;
     int rc = store_reader_open(path, &reader);
     if (rc == 0)
         return reader;
-    fail_open(path, rc);
+    if (!fail_part(path))
+        fail_open(path, rc);
     return NULL;
 }
 

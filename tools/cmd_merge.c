@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* annot merge: several recordings as one, also of several hosts. Writes a manifest, no data.
+ *
+ * Recordings of one boot share a clock. Other hosts' times are moved by what their wall clocks
+ * showed, if the user says how far these may be apart, or by an offset that the user gives: without
+ * a bound of the error nothing is merged. Main thread only. */
+#include "cmd.h"
+#include "operands.h"
+#include "recording.h"
+#include "store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct merge_values {
+    const char *output;
+    bool force;
+    int64_t clock_error_ns;
+    struct option_list offsets;
+};
+
+/* What is known of a recording's host: where CLOCK_REALTIME was at two instants. */
+struct merged {
+    uint8_t boot_id[16];
+    char name[256];
+    int64_t first_ns, last_ns; /* CLOCK_MONOTONIC */
+    double first_wall, wall_drift;
+    int64_t base_ns;  /* the wall clock at first_ns */
+    int64_t error_ns; /* of the anchors */
+    bool has_wall;
+};
+
+struct merge {
+    const struct merge_values *values;
+    struct store_manifest manifest;
+    struct merged *of; /* by part */
+};
+
+/* ---- What recordings say ---- */
+
+static void note_anchor(const struct trace_anchor *anchor, struct merged *of)
+{
+    if (anchor->error_ns > of->error_ns)
+        of->error_ns = anchor->error_ns;
+    if (!of->has_wall || anchor->ns < of->first_ns) {
+        of->first_ns = anchor->ns;
+        of->base_ns = (int64_t)anchor->raw;
+    }
+    of->has_wall = true;
+}
+
+enum { DRIFT_LENGTH_NS = 1000000000 };
+
+/* By how much the wall clock runs faster. One that was set meanwhile does not tell. */
+static void find_drift(const struct trace_anchor *anchor, struct merged *of)
+{
+    double length = (double)(anchor->ns - of->first_ns);
+    double change = (double)((int64_t)anchor->raw - of->base_ns) - length;
+    if (length < DRIFT_LENGTH_NS || anchor->ns < of->last_ns)
+        return;
+    of->last_ns = anchor->ns;
+    if (change / length < 1e-4 && change / length > -1e-4)
+        of->wall_drift = change / length;
+    else
+        of->error_ns += (int64_t)(change < 0 ? -change : change);
+}
+
+static bool is_wall(const struct trace *trace, const struct trace_anchor *anchor)
+{
+    const struct trace_clock *clock = trace_clock_get(trace, anchor->clock);
+    return clock && clock->kind == CLOCK_KIND_REALTIME && clock->host == 0;
+}
+
+static void look_at(const struct trace *trace, struct merged *of)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    const struct trace_host *host = trace_host_get(trace, 0);
+    uint32_t name = host && host->name ? host->name : session->hostname;
+    snprintf(of->name, sizeof(of->name), "%s", trace_string(trace, name)->bytes);
+    if (host)
+        memcpy(of->boot_id, host->boot_id, sizeof(of->boot_id));
+    for (uint32_t i = 0; i < trace_anchor_count(trace); i++)
+        if (is_wall(trace, trace_anchor_get(trace, i)))
+            note_anchor(trace_anchor_get(trace, i), of);
+    for (uint32_t i = 0; i < trace_anchor_count(trace); i++)
+        if (is_wall(trace, trace_anchor_get(trace, i)))
+            find_drift(trace_anchor_get(trace, i), of);
+    if (!of->has_wall && session->begin_realtime_ns) {
+        of->has_wall = true;
+        of->first_ns = session->begin_ns;
+        of->base_ns = session->begin_realtime_ns;
+    }
+}
+
+/* ---- Clocks ---- */
+
+static bool same_host(const struct merged *a, const struct merged *b)
+{
+    static const uint8_t unknown[16];
+    return memcmp(a->boot_id, b->boot_id, sizeof(unknown)) == 0 &&
+           memcmp(a->boot_id, unknown, sizeof(unknown)) != 0;
+}
+
+/* "HOST=NS±NS", also with "+-". 0, or a message is out. */
+static int parse_offset(const char *text, const char *host, struct store_time_map *time)
+{
+    const char *number = strrchr(text, '=');
+    char *end;
+    if (!number || number == text)
+        goto wrong;
+    if ((size_t)(number - text) != strlen(host) || strncmp(text, host, strlen(host)) != 0)
+        return 0;
+    errno = 0;
+    time->offset_ns = strtoll(number + 1, &end, 10);
+    if (end == number + 1 || errno != 0)
+        goto wrong;
+    size_t sign = strncmp(end, "±", strlen("±")) == 0 ? strlen("±")
+                  : strncmp(end, "+-", 2) == 0        ? 2
+                                                      : 0;
+    number = end + sign;
+    time->error_ns = strtoll(number, &end, 10);
+    if (sign == 0 || end == number || *end || errno != 0 || time->error_ns < 0)
+        goto wrong;
+    return 1;
+wrong:
+    return cmd_fail(-CMD_MISUSE,
+                    "option --offset: cannot understand \"%s\"\nsay HOST=NS±NS: nanoseconds to add "
+                    "to its times, and how far off that may be: node2=1500000±20000",
+                    text);
+}
+
+/* From wall clocks: the time of the first host at which its one shows the same. */
+static void map_walls(const struct merged *first, const struct merged *of, int64_t clock_error_ns,
+                      struct store_time_map *time)
+{
+    double faster = 1 + first->wall_drift;
+    double behind = (double)(of->base_ns - first->base_ns) / faster;
+    time->since_ns = of->first_ns;
+    time->offset_ns = first->first_ns + (int64_t)behind - of->first_ns;
+    time->drift = (1 + of->wall_drift) / faster - 1;
+    time->error_ns = clock_error_ns + first->error_ns + of->error_ns;
+}
+
+static int fail_unbound(const struct merge *merge, size_t part)
+{
+    const struct merged *of = &merge->of[part];
+    return cmd_fail(
+        CMD_FAILED,
+        "%s is of another host (%s) than %s (%s): how far their clocks are apart is not "
+        "known\nif both follow NTP or PTP, --clock-error 5ms says how well; or give "
+        "--offset %s=NS±NS",
+        merge->manifest.parts[part].path, of->name, merge->manifest.parts[0].path,
+        merge->of[0].name, of->name);
+}
+
+/* 0, or the exit status. */
+static int map_part(struct merge *merge, size_t part)
+{
+    struct store_time_map *time = &merge->manifest.parts[part].time;
+    const struct merged *of = &merge->of[part];
+    const struct option_list *offsets = &merge->values->offsets;
+    for (size_t i = 0; i < part; i++)
+        if (same_host(&merge->of[i], of)) {
+            *time = merge->manifest.parts[i].time;
+            return 0;
+        }
+    for (uint32_t i = 0; i < offsets->count && part > 0; i++) {
+        int found = parse_offset(offsets->items[i].text, of->name, time);
+        if (found != 0)
+            return found > 0 ? 0 : -found;
+    }
+    if (part == 0)
+        return 0;
+    if (merge->values->clock_error_ns <= 0 || !of->has_wall || !merge->of[0].has_wall)
+        return fail_unbound(merge, part);
+    map_walls(&merge->of[0], of, merge->values->clock_error_ns, time);
+    return 0;
+}
+
+/* ---- The manifest ---- */
+
+/* From the folder of the output to the file. NULL: out of memory, or no such file. */
+static char *relative_path(const char *output, const char *path)
+{
+    const char *slash = strrchr(output, '/');
+    char *folder = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
+    char *from = folder ? realpath(folder, NULL) : NULL, *to = realpath(path, NULL), *result = NULL;
+    size_t common = 0;
+    for (size_t i = 0; from && to && i <= strlen(from); i++) {
+        if (from[i] != to[i] && !(from[i] == 0 && to[i] == '/'))
+            break;
+        if (from[i] == 0 || from[i] == '/')
+            common = i + 1;
+    }
+    if (from && to && common > 0) {
+        size_t ups = 0;
+        for (size_t i = common; i < strlen(from); i++)
+            ups += i == common || from[i] == '/';
+        if ((result = calloc(1, 3 * ups + strlen(to) + 1))) {
+            for (size_t i = 0; i < ups; i++)
+                strcat(result, "../");
+            strcat(result, to + common);
+        }
+    }
+    free(folder);
+    free(from);
+    free(to);
+    return result;
+}
+
+/* 0, or the exit status. */
+static int take_file(struct merge *merge, const char *path, size_t part)
+{
+    struct store_info info;
+    struct store_reader *reader = recording_open(path);
+    if (!reader)
+        return CMD_FAILED;
+    store_reader_info(reader, &info);
+    look_at(store_reader_trace(reader), &merge->of[part]);
+    store_reader_close(reader);
+    if (info.part_count)
+        return cmd_fail(CMD_FAILED,
+                        "%s is the result of a merge\ngive the recordings that it names", path);
+    struct store_part *entry = &merge->manifest.parts[part];
+    entry->path = strdup(path);
+    merge->manifest.count = part + 1;
+    return entry->path ? map_part(merge, part) : cmd_fail(CMD_FAILED, "out of memory");
+}
+
+static int write_manifest(struct merge *merge)
+{
+    const char *output = merge->values->output;
+    for (size_t i = 0; i < merge->manifest.count; i++) {
+        struct store_part *part = &merge->manifest.parts[i];
+        char *path = relative_path(output, part->path);
+        if (!path)
+            return recording_fail_output(output, -ENOENT);
+        free(part->path);
+        part->path = path;
+    }
+    int error = store_manifest_write(output, &merge->manifest, merge->values->force);
+    return error ? recording_fail_output(output, error) : CMD_OK;
+}
+
+static int merge_files(struct merge *merge, const struct cmd_call *call)
+{
+    size_t count = (size_t)call->operand_count;
+    merge->manifest.parts = calloc(count, sizeof(*merge->manifest.parts));
+    merge->of = calloc(count, sizeof(*merge->of));
+    if (!merge->manifest.parts || !merge->of)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    int status = CMD_OK;
+    for (size_t i = 0; i < count && status == CMD_OK; i++)
+        status = take_file(merge, call->operands[i], i);
+    return status == CMD_OK ? write_manifest(merge) : status;
+}
+
+static int run_merge(const struct cmd_call *call)
+{
+    struct merge merge = {.values = call->values};
+    if (!merge.values->output)
+        return cmd_fail(CMD_MISUSE, "no output\n-o FILE names it");
+    if (call->operand_count > STORE_PARTS_MAX)
+        return cmd_fail(CMD_MISUSE, "at most %d recordings", STORE_PARTS_MAX);
+    int status = output_check(merge.values->output, "annot", CMD_MISUSE);
+    if (status == 0)
+        status = merge_files(&merge, call);
+    store_manifest_free(&merge.manifest);
+    free(merge.of);
+    return status;
+}
+
+static const struct option_spec merge_options[] = {
+    {"output", 'o', OPTION_TEXT, offsetof(struct merge_values, output), "FILE",
+     "what to write; the recordings stay where they are", NULL},
+    {"force", 0, OPTION_FLAG, offsetof(struct merge_values, force), NULL,
+     "overwrite FILE if it exists", NULL},
+    {"clock-error", 0, OPTION_TIME, offsetof(struct merge_values, clock_error_ns), "TIME",
+     "the hosts' wall clocks differ by at most TIME", NULL},
+    {"offset", 0, OPTION_LIST, offsetof(struct merge_values, offsets), "HOST=NS±NS",
+     "what to add to the times of a host, and its error; may be repeated", NULL},
+    {0},
+};
+
+const struct cmd cmd_merge = {
+    .name = "merge",
+    .summary = "read several recordings, also of several hosts, as one",
+    .usage = "-o FILE [OPTIONS] RECORDING RECORDING...",
+    .details =
+        "FILE names the recordings and says how their clocks fit; every command reads it as\n"
+        "one recording. Recordings of the same boot of a host share a clock.\n",
+    .options = merge_options,
+    .values_size = sizeof(struct merge_values),
+    .operands_min = 2,
+    .operands_max = -1,
+    .run = run_merge,
+};
