@@ -82,6 +82,13 @@ def store(build):
     return entries
 
 
+def seek(build):
+    got = json.loads(output_of([build / "tests/bench/bench_seek", "--json"]))
+    return [row("opened", got["seek_open_ms"], "ms", against="1 GiB, most of the places"),
+            row("first result, mean", got["seek_mean_ms"], "ms"),
+            row("first result, most", got["seek_worst_ms"], "ms", most=100)]
+
+
 # Plain formats: million ranges a second of one core. Compressed: also bytes a range.
 EXPORT_BUDGETS = {"perfetto": (10, None), "chrome": (5, None), "perfetto.gz": (1, 13),
                   "chrome.gz": (0.7, 13)}
@@ -260,6 +267,7 @@ BENCHES = {
     "collector": collector,
     "large": large,
     "store": store,
+    "seek": seek,
     "disk": script("bench_disk.py"),
     "report": report,
     "export": export,

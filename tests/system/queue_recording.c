@@ -2,7 +2,9 @@
 /* A recording of two programs that launch work for queues, as a GPU's driver would report it: what
  * ran is known seconds later, all at once and in no order.
  *
- *     queue_recording FILE SPANS
+ *     queue_recording FILE SPANS [ordered|volumes]
+ *
+ * "ordered": the same, but told at once and in order; "volumes": in several files.
  *
  * Each process has two contexts with a stream 7 each, and a CPU lane that overlaps with nothing.
  * Prints the truth: a row for each span, {"pid", "context", "name", "begin", "end", "origin"}, with
@@ -13,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PROCESSES = 2, CONTEXTS = 2, STREAM = 7, BATCH = 50, STEP_NS = 1000000 };
 
@@ -77,6 +80,12 @@ static void shuffle(struct event *spans, uint32_t count)
     }
 }
 
+static int compare_spans(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
 static void add_launches(struct store_writer *writer, uint32_t first, uint32_t count)
 {
     struct event events[2];
@@ -110,8 +119,11 @@ static void add_spans(struct store_writer *writer, const struct event *spans, ui
 
 int main(int argc, char **argv)
 {
-    uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
-    const struct store_writer_options options = {.overwrite = true, .checkpoint_bytes = 20000};
+    uint32_t count = argc >= 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+    bool ordered = argc > 3 && strcmp(argv[3], "ordered") == 0;
+    bool volumes = argc > 3 && strcmp(argv[3], "volumes") == 0;
+    const struct store_writer_options options = {
+        .overwrite = true, .checkpoint_bytes = 20000, .volume_bytes = volumes ? 100000 : 0};
     struct store_writer *writer;
     struct event *spans = count && count % BATCH == 0 ? calloc(count, sizeof(*spans)) : NULL;
     if (!spans)
@@ -128,13 +140,16 @@ int main(int argc, char **argv)
     trace_session(trace)->end_ns = MAKER_BEGIN_NS + (int64_t)count * STEP_NS + LATE_NS;
     must(store_writer_create(argv[1], trace, &options, &writer));
     /* Ten seconds of launches are in the file before the first spans. */
-    uint32_t ahead = (uint32_t)(LATE_NS / STEP_NS);
+    uint32_t ahead = ordered ? 0 : (uint32_t)(LATE_NS / STEP_NS);
+    if (ordered)
+        qsort(spans, count, sizeof(*spans), compare_spans);
     for (uint32_t first = 0; first < count + ahead; first += BATCH) {
         if (first < count)
             add_launches(writer, first, BATCH);
         if (first < ahead)
             continue;
-        shuffle(spans + (first - ahead), BATCH);
+        if (!ordered)
+            shuffle(spans + (first - ahead), BATCH);
         add_spans(writer, spans + (first - ahead), BATCH);
     }
     must(store_writer_close(writer));

@@ -8,6 +8,7 @@ recording and for parts of it.
 """
 
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -135,6 +136,40 @@ def check(name, told, expected, part):
     return 1
 
 
+TEXTS = [["cat"], ["cat", "--json"], ["report", "--json"], ["export", "--format", "folded"],
+         ["info", "--json"]]
+
+
+def texts_of(annot, place):
+    """What the commands print of q.annot there, by command and part."""
+    found = {}
+    for command, part in itertools.product(TEXTS, PARTS):
+        words = [] if command[0] == "info" else options(*part)
+        output = ["-o", "-"] if command[0] == "export" else []
+        text = subprocess.run([annot, *command, "q.annot", *output, *words], cwd=place,
+                              check=True, capture_output=True).stdout
+        if command[0] == "info":
+            text = [json.loads(text)[key] for key in ("records_by_kind", "tracks")]
+        found[(*command, part)] = text
+    return found
+
+
+def same_in_order(recorder, annot, folder):
+    """Byte for byte what the same data give that were told at once, or lie in several files."""
+    found = {}
+    for way in ("late", "ordered", "volumes"):
+        place = folder / way
+        place.mkdir(exist_ok=True)
+        run(recorder, str(place / "q.annot"), str(SPANS), way)
+        found[way] = texts_of(annot, place)
+    assert (folder / "volumes/q.2.annot").exists()
+    odd = [(way, key) for way, texts in found.items() for key in texts
+           if texts[key] != found["late"][key]]
+    for way, key in odd:
+        print(f"FAIL {way} {key}")
+    return len(odd)
+
+
 def main():
     recorder, annot, folder = sys.argv[1:4]
     folder = pathlib.Path(folder)
@@ -152,6 +187,7 @@ def main():
         failed += check("report", from_report(annot, path, words), by_name(expected), part)
     if len(sys.argv) > 4:
         failed += check("pyannot", from_pyannot(sys.argv[4], path), sums(spans, 0, 1 << 62), "")
+    failed += same_in_order(recorder, annot, folder)
     print(f"{'FAIL' if failed else 'ok'}: {len(spans)} spans, {len(PARTS)} parts")
     return failed != 0
 
