@@ -64,10 +64,13 @@ static void drop_turn(struct queued_chunk *chunk)
     chunk->turn_fd = -1;
 }
 
-/* 0 or -errno. */
-static int close_file(const struct chunk_queue *queue)
+/* Once: a descriptor is gone even if its close fails, and its number may be another's then. 0 or
+ * -errno. */
+static int close_file(struct chunk_queue *queue)
 {
-    return queue->fd != queue->first_fd && close(queue->fd) != 0 ? -errno : 0;
+    int fd = queue->fd;
+    queue->fd = queue->first_fd;
+    return fd != queue->first_fd && close(fd) != 0 ? -errno : 0;
 }
 
 static void free_chunks(struct queued_chunk *chunk)
