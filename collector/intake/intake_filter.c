@@ -30,8 +30,8 @@ static void set_domain(const struct names *names, uint32_t number, struct judged
     int length = number ? read_name(names, number, judged->domain) : -1;
     judged->name.domain = judged->domain;
     judged->name.domain_length = length > 0 ? (uint32_t)length : 0;
-    if (number)
-        return;
+    if (length != 0 && number != 0)
+        return; /* one without a name is the default domain, of an observer */
     judged->name.domain = ANNOT_FILTER_DEFAULT;
     judged->name.domain_length = sizeof(ANNOT_FILTER_DEFAULT) - 1;
 }

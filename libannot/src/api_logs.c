@@ -6,6 +6,7 @@
 #include "scratch.h"
 #include "spell.h"
 
+#include <annot/observers.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,14 +94,32 @@ void annot_emit_mark_format(const char *format, ...)
 static const struct annot_value severities[] = {
     SEVERITY("debug"), SEVERITY("info"), SEVERITY("warning"), SEVERITY("error"), SEVERITY("fatal")};
 
+enum { SEVERITIES = sizeof(severities) / sizeof(*severities) };
+
+static unsigned number_of(enum annot_severity severity)
+{
+    return (unsigned)severity < SEVERITIES ? (unsigned)severity : ANNOT_SEVERITY_FATAL;
+}
+
+/* The default domain, by which a reader knows a message and its severity. */
+static annot_domain domain_of(unsigned severity)
+{
+    static annot_domain domains[SEVERITIES];
+    annot_domain domain = annot_load_relaxed(&domains[severity]);
+    if (domain == 0) { /* it comes out the same twice */
+        domain = annot_domain_observed("", ANNOT_OBSERVER_LOG, (uint16_t)(severity + 1));
+        annot_store_relaxed(&domains[severity], domain);
+    }
+    return domain;
+}
+
 static APART void log_from(enum annot_severity severity, const char *text, uintptr_t frame)
 {
-    unsigned number = (unsigned)severity;
-    if (number >= sizeof(severities) / sizeof(*severities))
-        number = ANNOT_SEVERITY_FATAL;
+    unsigned number = number_of(severity);
     struct emission emission = {.kind = ANNOT_REC_MARK,
                                 .text = text,
                                 .manner = SPELL_INLINE,
+                                .domain = domain_of(number),
                                 .values = &severities[number],
                                 .value_count = 1};
     emit_from(&emission, frame);
@@ -119,6 +138,7 @@ void annot_emit_log(enum annot_severity severity, const char *text)
 
 void annot_emit_log_format(enum annot_severity severity, const char *format, ...)
 {
+    domain_of(number_of(severity)); /* while the scratch is free */
     char *scratch = scratch_take();
     va_list arguments;
     va_start(arguments, format);

@@ -23,8 +23,11 @@ enum { ATTEMPTS = 16 };
 static const struct annot_filter_name default_domain = {
     .domain = ANNOT_FILTER_DEFAULT, .domain_length = sizeof(ANNOT_FILTER_DEFAULT) - 1};
 
+/* One without a name is the default domain, of an observer. */
 static void set_domain(struct annot_filter_name *name, const struct annot_string *string)
 {
+    if (string && string_length(string) == 0)
+        return;
     name->domain = string ? string_bytes(string) : "";
     name->domain_length = string ? string_length(string) : 0;
 }

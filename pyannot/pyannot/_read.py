@@ -18,6 +18,7 @@ from typing import (Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Opt
                     TypeVar, Union, cast)
 
 from pyannot import _reader
+from pyannot._columns import RangeColumns, MarkColumns, CounterColumns, FlowColumns, LossColumns
 from pyannot._errors import RecordingError, status_of_file, unreadable
 from pyannot._reader import Column
 
@@ -104,8 +105,10 @@ class Range(NamedTuple):
 
     kind: "pushed" on its thread, "overlapping" (start and end), "track". path: what reports call
     the ranges around it, outermost first, and itself ("domain:name"). self_ns: without the ranges
-    directly inside of it. id: of a pushed range what current() was in it, of an overlapping one its
-    token; 0 is unknown. unfinished: nobody ended it; end_lost: its end fell into a gap.
+    directly inside of it. observer: who told it, "program" or one of annot/observers.h ("nvtx",
+    "pool", "log"); role: as what, an observer's own number.
+    id: of a pushed range what current() was in it, of an overlapping one its token; 0 is unknown.
+    unfinished: nobody ended it; end_lost: its end fell into a gap.
     """
 
     name: str
@@ -119,6 +122,8 @@ class Range(NamedTuple):
     track: Optional[Track]
     category: Optional[str]
     domain: Optional[str]
+    observer: str
+    role: int
     level: int
     color: Optional[int]
     payload: Value
@@ -146,6 +151,8 @@ class Mark(NamedTuple):
     track: Optional[Track]
     category: Optional[str]
     domain: Optional[str]
+    observer: str
+    role: int
     level: int
     color: Optional[int]
     payload: Value
@@ -164,6 +171,8 @@ class Counter(NamedTuple):
     value: Union[int, float]
     thread: Thread
     domain: Optional[str]
+    observer: str
+    role: int
     unit: Optional[str]
 
     @property
@@ -180,6 +189,8 @@ class Flow(NamedTuple):
     name: Optional[str]
     thread: Thread
     domain: Optional[str]
+    observer: str
+    role: int
 
     @property
     def process(self) -> Process:
@@ -255,87 +266,6 @@ class SampleSet(NamedTuple):
     heap: bool
     interval: bool
     period: int
-
-
-class RangeColumns(NamedTuple):
-    """Ranges in the order in which they began.
-
-    name, category and domain are numbers of `strings`, -1 for none; process, thread, end_thread and
-    track are indices of the recording's lists; parent is a row of this table, -1 for none. kind: 0
-    pushed, 1 overlapping, 2 track. payload: as a float, NaN if there is none or a text.
-    """
-
-    start_ns: Column
-    end_ns: Column
-    self_ns: Column
-    name: Column
-    category: Column
-    domain: Column
-    process: Column
-    thread: Column
-    end_thread: Column
-    track: Column
-    parent: Column
-    depth: Column
-    kind: Column
-    level: Column
-    unfinished: Column
-    end_lost: Column
-    id: Column
-    payload: Column
-    strings: Tuple[str, ...]
-
-
-class MarkColumns(NamedTuple):
-    """Marks in order of time. See RangeColumns."""
-
-    time_ns: Column
-    name: Column
-    category: Column
-    domain: Column
-    process: Column
-    thread: Column
-    track: Column
-    level: Column
-    payload: Column
-    strings: Tuple[str, ...]
-
-
-class CounterColumns(NamedTuple):
-    """Values of counters in order of time, as floats."""
-
-    time_ns: Column
-    name: Column
-    domain: Column
-    process: Column
-    thread: Column
-    value: Column
-    strings: Tuple[str, ...]
-
-
-class FlowColumns(NamedTuple):
-    """Points of arrows in order of time. kind: 0 begin, 1 step, 2 end."""
-
-    time_ns: Column
-    kind: Column
-    id: Column
-    name: Column
-    domain: Column
-    process: Column
-    thread: Column
-    strings: Tuple[str, ...]
-
-
-class LossColumns(NamedTuple):
-    """Gaps. cause is a number of `strings`."""
-
-    start_ns: Column
-    end_ns: Column
-    records: Column
-    cause: Column
-    process: Column
-    thread: Column
-    strings: Tuple[str, ...]
 
 
 class SampleColumns(NamedTuple):

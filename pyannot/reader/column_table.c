@@ -26,9 +26,11 @@ enum {
     RANGE_LEVEL,
     RANGE_UNFINISHED,
     RANGE_END_LOST,
+    RANGE_OBSERVER,
+    RANGE_ROLE,
 };
 
-enum { MARK_CATEGORY = OF_FIRST, MARK_PAYLOAD, MARK_TRACK, MARK_LEVEL };
+enum { MARK_CATEGORY = OF_FIRST, MARK_PAYLOAD, MARK_TRACK, MARK_LEVEL, MARK_OBSERVER, MARK_ROLE };
 
 enum { COUNTER_VALUE = OF_FIRST };
 
@@ -71,12 +73,16 @@ static const struct column_items columns_of[ROW_KIND_COUNT][COLUMN_TABLE_MAX] = 
                    {"kind", 'B', NULL},
                    {"level", 'B', NULL},
                    {"unfinished", '?', NULL},
-                   {"end_lost", '?', NULL}},
+                   {"end_lost", '?', NULL},
+                   {"observer", 'i', NULL},
+                   {"role", 'i', NULL}},
     [ROW_MARK] = {COMMON("time_ns", "name"),
                   {"category", 'i', NULL},
                   {"payload", 'd', NULL},
                   {"track", 'i', NULL},
-                  {"level", 'B', NULL}},
+                  {"level", 'B', NULL},
+                  {"observer", 'i', NULL},
+                  {"role", 'i', NULL}},
     [ROW_COUNTER] = {COMMON("time_ns", "name"), {"value", 'd', NULL}},
     [ROW_FLOW] = {COMMON("time_ns", "name"), {"id", 'Q', NULL}, {"kind", 'B', NULL}},
     [ROW_LOSS] = {COMMON("start_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
@@ -250,6 +256,8 @@ static int64_t begin_range(struct column_table *table, const struct item *item)
     put8(table, RANGE_LEVEL, at, event->level);
     put8(table, RANGE_UNFINISHED, at, 1);
     put8(table, RANGE_END_LOST, at, 0);
+    put32(table, RANGE_OBSERVER, at, trace_scope(table->trace, event->scope)->observer);
+    put32(table, RANGE_ROLE, at, trace_scope(table->trace, event->scope)->role);
     return error ? error : row;
 }
 
@@ -343,6 +351,8 @@ static int add_mark(struct column_table *table, const struct item *item)
     put_number(table, MARK_PAYLOAD, (size_t)row, event);
     put32(table, MARK_TRACK, (size_t)row, track ? (int32_t)event->lane : -1);
     put8(table, MARK_LEVEL, (size_t)row, event->level);
+    put32(table, MARK_OBSERVER, (size_t)row, trace_scope(table->trace, event->scope)->observer);
+    put32(table, MARK_ROLE, (size_t)row, trace_scope(table->trace, event->scope)->role);
     return put_string(table, MARK_CATEGORY, (size_t)row,
                       trace_scope_category(table->trace, event->scope));
 }

@@ -196,6 +196,31 @@ static PyObject *path_object(const struct row_context *context, const struct row
     return path;
 }
 
+/* Who told an event, and as what. */
+static void put_observer(struct filler *filler, const struct scope *scope)
+{
+    static const char *const names[] = {
+        [OBSERVER_PROGRAM] = "program",
+        [OBSERVER_SELFTEST] = "selftest",
+        [OBSERVER_NATIVE_CALLS] = "native calls",
+        [OBSERVER_PYTHON_CALLS] = "python calls",
+        [OBSERVER_GC] = "gc",
+        [OBSERVER_IMPORT] = "import",
+        [OBSERVER_POOL] = "pool",
+        [OBSERVER_ASYNCIO] = "asyncio",
+        [OBSERVER_SUBPROCESS] = "subprocess",
+        [OBSERVER_LOG] = "log",
+        [OBSERVER_PROBE] = "probe",
+        [OBSERVER_NVTX] = "nvtx",
+        [OBSERVER_ITT] = "itt",
+        [OBSERVER_CUPTI] = "cupti",
+        [OBSERVER_IMPORTER] = "importer",
+    };
+    bool known = scope->observer < sizeof(names) / sizeof(*names);
+    put(filler, PyUnicode_InternFromString(known ? names[scope->observer] : "unknown"));
+    put_int(filler, scope->role);
+}
+
 static void put_attributes(struct filler *filler, const struct row_context *context,
                            const struct rows *rows, const struct row *row)
 {
@@ -203,6 +228,7 @@ static void put_attributes(struct filler *filler, const struct row_context *cont
     const struct scope *scope = trace_scope(context->texts->trace, event->scope);
     put(filler, text_or_none(context->texts, scope->category));
     put(filler, text_or_none(context->texts, scope->domain));
+    put_observer(filler, scope);
     put_int(filler, event->level);
     put(filler, event->has_color ? PyLong_FromUnsignedLong(event->color) : Py_NewRef(Py_None));
     put(filler, value_object(context, event->value_kind, event->value));
@@ -214,7 +240,7 @@ static PyObject *range_object(const struct row_context *context, const struct ro
 {
     static const char *const kinds[] = {"pushed", "overlapping", "track"};
     bool track = row->range == ROW_TRACK;
-    struct filler filler = filler_start(19);
+    struct filler filler = filler_start(21);
     put(&filler, text_get(context->texts, row->event.name));
     put_time(&filler, context, row->event.time_ns);
     put_time(&filler, context, row->end_ns);
@@ -235,7 +261,7 @@ static PyObject *range_object(const struct row_context *context, const struct ro
 static PyObject *mark_object(const struct row_context *context, const struct rows *rows,
                              const struct row *row)
 {
-    struct filler filler = filler_start(10);
+    struct filler filler = filler_start(12);
     put(&filler, text_get(context->texts, row->event.name));
     put_time(&filler, context, row->event.time_ns);
     put_listed(&filler, context->threads, row->event.thread);
@@ -248,12 +274,13 @@ static PyObject *counter_object(const struct row_context *context, const struct 
 {
     uint32_t domain = trace_scope_domain(context->texts->trace, row->event.scope);
     uint32_t unit = trace_unit_find(context->texts->trace, domain, row->event.name);
-    struct filler filler = filler_start(6);
+    struct filler filler = filler_start(8);
     put(&filler, text_get(context->texts, row->event.name));
     put_time(&filler, context, row->event.time_ns);
     put(&filler, value_object(context, row->event.value_kind, row->event.value));
     put_listed(&filler, context->threads, row->event.thread);
     put(&filler, text_or_none(context->texts, domain));
+    put_observer(&filler, trace_scope(context->texts->trace, row->event.scope));
     put(&filler, text_or_none(context->texts, unit));
     return filler_end(&filler);
 }
@@ -261,14 +288,15 @@ static PyObject *counter_object(const struct row_context *context, const struct 
 static PyObject *flow_object(const struct row_context *context, const struct row *row)
 {
     static const char *const kinds[] = {"begin", "step", "end"};
-    struct filler filler = filler_start(6);
+    struct filler filler = filler_start(8);
     put(&filler, PyUnicode_InternFromString(kinds[row->event.kind - EVENT_FLOW_BEGIN]));
     put_time(&filler, context, row->event.time_ns);
     put_uint(&filler, row->event.id);
     put(&filler, text_or_none(context->texts, row->event.name));
     put_listed(&filler, context->threads, row->event.thread);
-    put(&filler,
-        text_or_none(context->texts, trace_scope_domain(context->texts->trace, row->event.scope)));
+    const struct scope *scope = trace_scope(context->texts->trace, row->event.scope);
+    put(&filler, text_or_none(context->texts, scope->domain));
+    put_observer(&filler, scope);
     return filler_end(&filler);
 }
 

@@ -16,45 +16,44 @@ static bool is_given(PyObject *value)
     return value != NULL && value != Py_None;
 }
 
-/* What pyannot itself tells names its category, who tells it, and as what: observe/__init__.py. */
-static bool is_observed(PyObject *value)
+/* As text_of; NULL with a TypeError if it is none. */
+static const char *group_text(const char *argument, PyObject *value, PyObject **ret_owner)
 {
-    return PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 3 &&
-           PyUnicode_Check(PyTuple_GET_ITEM(value, 0)) &&
-           PyLong_Check(PyTuple_GET_ITEM(value, 1)) && PyLong_Check(PyTuple_GET_ITEM(value, 2));
+    if (PyUnicode_Check(value))
+        return text_of(value, ret_owner);
+    text_type_error(argument, "str or None", value);
+    return NULL;
 }
 
-/* Its id, or -1. */
-static int observed_id(PyObject *value, annot_domain domain)
+static int domain_set(struct annot_event *event, const struct arguments *arguments)
 {
-    PyObject *owner;
-    const char *text = text_of(PyTuple_GET_ITEM(value, 0), &owner);
-    long observer = PyLong_AsLong(PyTuple_GET_ITEM(value, 1));
-    long role = PyLong_AsLong(PyTuple_GET_ITEM(value, 2));
-    PyErr_Clear();
-    if (text == NULL)
-        return -1;
-    int id = annot_category_observed(domain, text, (uint16_t)observer, (uint16_t)role);
-    Py_DECREF(owner);
-    return id;
-}
-
-/* Interns the text of `value` as a domain, or as a category of `*domain`: its id, or -1. */
-static int group_id(const char *argument, PyObject *value, const annot_domain *domain)
-{
-    PyObject *owner;
+    PyObject *value = arguments->values[ARGUMENT_DOMAIN], *owner;
     if (!is_given(value))
         return 0;
-    if (domain && is_observed(value))
-        return observed_id(value, *domain);
-    if (!PyUnicode_Check(value))
-        return text_type_error(argument, "str or None", value);
-    const char *text = text_of(value, &owner);
+    const char *text = group_text("domain", value, &owner);
     if (text == NULL)
         return -1;
-    int id = domain ? annot_category_create(*domain, text) : annot_domain_create(text);
+    event->domain = arguments->observer
+                        ? annot_domain_observed(text, arguments->observer, arguments->role)
+                        : annot_domain_create(text);
     Py_DECREF(owner);
-    return id;
+    return 0;
+}
+
+static int category_set(struct annot_event *event, const struct arguments *arguments)
+{
+    PyObject *value = arguments->values[ARGUMENT_CATEGORY], *owner;
+    if (!is_given(value))
+        return 0;
+    const char *text = group_text("category", value, &owner);
+    if (text == NULL)
+        return -1;
+    event->category =
+        arguments->observer
+            ? annot_category_observed(event->domain, text, arguments->observer, arguments->role)
+            : annot_category_create(event->domain, text);
+    Py_DECREF(owner);
+    return 0;
 }
 
 static const struct {
@@ -124,14 +123,8 @@ static int level_set(struct annot_event *event, PyObject *value)
 static int attributes_set(struct annot_event *event, const struct arguments *arguments)
 {
     PyObject *const *values = arguments->values;
-    int domain = group_id("domain", values[ARGUMENT_DOMAIN], NULL);
-    if (domain < 0)
+    if (domain_set(event, arguments) < 0 || category_set(event, arguments) < 0)
         return -1;
-    event->domain = (annot_domain)domain;
-    int category = group_id("category", values[ARGUMENT_CATEGORY], &event->domain);
-    if (category < 0)
-        return -1;
-    event->category = (annot_category)category;
     if (is_given(values[ARGUMENT_COLOR]) && color_set(event, values[ARGUMENT_COLOR]) < 0)
         return -1;
     return values[ARGUMENT_LEVEL] ? level_set(event, values[ARGUMENT_LEVEL]) : 0;
@@ -220,6 +213,7 @@ static struct annotation *annotation_alloc(struct state *state)
         return NULL;
     annotation->name = annotation->text = annotation->payload = NULL;
     annotation->domain = annotation->category = NULL;
+    annotation->observer = annotation->role = 0;
     annotation->items = NULL;
     annotation->event = (struct annot_event){0};
     annotation->plain = true;
@@ -284,6 +278,8 @@ static int annotation_fill(struct annotation *annotation, const struct arguments
         return -1;
     if (attributes_set(&annotation->event, arguments) < 0)
         return -1;
+    annotation->observer = arguments->observer;
+    annotation->role = arguments->role;
     annotation->domain = given(arguments->values[ARGUMENT_DOMAIN]);
     annotation->category = given(arguments->values[ARGUMENT_CATEGORY]);
     if (arguments->values[ARGUMENT_VALUE] != NULL)
@@ -309,6 +305,8 @@ struct annotation *annotation_renamed(struct state *state, struct annotation *li
     annotation->event.name = 0;
     annotation->plain = like->plain;
     annotation->payload = Py_NewRef(like);
+    annotation->observer = like->observer;
+    annotation->role = like->role;
     annotation->domain = Py_XNewRef(like->domain);
     annotation->category = Py_XNewRef(like->category);
     if (name_set(annotation, name) < 0)
@@ -400,7 +398,7 @@ static int put_payloads(PyObject *keywords, const struct annot_event *event)
 static int put_attributes(PyObject *keywords, const struct annotation *annotation)
 {
     const struct annot_event *event = &annotation->event;
-    if (annotation->domain != NULL &&
+    if (annotation->domain != NULL && annotation->observer == 0 &&
         PyDict_SetItemString(keywords, "domain", annotation->domain) < 0)
         return -1;
     if (annotation->category != NULL &&
@@ -411,17 +409,35 @@ static int put_attributes(PyObject *keywords, const struct annotation *annotatio
     return event->level ? put(keywords, "level", PyLong_FromLong(event->level)) : 0;
 }
 
+/* What makes the annotation again: of an observer's, its domain does. New reference. */
+static PyObject *maker_of(PyObject *maker, const struct annotation *annotation)
+{
+    if (annotation->observer == 0)
+        return Py_NewRef(maker);
+    PyObject *module = PyImport_ImportModule("pyannot._native");
+    PyObject *domain =
+        module ? PyObject_CallMethod(module, "observed_domain", "OHH", annotation->domain,
+                                     annotation->observer, annotation->role)
+               : NULL;
+    PyObject *bound = domain ? PyObject_GetAttrString(domain, "annotate") : NULL;
+    Py_XDECREF(domain);
+    Py_XDECREF(module);
+    return bound;
+}
+
 PyObject *annotation_reduce(PyObject *maker, const struct annotation *annotation)
 {
     PyObject *name = annotation->name ? annotation->name : Py_None, *partial = NULL;
     PyObject *functools = PyImport_ImportModule("functools");
     PyObject *make = functools ? PyObject_GetAttrString(functools, "partial") : NULL;
     PyObject *keywords = make ? PyDict_New() : NULL;
-    PyObject *arguments = keywords ? PyTuple_Pack(2, maker, name) : NULL;
+    PyObject *own = keywords ? maker_of(maker, annotation) : NULL;
+    PyObject *arguments = own ? PyTuple_Pack(2, own, name) : NULL;
     if (arguments != NULL && put_attributes(keywords, annotation) == 0 &&
         put_payloads(keywords, &annotation->event) == 0)
         partial = PyObject_Call(make, arguments, keywords);
     Py_XDECREF(arguments);
+    Py_XDECREF(own);
     Py_XDECREF(keywords);
     Py_XDECREF(make);
     Py_XDECREF(functools);

@@ -54,7 +54,8 @@ struct annotation {
     struct items *items;          /* owner of event.values, or NULL */
     PyObject *domain, *category;  /* str, or NULL: of the event's numbers, for pickling */
     struct annot_event event;
-    bool plain; /* nothing but a name */
+    uint16_t observer, role; /* who tells it, and as what (annot/observers.h); for pickling */
+    bool plain;              /* nothing but a name */
     struct enter enter;
 };
 

@@ -60,7 +60,8 @@ struct arguments {
     PyObject *values[ARGUMENT_COUNT]; /* NULL: not given */
     const struct state *state;
     const struct call *call;
-    Py_ssize_t item_count; /* keywords that are none of these: items of the payload */
+    Py_ssize_t item_count;   /* keywords that are none of these: items of the payload */
+    uint16_t observer, role; /* of the domain that was called; 0: the program */
 };
 
 /* `domain`: of the object that was called, or NULL. 0, or -1 with a TypeError. */

@@ -155,6 +155,9 @@ static PyMethodDef functions[] = {
 /* ---- Of pyannot.observe ---------------------------------------------------------------------- */
 
 static PyMethodDef observe_functions[] = {
+    {"observed_domain", scope_observed_domain, METH_VARARGS,
+     PyDoc_STR("observed_domain(name, observer, role, /)\n--\n\n"
+               "A domain of events that pyannot tells (annot/observers.h).")},
     {"tasks_watch", tasks_watch, METH_VARARGS,
      PyDoc_STR("tasks_watch(get_running_loop, current_task, /)\n--\n\n"
                "Ranges inside of tasks go to tracks of theirs.")},

@@ -22,9 +22,16 @@ static struct name_cache *cache_of(const struct scope *scope)
     return scope->domain ? &scope->domain->names : &scope->state->names;
 }
 
-static PyObject *domain_name(const struct scope *scope)
+/* What the call says beside what the domain does. 0, or -1 with an exception. */
+static int parse(struct arguments *arguments, const struct scope *scope,
+                 const struct signature *signature, const struct call *call)
 {
-    return scope->domain ? scope->domain->name : NULL;
+    const struct domain *domain = scope->domain;
+    if (arguments_parse(arguments, scope->state, signature, call, domain ? domain->name : NULL) < 0)
+        return -1;
+    arguments->observer = domain ? domain->observer : 0;
+    arguments->role = domain ? domain->role : 0;
+    return 0;
 }
 
 /* push(), mark() and start() take an object of annotate() as well. */
@@ -48,7 +55,7 @@ struct annotation *scope_annotation(const struct scope *scope, const struct sign
         is_short ? name_cache_find(cache_of(scope), call->args[0]) : NULL;
     if (annotation != NULL)
         return annotation;
-    if (arguments_parse(&arguments, scope->state, signature, call, domain_name(scope)) < 0)
+    if (parse(&arguments, scope, signature, call) < 0)
         return NULL;
     if (signature->required_count > 0 && arguments.values[ARGUMENT_NAME] == Py_None) {
         text_type_error("name", "str", Py_None);
@@ -198,13 +205,8 @@ PyObject *scope_end(PyObject *self, PyObject *range)
 /* The class `domain`: the module's functions for one library or layer. Its annotations are cached
  * by name as the module's are, so that `with io.annotate("read"):` makes nothing. Threads: any. */
 
-static PyObject *domain_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+static PyObject *domain_make(PyTypeObject *type, PyObject *name)
 {
-    static const char *const names[] = {"name", NULL};
-    PyObject *name;
-    if (!state_is_alive(state_of_type(type)) ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "O:domain", ARGUMENT_NAMES(names), &name))
-        return NULL;
     if (!PyUnicode_Check(name)) {
         text_type_error("name", "str", name);
         return NULL;
@@ -213,6 +215,31 @@ static PyObject *domain_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (domain != NULL)
         domain->name = Py_NewRef(name);
     return (PyObject *)domain;
+}
+
+static PyObject *domain_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static const char *const names[] = {"name", NULL};
+    PyObject *name;
+    if (!state_is_alive(state_of_type(type)) ||
+        !PyArg_ParseTupleAndKeywords(args, keywords, "O:domain", ARGUMENT_NAMES(names), &name))
+        return NULL;
+    return domain_make(type, name);
+}
+
+PyObject *scope_observed_domain(PyObject *module, PyObject *args)
+{
+    PyTypeObject *type = state_type(PyModule_GetState(module), TYPE_DOMAIN);
+    unsigned short observer, role;
+    PyObject *name;
+    if (type == NULL || !PyArg_ParseTuple(args, "OHH:observed_domain", &name, &observer, &role))
+        return NULL;
+    PyObject *domain = domain_make(type, name);
+    if (domain != NULL) {
+        ((struct domain *)domain)->observer = observer;
+        ((struct domain *)domain)->role = role;
+    }
+    return domain;
 }
 
 static void domain_dealloc(PyObject *self)
@@ -232,8 +259,15 @@ static PyObject *domain_repr(PyObject *self)
 
 static PyObject *domain_reduce(PyObject *self, PyObject *ignored)
 {
+    const struct domain *domain = (struct domain *)self;
     (void)ignored;
-    return Py_BuildValue("O(O)", Py_TYPE(self), ((struct domain *)self)->name);
+    if (domain->observer == 0)
+        return Py_BuildValue("O(O)", Py_TYPE(self), domain->name);
+    PyObject *module = PyImport_ImportModule("pyannot._native");
+    PyObject *make = module ? PyObject_GetAttrString(module, "observed_domain") : NULL;
+    Py_XDECREF(module);
+    return make ? Py_BuildValue("N(OHH)", make, domain->name, domain->observer, domain->role)
+                : NULL;
 }
 
 #define SCOPE_METHOD(name)                                                                         \

@@ -10,6 +10,7 @@
 /* The Python class `domain`. Constant after creation but for the cache. */
 struct domain {
     PyObject_HEAD PyObject *name;
+    uint16_t observer, role; /* who tells its events, and as what; 0: the program */
     struct name_cache names; /* of annotations in this domain that have nothing but a name */
 };
 
@@ -33,6 +34,10 @@ PyObject *scope_start(const struct scope *scope, const struct call *call);
 /* pop() and end() are the same everywhere. */
 PyObject *scope_pop(PyObject *self, PyObject *ignored);
 PyObject *scope_end(PyObject *self, PyObject *range);
+
+/* observed_domain(name, observer, role): a domain whose events an observer tells, by the numbers of
+ * annot/observers.h. For pyannot's own parts. */
+PyObject *scope_observed_domain(PyObject *module, PyObject *args);
 
 /* track(name, parent=None, *, id=None), with the domain of its events or NULL: see track.c. New
  * reference, or NULL with an exception. */

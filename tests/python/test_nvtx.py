@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import harness
+import pyannot
 
 try:
     import numpy
@@ -61,6 +62,19 @@ class Said(NvtxTest):
         said = [[event.get(key) for key in ("name", "domain", "category", "color", "payload")]
                 for event in begun]
         self.assertEqual(said, 10 * [["m", "d", "c", "#ffff0000", 3]])
+
+    def test_who_told_it_is_said(self):
+        self.events("""
+            import pyannot
+            with pyannot.annotate("own"), nvtx.annotate("theirs"):
+                with nvtx.annotate("named", domain="d"):
+                    nvtx.mark("mark")
+            """)
+        recording = pyannot.read(str(self.folder / "out.annot"))
+        told = {row.name: row.observer for rows in (recording.ranges, recording.marks)
+                for row in rows}
+        self.assertEqual({name: told[name] for name in ("own", "theirs", "named", "mark")},
+                         {"own": "program", "theirs": "nvtx", "named": "nvtx", "mark": "nvtx"})
 
     def test_what_is_not_given_is_not_said(self):
         events = self.events("""

@@ -466,7 +466,7 @@ class Reading(RecordingTest):
         self.assertEqual(set(names), set(columns.strings))
         frame = pandas.DataFrame({key: value for key, value in columns._asdict().items()
                                   if key != "strings"})
-        self.assertEqual(frame.shape, (4000, 18))
+        self.assertEqual(frame.shape, (4000, 20))
         self.assertEqual(str(frame.start_ns.dtype), "int64")
 
     def test_polars_takes_columns_without_a_copy(self):
@@ -482,7 +482,7 @@ class Reading(RecordingTest):
         frame = polars.DataFrame({key: numpy.asarray(value)
                                   for key, value in columns._asdict().items()
                                   if key != "strings"})
-        self.assertEqual(frame.shape, (4000, 18))
+        self.assertEqual(frame.shape, (4000, 20))
         self.assertEqual(frame["depth"].sum(), 2000)
 
     def test_passes_may_be_nested_and_left_early(self):

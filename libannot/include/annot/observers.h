@@ -56,9 +56,9 @@ enum annot_subprocess_role {
     ANNOT_SUBPROCESS_END = 3,
 };
 
-/* A domain, or a category of one, whose events an observer reports. The same arguments give the
- * same value, another one than annot_domain_create and annot_category_create. 0 if ids or names are
- * used up. Cost: as annot_name_intern. */
+/* A domain, or a category of one, whose events an observer reports; "" is the default domain. The
+ * same arguments give the same value, another one than annot_domain_create and
+ * annot_category_create. 0 if ids or names are used up. Cost: as annot_name_intern. */
 #ifndef ANNOT_DISABLE
 ANNOT_API annot_domain annot_domain_observed(const char *name, uint16_t observer, uint16_t role);
 ANNOT_API annot_category annot_category_observed(annot_domain domain, const char *name,

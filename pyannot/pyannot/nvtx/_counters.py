@@ -156,12 +156,11 @@ class Counter:
         self._last = 0
         words = [_text(word) for word in (self.scope, name) if word]
         self._label = "/".join(words)
-        self._place = {} if domain.name is None else {"domain": domain.name}
 
     def _record(self, value):
         self._last = value
         if pyannot.enabled():
-            pyannot.counter(self._label, value, **self._place)
+            self.domain.observed.counter(self._label, value)
 
     def sample(self, value):
         """Sets the counter."""

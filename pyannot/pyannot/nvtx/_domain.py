@@ -16,12 +16,14 @@ import threading
 import time
 
 import pyannot
+from pyannot._native import observed_domain
 from pyannot.nvtx._constants import TimestampType
 from pyannot.nvtx._payload import payload_of_event
 from pyannot.nvtx.colors import color_of_event
 
 DONT_SET = object()  # None is a value that an attribute may be set to
 EARLY = os.environ.get("ANNOT_NVTX") == "early"
+NVTX = 11, 0  # who tells what is in these domains, and as what: annot/observers.h
 KEPT = 4096  # annotations of each domain, and strings of all
 
 
@@ -127,10 +129,10 @@ class EventAttributes:
         annotation = self._annotation
         if annotation is None:
             name = "" if self._message is None else self._message.handle
-            says = {"domain": self.domain.name, "color": self._rgb, "payload": self._items,
+            says = {"color": self._rgb, "payload": self._items,
                     "category": self.domain.category_name(self._category)}
             says = {key: value for key, value in says.items() if value is not None}
-            annotation = self._annotation = pyannot.annotate(name, **says)
+            annotation = self._annotation = self.domain.observed.annotate(name, **says)
         return annotation
 
 
@@ -209,6 +211,7 @@ class Domain:
 
     def __init__(self, name=None):
         self.name = None if name is None else text_of(name, "name")
+        self.observed = observed_domain(self.name or "", *NVTX)
         self.categories = {}
         self._names_of_categories = {}
         self._lock = threading.Lock()

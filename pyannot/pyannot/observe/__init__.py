@@ -20,15 +20,15 @@ import sys
 
 from pyannot import _native
 
-# What pyannot's own ranges and marks are, for category=: the category's name, the number of who
-# tells it and that of its role (annot/observers.h). So reports know them without looking at texts.
-SELFTEST = ("selftest", 1, 0)
-POOL_START_UP = ("pool", 6, 6)
-POOL_START = ("pool", 6, 7)
-ASYNCIO_BLOCKED = ("asyncio", 7, 2)
-COMMAND_START = ("process", 8, 1)
-COMMAND_RUN = ("process", 8, 2)
-COMMAND_END = ("process", 8, 3)
+# Who tells pyannot's own ranges and marks, and as what: numbers of annot/observers.h. So reports
+# know them without looking at texts.
+SELFTEST = (1, 0)
+POOL_START_UP = (6, 6)
+POOL_START = (6, 7)
+ASYNCIO_BLOCKED = (7, 2)
+COMMAND_START = (8, 1)
+COMMAND_RUN = (8, 2)
+COMMAND_END = (8, 3)
 
 # What it is called: (the module here, the modules whose import brings it in; none: at once).
 PARTS = {
@@ -491,7 +491,7 @@ def _known_event(name):
     """Whether it was emitted: not while nobody records."""
     if not _native.enabled():
         return 0
-    _native.mark(name, domain="python", category=SELFTEST)
+    _native.observed_domain("python", *SELFTEST).mark(name, category="selftest")
     return 1
 
 

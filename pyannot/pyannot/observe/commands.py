@@ -12,12 +12,15 @@ Threads: any.
 import os
 import subprocess
 
-from pyannot import end, mark, pop, push, start
-from pyannot._native import observed
+from pyannot import end, pop
+from pyannot._native import observed, observed_domain
 from pyannot.observe import forget, when_imported
 from pyannot.observe import COMMAND_END, COMMAND_RUN, COMMAND_START
 
 COMMAND_CHARS_MAX = 1000
+_START = observed_domain("python", *COMMAND_START)
+_RUN = observed_domain("python", *COMMAND_RUN)
+_END = observed_domain("python", *COMMAND_END)
 _KEY = "_annot_range"  # among a Popen's attributes while the command runs
 
 _placed = []  # (class, name, what stands there, what stood there)
@@ -70,7 +73,7 @@ def _starts(self, args=(), *positional, shell=False, executable=None, **_keyword
     words = _words(args, positional[1] if len(positional) > 1 else executable)
     first = words[0].split(None, 1)[0] if shell else words[0]
     program = os.path.basename(first) or first
-    push(f"start {program}", domain="python", category=COMMAND_START)
+    _START.push(f"start {program}", category="process")
     command = " ".join(words)
     return program, command[:COMMAND_CHARS_MAX]
 
@@ -89,8 +92,7 @@ def _started(what, self, _result, error):
     pop()
     if error is None:
         program, command = what
-        running = start(f"run {program}", domain="python", category=COMMAND_RUN, pid=self.pid,
-                        command=command)
+        running = _RUN.start(f"run {program}", category="process", pid=self.pid, command=command)
         vars(self)[_KEY] = running, program
 
 
@@ -110,5 +112,5 @@ def _end(popen, returncode=None):
     running, program = vars(popen).pop(_KEY, (0, ""))
     if running:
         returncode = popen.returncode if returncode is None else returncode
-        mark(f"end of {program}", domain="python", category=COMMAND_END, payload=returncode)
+        _END.mark(f"end of {program}", category="process", payload=returncode)
         end(running)

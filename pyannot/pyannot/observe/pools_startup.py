@@ -4,8 +4,12 @@
 What these functions raise is printed with its traceback: nothing here may stand in it."""
 import os
 
-from pyannot import pop, push
+from pyannot import pop
+from pyannot._native import observed_domain
 from pyannot.observe import POOL_START, POOL_START_UP
+
+_START = observed_domain("python", *POOL_START)
+_START_UP = observed_domain("python", *POOL_START_UP)
 
 _in_startup = 0  # the process whose range "start-up" is open
 _run = None  # what BaseProcess.run is now
@@ -25,7 +29,7 @@ def patch_spawn(patches, module):
 
 
 def _starts(process):
-    push("start process", domain="python", category=POOL_START, payload=process._name)
+    _START.push("start process", category="pool", payload=process._name)
     return True
 
 
@@ -44,7 +48,7 @@ def _begin(*_args, **_kwargs):
     global _in_startup
     if _in_startup != os.getpid():
         _in_startup = os.getpid()
-        push("start-up", domain="python", category=POOL_START_UP)
+        _START_UP.push("start-up", category="pool")
 
 
 def _runs(*_ignored):

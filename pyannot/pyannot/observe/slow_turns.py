@@ -12,11 +12,12 @@ import _thread
 import os
 import sys
 
-from pyannot import _native, enabled, mark
+from pyannot import _native, enabled
 from pyannot.observe import ASYNCIO_BLOCKED
 
 DEFAULT_MS = 100.0
 FRAMES_MAX = 64
+_BLOCKED = _native.observed_domain("python", *ASYNCIO_BLOCKED)
 _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 _stopped = []  # locked while the present watchdog is to run
@@ -88,8 +89,8 @@ def _tell_endless(threshold_ms):
     for place, number, _thread_id, ms, stack in _native.tasks_slow_endless(int(threshold_ms * 1e7)):
         if _told.get(place) != number:
             _told[place] = number
-            mark("event loop still blocked", domain="python", category=ASYNCIO_BLOCKED,
-                 payload={"ms": ms, "stack": stack})
+            _BLOCKED.mark("event loop still blocked", category="asyncio",
+                          payload={"ms": ms, "stack": stack})
 
 
 def stack_text(frame):

@@ -130,6 +130,26 @@ TEST(observers_are_told_by_numbers)
     end();
 }
 
+TEST(the_default_domain_of_an_observer_has_no_name)
+{
+    begin();
+    maker_string(maker, ANNOT_STRING_OBSERVED, 4,
+                 "9\x1f"
+                 "3\x1f\x1f");
+    maker_string(maker, ANNOT_STRING_DOMAIN, 4, "");
+    for (unsigned i = 0; i < 3; i++)
+        mark(2000 + i, 4, 0);
+    mark(2003, 0, 0);
+    drain(4);
+    for (unsigned i = 0; i < 3; i++) {
+        check_observer(i, OBSERVER_LOG, 3);
+        CHECK_INT(trace_scope_domain(seen.trace, seen.events[i].scope), 0);
+    }
+    check(3, "", "");
+    check_observer(3, OBSERVER_PROGRAM, 0);
+    end();
+}
+
 TEST(what_is_no_observer_is_counted_and_left_out)
 {
     static const char *const lies[] = {"", "6",
