@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables behind trace.h. Invariant: string 0 is the empty string. Thread-safety: one owner. */
-#include "trace_private.h"
+#include "trace_parts.h"
 
 #include "text.h"
 

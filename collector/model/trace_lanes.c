@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes and units of counters: see trace.h. */
-#include "trace_private.h"
+#include "trace_parts.h"
 
 #include <errno.h>
 

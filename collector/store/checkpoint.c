@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See checkpoint.h. A push is kept with the level that its thread gave it and its number among the
+/* See store_parts.h. A push is kept with the level that its thread gave it and its number among the
  * thread's pushes; an EVENT_RESUME before it says both, and one at the end of each thread where it
  * stands. Programs decide how much is open: above a limit nothing more is kept, and there is no
  * checkpoint until the thread is below it again. Thread-safety: none. */
-#include "checkpoint.h"
+#include "store_parts.h"
 
 #include "format.h"
 #include "vec.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks and loading behind chunk.h. Foreign bytes: sizes are limited before memory is taken.
  * Thread-safety: functions without state. */
-#include "chunk.h"
+#include "store_parts.h"
 
 #include "event_code.h"
 #include "file_io.h"

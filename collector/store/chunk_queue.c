@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See chunk_queue.h. The list goes from `first`, which is being written, to `last`. Everything the
+/* See store_parts.h. The list goes from `first`, which is being written, to `last`. Everything the
  * thread and its caller share is behind `lock`, but for the payload of a chunk, its compressed form
  * and the file, which belong to whoever writes. */
-#include "chunk_queue.h"
+#include "store_parts.h"
 
-#include "chunk.h"
 #include "clock_now.h"
 #include "file_io.h"
 #include "hash.h"

@@ -2,7 +2,6 @@
 /* Several recordings read as one: each has a reader and a trace of its own, whose ordinals and
  * times become those of the trace of all. The one goes on that is behind, so that what is settled
  * advances. Thread-safety: none. */
-#include "remap.h"
 #include "store_parts.h"
 #include "text.h"
 

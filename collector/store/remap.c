@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See remap.h. Entries that have places of their own (threads, ...) are appended, so that their new
- * ordinals are known before any is copied: they refer to each other. The others are interned in an
- * order in which what they refer to comes first. Thread-safety: none. */
-#include "remap.h"
+/* See store_parts.h. Entries that have places of their own (threads, ...) are appended, so that
+ * their new ordinals are known before any is copied: they refer to each other. The others are
+ * interned in an order in which what they refer to comes first. Thread-safety: none. */
+#include "store_parts.h"
 
 #include "sample_set.h"
 #include "stacks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples in file order. A chunk that is damaged is left where it becomes unreadable; what came
  * before that was handed out. Thread-safety: none. */
-#include "sample_stream.h"
+#include "store_parts.h"
 
 #include "stacks.h"
 

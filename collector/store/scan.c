@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Headers in a row; after a bad one the search for the next good one. Invariant: `offset` only
  * grows, so the walk ends on any bytes. Thread-safety: none. */
-#include "scan.h"
+#include "store_parts.h"
 
-#include "chunk.h"
 #include "file_io.h"
 
 #include <errno.h>

@@ -1,17 +1,361 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the store share with each other only. Thread-safety: none. */
+/* What the files of the store share with each other only. Thread-safety: none, but for the chunk
+ * queue. */
 #ifndef ANNOT_STORE_PARTS_H
 #define ANNOT_STORE_PARTS_H
 
-#include "checkpoint.h"
-#include "chunk_queue.h"
 #include "definitions.h"
+#include "event.h"
 #include "event_code.h"
+#include "format.h"
+#include "sample.h"
 #include "sample_code.h"
-#include "sample_stream.h"
 #include "store.h"
+#include "trace.h"
 #include "vec.h"
-#include "volumes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Chunks: chunk.c ------------------------------------------------------------------------- */
+
+/* Headers of a recording and its chunks: made, checked, found again after damage.
+ * Thread-safety: functions without state. */
+
+void file_header_seal(struct store_file_header *header);
+bool file_header_is_whole(const struct store_file_header *header);
+
+/* Magic, version and checksum. */
+void chunk_header_seal(struct store_chunk_header *header);
+
+/* Magic, checksum and limits hold; the major version may be another. */
+bool chunk_header_is_whole(const struct store_chunk_header *header);
+
+/* The first offset >= `offset` at which a whole chunk header of this file lies, or `file_size`.
+ * -EIO..., -ENOMEM. */
+int chunk_find(int fd, uint64_t offset, uint64_t file_size, uint64_t file_id, uint64_t *ret_offset);
+
+struct chunk_place {
+    uint32_t volume; /* index of the file among those of the recording */
+    uint64_t offset;
+    struct store_chunk_header header;
+};
+
+/* The payload of a chunk, uncompressed, in memory that is kept for the next one. */
+struct chunk_buffer {
+    uint8_t *stored, *raw;
+    size_t stored_capacity, raw_capacity;
+    void *context; /* ZSTD_DCtx */
+};
+
+/* 0; -EBADMSG: damaged, *ret_reason says how; -EIO..., -ENOMEM. At least EVENT_DECODER_SLACK bytes
+ * behind the payload can be read. */
+int chunk_load(struct chunk_buffer *buffer, int fd, const struct chunk_place *chunk,
+               const uint8_t **ret_payload, const char **ret_reason);
+void chunk_buffer_free(struct chunk_buffer *buffer);
+
+/* ---- The walk over a file: scan.c ------------------------------------------------------------ */
+
+/* The walk over a recording's chunk headers: which chunks are whole, where, and what lies between
+ * them that is none. Payloads are not read. Thread-safety: none. */
+
+enum { SCAN_DAMAGE_MAX = 4096 }; /* entries of the list; the last one then grows */
+
+struct damage_list {
+    struct store_damage *items;
+    size_t count, capacity;
+};
+
+struct scan {
+    int fd;
+    uint64_t file_size, offset;
+    struct store_file_header header;
+    bool any;             /* a chunk was found */
+    uint32_t last_number; /* of it */
+    bool ended;           /* END came, and behind it nothing but DEFINITIONS */
+    bool follow;          /* somebody writes on: what is cut at the end is not whole yet */
+    /* Where a writer may go on: behind the last chunk that is not END. */
+    uint64_t resume_offset;
+    uint32_t resume_number;
+    uint64_t whole_offset; /* the end of the last whole chunk */
+    const char *path;      /* the caller's */
+    struct damage_list *damage;
+};
+
+/* Reads the file's header, or finds out what it must have said. 0, -EBADMSG, -ENODATA,
+ * -EPROTONOSUPPORT, -EIO..., -ENOMEM. `fd`, `path` and `damage` stay the caller's. */
+int scan_start(struct scan *scan, int fd, const char *path, struct damage_list *damage);
+
+/* 1 and the next chunk whose header is whole and whose payload lies in the file; 0 at the end. */
+int scan_next(struct scan *scan, struct chunk_place *ret_chunk);
+
+/* Looks how long the file is by now. 0; -ESTALE: shorter than what was read; -errno. */
+int scan_refresh(struct scan *scan);
+
+/* 0 or -ENOMEM. */
+int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const char *reason);
+
+/* ---- Files of a recording: volumes.c --------------------------------------------------------- */
+
+/* The files of a recording: run.annot, run.1.annot, ... Any of them leads to all that are there.
+ * Each is walked by a scan of its own; what is damaged or missing stands in one list. Files beyond
+ * the first VOLUMES_OPEN_MAX are opened when they are read. Thread-safety: none. */
+
+enum { VOLUMES_OPEN_MAX = 64, VOLUME_NUMBER_MAX = 999999 };
+
+struct volume {
+    char *path; /* owned */
+    int fd;     /* -1: not open now */
+    uint32_t number;
+    struct scan scan;
+    uint64_t event_count;
+    bool has_data; /* a chunk that is no definition came */
+    bool follows;  /* its end says that there is another volume */
+};
+
+struct volumes {
+    VEC(struct volume) items; /* by number */
+    struct damage_list damage;
+    VEC(char *) missing; /* paths in the damage list; owned */
+    uint32_t open_count; /* descriptors */
+    size_t next_closed;  /* whose turn it is to be closed */
+    bool next_begun;     /* the volume behind the last one is there, without a whole header */
+};
+
+/* The numbers of volumes beyond 0 that lie beside `path`, which is volume 0, in order. 0 or
+ * -ENOMEM. */
+struct volume_numbers {
+    VEC(uint32_t) items;
+};
+
+int volume_numbers(const char *path, struct volume_numbers *ret_numbers);
+
+/* Finds the recording that `path` is a volume of. What it leaves is freed by volumes_close, also
+ * after an error. 0; -errno as scan_start, of that file. */
+int volumes_open(struct volumes *volumes, const char *path, bool follow);
+void volumes_close(struct volumes *volumes);
+
+/* What the volume behind the last one is called. NULL: out of memory, or nobody knows. */
+char *volumes_next_path(const struct volumes *volumes);
+
+/* The volume behind the last one may have been made since: 1 it is there, 0, -ENOMEM. */
+int volumes_look_on(struct volumes *volumes);
+
+/* All chunks were seen: notes which volumes are missing. 0 or -ENOMEM. */
+int volumes_note_missing(struct volumes *volumes);
+
+/* To read from; -errno. */
+int volume_fd(struct volumes *volumes, uint32_t index);
+
+/* A chunk of a volume that cannot be read. 0 or -ENOMEM. */
+int volumes_add_damage(struct volumes *volumes, const struct chunk_place *chunk,
+                       const char *reason);
+
+/* As chunk_load. */
+int volumes_load(struct volumes *volumes, struct chunk_buffer *buffer,
+                 const struct chunk_place *chunk, const uint8_t **ret_payload,
+                 const char **ret_reason);
+
+/* ---- Samples of a recording: sample_stream.c ------------------------------------------------- */
+
+/* The samples of a recording, chunk by chunk; part of a store_reader. Thread-safety: none. */
+
+enum { SAMPLE_STREAM_MAX = 1024 }; /* samples handed out at once */
+
+struct samples_chunk {
+    struct chunk_place chunk;
+    int64_t settled_ns; /* no sample of it or of a later one begins earlier */
+    bool damage_noted;
+};
+
+struct sample_stream {
+    struct chunk_buffer buffer;
+    struct sample_decoder *decoder;
+    struct sample *samples;
+    int64_t (*values)[SAMPLE_VALUES_MAX]; /* of these */
+    VEC(struct samples_chunk) chunks;
+    size_t next_chunk;
+    bool in_chunk;
+    bool settled;    /* the chunks know what is settled */
+    int64_t from_ns; /* chunks that end before are passed over */
+};
+
+/* 0 or -ENOMEM. fini accepts a stream of zeros or half initialised. */
+int sample_stream_init(struct sample_stream *stream);
+void sample_stream_fini(struct sample_stream *stream);
+
+/* A chunk more. 0 or -ENOMEM. */
+int sample_stream_add(struct sample_stream *stream, const struct chunk_place *chunk);
+
+/* Raises *highest to the largest thread ordinal of all samples. 0, -ENOMEM, -EIO. To be called
+ * before the first sample_stream_next; damage is left to that. */
+int sample_stream_highest_thread(struct sample_stream *stream, struct volumes *volumes,
+                                 uint32_t *highest);
+
+/* As store_reader_next_samples: stacks, paths and threads are in the trace. Damage goes into the
+ * list of the volumes. */
+int sample_stream_next(struct sample_stream *stream, struct volumes *volumes,
+                       const struct trace *trace, const struct sample **ret_samples,
+                       uint32_t *ret_count);
+
+/* All chunks are there: says of each what is settled. Then: no sample that was not handed out
+ * begins before this; INT64_MIN: not known. */
+void sample_stream_settle(struct sample_stream *stream);
+int64_t sample_stream_settled_ns(const struct sample_stream *stream);
+
+/* Drops the chunks that were read: nobody will rewind. */
+void sample_stream_forget(struct sample_stream *stream);
+void sample_stream_rewind(struct sample_stream *stream);
+void sample_stream_seek(struct sample_stream *stream, int64_t from_ns);
+
+/* ---- Chunks on their way into the file: chunk_queue.c ---------------------------------------- */
+
+/* Chunks on their way into the file, in the order in which they were put: compressed, sealed,
+ * written.
+ *
+ * That is done at once by the one who puts them, or, after chunk_queue_beside, on a thread of its
+ * own, so that neither compression nor a disk that stalls keeps the caller. The queue knows nothing
+ * of what a chunk means. One write per chunk, always at the end of the file, which may change. The
+ * first error sticks: the part of a chunk that it left is cut off again, and nothing is written any
+ * more. Thread-safety: one caller; the thread is the queue's own affair. */
+
+/* So many chunks may wait before there is no room. */
+enum { CHUNK_QUEUE_MAX = 8 };
+
+struct chunk_queue;
+
+/* A chunk that is complete but for its compression. */
+struct queued_chunk {
+    struct store_chunk_header header; /* the caller's: type, count, span */
+    uint8_t *payload;
+    size_t size, capacity;
+    int turn_fd; /* the rest is the queue's; of a file that begins here, else -1 */
+    uint64_t ticket;
+    int64_t put_ns;
+    struct queued_chunk *next;
+};
+
+/* Where the next chunk goes. */
+struct chunk_queue_place {
+    int fd; /* stays the caller's; those of chunk_queue_turn are the queue's */
+    uint64_t file_id, offset;
+    uint32_t number;
+};
+
+/* NULL: out of memory. destroy accepts NULL, drops what is not being written yet, and waits for
+ * the rest; 0, or -errno of closing the queue's last file. */
+struct chunk_queue *chunk_queue_create(int compression);
+int chunk_queue_destroy(struct chunk_queue *queue);
+
+/* Before the first chunk. */
+void chunk_queue_begin(struct chunk_queue *queue, const struct chunk_queue_place *place);
+
+/* From the next chunk on, they are written on a thread, which begins with that one; if there can be
+ * none, at once as before. 0 or -errno. */
+int chunk_queue_beside(struct chunk_queue *queue);
+
+/* Readable when chunks have been written, or failed, since chunk_queue_hear; -1 without a thread.
+ */
+int chunk_queue_fd(const struct chunk_queue *queue);
+void chunk_queue_hear(struct chunk_queue *queue);
+
+/* An empty chunk with room for `size` bytes, to be filled and put. NULL: out of memory. */
+struct queued_chunk *chunk_queue_take(struct chunk_queue *queue, size_t size);
+
+/* Takes the chunk back in any case. Never waits for the thread, whatever the room: those who can
+ * wait ask chunk_queue_has_room before they make more. 0, -ENOMEM, or the first error. */
+int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk);
+
+/* What is put from now on goes into another file, which is empty; its header is written when its
+ * turn comes. Takes `fd` in any case. 0 or -errno, as chunk_queue_put. */
+int chunk_queue_turn(struct chunk_queue *queue, int fd, const struct store_file_header *header);
+
+/* A ticket for all that was put so far: see chunk_queue_state.written. They ascend. */
+uint64_t chunk_queue_mark(struct chunk_queue *queue);
+
+struct chunk_queue_state {
+    uint64_t written;         /* the last ticket of which all is in the file */
+    uint64_t offset;          /* the end of the last whole chunk in the file */
+    uint64_t raw;             /* payloads of that file, uncompressed */
+    uint64_t former;          /* bytes of the files before it */
+    int64_t waiting_since_ns; /* when the oldest chunk that is not in the file was put; 0: none */
+    uint32_t number;          /* of the next chunk that is put */
+    int error;
+};
+
+void chunk_queue_look(struct chunk_queue *queue, struct chunk_queue_state *ret_state);
+
+bool chunk_queue_has_room(struct chunk_queue *queue);
+
+/* Waits until there is room, or an error. */
+void chunk_queue_await_room(struct chunk_queue *queue);
+
+/* Waits until a ticket is written. 0, or the error that keeps it from being so. */
+int chunk_queue_await(struct chunk_queue *queue, uint64_t ticket);
+
+/* ---- What is open: checkpoint.c -------------------------------------------------------------- */
+
+/* What is open: all that a reader would know of the events before a place in the recording. A
+ * CHECKPOINT is that as events, so that a reader which begins there needs no other rules than one
+ * that has read all before.
+ *
+ * Kept while events are written: the open pushed ranges of each thread, starts without an end and
+ * ends without a start. What is open on tracks depends on the order of time between threads, which
+ * is not known yet: after the first event of a track there are no more checkpoints. Thread-safety:
+ * none. */
+
+struct checkpoint;
+
+/* NULL: out of memory. destroy accepts NULL. */
+struct checkpoint *checkpoint_create(void);
+void checkpoint_destroy(struct checkpoint *checkpoint);
+
+/* The next events of a thread, which `trace` has. `after`: what the encoder knew after it had taken
+ * just these; NULL: it has not. 0 or -ENOMEM. Cost: about 2 ns an event, but for plain ranges with
+ * `after`: next to nothing. */
+int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
+                   const struct event_batch *batch, const struct thread_state *after);
+
+/* Some of them were told at this time. */
+void checkpoint_told(struct checkpoint *checkpoint, int64_t time_ns);
+
+/* When the last of them all was told. */
+int64_t checkpoint_told_ns(const struct checkpoint *checkpoint);
+
+/* What is open, into an encoder that is empty. `threads`: by ordinal, as many as have events. 1; 0:
+ * there is none, too much is open or not in order; -ENOMEM. */
+int checkpoint_encode(struct checkpoint *checkpoint, const struct thread_state *threads,
+                      struct event_encoder *encoder);
+
+/* ---- From one recording to another: remap.c -------------------------------------------------- */
+
+/* From the ordinals and the clock of one recording to those of another, driven by the tables of
+ * fields (definitions.c). Thread-safety: none. */
+
+/* New ordinals by old ones. `{0}`: nothing. */
+struct remap {
+    uint32_t *maps[STORE_DEFINE_COUNT];
+    uint32_t counts[STORE_DEFINE_COUNT];
+    struct store_time_map time;
+};
+
+/* Adds all that `from` knows to `to`: what has the same content becomes one entry, but for
+ * processes, threads, lanes, clocks and streams. `from` gets a host if it has none. 0, -ENOMEM,
+ * -ENOSPC. */
+int remap_trace(struct remap *remap, struct trace *to, struct trace *from);
+void remap_free(struct remap *remap);
+
+/* To the new clock, and back. The limits of int64_t stay. */
+int64_t remap_time(const struct remap *remap, int64_t time_ns);
+int64_t remap_time_back(const struct remap *remap, int64_t time_ns);
+
+/* In place. */
+void remap_event(const struct remap *remap, struct event *event);
+void remap_arg(const struct remap *remap, struct arg *arg);
+void remap_sample(const struct remap *remap, struct sample *sample);
+
+uint32_t remap_ordinal(const struct remap *remap, unsigned number, uint32_t ordinal);
 
 /* ---- A reader: reader.c, reader_outline.c ---- */
 

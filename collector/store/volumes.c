@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See volumes.h. A file belongs to the recording if its name says so, and its header the same set
- * and number. Thread-safety: none. */
-#include "volumes.h"
+/* See store_parts.h. A file belongs to the recording if its name says so, and its header the same
+ * set and number. Thread-safety: none. */
+#include "store_parts.h"
 
 #include "file_io.h"
 

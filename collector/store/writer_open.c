@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Measured: level 3 costs a third more CPU for the same size, -1 saves little for a fifth more
@@ -102,6 +103,12 @@ static int plan_volumes(struct store_writer *writer, const char *path,
     return writer->volume.path ? writer_look_beside(path, options->overwrite) : -ENOMEM;
 }
 
+static bool is_empty(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
 int store_writer_create(const char *path, const struct trace *trace,
                         const struct store_writer_options *options,
                         struct store_writer **ret_writer)
@@ -115,8 +122,8 @@ int store_writer_create(const char *path, const struct trace *trace,
     if (error == 0)
         error = write_file_header(writer);
     if (error) {
-        if (writer->fd >= 0 && !options->overwrite)
-            unlink(path); /* ours: it was not there before */
+        if (writer->fd >= 0 && (!options->overwrite || is_empty(writer->fd)))
+            unlink(path); /* ours, or nothing was lost with it */
         destroy(writer);
         return error;
     }

@@ -5,8 +5,8 @@
  * so that the numbers of the file do not matter. One thread. */
 #include "oracle_text.h"
 
-#include "scan.h"
 #include "store.h"
+#include "store_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static uint32_t tell_string(uint32_t ordinal)
     return number;
 }
 
-static void print_fields(FILE *out, const struct field *fields, const void *object)
+static void print_fields(FILE *out, const struct text_field *fields, const void *object)
 {
     for (; fields->name; fields++) {
         if (fields->type == FIELD_COUNTS)
@@ -155,7 +155,7 @@ static uint32_t tell_path(uint32_t ordinal)
     return number;
 }
 
-static void add_counts(const struct field *field, const void *object)
+static void add_counts(const struct text_field *field, const void *object)
 {
     const uint64_t *counts = (const uint64_t *)(const void *)((const char *)object + field->offset);
     bool any = false;
@@ -167,9 +167,9 @@ static void add_counts(const struct field *field, const void *object)
 }
 
 /* The object with the numbers of the text in place of the file's, as long as it is printed. */
-static void add_fields(const struct field *fields, void *object)
+static void add_fields(const struct text_field *fields, void *object)
 {
-    for (const struct field *field = fields; field->name; field++) {
+    for (const struct text_field *field = fields; field->name; field++) {
         if (field->type < FIELD_STRING || field->type == FIELD_COUNTS)
             continue;
         uint32_t ordinal = (uint32_t)field_get(field, object);
@@ -180,13 +180,13 @@ static void add_fields(const struct field *fields, void *object)
         field_set(field, object, number);
     }
     print_fields(line, fields, object);
-    for (const struct field *field = fields; field->name; field++)
+    for (const struct text_field *field = fields; field->name; field++)
         if (field->type == FIELD_COUNTS)
             add_counts(field, object);
 }
 
 /* `object`: a copy. */
-static void print_object(const char *word, const struct field *fields, void *object)
+static void print_object(const char *word, const struct text_field *fields, void *object)
 {
     begin_line(word);
     add_fields(fields, object);

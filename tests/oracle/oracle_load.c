@@ -50,7 +50,7 @@ static uint64_t number_of(const char *text)
     return value;
 }
 
-static void take_counts(const struct field *field, void *object, const char *text)
+static void take_counts(const struct text_field *field, void *object, const char *text)
 {
     uint64_t *counts = (uint64_t *)(void *)((char *)object + field->offset);
     for (unsigned i = 0; text; i++) {
@@ -62,7 +62,8 @@ static void take_counts(const struct field *field, void *object, const char *tex
     }
 }
 
-static bool take_field(const struct field *fields, void *object, const char *key, const char *text)
+static bool take_field(const struct text_field *fields, void *object, const char *key,
+                       const char *text)
 {
     while (fields->name && strcmp(fields->name, key) != 0)
         fields++;
@@ -93,7 +94,7 @@ static const char *next_pair(char **rest, const char **ret_value)
     return pair;
 }
 
-static void take_fields(const struct field *fields, void *object, char *rest)
+static void take_fields(const struct text_field *fields, void *object, char *rest)
 {
     const char *key, *value;
     while ((key = next_pair(&rest, &value)))

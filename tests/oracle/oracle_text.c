@@ -7,7 +7,7 @@
 
 #define AT(type, member) offsetof(struct type, member)
 
-const struct field session_fields[] = {
+const struct text_field session_fields[] = {
     {"id", AT(trace_session, id), FIELD_U64, 0},
     {"parent_id", AT(trace_session, parent_id), FIELD_U64, 0},
     {"hostname", AT(trace_session, hostname), FIELD_STRING, 0},
@@ -25,7 +25,7 @@ const struct field session_fields[] = {
     {0},
 };
 
-const struct field process_fields[] = {
+const struct text_field process_fields[] = {
     {"pid", AT(trace_process, pid), FIELD_I32, 0},
     {"ppid", AT(trace_process, ppid), FIELD_I32, 0},
     {"ns_pid", AT(trace_process, ns_pid), FIELD_I32, 0},
@@ -54,7 +54,7 @@ const struct field process_fields[] = {
     {0},
 };
 
-const struct field thread_fields[] = {
+const struct text_field thread_fields[] = {
     {"process", AT(trace_thread, process), FIELD_U32, 0},
     {"serial", AT(trace_thread, serial), FIELD_U32, 0},
     {"tid", AT(trace_thread, tid), FIELD_I32, 0},
@@ -67,7 +67,7 @@ const struct field thread_fields[] = {
     {0},
 };
 
-const struct field track_fields[] = {
+const struct text_field track_fields[] = {
     {"process", AT(trace_lane, process), FIELD_U32, 0},
     {"id", AT(trace_lane, id), FIELD_U64, 0},
     {"name", AT(trace_lane, name), FIELD_STRING, 0},
@@ -75,27 +75,27 @@ const struct field track_fields[] = {
     {0},
 };
 
-const struct field unit_fields[] = {
+const struct text_field unit_fields[] = {
     {"counter", AT(trace_unit, counter), FIELD_STRING, 0},
     {"domain", AT(trace_unit, domain), FIELD_STRING, 0},
     {"unit", AT(trace_unit, unit), FIELD_STRING, 0},
     {0},
 };
 
-const struct field refusal_fields[] = {
+const struct text_field refusal_fields[] = {
     {"pid", AT(trace_refusal, pid), FIELD_I32, 0},
     {"comm", AT(trace_refusal, comm), FIELD_STRING, 0},
     {"reason", AT(trace_refusal, reason), FIELD_STRING, 0},
     {0},
 };
 
-const struct field filter_fields[] = {
+const struct text_field filter_fields[] = {
     {"time_ns", AT(trace_filter, time_ns), FIELD_I64, 0},
     {"rules", AT(trace_filter, rules), FIELD_STRING, 0},
     {0},
 };
 
-const struct field sampling_fields[] = {
+const struct text_field sampling_fields[] = {
     {"rung", AT(trace_sampling, rung), FIELD_U8, 0},
     {"off_cpu", AT(trace_sampling, off_cpu), FIELD_BOOL, 0},
     {"frequency_hz", AT(trace_sampling, frequency_hz), FIELD_U32, 0},
@@ -105,14 +105,14 @@ const struct field sampling_fields[] = {
     {0},
 };
 
-const struct field fact_fields[] = {
+const struct text_field fact_fields[] = {
     {"kind", AT(trace_fact, kind), FIELD_U8, 0},
     {"value", AT(trace_fact, value), FIELD_U64, 0},
     {"name", AT(trace_fact, name), FIELD_STRING, 0},
     {0},
 };
 
-const struct field frame_fields[] = {
+const struct text_field frame_fields[] = {
     {"function", AT(frame, function), FIELD_STRING, 0},
     {"file", AT(frame, file), FIELD_STRING, 0},
     {"module", AT(frame, module), FIELD_STRING, 0},
@@ -122,13 +122,13 @@ const struct field frame_fields[] = {
     {0},
 };
 
-const struct field stack_fields[] = {
+const struct text_field stack_fields[] = {
     {"parent", AT(stack, parent), FIELD_STACK, 0},
     {"frame", AT(stack, frame), FIELD_FRAME, 0},
     {0},
 };
 
-const struct field path_fields[] = {
+const struct text_field path_fields[] = {
     {"parent", AT(range_path, parent), FIELD_PATH, 0},
     {"name", AT(range_path, name), FIELD_STRING, 0},
     {"scope", AT(range_path, scope), FIELD_SCOPE, 0},
@@ -136,13 +136,13 @@ const struct field path_fields[] = {
 };
 
 /* Id, depth, value and colour depend on the kind: oracle_dump.c and oracle_load.c. */
-const struct field event_fields[] = {
+const struct text_field event_fields[] = {
     {"time", AT(event, time_ns), FIELD_SINCE, 0}, {"name", AT(event, name), FIELD_STRING, 0},
     {"scope", AT(event, scope), FIELD_SCOPE, 0},  {"level", AT(event, level), FIELD_U8, 0},
     {"end", AT(event, end_ns), FIELD_SINCE, 0},   {0},
 };
 
-const struct field scope_fields[] = {
+const struct text_field scope_fields[] = {
     {"domain", AT(scope, domain), FIELD_STRING, 0},
     {"category", AT(scope, category), FIELD_STRING, 0},
     {"observer", AT(scope, observer), FIELD_U16, 0},
@@ -150,7 +150,7 @@ const struct field scope_fields[] = {
     {0},
 };
 
-const struct field sample_fields[] = {
+const struct text_field sample_fields[] = {
     {"time", AT(sample_line, sample.time_ns), FIELD_SINCE, 0},
     {"thread", AT(sample_line, sample.thread), FIELD_U32, 0},
     {"stack", AT(sample_line, sample.stack), FIELD_STACK, 0},
@@ -168,7 +168,7 @@ const struct field sample_fields[] = {
     {0},
 };
 
-const struct field type_fields[] = {
+const struct text_field type_fields[] = {
     {"name", AT(value_type, name), FIELD_STRING, 0},
     {"unit", AT(value_type, unit), FIELD_STRING, 0},
     {"sum", AT(value_type, sum), FIELD_U8, 0},
@@ -176,7 +176,7 @@ const struct field type_fields[] = {
 };
 
 /* And its types, as `types=1,64`. */
-const struct field set_fields[] = {
+const struct text_field set_fields[] = {
     {"name", AT(sample_set, name), FIELD_STRING, 0},
     {"period", AT(sample_set, period), FIELD_U32, 0},
     {"flags", AT(sample_set, flags), FIELD_U8, 0},
@@ -231,7 +231,7 @@ int word_number(const char *const *words, unsigned count, const char *word)
     return -1;
 }
 
-uint64_t field_get(const struct field *field, const void *object)
+uint64_t field_get(const struct text_field *field, const void *object)
 {
     const char *at = (const char *)object + field->offset;
     switch (field->type) {
@@ -252,7 +252,7 @@ uint64_t field_get(const struct field *field, const void *object)
     }
 }
 
-void field_set(const struct field *field, void *object, uint64_t value)
+void field_set(const struct text_field *field, void *object, uint64_t value)
 {
     char *at = (char *)object + field->offset;
     switch (field->type) {

@@ -38,7 +38,7 @@ struct sample_line {
     int64_t wake_ns;    /* off_cpu; 0: not woken */
 };
 
-struct field {
+struct text_field {
     const char *name; /* NULL behind the last */
     size_t offset;
     enum field_type type;
@@ -47,7 +47,7 @@ struct field {
 
 #define SET_WORD "set" /* in place of the words of samples: of a set of the recording's own */
 
-extern const struct field session_fields[], process_fields[], thread_fields[], track_fields[],
+extern const struct text_field session_fields[], process_fields[], thread_fields[], track_fields[],
     unit_fields[], refusal_fields[], filter_fields[], sampling_fields[], fact_fields[],
     frame_fields[], stack_fields[], path_fields[], event_fields[], scope_fields[], sample_fields[],
     type_fields[], set_fields[];
@@ -67,7 +67,7 @@ int word_number(const char *const *words, unsigned count, const char *word);
 #define WORD_NUMBER(words, word) word_number(words, sizeof(words) / sizeof(*(words)), word)
 
 /* A field's value as a number; not of FIELD_COUNTS. */
-uint64_t field_get(const struct field *field, const void *object);
-void field_set(const struct field *field, void *object, uint64_t value);
+uint64_t field_get(const struct text_field *field, const void *object);
+void field_set(const struct text_field *field, void *object, uint64_t value);
 
 #endif

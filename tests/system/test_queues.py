@@ -171,7 +171,7 @@ def same_in_order(recorder, annot, folder):
 
 
 def main():
-    recorder, annot, folder = sys.argv[1:4]
+    recorder, annot, folder = (os.path.abspath(word) for word in sys.argv[1:4])
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / "queues.annot")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is open is the same whether the events are looked at one by one, or only as far back as the
  * encoder's counts say. */
-#include "checkpoint.h"
+#include "store_parts.h"
 #include "test.h"
 
 #include <stdlib.h>

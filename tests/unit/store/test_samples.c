@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples come back as they were written, beside events, after a resume and after damage, and cost
  * few bytes; foreign payloads are read inside their bounds. */
-#include "chunk.h"
 #include "format.h"
 #include "random_samples.h"
 #include "sample_code.h"
 #include "sample_events.h"
 #include "stacks.h"
 #include "store.h"
+#include "store_parts.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a trace holds. Shared by trace*.c only. */
-#ifndef ANNOT_TRACE_PRIVATE_H
-#define ANNOT_TRACE_PRIVATE_H
+#ifndef ANNOT_TRACE_PARTS_H
+#define ANNOT_TRACE_PARTS_H
 
 #include "map64.h"
 #include "sample_set.h"
