@@ -200,9 +200,10 @@ static char *relative_path(const char *output, const char *path)
         for (size_t i = common; i < strlen(from); i++)
             ups += i == common || from[i] == '/';
         if ((result = calloc(1, 3 * ups + strlen(to) + 1))) {
+            char *at = result;
             for (size_t i = 0; i < ups; i++)
-                strcat(result, "../");
-            strcat(result, to + common);
+                at = mempcpy(at, "../", 3);
+            memcpy(at, to + common, strlen(to + common) + 1);
         }
     }
     free(folder);

@@ -14,10 +14,12 @@ int scan_add_damage(struct scan *scan, uint64_t offset, uint64_t length, const c
     struct damage_list *damage = scan->damage;
     if (damage->count >= SCAN_DAMAGE_MAX) {
         struct store_damage *last = &damage->items[damage->count - 1];
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a count implies items */
         last->length = offset + length > last->offset ? offset + length - last->offset : 0;
         last->reason = "many places from here on";
         return 0;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): room implies items */
     return vec_push(damage,
                     ((struct store_damage){
                         .path = scan->path, .offset = offset, .length = length, .reason = reason}));

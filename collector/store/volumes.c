@@ -116,6 +116,7 @@ static int add_other(struct volumes *volumes, const char *first, uint32_t number
 {
     struct volume volume;
     size_t damage_count = volumes->damage.count;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the volume has its path */
     int error = open_volume(volumes, store_volume_path(first, number), &volume);
     uint64_t id = volume.scan.header.set_id;
     bool ours = !error && (id == set_id ? volume.number == number : id == 0);
@@ -169,6 +170,7 @@ static int add_others(struct volumes *volumes, const char *first, uint32_t own)
 int volumes_open(struct volumes *volumes, const char *path, bool follow)
 {
     struct volume volume;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the volume has its path */
     int error = open_volume(volumes, strdup(path), &volume);
     uint32_t number = volume.number;
     if (error || vec_push(&volumes->items, volume) != 0) {

@@ -2,8 +2,8 @@
 /* What `with` calls: annotate.__enter__ and annotate.__exit__. */
 #include "enter.h"
 
-#include "entered.h"
 #include "annotation_emit.h"
+#include "entered.h"
 #include "state.h"
 
 /* ---- __enter__ ------------------------------------------------------------------------------- */

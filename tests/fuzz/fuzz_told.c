@@ -3,8 +3,8 @@
  * program's memory has them. No crash, no overread, and what is accepted holds its contract.
  *
  * The first byte says which. */
-#include "sample_parts.h"
 #include "proc_info.h"
+#include "sample_parts.h"
 
 #include <assert.h>
 #include <errno.h>

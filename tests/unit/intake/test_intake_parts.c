@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The small parts: clock, guard, directory, session file, watching a process, those that are gone.
  */
-#include "decode.h"
 #include "clock_now.h"
+#include "decode.h"
 #include "guard.h"
 #include "intake_directory.h"
 #include "intake_parts.h"

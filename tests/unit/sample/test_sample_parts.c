@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, causes of
  * waiting. */
+#include "proc_info.h"
 #include "process_parts.h"
 #include "sample_parts.h"
-#include "proc_info.h"
 #include "sampler_abi.h"
 #include "test.h"
 #include "wait_class.h"
