@@ -80,7 +80,8 @@ enum sink_wants {
     WANT_PATHS = 1u << 2,      /* of samples: the ranges that were open, as far as anybody knows */
     WANT_TIMES = 1u << 3,      /* item.off */
     WANT_NUMBERS = 1u << 4,    /* item.number */
-    WANT_TIME_ORDER = 1u << 5, /* between lanes too; not together with WANT_PATHS, WANT_TIMES */
+    WANT_TIME_ORDER = 1u << 5, /* between lanes too, EVENT_SPANs by their begins; not together with
+                                  WANT_PATHS, WANT_TIMES */
     WANT_BEGINS = 1u << 6,     /* ITEM_OPENED of pushed ranges too: costs a tenth of an export */
 };
 
