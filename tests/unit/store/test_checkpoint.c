@@ -66,7 +66,7 @@ static void run(bool rare)
     struct event_encoder *encoder = event_encoder_create();
     struct trace *trace = trace_create();
     struct thread_state threads[THREADS] = {0};
-    uint64_t depths[THREADS] = {0}, opened = 0;
+    uint64_t depths[THREADS] = {0};
     struct event events[EVENTS_MAX];
     trace_process_add(trace);
     for (uint32_t i = 0; i < THREADS; i++)
@@ -84,7 +84,6 @@ static void run(bool rare)
         CHECK(checkpoint_add(one_by_one, trace, &batch, NULL) == 0);
         CHECK(checkpoint_add(from_counts, trace, &batch, &threads[thread]) == 0);
         compare(one_by_one, from_counts, threads);
-        opened += depths[thread];
     }
 
     checkpoint_destroy(one_by_one);
