@@ -204,8 +204,8 @@ TEST(malformed_manifests_are_refused)
         "annot manifest 1\noffset_ns=0 error_ns=0 drift_ppt=0 since_ns=0 path=\n",
         "annot manifest 1\noffset_ns=0 error_ns=-1 drift_ppt=0 since_ns=0 path=x\n",
         "annot manifest 1\noffset_ns=0 error_ns=0 drift_ppt=1000000001 since_ns=0 path=x\n",
-        "annot manifest 1\noffset_ns=9223372036854775807 error_ns=0 drift_ppt=0 since_ns=0 "
-        "path=x\n",
+        ("annot manifest 1\noffset_ns=9223372036854775807 error_ns=0 drift_ppt=0 since_ns=0 "
+         "path=x\n"),
         "annot manifest 1\noffset_ns= error_ns=0 drift_ppt=0 since_ns=0 path=x\n",
         "annot manifest 1\npath=x\n",
     };
