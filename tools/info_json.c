@@ -7,6 +7,7 @@
 #include "losses.h"
 #include "missing.h"
 #include "recording.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,8 @@ static void put_lines(struct json_doc *doc, const char *key, const char *lines)
     while (*lines) {
         size_t length = strcspn(lines, "\n");
         char line[4096];
-        snprintf(line, sizeof(line), "%.*s", (int)length, lines);
+        struct text text = text_init(line, sizeof(line));
+        text_add(&text, lines, length);
         json_doc_text(doc, NULL, line);
         lines += length + (lines[length] == '\n');
     }

@@ -10,6 +10,7 @@
 
 #include "call_label.h"
 #include "json_writer.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -146,7 +147,9 @@ static void put_values(struct line_writer *writer, const struct args *args)
         char name[LABEL_SIZE], number[EXPORT_KEY_NUMBER_SIZE] = "";
         struct export_key key = export_keys_next(&writer->keys, args->items[i].key);
         number[export_key_number(&key, number)] = '\0';
-        snprintf(name, sizeof(name), "%.*s%s", (int)key.length, key.text, number);
+        struct text text = text_init(name, sizeof(name));
+        text_add(&text, key.text, key.length);
+        text_format(&text, "%s", number);
         out_write(writer->out, " ", 1);
         put_word(writer, name);
         out_write(writer->out, "=", 1);
@@ -293,8 +296,8 @@ static void put_sample(struct line_writer *writer, const struct line *line)
     const struct sample_sets *sets = trace_sets_get(writer->trace);
     const struct stacks *stacks = trace_stacks_get(writer->trace);
     uint32_t frames[LINE_FRAMES_MAX];
-    char stack[PATH_SIZE] = "", label[CALL_LABEL_SIZE];
-    size_t used = 0;
+    char stack[PATH_SIZE], label[CALL_LABEL_SIZE];
+    struct text text = text_init(stack, sizeof(stack));
     if (line->kind == LINE_OFF_CPU) {
         put_seconds(writer, "dur", line_duration_ns(line));
         put_label(writer, "reason", wait_reason_name(sample->reason));
@@ -305,10 +308,10 @@ static void put_sample(struct line_writer *writer, const struct line *line)
     }
     put(writer, " cpu=%u", sample->cpu);
     uint32_t count = line_frames(writer, sample, frames);
-    for (uint32_t i = 0; i < count && used < sizeof(stack); i++) {
+    for (uint32_t i = 0; i < count && text.length + 1 < sizeof(stack); i++) {
         call_frame_label(writer->trace, stacks_get_frame(stacks, frames[i]), writer->prefixes,
                          label, sizeof(label));
-        used += (size_t)snprintf(stack + used, sizeof(stack) - used, "%s%s", i ? ";" : "", label);
+        text_format(&text, "%s%s", i ? ";" : "", label);
     }
     if (count)
         put_label(writer, "stack", stack);

@@ -3,11 +3,12 @@
 #include "export_facts.h"
 
 #include "missing.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { FILTERS_TOLD = 100 };
+enum { FILTERS_TOLD = 100, COMM_SHOWN = 48 /* 15 bytes, each replaced by U+FFFD */ };
 
 struct visit {
     const struct trace *trace;
@@ -48,9 +49,12 @@ static void tell_refusals(const struct visit *visit)
 {
     for (uint32_t i = 0; i < trace_refusal_count(visit->trace); i++) {
         const struct trace_refusal *refusal = trace_refusal_get(visit->trace, i);
-        char name[80];
-        snprintf(name, sizeof(name), "not recorded: %.16s %" PRId32,
-                 trace_string(visit->trace, refusal->comm)->bytes, refusal->pid);
+        const struct trace_string *comm = trace_string(visit->trace, refusal->comm);
+        char name[COMM_SHOWN + 40];
+        struct text text = text_init(name, sizeof(name));
+        text_format(&text, "not recorded: ");
+        text_add(&text, comm->bytes, utf8_cut(comm->bytes, comm->length, COMM_SHOWN));
+        text_format(&text, " %" PRId32, refusal->pid);
         tell_string(visit, name, refusal->reason);
     }
 }

@@ -142,9 +142,9 @@ size_t export_counter_label(const struct trace *trace, const struct event *event
         trace_string(trace, trace_scope_domain(trace, event->scope));
     const struct trace_string *name = trace_string(trace, event->name);
     const char *text = event->name ? name->bytes : EXPORT_UNNAMED;
-    const char *colon = domain->length ? ": " : "";
-    int length = snprintf(buffer, size, "%s%s%s", domain->bytes, colon, text);
-    return (size_t)length < size ? (size_t)length : utf8_cut(buffer, size - 1, size - 1);
+    struct text label = text_init(buffer, size);
+    text_format(&label, "%s%s%s", domain->bytes, domain->length ? ": " : "", text);
+    return label.length;
 }
 
 int64_t export_note_time_ns(const struct trace *trace, uint32_t process)

@@ -3,6 +3,7 @@
  * imported it. By path they would outnumber the program's own ranges. An import is a range
  * "import MODULE" of OBSERVER_IMPORT. */
 #include "report_parts.h"
+#include "text.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -68,7 +69,8 @@ static int add_row(struct modules *modules, const struct range_stats *stats, uin
     uint32_t import = row->kind == RANGE_PUSHED ? import_of(stats, index) : RANGE_NO_ROW;
     if (import == RANGE_NO_ROW)
         return 0;
-    snprintf(module.name, sizeof(module.name), "%s", module_of(stats, import));
+    struct text name = text_init(module.name, sizeof(module.name));
+    text_format(&name, "%s", module_of(stats, import));
     if (import == index) {
         module.count = row->count;
         module.total_ns = row->total_ns;

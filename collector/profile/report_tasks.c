@@ -2,6 +2,7 @@
 /* The table of tasks of Python's pools and executors: a function's row has the whole way of its
  * tasks; below it, the parts of the way, which add up to it. */
 #include "report_parts.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,9 +65,9 @@ static void fill_whole(const struct report *report, const struct pool_function *
     const char *name = trace_string(report->trace, function->name)->bytes;
     size_t size;
     char *room = row_room(row, &size);
-    int length = snprintf(room, size < 256 ? size : 256, "%s%s", name,
-                          function->is_local ? " (threads)" : "");
-    row_take(row, LABEL, length < 256 ? (size_t)length : 255);
+    struct text text = text_init(room, size < 256 ? size : 256);
+    text_format(&text, "%s%s", name, function->is_local ? " (threads)" : "");
+    row_take(row, LABEL, text.length);
     row_text(row, FUNCTION, name);
     row_text(row, WORKERS, function->is_local ? "threads" : "processes");
     row_count(row, TASKS, function->count);

@@ -83,3 +83,16 @@ TEST(impossible_numbers_are_replaced)
     export_ids_fini(&ids);
     maker_destroy(maker);
 }
+
+TEST(long_labels_are_cut_between_characters)
+{
+    struct maker *maker = maker_create();
+    struct event event = {.name = maker_string(maker, "\u20ac\u20ac\u20ac"),
+                          .scope = maker_scope(maker, "d", "")};
+    char text[10];
+    CHECK_INT(export_counter_label(maker_trace(maker), &event, text, sizeof(text)), 9);
+    CHECK_STR(text, "d: \u20ac\u20ac");
+    CHECK_INT(export_counter_label(maker_trace(maker), &event, text, 8), 6);
+    CHECK_STR(text, "d: \u20ac");
+    maker_destroy(maker);
+}
