@@ -58,8 +58,7 @@ struct collector {
     int timeout_ms;
     int64_t pool_bytes; /* of a process */
     int64_t next_partial_ns, next_look_ns;
-    struct nested nested; /* sessions inside of this one */
-    struct hold hold;     /* after an error of the file */
+    struct hold hold; /* after an error of the file */
     char session_text[17];
     char output[PATH_MAX];
 };
@@ -161,6 +160,8 @@ static int make_session(struct collector *collector, const struct collector_opti
         if (i == 0 || error == 0)
             error = session_file_create(&collector->directory, &session, &collector->session);
     }
+    if (error == 0 && collector->parent_id != 0)
+        session_file_add_nested(&collector->directory, collector->parent_id, collector->output);
     return error;
 }
 
@@ -175,11 +176,6 @@ static bool has_room(void *context)
     return writing_has_room(&((struct collector *)context)->writing);
 }
 
-static void session_seen(void *context, const char *name)
-{
-    nested_seen(&((struct collector *)context)->nested, name);
-}
-
 static int make_intake(struct collector *collector)
 {
     struct intake_options options = {
@@ -192,7 +188,6 @@ static int make_intake(struct collector *collector)
         .refusals = &collector->refusals,
         .sink = take_batch,
         .room = has_room,
-        .session_seen = session_seen,
         .function = function_names_find,
         .function_context = &collector->functions,
         .sink_context = collector,
@@ -270,7 +265,6 @@ static int make_parts(struct collector *collector, const struct collector_option
     if (!collector->lives || clock_map_init(&collector->clock) != 0)
         return fail(error, -ENOMEM, "cannot begin", "");
     refusals_init(&collector->refusals, collector->trace, collector->lives);
-    collector->nested.trace = collector->trace;
     int code = open_directory(collector, options);
     char what[PATH_MAX + 64];
     snprintf(what, sizeof(what), "cannot use the directory %s", collector->directory.path);
@@ -312,8 +306,8 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
     collector->parent_id = parent_session();
-    collector->nested.directory = collector->hold.directory = &collector->directory;
-    collector->nested.session = collector->hold.session = &collector->session;
+    collector->hold.directory = &collector->directory;
+    collector->hold.session = &collector->session;
     collector->filter.directory = &collector->directory;
     collector->filter.session = &collector->session;
     int code = make_parts(collector, options, ret_error);
@@ -442,7 +436,6 @@ static int look_around(struct collector *collector)
 /* Reads what there is. Bytes of events, or -errno. */
 static int64_t take_all(struct collector *collector, int64_t now_ns, bool partial)
 {
-    nested_read_unread(&collector->nested);
     int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
     int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
     collector_filter_told(&collector->filter);

@@ -352,11 +352,7 @@ static int on_name(void *context, const char *name)
 {
     struct intake *intake = context;
     struct segment_name parsed;
-    if (segment_name_parse(name, &parsed))
-        return try_segment(intake, name);
-    if (intake->options.session_seen)
-        intake->options.session_seen(intake->options.sink_context, name);
-    return 0;
+    return segment_name_parse(name, &parsed) ? try_segment(intake, name) : 0;
 }
 
 int intake_note_search(struct intake *intake, int64_t until_ns)

@@ -20,6 +20,7 @@ struct lines {
     struct map64 threads;   /* the same of tids */
     uint32_t note_count;
     bool filtered; /* what was filtered out does not arrive */
+    struct text nested;
 };
 
 /* ---- Facts ---- */
@@ -160,7 +161,39 @@ static int take_missing(struct lines *lines, char *fields[FIELDS_MAX])
     return count(lines, FACT_NOTE, buffer);
 }
 
-static int take_line(struct lines *lines, char *line)
+static bool is_listed(const char *list, const char *path)
+{
+    size_t length = strlen(path);
+    for (const char *at = list; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strcspn(at, "\n") == length && memcmp(at, path, length) == 0)
+            return true;
+    return false;
+}
+
+/* nested RECORDING */
+static void take_nested(struct lines *lines, const char *path)
+{
+    struct text *list = &lines->nested;
+    size_t length = strlen(path);
+    if (length == 0 || list->length + 1 + length >= list->size || is_listed(list->buffer, path))
+        return;
+    text_add(list, "\n", list->length > 0);
+    text_add(list, path, length);
+}
+
+static int keep_nested(const struct lines *lines)
+{
+    if (lines->nested.length == 0)
+        return 0;
+    int64_t list = trace_string_add(lines->trace, lines->nested.buffer, lines->nested.length);
+    if (list < 0)
+        return list == -ENOMEM ? -ENOMEM : 0;
+    trace_session(lines->trace)->nested = (uint32_t)list;
+    trace_session(lines->trace)->revision++;
+    return 0;
+}
+
+static int take_line(struct lines *lines, char *line, size_t length)
 {
     static const struct {
         const char *kind;
@@ -171,6 +204,15 @@ static int take_line(struct lines *lines, char *line)
         {"part", 4, take_part},     {"missing", 5, take_missing},
     };
 
+    static const char nested[] = "nested\t";
+    if (memchr(line, 0, length))
+        return 0;
+    if (strncmp(line, nested, sizeof(nested) - 1) == 0) {
+        take_nested(lines, line + sizeof(nested) - 1);
+        return 0;
+    }
+    if (length >= PYTHON_LINE_BYTES)
+        return 0;
     char *fields[FIELDS_MAX] = {0};
     int field_count = 0;
     while (field_count < FIELDS_MAX && line)
@@ -183,7 +225,10 @@ static int take_line(struct lines *lines, char *line)
 
 int python_lines_read(char *bytes, size_t size, struct trace *trace)
 {
-    struct lines lines = {.trace = trace, .filtered = trace_filter_count(trace) > 0};
+    char nested[NESTED_BYTES];
+    struct lines lines = {.trace = trace,
+                          .filtered = trace_filter_count(trace) > 0,
+                          .nested = text_init(nested, sizeof(nested))};
     int error = list_arrived(&lines);
     char *end = bytes + size;
     for (char *at = bytes, *newline; error == 0 && at < end; at = newline + 1) {
@@ -191,9 +236,10 @@ int python_lines_read(char *bytes, size_t size, struct trace *trace)
         if (!newline)
             break;
         *newline = 0;
-        if (newline - at < PYTHON_LINE_BYTES && !memchr(at, 0, (size_t)(newline - at)))
-            error = take_line(&lines, at);
+        error = take_line(&lines, at, (size_t)(newline - at));
     }
+    if (error == 0)
+        error = keep_nested(&lines);
     map64_free(&lines.processes);
     map64_free(&lines.threads);
     return error;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What Python interpreters said of themselves at the end of a session's file, as facts of the
- * recording: which have no pyannot and what helps, which parts of it ran, and whether what they
- * recorded arrived. docs/wire-format.md, "Lines of interpreters". Thread-safety: none. */
+/* What others appended to a session's file. Python interpreters said of themselves, as facts of the
+ * recording, which have no pyannot and what helps, which parts of it ran, and whether what they
+ * recorded arrived; sessions inside this one named their recordings. docs/wire-format.md, "Lines".
+ * Thread-safety: none. */
 #ifndef ANNOT_INTAKE_PYTHON_LINES_H
 #define ANNOT_INTAKE_PYTHON_LINES_H
 
@@ -13,6 +14,7 @@ enum {
     PYTHON_LINES_BYTES = 1 << 20, /* what is behind is not read */
     PYTHON_LINE_BYTES = 1024,
     PYTHON_NOTES_MAX = 64, /* different ones */
+    NESTED_BYTES = 8192,   /* of the list of recordings; those behind are not named */
 };
 
 /* When all events are in the trace. `fd`: the session file, or -1. 0 or -ENOMEM. */

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { YOUNG_SECONDS = 2 };
+enum { YOUNG_SECONDS = 2, LINES_BYTES = 1 << 20 };
 
 uint64_t session_id_random(void)
 {
@@ -273,6 +274,24 @@ bool session_file_alive(const struct directory *directory, uint64_t id,
     char name[SESSION_NAME_SIZE];
     snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016" PRIx64, id);
     return is_live(directory, name, ret_session) && ret_session->id == id;
+}
+
+void session_file_add_nested(const struct directory *directory, uint64_t parent_id,
+                             const char *recording_path)
+{
+    struct annot_session parent;
+    char name[SESSION_NAME_SIZE], line[PATH_MAX + 16];
+    int length = snprintf(line, sizeof(line), "nested\t%s\n", recording_path);
+    if (length >= (int)sizeof(line) || strchr(recording_path, '\n') ||
+        !session_file_alive(directory, parent_id, &parent))
+        return;
+    snprintf(name, sizeof(name), ANNOT_SESSION_PREFIX "%016" PRIx64, parent_id);
+    int fd = file_open_regular(directory->fd, name, O_WRONLY | O_APPEND | O_NOFOLLOW, NULL);
+    if (fd < 0)
+        return;
+    if (lseek(fd, 0, SEEK_END) < LINES_BYTES)
+        (void)!write(fd, line, (size_t)length);
+    close(fd);
 }
 
 int session_count_live(const struct directory *directory)

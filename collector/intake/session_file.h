@@ -41,6 +41,11 @@ int session_file_peek(const struct directory *directory, const char *name,
 bool session_file_alive(const struct directory *directory, uint64_t id,
                         struct annot_session *ret_session);
 
+/* A recording of a session that begins inside the live session `parent_id` is named to that one: a
+ * line at the end of its file, however short the inner session is. It is no more than help. */
+void session_file_add_nested(const struct directory *directory, uint64_t parent_id,
+                             const char *recording_path);
+
 /* Nobody joins any more; until the file is removed, the segments are still this session's.
  * 0 or -errno. */
 int session_file_end(const struct session_file *file);

@@ -91,6 +91,23 @@ TEST(innermost_session_wins_and_the_outer_names_it)
     scene_end(&scene);
 }
 
+/* The outer one stands still while the inner one is there. */
+TEST(session_too_short_to_be_seen_is_named)
+{
+    struct scene scene;
+    char command[1000];
+    scene_begin(&scene);
+    const char *inner = scene_path("inner.annot");
+    snprintf(command, sizeof(command),
+             "kill -STOP $PPID; %s record -q -o %s -- true; kill -CONT $PPID", getenv("ANNOT"),
+             inner);
+    const char *const arguments[] = {"record", "-o", scene_path("outer.annot"), "--", "sh", "-c",
+                                     command,  NULL};
+    CHECK_INT(scene_run(arguments), 0);
+    CHECK_STR(scene_read(scene_path("outer.annot")).nested, inner);
+    scene_end(&scene);
+}
+
 TEST(child_without_environment_takes_part)
 {
     struct scene scene;

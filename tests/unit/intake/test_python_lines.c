@@ -132,6 +132,14 @@ TEST(lines_that_are_none_are_passed_over)
     trace_destroy(trace);
 }
 
+TEST(recordings_of_sessions_inside_are_listed_once_each)
+{
+    struct trace *trace = trace_create();
+    read_lines(trace, "nested\t/a b\tc\nnested\t/a\nnested\t\nnested\t/a\nnested\t/cut");
+    CHECK_STR(trace_string(trace, trace_session(trace)->nested)->bytes, "/a b\tc\n/a");
+    trace_destroy(trace);
+}
+
 TEST(different_notes_have_an_end)
 {
     struct trace *trace = trace_create();
