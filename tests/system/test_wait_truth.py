@@ -52,7 +52,7 @@ def the_reason(samples, function, word, truth):
 def record_waits(home):
     """The folder of the test is no tmpfs, where pages could not be dropped."""
     file = home.work / "pages"
-    file.write_bytes(os.urandom(2 << 20))
+    file.write_bytes(os.urandom(8 << 20))
     os.sync()
     done = record(home, program("target_waits"), file, options=OPTIONS)
     need_bpf(home, done)
@@ -77,8 +77,10 @@ def page_faults_and_reads_from_a_disk(home):
             print(f"  {function}: took {took / 1e6:.1f} ms: no disk behind it")
             continue
         wanted = sum(ns for name, ns in found.items() if word in name)
-        # Hundreds of short stretches: what the switches themselves take belongs to none of them.
-        close(sum(found.values()), truth[function], 0.25, 5 * SLACK, f"{function}, all of {found}")
+        # Thousands of short stretches: what the switches themselves take belongs to none of them.
+        slack = 5 * SLACK + truth[f"{function} taken"] + TICK_NS
+        close(sum(found.values()), took, 0.25, slack,
+              f"{function}, all of {found}, without {done.samples.losses()}")
         check(wanted >= 0.9 * sum(found.values()), f"{function}: of {found} too little is {word}")
 
 
