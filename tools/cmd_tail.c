@@ -281,8 +281,10 @@ static int tell_result(struct tail *tail, int error)
     if (error)
         return recording_fail(tail->path, error);
     if (late)
-        cmd_note("lines out of order because they came late: %llu\nannot cat prints them in order",
-                 (unsigned long long)late);
+        cmd_note(
+            "lines marked \"late\", because they came after later ones: %llu\nannot cat prints "
+            "them in order",
+            (unsigned long long)late);
     if (!store_reader_ended(tail->reader))
         return cmd_fail(CMD_FAILED,
                         "%s has no end, and annot no longer writes it: it was killed\nannot "

@@ -333,6 +333,8 @@ void line_json(struct line_writer *writer, const struct line *line)
         put_sample(writer, &doc, line);
     else
         put_process(writer, &doc, line);
+    if (line->late)
+        json_doc_bool(&doc, "late", true);
     json_doc_close(&doc);
     out_write(writer->out, "\n", 1);
 }

@@ -52,6 +52,7 @@ struct line {
     uint64_t number;             /* of pushed ranges: annot_current(); 0: not known */
     uint32_t depth;              /* ranges around it, on its thread or track */
     const struct sample *sample; /* SAMPLE, OFF_CPU */
+    bool late;                   /* it came behind others that are later */
 };
 
 /* Who a line is of, as JSON: made once, and again when the trace knows more of them. */
@@ -129,7 +130,8 @@ int line_reader_run(struct line_reader *reader, int64_t settled_ns);
 /* No more will come: all lines, or the rest of them. */
 int line_reader_finish(struct line_reader *reader);
 
-/* Lines that stand behind later ones, because too much was under way. */
+/* Lines that are late: too much was under way, or, live, they came after `settled_ns` said that
+ * nothing earlier would. */
 uint64_t line_reader_late_count(const struct line_reader *reader);
 
 /* ---- Options --------------------------------------------------------------------------------- */

@@ -259,10 +259,24 @@ static void facts_fini(struct line_facts *facts)
 
 struct line_reader {
     struct line_reader_options options;
+    struct line_sink marking; /* what the pass tells goes through it */
     struct pass *pass;
     struct line_facts facts;
     int64_t settled_ns;
+    int64_t last_ns; /* the latest that the pass told */
+    bool late;       /* what it tells now is earlier */
+    uint64_t late_count;
 };
+
+static int put_marked(void *context, const struct line *line)
+{
+    struct line_reader *reader = context;
+    const struct line_sink *sink = &reader->options.sink;
+    struct line marked = *line;
+    marked.late = reader->late;
+    reader->late_count += reader->late;
+    return sink->put(sink->context, &marked);
+}
 
 /* Nobody ends the ranges of a process that is gone. A thread that has events behind that end is
  * left to the end. */
@@ -314,6 +328,16 @@ static bool fact_is_next(const struct line_reader *reader, int64_t pass_ns, stru
     return end && pass_ns != INT64_MAX ? ret_line->time_ns < pass_ns : ret_line->time_ns <= pass_ns;
 }
 
+/* What happens at `pass_ns`; INT64_MAX: the rest. */
+static int step_pass(struct line_reader *reader, int64_t pass_ns)
+{
+    reader->late = pass_ns < reader->last_ns;
+    reader->last_ns = pass_ns > reader->last_ns && pass_ns < INT64_MAX ? pass_ns : reader->last_ns;
+    int status = pass_step(reader->pass);
+    reader->late = false;
+    return status;
+}
+
 /* 1; 0: there is nothing for now; -errno, or what `put` returned. */
 static int step(struct line_reader *reader)
 {
@@ -322,13 +346,12 @@ static int step(struct line_reader *reader)
     int more = pass_next_ns(reader->pass, &pass_ns);
     if (more < 0)
         return more;
-    if (!more || pass_ns > reader->settled_ns)
-        pass_ns = reader->settled_ns;
-    if (fact_is_next(reader, pass_ns, &fact)) {
+    bool settled = more && pass_ns <= reader->settled_ns;
+    if (fact_is_next(reader, settled ? pass_ns : reader->settled_ns, &fact)) {
         int status = put_fact(reader, &fact);
         return status ? status : 1;
     }
-    return pass_step(reader->pass);
+    return step_pass(reader, more ? pass_ns : INT64_MAX);
 }
 
 static int run(struct line_reader *reader)
@@ -358,7 +381,7 @@ int line_reader_finish(struct line_reader *reader)
 
 uint64_t line_reader_late_count(const struct line_reader *reader)
 {
-    return pass_counts(reader->pass)->late;
+    return reader->late_count;
 }
 
 int line_reader_create(const struct line_reader_options *options, struct line_reader **ret_reader)
@@ -369,7 +392,11 @@ int line_reader_create(const struct line_reader_options *options, struct line_re
         return -ENOMEM;
     reader->options = *options;
     reader->facts.trace = options->source.trace;
-    const struct sink sink = sink_of(&reader->options.sink, options->source.next_samples != NULL);
+    reader->last_ns = INT64_MIN;
+    reader->marking = options->sink;
+    reader->marking.put = put_marked;
+    reader->marking.context = reader;
+    const struct sink sink = sink_of(&reader->marking, options->source.next_samples != NULL);
     reader->pass = pass_create(&reader->options.source, &reader->options.selection, &sink, 1);
     return reader->pass ? 0 : -ENOMEM;
 }

@@ -328,5 +328,7 @@ void line_text(struct line_writer *writer, const struct line *line)
         put_sample(writer, line);
     else
         put_process(writer, line);
+    if (line->late)
+        out_text(writer->out, " late");
     out_write(writer->out, "\n", 1);
 }

@@ -2,9 +2,10 @@
 /* A recording of two programs that launch work for queues, as a GPU's driver would report it: what
  * ran is known seconds later, all at once and in no order.
  *
- *     queue_recording FILE SPANS [ordered|volumes]
+ *     queue_recording FILE SPANS [late|ordered|volumes [STEP_NS]]
  *
- * "ordered": the same, but told at once and in order; "volumes": in several files.
+ * "ordered": the same, but told at once and in order; "volumes": in several files. A launch comes
+ * each STEP_NS (1 ms), and batches are what 50 ms have.
  *
  * Each process has two contexts with a stream 7 each, and a CPU lane that overlaps with nothing.
  * Prints the truth: a row for each span, {"pid", "context", "name", "begin", "end", "origin"}, with
@@ -17,12 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROCESSES = 2, CONTEXTS = 2, STREAM = 7, BATCH = 50, STEP_NS = 1000000 };
+enum { PROCESSES = 2, CONTEXTS = 2, STREAM = 7, BATCH_NS = 50000000 };
 
 #define LATE_NS INT64_C(10000000000)
 
 static struct maker *maker;
 static uint64_t random_state = 1;
+static uint32_t step_ns = 1000000, turn = 50; /* so many spans are added in one */
 
 static uint32_t draw(uint32_t limit)
 {
@@ -54,14 +56,15 @@ static struct event make_span(uint32_t number)
 {
     static const char *const names[] = {"gemm", "copy", "reduce"};
     uint32_t process = number % PROCESSES, context = 1 + draw(CONTEXTS);
-    int64_t origin_ns = MAKER_BEGIN_NS + (int64_t)number * STEP_NS + 1000;
+    int64_t origin_ns = MAKER_BEGIN_NS + (int64_t)number * step_ns + 1000;
     struct event span = {.kind = EVENT_SPAN,
                          .thread = process,
-                         .time_ns = origin_ns + 5000 + draw(3 * STEP_NS),
+                         /* no two at one time: their order would be that of their coming */
+                         .time_ns = origin_ns + 5000 + (int64_t)draw(3) * step_ns + number % 3,
                          .name = maker_string(maker, names[draw(3)]),
                          .lane = queue_of(process, context),
                          .origin_ns = origin_ns};
-    span.end_ns = span.time_ns + 1 + draw(4 * STEP_NS);
+    span.end_ns = span.time_ns + 1 + draw(4 * step_ns);
     printf("{\"pid\": %u, \"context\": %u, \"name\": \"%s\", \"begin\": %" PRId64
            ", \"end\": %" PRId64 ", \"origin\": %" PRId64 "}\n",
            100 * (process + 1), context, trace_string(maker_trace(maker), span.name)->bytes,
@@ -90,7 +93,7 @@ static void add_launches(struct store_writer *writer, uint32_t first, uint32_t c
 {
     struct event events[2];
     for (uint32_t i = first; i < first + count; i++) {
-        int64_t begin_ns = MAKER_BEGIN_NS + (int64_t)i * STEP_NS;
+        int64_t begin_ns = MAKER_BEGIN_NS + (int64_t)i * step_ns;
         events[0] = (struct event){.kind = EVENT_PUSH,
                                    .thread = i % PROCESSES,
                                    .time_ns = begin_ns,
@@ -103,10 +106,10 @@ static void add_launches(struct store_writer *writer, uint32_t first, uint32_t c
     must(store_writer_flush(writer));
 }
 
-/* Those of one process are a batch. */
-static void add_spans(struct store_writer *writer, const struct event *spans, uint32_t count)
+/* Those of one process are a batch; `own` has room for them. */
+static void add_spans(struct store_writer *writer, const struct event *spans, uint32_t count,
+                      struct event *own)
 {
-    struct event own[BATCH];
     for (uint32_t process = 0; process < PROCESSES; process++) {
         struct event_batch batch = {.thread = process, .events = own};
         for (uint32_t i = 0; i < count; i++)
@@ -125,9 +128,13 @@ int main(int argc, char **argv)
     const struct store_writer_options options = {
         .overwrite = true, .checkpoint_bytes = 20000, .volume_bytes = volumes ? 100000 : 0};
     struct store_writer *writer;
-    struct event *spans = count && count % BATCH == 0 ? calloc(count, sizeof(*spans)) : NULL;
+    step_ns = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : step_ns;
+    turn = step_ns ? BATCH_NS / step_ns : 0;
+    bool whole = turn && count && count % turn == 0;
+    struct event *spans = whole ? calloc(count + (size_t)turn, sizeof(*spans)) : NULL;
     if (!spans)
         return 2;
+    struct event *own = spans + count;
     maker = maker_create();
     struct trace *trace = maker_trace(maker);
     for (int32_t i = 0; i < PROCESSES; i++) {
@@ -137,20 +144,20 @@ int main(int argc, char **argv)
     must((int)trace_stream_add(trace, maker_string(maker, "driver")));
     for (uint32_t i = 0; i < count; i++)
         spans[i] = make_span(i);
-    trace_session(trace)->end_ns = MAKER_BEGIN_NS + (int64_t)count * STEP_NS + LATE_NS;
+    trace_session(trace)->end_ns = MAKER_BEGIN_NS + (int64_t)count * step_ns + LATE_NS;
     must(store_writer_create(argv[1], trace, &options, &writer));
     /* Ten seconds of launches are in the file before the first spans. */
-    uint32_t ahead = ordered ? 0 : (uint32_t)(LATE_NS / STEP_NS);
+    uint32_t ahead = ordered ? 0 : (uint32_t)(LATE_NS / step_ns);
     if (ordered)
         qsort(spans, count, sizeof(*spans), compare_spans);
-    for (uint32_t first = 0; first < count + ahead; first += BATCH) {
+    for (uint32_t first = 0; first < count + ahead; first += turn) {
         if (first < count)
-            add_launches(writer, first, BATCH);
+            add_launches(writer, first, turn);
         if (first < ahead)
             continue;
         if (!ordered)
-            shuffle(spans + (first - ahead), BATCH);
-        add_spans(writer, spans + (first - ahead), BATCH);
+            shuffle(spans + (first - ahead), turn);
+        add_spans(writer, spans + (first - ahead), turn, own);
     }
     must(store_writer_close(writer));
     maker_destroy(maker);

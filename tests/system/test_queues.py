@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Spans of queues come seconds late and in no order; every output has them where they were.
+"""Spans of queues come seconds late and in no order; every output has them where they were, and
+holds no more of them than if they had come at once. annot tail marks them.
 
 test_queues.py QUEUE_RECORDING ANNOT FOLDER [PYANNOT_FOLDER]: what queue_recording.c tells is
 compared with what the commands and pyannot.read tell, per process, context and name, for all of the
@@ -8,6 +9,7 @@ recording and for parts of it.
 """
 
 import collections
+import hashlib
 import itertools
 import json
 import os
@@ -170,13 +172,82 @@ def same_in_order(recorder, annot, folder):
     return len(odd)
 
 
+MIB = 1 << 20
+FAST = ["1000000", "20000"]  # spans, and nanoseconds from one to the next: ten seconds are half
+WAYS = {"report": ["report", "--json"], "cat": ["cat"],
+        "chrome": ["export", "--format", "chrome", "-o", "-"],
+        "perfetto": ["export", "--format", "perfetto", "-o", "-"]}
+
+
+def measured(command, place):
+    """What it prints, as a digest, and the most memory that it had."""
+    digest = hashlib.sha256()
+    with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE) as process:
+        while data := process.stdout.read(MIB):
+            digest.update(data)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return digest.hexdigest(), usage.ru_maxrss * 1024
+
+
+def is_later(last, row):
+    """annot tail tells a range where it ends, one of a queue where it begins."""
+    ends = row["event"] == "range" and row["kind"] != "track"
+    told = row["time_ns"] + (row["dur_ns"] if ends else 0)
+    return max(last, told), told < last
+
+
+def tail_marks(annot, place):
+    """The file is read as it grew: all that stands behind later lines, and nothing else."""
+    failed, late, last = 0, 0, 0
+    command = [annot, "tail", "-j", "-c", "-n", "10000000", "q.annot"]
+    with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as tail:
+        for line in tail.stdout:
+            if not line.startswith('{"time_ns"') or '"event":"range"' not in line:
+                continue
+            row = json.loads(line)
+            last, later = is_later(last, row)
+            failed += later != row.get("late", False)
+            late += later
+        note = tail.stderr.read()
+    assert late > 100000, late
+    if failed or f'marked "late", because they came after later ones: {late}\n' not in note:
+        print(f"FAIL tail: {failed} marks are wrong, {late} lines are late: {note}")
+        return 1
+    return 0
+
+
+def lateness_costs_no_memory(recorder, annot, folder):
+    found, failed = {}, 0
+    for way in ("late", "ordered"):
+        place = folder / f"fast-{way}"
+        place.mkdir(exist_ok=True)
+        with open(os.devnull, "w", encoding="utf-8") as null:
+            subprocess.run([recorder, "q.annot", FAST[0], way, FAST[1]], cwd=place, stdout=null,
+                           check=True)
+        found[way] = {name: measured([annot, *words[:1], "q.annot", *words[1:]], place)
+                      for name, words in WAYS.items()}
+    for name in WAYS:
+        (late, most), (ordered, usual) = found["late"][name], found["ordered"][name]
+        print(f"{name}: {most / MIB:.1f} MiB, told in order {usual / MIB:.1f} MiB")
+        if most > usual + 4 * MIB or most > 32 * MIB:
+            print(f"FAIL {name} needs too much memory")
+            failed += 1
+        if name in ("report", "cat") and late != ordered:
+            print(f"FAIL {name} differs")
+            failed += 1
+    return failed + tail_marks(annot, folder / "fast-late")
+
+
 def main():
     recorder, annot, folder = (os.path.abspath(word) for word in sys.argv[1:4])
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / "queues.annot")
+    failed = lateness_costs_no_memory(recorder, annot, folder)  # while this program is small
     spans = [json.loads(line) for line in run(recorder, path, str(SPANS)).splitlines()]
-    failed = 0
     for part in PARTS:
         begin = 0 if part[0] is None else round(part[0] * 1e9)
         end = 1 << 62 if part[1] is None else round(part[1] * 1e9)

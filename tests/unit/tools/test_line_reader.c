@@ -27,10 +27,11 @@ static int put(void *context, const struct line *line)
     (void)context;
     bool named = line->event && line->event->name;
     told_size += (size_t)snprintf(
-        told + told_size, sizeof(told) - told_size, "%lld %s%s%s%s; ",
+        told + told_size, sizeof(told) - told_size, "%lld %s%s%s%s%s; ",
         (long long)(line->time_ns - MAKER_BEGIN_NS), line_kind_name(line->kind), named ? " " : "",
         named ? trace_string(trace, line->event->name)->bytes : "",
-        line->span && line->span->flags & ITEM_UNFINISHED ? " unfinished" : "");
+        line->span && line->span->flags & ITEM_UNFINISHED ? " unfinished" : "",
+        line->late ? " late" : "");
     return 0;
 }
 
@@ -203,6 +204,37 @@ static int refuse(void *context, const struct line *line)
 {
     (void)context;
     return line->kind == LINE_MARK ? -EPIPE : 0;
+}
+
+/* A batch at each look. */
+static int next_of_a_look(void *context, struct event_batch *ret_batch)
+{
+    bool *looked = context;
+    *looked = !*looked;
+    return *looked ? maker_next(maker, ret_batch) : 0;
+}
+
+TEST(what_comes_later_than_it_was_waited_for_is_told_late_and_marked)
+{
+    uint32_t first = start_trace(), second = maker_thread(maker, 0, 11, "driver");
+    maker_mark(maker, first, 10, "a");
+    maker_mark(maker, first, 40, "b");
+    maker_mark(maker, second, 20, "c");
+    maker_mark(maker, second, 50, "d");
+    maker_finish(maker, 100);
+    struct line_reader_options options = all_lines(false);
+    struct line_reader *reader;
+    bool looked = false;
+    options.source.live = true;
+    options.source.next_events = next_of_a_look;
+    options.source.context = &looked;
+    CHECK_INT(line_reader_create(&options, &reader), 0);
+    CHECK_INT(line_reader_run(reader, MAKER_BEGIN_NS + 60), 0);
+    CHECK_STR(told, "-100 process_start; 10 thread_start; 10 mark a; 20 thread_start; 40 mark b; "
+                    "20 mark c late; 50 mark d; ");
+    CHECK_INT(line_reader_late_count(reader), 1);
+    line_reader_destroy(reader);
+    maker_destroy(maker);
 }
 
 TEST(what_the_taker_of_lines_returns_ends_the_reading)
