@@ -226,16 +226,23 @@ static int open_chunk(struct store_reader *reader)
     return error ? error : 1;
 }
 
+/* When its thread had told it. */
+static int64_t known_ns(const struct event *event)
+{
+    return event->kind == EVENT_SPAN ? event->end_ns : event_told_ns(event);
+}
+
 /* Events of this thread are missing before `batch`: an EVENT_LOST says so, the batch waits. */
 static void insert_lost(struct store_reader *reader, const struct thread_position *position,
                         const struct batch_before *before, struct event_batch *batch)
 {
-    int64_t end_ns = batch->count ? batch->events[0].time_ns : position->last_ns;
+    int64_t next_ns = batch->count ? known_ns(batch->events) : position->last_ns;
+    int64_t end_ns = next_ns > position->last_ns ? next_ns : position->last_ns;
     reader->lost = (struct event){
         .kind = EVENT_LOST,
         .level = LOSS_CORRUPT,
         .thread = batch->thread,
-        .time_ns = position->state.next_index ? position->last_ns : end_ns,
+        .time_ns = position->state.next_index ? position->last_ns : next_ns,
         .end_ns = end_ns,
         .depth = before->depth,
         .value.uint64 = before->first_index - position->state.next_index,
@@ -261,7 +268,7 @@ static int deliver(struct store_reader *reader, struct event_batch *batch,
         before->first_index + (reader->in_checkpoint ? 0 : before->stored_count);
     position->state.depth = before->depth_after;
     if (batch->count)
-        position->last_ns = batch->events[batch->count - 1].time_ns;
+        position->last_ns = known_ns(&batch->events[batch->count - 1]);
     if (before->first_index > old.state.next_index && !reader->in_checkpoint)
         insert_lost(reader, &old, before, batch);
     return 1;

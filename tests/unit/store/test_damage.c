@@ -277,3 +277,55 @@ TEST(foreign_files_are_refused)
     CHECK_INT(store_reader_open("/nonexistent/file", &reader), -ENOENT);
     CHECK_INT(store_reader_open("/tmp", &reader), -EISDIR);
 }
+
+/* A chunk each. */
+static void add_marks(struct store_writer *writer, struct event *events, uint32_t count)
+{
+    const struct event_batch batch = {.count = count, .events = events};
+    CHECK_INT(store_writer_add(writer, &batch), 0);
+    CHECK_INT(store_writer_flush(writer), 0);
+}
+
+/* Its payload is damaged. */
+static void damage_events(const char *path, unsigned number)
+{
+    struct store_chunk_header header;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    for (off_t at = STORE_HEADER_SIZE; pread(fd, &header, sizeof(header), at) > 0;
+         at += (off_t)(sizeof(header) + header.stored_size))
+        if (header.type == STORE_CHUNK_EVENTS && number-- == 0)
+            CHECK_INT(pwrite(fd, "damage", 6, at + (off_t)sizeof(header)), 6);
+    close(fd);
+}
+
+/* A span is told when it ends. */
+TEST(a_gap_lies_between_what_was_told_before_it_and_behind_it)
+{
+    char path[512];
+    struct trace *trace = sample_trace(1, 1, STRINGS);
+    struct store_writer *writer;
+    struct event_batch batch;
+    struct event before = {.kind = EVENT_SPAN, .time_ns = 10, .end_ns = 50, .name = 1};
+    struct event gone[] = {{.kind = EVENT_MARK, .time_ns = 60, .name = 1},
+                           {.kind = EVENT_MARK, .time_ns = 70, .name = 1}};
+    struct event behind = {.kind = EVENT_SPAN, .time_ns = 20, .end_ns = 100, .name = 1};
+    snprintf(path, sizeof(path), "%s/gap.annot", test_directory());
+    before.lane = behind.lane = (uint32_t)trace_lane_of(trace, LANE_QUEUE, 0, 7);
+    before.origin_ns = behind.origin_ns = EVENT_NO_ORIGIN;
+    CHECK_INT(store_writer_create(path, trace, &(struct store_writer_options){0}, &writer), 0);
+    add_marks(writer, &before, 1);
+    add_marks(writer, gone, 2);
+    add_marks(writer, &behind, 1);
+    CHECK_INT(store_writer_close(writer), 0);
+    damage_events(path, 1);
+    struct store_reader *reader;
+    CHECK_INT(store_reader_open(path, &reader), 0);
+    CHECK_INT(store_reader_next(reader, &batch), 1);
+    CHECK_INT(store_reader_next(reader, &batch), 1);
+    CHECK_INT(batch.events[0].kind, EVENT_LOST);
+    CHECK_INT(batch.events[0].value.uint64, 2);
+    CHECK_INT(batch.events[0].time_ns, 50);
+    CHECK_INT(batch.events[0].end_ns, 100);
+    store_reader_close(reader);
+    trace_destroy(trace);
+}
