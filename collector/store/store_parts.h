@@ -501,8 +501,9 @@ int writer_turn(struct store_writer *writer);
  * no hindrance to one who overwrites. 0, -EEXIST or -ENOMEM. */
 int writer_look_beside(const char *path, bool overwrite);
 
-/* Removes the volumes behind the first of the recording that lies at the path. 0 or -ENOMEM. */
-int writer_remove_volumes(const char *path);
+/* The file at the path, which is locked, will be another recording: if it is the first of one, the
+ * volumes behind it go. 0, -ENOMEM; -EBUSY: it is a volume of one that is being written. */
+int writer_leave_recording(const char *path);
 
 /* The number that the next chunk will have. */
 uint32_t writer_next_number(const struct store_writer *writer);

@@ -85,7 +85,7 @@ static int open_new(struct store_writer *writer, const char *path, bool overwrit
     writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
     int error = writer->fd < 0 ? -errno : file_lock(writer->fd);
     if (error == 0 && overwrite)
-        error = writer_remove_volumes(path);
+        error = writer_leave_recording(path);
     if (error == 0 && overwrite && ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
         error = -errno;
     return error;

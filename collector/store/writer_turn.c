@@ -83,9 +83,11 @@ static int make_file(const struct written_volume *volume)
     if (volume->overwrite && is_leftover(path, volume->number + 1))
         unlink(path);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666);
-    int error = errno;
+    int error = fd < 0 ? -errno : file_lock(fd);
     free(path);
-    return fd < 0 ? -error : fd;
+    if (error && fd >= 0)
+        close(fd);
+    return error ? error : fd;
 }
 
 /* 0 or -errno. Takes `fd` in any case. */
@@ -124,14 +126,26 @@ int writer_turn(struct store_writer *writer)
     return error ? error : writer_put_first_checkpoint(writer);
 }
 
-int writer_remove_volumes(const char *path)
+/* Whoever writes a recording holds its first file. */
+static int look_for_writer(const char *first)
+{
+    int fd = file_open_regular(AT_FDCWD, first, O_RDONLY, NULL);
+    int error = fd < 0 ? 0 : file_lock(fd);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+int writer_leave_recording(const char *path)
 {
     struct volumes volumes = {0};
     int error = volumes_open(&volumes, path, false);
     const struct volume *first = volumes.items.items;
-    bool is_first = volumes.items.count && first->number == 0 && strcmp(first->path, path) == 0;
+    bool any = volumes.items.count > 0;
+    bool is_first = any && first->number == 0 && strcmp(first->path, path) == 0;
+    error = error == -ENOMEM ? error : any && !is_first ? look_for_writer(first->path) : 0;
     for (size_t i = 1; i < volumes.items.count && is_first; i++)
         unlink(volumes.items.items[i].path);
     volumes_close(&volumes);
-    return error == -ENOMEM ? error : 0;
+    return error;
 }

@@ -22,11 +22,11 @@ static char *path_of(const char *name, char path[512])
 }
 
 /* Each batch leaves one range open that the thread's next batch closes first. */
-static uint32_t fill(struct event *events, uint32_t thread, uint32_t round, int64_t *now_ns)
+static uint32_t fill(struct event *events, uint32_t thread, uint32_t round, int64_t *at_ns)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < EVENTS; i++) {
-        struct event event = {.thread = thread, .time_ns = (*now_ns += TIME_STEP)};
+        struct event event = {.thread = thread, .time_ns = (*at_ns += TIME_STEP)};
         bool pops = i % 2 == 0;
         if (pops && round == 0 && i == 0)
             continue;
@@ -37,20 +37,37 @@ static uint32_t fill(struct event *events, uint32_t thread, uint32_t round, int6
     return count;
 }
 
-static void write_recording(const char *path, uint64_t volume_bytes)
+static uint64_t session_id = 7;
+static int64_t now_ns;
+
+static struct store_writer *start_recording(const char *path, uint64_t volume_bytes,
+                                            struct trace **ret_trace)
 {
     const struct store_writer_options options = {.overwrite = true, .volume_bytes = volume_bytes};
-    struct trace *trace = sample_trace(1, THREADS, 20);
     struct store_writer *writer;
+    *ret_trace = sample_trace(1, THREADS, 20);
+    trace_session(*ret_trace)->id = session_id;
+    now_ns = 5000000;
+    CHECK_INT(store_writer_create(path, *ret_trace, &options, &writer), 0);
+    return writer;
+}
+
+static void add_rounds(struct store_writer *writer, uint32_t begin, uint32_t end)
+{
     struct event events[EVENTS];
-    int64_t now_ns = 5000000;
-    CHECK_INT(store_writer_create(path, trace, &options, &writer), 0);
-    for (uint32_t round = 0; round < ROUNDS; round++)
+    for (uint32_t round = begin; round < end; round++)
         for (uint32_t thread = 0; thread < THREADS; thread++) {
             struct event_batch batch = {.thread = thread, .events = events};
             batch.count = fill(events, thread, round, &now_ns);
             CHECK_INT(store_writer_add(writer, &batch), 0);
         }
+}
+
+static void write_recording(const char *path, uint64_t volume_bytes)
+{
+    struct trace *trace;
+    struct store_writer *writer = start_recording(path, volume_bytes, &trace);
+    add_rounds(writer, 0, ROUNDS);
     CHECK_INT(store_writer_close(writer), 0);
     trace_destroy(trace);
 }
@@ -334,5 +351,36 @@ TEST(overwriting_a_recording_spares_what_is_not_its_own)
     CHECK_INT(unlink(path), 0); /* leaves volumes that are nobody's */
     write_recording(path, 4096);
     CHECK(count_volumes(path) > 3);
+    trace_destroy(trace);
+}
+
+static void check_busy(const char *path, const struct trace *trace)
+{
+    const struct store_writer_options options = {.overwrite = true};
+    struct store_writer *writer;
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), -EBUSY);
+    CHECK_INT(store_writer_resume(path, trace, &writer), -EBUSY);
+}
+
+/* The full ones as well: they are part of what is being written. */
+TEST(no_volume_of_a_recording_that_is_written_is_written_by_another)
+{
+    char path[512], whole[512], volume[512], name[64];
+    struct trace *trace;
+    write_recording(path_of("whole.annot", whole), 4096);
+    struct sums expected = read_all(whole);
+    struct store_writer *writer = start_recording(path_of("x.annot", path), 4096, &trace);
+    add_rounds(writer, 0, ROUNDS / 2);
+    CHECK_INT(store_writer_flush(writer), 0);
+    uint32_t count = count_volumes(path);
+    CHECK(count > 3);
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), i ? "x.%u.annot" : "x.annot", i);
+        check_busy(path_of(name, volume), trace);
+    }
+    add_rounds(writer, ROUNDS / 2, ROUNDS);
+    CHECK_INT(store_writer_close(writer), 0);
+    struct sums sums = read_all(path);
+    CHECK(memcmp(&sums, &expected, sizeof(sums)) == 0);
     trace_destroy(trace);
 }
