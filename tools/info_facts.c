@@ -222,6 +222,26 @@ void info_print_records(const struct info_options *options, const struct info_co
         printf("  %-15s %12s\n", "key-values", number_count(counts->key_values, text));
 }
 
+static void print_damage(const struct store_damage *damage, bool several)
+{
+    char text[STORE_DAMAGE_TEXT_SIZE], size[NUMBER_TEXT_SIZE];
+    printf("  ");
+    if (damage->missing_count) {
+        store_damage_text(damage, text);
+        term_print(text);
+        printf("\n");
+        return;
+    }
+    if (several) {
+        term_print(damage->path);
+        printf(": ");
+    }
+    printf("at byte %llu: ", (unsigned long long)damage->offset);
+    if (damage->length)
+        printf("%s, ", number_size(damage->length, size));
+    printf("%s\n", damage->reason);
+}
+
 void info_print_damage(const struct info_options *options, const struct store_reader *reader,
                        const struct info_counts *counts)
 {
@@ -240,19 +260,8 @@ void info_print_damage(const struct info_options *options, const struct store_re
     if (missing)
         printf("  records that were recorded and could not be read: %s\n",
                number_count(missing, text));
-    for (uint32_t i = 0; i < count; i++) {
-        const struct store_damage *damage = store_reader_damage(reader, i);
-        printf("  ");
-        if (several || damage->missing) {
-            term_print(damage->path);
-            printf(": ");
-        }
-        if (!damage->missing)
-            printf("at byte %llu: ", (unsigned long long)damage->offset);
-        if (damage->length)
-            printf("%s, ", number_size(damage->length, text));
-        printf("%s\n", damage->reason);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        print_damage(store_reader_damage(reader, i), several);
 }
 
 void info_print_refusals(const struct info_options *options)

@@ -198,6 +198,7 @@ static void put_losses(const struct info_json *info, struct json_doc *doc)
 static void put_damage(const struct info_json *info, struct json_doc *doc)
 {
     uint32_t count = store_reader_damage_count(info->reader);
+    char text[STORE_DAMAGE_TEXT_SIZE];
     json_doc_bool(doc, "cut", recording_is_cut(info->reader));
     json_doc_array(doc, "damage");
     for (uint32_t i = 0; i < count; i++) {
@@ -205,9 +206,10 @@ static void put_damage(const struct info_json *info, struct json_doc *doc)
         json_doc_object(doc, NULL);
         json_doc_uint(doc, "offset_bytes", damage->offset);
         json_doc_uint(doc, "length_bytes", damage->length);
-        json_doc_text(doc, "reason", damage->reason);
+        store_damage_text(damage, text);
+        json_doc_text(doc, "reason", damage->missing_count ? text : damage->reason);
         json_doc_text(doc, "path", damage->path);
-        json_doc_bool(doc, "missing", damage->missing);
+        json_doc_bool(doc, "missing", damage->missing_count > 0);
         json_doc_close(doc);
     }
     json_doc_close(doc);

@@ -141,13 +141,28 @@ struct store_reader *recording_open(const char *path)
     return NULL;
 }
 
+/* What is recorded on several hosts is not followed: whether it is that. */
+static bool fail_manifest(const char *path)
+{
+    struct store_manifest manifest;
+    bool several = store_manifest_read(path, &manifest) == 0;
+    if (several)
+        cmd_fail(0,
+                 "cannot follow %s: it names %zu recordings, and one can be followed at a time\n"
+                 "follow one of them, as %s; annot cat prints all of them in order of time",
+                 path, manifest.count, manifest.parts[0].path);
+    store_manifest_free(&manifest);
+    return several;
+}
+
 struct store_reader *recording_follow(const char *path)
 {
     struct store_reader *reader = NULL;
     int rc = store_reader_follow(path, &reader);
     if (rc == 0)
         return reader;
-    fail_open(path, rc);
+    if (!fail_manifest(path))
+        fail_open(path, rc);
     return NULL;
 }
 
@@ -156,7 +171,7 @@ bool recording_is_cut(const struct store_reader *reader)
     struct store_info info;
     store_reader_info(reader, &info);
     return !info.complete && store_reader_damage_count(reader) == 1 &&
-           !store_reader_damage(reader, 0)->missing;
+           !store_reader_damage(reader, 0)->missing_count;
 }
 
 uint32_t recording_note_damage(const struct store_reader *reader, const char *path)
@@ -170,11 +185,13 @@ uint32_t recording_note_damage(const struct store_reader *reader, const char *pa
     }
     for (uint32_t i = 0; i < count && i < DAMAGE_SHOWN; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        if (damage->missing)
-            cmd_note("%s: %s: what was recorded in it is lost here", damage->path, damage->reason);
-        else
-            cmd_note("%s is damaged at byte %llu: %s", damage->path,
-                     (unsigned long long)damage->offset, damage->reason);
+        char text[STORE_DAMAGE_TEXT_SIZE];
+        store_damage_text(damage, text);
+        cmd_note(damage->missing_count
+                     ? "%s\nwhat was recorded in it is missing here; put the file "
+                       "beside the others, under its name"
+                     : "%s",
+                 text);
     }
     if (count > DAMAGE_SHOWN)
         cmd_note("%s: %u more damaged parts", path, count - DAMAGE_SHOWN);

@@ -181,6 +181,15 @@ struct found_list {
     bool failed;
 };
 
+static void add_found(struct found_list *list, const char *kind, const char *text, uint64_t count)
+{
+    struct found found = {kind, strdup(text), count};
+    if (found.text && vec_push(&list->items, found) == 0)
+        return;
+    free(found.text);
+    list->failed = true;
+}
+
 static void find_missing(void *context, const struct missing *missing)
 {
     static const char *const kinds[MISSING_KINDS] = {
@@ -190,11 +199,18 @@ static void find_missing(void *context, const struct missing *missing)
         [MISSING_CALLS] = "remarkable call",
     };
     struct found_list *list = context;
-    struct found found = {kinds[missing->kind], strdup(missing->what), missing->count};
-    if (found.text && vec_push(&list->items, found) == 0)
-        return;
-    free(found.text);
-    list->failed = true;
+    add_found(list, kinds[missing->kind], missing->what, missing->count);
+}
+
+static void find_missing_volumes(const struct store_reader *reader, struct found_list *list)
+{
+    for (uint32_t i = 0; i < store_reader_damage_count(reader); i++) {
+        const struct store_damage *damage = store_reader_damage(reader, i);
+        char text[STORE_DAMAGE_TEXT_SIZE];
+        store_damage_text(damage, text);
+        if (damage->missing_count)
+            add_found(list, "missing volume", text, damage->missing_count);
+    }
 }
 
 enum { FOUND_KIND, FOUND_WHAT, FOUND_COUNT };
@@ -214,15 +230,10 @@ static int add_missing(struct report *report)
     missing_each(report->trace, report->facts.lost, find_missing, &list);
     for (uint32_t i = 0; i < trace_fact_count(report->trace); i++) {
         const struct trace_fact *fact = trace_fact_get(report->trace, i);
-        struct found note = {"note", NULL, fact->value};
-        if (fact->kind != FACT_NOTE || fact->value == 0)
-            continue;
-        note.text = strdup(trace_string(report->trace, fact->name)->bytes);
-        if (!note.text || vec_push(&list.items, note) != 0) {
-            free(note.text);
-            list.failed = true;
-        }
+        if (fact->kind == FACT_NOTE && fact->value != 0)
+            add_found(&list, "note", trace_string(report->trace, fact->name)->bytes, fact->value);
     }
+    find_missing_volumes(report->options.reader, &list);
     table->rows = list.items.items;
     table->row_count = list.items.count;
     table_add_column(table, (struct table_column){.name = "kind"});

@@ -149,13 +149,19 @@ int store_manifest_write(const char *path, const struct store_manifest *manifest
 
 struct store_reader;
 
-/* A part of a file that could not be read, or a file that is missing. */
+/* A part of a file that could not be read, or volumes that are missing. */
 struct store_damage {
-    const char *path;        /* of the file; the reader's */
-    uint64_t offset, length; /* 0 of one that is missing */
-    bool missing;
-    const char *reason; /* constant text */
+    const char *path;               /* of the file, the first one that is missing; the reader's */
+    uint64_t offset, length;        /* 0 of what is missing */
+    uint32_t volume, missing_count; /* so many volumes are, from that number on; 0: a part of one */
+    bool renamed;                   /* the path is not theirs, but that of one that is there */
+    const char *reason;             /* constant text */
 };
+
+enum { STORE_DAMAGE_TEXT_SIZE = 4096 + 256 };
+
+/* "volume 3 (run.2.annot) is missing", "run.annot is damaged at byte 64: not a chunk". */
+void store_damage_text(const struct store_damage *damage, char text[STORE_DAMAGE_TEXT_SIZE]);
 
 /* Opens a recording, of which any volume is named, or a manifest, whose parts it opens, and reads
  * all definitions, so that the trace is complete before the first event. -ENOENT..., -EBADMSG: not

@@ -97,6 +97,29 @@ static void free_volume(struct volume *volume)
     *volume = (struct volume){.fd = -1};
 }
 
+/* What the first definitions say, where the file's header cannot be read; 0: nothing. */
+static uint64_t defined_session(const struct volume *volume)
+{
+    struct damage_list damage = {0};
+    struct scan scan = volume->scan;
+    struct chunk_buffer buffer = {0};
+    struct definitions_holes holes = {0};
+    struct chunk_place chunk;
+    struct trace *trace = trace_create();
+    const uint8_t *payload;
+    const char *reason;
+    scan.damage = &damage;
+    bool known = trace && scan_next(&scan, &chunk) == 1 &&
+                 chunk.header.type == STORE_CHUNK_DEFINITIONS &&
+                 chunk_load(&buffer, scan.fd, &chunk, &payload, &reason) == 0 &&
+                 definitions_apply(trace, &holes, payload, chunk.header.raw_size) == 0;
+    uint64_t id = known ? trace_session_get(trace)->id : 0;
+    trace_destroy(trace);
+    chunk_buffer_free(&buffer);
+    vec_free(&damage);
+    return id;
+}
+
 /* Takes `path`. 0, -ENOMEM, or as scan_start. */
 static int open_volume(struct volumes *volumes, char *path, struct volume *ret_volume)
 {
@@ -107,19 +130,33 @@ static int open_volume(struct volumes *volumes, char *path, struct volume *ret_v
     int error = ret_volume->fd < 0 ? ret_volume->fd : 0;
     if (!error)
         error = scan_start(&ret_volume->scan, ret_volume->fd, path, &volumes->damage);
-    ret_volume->number = ret_volume->scan.header.volume;
+    struct store_file_header *header = &ret_volume->scan.header;
+    if (!error && header->set_id == 0)
+        header->session_id = defined_session(ret_volume);
+    ret_volume->number = header->volume;
     return error;
 }
 
-/* Another file may have the name of a volume. 0 or -ENOMEM. */
-static int add_other(struct volumes *volumes, const char *first, uint32_t number, uint64_t set_id)
+/* Is it what its name says? Another file may have the name of a volume. */
+static bool is_ours(const struct volumes *volumes, const struct volume *volume, uint32_t number)
+{
+    const struct store_file_header *header = &volume->scan.header;
+    const struct store_file_header *our = &volumes->items.items[0].scan.header;
+    if (header->set_id && header->volume != number)
+        return false;
+    if (header->set_id && our->set_id)
+        return header->set_id == our->set_id;
+    return header->session_id != 0 && header->session_id == our->session_id;
+}
+
+/* 0 or -ENOMEM. */
+static int add_other(struct volumes *volumes, const char *first, uint32_t number)
 {
     struct volume volume;
     size_t damage_count = volumes->damage.count;
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the volume has its path */
     int error = open_volume(volumes, store_volume_path(first, number), &volume);
-    uint64_t id = volume.scan.header.set_id;
-    bool ours = !error && (id == set_id ? volume.number == number : id == 0);
+    bool ours = !error && is_ours(volumes, &volume, number);
     volumes->next_begun |= error == -ENODATA;
     volume.number = number;
     if (ours && vec_push(&volumes->items, volume) == 0) {
@@ -154,13 +191,12 @@ static void close_some(struct volumes *volumes)
 static int add_others(struct volumes *volumes, const char *first, uint32_t own)
 {
     struct volume_numbers numbers = {0};
-    uint64_t set_id = volumes->items.items[0].scan.header.set_id;
     int error = volume_numbers(first, &numbers);
     if (!error && own != 0)
-        error = add_other(volumes, first, 0, set_id);
+        error = add_other(volumes, first, 0);
     for (size_t i = 0; i < numbers.items.count && !error; i++) {
         if (numbers.items.items[i] != own)
-            error = add_other(volumes, first, numbers.items.items[i], set_id);
+            error = add_other(volumes, first, numbers.items.items[i]);
         close_some(volumes);
     }
     vec_free(&numbers.items);
@@ -179,7 +215,7 @@ int volumes_open(struct volumes *volumes, const char *path, bool follow)
     }
     volumes->open_count = 1;
     char *first = first_path(path, number);
-    if (first && volume.scan.header.set_id != 0)
+    if (first)
         error = add_others(volumes, first, number);
     free(first);
     if (volumes->items.count > 1)
@@ -215,7 +251,7 @@ int volumes_look_on(struct volumes *volumes)
     bool follow = last->scan.follow;
     char *first = first_path(last->path, last->number);
     size_t count = volumes->items.count;
-    int error = first ? add_other(volumes, first, last->number + 1, last->scan.header.set_id) : 0;
+    int error = first ? add_other(volumes, first, last->number + 1) : 0;
     free(first);
     if (error || volumes->items.count == count)
         return error;
@@ -262,15 +298,34 @@ static int note_missing(struct volumes *volumes, uint32_t begin, uint32_t end)
     char *path = first ? store_volume_path(first, begin) : strdup(any->path);
     const struct store_damage damage = {
         .path = path,
-        .missing = true,
-        .reason = end - begin > 1 ? "this volume is missing, and others behind it"
-                                  : "this volume is missing",
+        .volume = begin,
+        .missing_count = end - begin,
+        .renamed = !first,
+        .reason = !first ? "this file was renamed, so its neighbours are not known"
+                  : path && access(path, F_OK) == 0
+                      ? "the file of that name is not part of this recording"
+                      : "no such file",
     };
     free(first);
     if (path && vec_push(&volumes->missing, path) == 0)
         return vec_push(&volumes->damage, damage);
     free(path);
     return -ENOMEM;
+}
+
+void store_damage_text(const struct store_damage *damage, char text[STORE_DAMAGE_TEXT_SIZE])
+{
+    uint32_t first = damage->volume + 1, last = damage->volume + damage->missing_count;
+    const char *from = damage->renamed ? "of" : "from", *on = damage->renamed ? "" : " on";
+    if (damage->missing_count > 1)
+        snprintf(text, STORE_DAMAGE_TEXT_SIZE, "volumes %u to %u (%s %s%s) are missing: %s", first,
+                 last, from, damage->path, on, damage->reason);
+    else if (damage->missing_count)
+        snprintf(text, STORE_DAMAGE_TEXT_SIZE, "volume %u (%s%s) is missing: %s", first,
+                 damage->renamed ? "of " : "", damage->path, damage->reason);
+    else
+        snprintf(text, STORE_DAMAGE_TEXT_SIZE, "%s is damaged at byte %llu: %s", damage->path,
+                 (unsigned long long)damage->offset, damage->reason);
 }
 
 int volumes_note_missing(struct volumes *volumes)

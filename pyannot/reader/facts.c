@@ -204,9 +204,9 @@ PyObject *facts_file(const struct store_reader *reader)
     PyObject *list = PyList_New(count);
     for (uint32_t i = 0; list && i < count; i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
-        PyObject *reason = damage->missing
-                               ? PyUnicode_FromFormat("%s: %s", damage->path, damage->reason)
-                               : PyUnicode_FromString(damage->reason);
+        char text[STORE_DAMAGE_TEXT_SIZE];
+        store_damage_text(damage, text);
+        PyObject *reason = PyUnicode_DecodeFSDefault(damage->missing_count ? text : damage->reason);
         PyObject *item = Py_BuildValue("(KKN)", (unsigned long long)damage->offset,
                                        (unsigned long long)damage->length, reason);
         if (item == NULL)

@@ -127,9 +127,11 @@ void end_process(uint32_t ordinal, enum process_end end, int value, int64_t end_
     process->revision++;
 }
 
-static void begin(const char *path, const char *command, int64_t end_ns)
+static void begin(const char *path, const char *shape, const char *command, int64_t end_ns)
 {
     struct store_writer_options options = {.overwrite = true};
+    if (strcmp(shape, "volumes") == 0)
+        options.volume_bytes = 100000;
     trace = trace_create();
     require(trace ? 0 : -12, "trace");
     struct trace_session *session = trace_session(trace);
@@ -398,6 +400,7 @@ int main(int argc, char **argv)
         {"many", "./many", 160, make_many},
         {"names", "sh -c 'echo \033[2J'", 20, make_names},
         {"busy", "./busy", 200, make_busy},
+        {"volumes", "./busy", 200, make_busy},
         {"nothing", "true", 1, make_nothing},
         {"counted", "python3 pipeline.py", 160, make_counted},
         {"unsampled", "python3 pipeline.py", 160, make_unsampled},
@@ -421,7 +424,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 3 && i < sizeof(shapes) / sizeof(*shapes); i++) {
         if (strcmp(argv[1], shapes[i].name) != 0)
             continue;
-        begin(argv[2], shapes[i].command, shapes[i].end_ms * ms);
+        begin(argv[2], argv[1], shapes[i].command, shapes[i].end_ms * ms);
         shapes[i].make();
         flush();
         if (strcmp(argv[1], "cut") == 0) {

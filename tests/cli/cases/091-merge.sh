@@ -14,6 +14,7 @@ annot report all.annot
 mkdir moved
 annot merge -o moved/all.annot --clock-error 5ms one.annot two.annot
 tail -1 moved/all.annot
+annot tail all.annot
 annot merge -o more.annot --clock-error 5ms one.annot all.annot
 rm two.annot
 annot report all.annot

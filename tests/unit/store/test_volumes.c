@@ -151,15 +151,18 @@ TEST(more_volumes_than_descriptors_are_kept_open)
 
 TEST(a_missing_volume_is_a_loss_that_is_shown)
 {
-    char many[512], gone[512];
+    char many[512], gone[512], expected[600], text[STORE_DAMAGE_TEXT_SIZE];
     write_recording(path_of("many.annot", many), 4096);
     struct sums whole = read_all(many), sums = {0};
     CHECK_INT(unlink(path_of("many.2.annot", gone)), 0);
     struct store_reader *reader = open_recording(many);
     add_all(reader, &sums);
     CHECK_INT(store_reader_damage_count(reader), 1);
-    CHECK(store_reader_damage(reader, 0)->missing);
+    CHECK_INT(store_reader_damage(reader, 0)->missing_count, 1);
     CHECK_STR(store_reader_damage(reader, 0)->path, gone);
+    store_damage_text(store_reader_damage(reader, 0), text);
+    snprintf(expected, sizeof(expected), "volume 3 (%s) is missing: no such file", gone);
+    CHECK_STR(text, expected);
     CHECK(sums.lost > 0);
     CHECK_INT(sums.events + sums.lost, whole.events);
     store_reader_close(reader);
@@ -209,7 +212,7 @@ TEST(a_volume_alone_is_a_recording_from_where_it_begins)
     struct spans spans = {0};
     const struct sink sink = {take, &spans, WANT_EVENTS};
     CHECK_INT(store_reader_damage_count(reader), 1);
-    CHECK(store_reader_damage(reader, 0)->missing);
+    CHECK(store_reader_damage(reader, 0)->missing_count > 0);
     CHECK(source.begin_ns > 0);
     CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), 0);
     CHECK(spans.count > 0 && spans.cut <= THREADS && spans.cut > 0);
@@ -242,7 +245,7 @@ TEST(dying_between_two_volumes_loses_nothing)
         add_all(reader, &before);
         CHECK_INT(before.lost, 0);
         CHECK(before.events > 0);
-        CHECK(!store_reader_damage(reader, 0)->missing);
+        CHECK_INT(store_reader_damage(reader, 0)->missing_count, 0);
         CHECK_INT(store_writer_resume(many, store_reader_trace(reader), &writer), 0);
         CHECK_INT(store_writer_close(writer), 0);
         store_reader_close(reader);
@@ -352,6 +355,52 @@ TEST(overwriting_a_recording_spares_what_is_not_its_own)
     write_recording(path, 4096);
     CHECK(count_volumes(path) > 3);
     trace_destroy(trace);
+}
+
+/* Its set is not known any more. */
+static void damage_header(const char *path)
+{
+    int fd = open(path, O_WRONLY);
+    CHECK_INT(pwrite(fd, "damage", 6, 40), 6);
+    close(fd);
+}
+
+/* All of it is read, and the header named. */
+static void check_damaged(const char *path, const char *damaged, const struct sums *whole)
+{
+    struct store_reader *reader = open_recording(path);
+    struct sums sums = {0};
+    add_all(reader, &sums);
+    CHECK(memcmp(&sums, whole, sizeof(sums)) == 0);
+    CHECK_INT(store_reader_damage_count(reader), 1);
+    CHECK_STR(store_reader_damage(reader, 0)->path, damaged);
+    CHECK_STR(store_reader_damage(reader, 0)->reason, "file header is damaged");
+    store_reader_close(reader);
+}
+
+TEST(a_volume_with_a_damaged_header_is_known_by_its_session)
+{
+    char path[512], volume[512], other[512];
+    write_recording(path_of("x.annot", path), 4096);
+    struct sums whole = read_all(path);
+    damage_header(path_of("x.2.annot", volume));
+    check_damaged(path, volume, &whole);
+    CHECK_INT(unlink(volume), 0);
+    write_recording(path, 4096);
+    damage_header(path);
+    check_damaged(path, path, &whole);
+    write_recording(path, 4096);
+    session_id = 8;
+    write_recording(path_of("y.annot", other), 0);
+    session_id = 7;
+    CHECK_INT(rename(other, volume), 0);
+    damage_header(volume);
+    struct store_reader *reader = open_recording(path);
+    CHECK_INT(store_reader_damage_count(reader), 1);
+    CHECK_INT(store_reader_damage(reader, 0)->missing_count, 1);
+    CHECK_INT(store_reader_damage(reader, 0)->volume, 2);
+    CHECK(strstr(store_reader_damage(reader, 0)->reason, "not part of this recording"));
+    store_reader_close(reader);
 }
 
 static void check_busy(const char *path, const struct trace *trace)
