@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -101,9 +102,21 @@ TEST(notes_later_than_asked_wait)
     perf_rings_destroy(rings);
 }
 
+/* Each CPU has a ring: of another one, what comes next tells nothing of this one's losses. */
+static void stay_on_one_cpu(void)
+{
+    cpu_set_t set;
+    int cpu = sched_getcpu();
+    CHECK(cpu >= 0);
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    CHECK_INT(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
 TEST(losses_of_a_full_ring_are_told)
 {
     struct perf_rings *rings = open_rings();
+    stay_on_one_cpu();
     for (int i = 0; i < 20000; i++) {
         void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(page != MAP_FAILED);
@@ -166,7 +179,8 @@ static void *map_code(int fd)
 }
 
 /* On a busy machine something always happens between the end of a step and its look at the rings.
- */
+ * What all its processes do at once needs room once, which stays: here 1 KiB for each note of the
+ * longest look. */
 TEST(memory_does_not_grow_while_something_always_waits)
 {
     struct perf_rings *rings = open_rings();
@@ -175,19 +189,22 @@ TEST(memory_does_not_grow_while_something_always_waits)
     memset(path + strlen(path), 'x', 200);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
-    size_t before = 0, notes = 0;
+    size_t before = 0, notes = 0, most = 0;
     for (int i = 0; i < 4000; i++) {
         munmap(map_code(fd), 4096);
         uint64_t now = (uint64_t)clock_now_ns();
         munmap(map_code(fd), 4096);
         CHECK_INT(perf_rings_drain(rings), 0);
+        size_t taken = 0;
         while (perf_rings_next(rings, now))
-            notes++;
+            taken++;
+        notes += taken;
+        most = taken > most ? taken : most;
         if (i == 100)
             before = memory_used();
     }
     CHECK(notes > 7000);
-    CHECK(memory_used() < before + (256 << 10));
+    CHECK(memory_used() < before + (256 << 10) + most * 1024);
     close(fd);
     perf_rings_destroy(rings);
 }

@@ -27,7 +27,9 @@ struct kernel_name {
     char name[512];
 };
 
-/* Functions of the list, one in `step`; how many of them have an address. */
+/* Functions of the kernel itself, one in `step` of its list; how many of them have an address.
+ * Those of modules and BPF programs, with their owner in brackets, come and go between two
+ * readings. */
 static size_t read_list(struct kernel_name names[LIST_MAX], size_t step)
 {
     FILE *list = fopen("/proc/kallsyms", "re");
@@ -35,7 +37,8 @@ static size_t read_list(struct kernel_name names[LIST_MAX], size_t step)
     size_t count = 0, seen = 0;
     struct kernel_name name;
     while (list && fgets(line, sizeof(line), list) && count < LIST_MAX) {
-        if (sscanf(line, "%lx %c %511s", &name.address, &type, name.name) == 3 && name.address &&
+        if (!strchr(line, '[') &&
+            sscanf(line, "%lx %c %511s", &name.address, &type, name.name) == 3 && name.address &&
             strchr("tTwW", type) && seen++ % step == 0)
             names[count++] = name;
     }
