@@ -113,7 +113,9 @@ static void run_beside(int flags, int is_first)
            (unsigned long long)seen.shared, (unsigned long long)seen.lost_total);
     CHECK_INT(others.counters, (uint64_t)OTHERS * OTHER_EVENTS);
     CHECK_INT(seen.segments, 1);
-    CHECK(seen.shared > TASKS * EVENTS / 2);
+    /* A task that comes while the maker is in the middle of an event looks like a signal handler.
+     */
+    CHECK(seen.shared + seen.lost[ANNOT_LOSS_INTERRUPTED] > TASKS * EVENTS / 2);
     arena_end();
     arena_clean();
 }
