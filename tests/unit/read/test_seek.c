@@ -3,6 +3,7 @@
  * at the first event, and whether a source was late or not: items, their times, parents, paths and
  * sums. Random recordings with everything that can be open. */
 #include "recording_source.h"
+#include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -14,6 +15,7 @@ enum {
     LATE_THREADS = 2,
     LATE_BATCHES = 700,
     STEPS = 3000,
+    STEP_NS = 40000, /* of a recording of many times SEEK_MARGIN_NS */
     DEPTH = 9,
     WINDOWS = 12,
     LINE_SIZE = 320,
@@ -49,6 +51,7 @@ struct shape {
     bool spans;   /* which last into later checkpoints */
     bool own_ids; /* starts and ends of an id are of one thread */
     bool late;    /* the first threads are a declared stream, which comes much later */
+    bool forks;   /* the last thread is of a process that the first thread forked half way */
 };
 
 /* Batches that wait, each thread's in its order. */
@@ -78,7 +81,7 @@ static struct event *add(struct event *event, uint32_t thread, uint8_t kind, int
 static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
 {
     uint32_t choice = draw(100), *depth = &scene->depth[thread];
-    int64_t now_ns = scene->now_ns[thread] += draw(2000);
+    int64_t now_ns = scene->now_ns[thread] += draw(STEP_NS);
     uint32_t own = scene->shape.own_ids ? thread * 1000 : 0;
     if (choice < 45 && *depth < DEPTH) {
         add(events, thread, EVENT_PUSH, now_ns)->name = scene->names[draw(8)];
@@ -110,7 +113,7 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
     } else if (choice == 98 && scene->shape.spans) {
         add(events, thread, EVENT_SPAN, now_ns - draw(5000))->name = scene->names[draw(8)];
         events->lane = scene->shape.tracks;
-        events->end_ns = now_ns + draw(300000);
+        events->end_ns = now_ns + draw(3000000);
         events->origin_ns = EVENT_NO_ORIGIN;
     } else {
         add(events, thread, EVENT_MARK, now_ns)->name = scene->names[draw(8)];
@@ -173,6 +176,18 @@ static void tell_rest(struct scene *scene, struct store_writer *writer)
     }
 }
 
+/* Its samples are inside of what was open in the first thread then. */
+static void fork_last(struct scene *scene)
+{
+    int64_t ordinal = trace_process_add(scene->trace);
+    struct trace_process *process = trace_process(scene->trace, (uint32_t)ordinal);
+    process->forked = true;
+    process->fork_ns = 1000000 + (int64_t)STEPS * STEP_NS / 4;
+    process->fork_thread = 1;
+    trace_thread(scene->trace, THREADS - 1)->process = (uint32_t)ordinal;
+    scene->now_ns[THREADS - 1] = process->fork_ns + draw(2000);
+}
+
 static int64_t write_recording(struct shape shape)
 {
     struct scene scene = {.trace = trace_create(), .shape = shape, .order = 5};
@@ -182,8 +197,11 @@ static int64_t write_recording(struct shape shape)
     trace_process_add(scene.trace);
     for (uint32_t i = 0; i < THREADS; i++) {
         trace_thread_add(scene.trace, 0);
+        trace_thread(scene.trace, i)->serial = i + 1; /* it has events */
         scene.now_ns[i] = 1000000 + draw(2000);
     }
+    if (shape.forks)
+        fork_last(&scene);
     if (shape.tracks)
         trace_lane_add(scene.trace, 7);
     trace_lane_of(scene.trace, LANE_QUEUE, 0, 5);
@@ -255,9 +273,14 @@ static int take(void *context, const struct item *item)
     char *at = told->lines[told->count++], *end = at + LINE_SIZE;
     if (item->kind == ITEM_SAMPLE) {
         const struct sample *sample = item->sample;
-        snprintf(at, LINE_SIZE, "sample %u %u %lld %lld %u %u", sample->thread, sample->set,
-                 (long long)sample->time_ns, (long long)sample->end_ns, sample->path,
-                 sample->flags);
+        const struct stacks *stacks = trace_stacks_get(told->source.trace);
+        at += snprintf(at, LINE_SIZE, "sample %u %u %lld %lld %u", sample->thread, sample->set,
+                       (long long)sample->time_ns, (long long)sample->end_ns, sample->flags);
+        const struct range_path *node;
+        for (uint32_t path = sample->path; path && at < end; path = node->parent) {
+            node = stacks_get_path(stacks, path);
+            at += snprintf(at, (size_t)(end - at), " %u:%u", node->kind, node->name);
+        }
         return 0;
     }
     at += snprintf(at, (size_t)(end - at),
@@ -305,11 +328,14 @@ static void read_part(struct told *told, const struct pass_selection *selection,
 
 static void compare(struct told *whole, struct told *part, bool ordered, int64_t last_ns)
 {
+    static const char *const ranges[] = {"a", "[bc]", "h"};
     for (uint32_t i = 0; i < WINDOWS; i++) {
         struct pass_selection selection = PASS_SELECT_ALL;
         selection.from_ns = 1000000 + (int64_t)draw((uint32_t)(last_ns - 1000000));
         if (draw(2))
-            selection.to_ns = selection.from_ns + draw(300000);
+            selection.to_ns = selection.from_ns + draw(3000000);
+        if (draw(4) == 0)
+            selection.range = ranges[draw(3)];
         whole->ordered = part->ordered = ordered;
         read_part(whole, &selection, false);
         read_part(part, &selection, true);
@@ -321,21 +347,24 @@ static void compare(struct told *whole, struct told *part, bool ordered, int64_t
     }
 }
 
-static void check_parts(uint64_t seed, bool tracks)
+static void check_parts(uint64_t seed, struct shape shape)
 {
     struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
     struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX)};
     state = seed;
-    int64_t last_ns = write_recording((struct shape){.tracks = tracks, .spans = true});
+    int64_t last_ns = write_recording(shape);
     compare(&whole, &part, false, last_ns);
+    /* Of two starts with one id, the later one counts: in the file, or in order of time. */
+    shape.own_ids = true;
+    last_ns = write_recording(shape);
     compare(&whole, &part, true, last_ns);
     /* The end of it is read from near by. */
     struct pass_selection selection = PASS_SELECT_ALL;
-    selection.from_ns = last_ns - 50000;
+    selection.from_ns = last_ns - 500000;
     whole.ordered = part.ordered = true;
     read_part(&whole, &selection, false);
     read_part(&part, &selection, true);
-    CHECK(tracks || part.read_count < whole.read_count / 2);
+    CHECK(shape.tracks || part.read_count < whole.read_count / 2);
     free(whole.lines);
     free(part.lines);
 }
@@ -343,13 +372,19 @@ static void check_parts(uint64_t seed, bool tracks)
 TEST_TIMEOUT(any_part_is_the_cut_of_the_whole, 120)
 {
     for (uint64_t seed = 1; seed <= 8; seed++)
-        check_parts(seed, false);
+        check_parts(seed, (struct shape){.spans = true});
 }
 
 TEST_TIMEOUT(with_tracks_too, 120)
 {
     for (uint64_t seed = 1; seed <= 2; seed++)
-        check_parts(seed, true);
+        check_parts(seed, (struct shape){.spans = true, .tracks = true});
+}
+
+TEST_TIMEOUT(behind_a_fork_too, 120)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        check_parts(seed, (struct shape){.spans = true, .tracks = seed > 2, .forks = true});
 }
 
 TEST_TIMEOUT(a_source_that_is_late_is_in_its_right_place, 120)
