@@ -252,16 +252,16 @@ static int64_t needed_from_ns(const struct pass *pass)
     return from_ns;
 }
 
-/* Of what is inside of a range, only all that came before tells whether it is. */
+/* Whether an EVENT_START was inside of a range, only all that came before tells. */
 static int seek(struct pass *pass)
 {
     const struct pass_source *source = &pass->source;
     int64_t from_ns = pass->selection.from_ns;
-    if (!source->seek || source->live || from_ns == INT64_MIN || pass->selection.range)
+    if (!source->seek || source->live || from_ns == INT64_MIN)
         return 0;
     from_ns = needed_from_ns(pass);
     return from_ns > INT64_MIN + SEEK_MARGIN_NS
-               ? source->seek(source->context, from_ns - SEEK_MARGIN_NS)
+               ? source->seek(source->context, from_ns - SEEK_MARGIN_NS, pass->selection.range)
                : 0;
 }
 

@@ -19,9 +19,9 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     return status;
 }
 
-static int seek(void *context, int64_t from_ns)
+static int seek(void *context, int64_t from_ns, bool nested)
 {
-    return store_reader_seek(context, from_ns);
+    return store_reader_seek(context, from_ns, nested);
 }
 
 struct pass_source recording_pass_source(struct store_reader *reader)

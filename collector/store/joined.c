@@ -253,26 +253,30 @@ int64_t joined_samples_settled_ns(const struct joined *joined)
 
 /* ---- Places ---- */
 
-static int go_to(struct joined *joined, bool seek, int64_t from_ns)
+static void restart(struct joined_part *part)
 {
-    int error = 0;
-    for (size_t i = 0; i < joined->parts.count && !error; i++) {
-        struct joined_part *part = &joined->parts.items[i];
-        part->has_batch = part->ended = part->samples_ended = false;
-        error = seek ? store_reader_seek(part->reader, remap_time_back(&part->remap, from_ns))
-                     : store_reader_rewind(part->reader);
-    }
-    return error;
+    part->has_batch = part->ended = part->samples_ended = false;
 }
 
 int joined_rewind(struct joined *joined)
 {
-    return go_to(joined, false, 0);
+    int error = 0;
+    for (size_t i = 0; i < joined->parts.count && !error; i++) {
+        restart(&joined->parts.items[i]);
+        error = store_reader_rewind(joined->parts.items[i].reader);
+    }
+    return error;
 }
 
-int joined_seek(struct joined *joined, int64_t from_ns)
+int joined_seek(struct joined *joined, int64_t from_ns, bool nested)
 {
-    return go_to(joined, true, from_ns);
+    int error = 0;
+    for (size_t i = 0; i < joined->parts.count && !error; i++) {
+        struct joined_part *part = &joined->parts.items[i];
+        restart(part);
+        error = store_reader_seek(part->reader, remap_time_back(&part->remap, from_ns), nested);
+    }
+    return error;
 }
 
 int64_t joined_begin_ns(const struct joined *joined)

@@ -343,14 +343,55 @@ static const struct chunk_place *first_checkpoint(const struct store_reader *rea
     return first;
 }
 
-/* The last checkpoint before which all was told earlier; NULL: there is none. */
-static const struct chunk_place *find_checkpoint(const struct store_reader *reader, int64_t from_ns)
+/* So many checkpoints are looked at for one where no START is open. */
+enum { TRIES_MAX = 16 };
+
+/* 0, -errno. */
+static int start_checkpoint(struct store_reader *reader, const struct chunk_place *place)
 {
-    const struct chunk_place *found = first_checkpoint(reader);
-    for (size_t i = 0; i < reader->checkpoints.count && is_whole(reader); i++)
-        if (reader->checkpoints.items[i].header.last_ns < from_ns)
-            found = &reader->checkpoints.items[i];
-    return found;
+    const uint8_t *payload;
+    const char *reason;
+    int error = volumes_load(reader->volumes, &reader->buffer, place, &payload, &reason);
+    return error ? error
+                 : event_decoder_start_checkpoint(reader->decoder, payload, place->header.raw_size);
+}
+
+/* 1, 0, -errno. */
+static int has_open_start(struct store_reader *reader, const struct chunk_place *place)
+{
+    struct event_batch batch;
+    struct batch_before before;
+    int status = start_checkpoint(reader, place);
+    if (status)
+        return status;
+    while ((status = event_decoder_next(reader->decoder, &batch, &before)) == 1)
+        for (uint32_t i = 0; i < batch.count; i++)
+            if (batch.events[i].kind == EVENT_START)
+                return 1;
+    return status;
+}
+
+/* The last checkpoint before which all was told earlier, and, `nested`, where no START is open.
+ * NULL: there is none, or it cannot be read. 0 or -errno. */
+static int find_checkpoint(struct store_reader *reader, int64_t from_ns, bool nested,
+                           const struct chunk_place **ret_place)
+{
+    size_t count = is_whole(reader) ? reader->checkpoints.count : 0;
+    const struct chunk_place *places = reader->checkpoints.items;
+    *ret_place = first_checkpoint(reader);
+    while (count > 0 && places[count - 1].header.last_ns >= from_ns)
+        count--;
+    for (size_t tries = nested ? TRIES_MAX : 1; count > 0 && tries > 0; tries--) {
+        const struct chunk_place *place = &places[--count];
+        int status = nested ? has_open_start(reader, place) : 0;
+        if (status < 0)
+            return status == -EBADMSG ? 0 : status;
+        if (status == 0) {
+            *ret_place = place;
+            return 0;
+        }
+    }
+    return 0;
 }
 
 int64_t store_reader_begin_ns(const struct store_reader *reader)
@@ -361,19 +402,17 @@ int64_t store_reader_begin_ns(const struct store_reader *reader)
     return first ? store_time(first->header.last_ns) + 1 : 0;
 }
 
-int store_reader_seek(struct store_reader *reader, int64_t from_ns)
+int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested)
 {
     if (reader->joined)
-        return joined_seek(reader->joined, from_ns);
-    const uint8_t *payload;
-    const char *reason;
+        return joined_seek(reader->joined, from_ns, nested);
+    const struct chunk_place *place;
     int error = store_reader_rewind(reader);
-    const struct chunk_place *place = find_checkpoint(reader, from_ns);
+    if (!error)
+        error = find_checkpoint(reader, from_ns, nested, &place);
     if (error || !place)
         return error;
-    error = volumes_load(reader->volumes, &reader->buffer, place, &payload, &reason);
-    if (!error)
-        error = event_decoder_start_checkpoint(reader->decoder, payload, place->header.raw_size);
+    error = start_checkpoint(reader, place);
     if (error)
         return error == -EBADMSG ? 0 : error; /* from the first event on */
     sample_stream_seek(&reader->samples, from_ns);

@@ -208,8 +208,9 @@ int store_reader_rewind(struct store_reader *reader);
 /* As near as is known before this time: instead of all events before it, which were told before,
  * come those that matter behind it (what is open), with an EVENT_RESUME for each thread; no sample
  * that was told before it. Without a checkpoint before it, or in a damaged recording, from the
- * first event on. 0, -ENOMEM, -EIO. */
-int store_reader_seek(struct store_reader *reader, int64_t from_ns);
+ * first event on. `nested`: only to where no EVENT_START is open, as what was around it is not
+ * known. 0, -ENOMEM, -EIO. */
+int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested);
 
 /* Nothing is known of what was before this, as the volumes with it are missing; 0: they are not. */
 int64_t store_reader_begin_ns(const struct store_reader *reader);

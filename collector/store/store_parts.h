@@ -425,7 +425,7 @@ int joined_next_samples(struct joined *joined, const struct sample **ret_samples
                         uint32_t *ret_count);
 int64_t joined_samples_settled_ns(const struct joined *joined);
 int joined_rewind(struct joined *joined);
-int joined_seek(struct joined *joined, int64_t from_ns);
+int joined_seek(struct joined *joined, int64_t from_ns, bool nested);
 int64_t joined_begin_ns(const struct joined *joined);
 bool joined_volume(const struct joined *joined, uint32_t index, struct store_volume *ret_volume);
 uint32_t joined_damage_count(const struct joined *joined);

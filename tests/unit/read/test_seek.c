@@ -51,6 +51,7 @@ struct shape {
     bool spans;   /* which last into later checkpoints */
     bool own_ids; /* starts and ends of an id are of one thread */
     bool late;    /* the first threads are a declared stream, which comes much later */
+    bool nests;   /* no starts and ends */
     bool forks;   /* the last thread is of a process that the first thread forked half way */
 };
 
@@ -93,6 +94,8 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
     if (choice < 85 && *depth > 0) {
         *depth -= draw(30) == 0 && *depth > 1 ? 2 : 1;
         add(events, thread, EVENT_POP, now_ns)->depth = *depth;
+    } else if (choice < 95 && scene->shape.nests) {
+        add(events, thread, EVENT_COUNTER, now_ns)->name = scene->names[draw(8)];
     } else if (choice < 90) {
         add(events, thread, EVENT_START, now_ns)->id = draw(30) + own;
         events->name = scene->names[draw(8)];
@@ -260,10 +263,10 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     return told->source.next_samples(told->source.context, ret_batch);
 }
 
-static int seek(void *context, int64_t from_ns)
+static int seek(void *context, int64_t from_ns, bool nested)
 {
     struct told *told = context;
-    return told->source.seek(told->source.context, from_ns);
+    return told->source.seek(told->source.context, from_ns, nested);
 }
 
 static int take(void *context, const struct item *item)
@@ -373,6 +376,20 @@ TEST_TIMEOUT(any_part_is_the_cut_of_the_whole, 120)
 {
     for (uint64_t seed = 1; seed <= 8; seed++)
         check_parts(seed, (struct shape){.spans = true});
+}
+
+TEST_TIMEOUT(inside_of_a_range_it_is_near_where_all_nests, 120)
+{
+    struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX)};
+    struct pass_selection selection = PASS_SELECT_ALL;
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        check_parts(seed, (struct shape){.spans = true, .nests = true});
+    state = 9;
+    selection.from_ns = write_recording((struct shape){.nests = true}) - 500000;
+    selection.range = "a";
+    read_part(&part, &selection, true);
+    CHECK(part.read_count < STEPS);
+    free(part.lines);
 }
 
 TEST_TIMEOUT(with_tracks_too, 120)
