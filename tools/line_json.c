@@ -169,6 +169,8 @@ static void put_span(struct line_writer *writer, struct json_doc *doc, const str
         json_doc_bool(doc, "unfinished", true);
     if (span->flags & ITEM_END_LOST)
         json_doc_bool(doc, "end_lost", true);
+    if (span->flags & ITEM_CROSSED)
+        json_doc_bool(doc, "crossed", true);
 }
 
 static bool has_name(const struct line *line)

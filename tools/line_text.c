@@ -193,6 +193,8 @@ static void put_span(struct line_writer *writer, const struct line *line)
         out_text(writer->out, " unfinished");
     if (line->span->flags & ITEM_END_LOST)
         out_text(writer->out, " end_lost");
+    if (line->span->flags & ITEM_CROSSED)
+        out_text(writer->out, " crossed");
 }
 
 static void put_lost(struct line_writer *writer, const struct line *line)

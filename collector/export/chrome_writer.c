@@ -311,7 +311,8 @@ static void put_category(struct chrome_writer *writer, const struct event *event
 static bool is_scoped(const struct event *event)
 {
     return event->kind == EVENT_START || event->kind == EVENT_TRACK_BEGIN ||
-           event->kind == EVENT_TRACK_MARK || event->kind == EVENT_SPAN;
+           event->kind == EVENT_TRACK_MARK ||
+           (event->kind == EVENT_SPAN && !event_is_own_span(event));
 }
 
 /* Colour names of the trace viewer in Chrome (catapult, color_scheme) with the colours they stand

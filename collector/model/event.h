@@ -33,10 +33,12 @@ enum event_kind {
     EVENT_TRACK_HIDDEN = 15, /* lane: a range begins that the filter holds back;
                                 not shown, but an EVENT_TRACK_END closes it                    */
     EVENT_SPAN = 16,    /* lane, name, attributes, end_ns, origin_ns: what was done from time_ns to
-                           end_ns, known as a whole; thread is who caused it, at origin_ns */
+                           end_ns, known as a whole; thread is who caused it, at origin_ns. On
+                           EVENT_OWN_LANE: what the thread did, as an outside observer reports it */
     EVENT_KINDS = 17,   /* of arrays by kind */
     EVENT_RESUME = 128, /* of checkpoints only, where a reader begins: depth = open pushed ranges of
                            the thread, value.uint64 = pushes before, level = enum resume_flags */
+    EVENT_SPAN_END = 129, /* never stored: spans on the thread's own lane end here (read/) */
 };
 
 /* What was so in the events that a reader has left out. */
@@ -115,7 +117,8 @@ struct event {
     uint32_t name;  /* string ordinal; 0 = none */
     uint32_t scope; /* ordinal: domain, category, who told it (struct scope) */
     uint32_t color; /* 0xAARRGGBB, if has_color */
-    uint32_t lane;  /* EVENT_TRACK_, EVENT_SPAN: ordinal in struct trace, which may not define it */
+    uint32_t lane;  /* EVENT_TRACK_, EVENT_SPAN: ordinal in struct trace, which may not define it;
+                       EVENT_SPAN: or EVENT_OWN_LANE */
     union value value;
 
     union {
@@ -124,7 +127,7 @@ struct event {
         int64_t origin_ns; /* EVENT_SPAN; EVENT_NO_ORIGIN: not known */
     };
 
-    int64_t end_ns;     /* EVENT_LOST, EVENT_SPAN */
+    int64_t end_ns;     /* EVENT_LOST, EVENT_SPAN; never stored, see read/own_spans.c: EVENT_PUSH */
     uint32_t args;      /* index of the first in the array that came with the event */
     uint16_t arg_count; /* at most EVENT_ARGS_MAX */
 };
@@ -132,6 +135,9 @@ struct event {
 enum { EVENT_ARGS_MAX = UINT16_MAX };
 
 #define EVENT_NO_ORIGIN INT64_MIN
+
+/* The lane of event.thread, which has no entry in struct trace. */
+#define EVENT_OWN_LANE UINT32_MAX
 
 /* Does it stand for a call of the program? */
 static inline bool event_is_record(uint8_t kind)
@@ -150,6 +156,12 @@ static inline bool event_has_lane(uint8_t kind)
 {
     return kind == EVENT_TRACK_BEGIN || kind == EVENT_TRACK_END || kind == EVENT_TRACK_MARK ||
            kind == EVENT_TRACK_HIDDEN || kind == EVENT_SPAN;
+}
+
+/* A span of event.thread that an outside observer reports. */
+static inline bool event_is_own_span(const struct event *event)
+{
+    return event->kind == EVENT_SPAN && event->lane == EVENT_OWN_LANE;
 }
 
 static inline bool event_is_flow(uint8_t kind)

@@ -171,6 +171,9 @@ struct trace_thread {
     int64_t first_ns, last_ns;
     uint64_t event_count;
     uint64_t lost[LOSS_COUNT];
+    bool probed; /* an outside observer reports spans of it (EVENT_SPAN on EVENT_OWN_LANE), which
+                    may come late: readers put them between its own ranges */
+    uint8_t reserved[7];
 };
 
 /* What a timeline is. Numbers are those of the recording format: explicit and append-only. */

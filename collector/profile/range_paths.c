@@ -71,6 +71,7 @@ static enum range_kind row_kind(const struct range_path *range)
 {
     switch ((enum range_path_kind)range->kind) {
     case RANGE_PATH_THREAD:
+    case RANGE_PATH_PROBED:
         return RANGE_PUSHED;
     case RANGE_PATH_INHERITED:
         return RANGE_INHERITED;

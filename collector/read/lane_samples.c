@@ -49,8 +49,11 @@ int64_t lane_path(struct pass *pass, struct lane *lane)
     uint32_t parent = known > 0 ? lane->open.items[known - 1].path : 0;
     for (size_t i = known; i < lane->open.count; i++) {
         const struct event *begin = &lane->open.items[i].begin;
-        const struct range_path node = {
-            .parent = parent, .name = begin->name, .scope = begin->scope};
+        const struct range_path node = {.parent = parent,
+                                        .name = begin->name,
+                                        .kind = begin->kind == EVENT_SPAN ? RANGE_PATH_PROBED
+                                                                          : RANGE_PATH_THREAD,
+                                        .scope = begin->scope};
         int64_t path = stacks_path_add(stacks, &node);
         if (path < 0)
             return path;
@@ -64,6 +67,7 @@ int64_t lane_path(struct pass *pass, struct lane *lane)
 static bool agrees(const struct stacks *stacks, const struct sample *sample, uint32_t told)
 {
     const struct range_path *node;
+    told = sample_path_own(stacks, told);
     for (uint32_t at = sample->path; at != 0; at = node->parent) {
         node = stacks_get_path(stacks, at);
         if (node->kind != RANGE_PATH_THREAD)
@@ -71,7 +75,7 @@ static bool agrees(const struct stacks *stacks, const struct sample *sample, uin
         const struct range_path *own = stacks_get_path(stacks, told);
         if (told == 0 || (node->name != 0 && node->name != own->name))
             return false;
-        told = own->parent;
+        told = sample_path_own(stacks, own->parent);
     }
     return told == 0 || (sample->flags & SAMPLE_PATH_CUT);
 }
@@ -369,7 +373,7 @@ static void put_in_place(struct pass *pass, struct lane *lane)
     struct waiting_sample *items = samples->items.items;
     size_t at = samples->items.count - 1, first = samples->next;
     if (items[at].time_ns < lane->since_ns) {
-        pass->counts.late++;
+        pass->late_samples++;
         items[at].time_ns = lane->since_ns;
     }
     for (; at > first && items[at - 1].time_ns > items[at].time_ns; at--) {

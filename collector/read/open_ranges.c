@@ -126,6 +126,8 @@ int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges 
 /* The end that the selection makes counts for the thread that began the range. */
 static void count_cut_end(struct pass *pass, enum lane_kind kind, const struct event *begin)
 {
+    if (begin->kind == EVENT_SPAN) /* which was one event */
+        return;
     pass_count(pass, &pass->lanes.items[begin->thread],
                kind == LANE_THREAD ? EVENT_POP : EVENT_TRACK_END, pass->selection.to_ns);
 }
@@ -170,6 +172,7 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
         parent->child_ns = time_add(parent->child_ns, item->end_ns - item->begin_ns);
     if (cut)
         count_cut_end(pass, kind, &range->begin);
+    pass->counts.crossed += (item->flags & ITEM_CROSSED) != 0;
     return sinks_tell(&pass->events, item);
 }
 

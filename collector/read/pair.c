@@ -31,6 +31,12 @@ static bool is_open(const struct lane *lane, uint64_t level)
     return top && top->level >= level;
 }
 
+/* That, and it is the thread's own. */
+static bool is_pushed(const struct lane *lane, uint64_t level)
+{
+    return is_open(lane, level) && open_ranges_top(&lane->open)->begin.kind != EVENT_SPAN;
+}
+
 static int close_top(struct pass *pass, struct lane *lane, struct range_end *end)
 {
     if (pass->wants & WANT_TIMES)
@@ -38,14 +44,54 @@ static int close_top(struct pass *pass, struct lane *lane, struct range_end *end
     return open_ranges_close(pass, LANE_THREAD, &lane->open, end);
 }
 
-/* The ranges at `level` and above, innermost first. */
+/* The ranges at `level` and above, innermost first. Of a span the end is known. */
 static int close_from(struct pass *pass, struct lane *lane, uint64_t level, int64_t end_ns,
                       uint32_t flags)
 {
-    struct range_end end = {.time_ns = end_ns, .flags = flags};
+    struct range_end end = {.time_ns = end_ns};
     int status = 0;
-    while (!status && is_open(lane, level))
+    while (!status && is_open(lane, level)) {
+        const struct event *begin = &open_ranges_top(&lane->open)->begin;
+        bool crosses = begin->end_ns > end_ns;
+        end.thread = begin->thread;
+        end.flags = begin->kind != EVENT_SPAN ? flags : crosses ? ITEM_CROSSED : 0;
         status = close_top(pass, lane, &end);
+    }
+    return status;
+}
+
+/* The innermost range, if it is a span that ends before `end_ns`. */
+static bool top_ends_before(const struct lane *lane, int64_t end_ns)
+{
+    const struct open_range *top = open_ranges_top(&lane->open);
+    return top && top->begin.kind == EVENT_SPAN && top->begin.end_ns < end_ns;
+}
+
+/* What begins inside of a span and outlasts it ends it. */
+static int cut_spans(struct pass *pass, struct lane *lane, const struct event *begin)
+{
+    struct range_end end = {.time_ns = begin->time_ns, .flags = ITEM_CROSSED};
+    int status = 0;
+    while (!status && top_ends_before(lane, begin->end_ns)) {
+        status = settle(pass, lane, begin->time_ns);
+        if (!status)
+            status = close_top(pass, lane, &end);
+    }
+    return status;
+}
+
+/* Spans that have ended by then; one around a range that outlasts it ends with that. */
+static int end_spans(struct pass *pass, struct lane *lane, int64_t time_ns)
+{
+    int status = 0;
+    while (!status && top_ends_before(lane, time_add(time_ns, 1))) {
+        const struct event *begin = &open_ranges_top(&lane->open)->begin;
+        struct range_end end = {.time_ns = time_latest(begin->end_ns, lane->since_ns),
+                                .thread = begin->thread};
+        status = settle(pass, lane, end.time_ns);
+        if (!status)
+            status = close_top(pass, lane, &end);
+    }
     return status;
 }
 
@@ -97,13 +143,13 @@ static int take_pop(struct pass *pass, struct lane *lane, const struct event *ev
     lane->depth = event->depth;
     if (status)
         return status;
-    if (!known || !is_open(lane, event->depth))
+    if (!known || !is_pushed(lane, event->depth))
         return tell_orphan(pass, lane, event, args);
     bool counts = !pass->selects_all && lane->begun && open_ranges_inside(&lane->open);
     status = close_with(pass, lane, event, args);
     if (counts)
         pass_count(pass, lane, event->kind, event->time_ns);
-    return status;
+    return status || !lane->probed ? status : end_spans(pass, lane, event->time_ns);
 }
 
 /* ---- Begins, points -------------------------------------------------------------------------- */
@@ -121,8 +167,9 @@ static uint32_t next_instance(struct lane *lane)
     return lane->instances_unknown ? 0 : lane->instances;
 }
 
-static inline int take_push(struct pass *pass, struct lane *lane, const struct event *event,
-                            const struct args *args)
+/* A push, or a span that an observer reports. */
+static inline int open_top(struct pass *pass, struct lane *lane, const struct event *event,
+                           const struct args *args)
 {
     bool all = pass->selects_all;
     bool wanted = all || is_wanted(pass, lane) || (lane->wanted && pass_names(pass, event->name));
@@ -130,16 +177,34 @@ static inline int take_push(struct pass *pass, struct lane *lane, const struct e
     struct open_range *range = error ? NULL : open_ranges_push(&lane->open, event, args, wanted);
     if (!range)
         return error ? error : -ENOMEM;
-    range->level = lane->depth++;
+    range->level = lane->depth;
+    if (event->kind == EVENT_PUSH)
+        lane->depth++;
     if (!all && event->time_ns < pass->selection.from_ns) {
         range->cut = true;
         range->begin.time_ns = pass->selection.from_ns;
     }
-    if (pass->wants & WANT_NUMBERS)
+    if ((pass->wants & WANT_NUMBERS) && event->kind == EVENT_PUSH)
         range->instance = next_instance(lane);
     if (pass->wants & WANT_TIMES)
         range->off = off_until(pass, lane, range->begin.time_ns);
     return wanted && lane->begun ? open_ranges_tell_top(pass, LANE_THREAD, &lane->open) : 0;
+}
+
+static inline int take_push(struct pass *pass, struct lane *lane, const struct event *event,
+                            const struct args *args)
+{
+    int status = lane->probed ? cut_spans(pass, lane, event) : 0;
+    return status ? status : open_top(pass, lane, event, args);
+}
+
+/* A span that an observer reports of the thread. */
+static int take_own_span(struct pass *pass, struct lane *lane, const struct event *event,
+                         const struct args *args)
+{
+    lane->probed = true;
+    int status = cut_spans(pass, lane, event);
+    return status ? status : open_top(pass, lane, event, args);
 }
 
 /* Records that were there take their numbers with them; those that never were have none. */
@@ -217,6 +282,10 @@ static int take_point_or_gap(struct pass *pass, struct lane *lane, const struct 
     case EVENT_RESUME:
         resume(lane, event);
         return 0;
+    case EVENT_SPAN:
+        return take_own_span(pass, lane, event, args);
+    case EVENT_SPAN_END:
+        return end_spans(pass, lane, event->time_ns);
     case EVENT_MARK:
     case EVENT_COUNTER:
     case EVENT_FLOW_BEGIN:
@@ -240,7 +309,8 @@ static int take_kind(struct pass *pass, struct lane *lane, const struct event *e
 /* What ends at the first instant is not of the selection. */
 static bool is_after_begin(const struct pass *pass, uint8_t kind, int64_t told_ns)
 {
-    bool is_end = kind == EVENT_POP || kind == EVENT_LOST || kind == EVENT_EDGE;
+    bool is_end =
+        kind == EVENT_POP || kind == EVENT_LOST || kind == EVENT_EDGE || kind == EVENT_SPAN_END;
     return is_end ? told_ns > pass->selection.from_ns : told_ns >= pass->selection.from_ns;
 }
 
@@ -289,9 +359,10 @@ static int take_selected(struct pass *pass, struct lane *lane, const struct even
 static int take_other(struct pass *pass, struct lane *lane, const struct event *event,
                       const struct args *args)
 {
-    if (event->kind == EVENT_SPAN)
+    bool own = event_is_own_span(event);
+    if (event->kind == EVENT_SPAN && !own)
         return span_take(pass, lane, event, args);
-    if (event_has_lane(event->kind)) {
+    if (event_has_lane(event->kind) && !own) {
         bool inside = pass->selection.range && is_wanted(pass, lane);
         return tracks_take(pass, event, args, (struct track_told){lane->wanted, inside});
     }
@@ -422,7 +493,7 @@ static int take_run(struct pass *pass, struct lane *lane, const struct event_bat
 /* Of a selection of all, events are counted as they come. */
 static void count(struct pass *pass, const struct event *event)
 {
-    pass->counts.events[event_known_kind(event->kind)]++;
+    pass->counts.events[event_known_kind(event->kind)] += event->kind != EVENT_SPAN_END;
 }
 
 /* Of its last event that is in the thread's order. */
@@ -455,7 +526,7 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     for (uint32_t i = 0; !status && i < batch->count; i++) {
         uint8_t kind = batch->events[i].kind;
         bool may_run = kind == EVENT_PUSH || kind == EVENT_POP;
-        if (may_run && pass->runs && !lane->samples)
+        if (may_run && pass->runs && !lane->samples && !lane->probed)
             status = take_run(pass, lane, batch, &i);
         if (status || i == batch->count)
             break;
@@ -463,7 +534,10 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
         const struct args args = event_args(batch, event);
         if (pass->selects_all)
             count(pass, event);
-        status = take(pass, lane, event, &args);
+        if (lane->probed)
+            status = end_spans(pass, lane, event->time_ns);
+        if (!status)
+            status = take(pass, lane, event, &args);
     }
     return status;
 }
@@ -481,5 +555,7 @@ int pair_finish_thread(struct pass *pass, uint32_t thread)
     struct lane *lane = &pass->lanes.items[thread];
     if (lane->open.count == 0)
         return 0;
-    return close_from(pass, lane, 0, pair_end_ns(pass, thread), ITEM_UNFINISHED);
+    int64_t end_ns = pair_end_ns(pass, thread);
+    int status = end_spans(pass, lane, end_ns);
+    return status ? status : close_from(pass, lane, 0, end_ns, ITEM_UNFINISHED);
 }

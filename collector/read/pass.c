@@ -25,6 +25,8 @@ struct lane *pass_lane(struct pass *pass, uint32_t thread)
     struct lane *lane = &pass->lanes.items[thread];
     if (!lane->known) {
         lane->known = true;
+        const struct trace_thread *entry = trace_thread_get(pass->source.trace, thread);
+        lane->probed = entry && entry->probed;
         lane->wanted = pass_selects_thread(&pass->selection, thread);
         lane->begun = pass->selection.from_ns == INT64_MIN || pass->begun;
     }
@@ -32,15 +34,42 @@ struct lane *pass_lane(struct pass *pass, uint32_t thread)
 }
 
 /* Nobody has the events of threads that the trace does not know. 1, 0 at the end, -errno. */
-static int next_events(void *context, struct event_batch *ret_batch)
+static int next_known(const struct pass *pass, struct event_batch *ret_batch,
+                      const struct trace_thread **ret_thread)
 {
-    const struct pass *pass = context;
     const struct pass_source *source = &pass->source;
     int status;
     do
         status = source->next_events(source->context, ret_batch);
-    while (status > 0 && !trace_thread_get(source->trace, ret_batch->thread));
+    while (status > 0 && !(*ret_thread = trace_thread_get(source->trace, ret_batch->thread)));
     return status;
+}
+
+static int next_stored(void *context, struct event_batch *ret_batch)
+{
+    const struct trace_thread *thread;
+    return next_known(context, ret_batch, &thread);
+}
+
+/* The first of a thread that has spans of its own: from now on all is read through own_spans. */
+static int begin_own_spans(struct pass *pass, const struct event_batch *batch)
+{
+    const struct own_source source = {next_stored, pass, pass->source.trace, pass->source.live};
+    pass->own_spans = own_spans_create(&source);
+    return pass->own_spans ? own_spans_take(pass->own_spans, batch) : -ENOMEM;
+}
+
+static int next_events(void *context, struct event_batch *ret_batch)
+{
+    struct pass *pass = context;
+    const struct trace_thread *thread;
+    if (pass->own_spans)
+        return own_spans_next(pass->own_spans, ret_batch);
+    int status = next_known(pass, ret_batch, &thread);
+    if (status <= 0 || !thread->probed)
+        return status;
+    status = begin_own_spans(pass, ret_batch);
+    return status ? status : own_spans_next(pass->own_spans, ret_batch);
 }
 
 int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_ns)
@@ -203,6 +232,8 @@ static int step_in_time(struct pass *pass)
 void pass_settle(struct pass *pass, int64_t settled_ns)
 {
     pass->settled_ns = time_latest(pass->settled_ns, settled_ns);
+    if (pass->own_spans)
+        own_spans_settle(pass->own_spans, settled_ns);
     if (pass->merge)
         merge_settle(pass->merge, settled_ns);
     if (pass->samples_merge)
@@ -339,6 +370,7 @@ void pass_destroy(struct pass *pass)
     path_matches_fini(&pass->matches);
     starts_destroy(pass->starts);
     tracks_destroy(pass->tracks);
+    own_spans_destroy(pass->own_spans);
     merge_destroy(pass->merge);
     sample_merge_destroy(pass->samples_merge);
     free(pass->inherited);
@@ -370,8 +402,11 @@ int pass_read(const struct pass_source *source, const struct pass_selection *sel
 
 const struct pass_counts *pass_counts(struct pass *pass)
 {
+    pass->counts.late = pass->late_samples;
+    if (pass->own_spans)
+        pass->counts.late += own_spans_late_count(pass->own_spans);
     if (pass->merge)
-        pass->counts.late = merge_late_count(pass->merge);
+        pass->counts.late += merge_late_count(pass->merge);
     if (pass->samples_merge)
         pass->counts.late += sample_merge_late_count(pass->samples_merge);
     return &pass->counts;

@@ -41,12 +41,16 @@ enum item_flags {
     ITEM_CUT_BEGIN = 1u << 2,  /* it began before the selection does: begin_ns is where that does */
     ITEM_CUT_END = 1u << 3,    /* it ends with the selection */
     ITEM_END_TOLD = 1u << 4,   /* see ITEM_ORPHAN */
+    ITEM_CROSSED = 1u << 5, /* an EVENT_SPAN of LANE_THREAD that does not nest: it was reported to
+                               last longer, and ends where the range around it ends, or where
+                               something begins inside of it that outlasts it */
 };
 
 /* What a sink gets. All it points to is valid during the call. */
 struct item {
     uint8_t kind; /* enum item_kind */
-    uint8_t lane; /* enum lane_kind: LANE_THREAD, the pushed ranges of event->thread; LANE_PROCESS,
+    uint8_t lane; /* enum lane_kind: LANE_THREAD, the pushed ranges of event->thread, and
+                     EVENT_SPANs that an observer reports of it, which nest with them; LANE_PROCESS,
                      those that may overlap: no parents, no depth; LANE_TRACK, those that nest on
                      the lane event->lane, of whatever kind; LANE_QUEUE, EVENT_SPANs there: they may
                      overlap, and have no ITEM_OPENED */
@@ -188,6 +192,7 @@ struct pass_counts {
     uint64_t other_samples;       /* of sets that are neither */
     uint64_t orphans;             /* ends without a begin */
     uint64_t late;                /* events and samples that came behind later ones */
+    uint64_t crossed;             /* spans with ITEM_CROSSED */
     int64_t last_ns;              /* when the last event of all was told; INT64_MIN: none */
     struct sample_checks checks;
 };

@@ -73,10 +73,39 @@ int sample_merge_next(struct sample_merge *merge, struct sample *ret_sample);
 void sample_merge_settle(struct sample_merge *merge, int64_t settled_ns);
 uint64_t sample_merge_late_count(const struct sample_merge *merge);
 
+/* ---- Spans that an observer reports of a thread: own_spans.c ----
+ *
+ * In front of all else: what it hands out of such a thread is in order of time, spans among its own
+ * events. Memory: at most about 100 MiB. Thread-safety: one thread per object. */
+
+struct own_spans;
+
+struct own_source {
+    int (*next)(void *context, struct event_batch *ret_batch);
+    void *context;
+    const struct trace *trace; /* has the threads of all batches */
+    bool live;
+};
+
+/* NULL: out of memory. destroy accepts NULL. */
+struct own_spans *own_spans_create(const struct own_source *source);
+void own_spans_destroy(struct own_spans *own);
+
+/* A batch that was read before: 0 or -ENOMEM. */
+int own_spans_take(struct own_spans *own, const struct event_batch *batch);
+
+/* As pass_source.next_events, and merge_settle. */
+int own_spans_next(struct own_spans *own, struct event_batch *ret_batch);
+void own_spans_settle(struct own_spans *own, int64_t settled_ns);
+
+/* Spans that came too late. */
+uint64_t own_spans_late_count(const struct own_spans *own);
+
 /* ---- Open ranges of a lane ------------------------------------------------------------------- */
 
 struct open_range {
-    struct event begin; /* first, see open_ranges_parent(); never before the selection */
+    struct event begin; /* first, see open_ranges_parent(); never before the selection. An
+                           EVENT_SPAN: it ends by itself */
     uint64_t level;     /* threads: open ranges below it, as the producer counts; tracks: hidden
                            ranges that began directly inside it and are open */
     int64_t child_ns;
@@ -181,6 +210,7 @@ struct lane {
     bool begun;  /* something of it lies in the selection: what was open before has begun */
     bool over;   /* the selection's end has passed */
     bool lossy;  /* events are missing */
+    bool probed; /* it may have spans that an observer reports */
 };
 
 struct tracks;
@@ -211,6 +241,7 @@ struct pass {
     struct item opened, span, point, sample; /* what is told most: filled in, not made anew */
     struct item plain_opened, plain_span;    /* of runs of pair.c: most of it stays as it is */
     VEC(struct lane) lanes;                  /* by thread */
+    struct own_spans *own_spans;             /* made at the first batch of a thread that has some */
     struct starts *starts;
     struct tracks *tracks; /* made at the first event of one */
     VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
@@ -222,6 +253,7 @@ struct pass {
     /* Samples. */
     struct value_pool values; /* of those that wait */
     int64_t samples_settled_ns;
+    uint64_t late_samples; /* that came when their lane had passed */
     size_t waiting_count;
     VEC(uint32_t) waiting_lanes;
     int64_t *inherited; /* by process: the path that was open when it was forked; -1: none is known
@@ -304,7 +336,7 @@ struct starts *starts_create(void);
 void starts_destroy(struct starts *starts);
 /* EVENT_START or EVENT_END. `wanted`: what the selection says of a start. */
 int starts_take(struct pass *pass, const struct event *event, const struct args *args, bool wanted);
-/* EVENT_SPAN, of the lane's thread. */
+/* EVENT_SPAN on another lane, of the lane's thread. */
 int span_take(struct pass *pass, struct lane *lane, const struct event *event,
               const struct args *args);
 
@@ -368,6 +400,9 @@ int sample_tell(struct pass *pass, struct sample *sample);
  *
  * One path of ranges from two: what was read from a thread's live stack, and what its events tell.
  * Each returns a path of the table, or -ENOMEM. Thread-safety: none. */
+
+/* Without the innermost ranges that only an observer knows: RANGE_PATH_PROBED. */
+uint32_t sample_path_own(const struct stacks *stacks, uint32_t path);
 
 /* Both agree: the thread's ranges are those of `told`, with their domains; ranges of tracks stay
  * where they were read, and what was inherited goes if there is anything else. */

@@ -186,54 +186,81 @@ static void drop_inherited(struct nodes *nodes)
         nodes->count--;
 }
 
+uint32_t sample_path_own(const struct stacks *stacks, uint32_t path)
+{
+    while (path != 0 && stacks_get_path(stacks, path)->kind == RANGE_PATH_PROBED)
+        path = stacks_get_path(stacks, path)->parent;
+    return path;
+}
+
+static void add_node(struct nodes *nodes, const struct range_path *node)
+{
+    if (nodes->count < NODES_MAX)
+        nodes->items[nodes->count++] = *node;
+}
+
+/* What an observer knows at this place of `told`, whose next range is the thread's own then. */
+static uint32_t add_probed(const struct stacks *stacks, uint32_t told, struct nodes *nodes)
+{
+    for (uint32_t own = sample_path_own(stacks, told); told != own;) {
+        const struct range_path *node = stacks_get_path(stacks, told);
+        add_node(nodes, node);
+        told = node->parent;
+    }
+    return told;
+}
+
 int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t told)
 {
-    struct nodes nodes;
+    struct nodes nodes, joined = {.count = 0};
     take_apart(stacks, read, &nodes);
     drop_inherited(&nodes);
     if (told != 0 && nodes.count > 0 && nodes.items[0].kind == RANGE_PATH_INHERITED)
         return told;
-    for (uint32_t i = 0; i < nodes.count && told != 0; i++) {
-        if (nodes.items[i].kind != RANGE_PATH_THREAD)
-            continue;
-        nodes.items[i] = *stacks_get_path(stacks, told);
-        told = nodes.items[i].parent;
+    for (uint32_t i = 0; i < nodes.count; i++) {
+        bool own = nodes.items[i].kind == RANGE_PATH_THREAD;
+        if (own)
+            told = add_probed(stacks, told, &joined);
+        const struct range_path *node = own && told ? stacks_get_path(stacks, told) : NULL;
+        add_node(&joined, node ? node : &nodes.items[i]);
+        told = node ? node->parent : told;
     }
-    return put_together(stacks, told, &nodes);
+    return put_together(stacks, told, &joined);
 }
 
 /* Whether all ranges of `told` are among those of the thread, in this order. */
 static bool is_among(const struct stacks *stacks, const struct nodes *nodes, uint32_t told,
                      bool cut)
 {
+    told = sample_path_own(stacks, told);
     for (uint32_t i = 0; i < nodes->count && told != 0; i++) {
         const struct range_path *own = stacks_get_path(stacks, told);
         if (nodes->items[i].kind == RANGE_PATH_THREAD && nodes->items[i].name == own->name)
-            told = own->parent;
+            told = sample_path_own(stacks, own->parent);
     }
     return told == 0 || cut;
 }
 
 int64_t sample_path_unsure(struct stacks *stacks, uint32_t read, uint32_t told, bool cut)
 {
-    struct nodes nodes;
+    struct nodes nodes, joined = {.count = 0};
     take_apart(stacks, read, &nodes);
     drop_inherited(&nodes);
     while (!is_among(stacks, &nodes, told, cut))
         told = stacks_get_path(stacks, told)->parent;
     for (uint32_t i = 0; i < nodes.count; i++) {
-        struct range_path *node = &nodes.items[i];
-        const struct range_path own = *stacks_get_path(stacks, told);
-        if (node->kind != RANGE_PATH_THREAD)
-            continue;
-        bool same = told != 0 && node->name == own.name;
-        if (same)
-            *node = own;
-        else
-            node->kind = RANGE_PATH_UNRECORDED;
-        told = same ? own.parent : told;
+        struct range_path node = nodes.items[i];
+        if (node.kind == RANGE_PATH_THREAD) {
+            told = add_probed(stacks, told, &joined);
+            const struct range_path own = *stacks_get_path(stacks, told);
+            bool same = told != 0 && node.name == own.name;
+            node.kind = RANGE_PATH_UNRECORDED;
+            node = same ? own : node;
+            told = same ? own.parent : told;
+        }
+        add_node(&joined, &node);
     }
-    return put_together(stacks, told, &nodes);
+    return put_together(stacks, told, &joined);
 }
 
 int64_t sample_path_inherited(struct stacks *stacks, uint32_t path)
@@ -247,7 +274,11 @@ int64_t sample_path_inherited(struct stacks *stacks, uint32_t path)
 
 bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint32_t b)
 {
-    while (a != 0 && b != 0) {
+    for (;;) {
+        a = sample_path_own(stacks, a);
+        b = sample_path_own(stacks, b);
+        if (a == 0 || b == 0)
+            return a == b;
         const struct range_path *left = stacks_get_path(stacks, a);
         const struct range_path *right = stacks_get_path(stacks, b);
         if (left->name != right->name)
@@ -255,5 +286,4 @@ bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint32_t b)
         a = left->parent;
         b = right->parent;
     }
-    return a == b;
 }

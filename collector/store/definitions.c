@@ -310,6 +310,7 @@ static const struct field thread_fields[] = {
     TIME(struct trace_thread, last_ns),
     UNSIGNED(struct trace_thread, event_count),
     ARRAY(struct trace_thread, lost, LOSS_COUNT),
+    FLAG(struct trace_thread, probed),
 };
 
 GET(thread)

@@ -402,6 +402,28 @@ int64_t store_reader_begin_ns(const struct store_reader *reader)
     return first ? store_time(first->header.last_ns) + 1 : 0;
 }
 
+static bool any_probed(const struct trace *trace)
+{
+    uint32_t count = trace_thread_count(trace), i = 0;
+    while (i < count && !trace_thread_get(trace, i)->probed)
+        i++;
+    return i < count;
+}
+
+/* Where a span that an observer reports of a thread ends, its ranges from the span's begin on
+ * decide: so from the begins of what lasts until `from_ns` on all is needed. */
+static int64_t needed_from_ns(const struct store_reader *reader, int64_t from_ns)
+{
+    int64_t needed_ns = from_ns;
+    bool probed = any_probed(reader->trace);
+    for (size_t i = 0; i < reader->chunks.count && probed; i++) {
+        const struct store_chunk_header *header = &reader->chunks.items[i].chunk.header;
+        bool lasts = header->last_ns >= from_ns;
+        needed_ns = lasts && header->first_ns < needed_ns ? header->first_ns : needed_ns;
+    }
+    return needed_ns;
+}
+
 int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested)
 {
     if (reader->joined)
@@ -409,7 +431,7 @@ int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested)
     const struct chunk_place *place;
     int error = store_reader_rewind(reader);
     if (!error)
-        error = find_checkpoint(reader, from_ns, nested, &place);
+        error = find_checkpoint(reader, needed_from_ns(reader, from_ns), nested, &place);
     if (error || !place)
         return error;
     error = start_checkpoint(reader, place);

@@ -35,6 +35,7 @@ enum choice {
     CUT_SHORT = 8,  /* nobody knows when the recording ended */
     BACKWARDS = 16, /* times of a thread may go back */
     FEW_AT_A_TIME = 32,
+    PROBED = 64, /* an observer tells of some threads, whose events wait */
 };
 
 struct script {
@@ -48,6 +49,7 @@ struct script {
     int64_t samples_settled_ns[RECORDS_MAX + 1];
     uint32_t sample_count, next_sample;
     int64_t times[THREADS];
+    bool unsaid; /* an observer tells of a thread of which it is not known */
 };
 
 /* What was told. */
@@ -94,6 +96,7 @@ static void make_trace(void)
         trace_thread_add(trace, i / 2);
         trace_thread(trace, i)->tid = (int32_t)i;
         trace_thread(trace, i)->event_count = i != 3;
+        trace_thread(trace, i)->probed = i < 2 && (script.choices & PROBED);
     }
     for (uint32_t i = 1; i < 3; i++) {
         struct trace_process *process = trace_process(trace, i);
@@ -121,7 +124,7 @@ static void add_event(const uint8_t *bytes)
     event.name = bytes[2] % (NAMES + 1);
     event.time_ns = step(event.thread, bytes[3]);
     event.id = bytes[4] % 8;
-    event.lane = (uint32_t)event.id;
+    event.lane = event.id == 7 ? EVENT_OWN_LANE : (uint32_t)event.id; /* of any thread */
     event.level = bytes[6] >> 5;
     if (event.kind == EVENT_SPAN)
         event.end_ns = event.time_ns + bytes[6] - 4;
@@ -130,6 +133,8 @@ static void add_event(const uint8_t *bytes)
         step(event.thread, script.choices & BACKWARDS ? 0 : bytes[6]);
     }
     event.arg_count = (uint16_t)value_count;
+    script.unsaid |=
+        event_is_own_span(&event) && !trace_thread_get(script.trace, event.thread)->probed;
     script.events[script.event_count++] = event;
 }
 
@@ -350,8 +355,8 @@ static void check_whole(const struct totals *totals)
 /* Ids that are used twice make other pairs in another order. */
 static void check_same(void)
 {
-    bool whole = script.choices & ONE_CLOCK;
-    if (!in_lanes.in_order)
+    bool whole = (script.choices & ONE_CLOCK) && !(script.choices & PROBED);
+    if (!in_lanes.in_order || script.unsaid)
         return;
     for (int lane = LANE_THREAD; lane <= LANE_TRACK; lane++) {
         if (lane == LANE_PROCESS && !whole)
@@ -387,6 +392,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     };
     selection.to_ns = to_ns > selection.from_ns ? to_ns : INT64_MAX;
     script.choices = bytes[3];
+    script.unsaid = false;
     make_trace();
     read_script(bytes + CHOICE_BYTES, bytes + size);
     run(&in_lanes, &selection, WANT_PATHS | WANT_TIMES, UINT64_MAX);

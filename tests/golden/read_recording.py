@@ -296,7 +296,8 @@ DEFINITIONS = {
         'recovered peak nested'),
     3: ('processes', 'pid ppid ns_pid pid_ns identity host parent forked start end fork forker how '
         'value uid name comm cmdline runtime lost: misuse: peak events note noter noted'),
-    4: ('threads', 'process serial tid name comm first last events lost:'),
+    4: ('threads', 'process serial tid name comm first last events lost: '
+        'probed'),
     5: ('refusals', 'pid comm reason'),
     6: ('samplings', 'rung off_cpu frequency threshold reason hint'),
     7: ('facts', 'name kind value'),

@@ -37,8 +37,9 @@ static void add_known(uint32_t thread, int64_t time, uint32_t path, unsigned mor
 /* "load/nvtx:parse", "" outside; <inherited>, ?without a record. */
 static const char *path_text(uint32_t path)
 {
-    static const char *const forms[] = {
-        [RANGE_PATH_INHERITED] = "%s<%s>", [RANGE_PATH_UNRECORDED] = "%s?%s"};
+    static const char *const forms[] = {[RANGE_PATH_INHERITED] = "%s<%s>",
+                                        [RANGE_PATH_UNRECORDED] = "%s?%s",
+                                        [RANGE_PATH_PROBED] = NULL};
     static char text[256];
     uint32_t paths[16];
     const struct trace *trace = maker_trace(maker);
@@ -50,8 +51,7 @@ static const char *path_text(uint32_t path)
         char label[64];
         trace_range_label(trace, paths[i], label, sizeof(label));
         length += (size_t)snprintf(text + length, sizeof(text) - length,
-                                   kind >= RANGE_PATH_INHERITED ? forms[kind] : "%s%s",
-                                   i ? "/" : "", label);
+                                   forms[kind] ? forms[kind] : "%s%s", i ? "/" : "", label);
     }
     return text;
 }
@@ -272,31 +272,67 @@ TEST(events_tell_the_domains_of_ranges_that_were_read)
 }
 
 /* What a BPF program tells of a thread lies on the thread's lane, in order of time: inside of what
- * the program has open then, around what it opens before the end. */
-TEST(ranges_of_a_probe_nest_with_those_of_the_program)
+ * the program has open then, around what it opens before the end. The live stack has none of it. */
+TEST(spans_of_a_probe_nest_with_the_ranges_of_the_program)
 {
     uint32_t thread = begin();
     const struct scope by_probe = {.domain = maker_string(maker, "probe"),
                                    .observer = OBSERVER_PROBE};
-    uint32_t scope = (uint32_t)trace_scope_add(maker_trace(maker), &by_probe);
+    uint32_t load = maker_path(maker, 0, "load"), hook = maker_path(maker, load, "hook");
+    const uint32_t read[] = {load, load, hook, load, load};
+    trace_thread(maker_trace(maker), thread)->probed = true;
     maker_push(maker, thread, 10000, "load");
-    maker_event(maker, &(struct event){.kind = EVENT_PUSH,
-                                       .thread = thread,
-                                       .time_ns = 20000,
-                                       .name = maker_string(maker, "malloc"),
-                                       .scope = scope});
     maker_push(maker, thread, 30000, "hook");
     maker_pop(maker, thread, 40000);
-    maker_pop(maker, thread, 50000);
     maker_pop(maker, thread, 60000);
+    maker_event(maker,
+                &(struct event){.kind = EVENT_SPAN,
+                                .thread = thread,
+                                .time_ns = 20000,
+                                .end_ns = MAKER_BEGIN_NS + 50000,
+                                .lane = EVENT_OWN_LANE,
+                                .origin_ns = EVENT_NO_ORIGIN,
+                                .name = maker_string(maker, "malloc"),
+                                .scope = (uint32_t)trace_scope_add(maker_trace(maker), &by_probe)});
     for (int i = 0; i < 5; i++)
-        add_sample(thread, 15000 + 10000 * i, SAMPLE_SET_CPU);
+        add_known(thread, 15000 + 10000 * i, read[i], 0);
     maker_finish(maker, 80000);
     CHECK_STR(all(), "15000:load 25000:load/probe:malloc 35000:load/probe:malloc/hook "
                      "45000:load/probe:malloc 55000:load");
+    CHECK_INT(checks.checked, 5);
+    CHECK_INT(checks.at_edge + checks.unsure + checks.contradicted, 0);
     const struct range_path *path =
         stacks_get_path(trace_stacks_get(maker_trace(maker)), told[1].path);
+    CHECK_INT(path->kind, RANGE_PATH_PROBED);
     CHECK_INT(trace_scope(maker_trace(maker), path->scope)->observer, OBSERVER_PROBE);
+    maker_destroy(maker);
+}
+
+/* A range of a task that the thread ran, and events that are missing. */
+TEST(paths_keep_the_spans_of_a_probe)
+{
+    uint32_t thread = begin();
+    uint32_t load = maker_path(maker, 0, "load");
+    uint32_t task = maker_path_of_kind(maker, load, "task", RANGE_PATH_TRACK);
+    uint32_t gone = maker_path(maker, load, "gone");
+    trace_thread(maker_trace(maker), thread)->probed = true;
+    maker_push(maker, thread, 10000, "load");
+    maker_lost(maker, thread,
+               &(struct maker_gap){.begin = 50000, .end = 60000, .lost = 2, .depth = 1});
+    maker_pop(maker, thread, 90000);
+    for (int i = 0; i < 2; i++)
+        maker_event(maker, &(struct event){.kind = EVENT_SPAN,
+                                           .thread = thread,
+                                           .time_ns = 20000 + 50000 * i,
+                                           .end_ns = MAKER_BEGIN_NS + 40000 + 50000 * i,
+                                           .lane = EVENT_OWN_LANE,
+                                           .origin_ns = EVENT_NO_ORIGIN,
+                                           .name = maker_string(maker, "malloc")});
+    add_known(thread, 30000, task, 0);
+    add_known(thread, 80000, gone, 0);
+    maker_finish(maker, 95000);
+    CHECK_STR(all(), "30000:load/malloc/task 80000:load/?gone/malloc");
+    CHECK_INT(checks.contradicted, 0);
     maker_destroy(maker);
 }
 

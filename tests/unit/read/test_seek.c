@@ -49,6 +49,7 @@ static const char *file_path(bool late)
 struct shape {
     bool tracks;
     bool spans;   /* which last into later checkpoints */
+    bool probed;  /* which lie on the threads' own lanes, and cross all there is */
     bool own_ids; /* starts and ends of an id are of one thread */
     bool late;    /* the first threads are a declared stream, which comes much later */
     bool nests;   /* no starts and ends */
@@ -115,8 +116,8 @@ static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
             scene->names[1];
     } else if (choice == 98 && scene->shape.spans) {
         add(events, thread, EVENT_SPAN, now_ns - draw(5000))->name = scene->names[draw(8)];
-        events->lane = scene->shape.tracks;
-        events->end_ns = now_ns + draw(3000000);
+        events->lane = scene->shape.probed ? EVENT_OWN_LANE : scene->shape.tracks;
+        events->end_ns = now_ns + draw(scene->shape.probed && draw(3) ? 10000 : 3000000);
         events->origin_ns = EVENT_NO_ORIGIN;
     } else {
         add(events, thread, EVENT_MARK, now_ns)->name = scene->names[draw(8)];
@@ -201,6 +202,7 @@ static int64_t write_recording(struct shape shape)
     for (uint32_t i = 0; i < THREADS; i++) {
         trace_thread_add(scene.trace, 0);
         trace_thread(scene.trace, i)->serial = i + 1; /* it has events */
+        trace_thread(scene.trace, i)->probed = shape.probed;
         scene.now_ns[i] = 1000000 + draw(2000);
     }
     if (shape.forks)
@@ -244,7 +246,7 @@ struct told {
     size_t count;
     uint64_t read_count; /* events that came from the recording */
     struct pass_source source;
-    bool ordered, late;
+    bool ordered, late, probed;
     int64_t last_ns; /* in order of time */
     uint32_t disordered;
 };
@@ -345,7 +347,7 @@ static void compare(struct told *whole, struct told *part, bool ordered, int64_t
         for (size_t line = 0; line < whole->count && line < part->count; line++)
             CHECK_STR(part->lines[line], whole->lines[line]);
         CHECK_INT(part->count, whole->count);
-        CHECK(part->late ||
+        CHECK(part->late || part->probed ||
               part->read_count <= whole->read_count + THREADS * (DEPTH * 8 + 2) + 200);
     }
 }
@@ -353,7 +355,7 @@ static void compare(struct told *whole, struct told *part, bool ordered, int64_t
 static void check_parts(uint64_t seed, struct shape shape)
 {
     struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
-    struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX)};
+    struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX), .probed = shape.probed};
     state = seed;
     int64_t last_ns = write_recording(shape);
     compare(&whole, &part, false, last_ns);
@@ -367,7 +369,7 @@ static void check_parts(uint64_t seed, struct shape shape)
     whole.ordered = part.ordered = true;
     read_part(&whole, &selection, false);
     read_part(&part, &selection, true);
-    CHECK(shape.tracks || part.read_count < whole.read_count / 2);
+    CHECK(shape.tracks || shape.probed || part.read_count < whole.read_count / 2);
     free(whole.lines);
     free(part.lines);
 }
@@ -404,20 +406,39 @@ TEST_TIMEOUT(behind_a_fork_too, 120)
         check_parts(seed, (struct shape){.spans = true, .tracks = seed > 2, .forks = true});
 }
 
-TEST_TIMEOUT(a_source_that_is_late_is_in_its_right_place, 120)
+TEST_TIMEOUT(with_spans_of_an_observer_too, 120)
 {
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        check_parts(seed, (struct shape){.spans = true, .probed = true, .own_ids = true});
+}
+
+static void check_late(bool probed)
+{
+    struct shape shape = {.own_ids = true, .spans = probed, .probed = probed};
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
         struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX), .late = true};
         state = seed;
-        int64_t last_ns = write_recording((struct shape){.own_ids = true});
+        shape.late = false;
+        int64_t last_ns = write_recording(shape);
         state = seed;
-        CHECK_INT(write_recording((struct shape){.own_ids = true, .late = true}), last_ns);
+        shape.late = true;
+        CHECK_INT(write_recording(shape), last_ns);
         compare(&whole, &part, false, last_ns);
         compare(&whole, &part, true, last_ns);
         free(whole.lines);
         free(part.lines);
     }
+}
+
+TEST_TIMEOUT(a_source_that_is_late_is_in_its_right_place, 120)
+{
+    check_late(false);
+}
+
+TEST_TIMEOUT(an_observer_that_is_late_is_in_its_right_place, 120)
+{
+    check_late(true);
 }
 
 static int take_in_order(void *context, const struct item *item)
