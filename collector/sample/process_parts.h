@@ -75,8 +75,11 @@ struct row_memory {
     struct unwind_rule *rules; /* our own copy, for the collector's walks */
     struct map64 rule_index;   /* hash of a rule -> its number */
     uint32_t rule_count;       /* 0 is the unknown rule */
-    uint64_t rules_refused;    /* did not fit: they stand as unknown */
-    uint64_t rows_used;
+
+    struct row_counts {
+        uint64_t rows_used;
+        uint64_t rules_refused; /* did not fit: they stand as unknown */
+    } counts;
 };
 
 struct row_slice {
@@ -94,6 +97,7 @@ int row_memory_try(struct row_memory *memory, const struct unwind_table *table, 
 int row_memory_add(struct row_memory *memory, const struct unwind_table *table, uint32_t first,
                    uint32_t count, struct row_slice *ret_slice);
 void row_memory_remove(struct row_memory *memory, const struct row_slice *slice);
+struct row_counts row_memory_count(struct row_memory *memory);
 
 /* ---- Modules --------------------------------------------------------------------------------- */
 

@@ -105,7 +105,7 @@ static int64_t find_rule(struct row_memory *memory, const struct unwind_rule *ru
             ? memory->source.rule(memory->source.context, memory->rule_count)
             : NULL;
     if (!place) {
-        memory->rules_refused++;
+        memory->counts.rules_refused++;
         return 0;
     }
     if (map64_put(&memory->rule_index, key, memory->rule_count) != 0)
@@ -141,7 +141,7 @@ static int take_slice(struct row_memory *memory, uint32_t count, struct row_slic
         if (first < 0)
             continue;
         *slice = (struct row_slice){i, (uint32_t)first, count};
-        memory->rows_used += count;
+        memory->counts.rows_used += count;
         return 0;
     }
     return memory->segment_count == SAMPLER_SEGMENTS_MAX ? -ENOSPC : -EAGAIN;
@@ -197,6 +197,14 @@ void row_memory_remove(struct row_memory *memory, const struct row_slice *slice)
     struct row_segment *segment = &memory->segments[slice->segment];
     pthread_mutex_lock(&memory->lock);
     if (extents_give(&segment->extents, slice->first, slice->count) == 0)
-        memory->rows_used -= slice->count;
+        memory->counts.rows_used -= slice->count;
     pthread_mutex_unlock(&memory->lock);
+}
+
+struct row_counts row_memory_count(struct row_memory *memory)
+{
+    pthread_mutex_lock(&memory->lock);
+    struct row_counts counts = memory->counts;
+    pthread_mutex_unlock(&memory->lock);
+    return counts;
 }

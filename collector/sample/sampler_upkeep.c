@@ -392,6 +392,7 @@ static int write_own(struct bpf_sampler *sampler)
 {
     const struct sampler_counts *counts = &sampler->counts;
     const uint64_t *unread = sampler->modules.unread;
+    const struct row_counts rows = row_memory_count(&sampler->modules.rows);
     const struct fact facts[] = {
         {FACT_COUNT, "samples", counts->samples},
         {FACT_COUNT, "context switches", counts->switches},
@@ -403,7 +404,7 @@ static int write_own(struct bpf_sampler *sampler)
         {FACT_COUNT, "mappings read from /proc because the kernel's telling was lost",
          counts->notes_lost},
         {FACT_COUNT, TRACE_FACT_UNSEEN, lives_unseen(sampler->options.lives)},
-        {FACT_COUNT, "unwind rows", sampler->modules.rows.rows_used},
+        {FACT_COUNT, "unwind rows", rows.rows_used},
         {FACT_LOSS, "stacks: a part did not arrive", counts->stacks_missing},
         {FACT_LOSS, "stacks: taken during an exec", counts->stacks_stale},
         {FACT_LOSS, "stacks: cut, a library had taken the place of another",
@@ -427,7 +428,7 @@ static int write_own(struct bpf_sampler *sampler)
         {FACT_LOSS, "libraries not read: deleted or replaced", unread[MODULE_LOSS_GONE]},
         {FACT_LOSS, "libraries not read: no right to", unread[MODULE_LOSS_RIGHT]},
         {FACT_LOSS, "libraries not read: damaged", unread[MODULE_LOSS_DAMAGED]},
-        {FACT_LOSS, "unwind rules: more than the table holds", sampler->modules.rows.rules_refused},
+        {FACT_LOSS, "unwind rules: more than the table holds", rows.rules_refused},
     };
     int error = 0;
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !error; i++)

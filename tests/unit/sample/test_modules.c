@@ -144,9 +144,9 @@ static void count_one(void *context, const struct module *module)
 TEST(what_is_not_needed_is_forgotten_with_its_rows_and_can_come_again)
 {
     struct scene *scene = open_scene(1);
-    uint64_t rows = scene->modules.rows.rows_used; /* of the vdso */
+    uint64_t rows = scene->modules.rows.counts.rows_used; /* of the vdso */
     struct module *program = find_file(scene, "/proc/self/exe");
-    uint64_t of_program = scene->modules.rows.rows_used - rows;
+    uint64_t of_program = scene->modules.rows.counts.rows_used - rows;
     struct module *other = find(scene, "/nowhere/libgone.so", 99);
     int forgotten = 0;
     CHECK(of_program > 100);
@@ -159,11 +159,11 @@ TEST(what_is_not_needed_is_forgotten_with_its_rows_and_can_come_again)
     CHECK(find_file(scene, "/proc/self/exe") == program);
     modules_forget(&scene->modules, 21, count_one, &forgotten);
     CHECK_INT(forgotten, 2);
-    CHECK_INT(scene->modules.rows.rows_used, rows);
+    CHECK_INT(scene->modules.rows.counts.rows_used, rows);
     CHECK_INT(scene->modules.by_file.count, 0);
     program = find_file(scene, "/proc/self/exe");
     CHECK_INT(program->rows, MODULE_ROWS_LOADED);
-    CHECK_INT(scene->modules.rows.rows_used, rows + of_program);
+    CHECK_INT(scene->modules.rows.counts.rows_used, rows + of_program);
     close_scene(scene);
 }
 
@@ -183,7 +183,7 @@ TEST(rows_beyond_what_may_be_read_at_once_are_read_by_another_thread)
     struct scene *scene = open_scene(1);
     CHECK_INT(modules_begin_reading(&scene->modules), 0);
     scene->modules.spent_ns = INT64_MAX / 2;
-    uint64_t rows = scene->modules.rows.rows_used;
+    uint64_t rows = scene->modules.rows.counts.rows_used;
     struct module *program = find_file(scene, "/proc/self/exe");
     CHECK_INT(program->rows, MODULE_ROWS_LAZY);
     CHECK_INT(modules_load_rows(&scene->modules, program), 0);
@@ -193,7 +193,7 @@ TEST(rows_beyond_what_may_be_read_at_once_are_read_by_another_thread)
     take_all(scene);
     CHECK_INT(program->rows, MODULE_ROWS_LOADED);
     CHECK(program->part_count == 1 && program->parts[0].table.row_count > 100);
-    CHECK_INT(scene->modules.rows.rows_used, rows + program->parts[0].table.row_count);
+    CHECK_INT(scene->modules.rows.counts.rows_used, rows + program->parts[0].table.row_count);
     close_scene(scene);
 }
 
@@ -203,13 +203,13 @@ TEST(rows_of_a_module_that_was_forgotten_while_they_were_read_are_given_back)
     int forgotten = 0;
     CHECK_INT(modules_begin_reading(&scene->modules), 0);
     scene->modules.spent_ns = INT64_MAX / 2;
-    uint64_t rows = scene->modules.rows.rows_used;
+    uint64_t rows = scene->modules.rows.counts.rows_used;
     struct module *program = find_file(scene, "/proc/self/exe");
     CHECK_INT(modules_load_rows(&scene->modules, program), 0);
     modules_forget(&scene->modules, 1, count_one, &forgotten);
     CHECK_INT(forgotten, 1);
     take_all(scene);
-    CHECK_INT(scene->modules.rows.rows_used, rows);
+    CHECK_INT(scene->modules.rows.counts.rows_used, rows);
     close_scene(scene);
 }
 
