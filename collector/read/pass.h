@@ -122,7 +122,8 @@ struct pass_source {
 /* A part of a recording that is a recording of its own. A range that is open at the first instant
  * begins there, one that is open at the last ends there. Inside of a range of a name is what its
  * thread does while it is open; overlapping ranges and ranges on tracks of that name are themselves
- * wanted, and what happens on a track inside of them. */
+ * wanted, and what happens on a track inside of them. So are EVENT_SPANs of queues, whatever their
+ * origin; those on a thread's own lane are what the thread does. */
 struct pass_selection {
     int64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); INT64_MIN, INT64_MAX: no limit */
     const char *range;      /* name or pattern (text_matches); NULL: whatever range, or none */

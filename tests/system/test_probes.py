@@ -116,13 +116,32 @@ def from_text(annot, path, part, tid):
     return {line[0]: int(line[1].replace(",", "")) for line in words if line[0][0] != "("}
 
 
-def from_folded(annot, path, part, tid, form):
-    text = run(annot, "export", "--format", form, "--by", "range", "-t", str(tid), path, "-o", "-",
-               *options(part))
-    if form == "folded":
-        pairs = (line.rsplit(" ", 1) for line in text.splitlines())
-        return {stack: int(weight) for stack, weight in pairs}
-    return text
+def from_folded(annot, path, part, tid):
+    text = run(annot, "export", "--format", "folded", "--by", "range", "-t", str(tid), path,
+               "-o", "-", *options(part))
+    pairs = (line.rsplit(" ", 1) for line in text.splitlines())
+    return {stack: int(weight) for stack, weight in pairs}
+
+
+BOX = re.compile(r'data-d="\d+ (\d+) [^"]*"><title>([\w:]+)$', re.M)
+
+
+def from_flame(annot, path, part, tid):
+    """How many boxes of a name have a weight."""
+    text = run(annot, "flame", "--by", "range", "--min-width", "0.00001", "-t", str(tid), path,
+               "-o", "-", *options(part))
+    return collections.Counter((name, int(weight)) for weight, name in BOX.findall(text)
+                               if name not in ("all", "work"))
+
+
+def expected_flame(truth, tid, part):
+    weights = collections.Counter()
+    for path in truth.samples(tid, part):
+        words = path.split("/") if path else []
+        for depth in range(1, len(words) + 1):
+            weights["/".join(words[:depth])] += SAMPLE_NS
+    return collections.Counter((path.rsplit("/", 1)[-1], weight)
+                               for path, weight in weights.items())
 
 
 def from_chrome(annot, path, part, folder):
@@ -199,8 +218,10 @@ def check_part(annot, path, folder, truth, part):
         for sample in truth.samples(tid, part):
             words = sample.split("/") if sample else ["(no range)"]
             stacks[";".join([*words, "work"])] += 1
-        failed += check(f"folded of {tid}", from_folded(annot, path, part, tid, "folded"),
-                        dict(stacks), part)
+        failed += check(f"folded of {tid}", from_folded(annot, path, part, tid), dict(stacks), part)
+        if stacks:
+            failed += check(f"flame of {tid}", from_flame(annot, path, part, tid),
+                            expected_flame(truth, tid, part), part)
     return failed
 
 
