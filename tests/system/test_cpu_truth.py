@@ -45,10 +45,12 @@ def shares_of_c_functions(home):
     same_shares(samples, truth)
     whole(samples)
     for name, ns in truth.items():
-        samples.close(samples.cpu_ns(name), ns, 0.03, sampling_error(ns, 20), name)
-        samples.close(samples.cpu_ns(range_name=f"range {name}"), ns, 0.03, sampling_error(ns, 20),
-                      f"range {name}")
-    samples.close(samples.cpu_ns(range_name="round"), sum(truth.values()), 0.03, 0, "range round")
+        slack = sampling_error(ns, 20 + samples.turns(ns, PERIOD))
+        samples.close(samples.cpu_ns(name), ns, 0.03, slack, name)
+        samples.close(samples.cpu_ns(range_name=f"range {name}"), ns, 0.03, slack, f"range {name}")
+    ns = sum(truth.values())
+    samples.close(samples.cpu_ns(range_name="round"), ns, 0.03,
+                  3 * PERIOD * math.sqrt(samples.turns(ns, PERIOD)), "range round")
     live = samples.dump.live_count / len(samples.cpu)
     check(live > 0.8, f"only {100 * live:.1f} % of the samples brought their ranges with them")
     for sample in samples.cpu:
