@@ -212,7 +212,8 @@ static uint32_t add_probed(const struct stacks *stacks, uint32_t told, struct no
 
 int64_t sample_path_agreed(struct stacks *stacks, uint32_t read, uint32_t told)
 {
-    struct nodes nodes, joined = {.count = 0};
+    struct nodes nodes, joined;
+    joined.count = 0; /* the rest is not looked at */
     take_apart(stacks, read, &nodes);
     drop_inherited(&nodes);
     if (told != 0 && nodes.count > 0 && nodes.items[0].kind == RANGE_PATH_INHERITED)
@@ -243,7 +244,8 @@ static bool is_among(const struct stacks *stacks, const struct nodes *nodes, uin
 
 int64_t sample_path_unsure(struct stacks *stacks, uint32_t read, uint32_t told, bool cut)
 {
-    struct nodes nodes, joined = {.count = 0};
+    struct nodes nodes, joined;
+    joined.count = 0; /* the rest is not looked at */
     take_apart(stacks, read, &nodes);
     drop_inherited(&nodes);
     while (!is_among(stacks, &nodes, told, cut))
