@@ -68,12 +68,16 @@ struct shown {
 
 static struct shown show(const struct look *look, uint32_t ordinal)
 {
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(look->trace), ordinal);
+    const struct stacks *stacks = trace_stacks_get(look->trace);
+    const struct frame *frame = stacks_get_frame(stacks, ordinal);
+    const struct label *label = stacks_get_label(stacks, frame->label);
+    uint32_t file = stacks_get_source(stacks, label->source)->path;
+    uint32_t module = stacks_get_module(stacks, frame->module)->path;
     struct shown shown = {.kind = frame->kind,
                           .line = frame->line,
-                          .function = trace_string(look->trace, frame->function)->bytes,
-                          .file = trace_string(look->trace, frame->file)->bytes,
-                          .module = trace_string(look->trace, frame->module)->bytes};
+                          .function = trace_string(look->trace, label->text)->bytes,
+                          .file = trace_string(look->trace, file)->bytes,
+                          .module = trace_string(look->trace, module)->bytes};
     look_lines_find(look->lines, ordinal, &shown.file, &shown.line);
     return shown;
 }

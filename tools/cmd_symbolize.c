@@ -23,15 +23,16 @@
 struct symbolized {
     uint32_t unnamed;    /* before */
     uint32_t named;      /* of these */
-    uint32_t unknown_id; /* of a module without a build-id, or of several builds */
+    uint32_t unknown_id; /* of a module without a build-id */
     uint32_t missing;    /* no such file is here */
 };
 
 enum { FILES_MAX = 5, BUILD_ID_TEXT = 2 * 20 + 1 };
 
 struct named_module {
-    uint32_t path; /* string */
-    bool known;    /* one build-id */
+    uint32_t ordinal;
+    const char *path;
+    bool known; /* by its build-id */
     struct code_source *files[FILES_MAX];
     size_t file_count;
 };
@@ -51,8 +52,7 @@ static bool same_build(const struct elf_file *file, const struct code_module *mo
 }
 
 /* If it is there, and is the one. */
-static void try_file(const struct symbolizing *all, struct named_module *named,
-                     const struct code_module *module, const char *path)
+static void try_file(struct named_module *named, const struct code_module *module, const char *path)
 {
     struct elf_file *file;
     int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, NULL);
@@ -61,57 +61,41 @@ static void try_file(const struct symbolizing *all, struct named_module *named,
         close(fd);
     if (error)
         return;
-    const char *name = trace_string(all->trace, named->path)->bytes;
-    struct code_source *source = same_build(file, module) ? code_source_of_file(file, name) : NULL;
+    struct code_source *source =
+        same_build(file, module) ? code_source_of_file(file, named->path) : NULL;
     if (source)
         named->files[named->file_count++] = source;
     elf_file_close(file);
 }
 
-static void try_files(const struct symbolizing *all, struct named_module *named,
-                      const struct code_module *module)
+static void try_files(struct named_module *named, const struct code_module *module, const char *dir)
 {
     char path[PATH_MAX], id[BUILD_ID_TEXT];
-    const char *name = trace_string(all->trace, named->path)->bytes, *dir = all->debug_dir;
-    try_file(all, named, module, name);
+    try_file(named, module, named->path);
     text_hex(id, module->build_id, module->build_id_size);
     struct text text = text_init(path, sizeof(path));
     text_format(&text, "%s/.build-id/%.2s/%s.debug", dir ? dir : "/usr/lib/debug", id, id + 2);
-    try_file(all, named, module, path);
+    try_file(named, module, path);
     static const char *const suffixes[] = {".debug", ""};
     for (size_t i = 0; dir && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
         text = text_init(path, sizeof(path));
-        text_format(&text, "%s/%s%s", dir, text_base_name(name), suffixes[i]);
-        try_file(all, named, module, path);
+        text_format(&text, "%s/%s%s", dir, text_base_name(named->path), suffixes[i]);
+        try_file(named, module, path);
     }
-}
-
-/* The one module of that path; NULL: none with a build-id, or several. */
-static const struct code_module *only_module(const struct stacks *stacks, uint32_t path)
-{
-    const struct code_module *only = NULL;
-    for (uint32_t i = 1; i < stacks_module_count(stacks); i++) {
-        const struct code_module *module = stacks_get_module(stacks, i);
-        if (module->path != path)
-            continue;
-        if (only || module->build_id_size == 0)
-            return NULL;
-        only = module;
-    }
-    return only;
 }
 
 /* NULL: out of memory. */
-static struct named_module *find_module(struct symbolizing *all, uint32_t path)
+static struct named_module *find_module(struct symbolizing *all, uint32_t ordinal)
 {
     for (size_t i = 0; i < all->modules.count; i++)
-        if (all->modules.items[i].path == path)
+        if (all->modules.items[i].ordinal == ordinal)
             return &all->modules.items[i];
-    struct named_module named = {.path = path};
-    const struct code_module *module = only_module(trace_stacks_get(all->trace), path);
-    named.known = module != NULL;
-    if (module)
-        try_files(all, &named, module);
+    const struct code_module *module = stacks_get_module(trace_stacks_get(all->trace), ordinal);
+    struct named_module named = {.ordinal = ordinal,
+                                 .path = trace_string(all->trace, module->path)->bytes,
+                                 .known = module->build_id_size > 0};
+    if (named.known)
+        try_files(&named, module, all->debug_dir);
     if (vec_push(&all->modules, named) != 0)
         return NULL;
     return &all->modules.items[all->modules.count - 1];
@@ -127,17 +111,20 @@ static int name_frame(struct symbolizing *all, uint32_t ordinal, const struct na
         const char *text = code_source_name(named->files[i], address, &place);
         if (place)
             continue;
-        int64_t string = trace_string_add(all->trace, text, strlen(text));
-        struct frame_name name = {.frame = ordinal, .function = (uint32_t)string};
-        return string < 0 || stacks_name_frame(stacks, &name) != 0 ? -ENOMEM : 1;
+        const struct label like = {.module = named->ordinal, .kind = FRAME_NATIVE};
+        int64_t label = trace_label_add(all->trace, &like, text);
+        const struct frame_name name = {.frame = ordinal, .label = (uint32_t)label};
+        return label < 0 || stacks_name_frame(stacks, &name) != 0 ? -ENOMEM : 1;
     }
     return 0;
 }
 
 static int take_frame(struct symbolizing *all, uint32_t ordinal, struct symbolized *result)
 {
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(all->trace), ordinal);
-    if (frame->kind != FRAME_NATIVE || frame->address == 0 || !(frame->flags & FRAME_PLACE))
+    const struct stacks *stacks = trace_stacks_get(all->trace);
+    const struct frame *frame = stacks_get_frame(stacks, ordinal);
+    bool place = stacks_get_label(stacks, frame->label)->flags & LABEL_PLACE;
+    if (frame->kind != FRAME_NATIVE || frame->address == 0 || !place)
         return 0;
     const struct named_module *named = find_module(all, frame->module);
     if (!named)
@@ -192,8 +179,7 @@ static void tell(const char *path, const struct symbolized *result)
                  "debug files",
                  result->missing);
     if (result->unknown_id > 0)
-        cmd_note("%u frames: the module has no build-id, or changed while it was recorded",
-                 result->unknown_id);
+        cmd_note("%u frames: the module has no build-id", result->unknown_id);
 }
 
 static int fail(const char *path, int error)

@@ -313,8 +313,7 @@ static void put_sample(struct line_writer *writer, struct json_doc *doc, const s
     count = line_frames(writer, sample, frames);
     json_doc_array(doc, "stack");
     for (uint32_t i = 0; i < count; i++) {
-        call_frame_label(writer->trace, stacks_get_frame(stacks, frames[i]), writer->prefixes,
-                         label, sizeof(label));
+        call_frame_label(writer->trace, frames[i], writer->prefixes, label, sizeof(label));
         json_doc_text(doc, NULL, label);
     }
     json_doc_close(doc);

@@ -296,7 +296,6 @@ static void put_sample(struct line_writer *writer, const struct line *line)
 {
     const struct sample *sample = line->sample;
     const struct sample_sets *sets = trace_sets_get(writer->trace);
-    const struct stacks *stacks = trace_stacks_get(writer->trace);
     uint32_t frames[LINE_FRAMES_MAX];
     char stack[PATH_SIZE], label[CALL_LABEL_SIZE];
     struct text text = text_init(stack, sizeof(stack));
@@ -311,8 +310,7 @@ static void put_sample(struct line_writer *writer, const struct line *line)
     put(writer, " cpu=%u", sample->cpu);
     uint32_t count = line_frames(writer, sample, frames);
     for (uint32_t i = 0; i < count && text.length + 1 < sizeof(stack); i++) {
-        call_frame_label(writer->trace, stacks_get_frame(stacks, frames[i]), writer->prefixes,
-                         label, sizeof(label));
+        call_frame_label(writer->trace, frames[i], writer->prefixes, label, sizeof(label));
         text_format(&text, "%s%s", i ? ";" : "", label);
     }
     if (count)

@@ -132,7 +132,7 @@ void chrome_counters_fini(struct chrome_counters *counters);
 struct chrome_chart {
     struct chrome_writer *writer;
     struct export_ids *ids;
-    struct frame_names names;
+    const char *prefixes; /* of file names: profile/call_label.h */
     struct flame_chart chart;
     uint32_t *tids; /* of thread; 0: none yet */
 };

@@ -246,7 +246,7 @@ static void put_chart_event(struct chrome_chart *chart, char phase,
                             const struct flame_chart_event *event)
 {
     char label[CALL_LABEL_SIZE];
-    frame_label(&chart->names, event->function, label, sizeof(label));
+    call_label(chart->writer->trace, event->label, chart->prefixes, label, sizeof(label));
     chrome_begin_text(chart->writer, phase, label);
     put_chart_place(chart, event->thread);
     chrome_micros(chart->writer, "ts", event->time_ns - chart->writer->origin_ns);
@@ -272,16 +272,14 @@ int chrome_chart_init(struct chrome_chart *chart, struct chrome_writer *writer,
                       struct export_ids *ids, const char *prefixes)
 {
     const struct flame_chart_sink sink = {on_begin, on_end, chart};
-    *chart = (struct chrome_chart){.writer = writer, .ids = ids};
-    chart->names = (struct frame_names){.trace = writer->trace, .prefixes = prefixes};
+    *chart = (struct chrome_chart){.writer = writer, .ids = ids, .prefixes = prefixes};
     chart->tids = calloc(writer->thread_count + 1u, sizeof(*chart->tids));
-    return chart->tids ? flame_chart_init(&chart->chart, &chart->names, &sink) : -ENOMEM;
+    return chart->tids ? flame_chart_init(&chart->chart, writer->trace, &sink) : -ENOMEM;
 }
 
 void chrome_chart_fini(struct chrome_chart *chart)
 {
     flame_chart_fini(&chart->chart);
-    frame_names_fini(&chart->names);
     free(chart->tids);
     *chart = (struct chrome_chart){0};
 }

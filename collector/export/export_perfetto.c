@@ -23,7 +23,6 @@ struct state {
     struct perfetto_sequence session;
     struct perfetto_sequence *threads; /* begun at their first event */
     uint32_t thread_count;
-    struct frame_names names;
     struct perfetto_counters counters;
     struct perfetto_groups groups;
     struct flow_arrows flows;
@@ -36,17 +35,16 @@ struct state {
 static int begin_samples(struct state *s, const struct export_job *job)
 {
     uint32_t number = PERFETTO_SEQUENCE_THREADS + s->thread_count;
-    s->names =
-        (struct frame_names){.trace = job->source->trace, .prefixes = job->options->strip_prefix};
+    const char *prefixes = job->options->strip_prefix;
     s->has_states = trace_sampling_get(job->source->trace)->off_cpu;
     s->has_chart =
         job->options->flame_chart && stacks_stack_count(trace_stacks_get(job->source->trace)) > 1;
-    int error = perfetto_samples_init(&s->samples, &s->tracks, &s->names, number);
+    int error = perfetto_samples_init(&s->samples, &s->tracks, prefixes, number);
     if (!error && s->has_states)
-        error = perfetto_states_init(&s->states, &s->tracks, &s->names, number + 1);
+        error = perfetto_states_init(&s->states, &s->tracks, prefixes, number + 1);
     s->states.to_ns = job->selection->to_ns;
     if (!error && s->has_chart)
-        error = perfetto_chart_init(&s->chart, &s->tracks, &s->names, number + 2);
+        error = perfetto_chart_init(&s->chart, &s->tracks, prefixes, number + 2);
     s->chart.chart.python = job->options->python;
     return error;
 }
@@ -331,7 +329,6 @@ static void destroy(void *state)
     perfetto_samples_fini(&s->samples);
     perfetto_states_fini(&s->states);
     perfetto_chart_fini(&s->chart);
-    frame_names_fini(&s->names);
     perfetto_sequence_fini(&s->session);
     perfetto_tracks_fini(&s->tracks);
     export_ids_fini(&s->ids);

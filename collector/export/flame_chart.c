@@ -12,16 +12,16 @@
 enum { DEPTH_MAX = 2048, GAP_PERIODS = 2 };
 
 struct flame_thread {
-    VEC(uint32_t) open; /* functions */
+    VEC(uint32_t) open; /* labels */
     int64_t last_ns;    /* of the last sample */
     int64_t period_ns;
 };
 
-int flame_chart_init(struct flame_chart *chart, struct frame_names *names,
+int flame_chart_init(struct flame_chart *chart, const struct trace *trace,
                      const struct flame_chart_sink *sink)
 {
-    *chart = (struct flame_chart){.names = names, .sink = *sink};
-    chart->thread_count = trace_thread_count(names->trace);
+    *chart = (struct flame_chart){.trace = trace, .sink = *sink};
+    chart->thread_count = trace_thread_count(trace);
     chart->threads = calloc(chart->thread_count + 1u, sizeof(*chart->threads));
     return chart->threads ? 0 : -ENOMEM;
 }
@@ -39,8 +39,8 @@ static int end_down_to(struct flame_chart *chart, uint32_t thread, size_t depth,
     struct flame_thread *state = &chart->threads[thread];
     int error = 0;
     while (!error && state->open.count > depth) {
-        uint32_t function = state->open.items[--state->open.count];
-        const struct flame_chart_event event = {thread, function, time_ns};
+        uint32_t label = state->open.items[--state->open.count];
+        const struct flame_chart_event event = {thread, label, time_ns};
         error = chart->sink.end(chart->sink.context, &event);
     }
     return error;
@@ -55,13 +55,13 @@ static int64_t end_of_known(const struct flame_thread *state, int64_t until_ns)
 
 static int add_running(struct flame_chart *chart, const struct sample *sample)
 {
+    const struct stacks *stacks = trace_stacks_get(chart->trace);
     struct flame_thread *state = &chart->threads[sample->thread];
     uint32_t frames[DEPTH_MAX];
-    uint32_t count =
-        stacks_frames(trace_stacks_get(chart->names->trace), sample->stack, frames, DEPTH_MAX);
+    uint32_t count = stacks_frames(stacks, sample->stack, frames, DEPTH_MAX);
     int64_t now = sample->time_ns;
     if (chart->python)
-        count = call_python_frames(trace_stacks_get(chart->names->trace), frames, count);
+        count = call_python_frames(stacks, frames, count);
     int error = 0;
     if (state->open.count > 0 && now < state->last_ns)
         return 0; /* not in order: nothing to draw it between */
@@ -69,19 +69,19 @@ static int add_running(struct flame_chart *chart, const struct sample *sample)
         error = end_down_to(chart, sample->thread, 0, end_of_known(state, now));
     uint32_t same = 0;
     while (same < count && same < state->open.count &&
-           state->open.items[same] == frame_function(chart->names, frames[same]))
+           state->open.items[same] == stacks_get_frame(stacks, frames[same])->label)
         same++;
     if (!error)
         error = end_down_to(chart, sample->thread, same, now);
     for (uint32_t i = same; !error && i < count; i++) {
-        uint32_t function = frame_function(chart->names, frames[i]);
-        error = vec_push(&state->open, function);
-        const struct flame_chart_event event = {sample->thread, function, now};
+        uint32_t label = stacks_get_frame(stacks, frames[i])->label;
+        error = vec_push(&state->open, label);
+        const struct flame_chart_event event = {sample->thread, label, now};
         if (!error)
             error = chart->sink.begin(chart->sink.context, &event);
     }
     state->last_ns = now;
-    state->period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->names->trace), sample);
+    state->period_ns = (int64_t)sample_cpu_ns(trace_sets_get(chart->trace), sample);
     return error;
 }
 
@@ -89,7 +89,7 @@ int flame_chart_add(struct flame_chart *chart, const struct sample *sample)
 {
     if (sample->thread >= chart->thread_count)
         return 0;
-    enum sample_role role = sample_role(trace_sets_get(chart->names->trace), sample);
+    enum sample_role role = sample_role(trace_sets_get(chart->trace), sample);
     if (role == SAMPLE_ROLE_CPU)
         return add_running(chart, sample);
     struct flame_thread *state = &chart->threads[sample->thread];
@@ -106,34 +106,4 @@ int flame_chart_finish(struct flame_chart *chart)
     for (uint32_t i = 0; !error && i < chart->thread_count; i++)
         error = end_down_to(chart, i, 0, end_of_known(&chart->threads[i], INT64_MAX));
     return error;
-}
-
-/* ---- Functions ------------------------------------------------------------------------------- */
-
-/* Functions by hash; two that share one are each known by the frame itself, which is right as
- * well, only longer. */
-
-uint32_t frame_function(struct frame_names *names, uint32_t frame)
-{
-    const struct stacks *stacks = trace_stacks_get(names->trace);
-    const struct frame *entry = stacks_get_frame(stacks, frame);
-    uint64_t key = call_function_hash(entry) | 1;
-    const uint64_t *found = map64_find(&names->first_frames, key);
-    if (!found) {
-        (void)map64_put(&names->first_frames, key, frame);
-        return frame;
-    }
-    uint32_t first = (uint32_t)*found;
-    return call_same_function(stacks_get_frame(stacks, first), entry) ? first : frame;
-}
-
-size_t frame_label(const struct frame_names *names, uint32_t frame, char *buffer, size_t size)
-{
-    const struct frame *entry = stacks_get_frame(trace_stacks_get(names->trace), frame);
-    return call_frame_label(names->trace, entry, names->prefixes, buffer, size);
-}
-
-void frame_names_fini(struct frame_names *names)
-{
-    map64_free(&names->first_frames);
 }

@@ -7,14 +7,13 @@
 #ifndef ANNOT_FLAME_CHART_H
 #define ANNOT_FLAME_CHART_H
 
-#include "map64.h"
 #include "sample.h"
 #include "stacks.h"
 #include "trace.h"
 
 struct flame_chart_event {
     uint32_t thread;
-    uint32_t function; /* the frame that stands for it */
+    uint32_t label;
     int64_t time_ns;
 };
 
@@ -26,40 +25,20 @@ struct flame_chart_sink {
 };
 
 struct flame_chart {
-    struct frame_names *names;
+    const struct trace *trace;
     struct flame_chart_sink sink;
     struct flame_thread *threads;
     bool python; /* Python functions only (call_python_frames); false after init */
     uint32_t thread_count;
 };
 
-/* `names` outlives the chart. 0 or -ENOMEM; then call fini all the same. */
-int flame_chart_init(struct flame_chart *chart, struct frame_names *names,
+/* `trace` outlives the chart. 0 or -ENOMEM; then call fini all the same. */
+int flame_chart_init(struct flame_chart *chart, const struct trace *trace,
                      const struct flame_chart_sink *sink);
 void flame_chart_fini(struct flame_chart *chart);
 
 /* Samples of a thread in order of their time; then once finish. 0 or -errno. */
 int flame_chart_add(struct flame_chart *chart, const struct sample *sample);
 int flame_chart_finish(struct flame_chart *chart);
-
-/* ---- Functions ------------------------------------------------------------------------------- */
-
-/* Which frames are the same function, and what each is called.
- *
- * A function is known by the first of its frames that was asked for. Thread-safety: none. */
-
-struct frame_names {
-    const struct trace *trace;
-    const char *prefixes;      /* of file names: profile/call_label.h */
-    struct map64 first_frames; /* by hash of the function */
-};
-
-/* The frame that stands for the function of `frame`; itself when memory runs out. */
-uint32_t frame_function(struct frame_names *names, uint32_t frame);
-
-/* At most size - 1 bytes and NUL; returns the length. */
-size_t frame_label(const struct frame_names *names, uint32_t frame, char *buffer, size_t size);
-
-void frame_names_fini(struct frame_names *names);
 
 #endif

@@ -270,12 +270,14 @@ static void place_of(const struct flame *f, uint32_t item, char *buffer, size_t 
     const struct call_item *entry = call_tree_item(f->tree, item);
     if (entry->kind != CALL_FUNCTION)
         return;
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(f->trace), entry->id);
-    const char *file = trace_string(f->trace, frame->file)->bytes;
-    if (frame->file && frame->kind == FRAME_PYTHON)
-        text_format(&text, "%s:%d", file, frame->first_line > 0 ? frame->first_line : frame->line);
-    else if (frame->module)
-        text_format(&text, "%s", trace_string(f->trace, frame->module)->bytes);
+    const struct stacks *stacks = trace_stacks_get(f->trace);
+    const struct label *label = stacks_get_label(stacks, entry->id);
+    uint32_t file = stacks_get_source(stacks, label->source)->path;
+    uint32_t module = stacks_get_module(stacks, label->module)->path;
+    if (file && label->kind == FRAME_PYTHON)
+        text_format(&text, "%s:%d", trace_string(f->trace, file)->bytes, label->first_line);
+    else if (module)
+        text_format(&text, "%s", trace_string(f->trace, module)->bytes);
     else
         text_format(&text, "%s", flame_kind_name(flame_kind_of(f->tree, item)));
 }

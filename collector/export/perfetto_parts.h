@@ -266,10 +266,10 @@ void perfetto_counters_fini(struct perfetto_counters *counters);
 
 struct perfetto_samples {
     struct perfetto_tracks *tracks;
-    struct frame_names *names;
-    uint32_t sequence; /* number; 0 until begun */
-    uint8_t *known;    /* bits PERFETTO_KNOWN_*, of everything that is numbered */
-    uint32_t frame_count, stack_count, string_count;
+    const char *prefixes; /* of file names: profile/call_label.h */
+    uint32_t sequence;    /* number; 0 until begun */
+    uint8_t *known;       /* bits PERFETTO_KNOWN_*, of everything that is numbered */
+    uint32_t frame_count, label_count, stack_count, string_count;
     uint64_t *cpu_ns; /* sampled so far, of each CPU */
     uint32_t cpu_count;
     struct value_pool values;
@@ -279,7 +279,7 @@ struct perfetto_samples {
 
 /* Nothing is written before the first sample. `number`: of the sequence. 0 or -errno. */
 int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
-                          struct frame_names *names, uint32_t number);
+                          const char *prefixes, uint32_t number);
 int perfetto_samples_put(struct perfetto_samples *samples, const struct sample *sample);
 int perfetto_samples_finish(struct perfetto_samples *samples);
 void perfetto_samples_fini(struct perfetto_samples *samples);
@@ -293,17 +293,18 @@ void perfetto_samples_fini(struct perfetto_samples *samples);
 struct perfetto_chart {
     struct perfetto_tracks *tracks;
     struct flame_chart chart;
+    const char *prefixes; /* of file names: profile/call_label.h */
     uint32_t sequence;
     bool begun;
     uint64_t *track_uuids; /* of thread; 0: none yet */
-    bool *known;           /* of frame */
-    uint32_t frame_count;
+    bool *known;           /* of label */
+    uint32_t label_count;
 };
 
 /* Nothing is written before the first sample. The caller feeds and finishes `chart`. 0 or -errno;
  * then call fini all the same. */
 int perfetto_chart_init(struct perfetto_chart *chart, struct perfetto_tracks *tracks,
-                        struct frame_names *names, uint32_t number);
+                        const char *prefixes, uint32_t number);
 void perfetto_chart_fini(struct perfetto_chart *chart);
 
 /* ---- Thread states: perfetto_states.c ----
@@ -327,7 +328,7 @@ struct perfetto_run {
 
 struct perfetto_states {
     struct perfetto_tracks *tracks;
-    struct frame_names *names;
+    const char *prefixes; /* of file names: profile/call_label.h */
     uint32_t sequence;
     bool begun;
     uint32_t symbols; /* bits: reasons whose names are told */
@@ -339,7 +340,7 @@ struct perfetto_states {
 
 /* Nothing is written before the first switch. 0 or -errno. */
 int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
-                         struct frame_names *names, uint32_t number);
+                         const char *prefixes, uint32_t number);
 /* All samples, in recording order; then finish. */
 int perfetto_states_put(struct perfetto_states *states, const struct sample *sample);
 int perfetto_states_finish(struct perfetto_states *states);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    KNOWN_FUNCTION = 1, /* bits, by number of the frame, stack or string */
+    KNOWN_LABEL = 1, /* bits, by number of the label, frame, stack or string */
     KNOWN_FRAME = 2,
     KNOWN_STACK = 4,
     KNOWN_MAPPING = 8,
@@ -30,15 +30,18 @@ static const char *const kind_modules[] = {
 enum { KIND_COUNT = sizeof(kind_modules) / sizeof(*kind_modules) };
 
 int perfetto_samples_init(struct perfetto_samples *samples, struct perfetto_tracks *tracks,
-                          struct frame_names *names, uint32_t number)
+                          const char *prefixes, uint32_t number)
 {
     const struct trace *trace = tracks->px->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
-    *samples = (struct perfetto_samples){.tracks = tracks, .names = names, .sequence = number};
+    *samples =
+        (struct perfetto_samples){.tracks = tracks, .prefixes = prefixes, .sequence = number};
     samples->frame_count = stacks_frame_count(stacks) + 1; /* with the frame of no stack */
+    samples->label_count = stacks_label_count(stacks) + 1; /* with its name */
     samples->stack_count = stacks_stack_count(stacks) + 1;
     samples->string_count = trace_string_count(trace) + KIND_COUNT;
     uint32_t most = samples->frame_count;
+    most = samples->label_count > most ? samples->label_count : most;
     most = samples->stack_count > most ? samples->stack_count : most;
     most = samples->string_count > most ? samples->string_count : most;
     samples->in_order = true;
@@ -96,8 +99,11 @@ static uint32_t put_mapping(struct perfetto_samples *samples, struct proto_write
                             const struct frame *frame)
 {
     const struct trace *trace = samples->tracks->px->trace;
+    const struct stacks *stacks = trace_stacks_get(trace);
     uint32_t strings = trace_string_count(trace);
-    uint32_t number = frame->kind == FRAME_PYTHON ? frame->file : frame->module;
+    uint32_t source = stacks_get_label(stacks, frame->label)->source;
+    uint32_t number = frame->kind == FRAME_PYTHON ? stacks_get_source(stacks, source)->path
+                                                  : stacks_get_module(stacks, frame->module)->path;
     if (number == 0 || number >= strings)
         number = strings + (frame->kind < KIND_COUNT ? frame->kind : 0);
     if (!learn(samples, number, KNOWN_MAPPING))
@@ -115,16 +121,16 @@ static uint32_t put_mapping(struct perfetto_samples *samples, struct proto_write
 static void put_frame(struct perfetto_samples *samples, struct proto_writer *packet,
                       uint32_t number, const struct frame *frame)
 {
-    uint32_t function = frame_function(samples->names, number);
     uint32_t mapping = put_mapping(samples, packet, frame);
-    if (learn(samples, function, KNOWN_FUNCTION)) {
+    if (learn(samples, frame->label, KNOWN_LABEL)) {
         char label[CALL_LABEL_SIZE];
-        frame_label(samples->names, function, label, sizeof(label));
-        put_string(packet, PX_INTERNED_FUNCTION_NAMES, function, label);
+        call_label(samples->tracks->px->trace, frame->label, samples->prefixes, label,
+                   sizeof(label));
+        put_string(packet, PX_INTERNED_FUNCTION_NAMES, frame->label, label);
     }
     proto_begin(packet, PX_INTERNED_FRAMES);
     proto_uint(packet, PX_INTERNED_IID, number + 1ull);
-    proto_uint(packet, PX_FRAME_FUNCTION_NAME, function + 1ull);
+    proto_uint(packet, PX_FRAME_FUNCTION_NAME, frame->label + 1ull);
     proto_uint(packet, PX_FRAME_MAPPING, mapping + 1ull);
     proto_uint(packet, PX_FRAME_REL_PC, frame->address);
     proto_end(packet);
@@ -134,12 +140,12 @@ static void put_frame(struct perfetto_samples *samples, struct proto_writer *pac
 static void put_no_frame(struct perfetto_samples *samples, struct proto_writer *packet)
 {
     const struct frame none = {.kind = FRAME_NOTE};
-    uint32_t number = samples->frame_count - 1;
+    uint32_t number = samples->frame_count - 1, label = samples->label_count - 1;
     uint32_t mapping = put_mapping(samples, packet, &none);
-    put_string(packet, PX_INTERNED_FUNCTION_NAMES, number, "[no stack]");
+    put_string(packet, PX_INTERNED_FUNCTION_NAMES, label, "[no stack]");
     proto_begin(packet, PX_INTERNED_FRAMES);
     proto_uint(packet, PX_INTERNED_IID, number + 1ull);
-    proto_uint(packet, PX_FRAME_FUNCTION_NAME, number + 1ull);
+    proto_uint(packet, PX_FRAME_FUNCTION_NAME, label + 1ull);
     proto_uint(packet, PX_FRAME_MAPPING, mapping + 1ull);
     proto_end(packet);
 }
@@ -288,15 +294,15 @@ static struct proto_writer *begin_event(struct perfetto_chart *chart,
     return packet;
 }
 
-static void put_function(struct perfetto_chart *chart, struct proto_writer *packet,
-                         uint32_t function)
+static void put_label(struct perfetto_chart *chart, struct proto_writer *packet, uint32_t ordinal)
 {
     char label[CALL_LABEL_SIZE];
-    size_t length = frame_label(chart->chart.names, function, label, sizeof(label));
-    chart->known[function] = true;
+    size_t length =
+        call_label(chart->tracks->px->trace, ordinal, chart->prefixes, label, sizeof(label));
+    chart->known[ordinal] = true;
     proto_begin(packet, PX_PACKET_INTERNED_DATA);
     proto_begin(packet, PX_INTERNED_EVENT_NAMES);
-    proto_uint(packet, PX_INTERNED_IID, function + 1ull);
+    proto_uint(packet, PX_INTERNED_IID, ordinal + 1ull);
     proto_bytes(packet, PX_INTERNED_NAME, label, length);
     proto_end(packet);
     proto_end(packet);
@@ -305,16 +311,16 @@ static void put_function(struct perfetto_chart *chart, struct proto_writer *pack
 static int on_begin(void *context, const struct flame_chart_event *event)
 {
     struct perfetto_chart *chart = context;
-    uint32_t thread = event->thread, function = event->function;
+    uint32_t thread = event->thread, label = event->label;
     if (!chart->begun)
         begin_chart(chart);
     if (!chart->track_uuids[thread])
         chart->track_uuids[thread] = perfetto_thread_child(chart->tracks, thread, PERFETTO_STACKS);
     struct proto_writer *packet = begin_event(chart, event, PX_SLICE_BEGIN);
-    proto_uint(packet, PX_EVENT_NAME_IID, function + 1ull);
+    proto_uint(packet, PX_EVENT_NAME_IID, label + 1ull);
     proto_end(packet);
-    if (function < chart->frame_count && !chart->known[function])
-        put_function(chart, packet, function);
+    if (label < chart->label_count && !chart->known[label])
+        put_label(chart, packet, label);
     perfetto_packet_end(chart->tracks->px);
     return chart->tracks->px->error;
 }
@@ -329,17 +335,17 @@ static int on_end(void *context, const struct flame_chart_event *event)
 }
 
 int perfetto_chart_init(struct perfetto_chart *chart, struct perfetto_tracks *tracks,
-                        struct frame_names *names, uint32_t number)
+                        const char *prefixes, uint32_t number)
 {
     const struct trace *trace = tracks->px->trace;
     const struct flame_chart_sink sink = {on_begin, on_end, chart};
-    *chart = (struct perfetto_chart){.tracks = tracks, .sequence = number};
-    chart->frame_count = stacks_frame_count(trace_stacks_get(trace));
-    chart->known = calloc(chart->frame_count + 1u, sizeof(*chart->known));
+    *chart = (struct perfetto_chart){.tracks = tracks, .prefixes = prefixes, .sequence = number};
+    chart->label_count = stacks_label_count(trace_stacks_get(trace));
+    chart->known = calloc(chart->label_count + 1u, sizeof(*chart->known));
     chart->track_uuids = calloc(trace_thread_count(trace) + 1u, sizeof(*chart->track_uuids));
     if (!chart->known || !chart->track_uuids)
         return -ENOMEM;
-    return flame_chart_init(&chart->chart, names, &sink);
+    return flame_chart_init(&chart->chart, trace, &sink);
 }
 
 void perfetto_chart_fini(struct perfetto_chart *chart)

@@ -20,9 +20,9 @@ struct state_thread {
 };
 
 int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
-                         struct frame_names *names, uint32_t number)
+                         const char *prefixes, uint32_t number)
 {
-    *states = (struct perfetto_states){.tracks = tracks, .names = names, .sequence = number};
+    *states = (struct perfetto_states){.tracks = tracks, .prefixes = prefixes, .sequence = number};
     states->thread_count = trace_thread_count(tracks->px->trace);
     states->threads = calloc(states->thread_count + 1u, sizeof(*states->threads));
     return states->threads ? 0 : -ENOMEM;
@@ -150,7 +150,7 @@ static void put_slice(struct perfetto_states *states, const struct sample *sampl
     if (!thread->track_uuid)
         thread->track_uuid = perfetto_thread_child(tracks, sample->thread, PERFETTO_OFF_CPU);
     if (frame) {
-        frame_label(states->names, frame, label, sizeof(label));
+        call_frame_label(tracks->px->trace, frame, states->prefixes, label, sizeof(label));
         *at++ = (struct fact){.name = "in", .kind = VALUE_STRING, .text = label};
     }
     if (sample->flags & SAMPLE_UNFINISHED)

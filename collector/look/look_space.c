@@ -219,7 +219,7 @@ void look_space_name(struct look_space *space, uint64_t address, bool caller,
 /* ---- Source lines ---------------------------------------------------------------------------- */
 
 struct line_module {
-    uint32_t path;                 /* string */
+    uint32_t module;               /* ordinal */
     struct symbol_module *symbols; /* NULL: cannot be read */
 };
 
@@ -247,11 +247,12 @@ void look_lines_destroy(struct look_lines *lines)
     free(lines);
 }
 
-static struct symbol_module *open_symbols(const struct look_lines *lines, uint32_t path)
+static struct symbol_module *open_symbols(const struct look_lines *lines, uint32_t module)
 {
     struct symbol_module *symbols = NULL;
     struct elf_file *file;
     char *inside;
+    uint32_t path = stacks_get_module(trace_stacks_get(lines->trace), module)->path;
     const char *name = trace_string(lines->trace, path)->bytes;
     if (name[0] != '/' || asprintf(&inside, "/proc/%d/root%s", (int)lines->pid, name) < 0)
         return NULL; /* the kernel's own, like [vdso] */
@@ -266,15 +267,15 @@ static struct symbol_module *open_symbols(const struct look_lines *lines, uint32
     return symbols;
 }
 
-static struct symbol_module *symbols_of(struct look_lines *lines, uint32_t path)
+static struct symbol_module *symbols_of(struct look_lines *lines, uint32_t module)
 {
     for (size_t i = 0; i < lines->modules.count; i++)
-        if (lines->modules.items[i].path == path)
+        if (lines->modules.items[i].module == module)
             return lines->modules.items[i].symbols;
-    struct line_module module = {path, open_symbols(lines, path)};
-    if (vec_push(&lines->modules, module) == 0)
-        return module.symbols;
-    symbol_module_destroy(module.symbols);
+    const struct line_module opened = {module, open_symbols(lines, module)};
+    if (vec_push(&lines->modules, opened) == 0)
+        return opened.symbols;
+    symbol_module_destroy(opened.symbols);
     return NULL;
 }
 

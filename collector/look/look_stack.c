@@ -51,48 +51,30 @@ bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex)
 
 /* ---- Frames of the trace ---- */
 
-static int64_t text(struct look_stack *stack, const char *bytes)
+/* 0: of no module; -ENOMEM. */
+static int64_t add_module(struct look_stack *stack, const char *path)
 {
-    return trace_string_add(stack->trace, bytes, strlen(bytes));
+    int64_t string = trace_string_add(stack->trace, path, strlen(path));
+    const struct code_module module = {.path = (uint32_t)string,
+                                       .kind = *path == '[' ? MODULE_VDSO : MODULE_ELF};
+    return string > 0 ? stacks_module(trace_stacks(stack->trace), &module) : string;
 }
 
-static int64_t push(struct look_stack *stack, int64_t parent, const struct frame *frame)
-{
-    struct stacks *stacks = trace_stacks(stack->trace);
-    int64_t ordinal = parent < 0 ? parent : stacks_frame(stacks, frame);
-    return ordinal < 0 ? ordinal : stacks_push(stacks, (uint32_t)parent, (uint32_t)ordinal);
-}
-
-static int64_t push_native(struct look_stack *stack, int64_t parent, uint64_t address, bool leaf)
+static int64_t native_frame(struct look_stack *stack, uint64_t address, bool leaf)
 {
     struct look_name name;
     look_space_name(&stack->space, address, !leaf, &name);
-    int64_t function = text(stack, name.function), module = text(stack, name.module);
-    if (function < 0 || module < 0)
-        return -ENOMEM;
-    struct frame frame = {
-        .kind = name.jit ? FRAME_JIT : FRAME_NATIVE,
-        .function = (uint32_t)function,
-        .module = (uint32_t)module,
-        .address = name.address,
-    };
-    return push(stack, parent, &frame);
-}
-
-static int64_t push_python(struct look_stack *stack, int64_t parent,
-                           const struct python_remote_frame *python)
-{
-    int64_t function = text(stack, python->function), file = text(stack, python->file);
-    if (function < 0 || file < 0)
-        return -ENOMEM;
-    struct frame frame = {
-        .kind = FRAME_PYTHON,
-        .function = (uint32_t)function,
-        .file = (uint32_t)file,
-        .line = python->line,
-        .first_line = python->first_line,
-    };
-    return push(stack, parent, &frame);
+    int64_t module = add_module(stack, name.module);
+    if (module < 0)
+        return module;
+    const struct label like = {.module = (uint32_t)module,
+                               .kind = name.jit ? FRAME_JIT : FRAME_NATIVE};
+    int64_t label = trace_label_add(stack->trace, &like, name.function);
+    const struct frame frame = {.kind = like.kind,
+                                .label = (uint32_t)label,
+                                .module = like.module,
+                                .address = name.address};
+    return label < 0 ? label : stacks_frame(trace_stacks(stack->trace), &frame);
 }
 
 /* ---- One thread ---- */
@@ -158,11 +140,16 @@ static int64_t keep(struct look_stack *stack, const struct reading *reading, uin
     for (uint32_t i = count; i-- > 0 && ordinal >= 0;) {
         const struct python_joint *joint = &reading->joints[i];
         const struct python_remote_frame *python = &reading->python[joint->index];
-        if (!joint->python)
-            ordinal = push_native(stack, ordinal, reading->walk.frames[joint->index].address,
-                                  joint->index == 0);
-        else if (!(python->flags & SAMPLER_PYTHON_SHIM))
-            ordinal = push_python(stack, ordinal, python);
+        if (joint->python && python->flags & SAMPLER_PYTHON_SHIM)
+            continue;
+        int64_t frame = joint->python
+                            ? trace_python_frame(stack->trace, python->function, python->file,
+                                                 python->line, python->first_line)
+                            : native_frame(stack, reading->walk.frames[joint->index].address,
+                                           joint->index == 0);
+        ordinal = frame < 0
+                      ? frame
+                      : stacks_push(trace_stacks(stack->trace), (uint32_t)ordinal, (uint32_t)frame);
     }
     return ordinal;
 }

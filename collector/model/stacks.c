@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Three tables behind stacks.h: entries in order of appearance, and an index by content.
+/* The tables behind stacks.h: entries in order of appearance, and an index by content.
  *
  * A stack costs its 8 bytes and about 6 of index. The index covers the entries up to `indexed` and
  * is brought up to date by the first look-up, so that readers, which only append, have none. What
@@ -35,9 +35,20 @@ struct interned {
 };
 
 struct stacks {
-    struct interned modules, frames, stacks, paths;
+    struct interned modules, sources, labels, frames, stacks, paths;
     VEC(struct frame_name) names;
 };
+
+/* Entry 0 of any table. */
+static const union {
+    struct code_module module;
+    struct source source;
+    struct label label;
+    struct frame frame;
+    struct stack stack;
+    struct range_path path;
+    struct frame_name name;
+} nothing;
 
 static void *item_at(const struct interned *table, uint32_t ordinal)
 {
@@ -132,10 +143,9 @@ static void forget(struct interned *table, uint32_t before)
 
 static int start_table(struct interned *table, uint32_t item_size)
 {
-    static const struct frame zeros;
     table->item_size = item_size;
     table->indexed = 1;
-    return append(table, &zeros) < 0 ? -ENOMEM : 0;
+    return append(table, &nothing) < 0 ? -ENOMEM : 0;
 }
 
 static void free_table(struct interned *table)
@@ -154,9 +164,9 @@ bool frame_is_named_late(const struct frame *frame)
 static struct key_size frame_key_size(const void *item)
 {
     const struct frame *frame = item;
-    uint32_t place = offsetof(struct frame, function), all = sizeof(*frame);
+    uint32_t place = offsetof(struct frame, label), all = sizeof(*frame);
     bool late = frame_is_named_late(frame);
-    return (struct key_size){late ? place : all, late && frame->function == 0 ? place : all};
+    return (struct key_size){late ? place : all, late && frame->label == 0 ? place : all};
 }
 
 struct stacks *stacks_create(void)
@@ -165,6 +175,8 @@ struct stacks *stacks_create(void)
     if (!stacks)
         return NULL;
     if (start_table(&stacks->modules, sizeof(struct code_module)) == 0 &&
+        start_table(&stacks->sources, sizeof(struct source)) == 0 &&
+        start_table(&stacks->labels, sizeof(struct label)) == 0 &&
         start_table(&stacks->frames, sizeof(struct frame)) == 0 &&
         start_table(&stacks->stacks, sizeof(struct stack)) == 0 &&
         start_table(&stacks->paths, sizeof(struct range_path)) == 0) {
@@ -180,6 +192,8 @@ void stacks_destroy(struct stacks *stacks)
     if (!stacks)
         return;
     free_table(&stacks->modules);
+    free_table(&stacks->sources);
+    free_table(&stacks->labels);
     free_table(&stacks->frames);
     free_table(&stacks->stacks);
     free_table(&stacks->paths);
@@ -205,36 +219,36 @@ int64_t stacks_frame(struct stacks *stacks, const struct frame *frame)
     struct frame clean = without_reserved(frame);
     uint32_t count = stacks->frames.count;
     int64_t ordinal = intern(&stacks->frames, &clean);
-    bool named = stacks->frames.count > count && clean.function != 0 && frame_is_named_late(&clean);
+    bool named = stacks->frames.count > count && clean.label != 0 && frame_is_named_late(&clean);
     struct frame_name name = {.frame = (uint32_t)ordinal,
-                              .function = clean.function,
-                              .file = clean.file,
+                              .label = clean.label,
                               .line = clean.line,
-                              .flags = clean.flags};
+                              .column = clean.column,
+                              .end_column = clean.end_column};
     return named && keep_name(stacks, &name) != 0 ? -ENOMEM : ordinal;
 }
 
 int stacks_name_frame(struct stacks *stacks, const struct frame_name *name)
 {
-    if (name->frame == 0 || name->frame >= stacks->frames.count)
+    if (name->frame == 0 || name->frame >= stacks->frames.count ||
+        name->label >= stacks->labels.count)
         return -EINVAL;
     struct frame *frame = item_at(&stacks->frames, name->frame);
     if (!frame_is_named_late(frame))
         return -EINVAL;
-    frame->function = name->function;
-    frame->file = name->file;
+    frame->label = name->label;
     frame->line = name->line;
-    frame->flags = name->flags;
+    frame->column = name->column;
+    frame->end_column = name->end_column;
     return keep_name(stacks, name);
 }
 
-void stacks_place_frame(struct stacks *stacks, uint32_t ordinal, uint32_t text)
+void stacks_place_frame(struct stacks *stacks, uint32_t ordinal, uint32_t label)
 {
-    if (ordinal == 0 || ordinal >= stacks->frames.count)
+    if (ordinal == 0 || ordinal >= stacks->frames.count || label >= stacks->labels.count)
         return;
     struct frame *frame = item_at(&stacks->frames, ordinal);
-    frame->function = text;
-    frame->flags = FRAME_PLACE;
+    frame->label = label;
 }
 
 uint32_t stacks_name_count(const struct stacks *stacks)
@@ -244,15 +258,38 @@ uint32_t stacks_name_count(const struct stacks *stacks)
 
 const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t index)
 {
-    static const struct frame_name nothing;
-    return index < stacks->names.count ? &stacks->names.items[index] : &nothing;
+    return index < stacks->names.count ? &stacks->names.items[index] : &nothing.name;
+}
+
+static struct code_module without_unused(const struct code_module *module)
+{
+    struct code_module clean = *module;
+    memset(clean.unused, 0, sizeof(clean.unused));
+    return clean;
 }
 
 int64_t stacks_module(struct stacks *stacks, const struct code_module *module)
 {
-    struct code_module clean = *module;
-    memset(clean.unused, 0, sizeof(clean.unused));
+    struct code_module clean = without_unused(module);
     return intern(&stacks->modules, &clean);
+}
+
+int64_t stacks_source(struct stacks *stacks, const struct source *source)
+{
+    return intern(&stacks->sources, source);
+}
+
+static struct label plain_label(const struct label *label)
+{
+    struct label clean = *label;
+    memset(clean.unused, 0, sizeof(clean.unused));
+    return clean;
+}
+
+int64_t stacks_label(struct stacks *stacks, const struct label *label)
+{
+    struct label clean = plain_label(label);
+    return intern(&stacks->labels, &clean);
 }
 
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame)
@@ -270,6 +307,23 @@ int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name)
 int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path)
 {
     return intern(&stacks->paths, path);
+}
+
+int64_t stacks_append_module(struct stacks *stacks, const struct code_module *module)
+{
+    struct code_module clean = without_unused(module);
+    return append(&stacks->modules, &clean);
+}
+
+int64_t stacks_append_source(struct stacks *stacks, const struct source *source)
+{
+    return append(&stacks->sources, source);
+}
+
+int64_t stacks_append_label(struct stacks *stacks, const struct label *label)
+{
+    struct label clean = plain_label(label);
+    return append(&stacks->labels, &clean);
 }
 
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame)
@@ -295,6 +349,16 @@ int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path)
 uint32_t stacks_module_count(const struct stacks *stacks)
 {
     return stacks->modules.count;
+}
+
+uint32_t stacks_source_count(const struct stacks *stacks)
+{
+    return stacks->sources.count;
+}
+
+uint32_t stacks_label_count(const struct stacks *stacks)
+{
+    return stacks->labels.count;
 }
 
 uint32_t stacks_frame_count(const struct stacks *stacks)
@@ -324,7 +388,6 @@ uint32_t stacks_path_count(const struct stacks *stacks)
 
 static const void *get(const struct interned *table, uint32_t ordinal)
 {
-    static const struct frame nothing;
     if (ordinal < table->base || ordinal >= table->count)
         return &nothing;
     return item_at(table, ordinal);
@@ -333,6 +396,21 @@ static const void *get(const struct interned *table, uint32_t ordinal)
 const struct code_module *stacks_get_module(const struct stacks *stacks, uint32_t ordinal)
 {
     return get(&stacks->modules, ordinal);
+}
+
+const struct source *stacks_get_source(const struct stacks *stacks, uint32_t ordinal)
+{
+    return get(&stacks->sources, ordinal);
+}
+
+const struct label *stacks_get_label(const struct stacks *stacks, uint32_t ordinal)
+{
+    return get(&stacks->labels, ordinal);
+}
+
+const struct label *stacks_label_of(const struct stacks *stacks, uint32_t frame)
+{
+    return stacks_get_label(stacks, stacks_get_frame(stacks, frame)->label);
 }
 
 const struct frame *stacks_get_frame(const struct stacks *stacks, uint32_t ordinal)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames, stacks and range paths of a recording, each kept once.
+/* Modules, sources, labels, frames, stacks and range paths of a recording, each kept once.
  *
- * A stack is a tree node: a frame and the stack that called it; so is a range path: a name and the
- * path around it. Ordinal 0 of each is "nothing" and the parent of every root. Entries never
- * change, but for the names of frames, which may come late; the store writes what was added since
- * its last look, and then stacks may be forgotten. Thread-safety: none. */
+ * A frame is a place in code, and its label the function that the place belongs to. A stack is a
+ * tree node: a frame and the stack that called it; so is a range path: a name and the path around
+ * it. Ordinal 0 of each is "nothing" and the parent of every root. Entries never change, but for
+ * the labels of frames, which may come late; the store writes what was added since its last look,
+ * and then stacks may be forgotten. Thread-safety: none. */
 #ifndef ANNOT_MODEL_STACKS_H
 #define ANNOT_MODEL_STACKS_H
 
@@ -35,29 +36,47 @@ struct code_module {
     uint8_t unused[2];
 };
 
-enum frame_flags {
-    FRAME_PLACE = 1u << 0, /* its name is none of a function but says where it lies:
-                              "libfoo.so+0x1230", "[anonymous code]" */
+/* A file of source code that was run. */
+struct source {
+    uint32_t path;    /* string */
+    uint32_t content; /* string; 0: not kept */
+    uint8_t hash[16]; /* of the content, as its writer made it; zeros: not known */
+};
+
+enum label_flags {
+    LABEL_PLACE = 1u << 0, /* no function: says where the code lies, "libfoo.so+0x1230",
+                              "[anonymous code]" */
+};
+
+/* What a function is called and where it is: all frames of one function have the same. Modules of
+ * one path but different builds have functions of their own. */
+struct label {
+    uint32_t text;      /* string: demangled or qualified name */
+    uint32_t source;    /* ordinal; 0 = not known */
+    uint32_t module;    /* ordinal; 0 = none */
+    int32_t first_line; /* 0 = not known */
+    uint8_t kind;       /* enum frame_kind */
+    uint8_t flags;      /* enum label_flags */
+    uint8_t unused[2];
 };
 
 struct frame {
     uint64_t address; /* native: in the module's own address space; kernel, JIT: absolute; else 0 */
-    uint32_t module;  /* string: path of the ELF file, 0 = none */
+    uint32_t module;  /* ordinal; 0 = none */
     uint8_t kind;     /* enum frame_kind */
     uint8_t reserved[3];
-    uint32_t function;  /* string: demangled or qualified name; 0 = not known yet */
-    uint32_t file;      /* string: source file, 0 = unknown */
-    int32_t line;       /* of the instruction, 0 = unknown */
-    int32_t first_line; /* of the function (Python) */
-    uint8_t flags;      /* enum frame_flags */
-    uint8_t unused[7];
+    uint32_t label;      /* ordinal; 0 = not known yet */
+    int32_t line;        /* of the instruction, 0 = unknown */
+    uint16_t column;     /* in bytes from 1; 0 = unknown */
+    uint16_t end_column; /* behind the expression that ran */
+    uint8_t unused[4];
 };
 
 /* What a frame is called. */
 struct frame_name {
-    uint32_t frame, function, file;
+    uint32_t frame, label;
     int32_t line;
-    uint8_t flags; /* enum frame_flags */
+    uint16_t column, end_column;
 };
 
 struct stack {
@@ -89,29 +108,37 @@ struct stacks *stacks_create(void);
 void stacks_destroy(struct stacks *stacks);
 
 /* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
-int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_module(struct stacks *stacks, const struct code_module *module);
+int64_t stacks_source(struct stacks *stacks, const struct source *source);
+int64_t stacks_label(struct stacks *stacks, const struct label *label);
+int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
 int64_t stacks_path(struct stacks *stacks, uint32_t parent, uint32_t name); /* of scope 0 */
 int64_t stacks_path_add(struct stacks *stacks, const struct range_path *path);
 
-/* Whether its name is told apart from it, because it may come later. */
+/* Whether its label is told apart from it, because it may come later. */
 bool frame_is_named_late(const struct frame *frame);
-/* Names such a frame, perhaps anew. 0, -ENOMEM; -EINVAL: there is none of that ordinal. */
+/* Names such a frame, perhaps anew. 0, -ENOMEM; -EINVAL: there is none of that ordinal, or no such
+ * label. */
 int stacks_name_frame(struct stacks *stacks, const struct frame_name *name);
 /* Calls one that has no name by its place; that is none of those that it got. */
-void stacks_place_frame(struct stacks *stacks, uint32_t ordinal, uint32_t text);
+void stacks_place_frame(struct stacks *stacks, uint32_t ordinal, uint32_t label);
 /* All names that frames got, in that order. Never NULL. */
 uint32_t stacks_name_count(const struct stacks *stacks);
 const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t index);
 
 /* For readers, whose ordinals are given: appended unseen. -EBADMSG: a parent or frame that does
  * not exist before it. */
+int64_t stacks_append_module(struct stacks *stacks, const struct code_module *module);
+int64_t stacks_append_source(struct stacks *stacks, const struct source *source);
+int64_t stacks_append_label(struct stacks *stacks, const struct label *label);
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);
 int64_t stacks_append_path(struct stacks *stacks, const struct range_path *path);
 
 uint32_t stacks_module_count(const struct stacks *stacks); /* these with ordinal 0 */
+uint32_t stacks_source_count(const struct stacks *stacks);
+uint32_t stacks_label_count(const struct stacks *stacks);
 uint32_t stacks_frame_count(const struct stacks *stacks);
 uint32_t stacks_stack_count(const struct stacks *stacks);
 uint32_t stacks_path_count(const struct stacks *stacks);
@@ -123,6 +150,9 @@ uint32_t stacks_kept_count(const struct stacks *stacks); /* not forgotten yet */
 
 /* Never NULL: an unknown ordinal gives entry 0 (all zero). Valid until the next add. */
 const struct code_module *stacks_get_module(const struct stacks *stacks, uint32_t ordinal);
+const struct source *stacks_get_source(const struct stacks *stacks, uint32_t ordinal);
+const struct label *stacks_get_label(const struct stacks *stacks, uint32_t ordinal);
+const struct label *stacks_label_of(const struct stacks *stacks, uint32_t frame);
 const struct frame *stacks_get_frame(const struct stacks *stacks, uint32_t ordinal);
 const struct stack *stacks_get_stack(const struct stacks *stacks, uint32_t ordinal);
 const struct range_path *stacks_get_path(const struct stacks *stacks, uint32_t ordinal);

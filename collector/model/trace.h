@@ -279,6 +279,7 @@ enum fact_kind {
 /* The FACT_COUNT of processes that came and went without one: they have no entry. */
 #define TRACE_FACT_UNSEEN "processes without a sample or a record"
 
+struct label;
 struct trace; /* holds all of the above */
 
 /* NULL: out of memory. destroy accepts NULL. */
@@ -362,7 +363,13 @@ const struct trace_session *trace_session_get(const struct trace *trace);
 struct stacks *trace_stacks(struct trace *trace);
 const struct stacks *trace_stacks_get(const struct trace *trace);
 
-/* For readers: frames whose names never came are called by the place where they lie. 0 or -ENOMEM.
+/* The label that is as given, but for its text; without a text and a source none, 0. A frame of a
+ * Python function; file "": not known. -ENOMEM. */
+int64_t trace_label_add(struct trace *trace, const struct label *like, const char *text);
+int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
+                           int32_t line, int32_t first_line);
+
+/* For readers: frames whose labels never came are called by the place where they lie. 0 or -ENOMEM.
  */
 int trace_name_places(struct trace *trace);
 

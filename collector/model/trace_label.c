@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a human calls a process or a thread, and in which order processes come.
+/* What a human calls a process, a thread or a function.
  *
  * A command line becomes the program, or for interpreters program and script. A forked child is
  * "(worker N)" of the program it was forked from, counted by start among its like siblings; a
@@ -344,17 +344,49 @@ size_t trace_range_label(const struct trace *trace, uint32_t path, char *buffer,
     return text.length;
 }
 
+/* ---- Functions ---- */
+
+int64_t trace_label_add(struct trace *trace, const struct label *like, const char *text)
+{
+    int64_t string = trace_string_add(trace, text, strlen(text));
+    struct label label = *like;
+    if (string < 0 || (string == 0 && label.source == 0))
+        return string;
+    label.text = (uint32_t)string;
+    return stacks_label(trace_stacks(trace), &label);
+}
+
+int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
+                           int32_t line, int32_t first_line)
+{
+    struct stacks *stacks = trace_stacks(trace);
+    struct label label = {.kind = FRAME_PYTHON, .first_line = first_line};
+    struct frame frame = {.kind = FRAME_PYTHON, .line = line};
+    int64_t path = trace_string_add(trace, file, strlen(file));
+    int64_t source =
+        path > 0 ? stacks_source(stacks, &(struct source){.path = (uint32_t)path}) : path;
+    if (source < 0)
+        return source;
+    label.source = (uint32_t)source;
+    int64_t ordinal = trace_label_add(trace, &label, function);
+    frame.label = ordinal < 0 ? 0 : (uint32_t)ordinal;
+    return ordinal < 0 ? ordinal : stacks_frame(stacks, &frame);
+}
+
 /* "libfoo.so+0x1234"; of code without a file, as the sampler says it where nothing is known. */
 static size_t place_text(const struct trace *trace, const struct frame *frame, char *buffer,
                          size_t size)
 {
     struct text text = text_init(buffer, size);
+    uint32_t path = stacks_get_module(trace_stacks_get(trace), frame->module)->path;
     if (frame->kind == FRAME_KERNEL)
         text_format(&text, "[kernel]");
     else if (frame->kind == FRAME_JIT)
         text_format(&text, "[anonymous code]");
+    else if (frame->kind != FRAME_NATIVE)
+        text_format(&text, "[unknown]");
     else
-        text_format(&text, "%s+0x%llx", text_base_name(trace_string(trace, frame->module)->bytes),
+        text_format(&text, "%s+0x%llx", text_base_name(trace_string(trace, path)->bytes),
                     (unsigned long long)frame->address);
     return text.length;
 }
@@ -365,12 +397,15 @@ int trace_name_places(struct trace *trace)
     for (uint32_t i = 1; i < stacks_frame_count(stacks); i++) {
         const struct frame *frame = stacks_get_frame(stacks, i);
         char place[PLACE_SIZE];
-        if (frame->function != 0 || !frame_is_named_late(frame))
+        if (frame->label != 0)
             continue;
-        int64_t text = trace_string_add(trace, place, place_text(trace, frame, place, PLACE_SIZE));
-        if (text < 0)
-            return (int)text;
-        stacks_place_frame(stacks, i, (uint32_t)text);
+        place_text(trace, frame, place, PLACE_SIZE);
+        const struct label like = {
+            .module = frame->module, .kind = frame->kind, .flags = LABEL_PLACE};
+        int64_t label = trace_label_add(trace, &like, place);
+        if (label < 0)
+            return (int)label;
+        stacks_place_frame(stacks, i, (uint32_t)label);
     }
     return 0;
 }

@@ -2,7 +2,6 @@
 /* Labels of functions, and paths that are cut where a library begins. */
 #include "call_label.h"
 
-#include "hash.h"
 #include "text.h"
 
 #include <stdbool.h>
@@ -77,49 +76,43 @@ const char *call_short_path(const char *path, const char *prefixes)
     return shortest;
 }
 
-size_t call_frame_label(const struct trace *trace, const struct frame *frame, const char *prefixes,
-                        char *buffer, size_t size)
+size_t call_label(const struct trace *trace, uint32_t ordinal, const char *prefixes, char *buffer,
+                  size_t size)
 {
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct label *label = stacks_get_label(stacks, ordinal);
+    uint32_t path = stacks_get_source(stacks, label->source)->path;
     struct text text = text_init(buffer, size);
-    const struct trace_string *function = trace_string(trace, frame->function);
+    const struct trace_string *function = trace_string(trace, label->text);
     text_add(&text, function->bytes, function->length);
-    if (frame->kind != FRAME_PYTHON || !frame->file)
+    if (label->kind != FRAME_PYTHON || !path)
         return text.length;
-    text_format(&text, " (%s", call_short_path(trace_string(trace, frame->file)->bytes, prefixes));
-    int32_t line = frame->first_line > 0 ? frame->first_line : frame->line;
-    if (line > 0)
-        text_format(&text, ":%d", line);
+    text_format(&text, " (%s", call_short_path(trace_string(trace, path)->bytes, prefixes));
+    if (label->first_line > 0)
+        text_format(&text, ":%d", label->first_line);
     text_format(&text, ")");
     return text.length;
 }
 
-/* What tells functions of one name apart. */
-static uint64_t place_of(const struct frame *frame)
+size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *prefixes,
+                        char *buffer, size_t size)
 {
-    if (frame->kind != FRAME_PYTHON)
-        return frame->module;
-    int32_t line = frame->first_line > 0 ? frame->first_line : frame->line;
-    return (uint64_t)frame->file << 32 | (uint32_t)line;
+    uint32_t label = stacks_get_frame(trace_stacks_get(trace), frame)->label;
+    return call_label(trace, label, prefixes, buffer, size);
 }
 
-bool call_same_function(const struct frame *a, const struct frame *b)
-{
-    return a->kind == b->kind && a->function == b->function && place_of(a) == place_of(b);
-}
-
-uint64_t call_function_hash(const struct frame *frame)
-{
-    const uint64_t key[3] = {frame->kind, frame->function, place_of(frame)};
-    return hash_bytes(key, sizeof(key));
-}
-
-int call_compare_functions(const struct trace *trace, uint32_t a_number, uint32_t b_number)
+int call_compare_labels(const struct trace *trace, uint32_t a_ordinal, uint32_t b_ordinal)
 {
     const struct stacks *stacks = trace_stacks_get(trace);
-    const struct frame *a = stacks_get_frame(stacks, a_number);
-    const struct frame *b = stacks_get_frame(stacks, b_number);
+    const struct label *a = stacks_get_label(stacks, a_ordinal);
+    const struct label *b = stacks_get_label(stacks, b_ordinal);
+    const struct code_module *a_module = stacks_get_module(stacks, a->module);
+    const struct code_module *b_module = stacks_get_module(stacks, b->module);
     const uint32_t texts[][2] = {
-        {a->function, b->function}, {a->file, b->file}, {a->module, b->module}};
+        {a->text, b->text},
+        {stacks_get_source(stacks, a->source)->path, stacks_get_source(stacks, b->source)->path},
+        {a_module->path, b_module->path},
+    };
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         int order = strcmp(trace_string(trace, texts[i][0])->bytes,
                            trace_string(trace, texts[i][1])->bytes);
@@ -128,7 +121,9 @@ int call_compare_functions(const struct trace *trace, uint32_t a_number, uint32_
     }
     if (a->first_line != b->first_line)
         return a->first_line < b->first_line ? -1 : 1;
-    return (int)a->kind - (int)b->kind;
+    if (a->kind != b->kind)
+        return (int)a->kind - (int)b->kind;
+    return memcmp(a_module->build_id, b_module->build_id, sizeof(a_module->build_id));
 }
 
 static bool is_native(const struct stacks *stacks, uint32_t frame)

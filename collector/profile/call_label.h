@@ -22,16 +22,14 @@ enum { CALL_LABEL_SIZE = 2048 };
 const char *call_short_path(const char *path, const char *prefixes);
 
 /* At most size - 1 bytes and NUL; returns the length. */
-size_t call_frame_label(const struct trace *trace, const struct frame *frame, const char *prefixes,
+size_t call_label(const struct trace *trace, uint32_t label, const char *prefixes, char *buffer,
+                  size_t size);
+size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *prefixes,
                         char *buffer, size_t size);
 
-/* Do two frames belong to the same function? Kind, name, and module or file with first line. */
-bool call_same_function(const struct frame *a, const struct frame *b);
-uint64_t call_function_hash(const struct frame *frame);
-
-/* An order of functions that does not depend on how a recording numbers texts: by name, file,
- * module, first line and kind. Two frames' numbers; as strcmp. */
-int call_compare_functions(const struct trace *trace, uint32_t a, uint32_t b);
+/* An order of labels that does not depend on how a recording numbers them: by text, file, module,
+ * first line and kind. As strcmp. */
+int call_compare_labels(const struct trace *trace, uint32_t a, uint32_t b);
 
 /* Leaves native frames out of a stack that has Python functions; one without stays as it is.
  * Returns how many are left. */

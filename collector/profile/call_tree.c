@@ -22,10 +22,8 @@ struct call_tree {
     const struct trace *trace;
     struct call_tree_options options;
     VEC(struct call_item) items;
-    VEC(uint32_t) next_items;  /* of item: the next with the same hash + 1 */
-    struct map64 items_by_key; /* item + 1, of functions the first of a chain */
-    uint32_t *item_of_frame;   /* + 1 */
-    uint32_t frame_count;
+    VEC(uint32_t) next_items;  /* of item: the next of the same kind and id + 1 */
+    struct map64 items_by_key; /* item + 1, the first of a chain */
     VEC(struct call_node) nodes;
     struct map64 nodes_by_key;
     struct map64 nodes_by_stack;
@@ -42,11 +40,9 @@ struct call_tree *call_tree_create(const struct trace *trace,
     tree->options = *options;
     if (!tree->options.node_limit)
         tree->options.node_limit = NODES_MAX;
-    tree->frame_count = stacks_frame_count(trace_stacks_get(trace));
-    tree->item_of_frame = calloc(tree->frame_count + 1u, sizeof(*tree->item_of_frame));
     const struct call_item all = {.kind = CALL_ALL};
     const struct call_node root = {0};
-    if (!tree->item_of_frame || vec_push(&tree->items, all) || vec_push(&tree->next_items, 0) ||
+    if (vec_push(&tree->items, all) || vec_push(&tree->next_items, 0) ||
         vec_push(&tree->nodes, root)) {
         call_tree_destroy(tree);
         return NULL;
@@ -64,7 +60,6 @@ void call_tree_destroy(struct call_tree *tree)
     map64_free(&tree->items_by_key);
     map64_free(&tree->nodes_by_key);
     map64_free(&tree->nodes_by_stack);
-    free(tree->item_of_frame);
     free(tree);
 }
 
@@ -88,8 +83,7 @@ static int64_t append_item(struct call_tree *tree, struct call_item item, uint64
     return index;
 }
 
-/* Keys of items that are no functions have a kind in their upper half; hashes that look so are
- * harmless, as chains are compared. */
+/* Ranges of one name may be of several domains. */
 static int64_t plain_item(struct call_tree *tree, struct call_item wanted)
 {
     uint64_t key = (uint64_t)wanted.kind << 32 | wanted.id;
@@ -105,22 +99,8 @@ static int64_t plain_item(struct call_tree *tree, struct call_item wanted)
 
 static int64_t function_item(struct call_tree *tree, uint32_t frame)
 {
-    const struct stacks *stacks = trace_stacks_get(tree->trace);
-    const struct frame *entry = stacks_get_frame(stacks, frame);
-    if (frame < tree->frame_count && tree->item_of_frame[frame])
-        return tree->item_of_frame[frame] - 1;
-    uint64_t key = call_function_hash(entry) | 1;
-    const uint64_t *found = map64_find(&tree->items_by_key, key);
-    uint32_t first = found ? (uint32_t)*found : 0, at = first;
-    while (at &&
-           !(tree->items.items[at - 1].kind == CALL_FUNCTION &&
-             call_same_function(stacks_get_frame(stacks, tree->items.items[at - 1].id), entry)))
-        at = tree->next_items.items[at - 1];
-    int64_t item = at ? (int64_t)at - 1
-                      : append_item(tree, (struct call_item){CALL_FUNCTION, frame, 0}, key, first);
-    if (item >= 0 && frame < tree->frame_count)
-        tree->item_of_frame[frame] = (uint32_t)item + 1;
-    return item;
+    uint32_t label = stacks_get_frame(trace_stacks_get(tree->trace), frame)->label;
+    return plain_item(tree, (struct call_item){CALL_FUNCTION, label, 0});
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
@@ -403,7 +383,7 @@ unsigned call_item_frame_kind(const struct call_tree *tree, uint32_t item)
     const struct call_item *entry = &tree->items.items[item];
     if (entry->kind != CALL_FUNCTION)
         return 0;
-    return stacks_get_frame(trace_stacks_get(tree->trace), entry->id)->kind;
+    return stacks_get_label(trace_stacks_get(tree->trace), entry->id)->kind;
 }
 
 static size_t thread_label(const struct trace *trace, uint32_t thread, char *buffer, size_t size)
@@ -439,8 +419,7 @@ size_t call_item_label(const struct call_tree *tree, uint32_t item, char *buffer
     struct text text = text_init(buffer, size);
     switch ((enum call_kind)entry->kind) {
     case CALL_FUNCTION:
-        return call_frame_label(trace, stacks_get_frame(trace_stacks_get(trace), entry->id),
-                                tree->options.prefixes, buffer, size);
+        return call_label(trace, entry->id, tree->options.prefixes, buffer, size);
     case CALL_PROCESS:
         return process_label(trace, entry->id, buffer, size);
     case CALL_THREAD:

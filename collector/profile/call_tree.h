@@ -23,7 +23,7 @@ enum call_group { /* bits; from the root inwards in this order */
 
 enum call_kind {
     CALL_ALL = 0,      /* the root */
-    CALL_FUNCTION = 1, /* id: a frame of it */
+    CALL_FUNCTION = 1, /* id: label */
     CALL_PROCESS = 2,  /* id: ordinal */
     CALL_THREAD = 3,
     CALL_RANGE = 4,      /* id: string */
@@ -80,7 +80,7 @@ const struct call_item *call_tree_item(const struct call_tree *tree, uint32_t it
 /* Samples whose innermost frames were left out for want of room. */
 uint64_t call_tree_cut_count(const struct call_tree *tree);
 
-/* The frame kind of a function's item, else 0. */
+/* The kind of a function's frames, else 0. */
 unsigned call_item_frame_kind(const struct call_tree *tree, uint32_t item);
 
 /* At most size - 1 bytes and NUL; returns the length. */

@@ -264,7 +264,7 @@ static int read_all(struct report *report)
     if (rc == 0)
         rc = range_stats_finish(report->stats, pass);
     if (rc == 0)
-        rc = report_samples_finish(&report->samples, pass);
+        report_samples_finish(&report->samples, pass);
     if (rc == 0)
         rc = pool_tasks_finish(report->tasks);
     pass_destroy(pass);

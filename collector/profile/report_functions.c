@@ -4,9 +4,7 @@
 #include "report_parts.h"
 
 #include "call_label.h"
-#include "map64.h"
 #include "text.h"
-#include "vec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,16 +46,16 @@ void report_function_label(const struct report *report, struct table_row *row, u
                            uint32_t ordinal, const char *mark)
 {
     const struct trace *trace = report->trace;
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
-    const char *module = text_base_name(trace_string(trace, frame->module)->bytes);
-    size_t size, module_size = strlen(module);
-    char *label = row_room(row, &size);
-    struct text text = text_init(label, size);
-    text.length = call_frame_label(trace, frame, CALL_STRIP_LIBRARIES, label,
-                                   size < CALL_LABEL_SIZE ? size : CALL_LABEL_SIZE);
-    bool said =
-        strncmp(label, module, module_size) == 0 && strncmp(label + module_size, "+0x", 3) == 0;
-    if (frame->kind == FRAME_NATIVE && module_size > 0 && !said)
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct label *label = stacks_get_label(stacks, ordinal);
+    uint32_t path = stacks_get_module(stacks, label->module)->path;
+    const char *module = text_base_name(trace_string(trace, path)->bytes);
+    size_t size;
+    char *room = row_room(row, &size);
+    struct text text = text_init(room, size);
+    text.length = call_label(trace, ordinal, CALL_STRIP_LIBRARIES, room,
+                             size < CALL_LABEL_SIZE ? size : CALL_LABEL_SIZE);
+    if (label->kind == FRAME_NATIVE && *module && !(label->flags & LABEL_PLACE))
         text_format(&text, module[0] == '[' ? " %.200s" : " [%.200s]", module);
     text_format(&text, "%s", mark);
     row_take(row, column, text.length);
@@ -71,17 +69,18 @@ void report_function_cells(const struct report *report, struct table_row *row, u
         [FRAME_KERNEL] = "kernel", [FRAME_JIT] = "jit",       [FRAME_COLLECTOR] = "gc",
         [FRAME_NOTE] = "note",
     };
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(report->trace), ordinal);
-    unsigned kind = frame->kind < sizeof(kinds) / sizeof(*kinds) ? frame->kind : 0;
+    const struct stacks *stacks = trace_stacks_get(report->trace);
+    const struct label *label = stacks_get_label(stacks, ordinal);
+    unsigned kind = label->kind < sizeof(kinds) / sizeof(*kinds) ? label->kind : 0;
     size_t size;
     char *room = row_room(row, &size);
-    size_t length = ordinal ? call_frame_label(report->trace, frame, CALL_STRIP_LIBRARIES, room,
-                                               size < CALL_LABEL_SIZE ? size : CALL_LABEL_SIZE)
-                            : 0;
+    size_t length = call_label(report->trace, ordinal, CALL_STRIP_LIBRARIES, room,
+                               size < CALL_LABEL_SIZE ? size : CALL_LABEL_SIZE);
     room[length] = '\0';
     row_take(row, column, length);
     row_text(row, column + 1, ordinal ? kinds[kind] : "none");
-    row_text(row, column + 2, trace_string(report->trace, frame->module)->bytes);
+    row_text(row, column + 2,
+             trace_string(report->trace, stacks_get_module(stacks, label->module)->path)->bytes);
 }
 
 static const char *kind_title(unsigned kind)
@@ -143,17 +142,17 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     const struct report *report = table->context;
     const struct functions *functions = table->rows;
     const struct function_row *from = &functions->items[index];
-    if (from->frame == 0) {
+    if (from->label == 0) {
         fill_rest(functions, from, row);
         return;
     }
     row->role = role_of(report, functions, from);
     row->few = functions->few && report_few_samples(from->count);
     if (!row->sums_only) {
-        unsigned kind = stacks_get_frame(trace_stacks_get(report->trace), from->frame)->kind;
-        report_function_label(report, row, LABEL, from->frame, row->few ? " ~" : "");
-        report_function_cells(report, row, FUNCTION, from->frame);
-        row_text(row, KIND_TITLE, kind_title(kind));
+        const struct label *label = stacks_get_label(trace_stacks_get(report->trace), from->label);
+        report_function_label(report, row, LABEL, from->label, row->few ? " ~" : "");
+        report_function_cells(report, row, FUNCTION, from->label);
+        row_text(row, KIND_TITLE, kind_title(label->kind));
     }
     row_count(row, SELF, from->self_ns);
     row_count(row, PYTHON, from->python_ns);
@@ -216,8 +215,8 @@ static int collect(const struct report *report, struct table *table, bool python
     functions->python = python;
     functions->few = !report_is_exact(report);
     for (uint32_t i = 0; i < count; i++) {
-        uint8_t kind = stacks_get_frame(stacks, rows[i].frame)->kind;
-        if (!python || rows[i].frame == 0 || kind == FRAME_PYTHON || kind == FRAME_COLLECTOR)
+        uint8_t kind = stacks_get_label(stacks, rows[i].label)->kind;
+        if (!python || rows[i].label == 0 || kind == FRAME_PYTHON || kind == FRAME_COLLECTOR)
             functions->items[functions->count++] = rows[i];
     }
     table->row_count = functions->count;
@@ -229,7 +228,7 @@ static bool has_native(const struct table *table)
 {
     const struct functions *functions = table->rows;
     for (uint32_t i = 0; i < functions->count; i++)
-        if (functions->items[i].frame != 0 &&
+        if (functions->items[i].label != 0 &&
             functions->items[i].python_ns != functions->items[i].self_ns)
             return true;
     return false;
@@ -241,10 +240,9 @@ static bool is_nameless(const struct report *report, const struct table *table)
     const struct functions *functions = table->rows;
     uint64_t nameless_ns = 0;
     for (uint32_t i = 0; i < functions->count; i++) {
-        const struct frame *frame =
-            stacks_get_frame(trace_stacks_get(report->trace), functions->items[i].frame);
-        const char *name = trace_string(report->trace, frame->function)->bytes;
-        if (frame->kind == FRAME_JIT && strcmp(name, "[anonymous code]") == 0)
+        const struct label *label =
+            stacks_get_label(trace_stacks_get(report->trace), functions->items[i].label);
+        if (label->kind == FRAME_JIT && label->flags & LABEL_PLACE)
             nameless_ns += functions->items[i].self_ns;
     }
     return nameless_ns * NAMELESS_PART > table->columns[SELF_SHARE].whole;
@@ -301,8 +299,6 @@ int report_add_functions(struct report *report)
  * stack. A parent's ordinal is smaller than its children's, so one walk backwards gives each stack
  * the weight of all that it called. Thread-safety: none. */
 
-#define NO_FUNCTION UINT32_MAX
-
 /* Of the samples that end in a stack; from finish on, also of those that end further inside. */
 struct stack_sum {
     uint64_t weight_ns, count;
@@ -312,11 +308,9 @@ struct frame_stats {
     const struct trace *trace;
     const struct stacks *stacks;
     struct sample_weight weight;
-    struct stack_sum *sums; /* by stack; the first: without one */
-    uint32_t *function_of_frame;
-    VEC(struct function_row) rows;
-    VEC(uint32_t) next_rows;  /* of a row: the next with the same hash + 1 */
-    struct map64 rows_by_key; /* row + 1, the first of a chain */
+    struct stack_sum *sums;    /* by stack; the first: without one */
+    struct function_row *rows; /* by label; after finish those that were sampled */
+    uint32_t row_count;
     struct frame_totals totals;
 };
 
@@ -329,9 +323,9 @@ struct frame_stats *frame_stats_create(const struct trace *trace, struct sample_
     stats->weight = weight;
     stats->stacks = trace_stacks_get(trace);
     stats->sums = calloc(stacks_stack_count(stats->stacks), sizeof(*stats->sums));
-    stats->function_of_frame =
-        malloc(stacks_frame_count(stats->stacks) * sizeof(*stats->function_of_frame));
-    if (stats->sums && stats->function_of_frame)
+    stats->row_count = stacks_label_count(stats->stacks);
+    stats->rows = calloc(stats->row_count + 1u, sizeof(*stats->rows));
+    if (stats->sums && stats->rows)
         return stats;
     frame_stats_destroy(stats);
     return NULL;
@@ -342,10 +336,7 @@ void frame_stats_destroy(struct frame_stats *stats)
     if (!stats)
         return;
     free(stats->sums);
-    free(stats->function_of_frame);
-    vec_free(&stats->rows);
-    vec_free(&stats->next_rows);
-    map64_free(&stats->rows_by_key);
+    free(stats->rows);
     free(stats);
 }
 
@@ -359,39 +350,12 @@ void frame_stats_add(struct frame_stats *stats, const struct sample *sample)
     sum->count++;
 }
 
-/* The row of a frame's function, made if new; -ENOMEM. */
-static int64_t row_of(struct frame_stats *stats, uint32_t ordinal)
-{
-    const struct frame *frame = stacks_get_frame(stats->stacks, ordinal);
-    uint64_t key = call_function_hash(frame) | 1;
-    const uint64_t *first = map64_find(&stats->rows_by_key, key);
-    uint32_t chain = first ? (uint32_t)*first : 0;
-    for (uint32_t at = chain; at != 0; at = stats->next_rows.items[at - 1])
-        if (call_same_function(frame,
-                               stacks_get_frame(stats->stacks, stats->rows.items[at - 1].frame)))
-            return at - 1;
-    if (vec_push(&stats->rows, ((struct function_row){.frame = ordinal})) != 0 ||
-        vec_push(&stats->next_rows, chain) != 0 ||
-        map64_put(&stats->rows_by_key, key, stats->rows.count) != 0)
-        return -ENOMEM;
-    return (int64_t)stats->rows.count - 1;
-}
-
-static int name_functions(struct frame_stats *stats)
-{
-    stats->function_of_frame[0] = NO_FUNCTION;
-    for (uint32_t i = 1; i < stacks_frame_count(stats->stacks); i++) {
-        int64_t row = row_of(stats, i);
-        if (row < 0)
-            return -ENOMEM;
-        stats->function_of_frame[i] = (uint32_t)row;
-    }
-    return 0;
-}
-
+/* The label of its leaf; 0: none. */
 static uint32_t function_of(const struct frame_stats *stats, uint32_t stack)
 {
-    return stats->function_of_frame[stacks_get_stack(stats->stacks, stack)->frame];
+    uint32_t frame = stacks_get_stack(stats->stacks, stack)->frame;
+    uint32_t label = stacks_get_frame(stats->stacks, frame)->label;
+    return label < stats->row_count ? label : 0;
 }
 
 /* The garbage collector interrupts a Python function, which is not to blame for its time. */
@@ -407,14 +371,14 @@ static void add_self(struct frame_stats *stats, uint32_t stack)
 {
     uint64_t weight_ns = stats->sums[stack].weight_ns;
     uint32_t leaf = function_of(stats, stack), at = stack;
-    if (leaf != NO_FUNCTION)
-        stats->rows.items[leaf].self_ns += weight_ns;
+    if (leaf != 0)
+        stats->rows[leaf].self_ns += weight_ns;
     while (at != 0 && !is_python(stats, at))
         at = stacks_get_stack(stats->stacks, at)->parent;
     if (at == 0)
         return;
     stats->totals.python_ns += weight_ns;
-    stats->rows.items[function_of(stats, at)].python_ns += weight_ns;
+    stats->rows[function_of(stats, at)].python_ns += weight_ns;
 }
 
 /* Is the function on the way to the root, too? Then that one counts. */
@@ -428,29 +392,30 @@ static bool is_nested(const struct frame_stats *stats, uint32_t stack, uint32_t 
 }
 
 /* Functions of waits alone go; what no function has gets its row. */
-static int keep_sampled(struct frame_stats *stats, uint64_t no_stack_count)
+static void keep_sampled(struct frame_stats *stats, uint64_t no_stack_count)
 {
-    size_t kept = 0;
+    uint32_t kept = 0;
     uint64_t self_ns = 0;
-    for (size_t i = 0; i < stats->rows.count; i++) {
-        self_ns += stats->rows.items[i].self_ns;
-        if (stats->rows.items[i].count > 0)
-            stats->rows.items[kept++] = stats->rows.items[i];
+    for (uint32_t i = 1; i < stats->row_count; i++) {
+        struct function_row row = stats->rows[i];
+        row.label = i;
+        self_ns += row.self_ns;
+        if (row.count > 0)
+            stats->rows[kept++] = row;
     }
-    stats->rows.count = kept;
+    stats->row_count = kept;
     struct function_row none = {.count = no_stack_count,
                                 .self_ns = stats->totals.total_ns - self_ns,
                                 .total_ns = stats->totals.total_ns - self_ns,
                                 .python_ns = stats->totals.total_ns - stats->totals.python_ns};
     stats->totals.no_stack_ns = none.self_ns;
-    return none.count || none.python_ns ? vec_push(&stats->rows, none) : 0;
+    if (none.count || none.python_ns)
+        stats->rows[stats->row_count++] = none;
 }
 
-int frame_stats_finish(struct frame_stats *stats)
+void frame_stats_finish(struct frame_stats *stats)
 {
     uint32_t count = stacks_stack_count(stats->stacks);
-    if (name_functions(stats) != 0)
-        return -ENOMEM;
     for (uint32_t stack = 1; stack < count; stack++)
         if (stats->sums[stack].count > 0)
             add_self(stats, stack);
@@ -461,13 +426,13 @@ int frame_stats_finish(struct frame_stats *stats)
         parent->count += stats->sums[stack].count;
     }
     for (uint32_t stack = 1; stack < count; stack++) {
-        uint32_t function = stats->sums[stack].count > 0 ? function_of(stats, stack) : NO_FUNCTION;
-        if (function == NO_FUNCTION || is_nested(stats, stack, function))
+        uint32_t function = stats->sums[stack].count > 0 ? function_of(stats, stack) : 0;
+        if (function == 0 || is_nested(stats, stack, function))
             continue;
-        stats->rows.items[function].total_ns += stats->sums[stack].weight_ns;
-        stats->rows.items[function].count += stats->sums[stack].count;
+        stats->rows[function].total_ns += stats->sums[stack].weight_ns;
+        stats->rows[function].count += stats->sums[stack].count;
     }
-    return keep_sampled(stats, no_stack_count);
+    keep_sampled(stats, no_stack_count);
 }
 
 const struct frame_totals *frame_stats_totals(const struct frame_stats *stats)
@@ -492,21 +457,19 @@ static int compare(const void *left, const void *right, void *context)
     const struct function_row *a = left, *b = right;
     const struct order_context *by = context;
     uint64_t a_value = value_of(a, by->order), b_value = value_of(b, by->order);
-    if ((a->frame == 0) != (b->frame == 0))
-        return a->frame == 0 ? 1 : -1;
+    if ((a->label == 0) != (b->label == 0))
+        return a->label == 0 ? 1 : -1;
     if (a_value != b_value)
         return a_value < b_value ? 1 : -1;
-    int functions = call_compare_functions(by->stats->trace, a->frame, b->frame);
-    return functions ? functions : a->frame < b->frame ? -1 : a->frame > b->frame;
+    int order = call_compare_labels(by->stats->trace, a->label, b->label);
+    return order ? order : a->label < b->label ? -1 : a->label > b->label;
 }
 
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows)
 {
     struct order_context context = {stats, order};
-    if (stats->rows.count > 0)
-        qsort_r(stats->rows.items, stats->rows.count, sizeof(*stats->rows.items), compare,
-                &context);
-    *ret_rows = stats->rows.items;
-    return (uint32_t)stats->rows.count;
+    qsort_r(stats->rows, stats->row_count, sizeof(*stats->rows), compare, &context);
+    *ret_rows = stats->rows;
+    return stats->row_count;
 }

@@ -52,14 +52,14 @@ static void join(struct owner *owner, struct owner *other)
 
 /* ---- Processes that are called the same ---- */
 
-struct label {
+struct named_owner {
     char *text;
     uint32_t owner;
 };
 
 static int by_text(const void *left, const void *right)
 {
-    const struct label *a = left, *b = right;
+    const struct named_owner *a = left, *b = right;
     int texts = strcmp(a->text, b->text);
     return texts ? texts : a->owner < b->owner ? -1 : a->owner > b->owner;
 }
@@ -67,7 +67,7 @@ static int by_text(const void *left, const void *right)
 /* Forked children have numbers, and finding those takes long. */
 static int join_programs(const struct trace *trace, struct owner *owners, uint32_t count)
 {
-    struct label *labels = calloc((size_t)count + 1, sizeof(*labels));
+    struct named_owner *labels = calloc((size_t)count + 1, sizeof(*labels));
     uint32_t used = 0;
     char text[4096];
     bool failed = !labels;
@@ -75,7 +75,7 @@ static int join_programs(const struct trace *trace, struct owner *owners, uint32
         if (trace_process_get(trace, i)->forked)
             continue;
         trace_process_label(trace, i, text, sizeof(text));
-        labels[used] = (struct label){strdup(text), i};
+        labels[used] = (struct named_owner){strdup(text), i};
         failed = !labels[used++].text;
     }
     if (!failed)
@@ -153,11 +153,10 @@ static size_t thread_name(const struct report *report, uint32_t ordinal, char *t
         !thread->name && thread->comm && process && thread->comm != process->comm && !is_main;
     trace_thread_label(trace, ordinal, name, sizeof(name));
     uint32_t entry =
-        thread->name || by_kernel || is_main ? 0 : report->samples.entries[ordinal].frame;
+        thread->name || by_kernel || is_main ? 0 : report->samples.entries[ordinal].label;
     text_format(&text, ", %s", name);
     if (entry) {
-        const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), entry);
-        call_frame_label(trace, frame, CALL_STRIP_LIBRARIES, function, sizeof(function));
+        call_label(trace, entry, CALL_STRIP_LIBRARIES, function, sizeof(function));
         text_format(&text, ": %s", function);
     } else if (by_kernel) {
         text_format(&text, " (%d)", thread->tid);

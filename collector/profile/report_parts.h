@@ -12,11 +12,11 @@
  *
  * The functions that samples were in: a flat list of hot ones.
  *
- * Lines of one function are one row (call_label.h). Memory: 16 bytes a stack of the recording and
- * 56 a function. Thread-safety: one thread per object. */
+ * Memory: 16 bytes a stack of the recording and 40 a label. Thread-safety: one thread per object.
+ */
 
 struct function_row {
-    uint32_t frame;     /* one of its frames; 0: of no function, see below */
+    uint32_t label;     /* 0: of no function, see below */
     uint64_t count;     /* samples with it anywhere on the stack */
     uint64_t self_ns;   /* it was the innermost frame */
     uint64_t python_ns; /* Python, or its garbage collector: it was the innermost of these: with
@@ -40,9 +40,9 @@ struct frame_stats;
 struct frame_stats *frame_stats_create(const struct trace *trace, struct sample_weight weight);
 void frame_stats_destroy(struct frame_stats *stats);
 
-/* Samples in any order, then once finish. finish: 0 or -ENOMEM. */
+/* Samples in any order, then once finish. */
 void frame_stats_add(struct frame_stats *stats, const struct sample *sample);
-int frame_stats_finish(struct frame_stats *stats);
+void frame_stats_finish(struct frame_stats *stats);
 
 const struct frame_totals *frame_stats_totals(const struct frame_stats *stats);
 
@@ -59,11 +59,11 @@ uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
  * Where threads waited, and for what: the function of the program that called what waits.
  *
  * That is the innermost Python function; of a stack without one the innermost native function that
- * is not of the C library. Memory: 4 bytes a stack and a frame of the recording, 40 a row.
+ * is not of the C library. Memory: 4 bytes a stack of the recording, 40 a row.
  * Thread-safety: one thread per object. */
 
 struct wait_place {
-    uint32_t frame; /* one of the function's; 0 = no stack */
+    uint32_t label; /* 0 = no stack */
     uint8_t reason; /* enum wait_reason */
     uint64_t count;
     uint64_t blocked_ns; /* until it could run again */
@@ -156,7 +156,7 @@ uint64_t pool_tasks_refused(const struct pool_tasks *tasks);
 
 /* The function that a Python thread was started with. */
 struct thread_entry {
-    uint32_t frame; /* 0: not known */
+    uint32_t label; /* 0: not known */
     uint32_t tries; /* samples that did not show it */
 };
 
@@ -183,7 +183,7 @@ void report_samples_fini(struct report_samples *samples);
 
 /* What takes the samples of a pass; then, once that has read all, finish. 0 or -ENOMEM. */
 struct sink report_samples_sink(struct report_samples *samples);
-int report_samples_finish(struct report_samples *samples, struct pass *pass);
+void report_samples_finish(struct report_samples *samples, struct pass *pass);
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
@@ -236,10 +236,10 @@ struct table_column report_value_column(const struct report *report, struct tabl
                                         const char *name);
 
 /* Cells that several tables have: what people call a function, with `mark` behind it; what programs
- * call it, its kind and its module, in three columns from `column` on. Frame 0: of none. */
+ * call it, its kind and its module, in three columns from `column` on. Label 0: of none. */
 void report_function_label(const struct report *report, struct table_row *row, unsigned column,
-                           uint32_t frame, const char *mark);
+                           uint32_t label, const char *mark);
 void report_function_cells(const struct report *report, struct table_row *row, unsigned column,
-                           uint32_t frame);
+                           uint32_t label);
 
 #endif

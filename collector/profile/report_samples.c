@@ -51,9 +51,10 @@ static uint32_t entry_function(const struct trace *trace, uint32_t stack)
     for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
         uint32_t ordinal = stacks_get_stack(stacks, stack)->frame;
         const struct frame *frame = stacks_get_frame(stacks, ordinal);
-        const char *file = trace_string(trace, frame->file)->bytes;
+        uint32_t source = stacks_get_label(stacks, frame->label)->source;
+        const char *file = trace_string(trace, stacks_get_source(stacks, source)->path)->bytes;
         if (frame->kind == FRAME_PYTHON && strcmp(text_base_name(file), "threading.py") != 0)
-            found = ordinal;
+            found = frame->label;
     }
     return found;
 }
@@ -62,10 +63,10 @@ static uint32_t entry_function(const struct trace *trace, uint32_t stack)
 static void look_for_entry(struct report_samples *samples, const struct sample *sample)
 {
     struct thread_entry *entry = &samples->entries[sample->thread];
-    if (entry->frame || entry->tries >= ENTRY_TRIES || sample->stack == 0)
+    if (entry->label || entry->tries >= ENTRY_TRIES || sample->stack == 0)
         return;
-    entry->frame = entry_function(samples->trace, sample->stack);
-    entry->tries += entry->frame == 0;
+    entry->label = entry_function(samples->trace, sample->stack);
+    entry->tries += entry->label == 0;
 }
 
 /* Is it of the functions and waits? */
@@ -98,14 +99,15 @@ struct sink report_samples_sink(struct report_samples *samples)
     return (struct sink){take, samples, wants};
 }
 
-int report_samples_finish(struct report_samples *samples, struct pass *pass)
+void report_samples_finish(struct report_samples *samples, struct pass *pass)
 {
     const struct pass_counts *counts = pass_counts(pass);
     bool wanted = trace_sampling_get(samples->trace)->off_cpu;
     samples->off_cpu = counts->stretches > 0 || (wanted && !pass_selects_all(samples->selection));
     samples->checks = counts->checks;
     samples->late = counts->late;
-    return samples->present ? frame_stats_finish(samples->frames) : 0;
+    if (samples->present)
+        frame_stats_finish(samples->frames);
 }
 
 /* ---- Sums by thread -------------------------------------------------------------------------- */

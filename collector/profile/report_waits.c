@@ -140,11 +140,11 @@ static void fill_place(const struct table *table, uint64_t index, struct table_r
     }
     const struct wait_place *place = &places[index];
     const char *reason = wait_reason_name((enum wait_reason)place->reason);
-    if (place->frame)
-        report_function_label(report, row, LABEL, place->frame, "");
+    if (place->label)
+        report_function_label(report, row, LABEL, place->label, "");
     else
         row_text(row, LABEL, "(no stack)");
-    report_function_cells(report, row, FUNCTION, place->frame);
+    report_function_cells(report, row, FUNCTION, place->label);
     row_text(row, PLACE_REASON_TITLE, reason);
     row_text(row, PLACE_REASON, reason);
     row_count(row, PLACE_COUNT, place->count);
@@ -189,18 +189,17 @@ int report_add_waits(struct report *report)
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* A stack is searched for its function once, a function for its first frame once: most stretches
- * cost two look-ups. Thread-safety: none. */
+/* A stack is searched for its function once: most stretches cost one look-up. Thread-safety: none.
+ */
 
 #define NOT_SEARCHED UINT32_MAX
 
 struct wait_places {
     const struct trace *trace;
     const struct stacks *stacks;
-    uint32_t *frame_of_stack; /* of the function; NOT_SEARCHED at first */
+    uint32_t *label_of_stack; /* NOT_SEARCHED at first */
     uint32_t stack_count;
-    struct map64 frame_by_function; /* hash -> the first frame of that function that was met */
-    struct map64 place_by_key;      /* frame and reason -> place + 1 */
+    struct map64 place_by_key; /* label and reason -> place + 1 */
     VEC(struct wait_place) places;
 };
 
@@ -212,13 +211,13 @@ struct wait_places *wait_places_create(const struct trace *trace)
     places->trace = trace;
     places->stacks = trace_stacks_get(trace);
     places->stack_count = stacks_stack_count(places->stacks);
-    size_t size = (size_t)places->stack_count * sizeof(*places->frame_of_stack);
-    places->frame_of_stack = malloc(size);
-    if (!places->frame_of_stack) {
+    size_t size = (size_t)places->stack_count * sizeof(*places->label_of_stack);
+    places->label_of_stack = malloc(size);
+    if (!places->label_of_stack) {
         free(places);
         return NULL;
     }
-    memset(places->frame_of_stack, 0xff, size);
+    memset(places->label_of_stack, 0xff, size);
     return places;
 }
 
@@ -226,8 +225,7 @@ void wait_places_destroy(struct wait_places *places)
 {
     if (!places)
         return;
-    free(places->frame_of_stack);
-    map64_free(&places->frame_by_function);
+    free(places->label_of_stack);
     map64_free(&places->place_by_key);
     vec_free(&places->places);
     free(places);
@@ -246,49 +244,34 @@ static bool is_of_c_library(const char *module)
     return false;
 }
 
+static bool is_own(const struct wait_places *places, const struct frame *frame)
+{
+    uint32_t path = stacks_get_module(places->stacks, frame->module)->path;
+    return frame->kind == FRAME_JIT || (frame->kind == FRAME_NATIVE &&
+                                        !is_of_c_library(trace_string(places->trace, path)->bytes));
+}
+
 static uint32_t search(const struct wait_places *places, uint32_t stack)
 {
-    uint32_t native = 0, leaf = stacks_get_stack(places->stacks, stack)->frame;
-    while (stack != 0) {
+    uint32_t native = 0, leaf = 0;
+    for (; stack != 0; stack = stacks_get_stack(places->stacks, stack)->parent) {
         const struct stack *node = stacks_get_stack(places->stacks, stack);
         const struct frame *frame = stacks_get_frame(places->stacks, node->frame);
         if (frame->kind == FRAME_PYTHON)
-            return node->frame;
-        bool own = frame->kind == FRAME_JIT ||
-                   (frame->kind == FRAME_NATIVE &&
-                    !is_of_c_library(trace_string(places->trace, frame->module)->bytes));
-        native = native == 0 && own ? node->frame : native;
-        stack = node->parent;
+            return frame->label;
+        leaf = leaf == 0 ? frame->label : leaf;
+        native = native == 0 && is_own(places, frame) ? frame->label : native;
     }
     return native != 0 ? native : leaf;
 }
 
-/* All frames of a function are the first one that was met; functions with one hash, which are
- * hardly any, keep their own. -ENOMEM. */
-static int64_t first_frame(struct wait_places *places, uint32_t ordinal)
-{
-    const struct frame *frame = stacks_get_frame(places->stacks, ordinal);
-    uint64_t key = call_function_hash(frame) | 1;
-    const uint64_t *found = map64_find(&places->frame_by_function, key);
-    if (found) {
-        const struct frame *first = stacks_get_frame(places->stacks, (uint32_t)*found);
-        return call_same_function(frame, first) ? (int64_t)*found : (int64_t)ordinal;
-    }
-    int error = map64_put(&places->frame_by_function, key, ordinal);
-    return error ? error : (int64_t)ordinal;
-}
-
-static int64_t frame_of(struct wait_places *places, uint32_t stack)
+static uint32_t label_of(struct wait_places *places, uint32_t stack)
 {
     if (stack == 0 || stack >= places->stack_count)
         return 0;
-    if (places->frame_of_stack[stack] == NOT_SEARCHED) {
-        int64_t frame = first_frame(places, search(places, stack));
-        if (frame < 0)
-            return frame;
-        places->frame_of_stack[stack] = (uint32_t)frame;
-    }
-    return places->frame_of_stack[stack];
+    if (places->label_of_stack[stack] == NOT_SEARCHED)
+        places->label_of_stack[stack] = search(places, stack);
+    return places->label_of_stack[stack];
 }
 
 int wait_places_add(struct wait_places *places, const struct sample *sample)
@@ -296,13 +279,11 @@ int wait_places_add(struct wait_places *places, const struct sample *sample)
     uint64_t blocked_ns = sample_off_share(trace_sets_get(places->trace), sample).blocked_ns;
     if (blocked_ns == 0)
         return 0;
-    int64_t frame = frame_of(places, sample->stack);
-    if (frame < 0)
-        return (int)frame;
-    uint64_t key = ((uint64_t)frame << 8 | sample->reason) + 1;
+    uint32_t label = label_of(places, sample->stack);
+    uint64_t key = ((uint64_t)label << 8 | sample->reason) + 1;
     const uint64_t *found = map64_find(&places->place_by_key, key);
     if (!found) {
-        struct wait_place fresh = {.frame = (uint32_t)frame, .reason = sample->reason};
+        struct wait_place fresh = {.label = label, .reason = sample->reason};
         if (vec_push(&places->places, fresh) != 0 ||
             map64_put(&places->place_by_key, key, places->places.count) != 0)
             return -ENOMEM;
@@ -322,11 +303,11 @@ static int compare(const void *left, const void *right, void *context)
     const struct wait_place *a = left, *b = right;
     if (a->blocked_ns != b->blocked_ns)
         return a->blocked_ns < b->blocked_ns ? 1 : -1;
-    int functions = call_compare_functions(places->trace, a->frame, b->frame);
-    if (functions)
-        return functions;
+    int order = call_compare_labels(places->trace, a->label, b->label);
+    if (order)
+        return order;
     int reasons = (int)a->reason - (int)b->reason;
-    return a->frame < b->frame ? -1 : a->frame > b->frame ? 1 : reasons;
+    return a->label < b->label ? -1 : a->label > b->label ? 1 : reasons;
 }
 
 uint32_t wait_places_sorted(const struct wait_places *places, const struct wait_place **ret_places)

@@ -26,24 +26,26 @@ void address_frames_fini(struct address_frames *names)
     map64_free(&names->collectors);
 }
 
-/* A frame by its texts. `module` 0 = none. */
-static int64_t add_frame(struct address_frames *names, struct frame *frame, const char *function)
+static int64_t add_frame(struct address_frames *names, struct frame *frame, const char *function,
+                         unsigned flags)
 {
-    int64_t string = trace_string_add(names->trace, function, strlen(function));
-    if (string < 0)
-        return string;
-    frame->function = (uint32_t)string;
+    const struct label like = {
+        .module = frame->module, .kind = frame->kind, .flags = (uint8_t)flags};
+    int64_t label = trace_label_add(names->trace, &like, function);
+    if (label < 0)
+        return label;
+    frame->label = (uint32_t)label;
     return stacks_frame(trace_stacks(names->trace), frame);
 }
 
-/* A frame that has nothing but a name; made once. */
+/* A frame of no function that is known; made once. */
 static int64_t plain_frame(struct address_frames *names, uint32_t *kept, enum frame_kind kind,
                            const char *function)
 {
     struct frame frame = {.kind = (uint8_t)kind};
     if (*kept)
         return *kept;
-    int64_t ordinal = add_frame(names, &frame, function);
+    int64_t ordinal = add_frame(names, &frame, function, LABEL_PLACE);
     if (ordinal > 0)
         *kept = (uint32_t)ordinal;
     return ordinal;
@@ -63,29 +65,23 @@ static bool is_collector_name(const char *name)
     return false;
 }
 
-/* Told with its first frame. 0 or -ENOMEM. */
-static int tell_module(struct address_frames *names, const struct module *module, uint32_t path)
+/* Told with its first frame: its ordinal, or -ENOMEM. */
+static int64_t tell_module(struct address_frames *names, struct module *module)
 {
     uint8_t id[ELF_BUILD_ID_MAX];
-    struct code_module told = {.path = path,
+    if (module->ordinal != 0)
+        return module->ordinal;
+    int64_t path = trace_string_add(names->trace, module->path, strlen(module->path));
+    if (path < 0)
+        return path;
+    struct code_module told = {.path = (uint32_t)path,
                                .kind = module->path[0] == '[' ? MODULE_VDSO : MODULE_ELF};
     size_t size = module->file ? elf_file_build_id(module->file, id) : 0;
     told.build_id_size = (uint8_t)(size < sizeof(told.build_id) ? size : sizeof(told.build_id));
     memcpy(told.build_id, id, told.build_id_size);
-    return stacks_module(trace_stacks(names->trace), &told) < 0 ? -ENOMEM : 0;
-}
-
-static int64_t module_path_string(struct address_frames *names, struct module *module)
-{
-    if (module->path_string == 0) {
-        int64_t string = trace_string_add(names->trace, module->path, strlen(module->path));
-        if (string < 0)
-            return string;
-        if (tell_module(names, module, (uint32_t)string) != 0)
-            return -ENOMEM;
-        module->path_string = (uint32_t)string;
-    }
-    return module->path_string;
+    int64_t ordinal = stacks_module(trace_stacks(names->trace), &told);
+    module->ordinal = ordinal < 0 ? 0 : (uint32_t)ordinal;
+    return ordinal;
 }
 
 /* Asks for the name of a frame, once; without a name it stays a place in a module. */
@@ -99,11 +95,13 @@ static int ask_name(struct address_frames *names, struct asked_source *source, u
 
 static int name_frame(struct address_frames *names, uint32_t frame, const char *text, bool place)
 {
-    int64_t string = trace_string_add(names->trace, text, strlen(text));
-    if (string < 0)
-        return (int)string;
-    struct frame_name name = {
-        .frame = frame, .function = (uint32_t)string, .flags = place ? FRAME_PLACE : 0};
+    const struct frame *named = stacks_get_frame(trace_stacks_get(names->trace), frame);
+    const struct label like = {
+        .module = named->module, .kind = named->kind, .flags = place ? LABEL_PLACE : 0};
+    int64_t label = trace_label_add(names->trace, &like, text);
+    if (label < 0)
+        return (int)label;
+    const struct frame_name name = {.frame = frame, .label = (uint32_t)label};
     return stacks_name_frame(trace_stacks(names->trace), &name);
 }
 
@@ -135,7 +133,7 @@ static int learn_frame(struct address_frames *names, struct module *module, uint
     char text[NAME_MAX_BYTES];
     if (in_collector(module, address) && map64_put(&names->collectors, frame, 1) != 0)
         return -ENOMEM;
-    if (stacks_get_frame(trace_stacks(names->trace), frame)->function != 0)
+    if (stacks_get_frame(trace_stacks(names->trace), frame)->label != 0)
         return 0; /* of a module that was forgotten meanwhile */
     int error = open_source(names, module);
     if (error != 0 || module->code)
@@ -149,10 +147,10 @@ static int64_t module_frame(struct address_frames *names, struct module *module,
     const uint64_t *found = map64_find(&module->frames, address + 1);
     if (found)
         return (int64_t)*found;
-    int64_t path = module_path_string(names, module);
-    if (path < 0)
-        return path;
-    struct frame frame = {.kind = FRAME_NATIVE, .module = (uint32_t)path, .address = address};
+    int64_t told = tell_module(names, module);
+    if (told < 0)
+        return told;
+    struct frame frame = {.kind = FRAME_NATIVE, .module = (uint32_t)told, .address = address};
     int64_t ordinal = stacks_frame(trace_stacks(names->trace), &frame);
     if (ordinal < 0 || map64_put(&module->frames, address + 1, (uint64_t)ordinal) != 0)
         return -ENOMEM;
@@ -198,7 +196,7 @@ static int64_t jit_frame(struct address_frames *names, struct sampled *process, 
     if (peek == CODE_NOTHING)
         return plain_frame(names, &names->anonymous, FRAME_JIT, "[anonymous code]");
     struct frame frame = {.kind = FRAME_JIT};
-    return add_frame(names, &frame, name);
+    return add_frame(names, &frame, name, 0);
 }
 
 int64_t frame_native(struct address_frames *names, struct sampled *process,
@@ -233,7 +231,7 @@ static int64_t add_kernel(struct address_frames *names, uint64_t address)
                     ? names->ask_kernel(names->ask_context, address, name, sizeof(name))
                     : -EOPNOTSUPP;
     if (error == 0)
-        return add_frame(names, &frame, name);
+        return add_frame(names, &frame, name, 0);
     if (error == -ENOENT || names->kernel_hidden || address == 0)
         return plain_frame(names, &names->kernel_unnamed, FRAME_KERNEL, "[kernel]");
     int64_t ordinal = stacks_frame(trace_stacks(names->trace), &frame);
@@ -267,7 +265,7 @@ int64_t frame_code_unread(struct address_frames *names)
 int64_t frame_note(struct address_frames *names, const char *text)
 {
     struct frame frame = {.kind = FRAME_NOTE};
-    return add_frame(names, &frame, text);
+    return add_frame(names, &frame, text, 0);
 }
 
 bool frame_is_collector(const struct address_frames *names, uint32_t frame)
@@ -323,13 +321,13 @@ uint32_t frames_unnamed(const struct address_frames *names)
     const struct stacks *stacks = trace_stacks_get(names->trace);
     uint32_t unnamed = 0;
     for (uint32_t i = 1; i < stacks_frame_count(stacks); i++)
-        unnamed += stacks_get_frame(stacks, i)->function == 0;
+        unnamed += stacks_get_frame(stacks, i)->label == 0;
     return unnamed;
 }
 
 /* ---- Python code ---- */
 
-/* Keeps names as strings of the trace and line tables as bytes. A code object that is told again
+/* Keeps labels of the trace and line tables as bytes. A code object that is told again
  * replaces what was known. */
 
 enum { CODE_BYTES_MAX = 24 << 20, TEXT_BYTES = 4 * SAMPLER_TEXT_MAX };
@@ -340,7 +338,7 @@ enum { CODE_BYTES_MAX = 24 << 20, TEXT_BYTES = 4 * SAMPLER_TEXT_MAX };
 struct code_name {
     struct wide_key key;
     uint64_t told_ns;
-    uint32_t function, file; /* strings */
+    uint32_t label; /* 0: its name could not be read */
     int32_t first_line;
     uint32_t version; /* of the interpreter */
     uint32_t lines_size;
@@ -400,19 +398,35 @@ static int64_t text_string(struct trace *trace, const struct python_offsets *off
     return trace_string_add(trace, text, length);
 }
 
+/* The label of a code object. 0: its name is not readable; -ENOMEM. */
+static int64_t read_label(struct trace *trace, const struct python_offsets *offsets,
+                          const struct sampler_code *record)
+{
+    const uint8_t *bytes = (const uint8_t *)(record + 1);
+    struct stacks *stacks = trace_stacks(trace);
+    int64_t text = text_string(trace, offsets, bytes, record->name_size);
+    int64_t path = text_string(trace, offsets, bytes + record->name_size, record->file_size);
+    if (text <= 0 || path < 0)
+        return text <= 0 ? text : path;
+    int64_t source = path > 0 ? stacks_source(stacks, &(struct source){.path = (uint32_t)path}) : 0;
+    const struct label label = {.text = (uint32_t)text,
+                                .source = source < 0 ? 0 : (uint32_t)source,
+                                .first_line = record->first_line,
+                                .kind = FRAME_PYTHON};
+    return source < 0 ? source : stacks_label(stacks, &label);
+}
+
 static struct code_name *read_code(struct trace *trace, const struct python_offsets *offsets,
                                    const struct sampler_code *record)
 {
     const uint8_t *bytes = (const uint8_t *)(record + 1);
-    int64_t function = text_string(trace, offsets, bytes, record->name_size);
-    int64_t file = text_string(trace, offsets, bytes + record->name_size, record->file_size);
+    int64_t label = read_label(trace, offsets, record);
     struct code_name *code = malloc(sizeof(*code) + record->lines_size);
-    if (function < 0 || file < 0 || !code) {
+    if (label < 0 || !code) {
         free(code);
         return NULL;
     }
-    *code = (struct code_name){.function = (uint32_t)function,
-                               .file = (uint32_t)file,
+    *code = (struct code_name){.label = (uint32_t)label,
                                .first_line = record->first_line,
                                .version = offsets->version,
                                .lines_size = record->lines_size};
@@ -465,14 +479,10 @@ int64_t code_names_frame(struct code_names *codes, struct trace *trace,
     if (!found)
         return 0;
     const struct code_name *code = codes->codes.items[*found - 1];
-    if (code->function == 0)
+    if (code->label == 0)
         return 0;
     int line = python_line(code->version, code->lines, code->lines_size, code->first_line,
                            place->instruction);
-    struct frame frame = {.kind = FRAME_PYTHON,
-                          .function = code->function,
-                          .file = code->file,
-                          .line = line,
-                          .first_line = code->first_line};
+    const struct frame frame = {.kind = FRAME_PYTHON, .label = code->label, .line = line};
     return stacks_frame(trace_stacks(trace), &frame);
 }

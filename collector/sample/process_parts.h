@@ -161,9 +161,9 @@ struct module {
     uint32_t part_count;
     struct asked_source *code; /* made at the first question */
     struct asked_source *reading;
-    int64_t asked_ns;     /* for rows */
-    struct map64 frames;  /* its own address + 1 -> ordinal of the frame */
-    uint32_t path_string; /* in the trace; 0 = not there yet */
+    int64_t asked_ns;    /* for rows */
+    struct map64 frames; /* its own address + 1 -> ordinal of the frame */
+    uint32_t ordinal;    /* in the trace; 0 = not there yet */
     bool interpreter;
     VEC(struct code_range) collector; /* where its garbage collector is, as far as that is known */
     struct python_image image;

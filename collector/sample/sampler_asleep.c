@@ -138,17 +138,9 @@ static void open_interpreter(struct interpreter_threads *interpreter, const stru
 
 static int64_t python_frame(struct bpf_sampler *sampler, const struct python_remote_frame *python)
 {
-    struct trace *trace = sampler->options.trace;
-    int64_t function = trace_string_add(trace, python->function, strlen(python->function));
-    int64_t file = trace_string_add(trace, python->file, strlen(python->file));
-    struct frame frame = {.kind = FRAME_PYTHON,
-                          .function = (uint32_t)function,
-                          .file = (uint32_t)file,
-                          .line = python->line,
-                          .first_line = python->first_line};
-    if (function < 0 || file < 0)
-        return -ENOMEM;
-    return python->code ? stacks_frame(trace_stacks(trace), &frame) : 0;
+    return python->code ? trace_python_frame(sampler->options.trace, python->function, python->file,
+                                             python->line, python->first_line)
+                        : 0;
 }
 
 /* Behind the native part: their places are compared. */

@@ -302,23 +302,15 @@ static int update_lives(struct remote_sampler *sampler)
 static int64_t intern_stack(struct remote_sampler *sampler, uint32_t count)
 {
     struct trace *trace = sampler->options.trace;
-    struct stacks *stacks = trace_stacks(trace);
     int64_t stack = 0;
     for (uint32_t i = count; i > 0 && stack >= 0; i--) {
         const struct python_remote_frame *from = &sampler->frames[i - 1];
         if (!from->code)
             continue; /* the mark of a call from C */
-        int64_t function = trace_string_add(trace, from->function, strlen(from->function));
-        int64_t file = trace_string_add(trace, from->file, strlen(from->file));
-        if (function < 0 || file < 0)
-            return -ENOMEM;
-        struct frame frame = {.kind = FRAME_PYTHON,
-                              .function = (uint32_t)function,
-                              .file = (uint32_t)file,
-                              .line = from->line,
-                              .first_line = from->first_line};
-        int64_t ordinal = stacks_frame(stacks, &frame);
-        stack = ordinal < 0 ? ordinal : stacks_push(stacks, (uint32_t)stack, (uint32_t)ordinal);
+        int64_t frame =
+            trace_python_frame(trace, from->function, from->file, from->line, from->first_line);
+        stack =
+            frame < 0 ? frame : stacks_push(trace_stacks(trace), (uint32_t)stack, (uint32_t)frame);
     }
     return stack;
 }

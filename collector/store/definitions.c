@@ -15,37 +15,20 @@
 enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
 
 #define PLACE(type, member) offsetof(type, member), sizeof(((type *)0)->member)
-#define UNSIGNED(type, member)                                                                     \
-    {                                                                                              \
-        PLACE(type, member), FIELD_UNSIGNED, 0, 0, 0                                               \
-    }
-#define SIGNED(type, member)                                                                       \
-    {                                                                                              \
-        PLACE(type, member), FIELD_SIGNED, 0, 0, 0                                                 \
-    }
-#define TIME(type, member)                                                                         \
-    {                                                                                              \
-        PLACE(type, member), FIELD_TIME, 0, 0, 0                                                   \
-    }
-#define DURATION(type, member)                                                                     \
-    {                                                                                              \
-        PLACE(type, member), FIELD_DURATION, 0, 0, 0                                               \
-    }
-#define FLAG(type, member)                                                                         \
-    {                                                                                              \
-        PLACE(type, member), FIELD_FLAG, 0, 0, 0                                                   \
-    }
-#define STRING(type, member)                                                                       \
-    {                                                                                              \
-        PLACE(type, member), FIELD_UNSIGNED, 0, STORE_DEFINE_STRING, 0                             \
-    }
-#define ARRAY(type, member, count)                                                                 \
-    {                                                                                              \
-        offsetof(type, member), sizeof(((type *)0)->member[0]), FIELD_UNSIGNED, count, 0, 0        \
-    }
 #define REFERENCE(type, member, kind, table, reference)                                            \
     {                                                                                              \
         PLACE(type, member), kind, 0, table, reference                                             \
+    }
+#define UNSIGNED(type, member) REFERENCE(type, member, FIELD_UNSIGNED, 0, 0)
+#define SIGNED(type, member)   REFERENCE(type, member, FIELD_SIGNED, 0, 0)
+#define TIME(type, member)     REFERENCE(type, member, FIELD_TIME, 0, 0)
+#define DURATION(type, member) REFERENCE(type, member, FIELD_DURATION, 0, 0)
+#define FLAG(type, member)     REFERENCE(type, member, FIELD_FLAG, 0, 0)
+#define STRING(type, member)   REFERENCE(type, member, FIELD_UNSIGNED, STORE_DEFINE_STRING, 0)
+#define BYTES(type, member)    REFERENCE(type, member, FIELD_BYTES, 0, 0)
+#define ARRAY(type, member, count)                                                                 \
+    {                                                                                              \
+        offsetof(type, member), sizeof(((type *)0)->member[0]), FIELD_UNSIGNED, count, 0, 0        \
     }
 /* How many there are and which, of a table that is part of the trace's stacks. */
 #define IN_STACKS(count, count_all, get, get_one)                                                  \
@@ -58,13 +41,21 @@ enum { FEW_HOLES = 1 << 16, MANY_HOLES = 1 << 20 };
     {                                                                                              \
         return get_one(trace_stacks_get(trace), ordinal);                                          \
     }
+/* What a recording says of it is appended; of what damage took, nothing. */
+#define APPENDED(put, type, append)                                                                \
+    static int put(struct trace *trace, uint32_t ordinal, const void *entry)                       \
+    {                                                                                              \
+        static const type nothing;                                                                 \
+        (void)ordinal;                                                                             \
+        return append(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;            \
+    }
 #define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
 
 /* Most entries are had by ordinal. */
-#define GET(name)                                                                                  \
-    static const void *get_##name(const struct trace *trace, uint32_t ordinal)                     \
+#define GET(get, get_one)                                                                          \
+    static const void *get(const struct trace *trace, uint32_t ordinal)                            \
     {                                                                                              \
-        return trace_##name##_get(trace, ordinal);                                                 \
+        return get_one(trace, ordinal);                                                            \
     }
 
 /* In place of an entry comes another one: it keeps its revision, raised. */
@@ -89,10 +80,7 @@ static const struct field string_fields[] = {
     {PLACE(struct trace_string, bytes), FIELD_TEXT, 0, 0, 0},
 };
 
-static const void *get_string(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_string(trace, ordinal);
-}
+GET(get_string, trace_string)
 
 static int put_string(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -109,10 +97,7 @@ static const struct field scope_fields[] = {
     UNSIGNED(struct scope, role),
 };
 
-static const void *get_scope(const struct trace *trace, uint32_t ordinal)
-{
-    return trace_scope(trace, ordinal);
-}
+GET(get_scope, trace_scope)
 
 static int put_scope(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -172,7 +157,7 @@ static const struct field fact_fields[] = {
     UNSIGNED(struct trace_fact, value),
 };
 
-GET(fact)
+GET(get_fact, trace_fact_get)
 
 static int put_fact(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -185,16 +170,13 @@ static int put_fact(struct trace *trace, uint32_t ordinal, const void *entry)
 /* ---- Hosts, clocks ---- */
 
 static const struct field host_fields[] = {
-    {PLACE(struct trace_host, boot_id), FIELD_BYTES, 0, 0, 0},
-    STRING(struct trace_host, name),
-    STRING(struct trace_host, kernel),
-    SIGNED(struct trace_host, rank),
-    DURATION(struct trace_host, offset_ns),
-    DURATION(struct trace_host, error_ns),
+    BYTES(struct trace_host, boot_id),      STRING(struct trace_host, name),
+    STRING(struct trace_host, kernel),      SIGNED(struct trace_host, rank),
+    DURATION(struct trace_host, offset_ns), DURATION(struct trace_host, error_ns),
     UNSIGNED(struct trace_host, drift),
 };
 
-GET(host)
+GET(get_host, trace_host_get)
 
 static int put_host(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -213,7 +195,7 @@ static const struct field clock_fields[] = {
     UNSIGNED(struct trace_clock, kind),
 };
 
-GET(clock)
+GET(get_clock, trace_clock_get)
 
 static int put_clock(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -231,7 +213,7 @@ static const struct field anchor_fields[] = {
     DURATION(struct trace_anchor, error_ns),
 };
 
-GET(anchor)
+GET(get_anchor, trace_anchor_get)
 
 static int put_anchor(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -246,7 +228,7 @@ static const struct field stream_fields[] = {
     STRING(struct trace_stream, name),
 };
 
-GET(stream)
+GET(get_stream, trace_stream_get)
 
 static int put_stream(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -289,7 +271,7 @@ static const struct field process_fields[] = {
     TIME(struct trace_process, note_ns),
 };
 
-GET(process)
+GET(get_process, trace_process_get)
 
 static int put_process(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -313,7 +295,7 @@ static const struct field thread_fields[] = {
     FLAG(struct trace_thread, probed),
 };
 
-GET(thread)
+GET(get_thread, trace_thread_get)
 
 static int put_thread(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -332,7 +314,7 @@ static const struct field refusal_fields[] = {
     STRING(struct trace_refusal, reason),
 };
 
-GET(refusal)
+GET(get_refusal, trace_refusal_get)
 
 static int put_refusal(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -345,7 +327,7 @@ static const struct field filter_fields[] = {
     STRING(struct trace_filter, rules),
 };
 
-GET(filter)
+GET(get_filter, trace_filter_get)
 
 static int put_filter(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -359,7 +341,7 @@ static const struct field unit_fields[] = {
     STRING(struct trace_unit, unit),
 };
 
-GET(unit)
+GET(get_unit, trace_unit_get)
 
 static int put_unit(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -368,45 +350,13 @@ static int put_unit(struct trace *trace, uint32_t ordinal, const void *entry)
     return unit ? trace_unit_set(trace, unit->domain, unit->counter, unit->unit) : 0;
 }
 
-/* ---- Frames, stacks, range paths ---- */
-
-static const struct field frame_fields[] = {
-    UNSIGNED(struct frame, kind),    STRING(struct frame, function),
-    STRING(struct frame, file),      STRING(struct frame, module),
-    SIGNED(struct frame, line),      SIGNED(struct frame, first_line),
-    UNSIGNED(struct frame, address),
-};
-
-static uint32_t count_frames(const struct trace *trace)
-{
-    return stacks_frame_count(trace_stacks_get(trace));
-}
-
-/* Without the name, if that is told apart. */
-static const void *get_frame(const struct trace *trace, uint32_t ordinal)
-{
-    static _Thread_local struct frame bare;
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
-    if (!frame_is_named_late(frame))
-        return frame;
-    bare = *frame;
-    bare.function = bare.file = 0;
-    bare.line = 0;
-    return &bare;
-}
-
-static int put_frame(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    static const struct frame nothing;
-    (void)ordinal;
-    return stacks_append_frame(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;
-}
+/* ---- Modules, sources, labels ---- */
 
 static const struct field module_fields[] = {
     STRING(struct code_module, path),
     UNSIGNED(struct code_module, kind),
     UNSIGNED(struct code_module, build_id_size),
-    {PLACE(struct code_module, build_id), FIELD_BYTES, 0, 0, 0},
+    BYTES(struct code_module, build_id),
 };
 
 IN_STACKS(count_modules, stacks_module_count, get_module, stacks_get_module)
@@ -415,20 +365,73 @@ static int put_module(struct trace *trace, uint32_t ordinal, const void *entry)
 {
     struct code_module module = {0};
     (void)ordinal;
-    if (!entry)
-        return 0;
-    memcpy(&module, entry, sizeof(module));
+    if (entry)
+        memcpy(&module, entry, sizeof(module));
     if (module.build_id_size > sizeof(module.build_id))
         module.build_id_size = 0;
-    return stacks_module(trace_stacks(trace), &module) < 0 ? -ENOMEM : 0;
+    return stacks_append_module(trace_stacks(trace), &module) < 0 ? -ENOMEM : 0;
 }
+
+static const struct field source_fields[] = {
+    STRING(struct source, path),
+    BYTES(struct source, hash),
+    STRING(struct source, content),
+};
+
+IN_STACKS(count_sources, stacks_source_count, get_source, stacks_get_source)
+APPENDED(put_source, struct source, stacks_append_source)
+
+static const struct field label_fields[] = {
+    UNSIGNED(struct label, kind),
+    STRING(struct label, text),
+    REFERENCE(struct label, source, FIELD_UNSIGNED, STORE_DEFINE_SOURCE, REFERENCE_ORDINAL),
+    REFERENCE(struct label, module, FIELD_UNSIGNED, STORE_DEFINE_MODULE, REFERENCE_ORDINAL),
+    SIGNED(struct label, first_line),
+    UNSIGNED(struct label, flags),
+};
+
+IN_STACKS(count_labels, stacks_label_count, get_label, stacks_get_label)
+APPENDED(put_label, struct label, stacks_append_label)
+
+/* ---- Frames, stacks, range paths ---- */
+
+static const struct field frame_fields[] = {
+    UNSIGNED(struct frame, kind),
+    REFERENCE(struct frame, label, FIELD_UNSIGNED, STORE_DEFINE_LABEL, REFERENCE_ORDINAL),
+    REFERENCE(struct frame, module, FIELD_UNSIGNED, STORE_DEFINE_MODULE, REFERENCE_ORDINAL),
+    SIGNED(struct frame, line),
+    UNSIGNED(struct frame, address),
+    UNSIGNED(struct frame, column),
+    UNSIGNED(struct frame, end_column),
+};
+
+static uint32_t count_frames(const struct trace *trace)
+{
+    return stacks_frame_count(trace_stacks_get(trace));
+}
+
+/* Without the label, if that is told apart. */
+static const void *get_frame(const struct trace *trace, uint32_t ordinal)
+{
+    static _Thread_local struct frame bare;
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
+    if (!frame_is_named_late(frame))
+        return frame;
+    bare = *frame;
+    bare.label = 0;
+    bare.line = 0;
+    bare.column = bare.end_column = 0;
+    return &bare;
+}
+
+APPENDED(put_frame, struct frame, stacks_append_frame)
 
 static const struct field name_fields[] = {
     REFERENCE(struct frame_name, frame, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
-    STRING(struct frame_name, function),
-    STRING(struct frame_name, file),
+    REFERENCE(struct frame_name, label, FIELD_UNSIGNED, STORE_DEFINE_LABEL, REFERENCE_ORDINAL),
     SIGNED(struct frame_name, line),
-    UNSIGNED(struct frame_name, flags),
+    UNSIGNED(struct frame_name, column),
+    UNSIGNED(struct frame_name, end_column),
 };
 
 IN_STACKS(count_names, stacks_name_count, get_name, stacks_get_name)
@@ -445,13 +448,7 @@ static const struct field stack_fields[] = {
 };
 
 IN_STACKS(count_stacks, stacks_stack_count, get_stack, stacks_get_stack)
-
-static int put_stack(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    static const struct stack nothing;
-    (void)ordinal;
-    return stacks_append_stack(trace_stacks(trace), entry ? entry : &nothing) < 0 ? -ENOMEM : 0;
-}
+APPENDED(put_stack, struct stack, stacks_append_stack)
 
 static const struct field path_fields[] = {
     REFERENCE(struct range_path, parent, FIELD_UNSIGNED, STORE_DEFINE_PATH, REFERENCE_ORDINAL),
@@ -483,7 +480,7 @@ static const struct field lane_fields[] = {
     UNSIGNED(struct trace_lane, kind),
 };
 
-GET(lane)
+GET(get_lane, trace_lane_get)
 
 static int put_lane(struct trace *trace, uint32_t ordinal, const void *entry)
 {
@@ -593,7 +590,11 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
     [STORE_DEFINE_SAMPLE_SET] = {FIELDS(sample_set_fields), sizeof(struct sample_set),
         FIRST_SAMPLE_SET, SAMPLE_SET_MAX, false, false, false, count_sample_sets, get_sample_set,
         put_sample_set},
-    [STORE_DEFINE_MODULE] = {FIELDS(module_fields), sizeof(struct code_module), 1, 0,
-        false, false, true, count_modules, get_module, put_module},
+    [STORE_DEFINE_MODULE] = {FIELDS(module_fields), sizeof(struct code_module), 1, MANY_HOLES,
+        false, false, false, count_modules, get_module, put_module},
+    [STORE_DEFINE_SOURCE] = {FIELDS(source_fields), sizeof(struct source), 1, MANY_HOLES,
+        false, false, false, count_sources, get_source, put_source},
+    [STORE_DEFINE_LABEL] = {FIELDS(label_fields), sizeof(struct label), 1, MANY_HOLES,
+        false, false, false, count_labels, get_label, put_label},
 };
 /* clang-format on */

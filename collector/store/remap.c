@@ -159,6 +159,18 @@ static int64_t add_path(struct trace *to, uint32_t ordinal, const void *entry)
     return stacks_path_add(trace_stacks(to), entry);
 }
 
+static int64_t add_source(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return stacks_source(trace_stacks(to), entry);
+}
+
+static int64_t add_label(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)ordinal;
+    return stacks_label(trace_stacks(to), entry);
+}
+
 static int64_t add_module(struct trace *to, uint32_t ordinal, const void *entry)
 {
     (void)ordinal;
@@ -207,6 +219,8 @@ static int64_t (*const add_once[STORE_DEFINE_COUNT])(struct trace *, uint32_t, c
     [STORE_DEFINE_STACK] = add_stack,
     [STORE_DEFINE_PATH] = add_path,
     [STORE_DEFINE_MODULE] = add_module,
+    [STORE_DEFINE_SOURCE] = add_source,
+    [STORE_DEFINE_LABEL] = add_label,
     [STORE_DEFINE_VALUE_TYPE] = add_value_type,
     [STORE_DEFINE_SAMPLE_SET] = add_sample_set,
 };

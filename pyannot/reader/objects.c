@@ -344,8 +344,7 @@ static PyObject *frame_object(const struct trace *trace, uint32_t ordinal, PyObj
         Py_DECREF(key);
         return text;
     }
-    size_t length = call_frame_label(trace, stacks_get_frame(trace_stacks_get(trace), ordinal),
-                                     CALL_STRIP_LIBRARIES, label, sizeof(label));
+    size_t length = call_frame_label(trace, ordinal, CALL_STRIP_LIBRARIES, label, sizeof(label));
     text = PyUnicode_DecodeUTF8(label, (Py_ssize_t)length, "replace");
     if (text != NULL && PyDict_SetItem(frames, key, text) < 0)
         Py_CLEAR(text);

@@ -35,7 +35,7 @@ enum shape { NESTED, VALUES, FLOWS, ON_TRACKS };
 /* Events for each range. */
 static const uint32_t shape_events[] = {[NESTED] = 2, [VALUES] = 2, [FLOWS] = 4, [ON_TRACKS] = 2};
 
-struct source {
+struct events_source {
     struct event (*pool)[BATCH];
     int64_t round_ns[THREADS]; /* what a whole round takes */
     uint64_t batches_left;
@@ -130,7 +130,7 @@ static void fill_tracks(struct event *events, uint32_t batch, int64_t *now, cons
     }
 }
 
-static struct maker *make_source(struct source *source)
+static struct maker *make_source(struct events_source *source)
 {
     static const char *const words[NAMES] = {
         "load",     "parse",      "analyse", "reduce file", "write result", "decode",     "read",
@@ -168,7 +168,7 @@ static struct maker *make_source(struct source *source)
 
 static int next_batch(void *context, struct event_batch *ret_batch)
 {
-    struct source *source = context;
+    struct events_source *source = context;
     if (source->batches_left == 0)
         return 0;
     source->batches_left--;
@@ -191,7 +191,8 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_export(struct source *source, struct trace *trace, struct result *result, bool gzip)
+static void run_export(struct events_source *source, struct trace *trace, struct result *result,
+                       bool gzip)
 {
     struct out_stream_options options = {
         .overwrite = true, .gzip = gzip, .gzip_level = EXPORT_GZIP_LEVEL};
@@ -226,7 +227,7 @@ static int count(void *context, const struct item *item)
     return 0;
 }
 
-static void run(struct source *source, struct trace *trace, struct result *result)
+static void run(struct events_source *source, struct trace *trace, struct result *result)
 {
     const struct pass_source from = {.trace = trace, .next_events = next_batch, .context = source};
     struct event_batch batch;
@@ -281,8 +282,8 @@ int main(int argc, char **argv)
     for (int round = 0; round < RUNS; round++) {
         for (size_t i = 0; i < count; i++) {
             enum shape shape = shape_of(results[i].name);
-            struct source source = {.batches_left = ranges / (BATCH / shape_events[shape]),
-                                    .shape = shape};
+            struct events_source source = {.batches_left = ranges / (BATCH / shape_events[shape]),
+                                           .shape = shape};
             struct maker *maker = make_source(&source);
             double begin = cpu_seconds();
             run(&source, maker_trace(maker), &results[i]);

@@ -54,8 +54,10 @@ static void make_trace(struct writing *writing)
         writing->now_ns[i] = 1000000000;
     }
     for (uint32_t i = 1; i < STACKS; i++) {
-        struct frame frame = {
-            .kind = FRAME_NATIVE, .function = writing->names[i % NAMES], .address = 64 * i};
+        const struct label label = {.kind = FRAME_NATIVE, .text = writing->names[i % NAMES]};
+        const struct frame frame = {.kind = FRAME_NATIVE,
+                                    .label = (uint32_t)stacks_label(stacks, &label),
+                                    .address = 64 * i};
         stacks_push(stacks, i / 3, (uint32_t)stacks_frame(stacks, &frame));
     }
     for (size_t i = 0; i < sizeof(writing->steps_ns) / sizeof(*writing->steps_ns); i++)

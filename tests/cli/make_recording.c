@@ -293,11 +293,11 @@ static void make_busy(void)
 
 static uint32_t push_frame(uint32_t parent, enum frame_kind kind, const char *name)
 {
-    struct frame frame = {.kind = (uint8_t)kind, .function = string(name)};
-    frame.file = kind == FRAME_PYTHON ? string("pipeline.py") : 0;
-    frame.module = kind == FRAME_NATIVE ? string("/usr/lib/libc.so.6") : 0;
-    int64_t ordinal = stacks_frame(trace_stacks(trace), &frame);
-    return (uint32_t)stacks_push(trace_stacks(trace), parent, (uint32_t)ordinal);
+    const struct maker_frame frame = {.kind = kind,
+                                      .function = name,
+                                      .file = kind == FRAME_PYTHON ? "pipeline.py" : NULL,
+                                      .module = kind == FRAME_NATIVE ? "/usr/lib/libc.so.6" : NULL};
+    return (uint32_t)stacks_push(trace_stacks(trace), parent, maker_frame_of(trace, &frame));
 }
 
 static void describe_sampling(enum sampling_rung rung, const char *reason, const char *hint)

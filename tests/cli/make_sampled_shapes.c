@@ -2,20 +2,18 @@
 /* Shapes whose samples have known sums. */
 #include "made_sample.h"
 #include "make_recording.h"
+#include "trace_maker.h"
 
 static uint32_t frame(enum frame_kind kind, const char *function, const char *place, int32_t line)
 {
     bool python = kind == FRAME_PYTHON;
-    struct frame made = {
-        .kind = (uint8_t)kind,
-        .function = string(function),
-        .file = python ? string(place) : 0,
-        .module = python ? 0 : string(place),
-        .line = python ? line + 3 : 0,
-        .first_line = python ? line : 0,
-        .address = python ? 0 : (uint64_t)line,
-    };
-    return (uint32_t)stacks_frame(trace_stacks(trace), &made);
+    return maker_frame_of(trace, &(struct maker_frame){.kind = kind,
+                                                       .function = function,
+                                                       .file = python ? place : NULL,
+                                                       .module = python ? NULL : place,
+                                                       .line = python ? line + 3 : 0,
+                                                       .first_line = python ? line : 0,
+                                                       .address = python ? 0 : (uint64_t)line});
 }
 
 /* The stack of those frames, root first; 0 ends them. */

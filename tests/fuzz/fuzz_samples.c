@@ -37,10 +37,17 @@ static struct trace *make_trace(void)
             trace_process(trace, (uint32_t)trace_process_add(trace))->pid = 70 + (int32_t)i;
         trace_thread(trace, (uint32_t)trace_thread_add(trace, i / 2))->tid = 70 + (int32_t)i;
     }
+    assert(stacks_append_source(stacks, &(struct source){.path = 1}) > 0);
+    assert(stacks_append_module(stacks, &(struct code_module){.path = 1}) > 0);
     for (uint32_t i = 0; i < FRAMES; i++) {
+        const struct label label = {.text = 1 + i % 3, /* some unknown */
+                                    .source = i % 2,
+                                    .module = i % 5,
+                                    .kind = (uint8_t)(i % 7),
+                                    .first_line = (int32_t)i};
+        assert(stacks_append_label(stacks, &label) > 0);
         const struct frame frame = {.kind = (uint8_t)(i % 8),
-                                    .function = 1 + i % 3, /* some unknown */
-                                    .file = i % 2,
+                                    .label = i % (FRAMES + 2),
                                     .module = i % 5,
                                     .line = (int32_t)i,
                                     .address = i};

@@ -37,7 +37,12 @@ static struct trace *make_trace(void)
     for (uint32_t i = 0; i < THREADS; i++)
         trace_thread_add(trace, i);
     struct stacks *stacks = trace_stacks(trace);
-    struct frame frame = {.kind = FRAME_NATIVE, .function = 1, .module = 2, .address = 4096};
+    stacks_module(stacks, &(struct code_module){.path = 2, .kind = MODULE_ELF});
+    stacks_source(stacks, &(struct source){.path = 2, .content = 1, .hash = {7}});
+    for (uint32_t i = 1; i < 6; i++)
+        stacks_label(stacks,
+                     &(struct label){.text = i % 3, .source = 1, .module = i % 2, .kind = 1});
+    struct frame frame = {.kind = FRAME_NATIVE, .label = 1, .module = 1, .address = 4096};
     for (uint32_t i = 1; i < 6; i++, frame.address += 64, frame.kind = (uint8_t)i)
         stacks_push(stacks, i / 2, (uint32_t)stacks_frame(stacks, &frame));
     stacks_path(stacks, (uint32_t)stacks_path(stacks, 0, 1), 2);

@@ -301,7 +301,7 @@ DEFINITIONS = {
     5: ('refusals', 'pid comm reason'),
     6: ('samplings', 'rung off_cpu frequency threshold reason hint'),
     7: ('facts', 'name kind value'),
-    8: ('frames', 'kind function file module line first_line address'),
+    8: ('frames', 'kind label module line address column end_column'),
     9: ('stacks', 'parent what'),
     10: ('paths', 'parent what kind scope'),
     11: ('tracks', 'id process name parent kind'),
@@ -311,11 +311,13 @@ DEFINITIONS = {
     15: ('hosts', 'boot#16 name kernel rank offset error drift'),
     16: ('clocks', 'host kind'),
     17: ('anchors', 'clock raw ns error'),
-    18: ('names', 'frame function file line place'),
+    18: ('names', 'frame label line column end_column'),
     19: ('types', 'name unit sum'),
     20: ('sets', 'name period flags count types:'),
     21: ('modules', 'path kind size build#20'),
     22: ('streams', 'name'),
+    23: ('sources', 'path hash#16 content'),
+    24: ('labels', 'kind text source module first_line flags'),
 }
 
 
@@ -479,10 +481,19 @@ class Recording:
     def define_sample_sums(self):
         for name in self.names.values():
             self.frames[name['frame']].update(
-                {field: name[field] for field in ('function', 'file', 'line')})
+                {field: name[field] for field in ('label', 'line', 'column', 'end_column')})
         for frame in self.frames.values():
             for i, value in enumerate(frame.values()):
                 self.add('frames', value * (i + 1))
+        for ordinal, label in self.labels.items():
+            for i, value in enumerate(label.values()):
+                self.add('frames', ordinal * value * (i + 1))
+        for ordinal, source in self.sources.items():
+            self.add('frames', ordinal * (source['path'] + 2 * source['hash#16'][0] +
+                                          3 * source['content']))
+        for ordinal, module in self.modules.items():
+            self.add('frames', ordinal * (module['path'] + 2 * module['kind'] +
+                                          3 * module['build#20'][0]))
         for key, nodes in (('stacks', self.stacks), ('paths', self.paths)):
             for ordinal, node in nodes.items():
                 self.add(key, ordinal * (node['parent'] + 1) + node['what'])

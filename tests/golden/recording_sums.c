@@ -158,9 +158,23 @@ static uint64_t sum_of_frames(const struct stacks *stacks)
     uint64_t sum = 0;
     for (uint32_t i = 1; i < stacks_frame_count(stacks); i++) {
         const struct frame *frame = stacks_get_frame(stacks, i);
-        sum += frame->kind + UINT64_C(2) * frame->function + UINT64_C(3) * frame->file +
-               UINT64_C(4) * frame->module + 5 * (uint64_t)frame->line +
-               6 * (uint64_t)frame->first_line + 7 * frame->address;
+        sum += frame->kind + UINT64_C(2) * frame->label + UINT64_C(3) * frame->module +
+               4 * (uint64_t)frame->line + 5 * frame->address + UINT64_C(6) * frame->column +
+               UINT64_C(7) * frame->end_column;
+    }
+    for (uint32_t i = 1; i < stacks_label_count(stacks); i++) {
+        const struct label *label = stacks_get_label(stacks, i);
+        sum += i * (label->kind + UINT64_C(2) * label->text + UINT64_C(3) * label->source +
+                    UINT64_C(4) * label->module + 5 * (uint64_t)label->first_line +
+                    UINT64_C(6) * label->flags);
+    }
+    for (uint32_t i = 1; i < stacks_source_count(stacks); i++) {
+        const struct source *source = stacks_get_source(stacks, i);
+        sum += i * (source->path + UINT64_C(2) * source->hash[0] + UINT64_C(3) * source->content);
+    }
+    for (uint32_t i = 1; i < stacks_module_count(stacks); i++) {
+        const struct code_module *module = stacks_get_module(stacks, i);
+        sum += i * (module->path + UINT64_C(2) * module->kind + UINT64_C(3) * module->build_id[0]);
     }
     return sum;
 }

@@ -256,23 +256,57 @@ void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *ga
                                        .depth = gap->depth});
 }
 
+static uint32_t string_of(struct trace *trace, const char *text)
+{
+    int64_t ordinal = text ? trace_string_add(trace, text, strlen(text)) : 0;
+    must(ordinal >= 0);
+    return (uint32_t)ordinal;
+}
+
+static uint32_t module_of(struct trace *trace, const char *path)
+{
+    const struct code_module module = {.path = string_of(trace, path), .kind = MODULE_ELF};
+    int64_t ordinal = module.path ? stacks_module(trace_stacks(trace), &module) : 0;
+    must(ordinal >= 0);
+    return (uint32_t)ordinal;
+}
+
+static uint32_t source_of(struct trace *trace, const char *path)
+{
+    const struct source source = {.path = string_of(trace, path)};
+    int64_t ordinal = source.path ? stacks_source(trace_stacks(trace), &source) : 0;
+    must(ordinal >= 0);
+    return (uint32_t)ordinal;
+}
+
+uint32_t maker_frame_of(struct trace *trace, const struct maker_frame *frame)
+{
+    bool python = frame->kind == FRAME_PYTHON;
+    const char *text = frame->function ? frame->function : "";
+    bool place = !python && (*text == '[' || strstr(text, "+0x"));
+    const struct label like = {
+        .source = source_of(trace, frame->file),
+        .module = python ? 0 : module_of(trace, frame->module),
+        .first_line = frame->first_line == 0 && python ? frame->line : frame->first_line,
+        .kind = (uint8_t)frame->kind,
+        .flags = place ? LABEL_PLACE : 0,
+    };
+    int64_t label = trace_label_add(trace, &like, text);
+    must(label >= 0);
+    const struct frame made = {.kind = like.kind,
+                               .label = (uint32_t)label,
+                               .module = module_of(trace, frame->module),
+                               .line = frame->line,
+                               .address = frame->address};
+    int64_t ordinal = stacks_frame(trace_stacks(trace), &made);
+    must(ordinal > 0);
+    return (uint32_t)ordinal;
+}
+
 uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame)
 {
-    struct stacks *stacks = trace_stacks(maker->trace);
-    uint32_t function = maker_string(maker, frame->function);
-    uint32_t file = maker_string(maker, frame->file ? frame->file : "");
-    const struct frame entry = {
-        .kind = (uint8_t)frame->kind,
-        .function = function,
-        .file = file,
-        .module = maker_string(maker, frame->module ? frame->module : ""),
-        .line = frame->line,
-        .first_line = frame->first_line,
-        .address = frame->address,
-    };
-    int64_t ordinal = stacks_frame(stacks, &entry);
-    must(ordinal > 0);
-    ordinal = stacks_push(stacks, parent, (uint32_t)ordinal);
+    uint32_t made = maker_frame_of(maker->trace, frame);
+    int64_t ordinal = stacks_push(trace_stacks(maker->trace), parent, made);
     must(ordinal > 0);
     return (uint32_t)ordinal;
 }

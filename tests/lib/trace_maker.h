@@ -75,13 +75,16 @@ struct maker_gap {
 
 void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *gap);
 
-/* A frame by what outputs show of it; lines 0 = unknown. */
+/* A frame by what outputs show of it; lines 0 = unknown, texts NULL or "": none. */
 struct maker_frame {
     enum frame_kind kind;
     const char *function, *file, *module;
     int32_t line, first_line;
     uint64_t address;
 };
+
+/* Its ordinal in a trace. Texts like "libm.so+0x40" and "[kernel]" are places. */
+uint32_t maker_frame_of(struct trace *trace, const struct maker_frame *frame);
 
 /* The stack below `parent` (0 = none) with one more frame; a range path likewise. Ordinals. */
 uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame);

@@ -7,6 +7,7 @@
 
 #include "store.h"
 #include "store_parts.h"
+#include "trace_maker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,18 +98,31 @@ static uint32_t tell_scope(uint32_t ordinal)
 
 static uint32_t tell_frame(uint32_t ordinal)
 {
-    struct frame frame = *stacks_get_frame(trace_stacks_get(trace), ordinal);
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct frame *frame = stacks_get_frame(stacks, ordinal);
+    const struct label *label = stacks_get_label(stacks, frame->label);
     if (ordinal == 0)
         return 0;
-    frame.function = tell_string(frame.function);
-    frame.file = tell_string(frame.file);
-    frame.module = tell_string(frame.module);
+    const struct frame_line texts = {
+        .function = tell_string(label->text),
+        .file = tell_string(stacks_get_source(stacks, label->source)->path),
+        .module = tell_string(stacks_get_module(stacks, frame->module)->path),
+        .line = frame->line,
+        .first_line = label->first_line,
+        .address = frame->address};
+    const struct maker_frame same = {.kind = (enum frame_kind)frame->kind,
+                                     .function = trace_string(told, texts.function)->bytes,
+                                     .file = trace_string(told, texts.file)->bytes,
+                                     .module = trace_string(told, texts.module)->bytes,
+                                     .line = texts.line,
+                                     .first_line = texts.first_line,
+                                     .address = texts.address};
     uint32_t before = stacks_frame_count(trace_stacks_get(told));
-    uint32_t number = must(stacks_frame(trace_stacks(told), &frame));
+    uint32_t number = maker_frame_of(told, &same);
     if (number < before)
         return number;
-    printf("frame %" PRIu32 " %s", number, frame_words[frame.kind]);
-    print_fields(stdout, frame_fields, &frame);
+    printf("frame %" PRIu32 " %s", number, frame_words[frame->kind]);
+    print_fields(stdout, frame_fields, &texts);
     putchar('\n');
     return number;
 }

@@ -7,6 +7,7 @@
 #include "oracle_text.h"
 
 #include "store.h"
+#include "trace_maker.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -242,14 +243,20 @@ static void take_string(char *rest)
 
 static void take_frame(char *rest)
 {
-    struct frame frame = {0};
+    struct frame_line line = {0};
     const char *number = strsep(&rest, " ");
     int kind = rest ? WORD_NUMBER(frame_words, strsep(&rest, " ")) : -1;
     if (kind < 0)
         fail("unknown kind of frame");
-    frame.kind = (uint8_t)kind;
-    take_fields(frame_fields, &frame, rest);
-    check_number(number, must(stacks_frame(trace_stacks(trace), &frame)));
+    take_fields(frame_fields, &line, rest);
+    const struct maker_frame frame = {.kind = (enum frame_kind)kind,
+                                      .function = trace_string(trace, line.function)->bytes,
+                                      .file = trace_string(trace, line.file)->bytes,
+                                      .module = trace_string(trace, line.module)->bytes,
+                                      .line = line.line,
+                                      .first_line = line.first_line,
+                                      .address = line.address};
+    check_number(number, maker_frame_of(trace, &frame));
 }
 
 static void take_stack(char *rest)

@@ -113,12 +113,12 @@ const struct text_field fact_fields[] = {
 };
 
 const struct text_field frame_fields[] = {
-    {"function", AT(frame, function), FIELD_STRING, 0},
-    {"file", AT(frame, file), FIELD_STRING, 0},
-    {"module", AT(frame, module), FIELD_STRING, 0},
-    {"line", AT(frame, line), FIELD_I32, 0},
-    {"first_line", AT(frame, first_line), FIELD_I32, 0},
-    {"address", AT(frame, address), FIELD_U64, 0},
+    {"function", AT(frame_line, function), FIELD_STRING, 0},
+    {"file", AT(frame_line, file), FIELD_STRING, 0},
+    {"module", AT(frame_line, module), FIELD_STRING, 0},
+    {"line", AT(frame_line, line), FIELD_I32, 0},
+    {"first_line", AT(frame_line, first_line), FIELD_I32, 0},
+    {"address", AT(frame_line, address), FIELD_U64, 0},
     {0},
 };
 

@@ -38,6 +38,13 @@ struct sample_line {
     int64_t wake_ns;    /* off_cpu; 0: not woken */
 };
 
+/* A frame with the strings of its label and module; numbers of strings. */
+struct frame_line {
+    uint32_t function, file, module;
+    int32_t line, first_line;
+    uint64_t address;
+};
+
 struct text_field {
     const char *name; /* NULL behind the last */
     size_t offset;

@@ -229,11 +229,10 @@ static void print_made(void)
             continue;
         printf("%s\n  \"", separator);
         for (uint32_t at = 0; at < count; at++) {
-            const struct frame *frame = stacks_get_frame(stacks, frames[at]);
-            printf("%s%s", at ? ";" : "",
-                   trace_string(maker_trace(s.maker), frame->function)->bytes);
-            if (frame->file)
-                printf(" (m%d.py:%d)", (frame->line - 1) % 5, frame->line);
+            const struct label *label = stacks_label_of(stacks, frames[at]);
+            printf("%s%s", at ? ";" : "", trace_string(maker_trace(s.maker), label->text)->bytes);
+            if (label->source)
+                printf(" (m%d.py:%d)", (label->first_line - 1) % 5, label->first_line);
         }
         printf("\": %llu", (unsigned long long)s.sampled[i]);
         separator = ",";

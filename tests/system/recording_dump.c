@@ -199,11 +199,15 @@ static int print_events(struct store_reader *reader, bool print)
 static void print_frame(const struct trace *trace, uint32_t ordinal)
 {
     static const char *const kinds[] = {"none", "native", "python", "kernel", "jit", "gc", "note"};
-    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct frame *frame = stacks_get_frame(stacks, ordinal);
+    const struct label *label = stacks_get_label(stacks, frame->label);
+    uint32_t file = stacks_get_source(stacks, label->source)->path;
+    uint32_t module = stacks_get_module(stacks, frame->module)->path;
     printf("[\"%s\",", frame->kind < 7 ? kinds[frame->kind] : "unknown");
-    print_string(trace, frame->function);
+    print_string(trace, label->text);
     putchar(',');
-    print_string(trace, frame->file ? frame->file : frame->module);
+    print_string(trace, file ? file : module);
     printf(",%d]", frame->line);
 }
 

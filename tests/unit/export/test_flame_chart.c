@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices made of samples: what begins and ends when. */
 #include "flame_chart.h"
+
+#include "call_label.h"
 #include "made_sample.h"
 #include "test.h"
 #include "text.h"
@@ -8,13 +10,13 @@
 
 static char told[4096];
 static struct text text;
-static const struct frame_names *told_names;
+static const struct trace *told_trace;
 
 static int on_begin(void *context, const struct flame_chart_event *event)
 {
     char label[64];
     (void)context;
-    frame_label(told_names, event->function, label, sizeof(label));
+    call_label(told_trace, event->label, NULL, label, sizeof(label));
     text_format(&text, "%d+%s ", (int)(event->time_ns - MAKER_BEGIN_NS), label);
     return 0;
 }
@@ -23,7 +25,7 @@ static int on_end(void *context, const struct flame_chart_event *event)
 {
     char label[64];
     (void)context;
-    frame_label(told_names, event->function, label, sizeof(label));
+    call_label(told_trace, event->label, NULL, label, sizeof(label));
     text_format(&text, "%d-%s ", (int)(event->time_ns - MAKER_BEGIN_NS), label);
     return 0;
 }
@@ -54,12 +56,11 @@ static const char *chart_of(const struct step *steps, int count)
 {
     struct maker *maker = maker_create();
     maker_thread(maker, maker_process(maker, 50, -1, "a", 0), 50, "");
-    struct frame_names names = {.trace = maker_trace(maker)};
     const struct flame_chart_sink sink = {on_begin, on_end, NULL};
     struct flame_chart chart;
     text = text_init(told, sizeof(told));
-    told_names = &names;
-    CHECK_INT(flame_chart_init(&chart, &names, &sink), 0);
+    told_trace = maker_trace(maker);
+    CHECK_INT(flame_chart_init(&chart, told_trace, &sink), 0);
     chart.python = python_only;
     for (int i = 0; i < count; i++) {
         struct sample sample = {.time_ns = MAKER_BEGIN_NS + steps[i].time, SAMPLE_VALUES(10)};
@@ -73,7 +74,6 @@ static const char *chart_of(const struct step *steps, int count)
     }
     CHECK_INT(flame_chart_finish(&chart), 0);
     flame_chart_fini(&chart);
-    frame_names_fini(&names);
     maker_destroy(maker);
     return told;
 }

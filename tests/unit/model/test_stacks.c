@@ -13,7 +13,7 @@ enum { MANY = 300000 };
 TEST(equal_entries_have_one_ordinal)
 {
     struct stacks *stacks = stacks_create();
-    struct frame frame = {.kind = FRAME_NATIVE, .function = 3, .address = 0x1234};
+    struct frame frame = {.kind = FRAME_NATIVE, .label = 3, .address = 0x1234};
     int64_t first = stacks_frame(stacks, &frame);
     frame.reserved[1] = 7;
     CHECK_INT(stacks_frame(stacks, &frame), first);
@@ -35,18 +35,22 @@ TEST(names_of_frames_come_late_and_each_is_kept)
 {
     struct trace *trace = trace_create();
     struct stacks *stacks = trace_stacks(trace);
-    uint32_t module = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14);
-    uint32_t function = (uint32_t)trace_string_add(trace, "sin", 3);
+    const struct code_module libm = {
+        .path = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14), .kind = MODULE_ELF};
+    uint32_t module = (uint32_t)stacks_module(stacks, &libm);
+    const struct label like = {.kind = FRAME_NATIVE, .module = module};
+    uint32_t sin = (uint32_t)trace_label_add(trace, &like, "sin");
     struct frame frame = {.kind = FRAME_NATIVE, .module = module, .address = 0x1234};
     uint32_t named = (uint32_t)stacks_frame(stacks, &frame);
     frame.address = 0x5678;
     uint32_t unnamed = (uint32_t)stacks_frame(stacks, &frame);
-    struct frame python = {.kind = FRAME_PYTHON, .function = function};
+    struct frame python = {.kind = FRAME_PYTHON, .label = sin};
     uint32_t other = (uint32_t)stacks_frame(stacks, &python);
     CHECK_INT(stacks_name_count(stacks), 0);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, function, 0, 7, 0}), 0);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, function, 0, 7, 0}), -EINVAL);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){9, function, 0, 7, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, sin, 7, 3, 5}), 0);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, sin, 7, 0, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){9, sin, 7, 0, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, 99, 7, 0, 0}), -EINVAL);
     CHECK_INT(stacks_name_count(stacks), 1);
     CHECK_INT(stacks_get_name(stacks, 0)->frame, named);
     frame.address = 0x1234;
@@ -58,11 +62,40 @@ TEST(names_of_frames_come_late_and_each_is_kept)
     frame.address = 0x1234;
     CHECK_INT(stacks_frame(stacks, &frame), named); /* the index was made anew */
     CHECK_INT(trace_name_places(trace), 0);
-    CHECK_STR(trace_string(trace, stacks_get_frame(stacks, unnamed)->function)->bytes,
-              "libm.so.6+0x5678");
-    CHECK_INT(stacks_get_frame(stacks, unnamed)->flags, FRAME_PLACE);
+    const struct label *place = stacks_label_of(stacks, unnamed);
+    CHECK_STR(trace_string(trace, place->text)->bytes, "libm.so.6+0x5678");
+    CHECK_INT(place->flags, LABEL_PLACE);
+    CHECK_INT(place->module, module);
     CHECK_INT(stacks_get_frame(stacks, named)->line, 7);
+    CHECK_INT(stacks_get_frame(stacks, named)->end_column, 5);
     CHECK_INT(stacks_name_count(stacks), 1);
+    trace_destroy(trace);
+}
+
+TEST(a_function_is_told_apart_by_text_place_and_build)
+{
+    struct trace *trace = trace_create();
+    struct stacks *stacks = trace_stacks(trace);
+    uint32_t path = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14);
+    struct code_module module = {.path = path, .kind = MODULE_ELF, .build_id_size = 20};
+    struct label like = {.kind = FRAME_NATIVE, .module = (uint32_t)stacks_module(stacks, &module)};
+    int64_t sin = trace_label_add(trace, &like, "sin");
+    like.unused[1] = 7;
+    CHECK_INT(trace_label_add(trace, &like, "sin"), sin);
+    CHECK(trace_label_add(trace, &like, "cos") != sin);
+    module.build_id[19] = 1;
+    like.module = (uint32_t)stacks_module(stacks, &module);
+    CHECK(trace_label_add(trace, &like, "sin") != sin);
+    CHECK_INT(stacks_module_count(stacks), 3);
+    CHECK_INT(trace_label_add(trace, &like, ""), 0);
+
+    int64_t one = trace_python_frame(trace, "f", "a.py", 7, 5);
+    int64_t same = trace_python_frame(trace, "f", "a.py", 8, 5);
+    int64_t other = trace_python_frame(trace, "f", "b.py", 7, 5);
+    CHECK(one != same);
+    CHECK(stacks_label_of(stacks, (uint32_t)one) == stacks_label_of(stacks, (uint32_t)same));
+    CHECK(stacks_label_of(stacks, (uint32_t)one) != stacks_label_of(stacks, (uint32_t)other));
+    CHECK_INT(stacks_source_count(stacks), 3);
     trace_destroy(trace);
 }
 
@@ -71,15 +104,15 @@ TEST(a_stack_is_written_from_the_root_and_a_cut_keeps_the_leaf)
     struct stacks *stacks = stacks_create();
     uint32_t leaf = 0, frames[10];
     for (uint32_t i = 1; i <= 5; i++) {
-        struct frame frame = {.kind = FRAME_PYTHON, .function = i};
+        struct frame frame = {.kind = FRAME_PYTHON, .label = i};
         leaf = (uint32_t)stacks_push(stacks, leaf, (uint32_t)stacks_frame(stacks, &frame));
     }
     CHECK_INT(stacks_frames(stacks, leaf, frames, 10), 5);
     for (uint32_t i = 0; i < 5; i++)
-        CHECK_INT(stacks_get_frame(stacks, frames[i])->function, i + 1);
+        CHECK_INT(stacks_get_frame(stacks, frames[i])->label, i + 1);
     CHECK_INT(stacks_frames(stacks, leaf, frames, 2), 2);
-    CHECK_INT(stacks_get_frame(stacks, frames[0])->function, 4);
-    CHECK_INT(stacks_get_frame(stacks, frames[1])->function, 5);
+    CHECK_INT(stacks_get_frame(stacks, frames[0])->label, 4);
+    CHECK_INT(stacks_get_frame(stacks, frames[1])->label, 5);
     CHECK_INT(stacks_frames(stacks, 0, frames, 10), 0);
     CHECK_INT(stacks_frames(stacks, 77, frames, 10), 0);
     CHECK_INT(stacks_frames(stacks, leaf, frames, 0), 0);
@@ -156,7 +189,7 @@ TEST(what_was_forgotten_gets_another_ordinal_and_the_rest_stays)
 TEST(what_a_reader_appended_is_found_by_look_ups)
 {
     struct stacks *stacks = stacks_create();
-    struct frame frame = {.kind = FRAME_KERNEL, .function = 2};
+    struct frame frame = {.kind = FRAME_KERNEL, .label = 2};
     CHECK_INT(stacks_append_frame(stacks, &frame), 1);
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 1);
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 2); /* unseen */
@@ -175,7 +208,7 @@ TEST(foreign_entries_name_only_what_stands_before_them)
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), -EBADMSG);
     CHECK_INT(stacks_append_path(stacks, &(struct range_path){.parent = 1}), -EBADMSG);
     CHECK_INT(stacks_get_stack(stacks, 4000000000)->frame, 0);
-    CHECK_INT(stacks_get_frame(stacks, 4000000000)->function, 0);
+    CHECK_INT(stacks_get_frame(stacks, 4000000000)->label, 0);
     CHECK_INT(stacks_get_path(stacks, 4000000000)->name, 0);
     stacks_destroy(stacks);
 }

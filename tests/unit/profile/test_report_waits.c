@@ -35,8 +35,7 @@ static void wait_in(struct wait_places *places, uint32_t stack, enum wait_reason
 static const char *name_of(const struct wait_place *place)
 {
     const struct stacks *stacks = trace_stacks_get(maker_trace(maker));
-    return trace_string(maker_trace(maker), stacks_get_frame(stacks, place->frame)->function)
-        ->bytes;
+    return trace_string(maker_trace(maker), stacks_get_label(stacks, place->label)->text)->bytes;
 }
 
 static void check(const struct wait_place *place, const char *name, enum wait_reason reason,
@@ -82,7 +81,7 @@ TEST(a_wait_belongs_to_the_function_that_asked_for_it)
     CHECK_INT(found[1].max_ns, 2000);
     check(&found[2], "get", WAIT_GIL, 1, 1500);
     check(&found[3], "do_exit", WAIT_LOCK, 1, 100);
-    CHECK_INT(found[4].frame, 0);
+    CHECK_INT(found[4].label, 0);
     CHECK_INT(found[4].blocked_ns, 50);
     wait_places_destroy(places);
     wait_places_destroy(NULL);

@@ -157,10 +157,22 @@ struct image *session_serve(struct session *session, pid_t pid, int64_t tls_offs
     return image;
 }
 
-static const char *frame_function(const struct session *session, uint32_t frame)
+const char *frame_function(const struct session *session, const struct frame *frame)
 {
     const struct stacks *stacks = trace_stacks_get(session->trace);
-    return trace_string(session->trace, stacks_get_frame(stacks, frame)->function)->bytes;
+    return trace_string(session->trace, stacks_get_label(stacks, frame->label)->text)->bytes;
+}
+
+const char *frame_file(const struct session *session, const struct frame *frame)
+{
+    const struct stacks *stacks = trace_stacks_get(session->trace);
+    uint32_t source = stacks_get_label(stacks, frame->label)->source;
+    return trace_string(session->trace, stacks_get_source(stacks, source)->path)->bytes;
+}
+
+static const char *function_of(const struct session *session, uint32_t frame)
+{
+    return frame_function(session, stacks_get_frame(trace_stacks_get(session->trace), frame));
 }
 
 bool session_has(const struct session *session, const struct sample *sample, const char *function)
@@ -168,7 +180,7 @@ bool session_has(const struct session *session, const struct sample *sample, con
     uint32_t frames[DEPTH];
     uint32_t count = stacks_frames(trace_stacks_get(session->trace), sample->stack, frames, DEPTH);
     for (uint32_t i = 0; i < count; i++)
-        if (strcmp(frame_function(session, frames[i]), function) == 0)
+        if (strcmp(function_of(session, frames[i]), function) == 0)
             return true;
     return false;
 }
@@ -176,7 +188,7 @@ bool session_has(const struct session *session, const struct sample *sample, con
 const char *session_leaf(const struct session *session, const struct sample *sample)
 {
     const struct stacks *stacks = trace_stacks_get(session->trace);
-    return sample->stack ? frame_function(session, stacks_get_stack(stacks, sample->stack)->frame)
+    return sample->stack ? function_of(session, stacks_get_stack(stacks, sample->stack)->frame)
                          : "";
 }
 
@@ -231,7 +243,7 @@ void session_print(const struct session *session, size_t count)
         fprintf(stderr, "thread %u %s/%s:", sample->thread, stack_end_name(sample->native_end),
                 stack_end_name(sample->python_end));
         for (uint32_t f = 0; f < depth; f++)
-            fprintf(stderr, "%s%s", f ? ";" : " ", frame_function(session, frames[f]));
+            fprintf(stderr, "%s%s", f ? ";" : " ", function_of(session, frames[f]));
         fprintf(stderr, "\n");
     }
 }

@@ -54,6 +54,10 @@ void session_close(struct session *session);
 
 /* Whether a function of that name is on the sample's stack. */
 bool session_has(const struct session *session, const struct sample *sample, const char *function);
+/* The texts of a frame: its function's, its file's; "" = none. */
+const char *frame_function(const struct session *session, const struct frame *frame);
+const char *frame_file(const struct session *session, const struct frame *frame);
+
 /* The leaf's function; "" = none. */
 const char *session_leaf(const struct session *session, const struct sample *sample);
 /* The sample's range path, outermost first, joined by '/'; "" = none. Valid until the next call. */

@@ -182,7 +182,7 @@ static bool has_nonsense(const struct session *session, const struct sample *sam
     uint32_t count = stacks_frames(stacks, sample->stack, frames, 600);
     for (uint32_t i = 0; i < count; i++) {
         const struct frame *frame = stacks_get_frame(stacks, frames[i]);
-        const char *name = trace_string(session->trace, frame->function)->bytes;
+        const char *name = frame_function(session, frame);
         if (strcmp(name, "[not mapped]") == 0 || strncmp(name, "sampler-", 8) == 0)
             return true;
     }

@@ -37,11 +37,6 @@ static const char forked[] = "import os, time\n"
                              "for i in range(5):\n"
                              "    os.wait()\n";
 
-static const char *text(const struct session *session, uint32_t string)
-{
-    return trace_string(session->trace, string)->bytes;
-}
-
 /* The two innermost Python frames, innermost first. */
 static bool innermost(const struct session *session, const struct sample *sample,
                       const struct frame *ret_frames[2])
@@ -65,13 +60,13 @@ static void check_made(const struct session *session, bool numbered)
         const struct frame *frames[2];
         unsigned file, number;
         if (!innermost(session, &session->samples.items[i], frames) ||
-            strncmp(text(session, frames[0]->function), "spin", 4) != 0)
+            strncmp(frame_function(session, frames[0]), "spin", 4) != 0)
             continue;
-        CHECK_STR(text(session, frames[0]->file), text(session, frames[1]->file));
-        CHECK_INT(sscanf(text(session, frames[0]->file), "<made-%u>", &file), 1);
+        CHECK_STR(frame_file(session, frames[0]), frame_file(session, frames[1]));
+        CHECK_INT(sscanf(frame_file(session, frames[0]), "<made-%u>", &file), 1);
         CHECK(file < 5);
         if (numbered)
-            CHECK_INT(sscanf(text(session, frames[0]->function), "spin%u", &number), 1);
+            CHECK_INT(sscanf(frame_function(session, frames[0]), "spin%u", &number), 1);
         CHECK(!numbered || number == file);
         seen[file]++;
     }

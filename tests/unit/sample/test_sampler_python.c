@@ -51,11 +51,6 @@ static const struct frame *python_frame(const struct session *session, const str
     return NULL;
 }
 
-static const char *text(const struct session *session, uint32_t string)
-{
-    return trace_string(session->trace, string)->bytes;
-}
-
 /* A sample inside a known function must show the known callers, with their lines. */
 static void check_callers(const struct session *session, const struct sample *sample,
                           const char *path, unsigned version)
@@ -72,17 +67,18 @@ static void check_callers(const struct session *session, const struct sample *sa
     for (unsigned i = 0; i < 3; i++) {
         const struct frame *frame = python_frame(session, sample, i);
         CHECK(frame);
-        CHECK_STR(text(session, frame->function),
+        CHECK_STR(frame_function(session, frame),
                   version >= 0x030b ? callers[i].qualified : callers[i].function);
-        CHECK_STR(text(session, frame->file), path);
+        CHECK_STR(frame_file(session, frame), path);
         if (callers[i].line)
             CHECK_INT(frame->line, callers[i].line);
         if (callers[i].first_line)
-            CHECK_INT(frame->first_line, callers[i].first_line);
+            CHECK_INT(stacks_get_label(trace_stacks_get(session->trace), frame->label)->first_line,
+                      callers[i].first_line);
     }
     const struct frame *work = python_frame(session, sample, 3);
     CHECK(work);
-    const char *name = text(session, work->function);
+    const char *name = frame_function(session, work);
     int line = strcmp(name, "half") == 0 ? 7 : strcmp(name, "third") == 0 ? 9 : 11;
     CHECK_INT(work->line, line);
     CHECK_INT(python_frame(session, sample, 2)->line, line == 7 ? 15 : line == 9 ? 16 : 17);

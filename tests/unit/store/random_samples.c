@@ -28,16 +28,34 @@ static void fill_facts(struct trace *trace, uint32_t strings)
     }
 }
 
-/* With a name, for one that never got one reads as a place. */
-static struct frame random_frame(uint64_t bits, uint32_t strings)
+static struct label random_label(struct stacks *stacks, uint64_t bits, uint32_t strings)
 {
+    struct code_module module = {.path = (uint32_t)(bits >> 32) % (strings + 1),
+                                 .kind = MODULE_ELF,
+                                 .build_id_size = bits % 21,
+                                 .build_id = {(uint8_t)bits}};
+    struct source source = {.path = (uint32_t)(bits >> 20) % (strings + 1),
+                            .content = (uint32_t)(bits >> 24) % (strings + 1),
+                            .hash = {(uint8_t)bits, [15] = 1}};
+    return (struct label){.text = 1 + (uint32_t)(bits >> 8) % (strings + 1),
+                          .source = (uint32_t)stacks_source(stacks, &source),
+                          .module = (uint32_t)stacks_module(stacks, &module),
+                          .first_line = (int32_t)(bits & 255),
+                          .kind = (uint8_t)(1 + bits % 6),
+                          .flags = bits >> 9 & 1};
+}
+
+/* With a label, for one that never got one reads as a place. */
+static struct frame random_frame(struct stacks *stacks, uint64_t bits, uint32_t strings)
+{
+    const struct label label = random_label(stacks, bits, strings);
     return (struct frame){
-        .kind = (uint8_t)(1 + bits % 6),
-        .function = strings ? 1 + (uint32_t)(bits >> 8) % strings : 0,
-        .file = (uint32_t)(bits >> 20) % (strings + 1),
-        .module = (uint32_t)(bits >> 32) % (strings + 1),
+        .kind = label.kind,
+        .label = (uint32_t)stacks_label(stacks, &label),
+        .module = label.module,
         .line = (int32_t)(bits >> 33) - (1 << 30),
-        .first_line = (int32_t)(bits & 255),
+        .column = (uint16_t)(bits >> 13),
+        .end_column = (uint16_t)(bits >> 17),
         .address = strings ? bits >> (bits & 63) : 0,
     };
 }
@@ -47,7 +65,7 @@ void random_stacks(struct trace *trace, uint32_t strings, uint32_t count)
     struct stacks *stacks = trace_stacks(trace);
     uint64_t random = 99 + count;
     for (uint32_t i = 0; i < count / 20 + 5; i++) {
-        struct frame frame = random_frame(sample_random(&random), strings);
+        struct frame frame = random_frame(stacks, sample_random(&random), strings);
         CHECK(stacks_frame(stacks, &frame) > 0);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -124,12 +142,27 @@ static void check_frames(const struct stacks *a, const struct stacks *e)
     }
 }
 
+static void check_labels(const struct stacks *a, const struct stacks *e)
+{
+    CHECK_INT(stacks_module_count(a), stacks_module_count(e));
+    CHECK_INT(stacks_source_count(a), stacks_source_count(e));
+    CHECK_INT(stacks_label_count(a), stacks_label_count(e));
+    for (uint32_t i = 0; i < stacks_module_count(e); i++)
+        CHECK(memcmp(stacks_get_module(a, i), stacks_get_module(e, i),
+                     sizeof(struct code_module)) == 0);
+    for (uint32_t i = 0; i < stacks_source_count(e); i++)
+        CHECK(memcmp(stacks_get_source(a, i), stacks_get_source(e, i), sizeof(struct source)) == 0);
+    for (uint32_t i = 0; i < stacks_label_count(e); i++)
+        CHECK(memcmp(stacks_get_label(a, i), stacks_get_label(e, i), sizeof(struct label)) == 0);
+}
+
 void random_check_stacks(const struct trace *actual, const struct trace *expected)
 {
     const struct stacks *a = trace_stacks_get(actual), *e = trace_stacks_get(expected);
     CHECK_INT(stacks_frame_count(a), stacks_frame_count(e));
     CHECK_INT(stacks_stack_count(a), stacks_stack_count(e));
     CHECK_INT(stacks_path_count(a), stacks_path_count(e));
+    check_labels(a, e);
     check_frames(a, e);
     for (uint32_t i = 0; i < stacks_stack_count(e); i++)
         CHECK(memcmp(stacks_get_stack(a, i), stacks_get_stack(e, i), sizeof(struct stack)) == 0);

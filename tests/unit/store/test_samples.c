@@ -197,15 +197,15 @@ TEST(what_was_flushed_survives_the_collector_and_a_resume_goes_on)
 
 static void name_frame(struct trace *trace, uint32_t frame, const char *text)
 {
-    struct frame_name name = {.frame = frame,
-                              .function = (uint32_t)trace_string_add(trace, text, strlen(text))};
+    const struct label like = {.kind = FRAME_NATIVE};
+    const struct frame_name name = {.frame = frame,
+                                    .label = (uint32_t)trace_label_add(trace, &like, text)};
     CHECK_INT(stacks_name_frame(trace_stacks(trace), &name), 0);
 }
 
 static const char *name_read(const struct trace *trace, uint32_t frame)
 {
-    const struct frame *found = stacks_get_frame(trace_stacks_get(trace), frame);
-    return trace_string(trace, found->function)->bytes;
+    return trace_string(trace, stacks_label_of(trace_stacks_get(trace), frame)->text)->bytes;
 }
 
 TEST(names_of_frames_come_in_later_chunks_and_by_a_resume)
@@ -215,7 +215,9 @@ TEST(names_of_frames_come_in_later_chunks_and_by_a_resume)
     struct store_reader *reader;
     struct frame frame = {.kind = FRAME_NATIVE};
     uint32_t frames[3];
-    frame.module = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14);
+    const struct code_module module = {
+        .path = (uint32_t)trace_string_add(trace, "/lib/libm.so.6", 14), .kind = MODULE_ELF};
+    frame.module = (uint32_t)stacks_module(trace_stacks(trace), &module);
     for (uint32_t i = 0; i < 3; i++) {
         frame.address = 0x1000 * (i + 1);
         frames[i] = (uint32_t)stacks_frame(trace_stacks(trace), &frame);
