@@ -13,8 +13,8 @@
 #include "call_label.h"
 #include "cmd.h"
 #include "line_parts.h"
+#include "pass.h"
 #include "recording.h"
-#include "recording_source.h"
 #include "selection.h"
 #include "text.h"
 

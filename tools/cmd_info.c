@@ -5,8 +5,8 @@
  * Reads every record once, so that damage is found and the counts are what is really there. */
 #include "cmd.h"
 #include "info_parts.h"
+#include "pass.h"
 #include "recording.h"
-#include "recording_source.h"
 #include "term.h"
 
 #include <errno.h>

@@ -11,8 +11,8 @@
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector_set.h"
+#include "pass.h"
 #include "recording.h"
-#include "recording_source.h"
 #include "selection.h"
 #include "vec.h"
 

@@ -4,7 +4,7 @@
 #ifndef ANNOT_LINE_PARTS_H
 #define ANNOT_LINE_PARTS_H
 
-#include "export_values.h"
+#include "export_facts.h"
 #include "options.h"
 #include "out_stream.h"
 #include "pass.h"

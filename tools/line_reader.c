@@ -8,7 +8,7 @@
 #include "line_parts.h"
 
 #include "export_ids.h"
-#include "time_order.h"
+#include "read_parts.h"
 #include "vec.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "report_print.h"
 
 #include "json_writer.h"
+#include "out_stream.h"
 #include "term.h"
-#include "xml_text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -274,7 +274,7 @@ static void put_cell(struct out_stream *out, const struct table_column *column,
         out_text(out, "<td class=\"n\">-</td>");
     } else if (column->type == COLUMN_TEXT) {
         out_text(out, "<td>");
-        xml_text(out, cell->text, strlen(cell->text));
+        out_xml(out, cell->text, strlen(cell->text));
         out_text(out, "</td>");
     } else {
         put_number(out, column->type, cell);
@@ -309,7 +309,7 @@ static void put_table(struct out_stream *out, const struct table *table, struct 
     out_text(out, table->name);
     out_text(out, "\">\n<caption>");
     const char *title = table->title ? table->title : table->name;
-    xml_text(out, title, strlen(title));
+    out_xml(out, title, strlen(title));
     out_text(out, "</caption>\n<thead><tr>");
     for (unsigned i = 0; i < table->column_count; i++) {
         if (!table->columns[i].name)

@@ -32,6 +32,9 @@ void out_stream_memory_reset(struct out_stream *out);
 /* Errors stick and make later writes no-ops. */
 void out_write(struct out_stream *out, const void *bytes, size_t size);
 void out_text(struct out_stream *out, const char *text);
+/* As contents or quoted attribute of XML: markup is escaped; what XML has no way to write, and what
+ * is no UTF-8, comes out as U+FFFD. */
+void out_xml(struct out_stream *out, const char *bytes, size_t length);
 
 /* Room for `size` (at most 64 KiB) bytes to be written in place; then out_advance by what was
  * used. Never NULL: after an error it is scratch space. For encoders on hot paths. */

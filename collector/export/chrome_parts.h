@@ -4,8 +4,8 @@
 #define ANNOT_CHROME_PARTS_H
 
 #include "counter_groups.h"
+#include "export_facts.h"
 #include "export_ids.h"
-#include "export_values.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
 #include "json_writer.h"

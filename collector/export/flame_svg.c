@@ -8,9 +8,9 @@
 #include "flame_page.h"
 #include "json_writer.h"
 #include "missing.h"
+#include "out_stream.h"
 #include "stacks.h"
 #include "text.h"
-#include "xml_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -197,7 +197,7 @@ static void put_weight(struct flame *f, uint64_t weight)
 static void put_measure(struct flame *f)
 {
     out_text(f->out, " of ");
-    xml_text(f->out, f->options->measure, strlen(f->options->measure));
+    out_xml(f->out, f->options->measure, strlen(f->options->measure));
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static void put_fitting(struct flame *f, const char *label, unsigned columns)
         if (used <= columns - 1)
             cut = at;
     }
-    xml_text(f->out, label, at < length ? cut : length);
+    out_xml(f->out, label, at < length ? cut : length);
     if (at < length)
         out_text(f->out, "…");
 }
@@ -230,9 +230,9 @@ static void put_title(struct flame *f, const struct box *box)
 {
     uint64_t all = total_ns(f);
     out_text(f->out, "<title>");
-    xml_text(f->out, box->label, strlen(box->label));
+    out_xml(f->out, box->label, strlen(box->label));
     out_text(f->out, "\n");
-    xml_text(f->out, box->place, strlen(box->place));
+    out_xml(f->out, box->place, strlen(box->place));
     out_text(f->out, "\n");
     put_weight(f, box->total_ns);
     put(f, ", %.2f %%", percent(box->total_ns, all));
@@ -421,7 +421,7 @@ static void put_facts(struct flame *f)
         put(f, " at %u Hz", f->options->frequency_hz);
     if (f->options->subtitle) {
         out_text(f->out, " · ");
-        xml_text(f->out, f->options->subtitle, strlen(f->options->subtitle));
+        out_xml(f->out, f->options->subtitle, strlen(f->options->subtitle));
     }
     out_text(f->out, "</text>\n");
 }
@@ -436,7 +436,7 @@ static void put_missing(void *context, const struct missing *missing)
     struct warnings *warnings = context;
     char label[MISSING_LABEL_SIZE];
     out_text(warnings->f->out, warnings->separator);
-    xml_text(warnings->f->out, label, missing_label(missing, label));
+    out_xml(warnings->f->out, label, missing_label(missing, label));
     put(warnings->f, ": %" PRIu64, missing->count);
     warnings->separator = " · ";
 }
@@ -481,7 +481,7 @@ static void put_head(struct flame *f)
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" data-root=\"%s\">\n",
         FLAME_WIDTH, height, f->options->root_at_bottom ? "bottom" : "top");
     out_text(f->out, "<title>");
-    xml_text(f->out, title, strlen(title));
+    out_xml(f->out, title, strlen(title));
     out_text(f->out, "</title>\n<style><![CDATA[\n");
     flame_style_write(f->out);
     out_write(f->out, flame_page_css, sizeof(flame_page_css));

@@ -6,7 +6,6 @@
 #include "counter_groups.h"
 #include "export_facts.h"
 #include "export_ids.h"
-#include "export_values.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
 #include "map64.h"

@@ -373,7 +373,7 @@ int64_t trace_python_frame(struct trace *trace, const char *function, const char
  */
 int trace_name_places(struct trace *trace);
 
-/* What samples measure (sample_set.h), and its names: never NULL; of what is not defined "set 17",
+/* What samples measure (sample.h), and its names: never NULL; of what is not defined "set 17",
  * "value 70", in `buffer`. */
 struct sample_sets *trace_sets(struct trace *trace);
 const struct sample_sets *trace_sets_get(const struct trace *trace);

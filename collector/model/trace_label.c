@@ -5,7 +5,7 @@
  * "(worker N)" of the program it was forked from, counted by start among its like siblings; a
  * worker of a worker is "(worker N.M)". Foreign recordings may hold cycles: every walk upwards is
  * bounded. Thread-safety: reads the trace only. */
-#include "sample_set.h"
+#include "sample.h"
 #include "stacks.h"
 #include "text.h"
 #include "trace.h"

@@ -4,7 +4,7 @@
 #define ANNOT_TRACE_PARTS_H
 
 #include "map64.h"
-#include "sample_set.h"
+#include "sample.h"
 #include "stacks.h"
 #include "strtab.h"
 #include "trace.h"

@@ -3,7 +3,7 @@
 #include "report_parts.h"
 
 #include "missing.h"
-#include "recording_source.h"
+#include "pass.h"
 #include "vec.h"
 
 #include <errno.h>

@@ -16,6 +16,7 @@
 
 #include "event.h"
 #include "sample.h"
+#include "store.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -222,5 +223,30 @@ void path_matches_fini(struct path_matches *matches);
 /* When ranges end that nobody ended: with their process if that is known, else with the recording,
  * which lasts until `last_ns` at least. */
 int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_ns);
+
+/* ---- Recordings: recording_source.c -------------------------------------------------------------
+ */
+
+/* A recording as a pass reads it: from where the reader stands, or where the selection begins, to
+ * its end. */
+struct pass_source recording_pass_source(struct store_reader *reader);
+
+/* ---- Samples with their paths ---------------------------------------------------------------- */
+
+/* Samples with their paths of ranges, as a source that another pass puts in order of time: which
+ * ranges were open is known lane by lane only, a moment later than samples are told. This needs the
+ * events, too; a pass that wants both reads its own from store_reader_again. Thread-safety: one
+ * thread per object. */
+
+struct sample_feed;
+
+/* What the arguments point to outlives the feed; nothing else reads from the source. NULL: out of
+ * memory. destroy accepts NULL. */
+struct sample_feed *sample_feed_create(const struct pass_source *source,
+                                       const struct pass_selection *selection);
+void sample_feed_destroy(struct sample_feed *feed);
+
+/* next_samples of a pass_source; the context is the feed. */
+int sample_feed_next(void *feed, struct sample_batch *ret_batch);
 
 #endif

@@ -358,6 +358,18 @@ int tracks_take(struct pass *pass, const struct event *event, const struct args 
 int tracks_begin(struct pass *pass);
 int tracks_finish(struct pass *pass);
 
+/* Puts things in order of time that are in order already for the most part, as events of several
+ * threads are: stretches that rise are merged. Pure functions. */
+
+struct time_place {
+    int64_t time_ns;
+    uint32_t index;
+};
+
+/* Equal times stay in the order in which they were. `spare` has room for as many. Cost: count times
+ * the logarithm of the number of stretches. */
+void time_order_sort(struct time_place *places, struct time_place *spare, size_t count);
+
 /* ---- Samples: lane_samples.c, sample_paths.c ------------------------------------------------- */
 
 enum path_verdict {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording as a pass reads it. */
-#include "recording_source.h"
-
+#include "pass.h"
 #include "vec.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * the same rows in the same order. Thread-safety: constant data. */
 #include "definitions.h"
 
-#include "sample_set.h"
+#include "sample.h"
 #include "stacks.h"
 
 #include <errno.h>

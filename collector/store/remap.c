@@ -4,7 +4,7 @@
  * interned in an order in which what they refer to comes first. Thread-safety: none. */
 #include "store_parts.h"
 
-#include "sample_set.h"
+#include "sample.h"
 #include "stacks.h"
 
 #include <errno.h>

@@ -55,7 +55,7 @@ int chunk_load(struct chunk_buffer *buffer, int fd, const struct chunk_place *ch
                const uint8_t **ret_payload, const char **ret_reason);
 void chunk_buffer_free(struct chunk_buffer *buffer);
 
-/* ---- The walk over a file: scan.c ------------------------------------------------------------ */
+/* ---- The walk over a file: chunk.c ---------------------------------------------------------- */
 
 /* The walk over a recording's chunk headers: which chunks are whole, where, and what lies between
  * them that is none. Payloads are not read. Thread-safety: none. */

@@ -2,7 +2,7 @@
 /* See rows.h. Thread-safety: none. */
 #include "rows.h"
 
-#include "recording_source.h"
+#include "pass.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #define PYANNOT_READER_ROWS_H
 
 #include "pass.h"
-#include "recording_source.h"
 #include "store.h"
 #include "vec.h"
 

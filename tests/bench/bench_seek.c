@@ -9,7 +9,7 @@
  * a selection that needs all that came before; the file is deleted. Times are those of the wall
  * clock. */
 #include "clock_now.h"
-#include "recording_source.h"
+#include "pass.h"
 #include "stacks.h"
 
 #include <errno.h>

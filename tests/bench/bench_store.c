@@ -9,7 +9,7 @@
  * `values` marks with three key-values (a number that counts, one of any size, one of 20 texts),
  * all with times as `varied`. Batches are as a block gives them; a key-value is no record. CPU time
  * is that of this process. */
-#include "recording_source.h"
+#include "pass.h"
 
 #include <math.h>
 #include <stdio.h>

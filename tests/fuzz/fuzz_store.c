@@ -2,8 +2,8 @@
 /* Fuzz target: the reader of recordings, and the pairing of what it reads. Beside not crashing,
  * every batch must stay in its limits, and every definition name what is there. */
 #include "format.h"
+#include "pass.h"
 #include "recording_input.h"
-#include "recording_source.h"
 #include "stacks.h"
 #include "store.h"
 

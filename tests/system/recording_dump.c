@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recording_source.h"
+#include "pass.h"
 #include "stacks.h"
 #include "store.h"
 

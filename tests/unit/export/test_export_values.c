@@ -2,7 +2,7 @@
 /* Key-values as arguments: names that are there twice, are ours, or are more than one packet may
  * tell; messages of logs. The usual ones are in tests/golden/export/toolkit.*. */
 #include "export.h"
-#include "export_values.h"
+#include "export_facts.h"
 #include "perfetto_text.h"
 #include "test.h"
 #include "trace_maker.h"

@@ -2,9 +2,9 @@
 /* Flame graphs: escaped, bounded, the same each time; every bit of time is somewhere. */
 #include "export.h"
 #include "flame_svg.h"
+#include "out_stream.h"
 #include "sampled_trace.h"
 #include "test.h"
-#include "xml_text.h"
 
 #include <errno.h>
 #include <stdio.h>

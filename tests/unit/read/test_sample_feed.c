@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples come with their paths and, behind a merge, in order of time, while the events of the same
  * reader are read by another pass. */
+#include "pass.h"
 #include "read_parts.h"
-#include "recording_source.h"
 #include "test.h"
 #include "trace_maker.h"
 

@@ -2,7 +2,7 @@
 /* Any part of the time reads as the cut of the whole, whether the reader begins at a checkpoint or
  * at the first event, and whether a source was late or not: items, their times, parents, paths and
  * sums. Random recordings with everything that can be open. */
-#include "recording_source.h"
+#include "pass.h"
 #include "stacks.h"
 #include "test.h"
 #include "trace_maker.h"

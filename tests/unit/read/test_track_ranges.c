@@ -5,7 +5,6 @@
  *     close 1:10-20 d0 f0 t1  it ended at 20, no flags, on thread 1 */
 #include "read_parts.h"
 #include "test.h"
-#include "time_order.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

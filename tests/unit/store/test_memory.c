@@ -2,7 +2,7 @@
 /* Memory that runs out at any allocation, and memory that must not grow with the file.
  *
  * malloc, calloc and realloc are wrapped by the linker: the nth call of a run fails. */
-#include "recording_source.h"
+#include "pass.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording in several files reads as one; each file is one alone; what is missing is said. */
-#include "recording_source.h"
+#include "pass.h"
 #include "sample_events.h"
 #include "store.h"
 #include "test.h"
