@@ -75,14 +75,28 @@ static void on_recovered(void *context, const struct collector_recovered *what)
     fputc('\n', stderr);
 }
 
-static int recover(const char *directory, struct result *result)
+/* CMD_OK; or the message is out. */
+static int check_directory(const char *directory)
 {
     struct stat status;
-    if (directory && stat(directory, &status) != 0)
+    if (stat(directory, &status) != 0)
         return cmd_fail(CMD_FAILED,
                         "cannot look into %s: %s\nDIR is the ANNOT_DIR that programs and annot "
                         "shared; without it, the default is used",
                         directory, strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return CMD_OK;
+    return cmd_fail(CMD_FAILED,
+                    "%s is a file; recover takes the directory that programs and annot shared\n"
+                    "\"annot recover\" without a name completes all recordings that were "
+                    "interrupted",
+                    directory);
+}
+
+static int recover(const char *directory, struct result *result)
+{
+    if (directory && check_directory(directory) != CMD_OK)
+        return CMD_FAILED;
     int count = collector_recover(directory, true, on_recovered, result);
     if (count < 0)
         return cmd_fail(CMD_FAILED, "cannot look into %s: %s\nit must be yours and have mode 0700",

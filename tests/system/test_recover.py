@@ -215,7 +215,7 @@ def a_wrong_directory_is_told(home):
     home.directory.chmod(0o755)
     home.annot("recover").complains(1, "0700")
     home.directory.rmdir()
-    home.annot("recover", ANNOT).complains(1, "0700")
+    home.annot("recover", ANNOT).complains(1, "is a file", "without a name")
 
 
 @case
