@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -105,6 +106,25 @@ TEST(session_too_short_to_be_seen_is_named)
                                      command,  NULL};
     CHECK_INT(scene_run(arguments), 0);
     CHECK_STR(scene_read(scene_path("outer.annot")).nested, inner);
+    scene_end(&scene);
+}
+
+/* The collector of the outer one dies: who completes its recording names the inner one, too. */
+TEST(recovered_session_names_the_one_inside)
+{
+    struct scene scene;
+    char command[1000];
+    scene_begin(&scene);
+    const char *inner = scene_path("inner.annot"), *outer = scene_path("outer.annot");
+    snprintf(command, sizeof(command), "%s record -q -o %s -- true; kill -KILL $PPID",
+             getenv("ANNOT"), inner);
+    const char *const arguments[] = {"record", "-o", outer, "--", "sh", "-c", command, NULL};
+    CHECK_INT(WTERMSIG(scene_run(arguments)), SIGKILL);
+    CHECK_STR(scene_read(outer).nested, "");
+    const char *const recover[] = {"recover", NULL};
+    CHECK_INT(scene_run(recover), 0);
+    CHECK_STR(scene_read(outer).nested, inner);
+    CHECK(scene_read(outer).complete);
     scene_end(&scene);
 }
 
