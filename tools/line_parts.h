@@ -131,7 +131,7 @@ int line_reader_run(struct line_reader *reader, int64_t settled_ns);
 int line_reader_finish(struct line_reader *reader);
 
 /* Lines that are late: too much was under way, or, live, they came after `settled_ns` said that
- * nothing earlier would. */
+ * nothing earlier would, as the ends of threads do. */
 uint64_t line_reader_late_count(const struct line_reader *reader);
 
 /* ---- Options --------------------------------------------------------------------------------- */

@@ -259,12 +259,12 @@ static void facts_fini(struct line_facts *facts)
 
 struct line_reader {
     struct line_reader_options options;
-    struct line_sink marking; /* what the pass tells goes through it */
+    struct line_sink marking; /* all lines go through it */
     struct pass *pass;
     struct line_facts facts;
     int64_t settled_ns;
-    int64_t last_ns; /* the latest that the pass told */
-    bool late;       /* what it tells now is earlier */
+    int64_t last_ns; /* the latest that was told */
+    bool late;       /* what is told now is earlier */
     uint64_t late_count;
 };
 
@@ -276,6 +276,14 @@ static int put_marked(void *context, const struct line *line)
     marked.late = reader->late;
     reader->late_count += reader->late;
     return sink->put(sink->context, &marked);
+}
+
+/* What is told from here on happened at `time_ns`; INT64_MAX: at any time. */
+static void tell_at(struct line_reader *reader, int64_t time_ns)
+{
+    reader->late = time_ns < reader->last_ns;
+    if (!reader->late && time_ns < INT64_MAX)
+        reader->last_ns = time_ns;
 }
 
 /* Nobody ends the ranges of a process that is gone. A thread that has events behind that end is
@@ -311,10 +319,10 @@ static bool is_wanted(const struct line_reader *reader, const struct line *line)
 
 static int put_fact(struct line_reader *reader, const struct line *line)
 {
-    const struct line_sink *sink = &reader->options.sink;
+    tell_at(reader, line->time_ns);
     int status = line->kind == LINE_PROCESS_END ? finish_process(reader, line->process) : 0;
     if (!status && is_wanted(reader, line))
-        status = sink->put(sink->context, line);
+        status = put_marked(reader, line);
     facts_take(&reader->facts);
     return status;
 }
@@ -331,11 +339,8 @@ static bool fact_is_next(const struct line_reader *reader, int64_t pass_ns, stru
 /* What happens at `pass_ns`; INT64_MAX: the rest. */
 static int step_pass(struct line_reader *reader, int64_t pass_ns)
 {
-    reader->late = pass_ns < reader->last_ns;
-    reader->last_ns = pass_ns > reader->last_ns && pass_ns < INT64_MAX ? pass_ns : reader->last_ns;
-    int status = pass_step(reader->pass);
-    reader->late = false;
-    return status;
+    tell_at(reader, pass_ns);
+    return pass_step(reader->pass);
 }
 
 /* 1; 0: there is nothing for now; -errno, or what `put` returned. */

@@ -206,12 +206,12 @@ static int refuse(void *context, const struct line *line)
     return line->kind == LINE_MARK ? -EPIPE : 0;
 }
 
-/* A batch at each look. */
+/* A batch at each of the first two looks. */
 static int next_of_a_look(void *context, struct event_batch *ret_batch)
 {
-    bool *looked = context;
-    *looked = !*looked;
-    return *looked ? maker_next(maker, ret_batch) : 0;
+    unsigned *calls = context;
+    unsigned call = (*calls)++;
+    return call % 2 == 0 && call < 4 ? maker_next(maker, ret_batch) : 0;
 }
 
 TEST(what_comes_later_than_it_was_waited_for_is_told_late_and_marked)
@@ -224,15 +224,23 @@ TEST(what_comes_later_than_it_was_waited_for_is_told_late_and_marked)
     maker_finish(maker, 100);
     struct line_reader_options options = all_lines(false);
     struct line_reader *reader;
-    bool looked = false;
+    unsigned calls = 0;
     options.source.live = true;
     options.source.next_events = next_of_a_look;
-    options.source.context = &looked;
+    options.source.context = &calls;
     CHECK_INT(line_reader_create(&options, &reader), 0);
     CHECK_INT(line_reader_run(reader, MAKER_BEGIN_NS + 60), 0);
     CHECK_STR(told, "-100 process_start; 10 thread_start; 10 mark a; 20 thread_start; 40 mark b; "
                     "20 mark c late; 50 mark d; ");
     CHECK_INT(line_reader_late_count(reader), 1);
+    told_size = 0;
+    maker_process(maker, 12, 10, "child", 30);
+    CHECK_INT(line_reader_run(reader, MAKER_BEGIN_NS + 60), 0);
+    CHECK_STR(told, "30 process_start late; ");
+    told_size = 0;
+    CHECK_INT(line_reader_finish(reader), 0);
+    CHECK_STR(told, "40 thread_end late; 50 thread_end; ");
+    CHECK_INT(line_reader_late_count(reader), 3);
     line_reader_destroy(reader);
     maker_destroy(maker);
 }
