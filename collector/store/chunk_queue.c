@@ -18,6 +18,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
+/* How much data shrink is taken from the last ones. Before, they are thought to shrink to a
+ * quarter, which counts as much as so many bytes do. */
+enum { RATIO_BYTES = 4 << 20, RATIO_FIRST_BYTES = 256 << 10 };
+
 struct chunk_queue {
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied; /* of the thread and of its caller */
@@ -25,7 +29,10 @@ struct chunk_queue {
     struct queued_chunk *spare; /* most recent first: still in cache */
     uint32_t count;
     uint64_t tickets, written;
-    uint64_t offset, raw, former;
+    uint64_t offset, former;
+    uint64_t waiting_bytes;         /* payloads behind the last turn */
+    uint32_t turn_count;            /* that wait */
+    uint64_t data_raw, data_stored; /* of chunks of late */
     uint32_t next_number;
     int error;
     bool beside, running, ending;
@@ -46,6 +53,8 @@ struct chunk_queue *chunk_queue_create(int compression)
         return NULL;
     queue->event_fd = queue->fd = queue->first_fd = -1;
     queue->compression = compression;
+    queue->data_raw = RATIO_FIRST_BYTES;
+    queue->data_stored = RATIO_FIRST_BYTES / 4;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->filled, NULL);
     pthread_cond_init(&queue->emptied, NULL);
@@ -169,16 +178,29 @@ static int begin_file(struct chunk_queue *queue, struct queued_chunk *chunk)
     return 0;
 }
 
+static void note_ratio(struct chunk_queue *queue, const struct store_chunk_header *header)
+{
+    if (header->type != STORE_CHUNK_EVENTS && header->type != STORE_CHUNK_SAMPLES)
+        return;
+    if (queue->data_raw >= RATIO_BYTES) {
+        queue->data_raw /= 2;
+        queue->data_stored /= 2;
+    }
+    queue->data_raw += header->raw_size;
+    queue->data_stored += sizeof(*header) + header->stored_size;
+}
+
 /* With the lock: what was written of a chunk, or of a file's header. */
 static void note_written(struct chunk_queue *queue, const struct queued_chunk *chunk, bool turned)
 {
     if (turned) {
         queue->former += queue->offset;
         queue->offset = chunk->size;
-        queue->raw = 0;
+        queue->turn_count--;
     } else {
         queue->offset += sizeof(chunk->header) + chunk->header.stored_size;
-        queue->raw += chunk->size;
+        queue->waiting_bytes -= queue->turn_count ? 0 : chunk->size;
+        note_ratio(queue, &chunk->header);
     }
     if (chunk->ticket != 0)
         queue->written = chunk->ticket;
@@ -286,8 +308,11 @@ int chunk_queue_put(struct chunk_queue *queue, struct queued_chunk *chunk)
         pthread_mutex_unlock(&queue->lock);
         return error;
     }
-    chunk->header.number = chunk->turn_fd >= 0 ? 0 : queue->next_number;
-    queue->next_number = chunk->turn_fd >= 0 ? 0 : queue->next_number + 1;
+    bool turns = chunk->turn_fd >= 0;
+    chunk->header.number = turns ? 0 : queue->next_number;
+    queue->next_number = turns ? 0 : queue->next_number + 1;
+    queue->turn_count += turns;
+    queue->waiting_bytes = turns ? 0 : queue->waiting_bytes + chunk->size;
     if (queue->first)
         queue->last->next = chunk;
     else
@@ -340,8 +365,10 @@ void chunk_queue_look(struct chunk_queue *queue, struct chunk_queue_state *ret_s
     *ret_state = (struct chunk_queue_state){
         .written = queue->written,
         .offset = queue->offset,
-        .raw = queue->raw,
         .former = queue->former,
+        .present = queue->turn_count ? 0 : queue->offset,
+        .waiting_bytes = queue->waiting_bytes,
+        .ratio = (double)queue->data_stored / (double)queue->data_raw,
         .waiting_since_ns = queue->first ? queue->first->put_ns : 0,
         .number = queue->next_number,
         .error = queue->error,
@@ -349,18 +376,18 @@ void chunk_queue_look(struct chunk_queue *queue, struct chunk_queue_state *ret_s
     pthread_mutex_unlock(&queue->lock);
 }
 
-bool chunk_queue_has_room(struct chunk_queue *queue)
+bool chunk_queue_has_room(struct chunk_queue *queue, uint32_t count_max)
 {
     pthread_mutex_lock(&queue->lock);
-    bool room = queue->count < CHUNK_QUEUE_MAX;
+    bool room = queue->count < count_max;
     pthread_mutex_unlock(&queue->lock);
     return room;
 }
 
-void chunk_queue_await_room(struct chunk_queue *queue)
+void chunk_queue_await_room(struct chunk_queue *queue, uint32_t count_max)
 {
     pthread_mutex_lock(&queue->lock);
-    while (queue->count >= CHUNK_QUEUE_MAX && queue->error == 0)
+    while (queue->count >= count_max && queue->error == 0)
         pthread_cond_wait(&queue->emptied, &queue->lock);
     pthread_mutex_unlock(&queue->lock);
 }

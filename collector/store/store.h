@@ -26,7 +26,8 @@ struct store_writer_options {
     int compression;           /* zstd level; 0 = default */
     uint32_t checkpoint_bytes; /* uncompressed, between checkpoints; 0: 4 MiB */
     uint64_t volume_bytes;     /* a file that has about so many is followed by another one; 0: one
-                                  file. Files hold at least as much data as definitions. */
+                                  file. It has more by one chunk of events and one of samples at
+                                  most, or holds as much data as definitions. */
 };
 
 /* `trace` outlives the writer: definitions are taken from it, by revision, before the events that
@@ -91,7 +92,8 @@ struct store_progress {
 
 void store_writer_look(struct store_writer *writer, struct store_progress *ret_progress);
 
-/* Whether fewer than eight chunks wait; and waiting for that, or an error. */
+/* Whether fewer than eight chunks wait, or none does that may lie beyond a volume's end; and
+ * waiting for that, or an error. */
 bool store_writer_has_room(const struct store_writer *writer);
 void store_writer_await_room(struct store_writer *writer);
 

@@ -277,8 +277,10 @@ uint64_t chunk_queue_mark(struct chunk_queue *queue);
 struct chunk_queue_state {
     uint64_t written;         /* the last ticket of which all is in the file */
     uint64_t offset;          /* the end of the last whole chunk in the file */
-    uint64_t raw;             /* payloads of that file, uncompressed */
     uint64_t former;          /* bytes of the files before it */
+    uint64_t present;         /* bytes of the file that is put to, which may be a later one */
+    uint64_t waiting_bytes;   /* of it, that wait, uncompressed */
+    double ratio;             /* of bytes in the file to bytes uncompressed, of data of late */
     int64_t waiting_since_ns; /* when the oldest chunk that is not in the file was put; 0: none */
     uint32_t number;          /* of the next chunk that is put */
     int error;
@@ -286,10 +288,11 @@ struct chunk_queue_state {
 
 void chunk_queue_look(struct chunk_queue *queue, struct chunk_queue_state *ret_state);
 
-bool chunk_queue_has_room(struct chunk_queue *queue);
+/* Do fewer than that wait? */
+bool chunk_queue_has_room(struct chunk_queue *queue, uint32_t count_max);
 
 /* Waits until there is room, or an error. */
-void chunk_queue_await_room(struct chunk_queue *queue);
+void chunk_queue_await_room(struct chunk_queue *queue, uint32_t count_max);
 
 /* Waits until a ticket is written. 0, or the error that keeps it from being so. */
 int chunk_queue_await(struct chunk_queue *queue, uint64_t ticket);
@@ -496,6 +499,10 @@ int writer_make_header(const struct store_writer *writer, struct store_file_head
 
 /* Goes on in another volume if this one is full. 0 or -errno. */
 int writer_turn(struct store_writer *writer);
+
+/* How many chunks may wait. Where a volume could end with them, if they didn't shrink, it is one:
+ * then no more than that is beyond its end. */
+uint32_t writer_queue_max(const struct store_writer *writer);
 
 /* Are names free that later volumes of `path` will have? Volumes that an older recording left are
  * no hindrance to one who overwrites. 0, -EEXIST or -ENOMEM. */

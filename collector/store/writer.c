@@ -370,10 +370,10 @@ void store_writer_look(struct store_writer *writer, struct store_progress *ret_p
 
 bool store_writer_has_room(const struct store_writer *writer)
 {
-    return chunk_queue_has_room(writer->queue);
+    return chunk_queue_has_room(writer->queue, writer_queue_max(writer));
 }
 
 void store_writer_await_room(struct store_writer *writer)
 {
-    chunk_queue_await_room(writer->queue);
+    chunk_queue_await_room(writer->queue, writer_queue_max(writer));
 }

@@ -29,7 +29,7 @@ int writer_make_header(const struct store_writer *writer, struct store_file_head
     return 0;
 }
 
-/* What is on its way will be about as small as what is in the file. */
+/* What is on its way will shrink as what came before it did. */
 static bool is_full(const struct store_writer *writer)
 {
     const struct written_volume *volume = &writer->volume;
@@ -38,9 +38,19 @@ static bool is_full(const struct store_writer *writer)
     if (volume->bytes_max == 0 || data < volume->definition_bytes || data < volume->retry_bytes)
         return false;
     chunk_queue_look(writer->queue, &state);
-    double raw = (double)(data + volume->definition_bytes);
-    double size = state.raw ? (double)state.offset / (double)state.raw * raw : raw / 4;
-    return size >= (double)volume->bytes_max;
+    double raw = (double)(state.waiting_bytes + store_writer_pending_bytes(writer));
+    return (double)state.present + raw * state.ratio >= (double)volume->bytes_max;
+}
+
+uint32_t writer_queue_max(const struct store_writer *writer)
+{
+    struct chunk_queue_state state;
+    uint64_t bytes_max = writer->volume.bytes_max;
+    if (bytes_max == 0)
+        return CHUNK_QUEUE_MAX;
+    chunk_queue_look(writer->queue, &state);
+    uint64_t most = state.present + state.waiting_bytes + store_writer_pending_bytes(writer);
+    return most < bytes_max ? CHUNK_QUEUE_MAX : 1;
 }
 
 /* Has the name of a volume and is one, or has nothing yet? */

@@ -131,7 +131,7 @@ static void begin(const char *path, const char *shape, const char *command, int6
 {
     struct store_writer_options options = {.overwrite = true};
     if (strcmp(shape, "volumes") == 0)
-        options.volume_bytes = 100000;
+        options.volume_bytes = 50000;
     trace = trace_create();
     require(trace ? 0 : -12, "trace");
     struct trace_session *session = trace_session(trace);

@@ -139,6 +139,86 @@ TEST(any_volume_leads_to_the_whole_recording)
     }
 }
 
+static off_t size_of(const char *name)
+{
+    char path[512];
+    struct stat status;
+    CHECK_INT(stat(path_of(name, path), &status), 0);
+    return status.st_size;
+}
+
+/* Numbers that shrink as real ones do; none of `noise` bits at most. */
+static void add_counters(struct store_writer *writer, uint32_t rounds, uint32_t noise)
+{
+    static uint64_t seed = 1;
+    struct event events[EVENTS];
+    for (uint32_t round = 0; round < rounds; round++) {
+        struct event_batch batch = {.thread = 0, .events = events, .count = EVENTS};
+        for (uint32_t i = 0; i < EVENTS; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            events[i] = (struct event){.time_ns = (now_ns += TIME_STEP),
+                                       .kind = EVENT_COUNTER,
+                                       .name = 1,
+                                       .value_kind = VALUE_UINT64,
+                                       .value.uint64 = noise ? seed >> (64 - noise) : round};
+        }
+        CHECK_INT(store_writer_add(writer, &batch), 0);
+        store_writer_await_room(writer);
+    }
+}
+
+static uint32_t check_sizes(const char *path, off_t least, off_t most)
+{
+    uint32_t count = count_volumes(path);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), i ? "many.%u.annot" : "many.annot", i);
+        off_t size = size_of(name);
+        if (size < least || size > most)
+            test_fail(__FILE__, __LINE__, "%s of %u has %lld bytes", name, count, (long long)size);
+    }
+    return count;
+}
+
+/* Whatever the first chunks shrink by: those of names and a few events hardly do. */
+TEST(a_volume_ends_close_to_the_size_that_was_asked_for)
+{
+    static const uint32_t noises[] = {8, 24, 60}, rounds[] = {100000, 40000, 20000};
+    for (size_t i = 0; i < sizeof(noises) / sizeof(*noises); i++)
+        for (int beside = 0; beside < 2; beside++) {
+            char many[512];
+            struct trace *trace;
+            off_t size = 1 << 20;
+            struct store_writer *writer =
+                start_recording(path_of("many.annot", many), (uint64_t)size, &trace);
+            add_rounds(writer, 0, 1);
+            CHECK_INT(store_writer_flush(writer), 0);
+            CHECK_INT(beside ? store_writer_beside(writer) : 0, 0);
+            add_counters(writer, rounds[i], noises[i]);
+            CHECK_INT(store_writer_close(writer), 0);
+            CHECK(check_sizes(many, size * 9 / 10, size * 11 / 10) > 3);
+            trace_destroy(trace);
+        }
+}
+
+/* What shrank well, and then not at all. */
+TEST(a_volume_exceeds_its_size_by_one_chunk_at_most)
+{
+    char many[512];
+    struct trace *trace;
+    off_t size = 1 << 20;
+    struct store_writer *writer =
+        start_recording(path_of("many.annot", many), (uint64_t)size, &trace);
+    CHECK_INT(store_writer_beside(writer), 0);
+    for (int i = 0; i < 3; i++) {
+        add_counters(writer, 20000, 0);
+        add_counters(writer, 10000, 64);
+    }
+    CHECK_INT(store_writer_close(writer), 0);
+    CHECK(check_sizes(many, 0, size + (1 << 20) + (64 << 10)) > 3);
+    trace_destroy(trace);
+}
+
 TEST(more_volumes_than_descriptors_are_kept_open)
 {
     char one[512], many[512];
