@@ -256,7 +256,10 @@ void info_print_damage(const struct info_options *options, const struct store_re
         printf("\ncut        it has no end: what was not written yet is missing\n");
         return;
     }
-    printf("\ndamage     %u %s; all else was read\n", count, count == 1 ? "part" : "parts");
+    if (damaged_part_count(reader) > 0)
+        printf("\ndamage     %u %s; all else was read\n", count, count == 1 ? "part" : "parts");
+    else
+        printf("\nincomplete volumes are missing; all else was read\n");
     if (missing)
         printf("  records that were recorded and could not be read: %s\n",
                number_count(missing, text));

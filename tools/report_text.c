@@ -125,30 +125,27 @@ static void print_missing(const struct trace *trace)
         printf("\n");
 }
 
-/* A line for each; how many they are. */
-static uint32_t print_missing_volumes(const struct store_reader *reader)
+static void print_missing_volumes(const struct store_reader *reader)
 {
-    uint32_t count = 0;
     for (uint32_t i = 0; i < store_reader_damage_count(reader); i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
         char text[STORE_DAMAGE_TEXT_SIZE];
         if (!damage->missing_count)
             continue;
-        count++;
         store_damage_text(damage, text);
-        printf("damage     ");
+        printf("incomplete ");
         term_print(text);
         printf("\n");
     }
-    return count;
 }
 
 static void print_damage(const struct store_reader *reader, const struct report_facts *facts)
 {
     char text[NUMBER_TEXT_SIZE];
-    uint32_t parts = store_reader_damage_count(reader) - print_missing_volumes(reader);
+    uint32_t parts = damaged_part_count(reader);
     uint64_t missing = facts->unreadable_count;
     const char *before = "; ";
+    print_missing_volumes(reader);
     if (recording_is_cut(reader))
         printf("cut        it has no end: what was not written yet is missing");
     else if (parts)

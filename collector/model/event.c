@@ -40,6 +40,7 @@ const char *loss_name(enum loss loss)
         [LOSS_TOO_LARGE] = "record too large",
         [LOSS_SHARED] = "from tasks that share another thread's storage",
         [LOSS_REFUSED] = "its process could not take part",
+        [LOSS_MISSING] = "in a missing volume",
     };
     return (unsigned)loss < LOSS_COUNT ? names[loss] : "unknown cause";
 }

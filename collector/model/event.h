@@ -71,8 +71,9 @@ enum loss {
     LOSS_CORRUPT = 6,
     LOSS_TOO_LARGE = 7,
     LOSS_SHARED = 8,
-    LOSS_REFUSED = 9, /* found by the collector */
-    LOSS_COUNT = 10,
+    LOSS_REFUSED = 9,  /* found by the collector */
+    LOSS_MISSING = 10, /* found by a reader: the volume with them is not there */
+    LOSS_COUNT = 11,
 };
 
 /* A short constant text for humans: "buffer full", "shared memory full", ... */

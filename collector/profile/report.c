@@ -35,6 +35,14 @@ uint64_t loss_of_damage(const struct store_reader *reader, const struct trace *t
     return store_reader_damage_count(reader) && promised > seen ? promised - seen : 0;
 }
 
+uint32_t damaged_part_count(const struct store_reader *reader)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < store_reader_damage_count(reader); i++)
+        count += store_reader_damage(reader, i)->missing_count == 0;
+    return count;
+}
+
 /* ---- Making tables ----------------------------------------------------------------------------
  */
 
@@ -129,7 +137,7 @@ static int add_recording(struct report *report)
         FACT("orphan_end_count", COUNT, totals->orphan_count),
         FACT("lost_count", COUNT, report->facts.lost_count),
         FACT("lost_outside_count", COUNT, totals->lost_outside),
-        FACT("damaged_part_count", COUNT, store_reader_damage_count(report->options.reader)),
+        FACT("damaged_part_count", COUNT, damaged_part_count(report->options.reader)),
         FACT("unreadable_record_count", COUNT, report->facts.unreadable_count),
         FACT("in_other_paths_count", COUNT, totals->other_count),
         FACT("not_in_quantiles_count", COUNT, totals->quantile_count),

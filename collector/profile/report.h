@@ -105,4 +105,7 @@ uint64_t loss_sums(const struct trace *trace, const uint64_t *gaps, uint64_t *re
 uint64_t loss_of_damage(const struct store_reader *reader, const struct trace *trace,
                         uint64_t seen);
 
+/* Parts of files that cannot be read; volumes that are missing are none. */
+uint32_t damaged_part_count(const struct store_reader *reader);
+
 #endif

@@ -232,15 +232,23 @@ static int64_t known_ns(const struct event *event)
     return event->kind == EVENT_SPAN ? event->end_ns : event_told_ns(event);
 }
 
+/* How many volumes are missing before the chunk at hand. */
+static uint32_t missing_before(const struct store_reader *reader)
+{
+    uint32_t index = reader->chunks.items[reader->next_chunk - 1].chunk.volume;
+    return reader->volumes->items.items[index].number - index;
+}
+
 /* Events of this thread are missing before `batch`: an EVENT_LOST says so, the batch waits. */
 static void insert_lost(struct store_reader *reader, const struct thread_position *position,
                         const struct batch_before *before, struct event_batch *batch)
 {
+    bool missing = reader->threads[batch->thread].missing > position->missing;
     int64_t next_ns = batch->count ? known_ns(batch->events) : position->last_ns;
     int64_t end_ns = next_ns > position->last_ns ? next_ns : position->last_ns;
     reader->lost = (struct event){
         .kind = EVENT_LOST,
-        .level = LOSS_CORRUPT,
+        .level = missing ? LOSS_MISSING : LOSS_CORRUPT,
         .thread = batch->thread,
         .time_ns = position->state.next_index ? position->last_ns : next_ns,
         .end_ns = end_ns,
@@ -269,6 +277,8 @@ static int deliver(struct store_reader *reader, struct event_batch *batch,
     position->state.depth = before->depth_after;
     if (batch->count)
         position->last_ns = known_ns(&batch->events[batch->count - 1]);
+    if (!reader->in_checkpoint)
+        position->missing = missing_before(reader);
     if (before->first_index > old.state.next_index && !reader->in_checkpoint)
         insert_lost(reader, &old, before, batch);
     return 1;

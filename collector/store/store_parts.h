@@ -365,6 +365,7 @@ uint32_t remap_ordinal(const struct remap *remap, unsigned number, uint32_t ordi
 struct thread_position {
     struct thread_state state;
     int64_t last_ns;
+    uint32_t missing; /* volumes before it */
 };
 
 struct events_chunk {

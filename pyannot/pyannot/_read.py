@@ -348,7 +348,7 @@ class SampleTable:
 
 
 class Damage(NamedTuple):
-    """A part of the file that cannot be read, in bytes."""
+    """A part of a file that cannot be read, in bytes; or volumes that are missing: 0 bytes."""
 
     offset: int
     length: int

@@ -25,6 +25,7 @@ const struct text_field session_fields[] = {
     {0},
 };
 
+/* Causes below LOSS_MISSING are stored. */
 const struct text_field process_fields[] = {
     {"pid", AT(trace_process, pid), FIELD_I32, 0},
     {"ppid", AT(trace_process, ppid), FIELD_I32, 0},
@@ -44,7 +45,7 @@ const struct text_field process_fields[] = {
     {"comm", AT(trace_process, comm), FIELD_STRING, 0},
     {"cmdline", AT(trace_process, cmdline), FIELD_STRING, 0},
     {"runtime_version", AT(trace_process, runtime_version), FIELD_U32, 0},
-    {"lost", AT(trace_process, lost), FIELD_COUNTS, LOSS_COUNT},
+    {"lost", AT(trace_process, lost), FIELD_COUNTS, LOSS_MISSING},
     {"misuse", AT(trace_process, misuse), FIELD_COUNTS, MISUSE_COUNT},
     {"peak_bytes", AT(trace_process, peak_bytes), FIELD_U64, 0},
     {"event_count", AT(trace_process, event_count), FIELD_U64, 0},
@@ -63,7 +64,7 @@ const struct text_field thread_fields[] = {
     {"first_ns", AT(trace_thread, first_ns), FIELD_I64, 0},
     {"last_ns", AT(trace_thread, last_ns), FIELD_I64, 0},
     {"event_count", AT(trace_thread, event_count), FIELD_U64, 0},
-    {"lost", AT(trace_thread, lost), FIELD_COUNTS, LOSS_COUNT},
+    {"lost", AT(trace_thread, lost), FIELD_COUNTS, LOSS_MISSING},
     {0},
 };
 

@@ -4,11 +4,11 @@ make_recording volumes v.annot
 rm v.2.annot
 annot report v.annot > out || echo "status $?"
 sed -n '/^lost/,/^$/s/[0-9][0-9,]*,[0-9]*/N/gp' out
-grep '^damage' out
+grep '^incomplete' out
 annot report --json v.annot 2> err | python3 -c 'import json, sys
 for row in json.load(sys.stdin)["missing"]:
     print(row["kind"], row["what"])'
-annot info v.annot 2> err | grep -A3 '^damage' | sed 's/[0-9]*,[0-9]*/N/'
+annot info v.annot 2> err | grep -A3 '^incomplete' | sed 's/[0-9]*,[0-9]*/N/'
 annot info --json v.annot 2> err | python3 -c 'import json, sys
 print(json.load(sys.stdin)["damage"])'
 annot cat v.annot > out || echo "status $?"

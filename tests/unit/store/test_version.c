@@ -195,7 +195,7 @@ TEST(newer_minor_version_is_read_and_additions_are_skipped)
     CHECK(thread && trace_thread_count(store_reader_trace(reader)) == 1);
     CHECK_INT(thread->tid, 7);
     CHECK_INT(thread->name, 1);
-    CHECK_INT(thread->lost[LOSS_COUNT - 1], 10);
+    CHECK_INT(thread->lost[LOSS_REFUSED], 10);
     check_later_events(reader);
     store_reader_close(reader);
 }

@@ -84,6 +84,8 @@ static void add_all(struct store_reader *reader, struct sums *sums)
         for (uint32_t i = 0; i < batch.count; i++) {
             const struct event *event = &batch.events[i];
             bool lost = event->kind == EVENT_LOST;
+            if (lost)
+                CHECK_INT(event->level, LOSS_MISSING);
             sums->lost += lost ? event->value.uint64 : 0;
             sums->events += !lost;
             sums->times += lost ? 0 : (uint64_t)event->time_ns * (batch.thread + 1);
