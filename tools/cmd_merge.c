@@ -8,12 +8,14 @@
 #include "operands.h"
 #include "recording.h"
 #include "store.h"
+#include "vec.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct merge_values {
     const char *output;
@@ -33,10 +35,18 @@ struct merged {
     bool has_wall;
 };
 
+/* A file of a recording, whatever it is called. */
+struct merged_file {
+    dev_t device;
+    ino_t inode;
+    size_t part;
+};
+
 struct merge {
     const struct merge_values *values;
     struct store_manifest manifest;
     struct merged *of; /* by part */
+    VEC(struct merged_file) files;
 };
 
 /* ---- What recordings say ---- */
@@ -212,6 +222,37 @@ static char *relative_path(const char *output, const char *path)
     return result;
 }
 
+static const struct merged_file *find_file(const struct merge *merge, const struct stat *status)
+{
+    for (size_t i = 0; i < merge->files.count; i++) {
+        const struct merged_file *file = &merge->files.items[i];
+        if (file->device == status->st_dev && file->inode == status->st_ino)
+            return file;
+    }
+    return NULL;
+}
+
+/* All volumes are read by the name of one, so a second name would count them twice. 0, or the exit
+ * status. */
+static int take_volumes(struct merge *merge, const struct store_reader *reader, const char *path,
+                        size_t part)
+{
+    struct store_volume volume;
+    struct stat status;
+    for (uint32_t i = 0; store_reader_volume(reader, i, &volume); i++) {
+        if (stat(volume.path, &status) != 0)
+            continue;
+        const struct merged_file *found = find_file(merge, &status);
+        if (found && found->part != part)
+            return cmd_fail(CMD_FAILED, "%s and %s are one recording\ngive each recording once",
+                            merge->manifest.parts[found->part].path, path);
+        const struct merged_file file = {status.st_dev, status.st_ino, part};
+        if (vec_push(&merge->files, file) != 0)
+            return cmd_fail(CMD_FAILED, "out of memory");
+    }
+    return CMD_OK;
+}
+
 /* 0, or the exit status. */
 static int take_file(struct merge *merge, const char *path, size_t part)
 {
@@ -221,7 +262,10 @@ static int take_file(struct merge *merge, const char *path, size_t part)
         return CMD_FAILED;
     store_reader_info(reader, &info);
     look_at(store_reader_trace(reader), &merge->of[part]);
+    int error = info.part_count ? CMD_OK : take_volumes(merge, reader, path, part);
     store_reader_close(reader);
+    if (error)
+        return error;
     if (info.part_count)
         return cmd_fail(CMD_FAILED,
                         "%s is the result of a merge\ngive the recordings that it names", path);
@@ -234,6 +278,9 @@ static int take_file(struct merge *merge, const char *path, size_t part)
 static int write_manifest(struct merge *merge)
 {
     const char *output = merge->values->output;
+    struct stat status;
+    if (stat(output, &status) == 0 && find_file(merge, &status))
+        return cmd_fail(CMD_FAILED, "%s is one of the recordings\n-o names another file", output);
     for (size_t i = 0; i < merge->manifest.count; i++) {
         struct store_part *part = &merge->manifest.parts[i];
         char *path = relative_path(output, part->path);
@@ -271,6 +318,7 @@ static int run_merge(const struct cmd_call *call)
         status = merge_files(&merge, call);
     store_manifest_free(&merge.manifest);
     free(merge.of);
+    vec_free(&merge.files);
     return status;
 }
 

@@ -16,6 +16,10 @@ annot merge -o moved/all.annot --clock-error 5ms one.annot two.annot
 tail -1 moved/all.annot
 annot tail all.annot
 annot merge -o more.annot --clock-error 5ms one.annot all.annot
+annot merge -o one.annot --force --clock-error 5ms one.annot two.annot
+ln two.annot same.annot
+annot merge -o both.annot two.annot ./same.annot
+annot info one.annot | head -2
 rm two.annot
 annot report all.annot
 rm one.annot && make_recording served one.annot && make_recording losses two.annot
