@@ -140,10 +140,44 @@ static int64_t add_host(struct trace *to, uint32_t ordinal, const void *entry)
     return added;
 }
 
+/* By its place alone: the same function, whoever knows its name. */
+static int64_t add_frame_of_build(struct stacks *stacks, const struct frame *frame)
+{
+    const struct frame place = {
+        .kind = frame->kind, .module = frame->module, .address = frame->address};
+    int64_t ordinal = stacks_frame(stacks, &place);
+    uint32_t known = ordinal < 0 ? 0 : stacks_get_frame(stacks, (uint32_t)ordinal)->label;
+    const struct label *label = stacks_get_label(stacks, known);
+    if (ordinal < 0 || frame->label == 0 || (known != 0 && !(label->flags & LABEL_PLACE)))
+        return ordinal;
+    const struct frame_name name = {.frame = (uint32_t)ordinal,
+                                    .label = frame->label,
+                                    .line = frame->line,
+                                    .column = frame->column,
+                                    .end_column = frame->end_column};
+    return stacks_name_frame(stacks, &name) != 0 ? -ENOMEM : ordinal;
+}
+
+/* At one address of another kernel, another process or another build lies other code. */
 static int64_t add_frame(struct trace *to, uint32_t ordinal, const void *entry)
 {
+    const struct frame *frame = entry;
+    struct stacks *stacks = trace_stacks(to);
     (void)ordinal;
-    return stacks_frame(trace_stacks(to), entry);
+    if (!frame_is_named_late(frame))
+        return stacks_frame(stacks, frame);
+    if (stacks_get_module(stacks, frame->module)->build_id_size > 0)
+        return add_frame_of_build(stacks, frame);
+    return frame->label ? stacks_frame(stacks, frame) : stacks_append_frame(stacks, frame);
+}
+
+/* Frames have come with their names. */
+static int64_t skip_name(struct trace *to, uint32_t ordinal, const void *entry)
+{
+    (void)to;
+    (void)ordinal;
+    (void)entry;
+    return 0;
 }
 
 static int64_t add_stack(struct trace *to, uint32_t ordinal, const void *entry)
@@ -216,6 +250,7 @@ static int64_t (*const add_once[STORE_DEFINE_COUNT])(struct trace *, uint32_t, c
     [STORE_DEFINE_FACT] = add_fact,
     [STORE_DEFINE_HOST] = add_host,
     [STORE_DEFINE_FRAME] = add_frame,
+    [STORE_DEFINE_NAME] = skip_name,
     [STORE_DEFINE_STACK] = add_stack,
     [STORE_DEFINE_PATH] = add_path,
     [STORE_DEFINE_MODULE] = add_module,
@@ -292,6 +327,14 @@ static int copy_entry(struct remap *remap, unsigned number, struct trace *to, ui
     return added < 0 ? (int)added : 0;
 }
 
+/* A frame with the name that it got last. */
+static const void *entry_of(unsigned number, const struct trace *from, uint32_t ordinal)
+{
+    if (number == STORE_DEFINE_FRAME)
+        return stacks_get_frame(trace_stacks_get(from), ordinal);
+    return definition_tables[number].get(from, ordinal);
+}
+
 static int copy_table(struct remap *remap, unsigned number, struct trace *to,
                       const struct trace *from)
 {
@@ -299,7 +342,7 @@ static int copy_table(struct remap *remap, unsigned number, struct trace *to,
     void *entry = malloc(table->size);
     int error = entry ? 0 : -ENOMEM;
     for (uint32_t i = table->first; i < remap->counts[number] && !error; i++) {
-        memcpy(entry, table->get(from, i), table->size);
+        memcpy(entry, entry_of(number, from, i), table->size);
         error = copy_entry(remap, number, to, i, entry);
     }
     free(entry);

@@ -2,6 +2,7 @@
 /* Recordings of several hosts read as one: their events at the right time, apart where they are of
  * different processes, one where they have the same name. */
 #include "sample_events.h"
+#include "stacks.h"
 #include "store.h"
 #include "test.h"
 
@@ -171,6 +172,89 @@ TEST(hosts_are_read_side_by_side)
     CHECK_INT(count, 2 * EVENTS);
     CHECK_INT(store_reader_damage_count(reader), 0);
     store_reader_close(reader);
+}
+
+/* ---- Code: what lies at one address ---- */
+
+enum { CODES = 4, ADDRESS = 4096 };
+
+/* A native file without a build-id, one of a build, the kernel, code made at run time. */
+static uint32_t code_frame(struct trace *trace, int code, const char *name)
+{
+    struct stacks *stacks = trace_stacks(trace);
+    struct code_module module = {.path = string(trace, "/lib/libx.so"), .kind = MODULE_ELF};
+    module.build_id_size = code == 1 ? sizeof(module.build_id) : 0;
+    static const uint8_t kinds[CODES] = {FRAME_NATIVE, FRAME_NATIVE, FRAME_KERNEL, FRAME_JIT};
+    struct frame frame = {.kind = kinds[code], .address = ADDRESS};
+    frame.module = code < 2 ? (uint32_t)stacks_module(stacks, &module) : 0;
+    const struct label like = {.kind = frame.kind, .module = frame.module};
+    frame.label = name ? (uint32_t)trace_label_add(trace, &like, name) : 0;
+    return (uint32_t)stacks_frame(stacks, &frame);
+}
+
+/* A sample in each. */
+static void write_code(const char *path, unsigned host, const char *const names[CODES])
+{
+    struct trace *trace = make_trace(host, 0);
+    struct store_writer *writer;
+    const struct store_writer_options options = {.overwrite = true};
+    CHECK_INT(store_writer_create(path, trace, &options, &writer), 0);
+    for (int i = 0; i < CODES; i++) {
+        uint32_t frame = code_frame(trace, i, names[i]);
+        struct sample sample = {.set = SAMPLE_SET_CPU, SAMPLE_VALUES(1)};
+        sample.time_ns = BEGIN_NS + i;
+        sample.stack = (uint32_t)stacks_push(trace_stacks(trace), 0, frame);
+        CHECK_INT(store_writer_add_samples(writer, &sample, 1), 0);
+    }
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+}
+
+static void check_code(const char *const names[2][CODES], const char *const expected[2][CODES])
+{
+    char first[512], second[512], manifest[512];
+    struct store_reader *reader;
+    write_code(path_of(first_name, first), 0, names[0]);
+    write_code(path_of(second_name, second), 1, names[1]);
+    struct store_part parts[] = {{first_name, {0}}, {second_name, {.error_ns = 1}}};
+    CHECK_INT(store_manifest_write(path_of("both.annot", manifest),
+                                   &(struct store_manifest){parts, 2, 2}, true),
+              0);
+    CHECK_INT(store_reader_open(manifest, &reader), 0);
+    const struct trace *trace = store_reader_trace(reader);
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct sample *samples;
+    uint32_t count, next[2] = {0};
+    while (store_reader_next_samples(reader, &samples, &count) == 1)
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t thread = samples[i].thread;
+            const struct stack *stack = stacks_get_stack(stacks, samples[i].stack);
+            const struct label *label = stacks_label_of(stacks, stack->frame);
+            CHECK_STR(trace_string(trace, label->text)->bytes, expected[thread][next[thread]++]);
+        }
+    CHECK_INT(next[0] + next[1], 2 * CODES);
+    store_reader_close(reader);
+}
+
+TEST(code_at_one_address_keeps_the_name_that_its_own_recording_gave_it)
+{
+    static const char *const names[2][CODES] = {{"old", "same", "schedule", "f"},
+                                                {"new", "same", "fork", "g"}};
+    check_code(names, names);
+}
+
+TEST(only_code_of_the_same_build_has_its_name_from_another_recording)
+{
+    static const char *const named[CODES] = {"old", "same", "schedule", "f"},
+                             *const shown[CODES] = {"libx.so+0x1000", "same", "[kernel]",
+                                                    "[anonymous code]"};
+    for (int first = 0; first < 2; first++) {
+        const char *names[2][CODES] = {{0}}, *expected[2][CODES];
+        memcpy(names[first], named, sizeof(named));
+        memcpy(expected[first], named, sizeof(named));
+        memcpy(expected[!first], shown, sizeof(shown));
+        check_code((const char *const(*)[CODES])names, (const char *const(*)[CODES])expected);
+    }
 }
 
 TEST(a_missing_part_is_an_error)
