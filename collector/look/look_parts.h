@@ -4,13 +4,13 @@
 #define ANNOT_LOOK_PARTS_H
 
 #include "elf_file.h"
-#include "function_starts.h"
 #include "look.h"
 #include "python_remote.h"
 #include "symbol_module.h"
 #include "symbol_other.h"
 #include "trace.h"
 #include "unwind_stack.h"
+#include "unwind_table.h"
 #include "vec.h"
 
 /* What /proc tells of a thread that waits. Any of it may be gone or denied. */

@@ -4,7 +4,6 @@
 #include "code_source.h"
 
 #include "clock_now.h"
-#include "function_starts.h"
 #include "symbol_module.h"
 #include "symbol_other.h"
 #include "text.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The unwind rows of one ELF file, built from .eh_frame, and their cache on disk.
+/* What the .eh_frame of one ELF file says: its unwind rows, with their cache on disk, and where its
+ * functions begin.
  *
  * Source: DWARF 5 section 6.4, LSB core 5.0 chapter 10.6. Foreign bytes: bounded, never trusted.
  * Thread-safety: immutable once built. */
@@ -8,6 +9,8 @@
 
 #include "elf_file.h"
 #include "unwind_rule.h"
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 struct unwind_table {
     uint64_t base; /* of row addresses */
@@ -33,5 +36,21 @@ int unwind_cache_table(const char *directory, struct elf_file *file,
 
 /* The rule for an address of the module's own. NULL: none. */
 const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t address);
+
+/* ---- Begins of functions --------------------------------------------------------------------- */
+
+/* Known of stripped files as well, so that addresses of one function can be called by one name.
+ * 8 bytes a function; a part that a compiler put elsewhere (".cold") counts as a function. */
+
+struct function_starts;
+
+/* 0, -ENODATA (no .eh_frame), -ENOMEM, -EFBIG (code spans more than 4 GiB). Gives back what it
+ * read of the file: pointers into it are invalid then. */
+int function_starts_build(struct elf_file *file, struct function_starts **ret_starts);
+void function_starts_destroy(struct function_starts *starts);
+
+/* The begin of the function around an address of the file's own. false: none is described there. */
+bool function_starts_find(const struct function_starts *starts, uint64_t address,
+                          uint64_t *ret_begin);
 
 #endif

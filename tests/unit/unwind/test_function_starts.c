@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of this very program: what .eh_frame tells against its symbol table. */
-#include "function_starts.h"
 #include "test.h"
+#include "unwind_table.h"
 
 #include <elf.h>
 #include <errno.h>
