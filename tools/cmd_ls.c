@@ -5,7 +5,6 @@
  * end or begin meanwhile. Command lines and paths are foreign: printed through tables and JSON. */
 #include "cmd.h"
 #include "collector.h"
-#include "grid.h"
 #include "json_writer.h"
 #include "look.h"
 #include "proc_info.h"

@@ -3,7 +3,6 @@
  * counters, last words. */
 #include "info_parts.h"
 
-#include "grid.h"
 #include "term.h"
 
 #include <errno.h>

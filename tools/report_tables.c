@@ -3,7 +3,6 @@
  * don't, and what is in none. */
 #include "report_print.h"
 
-#include "grid.h"
 #include "term.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The table: what a reader of the terminal sees. Its output is caught through a pipe. */
-#include "grid.h"
 #include "term.h"
 #include "test.h"
 
