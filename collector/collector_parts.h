@@ -13,7 +13,7 @@
 #include "trace.h"
 #include "vec.h"
 
-/* ---- This machine: host_describe.c ----
+/* ---- This machine: collector_host.c ----
  *
  * Thread-safety: as the trace. */
 
@@ -157,7 +157,7 @@ bool writing_keeps_up(const struct writing *writing, int64_t now_ns);
  * into blocks that are being filled. 0 or -errno. */
 int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial);
 
-/* ---- A recording that cannot be written: collector_hold.c ----
+/* ---- A recording that cannot be written: collector_writing.c ----
  *
  * A recording that cannot be written any more (a full disk): programs go on to record into shared
  * memory, of which they count what finds no room, and "annot recover" fetches it.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot set`: changes what a running recording records. Without a change, tells what that is. */
 #include "cmd.h"
-#include "collector_set.h"
+#include "collector.h"
 #include "operands.h"
 #include "record_options.h"
 #include "term.h"

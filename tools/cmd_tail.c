@@ -10,7 +10,7 @@
 
 #include "clock_now.h"
 #include "cmd.h"
-#include "collector_set.h"
+#include "collector.h"
 #include "pass.h"
 #include "recording.h"
 #include "selection.h"

@@ -5,8 +5,8 @@
  * that is in the way, the command that lifts it in this shell. */
 #include "doctor_parts.h"
 
+#include "collector.h"
 #include "file_io.h"
-#include "host_needs.h"
 #include "ladder.h"
 #include "sampler.h"
 #include "term.h"

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording says of the machine it was made on. Its boot tells whether the times of two
- * recordings are of one clock; its wall clock, how far two machines are apart. */
-#include "clock_now.h"
+/* The machine: what a recording says of it, and what recording takes of it. */
 #include "collector_parts.h"
+
+#include "annot_wire.h"
+#include "clock_now.h"
 #include "file_io.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+
+/* ---- What a recording says of it ------------------------------------------------------------- */
+
+/* Its boot tells whether the times of two recordings are of one clock; its wall clock, how far two
+ * machines are apart. */
 
 enum { ANCHOR_TRIES = 5, BOOT_ID_TEXT = 64 };
 
@@ -84,4 +90,27 @@ int host_describe(struct trace *trace)
     read_boot_id(host->boot_id);
     int64_t clock = trace_clock_add(trace, (uint32_t)ordinal, CLOCK_KIND_REALTIME);
     return clock < 0 ? (int)clock : host_anchor(trace);
+}
+
+/* ---- What it takes --------------------------------------------------------------------------- */
+
+/* Sizes of a segment as libannot lays it out (libannot/src/segment.c) when nothing is told. */
+
+static uint64_t whole_pages(uint64_t size)
+{
+    return (size + ANNOT_PAGE_SIZE - 1) & ~(uint64_t)(ANNOT_PAGE_SIZE - 1);
+}
+
+uint64_t host_needs_memory_bytes(void)
+{
+    return (uint64_t)ANNOT_BLOCK_COUNT_DEFAULT * ANNOT_BLOCK_SIZE;
+}
+
+uint64_t host_needs_file_bytes(void)
+{
+    uint64_t threads = (uint64_t)ANNOT_THREAD_COUNT_DEFAULT * sizeof(struct annot_thread);
+    uint64_t states = (uint64_t)ANNOT_BLOCK_COUNT_DEFAULT * 2 * sizeof(uint32_t);
+    return whole_pages(sizeof(struct annot_segment) + threads) +
+           whole_pages(ANNOT_STRINGS_SIZE_DEFAULT) + whole_pages(states) +
+           host_needs_memory_bytes();
 }
