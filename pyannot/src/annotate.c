@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The classes whose objects `with` enters: annotate, and annotation_holder. */
 #include "annotation.h"
-#include "annotation_emit.h"
 #include "arguments.h"
-#include "async_enter.h"
 #include "enter.h"
 #include "function.h"
 #include "scope.h"

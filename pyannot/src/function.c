@@ -2,7 +2,7 @@
 /* Decorators, what they make of a plain function, and the ranges of what suspends. */
 #include "function.h"
 
-#include "annotation_emit.h"
+#include "annotation.h"
 #include "state.h"
 #include "task.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pyannot._native: multi-phase initialisation, one state per interpreter. */
 #include "annotation.h"
-#include "async_enter.h"
 #include "enter.h"
 #include "entered.h"
 #include "observed.h"

@@ -2,7 +2,7 @@
 /* Functions of the standard library with something recorded before and after: see observed.h. */
 #include "observed.h"
 
-#include "annotation_emit.h"
+#include "annotation.h"
 #include "arguments.h"
 #include "state.h"
 

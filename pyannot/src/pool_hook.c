@@ -3,7 +3,7 @@
  * they are, exceptions too. While nobody records it costs one more call and one test. */
 #include "pool_side.h"
 
-#include "annotation_emit.h"
+#include "annotation.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "annotation_emit.h"
+#include "annotation.h"
 
 enum { COUNT_STEP = 64 };
 

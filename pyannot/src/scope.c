@@ -3,7 +3,7 @@
  * without a recorder; what happens inside libannot never raises. */
 #include "scope.h"
 
-#include "annotation_emit.h"
+#include "annotation.h"
 #include "arguments.h"
 #include "function.h"
 #include "state.h"

@@ -48,8 +48,8 @@ enum later_type {
     TYPE_FREE_RANGE,
     TYPE_OBSERVED,
     TYPE_POOL_SIDE,
-    TYPE_READY, /* see async_enter.h */
-    TYPE_LINK,  /* see async_enter.c */
+    TYPE_READY, /* see enter.h */
+    TYPE_LINK,  /* see enter.c */
     LATER_TYPE_COUNT,
 };
 
@@ -105,7 +105,7 @@ struct state {
     PyObject *module; /* borrowed: it owns this */
     PyTypeObject *annotate_type;
     PyTypeObject *later_types[LATER_TYPE_COUNT]; /* W: all, swapped in once; NULL: not made yet */
-    PyObject *async_open;                        /* see async_enter.h */
+    PyObject *async_open;                        /* see enter.h */
     PyTypeObject *enter_type;                    /* see enter.c; NULL where not needed */
     PyObject *enters[2];                         /* in the dictionaries of the classes, or NULL */
     PyObject *argument_names[ARGUMENT_COUNT];    /* interned, as call sites pass them */
@@ -176,10 +176,10 @@ PyTypeObject *track_range_type_create(PyObject *module);
 /* free_range: a range of the process around one statement. */
 PyTypeObject *free_range_type_create(PyObject *module);
 
-/* What `async with` keeps of an open statement: see async_enter.c. */
+/* What `async with` keeps of an open statement: see enter.c. */
 PyTypeObject *link_type_create(PyObject *module);
 
-/* What `async with` awaits: see async_enter.h. */
+/* What `async with` awaits: see enter.h. */
 PyTypeObject *ready_type_create(PyObject *module);
 
 /* annotation_holder: what pyannot.nvtx derives its annotate from. */

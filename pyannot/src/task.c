@@ -3,8 +3,8 @@
  * see task.h. */
 #include "task.h"
 
-#include "annotation_emit.h"
-#include "async_enter.h"
+#include "annotation.h"
+#include "enter.h"
 #include "entered.h"
 #include "observed.h"
 #include "task_parts.h"

@@ -2,7 +2,7 @@
 /* Turns of the event loop: those that take long, and those that are steps of tasks. */
 #include "task_parts.h"
 
-#include "annotation_emit.h"
+#include "annotation.h"
 #include "arguments.h"
 #include "observed.h"
 #include "task.h"

@@ -2,7 +2,7 @@
 /* The tracks of tasks and what is recorded on them: see task.h. */
 #include "task_parts.h"
 
-#include "annotation_emit.h"
+#include "annotation.h"
 #include "arguments.h"
 #include "task.h"
 

@@ -6,9 +6,8 @@
  * range has its parent's objects, and code of its parent's that ends them: that range is not the
  * child's. So an object counts what was begun by it, in which process. */
 #include "annotation.h"
-#include "annotation_emit.h"
 #include "arguments.h"
-#include "async_enter.h"
+#include "enter.h"
 #include "entered.h"
 #include "function.h"
 #include "scope.h"
