@@ -48,10 +48,10 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return cat->events.next_events(cat->events.context, ret_batch);
 }
 
-static int seek_events(void *context, int64_t from_ns, bool nested)
+static int seek_events(void *context, int64_t from_ns, bool nested, bool in_time)
 {
     const struct cat *cat = context;
-    return cat->events.seek(cat->events.context, from_ns, nested);
+    return cat->events.seek(cat->events.context, from_ns, nested, in_time);
 }
 
 static int next_samples(void *context, struct sample_batch *ret_batch)

@@ -293,7 +293,8 @@ static int seek(struct pass *pass)
         return 0;
     from_ns = needed_from_ns(pass);
     return from_ns > INT64_MIN + SEEK_MARGIN_NS
-               ? source->seek(source->context, from_ns - SEEK_MARGIN_NS, pass->selection.range)
+               ? source->seek(source->context, from_ns - SEEK_MARGIN_NS, pass->selection.range,
+                              pass->wants & WANT_TIME_ORDER)
                : 0;
 }
 

@@ -116,8 +116,9 @@ struct pass_source {
     int64_t begin_ns; /* what was before is not known, and not selected either; 0: all is known */
     bool live;        /* only in order of time: pass_settle tells what goes on */
     /* Goes to where reading may begin for what is told from then on; before, only what is still
-     * open needs to come, `nested`: and is not of EVENT_STARTs. NULL: it cannot. 0 or -errno. */
-    int (*seek)(void *context, int64_t from_ns, bool nested);
+     * open needs to come, `nested`: and is not of EVENT_STARTs, `in_time`: also in order of time.
+     * NULL: it cannot. 0 or -errno. */
+    int (*seek)(void *context, int64_t from_ns, bool nested, bool in_time);
 };
 
 /* A part of a recording that is a recording of its own. A range that is open at the first instant

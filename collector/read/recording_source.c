@@ -18,9 +18,9 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     return status;
 }
 
-static int seek(void *context, int64_t from_ns, bool nested)
+static int seek(void *context, int64_t from_ns, bool nested, bool in_time)
 {
-    return store_reader_seek(context, from_ns, nested);
+    return store_reader_seek(context, from_ns, nested, in_time);
 }
 
 struct pass_source recording_pass_source(struct store_reader *reader)

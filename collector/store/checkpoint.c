@@ -18,6 +18,7 @@ enum {
     STARTS_MAX = 1 << 16,
     ARGS_MAX = 256, /* of an event */
     BATCH_EVENTS = 4096,
+    IDS_BITS = 12, /* so many ids are remembered, those that were used last */
 };
 
 /* An event with its key-values. */
@@ -39,8 +40,18 @@ struct open_thread {
     int64_t last_ns;
 };
 
+/* The events of an id so far, in order of time. */
+struct id_place {
+    uint64_t tag;
+    int64_t last_ns, before_ns; /* of the last one, and of the one before it */
+    uint32_t thread;            /* of the last one */
+    uint8_t kind;               /* of the one that waits for its partner; 0: none does */
+};
+
 struct checkpoint {
     VEC(struct open_thread) threads;
+    struct id_place *ids; /* by tag; NULL: none yet */
+    bool ids_mixed;
     VEC(struct kept) starts; /* those that are used have an event kind */
     uint32_t first_free;     /* index + 1 */
     uint32_t start_count;
@@ -86,6 +97,7 @@ void checkpoint_destroy(struct checkpoint *checkpoint)
     vec_free(&checkpoint->batch);
     vec_free(&checkpoint->args);
     free_starts(checkpoint);
+    free(checkpoint->ids);
     free(checkpoint);
 }
 
@@ -161,6 +173,54 @@ static int take_start(struct checkpoint *checkpoint, const struct trace *trace,
     int error = keep_args(kept, batch, event);
     return error ? error : wide_map_put(&checkpoint->start_index, key, index);
 }
+
+/* ---- Ids that several threads use ------------------------------------------------------------ */
+
+/* Where an end is told before its start, both orders give one pair. */
+static void note_id(struct checkpoint *checkpoint, uint32_t process, const struct event *event)
+{
+    uint64_t tag = ((uint64_t)process << 32 ^ event->id) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    struct id_place *place = &checkpoint->ids[tag >> (64 - IDS_BITS)];
+    if (place->tag != tag)
+        *place = (struct id_place){.tag = tag, .last_ns = INT64_MIN, .before_ns = INT64_MIN};
+    bool later = event->time_ns > place->last_ns ||
+                 (event->time_ns == place->last_ns && event->thread == place->thread);
+    bool meets = place->kind == EVENT_END && event->kind == EVENT_START;
+    if (later) {
+        place->before_ns = place->last_ns;
+        place->last_ns = event->time_ns;
+        place->thread = event->thread;
+        place->kind = place->kind && place->kind != event->kind ? 0 : event->kind;
+    } else if (meets && event->time_ns > place->before_ns) {
+        place->before_ns = event->time_ns;
+        place->kind = 0;
+    } else {
+        checkpoint->ids_mixed = true;
+    }
+}
+
+int checkpoint_note_ids(struct checkpoint *checkpoint, const struct trace *trace,
+                        const struct event_batch *batch)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, batch->thread);
+    for (uint32_t i = 0; i < batch->count && !checkpoint->ids_mixed; i++) {
+        const struct event *event = &batch->events[i];
+        if (event->kind != EVENT_START && event->kind != EVENT_END)
+            continue;
+        if (!checkpoint->ids &&
+            !(checkpoint->ids = calloc(1u << IDS_BITS, sizeof(struct id_place))))
+            return -ENOMEM;
+        note_id(checkpoint, thread ? thread->process : 0, event);
+    }
+    return 0;
+}
+
+bool checkpoint_ids_mixed(const struct checkpoint *checkpoint)
+{
+    return checkpoint->ids_mixed;
+}
+
+/* ---- What is open ---------------------------------------------------------------------------- */
 
 /* The pushes of a batch, by level: the last one, which is open if nothing has closed the level
  * since. Levels above the limit share a place. */

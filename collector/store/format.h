@@ -204,7 +204,7 @@ struct store_end {
     uint64_t event_count; /* in this file */
     uint64_t chunk_count; /* without this one */
     uint32_t follows;     /* 1: another volume does; 0: it is the last one */
-    uint32_t reserved;
+    uint32_t ids_mixed;   /* 1: until here, ids pair otherwise in the file than in order of time */
 };
 
 #endif

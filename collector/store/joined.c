@@ -268,13 +268,14 @@ int joined_rewind(struct joined *joined)
     return error;
 }
 
-int joined_seek(struct joined *joined, int64_t from_ns, bool nested)
+int joined_seek(struct joined *joined, int64_t from_ns, bool nested, bool in_time)
 {
     int error = 0;
     for (size_t i = 0; i < joined->parts.count && !error; i++) {
         struct joined_part *part = &joined->parts.items[i];
         restart(part);
-        error = store_reader_seek(part->reader, remap_time_back(&part->remap, from_ns), nested);
+        error = store_reader_seek(part->reader, remap_time_back(&part->remap, from_ns), nested,
+                                  in_time);
     }
     return error;
 }

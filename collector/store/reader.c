@@ -434,14 +434,25 @@ static int64_t needed_from_ns(const struct store_reader *reader, int64_t from_ns
     return needed_ns;
 }
 
-int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested)
+/* A checkpoint has what is open of an id where all before it is read in the order of the file. */
+static bool ids_may_be_mixed(const struct store_reader *reader)
+{
+    bool mixed = !store_reader_ended(reader);
+    for (size_t i = 0; i < reader->volumes->items.count; i++)
+        mixed |= reader->volumes->items.items[i].ids_mixed;
+    return mixed;
+}
+
+int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested, bool in_time)
 {
     if (reader->joined)
-        return joined_seek(reader->joined, from_ns, nested);
+        return joined_seek(reader->joined, from_ns, nested, in_time);
     const struct chunk_place *place;
+    bool all = in_time && ids_may_be_mixed(reader);
+    int64_t needed_ns = all ? INT64_MIN : needed_from_ns(reader, from_ns);
     int error = store_reader_rewind(reader);
     if (!error)
-        error = find_checkpoint(reader, needed_from_ns(reader, from_ns), nested, &place);
+        error = find_checkpoint(reader, needed_ns, nested, &place);
     if (error || !place)
         return error;
     error = start_checkpoint(reader, place);

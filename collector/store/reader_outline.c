@@ -15,6 +15,7 @@ static void read_end(struct volume *volume, const uint8_t *payload, size_t size)
     struct store_end end = {0};
     memcpy(&end, payload, size < sizeof(end) ? size : sizeof(end));
     volume->follows = end.follows & 1;
+    volume->ids_mixed = end.ids_mixed & 1;
 }
 
 /* Loads a chunk that the first pass needs. */

@@ -211,8 +211,10 @@ int store_reader_rewind(struct store_reader *reader);
  * come those that matter behind it (what is open), with an EVENT_RESUME for each thread; no sample
  * that was told before it. Without a checkpoint before it, or in a damaged recording, from the
  * first event on. `nested`: only to where no EVENT_START is open, as what was around it is not
- * known. 0, -ENOMEM, -EIO. */
-int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested);
+ * known. `in_time`: events are put in order of time afterwards; where several threads used an id so
+ * that its pairs are others then, or where that is not known, from the first event on. 0, -ENOMEM,
+ * -EIO. */
+int store_reader_seek(struct store_reader *reader, int64_t from_ns, bool nested, bool in_time);
 
 /* Nothing is known of what was before this, as the volumes with it are missing; 0: they are not. */
 int64_t store_reader_begin_ns(const struct store_reader *reader);

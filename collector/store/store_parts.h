@@ -110,8 +110,9 @@ struct volume {
     uint32_t number;
     struct scan scan;
     uint64_t event_count;
-    bool has_data; /* a chunk that is no definition came */
-    bool follows;  /* its end says that there is another volume */
+    bool has_data;  /* a chunk that is no definition came */
+    bool follows;   /* its end says that there is another volume */
+    bool ids_mixed; /* and that ids are */
 };
 
 struct volumes {
@@ -320,6 +321,16 @@ void checkpoint_destroy(struct checkpoint *checkpoint);
 int checkpoint_add(struct checkpoint *checkpoint, const struct trace *trace,
                    const struct event_batch *batch, const struct thread_state *after);
 
+/* The next events of any thread, also those that are in no checkpoint: whether ids are mixed. 0 or
+ * -ENOMEM. */
+int checkpoint_note_ids(struct checkpoint *checkpoint, const struct trace *trace,
+                        const struct event_batch *batch);
+
+/* Several threads used an id so that its starts and ends pair otherwise in order of time than in
+ * the order of the file; nothing else that is kept tells. It may go unnoticed where thousands of
+ * other ids were used in between. */
+bool checkpoint_ids_mixed(const struct checkpoint *checkpoint);
+
 /* Some of them were told at this time. */
 void checkpoint_told(struct checkpoint *checkpoint, int64_t time_ns);
 
@@ -429,7 +440,7 @@ int joined_next_samples(struct joined *joined, const struct sample **ret_samples
                         uint32_t *ret_count);
 int64_t joined_samples_settled_ns(const struct joined *joined);
 int joined_rewind(struct joined *joined);
-int joined_seek(struct joined *joined, int64_t from_ns, bool nested);
+int joined_seek(struct joined *joined, int64_t from_ns, bool nested, bool in_time);
 int64_t joined_begin_ns(const struct joined *joined);
 bool joined_volume(const struct joined *joined, uint32_t index, struct store_volume *ret_volume);
 uint32_t joined_damage_count(const struct joined *joined);

@@ -210,6 +210,8 @@ static int add_part(struct store_writer *writer, const struct event_batch *batch
         part.source.end_offset = part.source.begin_offset;
     struct thread_state *state = &writer->threads.items[batch->thread];
     int error = event_encoder_add(writer->encoder, &part, size->args, state);
+    if (!error && state->rare)
+        error = checkpoint_note_ids(writer->checkpoint, writer->trace, &part);
     if (!error)
         error = checkpoint_add(writer->checkpoint, writer->trace, &part, state);
     if (!error && event_encoder_size(writer->encoder) >= STORE_RAW_TARGET) {
@@ -280,6 +282,8 @@ int store_writer_add_late(struct store_writer *writer, uint32_t stream,
         writer->error = know_late(writer, stream);
     if (!writer->error)
         writer->error = know_late_thread(writer, stream, batch->thread);
+    if (!writer->error)
+        writer->error = checkpoint_note_ids(writer->checkpoint, writer->trace, batch);
     while (!writer->error && begin < batch->count) {
         struct part_size size = event_part_size(batch, begin);
         struct event_batch part = *batch;

@@ -153,6 +153,8 @@ static int read_through(struct store_reader *reader, struct store_writer *writer
     struct trace *trace = store_reader_trace(reader);
     int status;
     while ((status = store_reader_next(reader, &batch)) == 1) {
+        if (checkpoint_note_ids(writer->checkpoint, trace, &batch) != 0)
+            return -ENOMEM;
         if (store_reader_stream(reader) != STORE_STREAM_EVENTS)
             continue;
         for (uint32_t i = 0; i < batch.count; i++)
@@ -275,7 +277,8 @@ int writer_put_end(struct store_writer *writer, bool follows)
 {
     struct store_end end = {.event_count = writer->event_count,
                             .chunk_count = writer_next_number(writer),
-                            .follows = follows};
+                            .follows = follows,
+                            .ids_mixed = checkpoint_ids_mixed(writer->checkpoint)};
     struct store_chunk_header header = {.type = STORE_CHUNK_END};
     return writer_put_chunk(writer, &header, &end, sizeof(end));
 }

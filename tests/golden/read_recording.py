@@ -338,12 +338,25 @@ def column(name, body, count):
     return rows
 
 
+def pairs_of(told):
+    """Those of one id: times of a start and its end, and of what is left."""
+    waiting, pairs = None, []
+    for time, kind in told:
+        if waiting and waiting[1] != kind:
+            pairs.append({time, waiting[0]})
+            waiting = None
+        else:
+            waiting = time, kind
+    return sorted(map(sorted, pairs)), waiting
+
+
 class Recording:
     def __init__(self, files):
         for name, _columns in DEFINITIONS.values():
             setattr(self, name, {})
         self.sums, self.next_index, self.settled = {}, {}, {}
         self.open, self.depths, self.pushes, self.starts = {}, {}, {}, {}
+        self.told = {}
         self.complete = False
         sets = [struct.unpack_from('<QI', data, 40) for data in files]
         assert sets == [(sets[0][0], number) for number in range(len(files))]
@@ -366,8 +379,9 @@ class Recording:
                 self.check_checkpoint(chunk)
             elif chunk.kind == 5:
                 events = self.sums.get('events', 0) - before
-                self.complete = struct.unpack('<2Q2I', chunk.payload) == (events, number, follows,
-                                                                          0)
+                *facts, mixed = struct.unpack('<2Q2I', chunk.payload)
+                self.complete = facts == [events, number, follows]
+                self.check_ids(mixed)
 
     def text(self, ordinal):
         return self.strings[ordinal]['text"'] if ordinal else ''
@@ -417,6 +431,12 @@ class Recording:
         self.open[thread] = {level: push for level, push in known.items() if level < depth}
         self.depths[thread] = depth
 
+    def check_ids(self, mixed):
+        """Where they are not, the order of the file and that of time give the same."""
+        assert mixed in (0, 1)
+        for told in self.told.values() if not mixed else ():
+            assert pairs_of(told) == pairs_of(sorted(told, key=lambda event: event[0]))
+
     def check_checkpoint(self, chunk):
         opened, depths, starts, depth = {thread: {} for thread in self.open}, {}, {}, None
         for event in Events(chunk.payload):
@@ -441,6 +461,9 @@ class Recording:
             assert chunk.begin <= event['time'] <= chunk.end
             if chunk.stream == 0:
                 self.follow(event)
+            if shape.kind in (3, 4):
+                key = self.threads[thread]['process'], event['id']
+                self.told.setdefault(key, []).append((event['time'], shape.kind))
             self.next_index[thread] = event['index'] + 1
             self.add('events', 1)
             self.add(f'kind_{shape.kind:02}', 1)

@@ -265,10 +265,10 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     return told->source.next_samples(told->source.context, ret_batch);
 }
 
-static int seek(void *context, int64_t from_ns, bool nested)
+static int seek(void *context, int64_t from_ns, bool nested, bool in_time)
 {
     struct told *told = context;
-    return told->source.seek(told->source.context, from_ns, nested);
+    return told->source.seek(told->source.context, from_ns, nested, in_time);
 }
 
 static int take(void *context, const struct item *item)
@@ -360,6 +360,7 @@ static void check_parts(uint64_t seed, struct shape shape)
     int64_t last_ns = write_recording(shape);
     compare(&whole, &part, false, last_ns);
     /* Of two starts with one id, the later one counts: in the file, or in order of time. */
+    compare(&whole, &part, true, last_ns);
     shape.own_ids = true;
     last_ns = write_recording(shape);
     compare(&whole, &part, true, last_ns);
@@ -412,9 +413,9 @@ TEST_TIMEOUT(with_spans_of_an_observer_too, 120)
         check_parts(seed, (struct shape){.spans = true, .probed = true, .own_ids = true});
 }
 
-static void check_late(bool probed)
+static void check_late(bool probed, bool own_ids)
 {
-    struct shape shape = {.own_ids = true, .spans = probed, .probed = probed};
+    struct shape shape = {.own_ids = own_ids, .spans = probed, .probed = probed};
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct told whole = {.lines = malloc(sizeof(*whole.lines) * LINES_MAX)};
         struct told part = {.lines = malloc(sizeof(*part.lines) * LINES_MAX), .late = true};
@@ -424,7 +425,7 @@ static void check_late(bool probed)
         state = seed;
         shape.late = true;
         CHECK_INT(write_recording(shape), last_ns);
-        compare(&whole, &part, false, last_ns);
+        compare(&whole, &part, !shape.own_ids, last_ns);
         compare(&whole, &part, true, last_ns);
         free(whole.lines);
         free(part.lines);
@@ -433,12 +434,13 @@ static void check_late(bool probed)
 
 TEST_TIMEOUT(a_source_that_is_late_is_in_its_right_place, 120)
 {
-    check_late(false);
+    check_late(false, true);
+    check_late(false, false);
 }
 
 TEST_TIMEOUT(an_observer_that_is_late_is_in_its_right_place, 120)
 {
-    check_late(true);
+    check_late(true, true);
 }
 
 static int take_in_order(void *context, const struct item *item)
