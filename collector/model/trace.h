@@ -159,6 +159,8 @@ struct trace_process {
     uint32_t note;        /* string: its last word (annot_abort_note), 0 = none */
     uint32_t note_thread; /* 1 + ordinal of the thread that said it; 0 = unknown */
     int64_t note_ns;
+    int64_t known_until_ns; /* of recordings read as one: when its own one ended; 0 = as the
+                               session; not stored */
 };
 
 struct trace_thread {

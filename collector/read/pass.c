@@ -78,6 +78,8 @@ int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_n
     const struct trace_process *entry = trace_process_get(trace, process);
     if (entry && entry->end_ns)
         return entry->end_ns;
+    if (entry && entry->known_until_ns)
+        return entry->known_until_ns;
     return time_latest(trace_session_get(trace)->end_ns, last_ns);
 }
 

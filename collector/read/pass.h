@@ -221,7 +221,7 @@ int path_matches(struct path_matches *matches, const struct trace *trace, const 
                  uint32_t path);
 void path_matches_fini(struct path_matches *matches);
 
-/* When ranges end that nobody ended: with their process if that is known, else with the recording,
+/* When ranges end that nobody ended: with their process if that is known, else with its recording,
  * which lasts until `last_ns` at least. */
 int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_ns);
 

@@ -70,16 +70,42 @@ static int describe_hosts(const struct joined_part *part, struct trace *trace, u
     return error;
 }
 
+/* When the part ended, or what it has last; INT64_MIN: it has nothing. */
+static int64_t end_of(const struct store_reader *reader)
+{
+    int64_t ended_ns = trace_session_get(reader->trace)->end_ns, last_ns;
+    int64_t end_ns = ended_ns ? ended_ns : INT64_MIN;
+    for (size_t i = 0; i < reader->chunks.count; i++) {
+        last_ns = store_time(reader->chunks.items[i].chunk.header.last_ns);
+        end_ns = last_ns > end_ns ? last_ns : end_ns;
+    }
+    for (size_t i = 0; i < reader->samples.chunks.count; i++) {
+        last_ns = store_time(reader->samples.chunks.items[i].chunk.header.last_ns);
+        end_ns = last_ns > end_ns ? last_ns : end_ns;
+    }
+    return end_ns;
+}
+
+/* The session of all may go on for hours after the part. */
+static void note_ends(const struct joined_part *part, struct trace *trace, uint32_t first_process)
+{
+    int64_t end_ns = end_of(part->reader);
+    for (uint32_t i = first_process; end_ns > INT64_MIN && i < trace_process_count(trace); i++)
+        trace_process(trace, i)->known_until_ns = remap_time(&part->remap, end_ns);
+}
+
 static int open_part(struct joined *joined, const struct store_part *from, struct trace *trace)
 {
     struct joined_part part = {.remap.time = from->time};
-    uint32_t hosts = trace_host_count(trace);
+    uint32_t hosts = trace_host_count(trace), processes = trace_process_count(trace);
     int error = store_reader_open_bare(from->path, &part.reader);
     if (error)
         return error;
     error = remap_trace(&part.remap, trace, store_reader_trace(part.reader));
     if (!error)
         error = describe_hosts(&part, trace, hosts);
+    if (!error)
+        note_ends(&part, trace, processes);
     if (!error)
         error = vec_push(&joined->parts, part);
     if (error) {

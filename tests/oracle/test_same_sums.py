@@ -9,7 +9,8 @@ Compared for each process, lane and name: how many, how long, how long without w
 ranges on threads by their path); marks, counters and flows; samples and stretches of each thread.
 Readers: annot cat, annot report, pyannot.read (where it is built, whole recordings), the Chrome and
 Perfetto exports through readers of our own, folded stacks. The cut is made here, of what annot cat
-printed of the whole. Last, what was read is falsified, sum by sum, and every one has to be noticed.
+printed of the whole. Two recordings of different hosts and times, merged, tell what both of them
+tell. Last, what was read is falsified, sum by sum, and every one has to be noticed.
 """
 
 import collections
@@ -17,6 +18,7 @@ import importlib.util
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -344,6 +346,48 @@ def cuts(chance, lines, last_ns):
             yield pair
 
 
+def check_cuts(annot, path, lines, chance, last_ns):
+    found = []
+    for first, last in cuts(chance, lines, last_ns):
+        options = ("--from", f"{first / 1e9:.9f}s", "--to", f"{last / 1e9:.9f}s")
+        expected = cat_sums(lines, first, last)
+        part = differences("cut", cat_sums(cat_lines(annot, path, *options)), expected)
+        part += check_all(annot, path, expected, options, False)[0]
+        found += [f"{' '.join(options)}: {line}" for line in part]
+    return found
+
+
+def of_another_host(text, shift_ns):
+    """The same with processes of its own, by a clock that shows that much more."""
+    def replace(pattern, change):
+        return re.sub(rf"\b({pattern})=(\d+)", lambda m: f"{m[1]}={int(m[2]) + change}", text)
+
+    text = text.replace("string 1 host", "string 1 other")
+    text = replace("pid|ns_pid|tid", 1000)
+    return replace("begin_ns|end_ns|start_ns|fork_ns|first_ns|last_ns", shift_ns)
+
+
+def check_merge(annot, oracle_load, seed, place):
+    """The second one begins a little earlier or later, so one goes on when the other has ended."""
+    chance = random.Random(seed)
+    shift_ns, gap_ns = chance.choice((7, 10**9, -4 * 10**12)), chance.choice((0, 50000, -30000))
+    paths = [place / f"{name}-{seed}.annot" for name in ("first", "second", "merged")]
+    lines, last_ns = [], 0
+    for i, begin_ns in enumerate((max(-gap_ns, 0), max(gap_ns, 0))):
+        text, length_ns = random_recording.make(seed + i * 1000, STEPS)
+        text = of_another_host(text, shift_ns) if i else text
+        subprocess.run([oracle_load, paths[i]], input=text.encode(), check=True)
+        lines += [{**line, "time_ns": line["time_ns"] + begin_ns}
+                  for line in cat_lines(annot, paths[i])]
+        last_ns = max(last_ns, begin_ns + length_ns)
+    run(annot, "merge", "-o", paths[2], "--offset", f"other={gap_ns - shift_ns}+-1", *paths[:2])
+    whole = cat_sums(lines)
+    found = differences("cut", cat_sums(cat_lines(annot, paths[2])), whole)
+    found += check_all(annot, paths[2], whole, (), has_pyannot())[0]
+    found += check_cuts(annot, paths[2], lines, chance, last_ns)
+    return [f"seed {seed}, merged: {line}" for line in found]
+
+
 def check_recording(annot, oracle_load, seed, place):
     path, chance = place / f"{seed}.annot", random.Random(seed)
     text, last_ns = random_recording.make(seed, STEPS)
@@ -353,12 +397,7 @@ def check_recording(annot, oracle_load, seed, place):
     found, told = check_all(annot, path, whole, (), has_pyannot())
     if seed % 8 == 0:
         found += check_falsified(told, whole)
-    for first, last in cuts(chance, lines, last_ns):
-        options = ("--from", f"{first / 1e9:.9f}s", "--to", f"{last / 1e9:.9f}s")
-        expected = cat_sums(lines, first, last)
-        part = differences("cut", cat_sums(cat_lines(annot, path, *options)), expected)
-        part += check_all(annot, path, expected, options, False)[0]
-        found += [f"{' '.join(options)}: {line}" for line in part]
+    found += check_cuts(annot, path, lines, chance, last_ns)
     return [f"seed {seed}: {line}" for line in found]
 
 
@@ -374,6 +413,8 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         for seed in range(first, first + count):
             found = check_recording(annot, oracle_load, seed, pathlib.Path(place))
+            if seed % 4 == 0:
+                found += check_merge(annot, oracle_load, seed, pathlib.Path(place))
             failed += bool(found)
             print("\n".join(found[:20] or [f"seed {seed}: the same, and {CUTS} cuts"]))
     print(f"{count - failed} passed, {failed} failed, 0 skipped"
