@@ -195,12 +195,29 @@ static int fail(const char *path, int error)
     return cmd_fail(CMD_FAILED, "cannot add names to %s: %s", path, strerror(-error));
 }
 
+/* Names are kept in recordings; a manifest has no place for them. */
+static bool is_merge(const char *path, const struct store_reader *reader)
+{
+    struct store_info info;
+    store_reader_info(reader, &info);
+    if (info.part_count)
+        cmd_fail(0,
+                 "%s is the result of a merge\ngive the recordings that it names, one after "
+                 "another: it shows their names",
+                 path);
+    return info.part_count > 0;
+}
+
 static int symbolize(const char *path, const char *debug_dir)
 {
     struct store_reader *reader = recording_open(path);
     struct symbolized result;
     if (!reader)
         return CMD_FAILED;
+    if (is_merge(path, reader)) {
+        store_reader_close(reader);
+        return CMD_FAILED;
+    }
     struct trace *trace = store_reader_trace(reader);
     int error = symbolize_frames(trace, debug_dir, &result);
     if (!error && result.named > 0)

@@ -49,12 +49,24 @@ static int64_t add_scope(struct trace *to, uint32_t ordinal, const void *entry)
     return trace_scope_add(to, entry);
 }
 
+/* Is `text` one of those that `list` joins? */
+static bool is_among(const char *list, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *at = list; (at = strstr(at, text)); at++) {
+        bool begins = at == list || (at - list >= 2 && strncmp(at - 2, "; ", 2) == 0);
+        if (begins && (at[length] == 0 || strncmp(at + length, "; ", 2) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* "a; b", unless it says so already. */
 static uint32_t join_texts(struct trace *trace, uint32_t left, uint32_t right)
 {
     const struct trace_string *a = trace_string(trace, left), *b = trace_string(trace, right);
     char *text = NULL;
-    if (left == 0 || right == 0 || strstr(a->bytes, b->bytes) || a->length > 4096)
+    if (left == 0 || right == 0 || is_among(a->bytes, b->bytes) || a->length > 4096)
         return left ? left : right;
     int length = asprintf(&text, "%s; %s", a->bytes, b->bytes);
     int64_t joined = length < 0 ? -ENOMEM : trace_string_add(trace, text, (size_t)length);

@@ -15,6 +15,7 @@ mkdir moved
 annot merge -o moved/all.annot --clock-error 5ms one.annot two.annot
 tail -1 moved/all.annot
 annot tail all.annot
+annot symbolize all.annot
 annot merge -o more.annot --clock-error 5ms one.annot all.annot
 annot merge -o one.annot --force --clock-error 5ms one.annot two.annot
 ln two.annot same.annot

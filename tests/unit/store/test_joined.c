@@ -54,6 +54,7 @@ static struct trace *make_trace(unsigned host, unsigned strings_before)
     trace_process(trace, 0)->start_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
     trace_thread_add(trace, 0);
     trace_thread(trace, 0)->tid = 100;
+    trace_session(trace)->command = string(trace, host ? "sleep 1" : "sleep 10");
     trace_session(trace)->begin_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
     return trace;
 }
@@ -156,6 +157,14 @@ TEST(what_is_called_the_same_is_one_name)
 }
 
 /* Runs must stay in order on both: the one that is behind goes on. */
+TEST(a_command_that_another_begins_with_is_named_too)
+{
+    struct store_reader *reader = open_both();
+    const struct trace *trace = store_reader_trace(reader);
+    CHECK_STR(trace_string(trace, trace_session_get(trace)->command)->bytes, "sleep 10; sleep 1");
+    store_reader_close(reader);
+}
+
 TEST(hosts_are_read_side_by_side)
 {
     struct store_reader *reader = open_both(), *again;
