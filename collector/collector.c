@@ -8,7 +8,6 @@
 #include "collector_parts.h"
 #include "intake.h"
 #include "proc_info.h"
-#include "python_lines.h"
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about other processes: their state, their mappings, how they ended. */
+/* What the kernel tells about other processes: their state, their mappings, when and how
+ * they ended. */
 #ifndef ANNOT_PROC_INFO_H
 #define ANNOT_PROC_INFO_H
 
@@ -100,5 +101,33 @@ int proc_end_open(pid_t pid);
 /* The wait status of a process that has ended: by the kernel's memory of it (from Linux 6.15 on),
  * or while it is a zombie. 1; 0 if it is not known (yet: its parent may still tell). */
 int proc_end_status(int fd, pid_t pid, int *ret_wait_status);
+
+/* ---- Watches --------------------------------------------------------------------------------- */
+
+/* Watches one process until it ends, and finds out how. Thread-safety: one thread per object. */
+
+struct process_watch {
+    pid_t pid;  /* in our namespace; 0: gone before it could be watched, or out of sight */
+    int pidfd;  /* below 0: none; readable when the process has ended */
+    bool ended; /* all its threads are gone */
+};
+
+/* A process as it names itself. */
+struct process_watched {
+    pid_t pid;
+    uint64_t pid_ns;      /* 0: ours */
+    uint64_t start_ticks; /* 0: not known */
+};
+
+/* Finds a process and begins to watch it. Never fails: what cannot be found has ended. */
+void process_watch_open(struct process_watch *watch, const struct process_watched *who);
+void process_watch_close(struct process_watch *watch);
+
+/* Whether it has ended by now. */
+bool process_watch_poll(struct process_watch *watch);
+
+/* Its wait status: 1; 0 if it is not known (yet: a zombie's parent may still tell, or the kernel
+ * is older than 6.15). After its end only. */
+int process_watch_status(const struct process_watch *watch, int *ret_wait_status);
 
 #endif

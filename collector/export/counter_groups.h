@@ -6,10 +6,10 @@
 #ifndef ANNOT_COUNTER_GROUPS_H
 #define ANNOT_COUNTER_GROUPS_H
 
+#include "hash_map.h"
 #include "strtab.h"
 #include "trace.h"
 #include "vec.h"
-#include "wide_map.h"
 
 enum { COUNTER_SERIES_MAX = 64 }; /* of one instant; further ones are another run */
 

@@ -3,7 +3,7 @@
 #include "export_ids.h"
 
 #include "export_facts.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "text.h"
 
 #include <errno.h>

@@ -8,14 +8,13 @@
 #include "export_ids.h"
 #include "flame_chart.h"
 #include "flow_arrows.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "out_stream.h"
 #include "sample.h"
 #include "shelves.h"
 #include "trace.h"
 #include "varint.h"
 #include "vec.h"
-#include "wide_map.h"
 
 /* ---- Sequences: perfetto_sequence.c ----
  *

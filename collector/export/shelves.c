@@ -3,9 +3,9 @@
 #include "shelves.h"
 
 #include "export_ids.h"
+#include "hash_map.h"
 #include "strtab.h"
 #include "text.h"
-#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

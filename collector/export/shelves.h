@@ -7,7 +7,7 @@
 #ifndef ANNOT_SHELVES_H
 #define ANNOT_SHELVES_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "pass.h"
 #include "trace.h"
 #include "vec.h"

@@ -11,8 +11,8 @@
 #define ANNOT_INTAKE_DRAIN_H
 
 #include "decode.h"
+#include "hash_map.h"
 #include "lives.h"
-#include "map64.h"
 #include "vec.h"
 
 /* Takes a batch of one thread. 0 or -errno, which ends the visit. */

@@ -118,4 +118,23 @@ static inline int pace_timeout_ms(int before_ms, int64_t bytes, int64_t pool_byt
     return bytes > pool_bytes / 256 || before_ms >= PACE_IDLE_MS ? before_ms : 2 * before_ms;
 }
 
+/* ---- Lines of a session's file: python_lines.c ----
+ *
+ * What others appended to it. Python interpreters said of themselves, as facts of the recording,
+ * which have no pyannot and what helps, which parts of it ran, and whether what they recorded
+ * arrived; sessions inside this one named their recordings. docs/wire-format.md, "Lines". */
+
+enum {
+    PYTHON_LINES_BYTES = 1 << 20, /* what is behind is not read */
+    PYTHON_LINE_BYTES = 1024,
+    PYTHON_NOTES_MAX = 64, /* different ones */
+    NESTED_BYTES = 8192,   /* of the list of recordings; those behind are not named */
+};
+
+/* When all events are in the trace. `fd`: the session file, or -1. 0 or -ENOMEM. */
+int python_lines_take(int fd, struct trace *trace);
+
+/* The same of lines that are there already; they are changed. */
+int python_lines_read(char *lines, size_t size, struct trace *trace);
+
 #endif

@@ -6,7 +6,7 @@
 #include "decode.h"
 #include "intake.h"
 #include "kin.h"
-#include "process_watch.h"
+#include "proc_info.h"
 #include "segment_reader.h"
 
 /* ---- Decoding: decode.c, decode_args.c ---- */

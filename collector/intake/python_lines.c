@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines are foreign bytes: of any number, cut anywhere, with any fields. What is no line as
  * docs/wire-format.md has it is passed over. */
-#include "python_lines.h"
+#include "intake.h"
 
 #include "annot_wire.h"
 #include "file_io.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "text.h"
 
 #include <errno.h>

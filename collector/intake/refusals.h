@@ -6,12 +6,12 @@
 #ifndef ANNOT_INTAKE_REFUSALS_H
 #define ANNOT_INTAKE_REFUSALS_H
 
+#include "hash_map.h"
 #include "lives.h"
-#include "process_watch.h"
+#include "proc_info.h"
 #include "session_file.h"
 #include "trace.h"
 #include "vec.h"
-#include "wide_map.h"
 
 /* ---- The slots of processes that cannot take part, behind the wake page ---------------------- */
 

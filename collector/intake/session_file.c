@@ -5,7 +5,7 @@
 
 #include "clock_now.h"
 #include "file_io.h"
-#include "process_watch.h"
+#include "proc_info.h"
 #include "segment_reader.h"
 
 #include <dirent.h>

@@ -3,13 +3,12 @@
 #ifndef ANNOT_TRACE_PARTS_H
 #define ANNOT_TRACE_PARTS_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "sample.h"
 #include "stacks.h"
 #include "strtab.h"
 #include "trace.h"
 #include "vec.h"
-#include "wide_map.h"
 
 struct trace {
     struct strtab strings;

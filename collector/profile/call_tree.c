@@ -4,7 +4,7 @@
 #include "call_tree.h"
 
 #include "call_label.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "text.h"
 #include "vec.h"
 

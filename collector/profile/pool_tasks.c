@@ -7,8 +7,8 @@
 
 #include "report_parts.h"
 
+#include "hash_map.h"
 #include "histogram.h"
-#include "map64.h"
 #include "vec.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef ANNOT_RANGE_PARTS_H
 #define ANNOT_RANGE_PARTS_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "range_stats.h"
 #include "vec.h"
 

@@ -4,7 +4,7 @@
 #include "report_parts.h"
 
 #include "call_label.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "stacks.h"
 #include "vec.h"
 

@@ -7,7 +7,7 @@
  * Thread-safety: one thread per object. */
 #include "python_remote.h"
 
-#include "map64.h"
+#include "hash_map.h"
 #include "proc_info.h"
 #include "python_stack.h"
 

@@ -4,12 +4,11 @@
 #define ANNOT_READ_PARTS_H
 
 #include "event.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "pass.h"
 #include "sample.h"
 #include "stacks.h"
 #include "vec.h"
-#include "wide_map.h"
 
 #include <errno.h>
 

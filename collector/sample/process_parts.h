@@ -6,8 +6,8 @@
 #define ANNOT_PROCESS_PARTS_H
 
 #include "elf_file.h"
+#include "hash_map.h"
 #include "lives.h"
-#include "map64.h"
 #include "module_file.h"
 #include "perf_ring.h"
 #include "python_runtime.h"
@@ -16,7 +16,6 @@
 #include "symbolizer.h"
 #include "unwind_table.h"
 #include "vec.h"
-#include "wide_map.h"
 
 #include <pthread.h>
 #include <stddef.h>

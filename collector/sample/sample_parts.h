@@ -8,8 +8,8 @@
 #define ANNOT_SAMPLE_PARTS_H
 
 #include "bpf_program.h"
+#include "hash_map.h"
 #include "lives.h"
-#include "map64.h"
 #include "perf_ring.h"
 #include "proc_info.h"
 #include "process_parts.h"
@@ -21,7 +21,6 @@
 #include "trace.h"
 #include "unwind_stack.h"
 #include "vec.h"
-#include "wide_map.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #ifndef ANNOT_KIN_H
 #define ANNOT_KIN_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "vec.h"
 
 struct segment_source;

@@ -8,7 +8,7 @@
 #ifndef ANNOT_NAMES_H
 #define ANNOT_NAMES_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "segment_reader.h"
 #include "trace.h"
 

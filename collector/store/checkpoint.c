@@ -6,8 +6,8 @@
 #include "store_parts.h"
 
 #include "format.h"
+#include "hash_map.h"
 #include "vec.h"
-#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

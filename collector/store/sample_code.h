@@ -7,7 +7,7 @@
 #ifndef ANNOT_STORE_SAMPLE_CODE_H
 #define ANNOT_STORE_SAMPLE_CODE_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "sample.h"
 #include "vec.h"
 

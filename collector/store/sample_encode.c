@@ -2,9 +2,9 @@
 /* Samples to columns. The dictionary of shapes is searched from its end: a recording has few.
  * Thread-safety: none. */
 #include "format.h"
+#include "hash_map.h"
 #include "sample_code.h"
 #include "varint.h"
-#include "wide_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

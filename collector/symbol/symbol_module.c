@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Joins the sources of names of one file, and keeps the names that were asked for. */
 #include "symbol_module.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "symbol_parts.h"
 #include "text.h"
 

@@ -7,10 +7,9 @@
 #ifndef PYANNOT_READER_COLUMN_TABLE_H
 #define PYANNOT_READER_COLUMN_TABLE_H
 
-#include "map64.h"
+#include "hash_map.h"
 #include "rows.h"
 #include "strtab.h"
-#include "wide_map.h"
 
 enum { COLUMN_TABLE_MAX = 24 };
 

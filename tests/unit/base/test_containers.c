@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Containers against plain models; text, UTF-8, checksums and varints against known answers. */
 #include "hash.h"
-#include "map64.h"
+#include "hash_map.h"
 #include "strtab.h"
 #include "test.h"
 #include "text.h"
 #include "varint.h"
 #include "vec.h"
-#include "wide_map.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "intake_parts.h"
 #include "kin.h"
 #include "proc_info.h"
-#include "process_watch.h"
 #include "session_file.h"
 #include "test.h"
 

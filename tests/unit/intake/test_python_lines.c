@@ -2,7 +2,7 @@
 /* Lines that interpreters left in the session's file: what becomes of whole ones, and that others
  * do no harm. */
 #include "annot_wire.h"
-#include "python_lines.h"
+#include "intake.h"
 #include "test.h"
 
 #include <fcntl.h>

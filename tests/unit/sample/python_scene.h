@@ -6,8 +6,8 @@
 #define ANNOT_PYTHON_SCENE_H
 
 #include "bpf_scene.h"
+#include "hash_map.h"
 #include "interpreters.h"
-#include "map64.h"
 #include "python_runtime.h"
 #include "python_stack.h"
 
