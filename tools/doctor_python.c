@@ -4,7 +4,7 @@
 #include "doctor_parts.h"
 
 #include "clock_now.h"
-#include "python_finder.h"
+#include "ladder.h"
 
 #include <dirent.h>
 #include <errno.h>

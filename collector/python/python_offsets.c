@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Layouts of interpreters: those that no interpreter tells itself, those that 3.13 and later tell.
  */
-#include "python_offsets_table.h"
+#include "python_runtime.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -9,7 +9,6 @@
 
 #include "file_io.h"
 #include "proc_info.h"
-#include "python_offsets_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* Asks python_runtime_find with a process's memory, and numbers the offsets for the BPF program;
  * for people who ask, looks through the mapped files of a process for its interpreter and for
  * pyannot. Thread-safety: one thread per object. */
-#include "python_finder.h"
+#include "ladder.h"
 
 #include "module_file.h"
 #include "proc_info.h"

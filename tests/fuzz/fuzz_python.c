@@ -3,7 +3,6 @@
  * an interpreter tells of itself is used or refused, and joining loses, doubles and swaps no frame.
  *
  * The first byte chooses what the rest is; the second the version. */
-#include "python_offsets_table.h"
 #include "python_runtime.h"
 #include "python_stack.h"
 #include "text.h"

@@ -3,7 +3,6 @@
  * own headers say, and must lead to the threads of a running one. */
 #include "interpreters.h"
 #include "proc_info.h"
-#include "python_offsets_table.h"
 #include "python_runtime.h"
 #include "test.h"
 

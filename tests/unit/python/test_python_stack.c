@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines and texts as each interpreter itself tells them; joining by addresses and by order. */
 #include "interpreters.h"
-#include "python_offsets_table.h"
+#include "python_runtime.h"
 #include "python_stack.h"
 #include "test.h"
 
