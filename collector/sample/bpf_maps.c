@@ -2,7 +2,7 @@
 /* The maps of the BPF program: made, and as its user sees them. */
 #include "bpf_parts.h"
 #include "clock_now.h"
-#include "sampler_config.h"
+#include "sampler_abi.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "annot_wire.h"
 #include "clock_now.h"
-#include "sampler_config.h"
+#include "sampler_abi.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -6,7 +6,6 @@
 #define ANNOT_MAPS_BPF_H
 
 #include "sampler_abi.h"
-#include "sampler_config.h"
 
 #include <linux/bpf.h>
 #include <stdbool.h>

@@ -1,16 +1,185 @@
 /* SPDX-License-Identifier: MIT */
 /* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls, no kprobes.
  *
- * sampler_tick samples what runs, by a perf event on each CPU; tasks.bpf.h follows processes;
- * sched.bpf.h sees threads leave and enter CPUs and finds those that sleep. Programs of one CPU may
- * interrupt each other only tick over the rest; each context has memory of its own. */
+ * sampler_tick samples what runs, by a perf event on each CPU; sampler_forked, sampler_executed and
+ * sampler_exited follow processes; sched.bpf.h sees threads leave and enter CPUs and finds those
+ * that sleep. Programs of one CPU may interrupt each other only tick over the rest; each context
+ * has memory of its own. */
 #include <linux/bpf_perf_event.h>
 
 #include "sched.bpf.h"
 #include "stack.bpf.h"
-#include "tasks.bpf.h"
 
 char sampler_license[] SEC("license") = "Dual MIT/GPL";
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+/* Follows tracked processes: children at fork, new images at exec, ends.
+ *
+ * The map is changed here, in the kernel, so that no child and no image is missed, however short.
+ * Records are built in the ring itself: a fork may interrupt nothing and be interrupted. A reserved
+ * one is compared with NULL once: Linux before 6.2 follows both branches of a second comparison. */
+
+struct tasks_exec {
+    struct sampler_exec exec;
+    uint8_t command[SAMPLER_COMMAND_MAX];
+};
+
+static __always_inline void tasks_head(struct sampler_head *head, const struct task_struct *task,
+                                       enum sampler_record_kind kind, uint32_t size,
+                                       const bool typed)
+{
+    head->kind = kind;
+    head->size = size;
+    head->time_ns = bpf_ktime_get_ns();
+    task_identify(task, head, typed);
+}
+
+static __always_inline void tasks_comm(uint8_t *comm, const struct task_struct *task)
+{
+    bpf_probe_read_kernel(comm, 16, task->comm);
+}
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, uint64_t[LIVE_RANGES * LIVE_RANGE_SIZE / 8]);
+} tasks_live SEC(".maps");
+
+/* The open ranges of the thread that forks, as the child will have inherited them. */
+static __always_inline void tasks_ranges(struct sampler_fork *fork, struct task_struct *parent,
+                                         int64_t tls_offset)
+{
+    struct sampler_head owner;
+    uint32_t zero = 0, depth = 0;
+    uint64_t *live = bpf_map_lookup_elem(&tasks_live, &zero);
+
+    fork->flags = fork->range_depth = 0;
+    if (!live || tls_offset == 0 || parent->thread.fsbase == 0)
+        return;
+    task_own_numbers(parent, &owner, true);
+    fork->flags = range_read(&owner, parent->thread.fsbase + tls_offset, &depth, live);
+    fork->range_depth = depth;
+    range_copy(depth, live, fork->ranges);
+}
+
+static __always_inline void tasks_tell_fork(struct task_struct *parent, struct task_struct *child,
+                                            const struct sampler_process *process)
+{
+    struct sampler_fork *fork = bpf_ringbuf_reserve(&ring, sizeof(*fork), 0);
+
+    if (!fork) {
+        count(SAMPLER_LOSS_RING_FULL_LIFE);
+        return;
+    }
+    tasks_head(&fork->head, child, SAMPLER_FORK, sizeof(*fork), false);
+    fork->parent_pid = task_pid(parent, true);
+    fork->parent_tid = task_tid(parent, true);
+    fork->parent_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+    fork->uid = BPF_CORE_READ(child, cred, uid.val);
+    fork->space = process->space;
+    tasks_comm(fork->comm, child);
+    tasks_ranges(fork, parent, process->tls_offset);
+    bpf_ringbuf_submit(fork, emit_flags(fork->head.time_ns, false));
+}
+
+SEC("raw_tp/sched_process_fork")
+
+int BPF_PROG(sampler_forked, struct task_struct *forks, struct task_struct *child)
+{
+    struct task_struct *parent = bpf_get_current_task_btf(); /* as `forks`, with its type */
+    struct sampler_process *process;
+    int32_t pid;
+
+    if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid))
+        return 0;
+    process = task_process(parent, SAMPLER_LOSS_OTHER_UID);
+    pid = task_pid(child, false);
+    if (!process || pid == 0)
+        return 0;
+    if (bpf_map_update_elem(&processes, &pid, process, BPF_ANY)) {
+        count(SAMPLER_LOSS_PROCESS_TABLE);
+        return 0;
+    }
+    tasks_tell_fork(parent, child, process);
+    return 0;
+}
+
+static __always_inline void tasks_tell_exec(struct task_struct *task)
+{
+    struct tasks_exec *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    const struct mm_struct *mm = BPF_CORE_READ(task, mm);
+    uint64_t begin = BPF_CORE_READ(mm, arg_start), size = BPF_CORE_READ(mm, arg_end) - begin;
+
+    if (!record) {
+        count(SAMPLER_LOSS_RING_FULL_LIFE);
+        return;
+    }
+    tasks_head(&record->exec.head, task, SAMPLER_EXEC, sizeof(*record), true);
+    record->exec.uid = BPF_CORE_READ(task, cred, uid.val);
+    tasks_comm(record->exec.comm, task);
+    if (size > SAMPLER_COMMAND_MAX)
+        size = SAMPLER_COMMAND_MAX;
+    if (bpf_probe_read_user(record->command, size, (const void *)begin))
+        size = 0;
+    record->exec.command_size = size;
+    bpf_ringbuf_submit(record, emit_flags(record->exec.head.time_ns, true));
+}
+
+SEC("raw_tp/sched_process_exec")
+
+int BPF_PROG(sampler_executed)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    int32_t pid = task_pid(task, true);
+    struct sampler_process fresh = {};
+    struct sampler_process *process = bpf_map_lookup_elem(&processes, &pid);
+
+    if (!process)
+        return 0;
+    if (!task_allowed(task)) {
+        bpf_map_delete_elem(&processes, &pid);
+        count(SAMPLER_LOSS_OTHER_UID);
+        return 0;
+    }
+    fresh.flags = process->flags & ~SAMPLER_WAIT_EXEC;
+    bpf_map_update_elem(&processes, &pid, &fresh, BPF_EXIST);
+    tasks_tell_exec(task);
+    return 0;
+}
+
+/* ctx: the task and, on newer kernels, whether its process ends with it. */
+SEC("raw_tp/sched_process_exit")
+
+int sampler_exited(uint64_t *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    int32_t pid = task_pid(task, true);
+    struct sampler_process *process = bpf_map_lookup_elem(&processes, &pid);
+    struct sampler_exit *exit;
+    bool last;
+
+    if (!process)
+        return 0;
+    last = config.exit_has_group ? (uint8_t)ctx[1] != 0
+                                 : BPF_CORE_READ(task, signal, live.counter) == 0;
+    if (last)
+        bpf_map_delete_elem(&processes, &pid);
+    exit = bpf_ringbuf_reserve(&ring, sizeof(*exit), 0);
+    if (!exit) {
+        count(SAMPLER_LOSS_RING_FULL_LIFE);
+        return 0;
+    }
+    tasks_head(&exit->head, task, SAMPLER_EXIT, sizeof(*exit), true);
+    exit->code = task->exit_code;
+    exit->last = last;
+    tasks_comm(exit->comm, task);
+    bpf_ringbuf_submit(exit, emit_flags(exit->head.time_ns, false));
+    return 0;
+}
+
+/* ---- Ticks ----------------------------------------------------------------------------------- */
 
 /* The context must be read by constant offsets, hence not in two branches that could be merged. */
 static __always_inline void tick_registers(struct walk *walk, struct bpf_perf_event_data *context,
@@ -97,6 +266,8 @@ int sampler_tick(struct bpf_perf_event_data *context)
     walk_end(walk);
     return 0;
 }
+
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 /* Names an address of the kernel, for the collector, which runs this by hand. The kernel finds one
  * symbol in microseconds; /proc/kallsyms tells all of them, in 50 ms. */
