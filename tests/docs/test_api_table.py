@@ -9,7 +9,7 @@ import re
 import sys
 
 INCLUDE = pathlib.Path("libannot", "include", "annot")
-C_HEADERS = ("annot.h", "values.h", "tracks.h", "logs.h")
+C_HEADERS = ("annot.h", "values.h", "tracks.h", "logs.h", "observers.h")
 # Column -> files that must have the names of its cells.
 SOURCES = {
     "C": [INCLUDE / name for name in C_HEADERS],

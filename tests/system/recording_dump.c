@@ -144,6 +144,7 @@ static void print_event(const struct trace *trace, const struct event *event)
     print_text(trace, "name", event->name);
     print_text(trace, "domain", trace_scope_domain(trace, event->scope));
     print_text(trace, "category", trace_scope_category(trace, event->scope));
+    printf(",\"observer\":%u", trace_scope(trace, event->scope)->observer);
     print_value(trace, event);
     puts("}");
 }

@@ -34,6 +34,7 @@ def nvtx(home):
         ("mark", "ascii", "nvtx domain", "8"), ("mark", "ascii", "", "seven of default"),
         ("start", "ascii", "nvtx domain", "seven"), ("end", "", "", ""), ("pop", "", "", ""),
     ], "the events")
+    equal({event["observer"] for event in dump.events if event["name"]}, {11}, "who told them")
     registered, ascii = dump.events[6], dump.events[8]
     equal((registered["color"], registered["value"]), (0xff112233, -3), "colour and payload")
     equal(ascii["value"], double(0.5), "the payload of 32 bits")
