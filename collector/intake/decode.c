@@ -207,6 +207,7 @@ static int tell_open(struct decoder *decoder, struct decode_thread *thread,
     *event = (struct event){.kind = EVENT_PUSH,
                             .thread = thread->ordinal,
                             .name = (uint32_t)name,
+                            .scope = names_scope_by_id(&decoder->names, open->name),
                             .time_ns = event_time(decoder, thread, open->time)};
     thread->depth++;
     thread->record_count++;
@@ -427,6 +428,8 @@ static int fill_event(struct decoder *decoder, struct decode_thread *thread,
     event->name = name_of(&decoder->names, parts, &error);
     if (kind == ANNOT_REC_PUSH)
         thread->depth += thread->depth < UINT32_MAX;
+    if (kind == ANNOT_REC_PUSH && !parts->name)
+        event->scope = names_scope_by_id(&decoder->names, parts->record.name);
     if (error == 0)
         error = set_attributes(&decoder->names, parts, event);
     if (error == 0 && (event_is_flow(event->kind) || event_has_lane(event->kind)))
@@ -504,13 +507,14 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
         memcpy(&record, bytes + used, sizeof(record));
         bool pushes = record.kind == ANNOT_REC_PUSH;
         bool plain = (pushes | (record.kind == ANNOT_REC_POP)) & (record.flags == 0);
-        uint32_t known = pushes ? names_known(&pass->decoder->names, record.name) : 1;
+        uint32_t known = pushes ? names_entry(&pass->decoder->names, record.name) : 1;
         if (!plain || record.granules != 1 || known == 0)
             break;
         *event = (struct event){.kind = pushes ? EVENT_PUSH : EVENT_POP,
                                 .level = ANNOT_RECORD_LEVEL(record.level),
                                 .thread = thread->ordinal,
-                                .name = known - 1,
+                                .name = (known & ~NAMES_CALL) - 1,
+                                .scope = known & NAMES_CALL ? pass->decoder->names.calls_scope : 0,
                                 .time_ns = event_time(pass->decoder, thread, record.time)};
         if (pushes)
             thread->depth += thread->depth < UINT32_MAX;

@@ -112,15 +112,19 @@ static int64_t add_function(struct names *names, const char *bytes, size_t lengt
 
 static int64_t note_function(struct names *names, uint32_t id, const char *bytes, size_t length)
 {
+    const struct scope calls = {.observer = OBSERVER_NATIVE_CALLS};
     int64_t ordinal = add_function(names, bytes, length);
+    int64_t scope = trace_scope_add(names->trace, &calls);
     struct names_known_function function = {id, (uint32_t)ordinal};
-    if (ordinal >= 0 && vec_push(&names->functions, function) != 0)
+    names->calls_scope = scope > 0 ? (uint32_t)scope : 0;
+    if (scope == -ENOMEM || (ordinal >= 0 && vec_push(&names->functions, function) != 0))
         return -ENOMEM;
     return ordinal;
 }
 
-/* The ordinal of a string that is read for the first time; 0 and `broken` if it is nonsense. */
-static int64_t read_text(struct names *names, uint32_t id)
+/* The ordinal of a string that is read for the first time, and NAMES_CALL if it is a function's; 0
+ * and `broken` if it is nonsense. */
+static int64_t read_text(struct names *names, uint32_t id, uint32_t *ret_call)
 {
     struct annot_string string;
     char bytes[ANNOT_STRING_MAX];
@@ -129,10 +133,12 @@ static int64_t read_text(struct names *names, uint32_t id)
         return found;
     if (found == 1) {
         names->table_bytes += sizeof(string) + (string.length + (size_t)15) / 16 * 16;
-        if (names->table_bytes <= names->segment->info.strings_size)
-            return string.kind == ANNOT_STRING_FUNCTION
-                       ? note_function(names, id, bytes, string.length)
-                       : trace_string_add(names->trace, bytes, string.length);
+        if (names->table_bytes <= names->segment->info.strings_size) {
+            bool call = string.kind == ANNOT_STRING_FUNCTION;
+            *ret_call = call ? NAMES_CALL : 0;
+            return call ? note_function(names, id, bytes, string.length)
+                        : trace_string_add(names->trace, bytes, string.length);
+        }
     }
     names->broken++;
     return 0;
@@ -142,7 +148,7 @@ int64_t names_by_id(struct names *names, uint32_t id)
 {
     if (id == 0)
         return 0;
-    uint32_t cached = names_known(names, id);
+    uint32_t cached = names_entry(names, id) & ~NAMES_CALL, call = 0;
     if (cached || !names->segment)
         return cached ? cached - 1 : 0;
     if (id >= names->segment->info.strings_size / ANNOT_STRING_UNIT) {
@@ -152,9 +158,9 @@ int64_t names_by_id(struct names *names, uint32_t id)
     uint32_t *known = slot(names, id);
     if (!known)
         return -ENOMEM;
-    int64_t ordinal = read_text(names, id);
+    int64_t ordinal = read_text(names, id, &call);
     if (ordinal >= 0)
-        *known = (uint32_t)ordinal + 1;
+        *known = ((uint32_t)ordinal + 1) | call;
     return ordinal;
 }
 

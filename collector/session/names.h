@@ -14,6 +14,9 @@
 
 #define NAMES_INLINE_BYTES (UINT64_C(256) << 20)
 
+/* In an entry of a page: a function's name. A range of that name is a call. */
+#define NAMES_CALL (UINT32_C(1) << 31)
+
 enum { NAMES_FUNCTION_MAX = 1024, NAMES_JOINED_MAX = 1 << 16, NAMES_PAGE = 1024 };
 
 /* A function of a program. */
@@ -56,7 +59,7 @@ struct names_known_function {
 struct names {
     const struct segment *segment; /* NULL: only what was read of it */
     struct trace *trace;
-    uint32_t **pages; /* by id / NAMES_PAGE; of ordinal + 1, 0 = not read yet */
+    uint32_t **pages; /* by id / NAMES_PAGE; of ordinal + 1, 0 = not read yet; NAMES_CALL */
     uint32_t page_count;
     uint64_t table_bytes, inline_bytes;
     number_table domains, categories;
@@ -69,8 +72,9 @@ struct names {
     names_function_fn *function; /* or NULL: functions are called FILE+0xOFFSET */
     void *function_context;
     VEC(struct names_known_function) functions;
-    uint32_t walked;   /* ids before this one are in domains and categories */
-    uint32_t walk_end; /* string_used / 16 at the last walk */
+    uint32_t calls_scope; /* of ranges that are calls of these; 0: there are none yet */
+    uint32_t walked;      /* ids before this one are in domains and categories */
+    uint32_t walk_end;    /* string_used / 16 at the last walk */
     uint64_t walk_cost;
     uint64_t cut;    /* texts that are "(too many different texts)" */
     uint64_t broken; /* ids and texts that could not be believed */
@@ -92,12 +96,18 @@ int names_put(struct names *names, uint32_t id, uint32_t ordinal);
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);
 
-/* 1 + the ordinal of an id that was asked for before; 0: names_by_id() knows. */
-static inline uint32_t names_known(const struct names *names, uint32_t id)
+/* The entry of an id that was asked for before, with NAMES_CALL; 0: names_by_id() knows. */
+static inline uint32_t names_entry(const struct names *names, uint32_t id)
 {
     const uint32_t *page =
         id / NAMES_PAGE < names->page_count ? names->pages[id / NAMES_PAGE] : NULL;
     return page ? page[id % NAMES_PAGE] : 0;
+}
+
+/* The scope of a range that has a name that was asked for, and no scope of its own. */
+static inline uint32_t names_scope_by_id(const struct names *names, uint32_t id)
+{
+    return names_entry(names, id) & NAMES_CALL ? names->calls_scope : 0;
 }
 
 int64_t names_domain(struct names *names, uint16_t number);

@@ -133,6 +133,7 @@ def every_call_is_a_range(dump):
     names = {event["name"] for event in dump.kind("push")}
     check("shapes::Circle<double>::area() const" in names, f"demangled names: {sorted(names)}")
     equal({event["level"] for event in dump.kind("push")}, {4}, "levels")
+    equal({event["observer"] for event in dump.kind("push")}, {2}, "who told them")
 
 
 @every_variant("left")

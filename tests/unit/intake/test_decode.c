@@ -571,21 +571,17 @@ static void push(uint32_t name)
 
 TEST(functions_are_named_by_the_callback_or_by_their_place)
 {
-    static const char *const texts[] = {"/bin/known\x1f"
-                                        "1a2b",
-                                        "/usr/lib/libx.so\x1f"
-                                        "1a2b",
-                                        "/bin/known\x1fnumber",
-                                        "nothing",
-                                        "/bin/known\x1f"
-                                        "1a2b\x1f"
-                                        "77",
-                                        "/bin/known\x1f"
-                                        "1a2b\x1f"
-                                        "7 and more"};
+    static const char *const texts[] = {
+        "/bin/known\0371a2b",       "/usr/lib/libx.so\0371a2b",
+        "/bin/known\037number",     "nothing",
+        "/bin/known\0371a2b\03777", "/bin/known\0371a2b\0377 and more",
+    };
     begin();
+    uint32_t ids[sizeof(texts) / sizeof(texts[0])];
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        push(maker_string(maker, ANNOT_STRING_FUNCTION, 0, texts[i]));
+        push(ids[i] = maker_string(maker, ANNOT_STRING_FUNCTION, 0, texts[i]));
+    push(maker_string(maker, ANNOT_STRING_NAME, 0, "a range"));
+    push(ids[0]); /* its name is known by now */
     maker_attach(&seen, maker);
     char context[] = "!";
     seen.drain->decoder.names.pid = 12;
@@ -596,5 +592,9 @@ TEST(functions_are_named_by_the_callback_or_by_their_place)
                                         "nothing",         "f1a2b of 12, 77!", "known"};
     for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
         CHECK_STR(text(seen.events[i].name), named[i]);
+    CHECK_STR(text(seen.events[7].name), named[0]);
+    for (size_t i = 0; i < 8; i++)
+        CHECK_INT(trace_scope(seen.trace, seen.events[i].scope)->observer,
+                  i == 6 ? OBSERVER_PROGRAM : OBSERVER_NATIVE_CALLS);
     end();
 }
