@@ -49,15 +49,15 @@ enum range_kind line_range_kind(enum lane_kind lane)
                                                       : RANGE_PUSHED;
 }
 
-bool line_is_log(const struct trace *trace, const struct args *args)
+bool line_is_log(const struct trace *trace, const struct event *event)
 {
-    return export_severity(trace, args) != EXPORT_SEVERITY_NONE;
+    return export_severity(trace, event->scope) != EXPORT_SEVERITY_NONE;
 }
 
 const char *line_severity_name(const struct trace *trace, const struct line *line)
 {
     static const char *const names[] = {"debug", "info", "warning", "error", "fatal", "none"};
-    return names[export_severity(trace, &line->args)];
+    return names[export_severity(trace, line->event->scope)];
 }
 
 int line_writer_init(struct line_writer *writer, const struct trace *trace, struct out_stream *out)

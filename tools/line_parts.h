@@ -83,7 +83,7 @@ typedef void line_format(struct line_writer *writer, const struct line *line);
 line_format line_text, line_json;
 
 /* Is a mark of these key-values LINE_LOG? */
-bool line_is_log(const struct trace *trace, const struct args *args);
+bool line_is_log(const struct trace *trace, const struct event *event);
 
 /* Of LINE_LOG: "debug", ... */
 const char *line_severity_name(const struct trace *trace, const struct line *line);

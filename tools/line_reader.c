@@ -99,7 +99,7 @@ static int take(void *context, const struct item *item)
     case ITEM_SPAN:
         return put_span(sink, item);
     case ITEM_INSTANT:
-        return put_point(sink, line_is_log(sink->trace, &item->args) ? LINE_LOG : LINE_MARK, item);
+        return put_point(sink, line_is_log(sink->trace, item->event) ? LINE_LOG : LINE_MARK, item);
     case ITEM_COUNTER:
         return put_point(sink, LINE_COUNTER, item);
     case ITEM_FLOW:

@@ -291,12 +291,11 @@ static void put_color(struct chrome_writer *writer, uint32_t color)
 }
 
 /* Its own, and that of messages of logs. */
-static void put_category(struct chrome_writer *writer, const struct event *event,
-                         const struct args *values)
+static void put_category(struct chrome_writer *writer, const struct event *event)
 {
     uint32_t category = chrome_category(writer, event->scope);
     const struct trace_string *text = trace_string(writer->trace, category);
-    bool log = values->count && export_severity(writer->trace, values) != EXPORT_SEVERITY_NONE;
+    bool log = export_severity(writer->trace, event->scope) != EXPORT_SEVERITY_NONE;
     if (!category && !log)
         return;
     put_key(writer, "cat");
@@ -371,7 +370,7 @@ void chrome_attributes(struct chrome_writer *writer, const struct event *event,
 {
     const struct scope *scope = trace_scope(writer->trace, event->scope);
     if (!is_scoped(event))
-        put_category(writer, event, values);
+        put_category(writer, event);
     if (event->has_color)
         chrome_text(writer, "cname", color_name(event->color));
     if (event->value_kind != VALUE_NONE)

@@ -291,19 +291,9 @@ size_t export_key_number(const struct export_key *key, char *buffer)
     return (size_t)snprintf(buffer, EXPORT_KEY_NUMBER_SIZE, " (%u)", key->number);
 }
 
-enum export_severity export_severity(const struct trace *trace, const struct args *values)
+enum export_severity export_severity(const struct trace *trace, uint32_t scope)
 {
-    static const char *const names[] = {"debug", "info", "warning", "error", "fatal"};
-    for (uint32_t i = 0; i < values->count; i++) {
-        const struct arg *value = &values->items[i];
-        if (value->kind != VALUE_STRING ||
-            strcmp(trace_string(trace, value->key)->bytes, "severity") != 0)
-            continue;
-        const char *text = trace_string(trace, value->value.string)->bytes;
-        for (unsigned severity = 0; severity < EXPORT_SEVERITY_NONE; severity++) {
-            if (strcmp(text, names[severity]) == 0)
-                return (enum export_severity)severity;
-        }
-    }
-    return EXPORT_SEVERITY_NONE;
+    const struct scope *of = trace_scope(trace, scope);
+    bool known = of->observer == OBSERVER_LOG && of->role > 0 && of->role <= EXPORT_SEVERITY_NONE;
+    return known ? (enum export_severity)(of->role - 1) : EXPORT_SEVERITY_NONE;
 }

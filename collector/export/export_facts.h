@@ -96,7 +96,7 @@ enum { EXPORT_KEY_NUMBER_SIZE = 16 };
 
 size_t export_key_number(const struct export_key *key, char *buffer);
 
-/* A mark with a key-value "severity" is a message of a log. The numbers are those of annot.h. */
+/* What OBSERVER_LOG tells is a message of a log, its role 1 + a severity of annot.h. */
 enum export_severity {
     EXPORT_SEVERITY_DEBUG = 0,
     EXPORT_SEVERITY_INFO = 1,
@@ -109,6 +109,6 @@ enum export_severity {
 /* The category that messages have beside their own. */
 #define EXPORT_LOG_CATEGORY "log"
 
-enum export_severity export_severity(const struct trace *trace, const struct args *values);
+enum export_severity export_severity(const struct trace *trace, uint32_t scope);
 
 #endif

@@ -213,7 +213,7 @@ static void put_message(struct perfetto_output *px, struct perfetto_sequence *se
         [EXPORT_SEVERITY_WARNING] = PX_PRIORITY_WARN, [EXPORT_SEVERITY_ERROR] = PX_PRIORITY_ERROR,
         [EXPORT_SEVERITY_FATAL] = PX_PRIORITY_FATAL,
     };
-    enum export_severity severity = export_severity(px->trace, event->values);
+    enum export_severity severity = export_severity(px->trace, event->event->scope);
     if (severity == EXPORT_SEVERITY_NONE)
         return;
     proto_text(&px->packet, PX_EVENT_CATEGORIES, EXPORT_LOG_CATEGORY);

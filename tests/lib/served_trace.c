@@ -52,7 +52,7 @@ static void work(struct maker *maker, int request)
     maker_push(maker, WORKER, at, "work");
     point(maker, WORKER, at + ms / 2, (struct maker_point){EVENT_FLOW_END, flow_of(request), NULL});
     maker_mark(maker, WORKER, at + ms, "nearly");
-    maker_value_text(maker, "severity", "warning");
+    maker_severity(maker, "warning");
     if (request < REQUESTS - 1)
         maker_pop(maker, WORKER, at + 5 * ms);
 }

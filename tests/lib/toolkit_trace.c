@@ -196,7 +196,7 @@ static void add_logs(struct maker *maker)
                             .name = maker_string(maker, "disk is full"),
                             .scope = maker_scope(maker, "mylib", NULL)};
     maker_event(maker, &message);
-    maker_value_text(maker, "severity", "error");
+    maker_severity(maker, "error");
     maker_log(maker, WORKER, 660 * US, "unheard of", "no message of a log");
     maker_note(maker, WORKER, 690 * US, "assertion failed: rows > 0");
 }

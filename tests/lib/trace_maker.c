@@ -223,6 +223,22 @@ void maker_log(struct maker *maker, uint32_t thread, int64_t time, const char *s
                const char *text)
 {
     maker_mark(maker, thread, time, text);
+    maker_severity(maker, severity);
+}
+
+void maker_severity(struct maker *maker, const char *severity)
+{
+    static const char *const names[] = {"debug", "info", "warning", "error", "fatal"};
+    struct event *last = &maker->events.items[maker->events.count - 1];
+    struct scope scope = *trace_scope(maker->trace, last->scope);
+    for (uint16_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(names[i], severity) == 0) {
+            scope.observer = OBSERVER_LOG;
+            scope.role = i + 1;
+        }
+    int64_t ordinal = trace_scope_add(maker->trace, &scope);
+    must(ordinal >= 0);
+    last->scope = (uint32_t)ordinal;
     maker_value_text(maker, "severity", severity);
 }
 

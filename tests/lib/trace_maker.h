@@ -63,6 +63,8 @@ void maker_value(struct maker *maker, const char *key, enum value_kind kind, uni
 /* A message of a log; what a counter of no domain counts; the last word of the thread's process. */
 void maker_log(struct maker *maker, uint32_t thread, int64_t time, const char *severity,
                const char *text);
+/* Makes the last event one. */
+void maker_severity(struct maker *maker, const char *severity);
 void maker_unit(struct maker *maker, const char *counter, const char *unit);
 void maker_note(struct maker *maker, uint32_t thread, int64_t time, const char *text);
 

@@ -124,13 +124,13 @@ TEST(messages_of_logs_are_told_by_their_severity)
 {
     begin_values();
     maker_value_int(maker, "severity", 3);
-    maker_value_text(maker, "severity", "warning");
+    maker_severity(maker, "warning");
     check_has("chrome", "\"cat\":\"log\"");
     check_has("perfetto", "category \"log\" log_message {body_iid");
     check_has("perfetto", "priority 5}");
     maker_destroy(maker);
     begin_values();
-    maker_value_int(maker, "severity", 3);
+    maker_value_text(maker, "severity", "warning"); /* one of the program's own */
     char *line = exported("perfetto");
     CHECK(!strstr(line, "log_message") && !strstr(line, "category"));
     free(line);
