@@ -32,24 +32,81 @@ static int grow(struct shelves *shelves)
     for (uint32_t i = 0; i < shelves->capacity; i++)
         shelves_set_end(&grown, i, shelves->ends[shelves->capacity + i]);
     free(shelves->ends);
-    *shelves = grown;
+    shelves->ends = grown.ends;
+    shelves->capacity = grown.capacity;
     return 0;
 }
 
-int64_t shelves_take(struct shelves *shelves, int64_t start_ns, int64_t end_ns)
+/* The lowest shelf whose last range has ended by then. */
+static int64_t find_shelf(struct shelves *shelves, int64_t start_ns)
 {
     if ((shelves->capacity == 0 || shelves->ends[1] > start_ns) && grow(shelves) < 0)
         return -ENOMEM;
     uint32_t at = 1;
     while (at < shelves->capacity)
         at = shelves->ends[2ul * at] <= start_ns ? 2 * at : 2 * at + 1;
-    uint32_t shelf = at - shelves->capacity;
-    shelves_set_end(shelves, shelf, end_ns);
+    return at - shelves->capacity;
+}
+
+int64_t shelves_take(struct shelves *shelves, int64_t start_ns, int64_t end_ns)
+{
+    int64_t shelf = find_shelf(shelves, start_ns);
+    if (shelf >= 0)
+        shelves_set_end(shelves, (uint32_t)shelf, end_ns);
     return shelf;
+}
+
+/* ---- Out of order ---- */
+
+enum { GAPS_MAX = 256 };
+
+static int add_gap(struct shelves *shelves, int64_t begin_ns, int64_t end_ns, uint32_t shelf)
+{
+    const struct shelf_gap gap = {begin_ns, end_ns, shelf};
+    if (begin_ns >= end_ns)
+        return 0;
+    if (shelves->gaps.count < GAPS_MAX)
+        return vec_push(&shelves->gaps, gap);
+    shelves->gaps.items[shelves->next_gap++ % GAPS_MAX] = gap;
+    return 0;
+}
+
+/* The lowest one, or NULL. */
+static struct shelf_gap *find_gap(const struct shelves *shelves, int64_t start_ns, int64_t end_ns)
+{
+    struct shelf_gap *found = NULL;
+    for (size_t i = 0; i < shelves->gaps.count; i++) {
+        struct shelf_gap *gap = &shelves->gaps.items[i];
+        bool fits = gap->begin_ns <= start_ns && end_ns <= gap->end_ns;
+        if (fits && (!found || gap->shelf < found->shelf))
+            found = gap;
+    }
+    return found;
+}
+
+int64_t shelves_fit(struct shelves *shelves, int64_t start_ns, int64_t end_ns)
+{
+    bool late = start_ns < shelves->latest_ns;
+    struct shelf_gap *gap = late ? find_gap(shelves, start_ns, end_ns) : NULL;
+    shelves->latest_ns = late ? shelves->latest_ns : start_ns;
+    if (gap) {
+        int64_t shelf = gap->shelf, rest_ns = gap->end_ns;
+        gap->end_ns = start_ns;
+        int error = add_gap(shelves, end_ns, rest_ns, (uint32_t)shelf);
+        return error ? error : shelf;
+    }
+    int64_t shelf = find_shelf(shelves, start_ns);
+    if (shelf < 0)
+        return shelf;
+    int64_t before_ns = shelves->ends[shelves->capacity + shelf];
+    shelves_set_end(shelves, (uint32_t)shelf, end_ns);
+    int error = add_gap(shelves, before_ns, start_ns, (uint32_t)shelf);
+    return error ? error : shelf;
 }
 
 void shelves_fini(struct shelves *shelves)
 {
+    vec_free(&shelves->gaps);
     free(shelves->ends);
     *shelves = (struct shelves){0};
 }
@@ -392,11 +449,10 @@ int track_groups_close(struct track_groups *groups, uint64_t track, uint32_t dep
 
 int track_groups_span(struct track_groups *groups, const struct item *span, uint64_t *ret_id)
 {
-    int64_t shelf = take_shelf(groups, span->event, 0, span->end_ns);
-    if (shelf < 0)
-        return -ENOMEM;
-    return shelf_id(groups, track_groups_find(groups, span->event->lane), (uint32_t)shelf,
-                    span->begin_ns, ret_id);
+    uint32_t group = track_groups_find(groups, span->event->lane);
+    int64_t shelf =
+        shelves_fit(&groups->groups.items[group].shelves, span->event->time_ns, span->end_ns);
+    return shelf < 0 ? -ENOMEM : shelf_id(groups, group, (uint32_t)shelf, span->begin_ns, ret_id);
 }
 
 int track_groups_mark(struct track_groups *groups, const struct event *mark, uint32_t depth,

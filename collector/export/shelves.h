@@ -14,15 +14,28 @@
 
 #include <stdint.h>
 
+struct shelf_gap {
+    int64_t begin_ns, end_ns;
+    uint32_t shelf;
+};
+
 struct shelves {
     int64_t *ends;     /* a binary tree from [1]: each node the earliest end below it */
     uint32_t capacity; /* leaves, a power of two; shelf i is ends[capacity + i] */
+    /* Of shelves_fit: what is free before the last range of a shelf, the most recent of it. */
+    VEC(struct shelf_gap) gaps;
+    uint32_t next_gap; /* which one goes when there are too many */
+    int64_t latest_ns; /* start */
 };
 
 /* The shelf, or -ENOMEM. A range whose end is not known yet keeps it with `end_ns` INT64_MAX until
  * shelves_set_end. */
 int64_t shelves_take(struct shelves *shelves, int64_t start_ns, int64_t end_ns);
 void shelves_set_end(struct shelves *shelves, uint32_t shelf, int64_t end_ns);
+
+/* The same for ranges that come out of order: one may also lie before those that its shelf has. So
+ * they take about as few shelves as in their order, if they are near it. */
+int64_t shelves_fit(struct shelves *shelves, int64_t start_ns, int64_t end_ns);
 void shelves_fini(struct shelves *shelves);
 
 /* ---- Groups of tracks ------------------------------------------------------------------------ */

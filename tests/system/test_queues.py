@@ -142,6 +142,32 @@ TEXTS = [["cat"], ["cat", "--json"], ["report", "--json"], ["export", "--format"
          ["info", "--json"]]
 
 
+def chrome_content(data):
+    """Events but for the numbers of lines, which are given as spans come; and how many lines."""
+    lines, events = collections.Counter(), []
+    for event in json.loads(data)["traceEvents"]:
+        if event["ph"] == "n":
+            lines[event["pid"], event["cat"]] += 1
+        else:
+            event.pop("id2", None)
+            events.append(json.dumps(event, sort_keys=True))
+    return sorted(events), lines
+
+
+CONTENT = {"chrome": chrome_content, "perfetto": perfetto_lines.lines}
+
+
+def contents_of(annot, place):
+    """The same of exports, whose bytes depend on the order in which spans come: names and lines
+    get their numbers as they are met."""
+    found = {}
+    for (form, decode), part in itertools.product(CONTENT.items(), PARTS[::2]):
+        data = subprocess.run([annot, "export", "--format", form, "q.annot", "-o", "-",
+                               *options(*part)], cwd=place, check=True, capture_output=True).stdout
+        found[form, part] = decode(data)
+    return found
+
+
 def texts_of(annot, place):
     """What the commands print of q.annot there, by command and part."""
     found = {}
@@ -157,13 +183,14 @@ def texts_of(annot, place):
 
 
 def same_in_order(recorder, annot, folder):
-    """Byte for byte what the same data give that were told at once, or lie in several files."""
+    """The same as of data that were told at once, or lie in several files: byte for byte, or of
+    exports the content."""
     found = {}
     for way in ("late", "ordered", "volumes"):
         place = folder / way
         place.mkdir(exist_ok=True)
         run(recorder, str(place / "q.annot"), str(SPANS), way)
-        found[way] = texts_of(annot, place)
+        found[way] = {**texts_of(annot, place), **contents_of(annot, place)}
     assert (folder / "volumes/q.2.annot").exists()
     odd = [(way, key) for way, texts in found.items() for key in texts
            if texts[key] != found["late"][key]]

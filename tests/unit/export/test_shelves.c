@@ -79,6 +79,53 @@ TEST(the_lowest_free_shelf_is_taken)
     shelves_fini(&shelves);
 }
 
+static int by_start(const void *left, const void *right)
+{
+    const struct range *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* In order of their starts, but for `disorder` neighbours. The number of shelves. */
+static int64_t fit_all(struct range *ranges, int disorder)
+{
+    struct shelves shelves = {0};
+    int64_t last = 0;
+    qsort(ranges, RANGES, sizeof(*ranges), by_start);
+    for (int i = 0; i < RANGES; i++) {
+        int other = i / disorder * disorder + rand() % disorder;
+        struct range range = ranges[i];
+        ranges[i] = ranges[other % RANGES];
+        ranges[other % RANGES] = range;
+    }
+    for (int i = 0; i < RANGES; i++) {
+        ranges[i].shelf = shelves_fit(&shelves, ranges[i].start, ranges[i].end);
+        last = ranges[i].shelf > last ? ranges[i].shelf : last;
+    }
+    check_no_overlap(ranges);
+    shelves_fini(&shelves);
+    return last + 1;
+}
+
+TEST(ranges_that_come_out_of_order_take_few_shelves_more)
+{
+    static struct range ranges[RANGES];
+    make_ranges(ranges);
+    int64_t usual = fit_all(ranges, 1);
+    int64_t more = fit_all(ranges, 50);
+    printf("  %lld shelves in order, %lld out of order\n", (long long)usual, (long long)more);
+    CHECK(more <= usual + usual / 4);
+}
+
+/* As those of a queue that does one thing at a time. */
+TEST(ranges_that_do_not_overlap_take_one_shelf_in_whatever_order)
+{
+    struct shelves shelves = {0};
+    for (int64_t turn = 0; turn < 100; turn++)
+        for (int64_t i = 49; i >= 0; i--)
+            CHECK_INT(shelves_fit(&shelves, 500 * turn + 10 * i, 500 * turn + 10 * i + 9), 0);
+    shelves_fini(&shelves);
+}
+
 TEST(a_range_may_start_when_the_last_ends)
 {
     struct shelves shelves = {0};
