@@ -69,6 +69,40 @@ TEST(kernel_names_are_those_of_its_list)
     free(names);
 }
 
+/* Bytes that this process has read. */
+static unsigned long read_bytes(void)
+{
+    char line[64];
+    unsigned long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "re");
+    bool told = file && fgets(line, sizeof(line), file) && sscanf(line, "rchar: %lu", &bytes) == 1;
+    if (file)
+        fclose(file);
+    if (!told)
+        test_skip("/proc/self/io cannot be read");
+    return bytes;
+}
+
+TEST(the_list_of_the_kernel_is_read_once)
+{
+    struct kernel_name *names = malloc(LIST_MAX * sizeof(*names));
+    CHECK(names != NULL);
+    size_t count = read_list(names, 100);
+    if (count == 0)
+        test_skip("this user sees no addresses of the kernel");
+    struct symbol_kernel *kernel = symbol_kernel_create();
+    unsigned long before = read_bytes();
+    CHECK(symbol_kernel_find(kernel, names[0].address) != NULL);
+    unsigned long first = read_bytes() - before;
+    CHECK(first > 100000);
+    for (size_t i = 0; i < count; i++)
+        CHECK(symbol_kernel_find(kernel, names[i].address) != NULL);
+    CHECK(symbol_kernel_find(kernel, 0x1000) == NULL);
+    CHECK(read_bytes() - before < first + 10000);
+    symbol_kernel_destroy(kernel);
+    free(names);
+}
+
 /* Runs `body` as a user without rights; its exit status. */
 static int as_nobody(int (*body)(void))
 {
