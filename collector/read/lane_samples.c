@@ -229,11 +229,22 @@ static void add_late(const struct pass *pass, struct lane *lane, size_t index)
     }
 }
 
+/* Until when a stretch can be in ranges, if no events come before that time: others may go on when
+ * the thread's process has ended. */
+static int64_t ranges_until(const struct pass *pass, uint32_t thread, int64_t until_ns)
+{
+    const struct trace *trace = pass->source.trace;
+    const struct trace_process *process = trace_process_get(trace, pass_process_of(pass, thread));
+    bool known = process && (process->end_ns || process->known_until_ns);
+    return known || until_ns == INT64_MAX ? time_earliest(until_ns, pair_end_ns(pass, thread))
+                                          : until_ns;
+}
+
 /* No events come before that time; INT64_MAX: none at all. */
 static void settle_off(struct pass *pass, uint32_t thread, int64_t until_ns)
 {
     struct lane *lane = &pass->lanes.items[thread];
-    int64_t end_ns = until_ns == INT64_MAX ? pair_end_ns(pass, thread) : until_ns;
+    int64_t end_ns = ranges_until(pass, thread, until_ns);
     lane_off_until(pass, lane, time_earliest(end_ns, pass->selection.to_ns));
     if (until_ns == INT64_MAX) {
         lane->samples->off_next = lane->samples->items.count;

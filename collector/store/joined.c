@@ -70,17 +70,13 @@ static int describe_hosts(const struct joined_part *part, struct trace *trace, u
     return error;
 }
 
-/* When the part ended, or what it has last; INT64_MIN: it has nothing. */
+/* When the part ended, or its last event; INT64_MIN: it has none. */
 static int64_t end_of(const struct store_reader *reader)
 {
     int64_t ended_ns = trace_session_get(reader->trace)->end_ns, last_ns;
     int64_t end_ns = ended_ns ? ended_ns : INT64_MIN;
     for (size_t i = 0; i < reader->chunks.count; i++) {
         last_ns = store_time(reader->chunks.items[i].chunk.header.last_ns);
-        end_ns = last_ns > end_ns ? last_ns : end_ns;
-    }
-    for (size_t i = 0; i < reader->samples.chunks.count; i++) {
-        last_ns = store_time(reader->samples.chunks.items[i].chunk.header.last_ns);
         end_ns = last_ns > end_ns ? last_ns : end_ns;
     }
     return end_ns;

@@ -144,7 +144,7 @@ class Recording:
 
     def header(self):
         session = (f"session id=1 hostname=1 kernel=2 command=3 annot_version=4 clock=5 "
-                   f"begin_ns={BEGIN_NS} end_ns={BEGIN_NS + self.now + 5000} "
+                   f"begin_ns={BEGIN_NS} end_ns={BEGIN_NS + self.now + 1000} "
                    f"begin_realtime_ns=1700000000000000000")
         lines = ["oracle 1", *(f"string {i + 1} {text}" for i, text in enumerate(STRINGS)), session]
         for process in range(3):

@@ -367,6 +367,14 @@ def of_another_host(text, shift_ns):
     return replace("begin_ns|end_ns|start_ns|fork_ns|first_ns|last_ns", shift_ns)
 
 
+def states_of_ranges(annot, path):
+    """{(pid, tid, path): how long it ran, could run, was blocked}."""
+    rows = json.loads(run(annot, "report", "--json", "--all", "--by", "thread", path))["ranges"]
+    return {(row["pid"], row["tid"], row["path"]):
+            [row[f"{state}_ns"] for state in ("running", "runnable", "blocked")]
+            for row in rows if row.get("count")}
+
+
 def check_merge(annot, oracle_load, seed, place):
     """The second one begins a little earlier or later, so one goes on when the other has ended."""
     chance = random.Random(seed)
@@ -384,6 +392,9 @@ def check_merge(annot, oracle_load, seed, place):
     whole = cat_sums(lines)
     found = differences("cut", cat_sums(cat_lines(annot, paths[2])), whole)
     found += check_all(annot, paths[2], whole, (), has_pyannot())[0]
+    states = [states_of_ranges(annot, path) for path in paths]
+    if states[2] != {**states[0], **states[1]}:
+        found.append("ranges ran, or were blocked, for other times")
     found += check_cuts(annot, paths[2], lines, chance, last_ns)
     return [f"seed {seed}, merged: {line}" for line in found]
 
