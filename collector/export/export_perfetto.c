@@ -121,12 +121,17 @@ static int begin_toolkit(struct state *s)
     return error ? error : perfetto_groups_init(&s->groups, &s->tracks);
 }
 
+/* Viewers drop what is before zero. In a merge the clock of the first host may have begun after the
+ * recording of another one; what lasts then may have begun before that. */
+#define BEFORE_BEGIN_NS INT64_C(3600000000000)
+
 static int begin(void *state, const struct export_job *job)
 {
     struct state *s = state;
     const struct trace *trace = job->source->trace;
     s->px = (struct perfetto_output){.trace = trace, .out = job->out};
     s->px.begin_ns = trace_begin_ns(trace);
+    s->px.origin_ns = s->px.begin_ns < 0 ? s->px.begin_ns - BEFORE_BEGIN_NS : 0;
     s->thread_count = trace_thread_count(trace);
     s->threads = calloc(s->thread_count + 1u, sizeof(*s->threads));
     int error = export_ids_init(&s->ids, trace);

@@ -57,6 +57,7 @@ struct perfetto_output {
     struct proto_writer packet;
     struct export_keys keys;
     int64_t begin_ns;
+    int64_t origin_ns;   /* what the times of the file count from; 0 if all are positive */
     size_t intern_bytes; /* of all name sets */
     int error;           /* 0 or -ENOMEM: a packet is missing */
 };
@@ -101,6 +102,8 @@ struct perfetto_name_use perfetto_use_name(struct perfetto_output *px, struct na
 
 /* Packets of other kinds: begin, fields, end. */
 struct proto_writer *perfetto_packet_begin(struct perfetto_output *px);
+/* A time of CLOCK_MONOTONIC as a field of the packet. */
+void perfetto_put_time(struct perfetto_output *px, uint32_t field, int64_t time_ns);
 void perfetto_packet_end(struct perfetto_output *px);
 
 /* The same for one that begins a sequence: its defaults, a message of their own, are open too. */

@@ -206,7 +206,7 @@ static int put(struct perfetto_samples *samples, const struct sample *sample)
         begin_sequence(samples);
     bool known = thread->process < trace_process_count(px->trace);
     struct proto_writer *packet = perfetto_packet_begin(px);
-    proto_int(packet, PX_PACKET_TIMESTAMP, sample->time_ns);
+    perfetto_put_time(px, PX_PACKET_TIMESTAMP, sample->time_ns);
     proto_uint(packet, PX_PACKET_SEQUENCE_ID, samples->sequence);
     proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
     if (learn(samples, stack, KNOWN_STACK))
@@ -285,7 +285,7 @@ static struct proto_writer *begin_event(struct perfetto_chart *chart,
                                         enum perfetto_event_type type)
 {
     struct proto_writer *packet = perfetto_packet_begin(chart->tracks->px);
-    proto_int(packet, PX_PACKET_TIMESTAMP, event->time_ns);
+    perfetto_put_time(chart->tracks->px, PX_PACKET_TIMESTAMP, event->time_ns);
     proto_uint(packet, PX_PACKET_SEQUENCE_ID, chart->sequence);
     proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
     proto_begin(packet, PX_PACKET_TRACK_EVENT);

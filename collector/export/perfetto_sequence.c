@@ -28,6 +28,11 @@ struct proto_writer *perfetto_packet_begin(struct perfetto_output *px)
     return &px->packet;
 }
 
+void perfetto_put_time(struct perfetto_output *px, uint32_t field, int64_t time_ns)
+{
+    proto_int(&px->packet, field, time_ns - px->origin_ns);
+}
+
 void perfetto_packet_end(struct perfetto_output *px)
 {
     proto_end(&px->packet);
@@ -90,7 +95,7 @@ static void put_clocks(struct perfetto_output *px, bool absolute)
 {
     int64_t realtime_ns = trace_session_get(px->trace)->begin_realtime_ns;
     proto_begin(&px->packet, PX_PACKET_CLOCK_SNAPSHOT);
-    put_clock(&px->packet, PX_CLOCK_MONOTONIC, px->begin_ns, false);
+    put_clock(&px->packet, PX_CLOCK_MONOTONIC, px->begin_ns - px->origin_ns, false);
     if (!absolute)
         put_clock(&px->packet, PX_CLOCK_SEQUENCE, 0, true);
     else if (realtime_ns > 0)
@@ -295,7 +300,7 @@ void perfetto_put(struct perfetto_output *px, struct perfetto_sequence *sequence
     struct proto_writer *packet = perfetto_packet_begin(px);
     bool backwards = event->time_ns < sequence->last_ns;
     if (sequence->absolute || backwards) {
-        proto_int(packet, PX_PACKET_TIMESTAMP, event->time_ns);
+        perfetto_put_time(px, PX_PACKET_TIMESTAMP, event->time_ns);
     } else {
         proto_int(packet, PX_PACKET_TIMESTAMP, event->time_ns - sequence->last_ns);
         sequence->last_ns = event->time_ns;

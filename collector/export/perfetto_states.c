@@ -48,7 +48,7 @@ static void begin_sequence(struct perfetto_states *states)
     for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
         proto_begin(packet, PX_CLOCK_SNAPSHOT_CLOCKS);
         proto_uint(packet, PX_CLOCK_ID, clocks[i]);
-        proto_int(packet, PX_CLOCK_TIMESTAMP, px->begin_ns);
+        perfetto_put_time(px, PX_CLOCK_TIMESTAMP, px->begin_ns);
         proto_end(packet);
     }
     proto_uint(packet, PX_CLOCK_SNAPSHOT_PRIMARY, PX_CLOCK_MONOTONIC);
@@ -75,7 +75,7 @@ struct change {
 static void put_change(struct perfetto_states *states, const struct change *change)
 {
     struct proto_writer *packet = begin_packet(states);
-    proto_int(packet, PX_PACKET_TIMESTAMP, change->time_ns);
+    perfetto_put_time(states->tracks->px, PX_PACKET_TIMESTAMP, change->time_ns);
     proto_begin(packet, PX_PACKET_TASK_STATE);
     proto_uint(packet, PX_TASK_CPU, change->cpu);
     proto_uint(packet, PX_TASK_TID, states->tracks->ids->tids[change->thread]);
@@ -108,7 +108,7 @@ static void put_reason(struct perfetto_states *states, const struct sample *samp
     proto_begin(packet, PX_PACKET_FTRACE_EVENTS);
     proto_uint(packet, PX_FTRACE_CPU, sample->cpu);
     proto_begin(packet, PX_FTRACE_EVENT);
-    proto_int(packet, PX_FTRACE_EVENT_TIMESTAMP, time_ns);
+    perfetto_put_time(states->tracks->px, PX_FTRACE_EVENT_TIMESTAMP, time_ns);
     proto_uint(packet, PX_FTRACE_EVENT_PID, tid);
     proto_begin(packet, PX_FTRACE_EVENT_BLOCKED_REASON);
     proto_uint(packet, PX_BLOCKED_PID, tid);

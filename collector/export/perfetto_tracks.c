@@ -64,8 +64,8 @@ static void describe_process(struct perfetto_tracks *tracks, uint32_t process)
     proto_uint(packet, PX_PROCESS_LEGACY_SORT_INDEX, rank);
     if (cmdline->length)
         proto_bytes(packet, PX_PROCESS_CMDLINE, cmdline->bytes, cmdline->length);
-    if (entry->start_ns > 0)
-        proto_int(packet, PX_PROCESS_START_TIMESTAMP_NS, entry->start_ns);
+    if (entry->start_ns && entry->start_ns > tracks->px->origin_ns)
+        perfetto_put_time(tracks->px, PX_PROCESS_START_TIMESTAMP_NS, entry->start_ns);
     for (unsigned i = 0; (length = export_process_note(tracks->ids, trace, process, i, note)); i++)
         proto_bytes(packet, PX_PROCESS_LABELS, note, length);
     proto_end(packet);
@@ -132,7 +132,7 @@ static struct proto_writer *begin_session_event(struct perfetto_tracks *tracks, 
                                                 uint64_t uuid, uint32_t type)
 {
     struct proto_writer *packet = perfetto_packet_begin(tracks->px);
-    proto_int(packet, PX_PACKET_TIMESTAMP, time_ns);
+    perfetto_put_time(tracks->px, PX_PACKET_TIMESTAMP, time_ns);
     proto_uint(packet, PX_PACKET_SEQUENCE_ID, tracks->session->id);
     proto_uint(packet, PX_PACKET_SEQUENCE_FLAGS, PX_NEEDS_INCREMENTAL_STATE);
     proto_begin(packet, PX_PACKET_TRACK_EVENT);

@@ -158,6 +158,7 @@ class Perfetto(traces.Perfetto):
     def packet(self, data):
         super().packet(data)
         for number, value in traces.fields(data):
+            assert number != 8 or value < 2**63, "a viewer drops what has a negative time"
             if number == 66:
                 sample = traces.message(value)
                 self.sums.add("cpu", (sample[2], sample[3]), "")
@@ -357,13 +358,13 @@ def check_cuts(annot, path, lines, chance, last_ns):
     return found
 
 
-def of_another_host(text, shift_ns):
-    """The same with processes of its own, by a clock that shows that much more."""
+def of_host(text, name, pids, shift_ns):
+    """The same with other processes, by a clock that shows that much more."""
     def replace(pattern, change):
         return re.sub(rf"\b({pattern})=(\d+)", lambda m: f"{m[1]}={int(m[2]) + change}", text)
 
-    text = text.replace("string 1 host", "string 1 other")
-    text = replace("pid|ns_pid|tid", 1000)
+    text = text.replace("string 1 host", f"string 1 {name}")
+    text = replace("pid|ns_pid|tid", pids)
     return replace("begin_ns|end_ns|start_ns|fork_ns|first_ns|last_ns", shift_ns)
 
 
@@ -376,19 +377,22 @@ def states_of_ranges(annot, path):
 
 
 def check_merge(annot, oracle_load, seed, place):
-    """The second one begins a little earlier or later, so one goes on when the other has ended."""
-    chance = random.Random(seed)
-    shift_ns, gap_ns = chance.choice((7, 10**9, -4 * 10**12)), chance.choice((0, 50000, -30000))
+    """The second one begins a little earlier or later, so one goes on when the other has ended, and
+    perhaps before the clock of the first host, which then began not long ago."""
+    chance, variant = random.Random(seed), seed // 4
+    shift_ns, gap_ns = chance.choice((7, 10**9, -4 * 10**12)), (-30000, 50000, 0)[variant % 3]
+    first_ns = (20000 - random_recording.BEGIN_NS, 0)[variant % 2]
     paths = [place / f"{name}-{seed}.annot" for name in ("first", "second", "merged")]
     lines, last_ns = [], 0
     for i, begin_ns in enumerate((max(-gap_ns, 0), max(gap_ns, 0))):
         text, length_ns = random_recording.make(seed + i * 1000, STEPS)
-        text = of_another_host(text, shift_ns) if i else text
+        text = of_host(text, ("host", "other")[i], 1000 * i, (first_ns, shift_ns)[i])
         subprocess.run([oracle_load, paths[i]], input=text.encode(), check=True)
         lines += [{**line, "time_ns": line["time_ns"] + begin_ns}
                   for line in cat_lines(annot, paths[i])]
         last_ns = max(last_ns, begin_ns + length_ns)
-    run(annot, "merge", "-o", paths[2], "--offset", f"other={gap_ns - shift_ns}+-1", *paths[:2])
+    run(annot, "merge", "-o", paths[2], "--offset", f"other={first_ns - shift_ns + gap_ns}+-1",
+        *paths[:2])
     whole = cat_sums(lines)
     found = differences("cut", cat_sums(cat_lines(annot, paths[2])), whole)
     found += check_all(annot, paths[2], whole, (), has_pyannot())[0]
