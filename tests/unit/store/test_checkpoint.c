@@ -125,3 +125,49 @@ TEST(it_comes_behind_all_that_lasts)
     }
     trace_destroy(trace);
 }
+
+/* ---- Ids that several threads use ------------------------------------------------------------ */
+
+/* "sA5 eA7": a start of thread A at 5, then its end at 7; all of one id. */
+static bool is_mixed(const char *told)
+{
+    struct checkpoint *checkpoint = checkpoint_create();
+    struct trace *trace = trace_create();
+    trace_process_add(trace);
+    for (uint32_t i = 0; i < THREADS; i++)
+        trace_thread_add(trace, 0);
+    for (; *told; told += strspn(told, " ")) {
+        char *end;
+        struct event event = {.kind = *told == 's' ? EVENT_START : EVENT_END,
+                              .thread = (uint32_t)(told[1] - 'A'),
+                              .time_ns = strtol(told + 2, &end, 10),
+                              .id = 9};
+        const struct event_batch batch = {.thread = event.thread, .count = 1, .events = &event};
+        CHECK_INT(checkpoint_note_ids(checkpoint, trace, &batch), 0);
+        told = end;
+    }
+    bool mixed = checkpoint_ids_mixed(checkpoint);
+    checkpoint_destroy(checkpoint);
+    trace_destroy(trace);
+    return mixed;
+}
+
+TEST(ids_of_which_the_order_does_not_matter_are_not_mixed)
+{
+    CHECK(!is_mixed("sA1 eA2 sA3 eA4"));
+    CHECK(!is_mixed("sA1 eA2 sB3 eB4"));
+    CHECK(!is_mixed("sA1 sB2 eB3 eA4")); /* the later start counts in both orders */
+    CHECK(!is_mixed("eB2 sA1"));         /* an end that is told before its start */
+    CHECK(!is_mixed("eB2 sA1 eB4 sA3 sC5 eC6"));
+    CHECK(!is_mixed("sA3 eA3 sA3"));
+}
+
+TEST(ids_that_pair_otherwise_in_order_of_time_are_mixed)
+{
+    CHECK(is_mixed("sB3 sA1"));
+    CHECK(is_mixed("sB3 sA1 eA2 eB4")); /* used again, but told first */
+    CHECK(is_mixed("sA1 eA5 sB3"));
+    CHECK(is_mixed("sA1 eA2 eB6 sC1"));
+    CHECK(is_mixed("eB5 sA1 sC3"));
+    CHECK(is_mixed("sA3 sB3"));
+}

@@ -515,3 +515,45 @@ TEST(no_volume_of_a_recording_that_is_written_is_written_by_another)
     CHECK(memcmp(&sums, &expected, sizeof(sums)) == 0);
     trace_destroy(trace);
 }
+
+/* One id, two starts of which the later one is told first; by two writers of one recording. */
+static void add_start(struct store_writer *writer, uint32_t thread, int64_t time_ns)
+{
+    struct event start = {.kind = EVENT_START, .thread = thread, .time_ns = time_ns, .id = 5};
+    const struct event_batch batch = {.thread = thread, .count = 1, .events = &start};
+    CHECK_INT(store_writer_add(writer, &batch), 0);
+}
+
+static uint64_t count_from(const char *path, int64_t from_ns, bool in_time)
+{
+    struct store_reader *reader = open_recording(path);
+    struct sums sums = {0};
+    CHECK_INT(store_reader_seek(reader, from_ns, false, in_time), 0);
+    add_all(reader, &sums);
+    store_reader_close(reader);
+    return sums.events;
+}
+
+TEST(ids_of_several_threads_are_told_by_whoever_ends_the_recording)
+{
+    char path[512];
+    for (int mixed = 0; mixed < 2; mixed++) {
+        struct trace *trace;
+        struct store_writer *writer =
+            start_recording(path_of("ids.annot", path), UINT64_C(20000), &trace);
+        add_start(writer, 1, 4999000);
+        add_rounds(writer, 0, ROUNDS);
+        CHECK_INT(store_writer_flush(writer), 0);
+        store_writer_abandon(writer);
+        trace_destroy(trace);
+        struct store_reader *reader = open_recording(path);
+        CHECK_INT(store_writer_resume(path, store_reader_trace(reader), &writer), 0);
+        add_start(writer, 2, mixed ? 4998000 : now_ns);
+        CHECK_INT(store_writer_close(writer), 0);
+        store_reader_close(reader);
+        uint64_t all = count_from(path, 0, true), near = count_from(path, now_ns - 1, false);
+        CHECK(near < all / 2);
+        CHECK(mixed ? count_from(path, now_ns - 1, true) == all
+                    : count_from(path, now_ns - 1, true) == near);
+    }
+}
