@@ -192,6 +192,8 @@ static int fail(const char *path, int error)
     if (error == -EBUSY)
         return cmd_fail(CMD_FAILED, "%s is being written\nwait until the recording has ended",
                         path);
+    if (error == -ESTALE)
+        return cmd_fail(CMD_FAILED, "%s was changed meanwhile\nrun annot symbolize again", path);
     return cmd_fail(CMD_FAILED, "cannot add names to %s: %s", path, strerror(-error));
 }
 
@@ -221,7 +223,7 @@ static int symbolize(const char *path, const char *debug_dir)
     struct trace *trace = store_reader_trace(reader);
     int error = symbolize_frames(trace, debug_dir, &result);
     if (!error && result.named > 0)
-        error = store_add_names(path, trace);
+        error = store_add_names(path, reader);
     store_reader_close(reader);
     if (error)
         return fail(path, error);

@@ -103,10 +103,12 @@ int store_writer_close(struct store_writer *writer);
 /* Without end mark: for errors and for tests of crashes. Accepts NULL. */
 void store_writer_abandon(struct store_writer *writer);
 
+struct store_reader;
+
 /* Appends the names that frames of a complete recording got since it was read, behind its end.
  * Killed at any instant, it leaves a recording with all that it had before. 0, -EBUSY (it is being
- * written), -ENODATA (it has no end), -errno. */
-int store_add_names(const char *path, const struct trace *trace);
+ * written), -ENODATA (it has no end), -ESTALE (others have changed it since), -errno. */
+int store_add_names(const char *path, const struct store_reader *read);
 
 /* "run.annot", 2 -> "run.2.annot"; volume 0 has the path itself. To be freed; NULL: out of memory.
  */
@@ -148,8 +150,6 @@ int store_manifest_write(const char *path, const struct store_manifest *manifest
 
 /* ---- Reading ----------------------------------------------------------------------------------
  */
-
-struct store_reader;
 
 /* A part of a file that could not be read, or volumes that are missing. */
 struct store_damage {

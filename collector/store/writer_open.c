@@ -197,6 +197,11 @@ static int open_behind(struct store_writer *writer, const struct store_reader *r
         writer->lock_fd = open_locked(first->path);
     if (writer->fd < 0 || (first != last && writer->lock_fd < 0))
         return writer->fd < 0 ? writer->fd : writer->lock_fd;
+    struct stat status;
+    if (fstat(writer->fd, &status) != 0)
+        return -errno;
+    if ((uint64_t)status.st_size != last->scan.file_size)
+        return -ESTALE; /* it was not locked yet when it was read */
     if (ftruncate(writer->fd, (off_t)place->offset) != 0 ||
         lseek(writer->fd, (off_t)place->offset, SEEK_SET) < 0)
         return -errno;
@@ -242,8 +247,10 @@ int store_writer_resume(const char *path, const struct trace *trace,
     return 0;
 }
 
-/* Cuts off what a writer that was killed here left of a chunk, and nothing else. */
-static int open_at_end(struct store_writer *writer, const char *path)
+/* Cuts off what a writer that was killed here left of a chunk, and nothing else. Ordinals are those
+ * of the first reading: whoever added definitions since has given some of them to others. */
+static int open_at_end(struct store_writer *writer, const char *path,
+                       const struct store_reader *read)
 {
     struct store_reader *reader;
     int error = store_reader_open_bare(path, &reader);
@@ -254,17 +261,21 @@ static int open_at_end(struct store_writer *writer, const char *path)
                                       .offset = scan->whole_offset,
                                       .number = scan->last_number + 1};
     definitions_state_resume(&writer->defined, store_reader_trace(reader));
-    error = store_reader_ended(reader) ? open_behind(writer, reader, &place) : -ENODATA;
+    error = store_reader_ended(reader) ? 0 : -ENODATA;
+    if (!error && scan->file_size != last_volume(read)->scan.file_size)
+        error = -ESTALE;
+    if (!error)
+        error = open_behind(writer, reader, &place);
     store_reader_close(reader);
     return error;
 }
 
-int store_add_names(const char *path, const struct trace *trace)
+int store_add_names(const char *path, const struct store_reader *read)
 {
-    struct store_writer *writer = create(trace, &(struct store_writer_options){0});
+    struct store_writer *writer = create(read->trace, &(struct store_writer_options){0});
     if (!writer)
         return -ENOMEM;
-    int error = open_at_end(writer, path);
+    int error = open_at_end(writer, path, read);
     if (!error)
         error = store_writer_flush(writer);
     if (!error && fsync(writer->fd) != 0 && errno != EINVAL)

@@ -10,6 +10,7 @@
 #include "store_parts.h"
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,6 +246,32 @@ TEST(names_of_frames_come_in_later_chunks_and_by_a_resume)
     CHECK_STR(name_read(read, frames[2]), "tan");
     CHECK_INT(store_reader_damage_count(reader), 0);
     store_reader_close(reader);
+}
+
+TEST(names_are_added_to_what_was_read_only)
+{
+    struct trace *trace = make_trace();
+    struct store_writer *writer = create_writer(trace);
+    struct store_reader *first, *second;
+    const struct frame frame = {.kind = FRAME_NATIVE, .address = 0x1000};
+    uint32_t ordinal = (uint32_t)stacks_frame(trace_stacks(trace), &frame);
+    CHECK_INT(store_writer_close(writer), 0);
+    trace_destroy(trace);
+
+    CHECK_INT(store_reader_open(file_path(), &first), 0);
+    CHECK_INT(store_reader_open(file_path(), &second), 0);
+    name_frame(store_reader_trace(first), ordinal, "sin");
+    CHECK_INT(store_add_names(file_path(), first), 0);
+    name_frame(store_reader_trace(second), ordinal, "other");
+    name_frame(store_reader_trace(second), ordinal, "cos");
+    CHECK_INT(store_add_names(file_path(), second), -ESTALE);
+    store_reader_close(first);
+    store_reader_close(second);
+
+    CHECK_INT(store_reader_open(file_path(), &first), 0);
+    CHECK_STR(name_read(store_reader_trace(first), ordinal), "sin");
+    CHECK_INT(store_reader_damage_count(first), 0);
+    store_reader_close(first);
 }
 
 /* What a sampler at 99 Hz gives: steady times, few stacks at a time, mostly the same CPU. */
