@@ -70,6 +70,21 @@ static int describe_hosts(const struct joined_part *part, struct trace *trace, u
     return error;
 }
 
+/* A process without stretches off the CPU seems to have run all the time. */
+static int tell_off_cpu(const struct joined *joined, struct trace *trace)
+{
+    uint64_t without = 0;
+    for (size_t i = 0; i < joined->parts.count; i++)
+        without += !trace_sampling_get(joined->parts.items[i].reader->trace)->off_cpu;
+    if (without == 0 || without == joined->parts.count)
+        return 0;
+    return trace_fact_set(
+        trace, FACT_NOTE,
+        "Not all recordings of the merge have stretches off the CPU: in the others, time "
+        "blocked counts as running.",
+        without);
+}
+
 /* When the part ended, or its last event; INT64_MIN: it has none. */
 static int64_t end_of(const struct store_reader *reader)
 {
@@ -118,6 +133,8 @@ int joined_open(const struct store_manifest *manifest, struct trace *trace,
     int error = joined ? 0 : -ENOMEM;
     for (size_t i = 0; i < manifest->count && !error; i++)
         error = open_part(joined, &manifest->parts[i], trace);
+    if (!error)
+        error = tell_off_cpu(joined, trace);
     if (!error)
         error = definitions_check(trace);
     *ret_joined = joined;

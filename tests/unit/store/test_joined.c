@@ -54,6 +54,8 @@ static struct trace *make_trace(unsigned host, unsigned strings_before)
     trace_process(trace, 0)->start_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
     trace_thread_add(trace, 0);
     trace_thread(trace, 0)->tid = 100;
+    trace_sampling(trace)->off_cpu = host == 0;
+    trace_sampling(trace)->revision++;
     trace_session(trace)->command = string(trace, host ? "sleep 1" : "sleep 10");
     trace_session(trace)->begin_ns = host ? on_second(BEGIN_NS) : BEGIN_NS;
     return trace;
@@ -162,6 +164,20 @@ TEST(a_command_that_another_begins_with_is_named_too)
     struct store_reader *reader = open_both();
     const struct trace *trace = store_reader_trace(reader);
     CHECK_STR(trace_string(trace, trace_session_get(trace)->command)->bytes, "sleep 10; sleep 1");
+    store_reader_close(reader);
+}
+
+TEST(a_merge_says_that_only_some_have_stretches_off_the_cpu)
+{
+    struct store_reader *reader = open_both();
+    const struct trace *trace = store_reader_trace(reader);
+    const char *const text = "Not all recordings of the merge have stretches off the CPU";
+    int found = 0;
+    for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
+        const char *name = trace_string(trace, trace_fact_get(trace, i)->name)->bytes;
+        found += strncmp(name, text, strlen(text)) == 0;
+    }
+    CHECK_INT(found, 1);
     store_reader_close(reader);
 }
 
