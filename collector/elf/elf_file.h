@@ -93,7 +93,8 @@ struct elf_symbol {
 void elf_file_symbols(struct elf_file *file,
                       bool (*visit)(void *context, const struct elf_symbol *), void *context);
 
-/* One symbol by name; false: not there. */
+/* One symbol by name, which `name` of the symbol then points to; false: not there. Those that are
+ * exported are found by their hashes, the others in tables of at most 65,536. */
 bool elf_file_find_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol);
 
 /* .gnu_debuglink: the file's name and its checksum. NULL: none. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Bounds for a file that lies. */
-enum { HASH_SYMBOLS_MAX = 1 << 24, DYNAMIC_MAX = 4096 };
+enum { HASH_SYMBOLS_MAX = 1 << 24, HASH_CHAIN_MAX = 1 << 12, DYNAMIC_MAX = 4096 };
 
 struct symbol_table {
     const uint8_t *symbols;
@@ -179,6 +179,12 @@ void elf_file_symbols(struct elf_file *file,
         visit_table(&table, visit, context);
 }
 
+/* ---- One symbol ------------------------------------------------------------------------------ */
+
+/* Of tables without hashes, these are searched: 1.5 MB of symbols are read in a millisecond or two,
+ * those of a large library in twenty. */
+enum { SEARCHED_SYMBOLS_MAX = 1 << 16 };
+
 struct search {
     const char *name;
     struct elf_symbol *ret_symbol;
@@ -195,9 +201,78 @@ static bool compare_name(void *context, const struct elf_symbol *symbol)
     return false;
 }
 
+/* `hashed`: the exported ones are known not to have it. */
+static void search_tables(struct elf_file *file, bool hashed, struct search *search)
+{
+    struct symbol_table table;
+    for (size_t i = 0; i < file->section_count && !search->found; i++) {
+        const Elf64_Shdr *section = &file->sections[i];
+        if ((section->sh_type == SHT_SYMTAB || (section->sh_type == SHT_DYNSYM && !hashed)) &&
+            section->sh_size / sizeof(Elf64_Sym) <= SEARCHED_SYMBOLS_MAX &&
+            section_table(file, section, &table))
+            visit_table(&table, compare_name, search);
+    }
+}
+
+static bool word_copied(const struct elf_file *file, uint64_t address, uint32_t *ret_word)
+{
+    return elf_file_copy_at(file, address, ret_word, sizeof(*ret_word));
+}
+
+static bool symbol_is(struct elf_file *file, const struct dynamic *dynamic, uint64_t index,
+                      const struct search *search)
+{
+    Elf64_Sym symbol;
+    char name[256];
+    size_t size = strlen(search->name) + 1;
+    if (!elf_file_copy_at(file, dynamic->symbols + index * sizeof(symbol), &symbol,
+                          sizeof(symbol)) ||
+        symbol.st_shndx == SHN_UNDEF || size > sizeof(name) ||
+        symbol.st_name >= dynamic->names_size || dynamic->names_size - symbol.st_name < size ||
+        !elf_file_copy_at(file, dynamic->names + symbol.st_name, name, size) ||
+        memcmp(name, search->name, size) != 0)
+        return false;
+    uint64_t names_place = offset_of(file, dynamic->names);
+    *search->ret_symbol =
+        (struct elf_symbol){.name = search->name,
+                            .name_place = names_place ? names_place + symbol.st_name : 0,
+                            .address = symbol.st_value,
+                            .size = symbol.st_size,
+                            .type = ELF64_ST_TYPE(symbol.st_info),
+                            .binding = ELF64_ST_BIND(symbol.st_info),
+                            .dynamic = true};
+    return true;
+}
+
+/* As ld.so does: a few reads, whatever the library's size. Whether there are hashes. */
+static bool search_hashes(struct elf_file *file, struct search *search)
+{
+    const struct dynamic dynamic = read_dynamic(file);
+    uint32_t bucket_count, first, bloom_count, index, hash = 5381, chained = 0;
+    for (const char *at = search->name; *at; at++)
+        hash = hash * 33 + (uint8_t)*at;
+    if (!dynamic.gnu_hash || !word_copied(file, dynamic.gnu_hash, &bucket_count) ||
+        !word_copied(file, dynamic.gnu_hash + 4, &first) ||
+        !word_copied(file, dynamic.gnu_hash + 8, &bloom_count) || bucket_count == 0)
+        return false;
+    uint64_t buckets = dynamic.gnu_hash + 16 + 8ull * bloom_count;
+    uint64_t chains = buckets + 4ull * bucket_count;
+    if (!word_copied(file, buckets + 4ull * (hash % bucket_count), &index) || index < first)
+        return true;
+    for (uint32_t i = 0; i < HASH_CHAIN_MAX && !search->found && !(chained & 1); i++) {
+        if (!word_copied(file, chains + 4ull * (index - first + i), &chained))
+            return true;
+        if ((chained | 1) == (hash | 1))
+            search->found = symbol_is(file, &dynamic, (uint64_t)index + i, search);
+    }
+    return true;
+}
+
 bool elf_file_find_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol)
 {
     struct search search = {.name = name, .ret_symbol = ret_symbol};
-    elf_file_symbols(file, compare_name, &search);
+    bool hashed = search_hashes(file, &search);
+    if (!search.found)
+        search_tables(file, hashed, &search);
     return search.found;
 }

@@ -204,6 +204,41 @@ static char *libc_copy(size_t offset, const void *bytes, size_t size)
     return path;
 }
 
+struct exported {
+    struct elf_symbol symbols[64];
+    size_t count, seen;
+};
+
+static bool take_exported(void *context, const struct elf_symbol *symbol)
+{
+    struct exported *all = context;
+    bool versioned = symbol->type == STT_OBJECT && symbol->size == 0; /* "GLIBC_2.2.5" */
+    if (symbol->dynamic && !versioned && all->seen++ % 97 == 0 && all->count < 64)
+        all->symbols[all->count++] = *symbol;
+    return true;
+}
+
+/* Of several versions of one name, either is right. */
+TEST(exported_symbols_are_found_by_their_hashes)
+{
+    char *path = libc_copy(0, ELFMAG, SELFMAG);
+    struct elf_file *file = open_path(path);
+    struct elf_symbol symbol;
+    struct exported all = {0};
+    elf_file_symbols(file, take_exported, &all);
+    CHECK(all.count > 20);
+    for (size_t i = 0; i < all.count; i++) {
+        CHECK(elf_file_find_symbol(file, all.symbols[i].name, &symbol));
+        CHECK_STR(symbol.name, all.symbols[i].name);
+        CHECK(symbol.dynamic);
+    }
+    CHECK(elf_file_find_symbol(file, "malloc", &symbol));
+    CHECK(symbol.address != 0 && symbol.type == STT_FUNC);
+    CHECK(!elf_file_find_symbol(file, "mallod", &symbol));
+    elf_file_close(file);
+    free(path);
+}
+
 TEST(without_section_headers_the_dynamic_symbols_are_still_there)
 {
     static const uint64_t none;
