@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* At the end one question may still take seconds, or for ever on a file system that hangs. */
@@ -267,10 +268,19 @@ static void work_off(struct symbolizer *symbolizer)
     pthread_cond_signal(&symbolizer->answered);
 }
 
+/* `annot record` hurries main, which must drain buffers before they are full. Nothing is lost while
+ * a name is looked for, so that takes its turn with the program's own threads. */
+static void take_turns(void)
+{
+    if (getpriority(PRIO_PROCESS, 0) < 0) /* of this thread */
+        (void)setpriority(PRIO_PROCESS, 0, 0);
+}
+
 static void *run(void *context)
 {
     struct symbolizer *symbolizer = context;
     prctl(PR_SET_NAME, symbolizer->reader.keep ? "annot-rows" : "annot-symbols");
+    take_turns();
     pthread_mutex_lock(&symbolizer->lock);
     while (!symbolizer->ending) {
         if (symbolizer->asks.count > 0)
