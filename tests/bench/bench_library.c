@@ -2,7 +2,7 @@
 /* What a large library costs the collector's other work: one program emits pairs at a steady rate
  * while another one, which spends its time in large libraries, is sampled with native stacks.
  *
- *     bench_large RECORDS_PER_SECOND SECONDS COMMAND...
+ *     bench_library RECORDS_PER_SECOND SECONDS COMMAND...
  *
  * bench_emitter stands beside it. The command begins a third of a second later; what it writes is
  * thrown away. Twice: with an empty cache of unwind rows, and with the cache of the first time. A
@@ -116,7 +116,7 @@ static void run(const char *what, const char *emitter, char **argv)
     struct collector *collector;
     struct collector_error error;
     struct collector_options options = {
-        .output = "bench_large.annot", .overwrite = true, .sample_hz = SAMPLE_HZ};
+        .output = "bench_library.annot", .overwrite = true, .sample_hz = SAMPLE_HZ};
     if (collector_create(&options, &collector, &error) != 0) {
         fprintf(stderr, "%s\n", error.what);
         exit(1);
@@ -144,16 +144,16 @@ static void run(const char *what, const char *emitter, char **argv)
         waitpid(command, NULL, 0);
     report(what, collector, &looks);
     collector_destroy(collector);
-    unlink("bench_large.annot");
+    unlink("bench_library.annot");
     (void)setpriority(PRIO_PROCESS, 0, 0);
 }
 
 int main(int argc, char **argv)
 {
-    char place[] = "/tmp/bench_large-XXXXXX", path[4200], command[4300];
+    char place[] = "/tmp/bench_library-XXXXXX", path[4200], command[4300];
     const char *slash = strrchr(argv[0], '/');
     if (argc < 4 || !mkdtemp(place)) {
-        fprintf(stderr, "bench_large RECORDS_PER_SECOND SECONDS COMMAND...\n");
+        fprintf(stderr, "bench_library RECORDS_PER_SECOND SECONDS COMMAND...\n");
         return 2;
     }
     snprintf(path, sizeof(path), "%s/annot", place);

@@ -134,7 +134,7 @@ def collector(build):
     return entries
 
 
-def large(build):
+def library(build):
     compiler = shutil.which("clang")
     if not compiler:
         raise Failed("needs clang")
@@ -142,7 +142,7 @@ def large(build):
         source = pathlib.Path(place, "many.c")
         source.write_text("".join(f"int f{i}(int *a) {{ return a[{i}] * {i}; }}\n"
                                   for i in range(20000)))
-        command = [build / "tests/bench/bench_large", "20e6", "3", compiler, "-O2", "-c", source,
+        command = [build / "tests/bench/bench_library", "20e6", "3", compiler, "-O2", "-c", source,
                    "-o", "/dev/null"]
         here = os.getcwd()
         os.chdir(place)  # its recording is made here
@@ -266,7 +266,7 @@ BENCHES = {
     "sampler": script("bench_sampler.py"),
     "sampler-cost": script("bench_sampler_cost.py"),
     "collector": collector,
-    "large": large,
+    "library": library,
     "store": store,
     "seek": seek,
     "disk": script("bench_disk.py"),

@@ -24,7 +24,7 @@ def nothing_is_lost_while_a_large_library_is_read(home):
     source = pathlib.Path(place, "many.c")
     source.write_text("".join(f"int f{i}(int *a) {{ return a[{i}] * {i}; }}\n"
                               for i in range(20000)))
-    out = subprocess.run([os.environ["ANNOT_BENCH_LARGE"], RATE, SECONDS, clang, "-O2", "-c",
+    out = subprocess.run([os.environ["ANNOT_BENCH_LIBRARY"], RATE, SECONDS, clang, "-O2", "-c",
                           str(source), "-o", "/dev/null"], cwd=place, check=True,
                          stdout=subprocess.PIPE, timeout=100).stdout
     for got in map(json.loads, out.splitlines()):
