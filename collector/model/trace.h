@@ -371,6 +371,9 @@ int64_t trace_label_add(struct trace *trace, const struct label *like, const cha
 int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
                            int32_t line, int32_t first_line);
 
+/* Where a frame without a label lies: "libfoo.so+0x1234", "[kernel]". Returns the length. */
+size_t trace_frame_place(const struct trace *trace, uint32_t frame, char *buffer, size_t size);
+
 /* For readers: frames whose labels never came are called by the place where they lie. 0 or -ENOMEM.
  */
 int trace_name_places(struct trace *trace);

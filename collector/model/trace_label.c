@@ -373,10 +373,10 @@ int64_t trace_python_frame(struct trace *trace, const char *function, const char
     return ordinal < 0 ? ordinal : stacks_frame(stacks, &frame);
 }
 
-/* "libfoo.so+0x1234"; of code without a file, as the sampler says it where nothing is known. */
-static size_t place_text(const struct trace *trace, const struct frame *frame, char *buffer,
-                         size_t size)
+/* Of code without a file, as the sampler says it where nothing is known. */
+size_t trace_frame_place(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
 {
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), ordinal);
     struct text text = text_init(buffer, size);
     uint32_t path = stacks_get_module(trace_stacks_get(trace), frame->module)->path;
     if (frame->kind == FRAME_KERNEL)
@@ -399,7 +399,7 @@ int trace_name_places(struct trace *trace)
         char place[PLACE_SIZE];
         if (frame->label != 0)
             continue;
-        place_text(trace, frame, place, PLACE_SIZE);
+        trace_frame_place(trace, i, place, PLACE_SIZE);
         const struct label like = {
             .module = frame->module, .kind = frame->kind, .flags = LABEL_PLACE};
         int64_t label = trace_label_add(trace, &like, place);

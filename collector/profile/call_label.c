@@ -98,6 +98,8 @@ size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *p
                         char *buffer, size_t size)
 {
     uint32_t label = stacks_get_frame(trace_stacks_get(trace), frame)->label;
+    if (label == 0) /* of a recording that is followed: it may come */
+        return trace_frame_place(trace, frame, buffer, size);
     return call_label(trace, label, prefixes, buffer, size);
 }
 

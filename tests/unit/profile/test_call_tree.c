@@ -241,3 +241,23 @@ TEST(paths_are_cut_where_a_library_begins)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         CHECK_STR(call_short_path(cases[i].path, cases[i].prefixes), cases[i].expected);
 }
+
+/* As in a recording that is followed: names may come behind the samples, or not at all. */
+TEST(a_frame_without_a_name_is_called_by_its_place)
+{
+    static const char path[] = "/lib/libx.so";
+    struct trace *trace = trace_create();
+    struct stacks *stacks = trace_stacks(trace);
+    const struct code_module module = {
+        .kind = MODULE_ELF, .path = (uint32_t)trace_string_add(trace, path, sizeof(path) - 1)};
+    const struct frame native = {.kind = FRAME_NATIVE,
+                                 .address = 0x1230,
+                                 .module = (uint32_t)stacks_module(stacks, &module)};
+    const struct frame kernel = {.kind = FRAME_KERNEL, .address = 0x1230};
+    char label[CALL_LABEL_SIZE];
+    call_frame_label(trace, (uint32_t)stacks_frame(stacks, &native), NULL, label, sizeof(label));
+    CHECK_STR(label, "libx.so+0x1230");
+    call_frame_label(trace, (uint32_t)stacks_frame(stacks, &kernel), NULL, label, sizeof(label));
+    CHECK_STR(label, "[kernel]");
+    trace_destroy(trace);
+}
