@@ -73,6 +73,13 @@ enum pool_role {
     POOL_ROLE_COUNT = 9,
 };
 
+/* Texts of these observers, as annot/observers.h defines them. */
+#define OBSERVER_IMPORT_PREFIX "import "
+#define POOL_FLOW              "task"
+#define POOL_KEY_BYTES         "bytes"
+#define POOL_KEY_CHUNK         "chunk"
+#define POOL_KEY_SINCE         "submitted_ns_ago"
+
 /* What an event belongs to and who told it. Scope 0 is the default: of no domain and no category,
  * told by the program. */
 struct scope {

@@ -199,12 +199,12 @@ static void read_value(const struct pool_tasks *tasks, const struct arg *value,
 {
     if (value->kind != VALUE_INT64 && value->kind != VALUE_UINT64)
         return;
-    if (is_text(tasks, value->key, "bytes")) {
+    if (is_text(tasks, value->key, POOL_KEY_BYTES)) {
         range->has_bytes = true;
         range->bytes = value->value.uint64;
-    } else if (is_text(tasks, value->key, "chunk")) {
+    } else if (is_text(tasks, value->key, POOL_KEY_CHUNK)) {
         range->chunk = value->value.uint64;
-    } else if (is_text(tasks, value->key, "submitted_ns_ago")) {
+    } else if (is_text(tasks, value->key, POOL_KEY_SINCE)) {
         range->since_ns = value->value.uint64;
     }
 }
@@ -333,8 +333,9 @@ static int take_flow(struct pool_tasks *tasks, const struct event *event)
     if (!range)
         return 0;                        /* of something else */
     if (event->kind == EVENT_FLOW_BEGIN) /* the program may have flows of that name */
-        return is_text(tasks, event->name, "task") && hands_over(range) ? pass(tasks, range, event)
-                                                                        : 0;
+        return is_text(tasks, event->name, POOL_FLOW) && hands_over(range)
+                   ? pass(tasks, range, event)
+                   : 0;
     if (event->kind == EVENT_FLOW_END && range->has_bytes)
         return pass(tasks, range, event);
     if (event->kind == EVENT_FLOW_END && range->role == POOL_ROLE_SEND)

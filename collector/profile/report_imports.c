@@ -13,8 +13,6 @@
 
 enum { MODULE_SIZE = 128, ROWS_SHOWN = 10 };
 
-#define IMPORT "import " /* before the module */
-
 struct module {
     char name[MODULE_SIZE];
     uint64_t count, total_ns, self_ns;
@@ -27,10 +25,11 @@ struct modules {
 /* The module that a row's range imports, or NULL. */
 static const char *module_of(const struct range_stats *stats, uint32_t index)
 {
+    const size_t length = sizeof(OBSERVER_IMPORT_PREFIX) - 1;
     const char *domain, *name = range_stats_name(stats, index, &domain);
     if (range_stats_observer(stats, index) != OBSERVER_IMPORT)
         return NULL;
-    return strncmp(name, IMPORT, sizeof(IMPORT) - 1) == 0 ? name + sizeof(IMPORT) - 1 : name;
+    return strncmp(name, OBSERVER_IMPORT_PREFIX, length) == 0 ? name + length : name;
 }
 
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index)

@@ -375,7 +375,7 @@ PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, P
         PyObject *owner = NULL;
         const char *text = text_of(args[0], &owner);
         struct annot_event event = event_of("import", ANNOT_OBSERVER_IMPORT, &category);
-        snprintf(name, sizeof(name), "import %s", text ? text : "?");
+        snprintf(name, sizeof(name), ANNOT_IMPORT_PREFIX "%s", text ? text : "?");
         PyErr_Clear();
         Py_XDECREF(owner);
         event.text = name;

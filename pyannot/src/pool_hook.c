@@ -198,7 +198,7 @@ static void assign_begin(struct pool_side *side, uint64_t number, bool is_first)
         pool_side_push(POOL_SEND, ANNOT_POOL_SEND, POOL_SINCE, pool_side_job_age_ns(side));
     if (is_first)
         annot_flow_end(annot_flow_id(side->job_scope, number >> 32));
-    annot_flow_begin(pool_side_flow(side, number), "task");
+    annot_flow_begin(pool_side_flow(side, number), ANNOT_POOL_FLOW);
 }
 
 static PyObject *run_assign(struct hook *hook, const struct hook_call *call)
@@ -249,7 +249,7 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
         number = PyLong_AsUnsignedLongLong(call->args[0]);
         PyErr_Clear();
         annot_push_event(&event);
-        annot_flow_begin(pool_side_flow(side, number), "task");
+        annot_flow_begin(pool_side_flow(side, number), ANNOT_POOL_FLOW);
     }
     PyObject *result = forward(hook, call);
     if (on)

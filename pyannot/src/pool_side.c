@@ -14,10 +14,14 @@ enum { COUNT_STEP = 64 };
 annot_name pool_name(enum pool_name name)
 {
     static const char *const texts[POOL_NAME_COUNT] = {
-        [POOL_UNPICKLE] = "unpickle", [POOL_SEND] = "send",
-        [POOL_SUBMIT] = "submit",     [POOL_INITIALIZER] = "initializer",
-        [POOL_BYTES] = "bytes",       [POOL_CHUNK] = "chunk",
-        [POOL_TASKS] = "tasks",       [POOL_SINCE] = "submitted_ns_ago",
+        [POOL_UNPICKLE] = "unpickle",
+        [POOL_SEND] = "send",
+        [POOL_SUBMIT] = "submit",
+        [POOL_INITIALIZER] = "initializer",
+        [POOL_BYTES] = ANNOT_POOL_KEY_BYTES,
+        [POOL_CHUNK] = ANNOT_POOL_KEY_CHUNK,
+        [POOL_TASKS] = "tasks",
+        [POOL_SINCE] = ANNOT_POOL_KEY_SINCE,
     };
     static annot_name ids[POOL_NAME_COUNT];
     return annot_site_name(&ids[name], texts[name]);
@@ -216,7 +220,7 @@ static PyObject *side_offer(PyObject *self, PyObject *ignored)
         struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         flow = annot_flow_new();
         annot_push_event(&event);
-        annot_flow_begin(flow, "task");
+        annot_flow_begin(flow, ANNOT_POOL_FLOW);
         annot_pop();
     }
     pool_side_count(side, 1);

@@ -20,7 +20,7 @@ enum annot_observer {
     ANNOT_OBSERVER_NATIVE_CALLS = 2,
     ANNOT_OBSERVER_PYTHON_CALLS = 3,
     ANNOT_OBSERVER_GC = 4,     /* collections of garbage */
-    ANNOT_OBSERVER_IMPORT = 5, /* imports of modules; the range is called "import MODULE" */
+    ANNOT_OBSERVER_IMPORT = 5, /* imports of modules; see ANNOT_IMPORT_PREFIX */
     ANNOT_OBSERVER_POOL = 6,
     ANNOT_OBSERVER_ASYNCIO = 7,
     ANNOT_OBSERVER_SUBPROCESS = 8,
@@ -44,6 +44,13 @@ enum annot_pool_role {
     ANNOT_POOL_INITIALIZER = 8,
     ANNOT_POOL_COUNT = 9, /* counters of tasks and workers */
 };
+
+/* Texts that readers of recordings look for, only in events of that observer or inside of them. */
+#define ANNOT_IMPORT_PREFIX  "import "          /* a range's name: this and the module */
+#define ANNOT_POOL_FLOW      "task"             /* a flow from submission to result */
+#define ANNOT_POOL_KEY_BYTES "bytes"            /* key-values: how much was pickled */
+#define ANNOT_POOL_KEY_CHUNK "chunk"            /* items of a task */
+#define ANNOT_POOL_KEY_SINCE "submitted_ns_ago" /* the job, of a SUBMIT or SEND */
 
 enum annot_asyncio_role {
     ANNOT_ASYNCIO_TASK = 1,

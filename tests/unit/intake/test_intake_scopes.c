@@ -3,6 +3,8 @@
 #include "segment_maker.h"
 #include "test.h"
 
+#include <annot/observers.h>
+
 static struct maker_events seen;
 static struct maker *maker;
 static struct annot_block *block;
@@ -176,4 +178,42 @@ TEST(what_is_no_observer_is_counted_and_left_out)
     }
     CHECK_INT(seen.drain->decoder.names.broken, count);
     end();
+}
+
+/* The collector does not include libannot's headers: both define these. */
+TEST(observers_roles_and_their_texts_are_those_that_programs_use)
+{
+    static const int pairs[][2] = {
+        {ANNOT_OBSERVER_PROGRAM, OBSERVER_PROGRAM},
+        {ANNOT_OBSERVER_SELFTEST, OBSERVER_SELFTEST},
+        {ANNOT_OBSERVER_NATIVE_CALLS, OBSERVER_NATIVE_CALLS},
+        {ANNOT_OBSERVER_PYTHON_CALLS, OBSERVER_PYTHON_CALLS},
+        {ANNOT_OBSERVER_GC, OBSERVER_GC},
+        {ANNOT_OBSERVER_IMPORT, OBSERVER_IMPORT},
+        {ANNOT_OBSERVER_POOL, OBSERVER_POOL},
+        {ANNOT_OBSERVER_ASYNCIO, OBSERVER_ASYNCIO},
+        {ANNOT_OBSERVER_SUBPROCESS, OBSERVER_SUBPROCESS},
+        {ANNOT_OBSERVER_LOG, OBSERVER_LOG},
+        {ANNOT_OBSERVER_PROBE, OBSERVER_PROBE},
+        {ANNOT_OBSERVER_NVTX, OBSERVER_NVTX},
+        {ANNOT_OBSERVER_ITT, OBSERVER_ITT},
+        {ANNOT_OBSERVER_CUPTI, OBSERVER_CUPTI},
+        {ANNOT_OBSERVER_IMPORTER, OBSERVER_IMPORTER},
+        {ANNOT_POOL_SUBMIT, POOL_ROLE_SUBMIT},
+        {ANNOT_POOL_SEND, POOL_ROLE_SEND},
+        {ANNOT_POOL_UNPICKLE, POOL_ROLE_UNPICKLE},
+        {ANNOT_POOL_RUN, POOL_ROLE_RUN},
+        {ANNOT_POOL_FETCH, POOL_ROLE_FETCH},
+        {ANNOT_POOL_START_UP, POOL_ROLE_START_UP},
+        {ANNOT_POOL_START, POOL_ROLE_START},
+        {ANNOT_POOL_INITIALIZER, POOL_ROLE_INITIALIZER},
+        {ANNOT_POOL_COUNT, POOL_ROLE_COUNT},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+        CHECK_INT(pairs[i][0], pairs[i][1]);
+    CHECK_STR(ANNOT_IMPORT_PREFIX, OBSERVER_IMPORT_PREFIX);
+    CHECK_STR(ANNOT_POOL_FLOW, POOL_FLOW);
+    CHECK_STR(ANNOT_POOL_KEY_BYTES, POOL_KEY_BYTES);
+    CHECK_STR(ANNOT_POOL_KEY_CHUNK, POOL_KEY_CHUNK);
+    CHECK_STR(ANNOT_POOL_KEY_SINCE, POOL_KEY_SINCE);
 }
