@@ -93,9 +93,14 @@ struct elf_symbol {
 void elf_file_symbols(struct elf_file *file,
                       bool (*visit)(void *context, const struct elf_symbol *), void *context);
 
-/* One symbol by name, which `name` of the symbol then points to; false: not there. Those that are
- * exported are found by their hashes, the others in tables of at most 65,536. */
+/* One symbol by name, which `name` of the symbol then points to; false: not there. An exported one
+ * is found by its hash, in microseconds; others by reading all, which takes 30 ms for a library of
+ * a million. */
 bool elf_file_find_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol);
+bool elf_file_find_exported(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol);
+
+/* Of .symtab, by the section's size. */
+size_t elf_file_symbol_count(const struct elf_file *file);
 
 /* .gnu_debuglink: the file's name and its checksum. NULL: none. */
 const char *elf_file_debug_link(struct elf_file *file, uint32_t *ret_crc);

@@ -181,10 +181,6 @@ void elf_file_symbols(struct elf_file *file,
 
 /* ---- One symbol ------------------------------------------------------------------------------ */
 
-/* Of tables without hashes, these are searched: 1.5 MB of symbols are read in a millisecond or two,
- * those of a large library in twenty. */
-enum { SEARCHED_SYMBOLS_MAX = 1 << 16 };
-
 struct search {
     const char *name;
     struct elf_symbol *ret_symbol;
@@ -199,19 +195,6 @@ static bool compare_name(void *context, const struct elf_symbol *symbol)
     *search->ret_symbol = *symbol;
     search->found = true;
     return false;
-}
-
-/* `hashed`: the exported ones are known not to have it. */
-static void search_tables(struct elf_file *file, bool hashed, struct search *search)
-{
-    struct symbol_table table;
-    for (size_t i = 0; i < file->section_count && !search->found; i++) {
-        const Elf64_Shdr *section = &file->sections[i];
-        if ((section->sh_type == SHT_SYMTAB || (section->sh_type == SHT_DYNSYM && !hashed)) &&
-            section->sh_size / sizeof(Elf64_Sym) <= SEARCHED_SYMBOLS_MAX &&
-            section_table(file, section, &table))
-            visit_table(&table, compare_name, search);
-    }
 }
 
 static bool word_copied(const struct elf_file *file, uint64_t address, uint32_t *ret_word)
@@ -268,11 +251,33 @@ static bool search_hashes(struct elf_file *file, struct search *search)
     return true;
 }
 
+bool elf_file_find_exported(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol)
+{
+    struct search search = {.name = name, .ret_symbol = ret_symbol};
+    struct symbol_table table;
+    if (!search_hashes(file, &search) && dynamic_table(file, &table))
+        visit_table(&table, compare_name, &search);
+    return search.found;
+}
+
 bool elf_file_find_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol)
 {
     struct search search = {.name = name, .ret_symbol = ret_symbol};
-    bool hashed = search_hashes(file, &search);
-    if (!search.found)
-        search_tables(file, hashed, &search);
+    struct symbol_table table;
+    if (!search_hashes(file, &search))
+        elf_file_symbols(file, compare_name, &search);
+    for (size_t i = 0; i < file->section_count && !search.found; i++)
+        if (file->sections[i].sh_type == SHT_SYMTAB &&
+            section_table(file, &file->sections[i], &table))
+            visit_table(&table, compare_name, &search);
     return search.found;
+}
+
+size_t elf_file_symbol_count(const struct elf_file *file)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < file->section_count; i++)
+        if (file->sections[i].sh_type == SHT_SYMTAB)
+            count += file->sections[i].sh_size / sizeof(Elf64_Sym);
+    return count;
 }

@@ -20,6 +20,7 @@ enum {
     VERSION_DEBUG_OFFSETS = 0x030d,
     THREADS_CHECKED = 4,
     WALKS_MAX = 8,
+    SYMBOLS_READ_MAX = 1 << 16, /* a millisecond or two */
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -42,20 +43,29 @@ static uint32_t image_version(struct elf_file *file)
     return 0;
 }
 
+/* What interpreters export, or have at least in a table that can be read while programs wait to be
+ * looked at: each file that is mapped is asked. */
+static bool find_quickly(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol)
+{
+    return elf_file_symbol_count(file) <= SYMBOLS_READ_MAX
+               ? elf_file_find_symbol(file, name, ret_symbol)
+               : elf_file_find_exported(file, name, ret_symbol);
+}
+
 bool python_image_find(struct elf_file *file, struct python_image *ret_image)
 {
     memset(ret_image, 0, sizeof(*ret_image));
     struct elf_symbol symbol;
     struct elf_section section;
-    if (elf_file_find_symbol(file, "_PyRuntime", &symbol)) {
+    if (find_quickly(file, "_PyRuntime", &symbol)) {
         ret_image->runtime = symbol.address;
         ret_image->runtime_size = symbol.size;
     } else if (elf_file_section(file, ".PyRuntime", &section) && section.address) {
         ret_image->runtime = section.address;
         ret_image->runtime_size = section.size;
     } else {
-        ret_image->pypy = elf_file_find_symbol(file, "pypy_main_startup", &symbol) &&
-                          elf_file_find_symbol(file, "PyPyArg_Parse", &symbol);
+        ret_image->pypy = find_quickly(file, "pypy_main_startup", &symbol) &&
+                          find_quickly(file, "PyPyArg_Parse", &symbol);
         return ret_image->pypy;
     }
     if (elf_file_find_symbol(file, "_PyEval_EvalFrameDefault", &symbol)) {

@@ -235,6 +235,54 @@ TEST(exported_symbols_are_found_by_their_hashes)
     CHECK(elf_file_find_symbol(file, "malloc", &symbol));
     CHECK(symbol.address != 0 && symbol.type == STT_FUNC);
     CHECK(!elf_file_find_symbol(file, "mallod", &symbol));
+    CHECK(!elf_file_find_exported(file, "mallod", &symbol));
+    elf_file_close(file);
+    free(path);
+}
+
+/* Makes an entry of the dynamic segment another one. Whether there is a hash table of the old kind.
+ */
+static bool hide_gnu_hash(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    Elf64_Ehdr head;
+    Elf64_Phdr header;
+    Elf64_Dyn entry = {.d_tag = 1};
+    bool old = false;
+    CHECK_INT(pread(fd, &head, sizeof(head), 0), sizeof(head));
+    for (uint64_t i = 0; i < head.e_phnum; i++) {
+        uint64_t at = head.e_phoff + i * sizeof(header);
+        CHECK_INT(pread(fd, &header, sizeof(header), (off_t)at), sizeof(header));
+        if (header.p_type == PT_DYNAMIC)
+            break;
+    }
+    for (uint64_t at = header.p_offset; entry.d_tag != DT_NULL; at += sizeof(entry)) {
+        CHECK_INT(pread(fd, &entry, sizeof(entry), (off_t)at), sizeof(entry));
+        old |= entry.d_tag == DT_HASH;
+        if (entry.d_tag != DT_GNU_HASH)
+            continue;
+        entry.d_tag = DT_DEBUG;
+        CHECK_INT(pwrite(fd, &entry, sizeof(entry), (off_t)at), sizeof(entry));
+    }
+    close(fd);
+    return old;
+}
+
+/* No sections and no GNU hashes: an old linker's, stripped of all it can be. */
+TEST(exported_symbols_are_found_without_sections_and_hashes)
+{
+    Elf64_Off none = 0;
+    char *path = libc_copy(offsetof(Elf64_Ehdr, e_shoff), &none, sizeof(none));
+    struct elf_file *file = open_path(path);
+    struct elf_symbol symbol;
+    CHECK(elf_file_find_exported(file, "malloc", &symbol));
+    CHECK(elf_file_find_symbol(file, "malloc", &symbol));
+    CHECK_INT(elf_file_symbol_count(file), 0);
+    elf_file_close(file);
+    bool old = hide_gnu_hash(path);
+    file = open_path(path);
+    CHECK_INT(elf_file_find_exported(file, "malloc", &symbol), old);
+    CHECK_INT(elf_file_find_symbol(file, "malloc", &symbol), old);
     elf_file_close(file);
     free(path);
 }
