@@ -372,9 +372,10 @@ const struct trace_session *trace_session_get(const struct trace *trace);
 struct stacks *trace_stacks(struct trace *trace);
 const struct stacks *trace_stacks_get(const struct trace *trace);
 
-/* The label that is as given, but for its text; without a text and a source none, 0. A frame of a
- * Python function; file "": not known. -ENOMEM. */
+/* The label that is as given, but for its text; without a text and a source none, 0. That of a
+ * Python function, by strings, and one of its frames; path 0, file "": not known. -ENOMEM. */
 int64_t trace_label_add(struct trace *trace, const struct label *like, const char *text);
+int64_t trace_python_label(struct trace *trace, uint32_t text, uint32_t path, int32_t first_line);
 int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
                            int32_t line, int32_t first_line);
 

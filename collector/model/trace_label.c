@@ -356,21 +356,30 @@ int64_t trace_label_add(struct trace *trace, const struct label *like, const cha
     return stacks_label(trace_stacks(trace), &label);
 }
 
+int64_t trace_python_label(struct trace *trace, uint32_t text, uint32_t path, int32_t first_line)
+{
+    struct stacks *stacks = trace_stacks(trace);
+    int64_t source = path ? stacks_source(stacks, &(struct source){.path = path}) : 0;
+    const struct label label = {.text = text,
+                                .source = source < 0 ? 0 : (uint32_t)source,
+                                .first_line = first_line,
+                                .kind = FRAME_PYTHON};
+    if (source < 0 || (text == 0 && path == 0))
+        return source;
+    return stacks_label(stacks, &label);
+}
+
 int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
                            int32_t line, int32_t first_line)
 {
-    struct stacks *stacks = trace_stacks(trace);
-    struct label label = {.kind = FRAME_PYTHON, .first_line = first_line};
-    struct frame frame = {.kind = FRAME_PYTHON, .line = line};
+    int64_t text = trace_string_add(trace, function, strlen(function));
     int64_t path = trace_string_add(trace, file, strlen(file));
-    int64_t source =
-        path > 0 ? stacks_source(stacks, &(struct source){.path = (uint32_t)path}) : path;
-    if (source < 0)
-        return source;
-    label.source = (uint32_t)source;
-    int64_t ordinal = trace_label_add(trace, &label, function);
-    frame.label = ordinal < 0 ? 0 : (uint32_t)ordinal;
-    return ordinal < 0 ? ordinal : stacks_frame(stacks, &frame);
+    if (text < 0 || path < 0)
+        return -ENOMEM;
+    int64_t label = trace_python_label(trace, (uint32_t)text, (uint32_t)path, first_line);
+    const struct frame frame = {
+        .kind = FRAME_PYTHON, .label = label < 0 ? 0 : (uint32_t)label, .line = line};
+    return label < 0 ? label : stacks_frame(trace_stacks(trace), &frame);
 }
 
 /* Of code without a file, as the sampler says it where nothing is known. */

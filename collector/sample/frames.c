@@ -403,17 +403,11 @@ static int64_t read_label(struct trace *trace, const struct python_offsets *offs
                           const struct sampler_code *record)
 {
     const uint8_t *bytes = (const uint8_t *)(record + 1);
-    struct stacks *stacks = trace_stacks(trace);
     int64_t text = text_string(trace, offsets, bytes, record->name_size);
     int64_t path = text_string(trace, offsets, bytes + record->name_size, record->file_size);
     if (text <= 0 || path < 0)
         return text <= 0 ? text : path;
-    int64_t source = path > 0 ? stacks_source(stacks, &(struct source){.path = (uint32_t)path}) : 0;
-    const struct label label = {.text = (uint32_t)text,
-                                .source = source < 0 ? 0 : (uint32_t)source,
-                                .first_line = record->first_line,
-                                .kind = FRAME_PYTHON};
-    return source < 0 ? source : stacks_label(stacks, &label);
+    return trace_python_label(trace, (uint32_t)text, (uint32_t)path, record->first_line);
 }
 
 static struct code_name *read_code(struct trace *trace, const struct python_offsets *offsets,
