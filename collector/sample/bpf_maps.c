@@ -65,7 +65,8 @@ int bpf_maps_open(struct sampler_bpf *program)
         rc = area_open(&program->rules, map_fd(program, "rules"), sizeof(struct unwind_rule),
                        SAMPLER_RULES_MAX);
     if (rc == 0)
-        rc = area_open(&program->stop, map_fd(program, ".bss.stop"), sizeof(uint32_t), 1);
+        rc = area_open(&program->stop, map_fd(program, ".bss.stop"), sizeof(struct sampler_control),
+                       1);
     if (rc == 0)
         rc = area_open(&program->pythons, map_fd(program, "pythons"), sizeof(struct python_offsets),
                        SAMPLER_PYTHONS_MAX);
@@ -260,9 +261,12 @@ int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, vo
         if (bpf_map_lookup_elem(program->switches_fd, &key, &stretch) < 0 ||
             stretch.head.kind != SAMPLER_SWITCH)
             continue;
-        stretch.end_ns = (uint64_t)clock_now_ns();
-        stretch.flags |= SAMPLER_STILL_OFF;
-        rc = take(context, &stretch.head);
+        if (!(stretch.flags & SAMPLER_RETURNING)) {
+            stretch.end_ns = (uint64_t)clock_now_ns();
+            stretch.flags |= SAMPLER_STILL_OFF;
+        }
+        if (stretch.end_ns - stretch.head.time_ns >= program->threshold_ns)
+            rc = take(context, &stretch.head);
     }
     return rc;
 }

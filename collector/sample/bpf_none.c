@@ -165,10 +165,10 @@ void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_tim
     *ret_times = (struct bpf_program_times){0};
 }
 
-int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep **ret_threads,
-                            size_t *ret_count)
+int bpf_program_find_asleep(struct sampler_bpf *program, bool known,
+                            struct sampler_asleep **ret_threads, size_t *ret_count)
 {
-    (void)program;
+    (void)program, (void)known;
     *ret_threads = NULL;
     *ret_count = 0;
     return -ENOSYS;

@@ -80,7 +80,15 @@ struct bpf_ring {
     uint64_t damaged; /* records passed over */
 };
 
-enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 2, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 8 };
+enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 2, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 12 };
+
+/* How a thread is met that has come back to a CPU. */
+enum bpf_returns {
+    RETURNS_UNSEEN = 0,     /* not at all */
+    RETURNS_TRACEPOINT = 1, /* sched_exit_tp, Linux 6.17 */
+    RETURNS_KPROBE = 2,
+    RETURNS_COUNT = 3,
+};
 
 /* Map by map, on two threads; see bpf_maps.c. */
 struct bpf_making {
@@ -109,13 +117,16 @@ struct sampler_bpf {
     int types_fd;        /* the kernel's types that the object names */
     struct bpf_link *links[BPF_LINKS_MAX];
     size_t link_count;
-    struct bpf_link *asleep; /* of `links`: the iterator over sleeping threads; NULL: none */
-    int *tick_fds;           /* one perf event per CPU that is online */
+    uint64_t threshold_ns;
+    enum bpf_returns returns;
+    struct bpf_program *returned; /* what meets it; NULL: nothing */
+    struct bpf_link *asleep;      /* of `links`: the iterator over sleeping threads; NULL: none */
+    int *tick_fds;                /* one perf event per CPU that is online */
     size_t tick_count;
     int processes_fd, rows_fd, counters_fd, switches_fd, ring_fd, seen_fd;
     int name_fd; /* the program that names the kernel's addresses; -1 = none */
     struct bpf_area mappings, rules, pythons;
-    struct bpf_area stop; /* uint32_t: not 0 = no more context switches */
+    struct bpf_area stop; /* struct sampler_control */
     struct bpf_area name; /* what the program at name_fd wrote */
     struct bpf_area segments[SAMPLER_SEGMENTS_MAX];
     struct bpf_ring ring;

@@ -147,6 +147,7 @@ static int configure(struct sampler_bpf *program, const struct bpf_program_optio
         .exit_has_group = kernel_btf_arguments(kernel, "btf_trace_sched_process_exit") >= 2,
         .user_is_unsafe = bpf_program_user_is_unsafe(),
         .check_sleepers = options->check_sleepers,
+        .walks_at_leave = program->returns == RETURNS_UNSEEN,
     };
 
     for (size_t i = 0; i < BPF_OBJECTS && program->objects[i]; i++) {
@@ -159,6 +160,35 @@ static int configure(struct sampler_bpf *program, const struct bpf_program_optio
         *config = wanted;
     }
     return 0;
+}
+
+/* How a thread is met that has come back to a CPU, before anything of its own runs. */
+static enum bpf_returns returns_of(const struct bpf_program_options *options,
+                                   const struct kernel_btf *kernel)
+{
+    if (options->walks_at_leave)
+        return RETURNS_UNSEEN;
+    return kernel_btf_arguments(kernel, "btf_trace_sched_exit_tp") ? RETURNS_TRACEPOINT
+                                                                   : RETURNS_KPROBE;
+}
+
+static int choose_returns(struct sampler_bpf *program, enum bpf_returns returns)
+{
+    static const char *const names[RETURNS_COUNT] = {
+        [RETURNS_TRACEPOINT] = "sampler_returned", [RETURNS_KPROBE] = "sampler_returned_early"};
+    int rc = 0;
+
+    program->returns = returns;
+    for (size_t i = 0; i < RETURNS_COUNT && program->objects[1] && rc == 0; i++) {
+        struct bpf_program *part =
+            names[i] ? bpf_object__find_program_by_name(program->objects[1], names[i]) : NULL;
+
+        if (names[i])
+            rc = part ? bpf_program__set_autoload(part, i == returns) : -EBADMSG;
+        if (names[i] && i == returns)
+            program->returned = part;
+    }
+    return rc;
 }
 
 /* With a file of the kernel's types that is filled afterwards, by what the object names. */
@@ -190,6 +220,8 @@ static int read_types(struct sampler_bpf *program, const struct bpf_program_opti
         return rc == -ENOENT ? -ENOTSUP : rc;
     rc = kernel_btf_reduce(&kernel, bpf_object__btf(program->objects[0]), program->types_fd);
     if (rc == 0)
+        rc = choose_returns(program, returns_of(options, &kernel));
+    if (rc == 0)
         rc = configure(program, options, &kernel);
     kernel_btf_close(&kernel);
     return rc;
@@ -219,7 +251,7 @@ static int set_sizes(struct sampler_bpf *program, const struct bpf_program_optio
 static bool is_of_switches(const char *program)
 {
     return !strcmp(program, "sampler_switched") || !strcmp(program, "sampler_woken") ||
-           !strcmp(program, "sampler_asleep");
+           !strcmp(program, "sampler_asleep") || !strncmp(program, "sampler_returned", 16);
 }
 
 /* Which object loads which program, and the verifier's words about it. */
@@ -310,9 +342,25 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
     return 0;
 }
 
+/* What ends a switch in the thread that comes back has another name on each kernel. */
+static int attach_returned_early(struct sampler_bpf *program)
+{
+    static const char *const names[] = {"finish_task_switch", "finish_task_switch.isra.0"};
+    struct bpf_link *link = NULL;
+
+    if (!program->objects[1] || program->returns != RETURNS_KPROBE)
+        return 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !link; i++)
+        link = bpf_program__attach_kprobe(program->returned, false, names[i]);
+    if (!link)
+        return -EOPNOTSUPP;
+    program->links[program->link_count++] = link;
+    return 0;
+}
+
 static int attach(struct sampler_bpf *program)
 {
-    int rc = 0;
+    int rc = attach_returned_early(program);
 
     for (size_t i = 0; i < BPF_OBJECTS && program->objects[i] && rc == 0; i++)
         rc = attach_object(program, program->objects[i]);
@@ -397,18 +445,17 @@ static int create_steps(struct sampler_bpf *program, const struct bpf_program_op
     return rc;
 }
 
-int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
-                       char reason[BPF_PROGRAM_REASON_MAX])
+static int create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
+                  char reason[BPF_PROGRAM_REASON_MAX])
 {
     struct sampler_bpf *program = calloc(1, sizeof(*program));
     libbpf_print_fn_t print;
     int rc;
 
-    *ret_program = NULL;
-    reason[0] = '\0';
     if (!program)
         return -ENOMEM;
     program->rows_fd = program->types_fd = -1;
+    program->threshold_ns = options->off_cpu_threshold_ns;
     messages = calloc(1, sizeof(*messages)); /* NULL: then without them */
     if (messages)
         pthread_mutex_init(&messages->lock, NULL);
@@ -417,10 +464,32 @@ int bpf_program_create(const struct bpf_program_options *options, struct sampler
     libbpf_set_print(print);
     free(messages);
     messages = NULL;
-    if (rc < 0)
+    *ret_program = program;
+    return rc;
+}
+
+/* Kernels without kprobes are met here: their threads' stacks are walked at each switch then. */
+int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
+                       char reason[BPF_PROGRAM_REASON_MAX])
+{
+    struct bpf_program_options again = *options;
+    struct sampler_bpf *program = NULL;
+    int rc;
+
+    reason[0] = '\0';
+    rc = create(options, &program, reason);
+    if (rc < 0 && program && program->objects[1] && program->returns == RETURNS_KPROBE) {
         bpf_program_destroy(program);
-    else
-        *ret_program = program;
+        program = NULL;
+        again.walks_at_leave = true;
+        reason[0] = '\0';
+        rc = create(&again, &program, reason);
+    }
+    if (rc < 0) {
+        bpf_program_destroy(program);
+        program = NULL;
+    }
+    *ret_program = program;
     return rc;
 }
 

@@ -23,6 +23,7 @@ struct bpf_program_options {
     int64_t uid;                   /* only tasks of this real and effective uid; -1 = of all */
     uint32_t ring_bytes;           /* rounded up to a power of two; 0 = 16 MiB */
     uint32_t check_sleepers;       /* for tests: enum sampler_sleepers */
+    bool walks_at_leave;           /* for tests: as where a thread's return cannot be met */
     bool measure;                  /* for benches: asks the verifier how long it took */
 };
 
@@ -106,10 +107,11 @@ void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash);
 int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context);
 
 /* Opens a stretch off CPU for each thread that sleeps, is of a process in the map, and has none;
- * tells those (free(*ret_threads)). 0; -errno; without off_cpu there are none. Some ns for each
+ * tells those (free(*ret_threads)). `known`: tells those that have one instead, are not back yet,
+ * and whose stacks are taken only then. 0; -errno; without off_cpu there are none. Some ns for each
  * thread of the machine. */
-int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep **ret_threads,
-                            size_t *ret_count);
+int bpf_program_find_asleep(struct sampler_bpf *program, bool known,
+                            struct sampler_asleep **ret_threads, size_t *ret_count);
 /* Whether that stretch goes on: if so, the thread's memory stood still since. */
 bool bpf_program_is_asleep(struct sampler_bpf *program, const struct sampler_asleep *thread);
 

@@ -181,11 +181,16 @@ int bpf_program_disable(struct sampler_bpf *program)
     return each_tick(program, PERF_EVENT_IOC_DISABLE, NULL);
 }
 
+static struct sampler_control *control_of(const struct sampler_bpf *program)
+{
+    return (struct sampler_control *)(void *)program->stop.bytes;
+}
+
 int bpf_program_stop(struct sampler_bpf *program)
 {
     /* Whoever saw it unset is in the middle of a context switch, which no call to another CPU
      * interrupts: when the ticks are off, that is over. */
-    __atomic_store_n((uint32_t *)(void *)program->stop.bytes, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&control_of(program)->stopped, 1, __ATOMIC_RELEASE);
     return bpf_program_disable(program);
 }
 
@@ -222,8 +227,8 @@ static int read_all(int fd, struct sampler_asleep **ret_threads, size_t *ret_cou
     return error;
 }
 
-int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep **ret_threads,
-                            size_t *ret_count)
+int bpf_program_find_asleep(struct sampler_bpf *program, bool known,
+                            struct sampler_asleep **ret_threads, size_t *ret_count)
 {
     int fd, rc;
 
@@ -234,7 +239,9 @@ int bpf_program_find_asleep(struct sampler_bpf *program, struct sampler_asleep *
     fd = bpf_iter_create(bpf_link__fd(program->asleep));
     if (fd < 0)
         return -errno;
+    __atomic_store_n(&control_of(program)->listing, known, __ATOMIC_RELEASE);
     rc = read_all(fd, ret_threads, ret_count);
+    __atomic_store_n(&control_of(program)->listing, 0, __ATOMIC_RELEASE);
     close(fd);
     return rc;
 }
@@ -244,7 +251,7 @@ bool bpf_program_is_asleep(struct sampler_bpf *program, const struct sampler_asl
     struct sampler_switch stretch;
 
     return bpf_map_lookup_elem(program->switches_fd, &thread->key, &stretch) == 0 &&
-           stretch.head.kind == SAMPLER_SWITCH && stretch.flags & SAMPLER_ASLEEP &&
+           stretch.head.kind == SAMPLER_SWITCH && !(stretch.flags & SAMPLER_RETURNING) &&
            stretch.head.time_ns == thread->head.time_ns &&
            stretch.head.thread_start_ns == thread->head.thread_start_ns;
 }

@@ -448,7 +448,7 @@ int sampler_write_facts(struct bpf_sampler *sampler);
  * are known. */
 
 /* Opens their stretches. 0 or -ENOMEM. */
-int sampler_find_asleep(struct bpf_sampler *sampler);
+int sampler_find_asleep(struct bpf_sampler *sampler, bool known);
 /* Reads the stacks of those that were found; of some, perhaps, only later. 0 or -ENOMEM. */
 int sampler_read_asleep(struct bpf_sampler *sampler);
 /* The stack of such a stretch, which `head` begins, into `sample`; `parts`: what the kernel told of

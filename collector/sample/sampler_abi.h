@@ -96,6 +96,7 @@ enum sampler_flags {
     SAMPLER_GIL_WAIT = 1u << 9,   /* SWITCH: a futex inside the interpreter's runtime  */
     SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again   */
     SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, since when is not known: see below */
+    SAMPLER_RETURNING = 1u << 12, /* in map `switches`: it runs again, and is about to tell */
 };
 
 struct sampler_sample {
@@ -128,9 +129,10 @@ struct sampler_switch {
     struct sampler_range ranges[SAMPLER_RANGES_MAX];
 };
 
-/* A thread that sleeps when its process is begun with, as the program that looks for such tells it,
- * not through the ring: a stretch with SAMPLER_ASLEEP begins at that time, without a stack, which
- * is to be read from outside. Registers are those with which it entered the kernel. */
+/* A thread that sleeps when its process is begun with, or at the end, as the program that looks for
+ * such tells it, not through the ring: its stretch has no stack, which is to be read from outside.
+ * Of the first kind it has SAMPLER_ASLEEP and begins at that time. Registers are those with which
+ * it entered the kernel. */
 struct sampler_asleep {
     struct sampler_head head; /* of that stretch */
     uint32_t key;             /* in map `switches` */
@@ -322,6 +324,13 @@ struct sampler_config {
     uint32_t exit_has_group;   /* tracepoint sched_process_exit tells whether it is the last */
     uint32_t user_is_unsafe;   /* see kernel_flaw_freezes() */
     uint32_t check_sleepers;   /* enum sampler_sleepers */
+    uint32_t walks_at_leave;   /* stacks are taken when threads leave CPUs: see bpf/sched.bpf.h */
+};
+
+/* Section .bss.stop: set by the collector while the program runs. */
+struct sampler_control {
+    uint32_t stopped; /* what is off CPU stays as it is, to be listed */
+    uint32_t listing; /* sampler_asleep tells those whose stretches go on, instead of new ones */
 };
 
 /* libannot's struct annot_thread and annot_open: the loader asserts that they still lie so. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that slept already when their process was begun with: a server that hangs.
+/* Threads that slept already when their process was begun with, a server that hangs, and those that
+ * still wait when the recording ends.
  *
- * The kernel's part opens a stretch for each (bpf/sched.bpf.h), which ends as any other does.
- * Their stacks are read from outside, once: native frames by their registers and the process's
- * memory, Python frames as where there is no BPF. What moved meanwhile is thrown away; what did not
+ * For the first the kernel's part opens a stretch (bpf/sched.bpf.h), which ends as any other does;
+ * of the others it takes a stack only when they come back. Their stacks are read from outside,
+ * once: native frames by their registers and the process's memory, Python frames as where there is
+ * no BPF. What moved meanwhile is thrown away; what did not
  * stood still, so that all parts belong together. Thread-safety: one thread per object. */
 #include "sample_parts.h"
 
@@ -56,13 +58,13 @@ static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep
     return 0;
 }
 
-int sampler_find_asleep(struct bpf_sampler *sampler)
+int sampler_find_asleep(struct bpf_sampler *sampler, bool known)
 {
     struct sampler_asleep *told = NULL;
     size_t count = 0;
     if (!sampler->options.off_cpu)
         return 0;
-    int error = bpf_program_find_asleep(sampler->program, &told, &count);
+    int error = bpf_program_find_asleep(sampler->program, known, &told, &count);
     if (error != 0 && error != -ENOMEM)
         sampler->counts.asleep_denied++;
     if (error != -ENOMEM)

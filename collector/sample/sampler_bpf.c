@@ -25,7 +25,8 @@ enum { IDLE_MS = 1000, STEP_MS = 50, SOON_MS = 5 };
 #define FACTS_NS    UINT64_C(1000000000)
 
 /* How often the end looks whether rows that it waits for are there. */
-#define AWAIT_ROWS_NS INT64_C(100000000)
+#define AWAIT_ROWS_NS    INT64_C(100000000)
+#define AWAIT_WAITING_NS INT64_C(1000000000)
 
 /* All of it counts as our memory, twice (the ring is mapped twice), and is cleared before anything
  * starts. Machines with few CPUs fill it slower. */
@@ -204,7 +205,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     sampler->served = 0; /* it may be served already */
     if (process->waits_exec)
         return 0; /* what it has mapped now is of no interest */
-    error = sampler_find_asleep(sampler);
+    error = sampler_find_asleep(sampler, false);
     if (error)
         return error;
     error = sampled_read_maps(process, &sampler->modules);
@@ -368,7 +369,8 @@ static int bpf_step(void *state)
         error = take_records(sampler, position);
     if (!error)
         error = sampler_publish(sampler);
-    if (!error && sampler->asleep.unread.count > 0 && sampler->modules.asked == 0)
+    if (!error && !sampler->finished && sampler->asleep.unread.count > 0 &&
+        sampler->modules.asked == 0)
         error = sampler_read_asleep(sampler);
     sampler_sweep(sampler);
     if (!error)
@@ -401,13 +403,31 @@ static int last_steps(struct bpf_sampler *sampler)
     return error;
 }
 
+/* Threads that wait now would tell their stacks only when they come back. Rows that are missing for
+ * one are waited for, but not for long: whoever moves meanwhile is none of them any more. */
+static int read_waiting(struct bpf_sampler *sampler)
+{
+    int64_t until_ns = clock_now_ns() + AWAIT_WAITING_NS;
+    int error = sampler_find_asleep(sampler, true);
+    if (!error)
+        error = sampler_read_asleep(sampler);
+    while (!error && sampler->asleep.unread.count > 0 && clock_now_ns() < until_ns) {
+        symbolizer_await(sampler->modules.reader, clock_now_ns() + AWAIT_ROWS_NS);
+        error = bpf_step(sampler);
+    }
+    return error;
+}
+
 static int bpf_finish(void *state)
 {
     struct bpf_sampler *sampler = state;
     if (sampler->finished)
         return 0;
+    int error = read_waiting(sampler);
     sampler->finished = true;
-    int error = bpf_program_stop(sampler->program);
+    int stopped = bpf_program_stop(sampler->program);
+    if (!error)
+        error = stopped;
     int stepped = last_steps(sampler);
     if (!error)
         error = stepped;

@@ -291,18 +291,20 @@ static int take_common(struct bpf_sampler *sampler, struct common *common,
     sample->cpu = head->cpu;
     sample->native_end = common->stack.native_end;
     sample->python_end = common->stack.python_end;
-    int error =
-        flags & SAMPLER_ASLEEP ? sampler_take_asleep(sampler, head, &common->stack, sample) : 0;
+    bool own = common->stack.native || common->stack.python;
+    int error = !own && flags & (SAMPLER_ASLEEP | SAMPLER_STILL_OFF)
+                    ? sampler_take_asleep(sampler, head, &common->stack, sample)
+                    : 0;
     if (error)
         return error;
     sample->flags |= flags & SAMPLER_IN_KERNEL ? SAMPLE_IN_KERNEL : 0;
     sample->flags |= flags & SAMPLER_GC ? SAMPLE_GC : 0;
     sample->flags |= flags & SAMPLER_HOLDS_GIL ? SAMPLE_HOLDS_GIL : 0;
-    struct sampled_ranges own = told_ranges(process, head, flags);
-    own.depth = common->range_depth;
-    own.count = range_count(common->range_depth, head->size, common->fixed);
-    memcpy(own.ranges, common->ranges, own.count * sizeof(own.ranges[0]));
-    set_ranges(out, process, flags, &own);
+    struct sampled_ranges ranges = told_ranges(process, head, flags);
+    ranges.depth = common->range_depth;
+    ranges.count = range_count(common->range_depth, head->size, common->fixed);
+    memcpy(ranges.ranges, common->ranges, ranges.count * sizeof(ranges.ranges[0]));
+    set_ranges(out, process, flags, &ranges);
     if (sample->native_end < STACK_END_COUNT)
         sampler->counts.native_end[sample->native_end]++;
     if (sample->python_end < STACK_END_COUNT)

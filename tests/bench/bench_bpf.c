@@ -48,16 +48,26 @@ static int count_part(void *context, const struct sampler_head *record)
     return 0;
 }
 
-static struct reading read_now(const struct bpf_scene *scene, const char *name)
+/* What is counted: by `counter` of the program, that runs `runs_each` times for one; those of
+ * `beside` take part in it. */
+struct unit {
+    const char *program, *beside[2];
+    int counter, runs_each;
+};
+
+static struct reading read_now(const struct bpf_scene *scene, const struct unit *unit)
 {
     struct reading now = {0};
     struct bpf_program_cost cost;
 
-    for (size_t i = 0; bpf_program_cost(scene->program, i, &cost); i++)
-        if (strcmp(cost.name, name) == 0) {
-            now.runs = cost.runs;
-            now.run_ns = cost.run_ns;
-        }
+    for (size_t i = 0; bpf_program_cost(scene->program, i, &cost); i++) {
+        bool main = strcmp(cost.name, unit->program) == 0, counted = main;
+
+        for (size_t k = 0; k < 2 && unit->beside[k] && !counted; k++)
+            counted = strcmp(cost.name, unit->beside[k]) == 0;
+        now.runs += main ? cost.runs : 0;
+        now.run_ns += counted ? cost.run_ns : 0;
+    }
     CHECK_INT(bpf_program_counters(scene->program, now.counters), 0);
     CHECK_INT(bpf_program_drain(scene->program, bpf_program_position(scene->program), count_part,
                                 &now.parts),
@@ -72,16 +82,12 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is counted: by `counter` of the program, that runs `runs_each` times for one. */
-struct unit {
-    const char *program;
-    int counter, runs_each;
-};
+#define SWITCHING "sampler_switched", {"sampler_returned", "sampler_woken"}, SAMPLER_COUNT_SWITCHES
 
-static const struct unit tick = {"sampler_tick", SAMPLER_COUNT_SAMPLES, 1};
-static const struct unit stretch = {"sampler_switched", SAMPLER_COUNT_SWITCHES, 2};
+static const struct unit tick = {"sampler_tick", {0}, SAMPLER_COUNT_SAMPLES, 1};
+static const struct unit stretch = {SWITCHING, 2};
 /* Two threads on one CPU: one leaves and the other one enters in one run. */
-static const struct unit exchange = {"sampler_switched", SAMPLER_COUNT_SWITCHES, 1};
+static const struct unit exchange = {SWITCHING, 1};
 
 /* Nanoseconds of one unit; -1: there was none. */
 static double cost_between(const struct reading *before, const struct reading *after,
@@ -97,14 +103,14 @@ static double cost_between(const struct reading *before, const struct reading *a
 
 static void measure(const struct bpf_scene *scene, const struct unit *unit)
 {
-    struct reading first = read_now(scene, unit->program), before = first, after;
+    struct reading first = read_now(scene, unit), before = first, after;
     double ns[WINDOWS];
     uint64_t parts = 0, units;
     int windows = 0;
 
     for (int i = 0; i < WINDOWS; i++) {
         usleep(WINDOW_US);
-        after = read_now(scene, unit->program);
+        after = read_now(scene, unit);
         ns[windows] = cost_between(&before, &after, unit);
         windows += ns[windows] >= 0;
         parts += after.parts;
@@ -141,9 +147,9 @@ static void measure_untracked(const struct bpf_program_options *options, const s
     pin(child.pid, true);
     scene_go(&child);
     bpf_program_enable(scene.program);
-    before = read_now(&scene, unit->program);
+    before = read_now(&scene, unit);
     usleep(WINDOWS * WINDOW_US);
-    after = read_now(&scene, unit->program);
+    after = read_now(&scene, unit);
     untracked_ns = (double)(after.run_ns - before.run_ns) / (double)(after.runs - before.runs);
     printf("%-44s%7.0f ns\n", "a task that is not recorded", untracked_ns);
     scene_wait(&child);
@@ -188,7 +194,7 @@ static int sleep_deep(void *context)
     return 0;
 }
 
-static void measure_native(const struct bpf_program_options *options, int depth)
+static void measure_native(const struct bpf_program_options *options, int depth, const char *what)
 {
     const bool switches = options->off_cpu;
     struct bpf_scene scene = {0};
@@ -200,7 +206,7 @@ static void measure_native(const struct bpf_program_options *options, int depth)
     scene_load(&scene, child.pid, NULL);
     scene_go(&child);
     bpf_program_enable(scene.program);
-    printf("C, %3d frames%31s", depth + 8, "");
+    printf("C, %3d frames%-31s", depth + 8, what);
     measure(&scene, switches ? &stretch : &tick);
     scene_wait(&child);
     scene_close(&scene);
@@ -277,7 +283,7 @@ static void measure_deep(const struct interpreter *interpreter, const char *dept
 /* ---- What is measured -------------------------------------------------------------------------
  */
 
-enum { STARTS = 15, PARTS = 8, TIMES = sizeof(struct bpf_program_times) / sizeof(uint64_t) };
+enum { STARTS = 15, PARTS = 12, TIMES = sizeof(struct bpf_program_times) / sizeof(uint64_t) };
 
 static void print_times(double ms[STARTS], const char *name, uint32_t verified)
 {
@@ -331,6 +337,10 @@ TEST(start)
 
 static const struct bpf_program_options ticks = {.frequency_hz = HZ, .uid = -1};
 static const struct bpf_program_options switching = {.off_cpu = true, .uid = -1};
+static const struct bpf_program_options leaving = {
+    .off_cpu = true, .uid = -1, .walks_at_leave = true};
+static const struct bpf_program_options seldom = {
+    .off_cpu = true, .uid = -1, .off_cpu_threshold_ns = 1000000};
 
 TEST(native)
 {
@@ -339,7 +349,7 @@ TEST(native)
     pin(0, false);
     measure_untracked(&ticks, &tick, spin_deep);
     for (int depth = 4; depth <= 200; depth += depth == 4 ? 46 : 150)
-        measure_native(&ticks, depth);
+        measure_native(&ticks, depth, "");
     close(fd);
 }
 
@@ -365,7 +375,9 @@ TEST(switches)
 
     pin(0, false);
     measure_untracked(&switching, &stretch, sleep_deep);
-    measure_native(&switching, 4);
+    measure_native(&switching, 4, "");
+    measure_native(&leaving, 4, ", walked when they leave");
+    measure_native(&seldom, 4, ", shorter than the threshold");
     close(fd);
 }
 

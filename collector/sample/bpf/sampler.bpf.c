@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls, no kprobes.
+/* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls.
  *
  * sampler_tick samples what runs, by a perf event on each CPU; sampler_forked, sampler_executed and
  * sampler_exited follow processes; sched.bpf.h sees threads leave and enter CPUs and finds those

@@ -8,14 +8,18 @@
 
 /* ---- Switches -------------------------------------------------------------------------------- */
 
-/* Stretches off CPU: the stack when a thread leaves, told when it runs again.
+/* Stretches off CPU: noted when a thread leaves, told when it runs again.
  *
- * At the switch the outgoing thread is still the current one, so its memory can be read. What it
- * waits for is noted as raw facts; user space classifies. One entry per thread, kept from its first
- * switch to its death, so that a switch costs no allocation. */
+ * Most stretches are shorter than the threshold, so leaving costs two times and a few words. The
+ * stack of one that is told is walked when the thread has come back, in sampler_returned, where it
+ * is current again and nothing of its own has run yet. Where the kernel has no such moment
+ * (config.walks_at_leave) it is walked at each switch, the outgoing thread being still the current
+ * one. What it waits for is noted as raw facts; user space classifies. One entry per thread, kept
+ * from its first switch to its death, so that a switch costs no allocation. */
 
 enum {
     SCHED_RATE_WINDOWS = 100, /* windows of the rate cap in a second */
+    SCHED_MEASURED = 64,      /* one of so many switches is */
 };
 
 /* System calls below 64 whose first argument is the descriptor they wait for: read, write, ioctl,
@@ -25,7 +29,8 @@ enum {
     (1ull << 0 | 1ull << 1 | 1ull << 16 | 1ull << 17 | 1ull << 18 | 1ull << 19 | 1ull << 20 |      \
      1ull << 40 | 1ull << 42 | 1ull << 43 | 1ull << 44 | 1ull << 45 | 1ull << 46 | 1ull << 47)
 
-/* head.kind: SAMPLER_SWITCH while the thread is off CPU, else 0. Key: the kernel's own number. */
+/* head.kind: SAMPLER_SWITCH while the thread is off CPU, and until its stretch is told; else 0.
+ * Key: the kernel's own number. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1);
@@ -33,8 +38,29 @@ struct {
     __type(value, struct sampler_switch);
 } switches SEC(".maps");
 
-/* Set by the collector at the end: what is off CPU then stays as it is, to be listed. */
-volatile uint32_t sched_stopped SEC(".bss.stop");
+/* What a new entry is made of. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct sampler_switch);
+} sched_blank SEC(".maps");
+
+/* What sampler_switched told sampler_returned on this CPU, so that a return to a stretch that is of
+ * no interest costs next to nothing. */
+struct sched_arrival {
+    uint32_t key;   /* the thread that came */
+    uint32_t tells; /* its stretch is to be told */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct sched_arrival);
+} sched_arrivals SEC(".maps");
+
+volatile struct sampler_control sched_control SEC(".bss.stop");
 
 uint64_t sched_window; /* races cost a record more or less */
 uint64_t sched_window_count;
@@ -72,9 +98,9 @@ static __always_inline uint32_t sched_file_mode(const struct task_struct *task, 
     return file ? BPF_CORE_READ(file, f_inode, i_mode) : 0;
 }
 
-/* What it waits for: `stretch->state` and its PREEMPTED flag are known. */
-static __always_inline void sched_facts(struct sampler_switch *stretch, struct task_struct *task,
-                                        const struct sampler_process *process)
+/* What it waits for, as far as that is at hand: `stretch->state` and its PREEMPTED flag are known.
+ */
+static __always_inline void sched_call(struct sampler_switch *stretch, struct task_struct *task)
 {
     const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
     int64_t call = regs->orig_ax;
@@ -84,11 +110,17 @@ static __always_inline void sched_facts(struct sampler_switch *stretch, struct t
     stretch->file_mode = 0;
     if (BPF_CORE_READ_BITFIELD(task, in_iowait))
         stretch->flags |= SAMPLER_IO_WAIT;
-    if (stretch->flags & SAMPLER_PREEMPTED)
-        return;
-    if (call < 0)
+    if (call < 0 && !(stretch->flags & SAMPLER_PREEMPTED))
         stretch->flags |= SAMPLER_FAULTED;
-    else if (sched_takes_fd(stretch->syscall))
+}
+
+/* The rest, of a thread that is still in that call: of those whose stretches are told. */
+static __always_inline void sched_facts(struct sampler_switch *stretch, struct task_struct *task,
+                                        const struct sampler_process *process)
+{
+    if (stretch->flags & (SAMPLER_PREEMPTED | SAMPLER_FAULTED))
+        return;
+    if (sched_takes_fd(stretch->syscall))
         stretch->file_mode = sched_file_mode(task, stretch->argument);
     else if (stretch->syscall == SAMPLER_CALL_FUTEX && stretch->argument >= process->runtime &&
              stretch->argument < process->runtime_end)
@@ -96,33 +128,20 @@ static __always_inline void sched_facts(struct sampler_switch *stretch, struct t
 }
 
 /* The thread's entry, made at need. NULL: more threads than fit, counted. */
-static __always_inline struct sampler_switch *sched_entry(uint32_t key, const struct walk *walk)
+static __always_inline struct sampler_switch *sched_entry(uint32_t key)
 {
-    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
+    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key), *blank;
+    uint32_t zero = 0;
 
     if (entry)
         return entry;
-    bpf_map_update_elem(&switches, &key, &walk->stretch, BPF_NOEXIST);
+    blank = bpf_map_lookup_elem(&sched_blank, &zero);
+    if (blank)
+        bpf_map_update_elem(&switches, &key, blank, BPF_NOEXIST);
     entry = bpf_map_lookup_elem(&switches, &key);
     if (!entry)
         count(SAMPLER_LOSS_SWITCH_TABLE);
     return entry;
-}
-
-static __always_inline void sched_fill(struct sampler_switch *entry, struct walk *walk)
-{
-    uint32_t count;
-
-    entry->wake_ns = entry->end_ns = 0;
-    entry->reserved0 = entry->reserved1 = 0;
-    entry->space = walk->process.space;
-    entry->native_end = walk->native_end;
-    entry->python_end = walk->python_end;
-    entry->flags |= walk->flags;
-    entry->range_depth = walk->range_depth;
-    count = range_copy(walk->range_depth, walk->live, entry->ranges);
-    emit_head(walk, &entry->head, SAMPLER_SWITCH,
-              offsetof(struct sampler_switch, ranges) + count * sizeof(entry->ranges[0]));
 }
 
 static __always_inline bool sched_rate_allows(uint64_t now)
@@ -143,30 +162,55 @@ static __always_inline uint64_t sched_arrived(const struct sampler_switch *entry
     return now - (task->se.sum_exec_runtime - entry->used_ns);
 }
 
-/* It leaves, and nobody told that it had come back: some kernels switch now and then without
- * their tracepoint. */
-static __always_inline void sched_untold(struct sampler_switch *entry,
+static __always_inline void sched_tell(struct sampler_switch *entry)
+{
+    uint32_t size = entry->head.size;
+
+    entry->flags &= ~SAMPLER_RETURNING;
+    if (size <= sizeof(*entry))
+        emit_record(&entry->head, size, emit_flags(entry->end_ns, false),
+                    SAMPLER_LOSS_RING_FULL_SWITCH);
+    entry->head.kind = 0;
+}
+
+/* Whether it is to be told, its end being known. */
+static __always_inline bool sched_counts(const struct sampler_switch *entry)
+{
+    count(SAMPLER_COUNT_SWITCHES);
+    if (entry->end_ns - entry->head.time_ns < config.threshold_ns) {
+        count(SAMPLER_COUNT_SHORT);
+        return false;
+    }
+    if (sched_rate_allows(entry->end_ns))
+        return true;
+    count(SAMPLER_LOSS_SWITCH_RATE);
+    return false;
+}
+
+/* It runs, and nobody told that it had come back: some kernels switch now and then without their
+ * tracepoint. What it left in the kernel is gone. Not 0: to be told. */
+static __always_inline bool sched_untold(struct sampler_switch *entry,
                                          const struct task_struct *task, uint64_t now)
 {
     uint64_t arrived = sched_arrived(entry, task, now);
-    uint32_t size = entry->head.size;
 
     if (arrived < entry->wake_ns)
         arrived = entry->wake_ns;
-    if (arrived < entry->head.time_ns || arrived > now || size > sizeof(*entry)) {
+    if (arrived < entry->head.time_ns || arrived > now) {
         count(SAMPLER_COUNT_UNTOLD);
-        return;
+        return false;
     }
-    count(SAMPLER_COUNT_SWITCHES);
     count(SAMPLER_COUNT_REASONED);
     entry->end_ns = arrived;
-    if (entry->end_ns - entry->head.time_ns < config.threshold_ns)
-        count(SAMPLER_COUNT_SHORT);
-    else if (!sched_rate_allows(entry->end_ns))
-        count(SAMPLER_LOSS_SWITCH_RATE);
-    else
-        emit_record(&entry->head, size, emit_flags(entry->end_ns, false),
-                    SAMPLER_LOSS_RING_FULL_SWITCH);
+    return sched_counts(entry);
+}
+
+/* It leaves, or ends, before its last stretch was told: whatever there is of it. */
+static __always_inline void sched_settle(struct sampler_switch *entry,
+                                         const struct task_struct *task, uint64_t now)
+{
+    if (entry->flags & SAMPLER_RETURNING || sched_untold(entry, task, now))
+        sched_tell(entry);
 }
 
 /* A thread's last switch. */
@@ -177,68 +221,87 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
     if (!entry)
         return;
     if (entry->head.kind == SAMPLER_SWITCH)
-        sched_untold(entry, task, bpf_ktime_get_ns());
+        sched_settle(entry, task, bpf_ktime_get_ns());
     bpf_map_delete_elem(&switches, &key);
 }
 
-/* The task leaves the CPU. NULL: it is not recorded. */
-static __always_inline struct sampler_process *sched_leaves(const struct task_struct *task,
-                                                            uint32_t state)
+/* The task leaves the CPU: its entry, made at need. NULL: it is not recorded. One that has an entry
+ * is, and who may see it is asked when it tells. */
+static __always_inline struct sampler_switch *sched_leaves(const struct task_struct *task,
+                                                           uint32_t state)
 {
+    struct sampler_switch *entry;
     uint32_t key = task->pid;
 
     if (state & KERNEL_TASK_DEAD)
         sched_ends(task, key);
     if ((state & KERNEL_TASK_DEAD) || !key || !task->mm)
         return 0;
-    return task_process(task, SAMPLER_LOSS_UID_SWITCH);
+    entry = bpf_map_lookup_elem(&switches, &key);
+    if (entry && entry->head.thread_start_ns == task->start_boottime)
+        return entry;
+    return task_process(task, SAMPLER_LOSS_UID_SWITCH) ? sched_entry(key) : 0;
 }
 
 /* As the entry has it from the thread's last switch, if it is the same thread: its numbers take a
  * dozen reads of kernel memory in a container, four elsewhere, and never change. */
 static __always_inline void sched_identify(const struct task_struct *task,
-                                           const struct sampler_switch *entry,
                                            struct sampler_head *head)
 {
-    if (entry->head.thread_start_ns != task->start_boottime) {
+    if (head->thread_start_ns != task->start_boottime)
         task_identify(task, head, true);
-        return;
-    }
-    *head = entry->head;
     head->cpu = bpf_get_smp_processor_id();
 }
 
-static __always_inline void sched_leave(struct task_struct *task, uint32_t state, bool preempted,
+/* The stack of the program of the current thread, whose stretch that is. */
+static __always_inline void sched_stack(struct sampler_switch *entry, struct task_struct *task,
                                         const struct sampler_process *process, uint64_t now)
 {
-    struct sampler_switch *entry;
-    struct walk *walk;
+    struct walk *walk = walk_begin(WALK_SWITCH);
+    uint32_t count;
 
-    walk = walk_begin(WALK_SWITCH);
     if (!walk)
         return;
-    entry = sched_entry(task->pid, walk);
-    if (!entry) {
-        walk_end(walk);
-        return;
-    }
-    if (entry->head.kind == SAMPLER_SWITCH)
-        sched_untold(entry, task, now);
-    sched_identify(task, entry, &walk->head);
+    walk->head = entry->head;
     walk->now = walk->head.time_ns = now;
     walk->process = *process;
     stack_registers(walk, task);
     if (!config.user_is_unsafe)
         stack_walk(walk, task);
-    entry->state = state;
-    entry->used_ns = task->se.sum_exec_runtime;
-    entry->flags = preempted || state == 0 ? SAMPLER_PREEMPTED : 0;
-    sched_facts(entry, task, &walk->process);
-    entry->kernel = 0; /* when it is told: most are not */
     entry->native = stack_send_native(walk);
     entry->python = stack_send_python(walk);
-    sched_fill(entry, walk);
+    entry->space = walk->process.space;
+    entry->native_end = walk->native_end;
+    entry->python_end = walk->python_end;
+    entry->flags |= walk->flags;
+    entry->range_depth = walk->range_depth;
+    count = range_copy(walk->range_depth, walk->live, entry->ranges);
+    entry->head.size = offsetof(struct sampler_switch, ranges) + count * sizeof(entry->ranges[0]);
     walk_end(walk);
+}
+
+static __always_inline void sched_leave(struct task_struct *task, struct sampler_switch *entry,
+                                        uint32_t state, bool preempted, uint64_t now)
+{
+    const struct sampler_process *process;
+
+    if (entry->head.kind == SAMPLER_SWITCH)
+        sched_settle(entry, task, now);
+    sched_identify(task, &entry->head);
+    entry->head.size = offsetof(struct sampler_switch, ranges);
+    entry->head.time_ns = now;
+    entry->wake_ns = entry->end_ns = 0;
+    entry->used_ns = task->se.sum_exec_runtime;
+    entry->state = state;
+    entry->flags = preempted || state == 0 ? SAMPLER_PREEMPTED : 0;
+    entry->kernel = entry->native = entry->python = 0;
+    entry->native_end = entry->python_end = STACK_NOT_WALKED;
+    entry->range_depth = 0;
+    sched_call(entry, task);
+    process = config.walks_at_leave ? task_process(task, SAMPLER_LOSS_UID_SWITCH) : 0;
+    if (process)
+        sched_stack(entry, task, process, now);
+    entry->head.kind = SAMPLER_SWITCH;
 }
 
 /* Where in the kernel the thread had stopped, which it still does. */
@@ -258,18 +321,6 @@ static __always_inline uint64_t sched_kernel(struct task_struct *task,
     return hash;
 }
 
-static __always_inline void sched_tell(struct task_struct *task, struct sampler_switch *entry)
-{
-    uint32_t size = entry->head.size;
-
-    if (size > sizeof(*entry))
-        return;
-    if (entry->end_ns - entry->head.time_ns >= SAMPLER_KERNEL_STRETCH_NS)
-        entry->kernel = sched_kernel(task, entry);
-    emit_record(&entry->head, size, emit_flags(entry->end_ns, false),
-                SAMPLER_LOSS_RING_FULL_SWITCH);
-}
-
 /* The task enters a CPU. NULL: it is not recorded. */
 static __always_inline struct sampler_switch *sched_enters(const struct task_struct *task)
 {
@@ -279,46 +330,111 @@ static __always_inline struct sampler_switch *sched_enters(const struct task_str
     return entry && entry->head.kind == SAMPLER_SWITCH ? entry : 0;
 }
 
-static __always_inline void sched_enter(struct task_struct *task, struct sampler_switch *entry,
+/* It is to be told: at once, or, if true, by sampler_returned. */
+static __always_inline bool sched_complete(struct task_struct *task, struct sampler_switch *entry)
+{
+    const struct sampler_process *process = task_process(task, SAMPLER_LOSS_UID_SWITCH);
+
+    if (!process) {
+        entry->head.kind = 0;
+        return false;
+    }
+    sched_facts(entry, task, process);
+    if (entry->end_ns - entry->head.time_ns >= SAMPLER_KERNEL_STRETCH_NS)
+        entry->kernel = sched_kernel(task, entry);
+    if (config.walks_at_leave) {
+        sched_tell(entry);
+        return false;
+    }
+    entry->flags |= SAMPLER_RETURNING;
+    return true;
+}
+
+static __always_inline bool sched_enter(struct task_struct *task, struct sampler_switch *entry,
                                         uint64_t now)
 {
-    count(SAMPLER_COUNT_SWITCHES);
     entry->end_ns = now;
-    if (now - entry->head.time_ns < config.threshold_ns)
-        count(SAMPLER_COUNT_SHORT);
-    else if (!sched_rate_allows(now))
-        count(SAMPLER_LOSS_SWITCH_RATE);
-    else
-        sched_tell(task, entry);
+    if (sched_counts(entry))
+        return sched_complete(task, entry);
     entry->head.kind = 0;
+    return false;
 }
 
 /* ctx: preempt, previous task, next task and, on newer kernels, the previous one's state. The clock
- * costs more than what is done here for a task that is not recorded. */
+ * costs more than what is done here for a task that is not recorded; what a switch takes is
+ * measured now and then. */
 SEC("tp_btf/sched_switch")
 
 int sampler_switched(uint64_t *ctx)
 {
     struct task_struct *previous = (struct task_struct *)ctx[1];
     struct task_struct *next = (struct task_struct *)ctx[2];
-    uint32_t state = config.switch_has_state ? (uint32_t)ctx[3] : previous->__state;
+    uint32_t state = config.switch_has_state ? (uint32_t)ctx[3] : previous->__state, zero = 0;
+    struct sched_arrival *arrival = bpf_map_lookup_elem(&sched_arrivals, &zero);
+    struct sampler_switch *leaving, *entry;
+    uint64_t now;
+
+    if (!arrival || sched_control.stopped)
+        return 0;
+    *arrival = (struct sched_arrival){(uint32_t)next->pid, 0};
+    leaving = sched_leaves(previous, state);
+    entry = sched_enters(next);
+    if (!leaving && !entry)
+        return 0;
+    now = bpf_ktime_get_ns();
+    if (entry)
+        arrival->tells = sched_enter(next, entry, now);
+    if (leaving)
+        sched_leave(previous, leaving, state, (uint8_t)ctx[0], now);
+    if (now % SCHED_MEASURED == 0)
+        count_add(SAMPLER_COUNT_SWITCH_NS, (bpf_ktime_get_ns() - now) * SCHED_MEASURED);
+    return 0;
+}
+
+/* The current thread came back, and nothing of its own has run since. Now and then its switch was
+ * not told: see sched_untold. */
+static __always_inline int sched_return(void)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    uint32_t zero = 0;
+    struct sched_arrival *arrival = bpf_map_lookup_elem(&sched_arrivals, &zero);
     struct sampler_process *process;
     struct sampler_switch *entry;
     uint64_t now;
 
-    if (sched_stopped)
+    if (!arrival || (arrival->key == (uint32_t)task->pid && !arrival->tells))
         return 0;
-    process = sched_leaves(previous, state);
-    entry = sched_enters(next);
-    if (!process && !entry)
+    arrival->tells = 0;
+    entry = sched_enters(task);
+    if (!entry || sched_control.stopped)
         return 0;
     now = bpf_ktime_get_ns();
-    if (entry)
-        sched_enter(next, entry, now);
-    if (process)
-        sched_leave(previous, state, (uint8_t)ctx[0], process, now);
+    process = entry->flags & SAMPLER_RETURNING || sched_untold(entry, task, now)
+                  ? task_process(task, SAMPLER_LOSS_UID_SWITCH)
+                  : 0;
+    if (process) {
+        sched_stack(entry, task, process, now);
+        sched_tell(entry);
+    }
+    entry->head.kind = 0;
     count_add(SAMPLER_COUNT_SWITCH_NS, bpf_ktime_get_ns() - now);
     return 0;
+}
+
+/* Since Linux 6.17. */
+SEC("tp_btf/sched_exit_tp")
+
+int sampler_returned(void *context)
+{
+    return sched_return();
+}
+
+/* Before, its function is found by name: sched_ways in bpf_program.c. */
+SEC("kprobe")
+
+int sampler_returned_early(void *context)
+{
+    return sched_return();
 }
 
 static __always_inline void sched_wake(struct task_struct *task)
@@ -327,7 +443,7 @@ static __always_inline void sched_wake(struct task_struct *task)
     struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
 
     if (entry && entry->head.kind == SAMPLER_SWITCH && entry->wake_ns == 0 &&
-        !(entry->flags & SAMPLER_PREEMPTED))
+        !(entry->flags & (SAMPLER_PREEMPTED | SAMPLER_RETURNING)))
         entry->wake_ns = bpf_ktime_get_ns();
 }
 
@@ -371,6 +487,7 @@ static __always_inline void asleep_fill(struct sampler_switch *stretch, struct t
     stretch->flags = SAMPLER_ASLEEP;
     stretch->space = process->space;
     stretch->native_end = stretch->python_end = STACK_NOT_WALKED;
+    sched_call(stretch, task);
     sched_facts(stretch, task, process);
 }
 
@@ -400,6 +517,21 @@ static __always_inline void asleep_tell(struct seq_file *seq, struct task_struct
     bpf_seq_write(seq, &told, sizeof(told));
 }
 
+/* One whose stretch goes on, and will not be told before the recording ends. */
+static __always_inline void asleep_list(struct seq_file *seq, struct task_struct *task,
+                                        const struct sampler_process *process)
+{
+    uint32_t key = task->pid;
+    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
+
+    if (config.walks_at_leave || !entry || entry->head.kind != SAMPLER_SWITCH ||
+        entry->flags & SAMPLER_RETURNING ||
+        bpf_ktime_get_ns() - entry->head.time_ns < config.threshold_ns)
+        return;
+    sched_facts(entry, task, process);
+    asleep_tell(seq, task, &entry->head, key);
+}
+
 SEC("iter/task")
 
 int sampler_asleep(struct bpf_iter__task *context)
@@ -417,6 +549,10 @@ int sampler_asleep(struct bpf_iter__task *context)
     process = task_process(task, SAMPLER_LOSS_UID_SWITCH);
     if (!process || state == 0 || state & KERNEL_TASK_DEAD)
         return 0;
+    if (sched_control.listing) {
+        asleep_list(seq, task, process);
+        return 0;
+    }
     stretch = bpf_map_lookup_elem(&asleep_stretch, &zero);
     if (!stretch)
         return 0;

@@ -156,7 +156,7 @@ TEST(every_program_is_verified_in_less_than_18000_instructions)
         fprintf(stderr, "%s: %u\n", cost.name, cost.verified);
         CHECK(cost.verified > 0 && cost.verified < 18000);
     }
-    CHECK_INT(count, 8);
+    CHECK_INT(count, 9);
     scene_close(&scene);
 }
 

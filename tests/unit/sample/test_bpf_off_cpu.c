@@ -18,7 +18,7 @@
 
 enum { WAIT_NS = 60000000, ROUNDS = 5 };
 
-static const struct bpf_program_options options = {.frequency_hz = 99, .off_cpu = true, .uid = -1};
+static struct bpf_program_options options = {.frequency_hz = 99, .off_cpu = true, .uid = -1};
 
 /* What the child measured: from when to when, and how much of that it did not run. */
 struct waits {
@@ -220,6 +220,20 @@ TEST(sleep_is_seen_as_long_as_it_was)
     CHECK(seen.last.syscall == SYS_nanosleep || seen.last.syscall == SYS_clock_nanosleep);
     CHECK_INT(seen.last.state & 1, 1);
     CHECK_INT(seen.last.flags & (SAMPLER_IO_WAIT | SAMPLER_FAULTED | SAMPLER_GIL_WAIT), 0);
+}
+
+TEST(where_no_return_is_met_stacks_are_taken_at_the_leave)
+{
+    options.walks_at_leave = true;
+    run((struct scenario){.wait = wait_sleep}, NULL);
+    run((struct scenario){.wait = wait_read, .beside = true}, NULL);
+}
+
+TEST(above_the_threshold_stacks_are_the_same)
+{
+    options.off_cpu_threshold_ns = 1000000;
+    run((struct scenario){.wait = wait_sleep}, NULL);
+    run((struct scenario){.wait = wait_read, .beside = true}, NULL);
 }
 
 TEST(a_pipe_is_known_by_the_kind_of_its_file)
