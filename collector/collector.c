@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,17 @@ static uint32_t add_text(struct trace *trace, const char *text)
     return ordinal > 0 ? (uint32_t)ordinal : 0;
 }
 
+/* Paths are shown relative to where the command was begun. */
+static void describe_place(struct trace *trace, struct trace_session *entry)
+{
+    char directory[PATH_MAX];
+    cpu_set_t processors;
+    if (getcwd(directory, sizeof(directory)))
+        entry->directory = add_text(trace, directory);
+    if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
+        entry->processors = (uint32_t)CPU_COUNT(&processors);
+}
+
 static int describe_session(struct collector *collector, const struct collector_options *options)
 {
     struct trace_session *entry = trace_session(collector->trace);
@@ -94,6 +106,7 @@ static int describe_session(struct collector *collector, const struct collector_
     entry->parent_id = collector->parent_id;
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
+    describe_place(collector->trace, entry);
     collector->next_look_ns = clock_now_ns() + FIRST_LOOK_NS;
     entry->command_status = -1;
     entry->revision++;

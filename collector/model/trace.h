@@ -241,6 +241,8 @@ struct trace_session {
     bool recovered;            /* completed by `annot recover` after the collector had died */
     uint64_t peak_bytes;       /* most shared memory held by all segments at once */
     uint32_t nested;           /* string: recordings of sessions inside this one, by newline */
+    uint32_t directory;        /* string: where the command was begun */
+    uint32_t processors;       /* that it may use at once */
 };
 
 /* How threads were sampled: by which rung of the ladder, and why not by a higher one. */

@@ -379,7 +379,7 @@ void range_stats_destroy(struct range_stats *stats)
 }
 
 /* To its end, or to the last that was seen of it. */
-static int64_t wall_of(const struct range_stats *stats)
+static int64_t wall_of(struct range_stats *stats)
 {
     const struct trace_session *session = trace_session_get(stats->trace);
     int64_t end_ns = session->end_ns > stats->last_ns ? session->end_ns : stats->last_ns;
@@ -388,6 +388,7 @@ static int64_t wall_of(const struct range_stats *stats)
         begin_ns = stats->from_ns;
     if (stats->to_ns && stats->to_ns < end_ns)
         end_ns = stats->to_ns;
+    stats->totals.begin_ns = begin_ns;
     return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 

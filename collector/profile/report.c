@@ -272,7 +272,7 @@ static int read_all(struct report *report)
     if (rc == 0)
         rc = range_stats_finish(report->stats, pass);
     if (rc == 0)
-        report_samples_finish(&report->samples, pass);
+        rc = report_samples_finish(&report->samples, pass, range_stats_totals(report->stats));
     if (rc == 0)
         rc = pool_tasks_finish(report->tasks);
     pass_destroy(pass);
@@ -301,6 +301,7 @@ static int add_tables(struct report *report)
     int (*const makers[])(struct report *) = {
         add_recording,    report_add_ranges, report_add_imports,   report_add_plain,
         report_add_tasks, report_add_owners, report_add_functions, report_add_waits,
+        report_add_own,
         add_sampling,     add_missing,
     };
     int rc = 0;

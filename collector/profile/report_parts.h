@@ -3,10 +3,12 @@
 #ifndef ANNOT_REPORT_PARTS_H
 #define ANNOT_REPORT_PARTS_H
 
+#include "own_time.h"
 #include "pass.h"
 #include "report.h"
 #include "sample.h"
 #include "trace.h"
+#include "wall.h"
 
 /* ---- Functions: report_functions.c ----
  *
@@ -53,38 +55,6 @@ enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
  * the last, if there is one. Owned by the object, until the next call. Returns how many. */
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows);
-
-/* ---- Places of waits: report_waits.c ----
- *
- * Where threads waited, and for what: the function of the program that called what waits.
- *
- * That is the innermost Python function; of a stack without one the innermost native function that
- * is not of the C library. Memory: 4 bytes a stack of the recording, 40 a row.
- * Thread-safety: one thread per object. */
-
-struct wait_place {
-    uint32_t label; /* 0 = no stack */
-    uint8_t reason; /* enum wait_reason */
-    uint64_t count;
-    uint64_t blocked_ns; /* until it could run again */
-    uint64_t max_ns;
-    uint64_t unfinished; /* of count: still waiting at the end */
-};
-
-struct wait_places;
-
-/* `trace` outlives the object and is complete. NULL: out of memory. destroy accepts NULL. */
-struct wait_places *wait_places_create(const struct trace *trace);
-void wait_places_destroy(struct wait_places *places);
-
-/* Stretches off the CPU that waited for something, in any order; others are nothing. 0 or -ENOMEM.
- */
-int wait_places_add(struct wait_places *places, const struct sample *sample);
-
-/* All of them, the longest first; ties by name and place. Nothing is added afterwards. Owned by the
- * object. Returns how many. sorted: the same again, as they are. */
-uint32_t wait_places_sorted(const struct wait_places *places, const struct wait_place **ret_places);
-uint32_t wait_places_sort(struct wait_places *places, const struct wait_place **ret_places);
 
 /* ---- Tasks of pools: pool_tasks.c ----
  *
@@ -170,7 +140,8 @@ struct report_samples {
     struct sample_stats all;
     struct sample_stats inside;   /* of `range`; else the same as all */
     struct frame_stats *frames;   /* of samples that have the weight */
-    struct wait_places *places;   /* of stretches off it */
+    struct own_time *own;         /* both by own functions */
+    struct wall *wall;            /* of all */
     struct thread_entry *entries; /* by thread */
     struct path_matches matches;  /* of `range` */
     struct sample_checks checks;  /* of all */
@@ -181,9 +152,10 @@ struct report_samples {
 int report_samples_begin(struct report_samples *samples, const struct report_options *options);
 void report_samples_fini(struct report_samples *samples);
 
-/* What takes the samples of a pass; then, once that has read all, finish. 0 or -ENOMEM. */
+/* What takes the samples of a pass; then, once that has read all, finish: 0 or -ENOMEM. */
 struct sink report_samples_sink(struct report_samples *samples);
-void report_samples_finish(struct report_samples *samples, struct pass *pass);
+int report_samples_finish(struct report_samples *samples, struct pass *pass,
+                          const struct range_totals *totals);
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
@@ -217,6 +189,7 @@ int report_add_tasks(struct report *report);
 int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
 int report_add_waits(struct report *report);
+int report_add_own(struct report *report);
 
 /* Is the row's range one that pyannot made, not the program itself? */
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index);

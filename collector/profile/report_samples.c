@@ -28,15 +28,18 @@ int report_samples_begin(struct report_samples *samples, const struct report_opt
     if (!samples->present)
         return 0;
     samples->frames = frame_stats_create(trace, options->weight);
-    samples->places = wait_places_create(trace);
+    samples->own = own_time_create(trace);
+    samples->wall = wall_create(trace, options->selection);
     samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
-    return samples->frames && samples->places && samples->entries ? 0 : -ENOMEM;
+    bool made = samples->frames && samples->own && samples->wall && samples->entries;
+    return made ? 0 : -ENOMEM;
 }
 
 void report_samples_fini(struct report_samples *samples)
 {
     frame_stats_destroy(samples->frames);
-    wait_places_destroy(samples->places);
+    own_time_destroy(samples->own);
+    wall_destroy(samples->wall);
     path_matches_fini(&samples->matches);
     free(samples->entries);
     sample_stats_fini(&samples->all);
@@ -84,13 +87,16 @@ static int take(void *context, const struct item *item)
     sample_stats_add(&samples->all, sample);
     if (sample->thread < samples->all.thread_count)
         look_for_entry(samples, sample);
+    int error = wall_add(samples->wall, sample);
+    if (error)
+        return error;
     int inside = is_inside(samples, sample);
     if (inside != 1)
         return inside;
     sample_stats_add(&samples->inside, sample);
     if (sample_weight_takes(samples->weight, trace_sets_get(samples->trace), sample))
         frame_stats_add(samples->frames, sample);
-    return wait_places_add(samples->places, sample);
+    return own_time_add(samples->own, sample);
 }
 
 struct sink report_samples_sink(struct report_samples *samples)
@@ -99,15 +105,21 @@ struct sink report_samples_sink(struct report_samples *samples)
     return (struct sink){take, samples, wants};
 }
 
-void report_samples_finish(struct report_samples *samples, struct pass *pass)
+int report_samples_finish(struct report_samples *samples, struct pass *pass,
+                          const struct range_totals *totals)
 {
     const struct pass_counts *counts = pass_counts(pass);
     bool wanted = trace_sampling_get(samples->trace)->off_cpu;
     samples->off_cpu = counts->stretches > 0 || (wanted && !pass_selects_all(samples->selection));
     samples->checks = counts->checks;
     samples->late = counts->late;
-    if (samples->present)
-        frame_stats_finish(samples->frames);
+    if (!samples->present)
+        return 0;
+    frame_stats_finish(samples->frames);
+    int rc = own_time_finish(samples->own);
+    return rc ? rc
+              : wall_finish(samples->wall, samples->own, totals->begin_ns,
+                            totals->begin_ns + totals->wall_ns);
 }
 
 /* ---- Sums by thread -------------------------------------------------------------------------- */

@@ -105,7 +105,6 @@ static int put_scope(struct trace *trace, uint32_t ordinal, const void *entry)
 }
 
 /* ---- Session, sampling, facts ---- */
-
 static const struct field session_fields[] = {
     UNSIGNED(struct trace_session, id),           UNSIGNED(struct trace_session, parent_id),
     STRING(struct trace_session, hostname),       STRING(struct trace_session, kernel),
@@ -114,6 +113,7 @@ static const struct field session_fields[] = {
     TIME(struct trace_session, end_ns),           DURATION(struct trace_session, begin_realtime_ns),
     SIGNED(struct trace_session, command_status), FLAG(struct trace_session, recovered),
     UNSIGNED(struct trace_session, peak_bytes),   STRING(struct trace_session, nested),
+    STRING(struct trace_session, directory),      UNSIGNED(struct trace_session, processors),
 };
 
 static const void *get_session(const struct trace *trace, uint32_t ordinal)

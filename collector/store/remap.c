@@ -100,6 +100,10 @@ static int64_t add_session(struct trace *to, uint32_t ordinal, const void *entry
     if (other->command_status != session->command_status)
         session->command_status = -1;
     session->recovered |= other->recovered;
+    if (other->directory != session->directory)
+        session->directory = 0;
+    if (other->processors > session->processors)
+        session->processors = other->processors;
     if (other->peak_bytes > session->peak_bytes)
         session->peak_bytes = other->peak_bytes;
     session->revision++;

@@ -103,24 +103,28 @@ static void start_again(void)
     script.samples_read = false;
 }
 
-/* Each wait has a place. */
-static void check_waits(struct wait_places *places, const struct sample_stats *sums)
-{
-    const struct wait_place *found;
-    uint64_t blocked_ns = 0;
-    uint32_t count = wait_places_sort(places, &found);
-    for (uint32_t i = 0; i < count; i++)
-        blocked_ns += found[i].blocked_ns;
-    assert(blocked_ns == sums->all.blocked_ns);
-}
-
 /* Sums beside those of the rows. */
 struct sums {
     struct frame_stats *frames;
-    struct wait_places *places;
+    struct own_time *own;
+    struct wall *wall;
     struct sample_stats samples;
     uint64_t cpu_ns;
 };
+
+/* Each wait has a place, and each moment of the wall time counts once. */
+static void check_waits(struct sums *sums)
+{
+    const struct own_wait *waits;
+    uint64_t waiting_ns = 0;
+    uint32_t count = own_time_waits(sums->own, &waits);
+    for (uint32_t i = 0; i < count; i++)
+        waiting_ns += waits[i].waiting_ns;
+    assert(waiting_ns == sums->samples.all.blocked_ns);
+    assert(own_time_totals(sums->own)->cpu_ns == sums->samples.all.cpu_ns);
+    const struct wall_totals *wall = wall_totals(sums->wall);
+    assert(wall->running_ns + wall->ready_ns + wall->waiting_ns + wall->absent_ns == wall->wall_ns);
+}
 
 static int take_sample(void *context, const struct item *item)
 {
@@ -129,7 +133,9 @@ static int take_sample(void *context, const struct item *item)
     sums->cpu_ns += sample_cpu_ns(NULL, sample);
     sample_stats_add(&sums->samples, sample);
     frame_stats_add(sums->frames, sample);
-    int rc = wait_places_add(sums->places, sample);
+    int rc = own_time_add(sums->own, sample);
+    assert(rc == 0);
+    rc = wall_add(sums->wall, sample);
     assert(rc == 0);
     return 0;
 }
@@ -138,7 +144,11 @@ static int take_sample(void *context, const struct item *item)
 static void check_samples(const struct range_stats *stats, struct sums *sums)
 {
     const struct function_row *functions;
-    check_waits(sums->places, &sums->samples);
+    int rc = own_time_finish(sums->own);
+    assert(rc == 0);
+    rc = wall_finish(sums->wall, sums->own, INT64_MIN / 4, INT64_MAX / 4);
+    assert(rc == 0);
+    check_waits(sums);
     uint64_t self_ns = range_stats_totals(stats)->cpu_outside_ns;
     for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
         const struct range_row *row = range_stats_row(stats, i);
@@ -161,10 +171,11 @@ static void read_all(struct trace *trace, struct range_stats *stats)
     const struct pass_source source = {
         .trace = trace, .next_events = next_batch, .next_samples = next_samples};
     struct sums sums = {.frames = frame_stats_create(trace, (struct sample_weight){0}),
-                        .places = wait_places_create(trace)};
+                        .own = own_time_create(trace),
+                        .wall = wall_create(trace, &PASS_SELECT_ALL)};
     const struct sink sinks[] = {range_stats_sink(stats),
                                  {take_sample, &sums, WANT_SAMPLES | WANT_PATHS}};
-    if (!sums.frames || !sums.places || sample_stats_init(&sums.samples, trace) != 0)
+    if (!sums.frames || !sums.own || !sums.wall || sample_stats_init(&sums.samples, trace) != 0)
         abort();
     struct pass *pass = pass_create(&source, &PASS_SELECT_ALL, sinks, 2);
     int rc = pass ? pass_run(pass) : -1;
@@ -175,7 +186,8 @@ static void read_all(struct trace *trace, struct range_stats *stats)
     pass_destroy(pass);
     sample_stats_fini(&sums.samples);
     frame_stats_destroy(sums.frames);
-    wait_places_destroy(sums.places);
+    own_time_destroy(sums.own);
+    wall_destroy(sums.wall);
 }
 
 static struct event decode(const uint8_t *bytes, int64_t *times)

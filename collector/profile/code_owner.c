@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells code apart by where its file lies; names and places of functions. */
+#include "code_owner.h"
+
+#include "call_label.h"
+#include "text.h"
+
+#include <string.h>
+
+const char *code_owner_name(unsigned owner)
+{
+    static const char *const names[CODE_OWNERS] = {
+        [CODE_UNKNOWN] = "unknown", [CODE_OWN] = "own",       [CODE_LIBRARY] = "library",
+        [CODE_STDLIB] = "stdlib",   [CODE_KERNEL] = "kernel", [CODE_INTERPRETER] = "interpreter",
+        [CODE_ANNOT] = "annot",
+    };
+    return names[owner < CODE_OWNERS ? owner : CODE_UNKNOWN];
+}
+
+const char *code_purpose_name(unsigned purpose)
+{
+    static const char *const names[PURPOSE_COUNT] = {
+        [PURPOSE_NONE] = "",      [PURPOSE_THREADS] = "threads", [PURPOSE_LOOP] = "event loop",
+        [PURPOSE_POOL] = "pools", [PURPOSE_IMPORT] = "imports",  [PURPOSE_START_UP] = "start-up",
+    };
+    return names[purpose < PURPOSE_COUNT ? purpose : PURPOSE_NONE];
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* ---- Python ---------------------------------------------------------------------------------- */
+
+/* Behind the folder of installed modules: "json/decoder.py"; NULL elsewhere. */
+static const char *behind_installed(const char *path)
+{
+    const char *behind = call_short_path(path, CALL_STRIP_LIBRARIES);
+    return behind == path ? NULL : behind;
+}
+
+static bool is_in_packages(const char *path)
+{
+    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+}
+
+static bool is_annot(const char *path)
+{
+    const char *behind = behind_installed(path);
+    return begins(behind ? behind : "", "pyannot/") || strstr(path, "/pyannot/pyannot/");
+}
+
+/* "<stdin>", "<string>" and cells of notebooks are what somebody typed. */
+static bool is_frozen(const char *path)
+{
+    return begins(path, "<frozen ") || begins(path, "<__array_function__") ||
+           begins(path, "<attrs generated") || begins(path, "<decorator-gen");
+}
+
+/* venv/bin/black: what installers make for a package's main function. */
+static bool is_start_script(const char *path)
+{
+    const char *name = text_base_name(path);
+    return name - path >= 5 && strncmp(name - 5, "/bin/", 5) == 0 && !strchr(name, '.');
+}
+
+static enum code_owner python_owner(const char *path)
+{
+    if (is_annot(path))
+        return CODE_ANNOT;
+    if (is_frozen(path))
+        return CODE_STDLIB;
+    if (is_in_packages(path) || is_start_script(path))
+        return CODE_LIBRARY;
+    return behind_installed(path) ? CODE_STDLIB : CODE_OWN;
+}
+
+static enum code_purpose python_purpose(const char *path)
+{
+    static const struct {
+        const char *begin;
+        enum code_purpose purpose;
+    } modules[] = {
+        {"importlib/", PURPOSE_IMPORT},
+        {"multiprocessing/", PURPOSE_POOL},
+        {"concurrent/futures/", PURPOSE_POOL},
+        {"joblib/", PURPOSE_POOL},
+        {"asyncio/", PURPOSE_LOOP},
+        {"uvloop/", PURPOSE_LOOP},
+        {"anyio/", PURPOSE_LOOP},
+        {"trio/", PURPOSE_LOOP},
+        {"selectors.py", PURPOSE_LOOP},
+        {"threading.py", PURPOSE_THREADS},
+        {"runpy.py", PURPOSE_START_UP},
+        {"site.py", PURPOSE_START_UP},
+        {"encodings/", PURPOSE_START_UP},
+    };
+
+    const char *behind = behind_installed(path);
+    if (begins(path, "<frozen "))
+        return begins(path, "<frozen importlib") || begins(path, "<frozen zipimport")
+                   ? PURPOSE_IMPORT
+                   : PURPOSE_START_UP;
+    for (size_t i = 0; behind && i < sizeof(modules) / sizeof(*modules); i++)
+        if (begins(behind, modules[i].begin))
+            return modules[i].purpose;
+    return PURPOSE_NONE;
+}
+
+/* ---- Native ---------------------------------------------------------------------------------- */
+
+static bool is_interpreter(const char *name)
+{
+    const char *version = begins(name, "libpython") ? name + strlen("libpython")
+                          : begins(name, "python")  ? name + strlen("python")
+                                                    : "no";
+    return version[strspn(version, "0123456789.t")] == '\0' || begins(version, "3.") ||
+           begins(version, "2.");
+}
+
+static bool is_of_system(const char *path)
+{
+    static const char *const folders[] = {"/usr/",  "/lib/", "/lib64/", "/bin/",
+                                          "/sbin/", "/opt/", "/snap/",  "/nix/store/"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+        if (begins(path, folders[i]))
+            return true;
+    return path[0] != '/'; /* [vdso] */
+}
+
+/* A library that lies among the user's files is the user's own, but for those of an environment. */
+static enum code_owner native_owner(const char *path)
+{
+    const char *name = text_base_name(path);
+    bool shared = strstr(name, ".so") != NULL;
+    if (begins(name, "libannot") || begins(name, "annot-preload") || strstr(path, "/pyannot/"))
+        return CODE_ANNOT;
+    if (is_interpreter(name))
+        return CODE_INTERPRETER;
+    if (is_in_packages(path) || is_of_system(path))
+        return CODE_LIBRARY;
+    if (behind_installed(path))
+        return CODE_STDLIB;
+    return shared && strstr(path, "/lib/") ? CODE_LIBRARY : CODE_OWN;
+}
+
+/* What a program begins with before its main(). */
+static bool is_entry(const char *function)
+{
+    return strcmp(function, "_start") == 0;
+}
+
+/* ---- Both ------------------------------------------------------------------------------------ */
+
+static const char *source_of(const struct trace *trace, const struct label *label)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    return trace_string(trace, stacks_get_source(stacks, label->source)->path)->bytes;
+}
+
+static const char *module_of(const struct trace *trace, const struct label *label)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    return trace_string(trace, stacks_get_module(stacks, label->module)->path)->bytes;
+}
+
+enum code_owner code_owner_of(const struct trace *trace, uint32_t ordinal)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    switch (label->kind) {
+    case FRAME_PYTHON:
+        return python_owner(source_of(trace, label));
+    case FRAME_NATIVE:
+        if (label->module == 0 || is_entry(trace_string(trace, label->text)->bytes))
+            return CODE_LIBRARY;
+        return native_owner(module_of(trace, label));
+    case FRAME_JIT:
+        return label->flags & LABEL_PLACE ? CODE_LIBRARY : CODE_OWN;
+    case FRAME_KERNEL:
+        return CODE_KERNEL;
+    case FRAME_COLLECTOR:
+        return CODE_INTERPRETER;
+    default:
+        return CODE_UNKNOWN;
+    }
+}
+
+enum code_purpose code_purpose_of(const struct trace *trace, uint32_t ordinal)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    return label->kind == FRAME_PYTHON ? python_purpose(source_of(trace, label)) : PURPOSE_NONE;
+}
+
+bool code_is_bootstrap(const struct trace *trace, uint32_t ordinal)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    const char *name = trace_string(trace, label->text)->bytes;
+    const char *end = strrchr(name, '.');
+    if (label->kind != FRAME_PYTHON || strcmp(end ? end + 1 : name, "_bootstrap") != 0)
+        return false;
+    const char *behind = behind_installed(source_of(trace, label));
+    return begins(behind ? behind : "", "multiprocessing/") ||
+           begins(behind ? behind : "", "threading.py");
+}
+
+size_t code_name(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    const struct trace_string *name = trace_string(trace, label->text);
+    struct text text = text_init(buffer, size);
+    const char *local;
+    const char *at = name->bytes;
+    while (label->kind == FRAME_PYTHON && (local = strstr(at, ".<locals>.")))
+        at = local + strlen(".<locals>.");
+    text_add(&text, at, name->length - (size_t)(at - name->bytes));
+    return text.length;
+}
+
+/* Relative to the folder, or, if it lies elsewhere, to that of a library; else as it is. */
+static const char *relative(const struct trace *trace, const char *path)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    const char *folder = trace_string(trace, session->directory)->bytes;
+    const char *behind = call_short_path(path, CALL_STRIP_LIBRARIES);
+    return behind == path ? call_short_path(path, folder) : behind;
+}
+
+size_t code_location(const struct trace *trace, uint32_t ordinal, int32_t line, char *buffer,
+                     size_t size)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    const char *source = source_of(trace, label);
+    struct text text = text_init(buffer, size);
+    line = line > 0 ? line : label->first_line;
+    if (!*source)
+        text_format(&text, "%s", text_base_name(module_of(trace, label)));
+    else
+        text_format(&text, line > 0 ? "%s:%d" : "%s", relative(trace, source), line);
+    return text.length;
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums by stack and thread, and what they are once all samples are in. See own_time.h. */
+#include "own_time.h"
+
+#include "call_label.h"
+#include "hash_map.h"
+#include "stacks.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The user's own code is worth a table of its own from this part of the CPU time and waits on. */
+enum { OWN_PART = 20, HELPER_PART = 20 };
+
+/* In place of a reason: the sample is one of CPU time. */
+enum { ON_CPU = 15, REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
+
+/* What one thread did at one stack. */
+struct sum {
+    uint32_t stack, thread;
+    uint8_t reason; /* or ON_CPU */
+    uint64_t count, time_ns, ready_ns, max_ns, unfinished;
+};
+
+/* Where a stack counts. */
+struct place {
+    uint32_t row; /* of `places`, before they are sorted; 0: not resolved */
+    int32_t line;
+};
+
+struct label_facts {
+    uint8_t owner, purpose;
+    bool bootstrap;
+};
+
+/* A line of a row, while rows are made. */
+struct line_sum {
+    uint32_t row;
+    int32_t line;
+    uint64_t time_ns;
+};
+
+struct own_time {
+    const struct trace *trace;
+    const struct stacks *stacks;
+    struct label_facts *labels; /* by label */
+    struct place *places;       /* by stack */
+    uint32_t stack_count;
+    struct map64 sum_by_key;
+    VEC(struct sum) sums;
+    VEC(struct own_row) rows; /* as they were found: a row's number stays */
+    VEC(struct own_row) sorted;
+    VEC(struct own_wait) waits;
+    struct map64 row_by_key;
+    bool *works; /* by thread: its waits count */
+    uint32_t busy_count;
+    struct own_totals totals;
+};
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
+struct own_time *own_time_create(const struct trace *trace)
+{
+    struct own_time *own = calloc(1, sizeof(*own));
+    if (!own)
+        return NULL;
+    own->trace = trace;
+    own->stacks = trace_stacks_get(trace);
+    own->stack_count = stacks_stack_count(own->stacks);
+    own->places = calloc((size_t)own->stack_count + 1, sizeof(*own->places));
+    own->labels = calloc((size_t)stacks_label_count(own->stacks) + 1, sizeof(*own->labels));
+    if (own->places && own->labels)
+        return own;
+    own_time_destroy(own);
+    return NULL;
+}
+
+void own_time_destroy(struct own_time *own)
+{
+    if (!own)
+        return;
+    free(own->labels);
+    free(own->places);
+    free(own->works);
+    map64_free(&own->sum_by_key);
+    map64_free(&own->row_by_key);
+    vec_free(&own->sums);
+    vec_free(&own->rows);
+    vec_free(&own->sorted);
+    vec_free(&own->waits);
+    free(own);
+}
+
+static struct sum *sum_of(struct own_time *own, const struct sample *sample, uint8_t reason)
+{
+    uint32_t stack = sample->stack < own->stack_count ? sample->stack : 0;
+    uint32_t thread = sample->thread < THREAD_UNKNOWN ? sample->thread : THREAD_UNKNOWN;
+    uint64_t key = ((uint64_t)stack << THREAD_BITS | thread) << REASON_BITS;
+    const uint64_t *found = map64_find(&own->sum_by_key, key | reason);
+    if (!found) {
+        struct sum fresh = {.stack = stack, .thread = thread, .reason = reason};
+        if (vec_push(&own->sums, fresh) != 0 ||
+            map64_put(&own->sum_by_key, key | reason, own->sums.count) != 0)
+            return NULL;
+        return &own->sums.items[own->sums.count - 1];
+    }
+    return &own->sums.items[*found - 1];
+}
+
+int own_time_add(struct own_time *own, const struct sample *sample)
+{
+    const struct sample_sets *sets = trace_sets_get(own->trace);
+    enum sample_role role = sample_role(sets, sample);
+    struct off_share off = {0};
+    uint64_t time_ns = 0;
+    if (role == SAMPLE_ROLE_OTHER)
+        return 0;
+    if (role == SAMPLE_ROLE_CPU)
+        time_ns = sample_cpu_ns(sets, sample);
+    else
+        off = sample_off_share(sets, sample);
+    uint8_t reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
+    struct sum *sum = sum_of(own, sample, role == SAMPLE_ROLE_CPU ? ON_CPU : reason);
+    if (!sum)
+        return -ENOMEM;
+    time_ns += off.blocked_ns;
+    sum->count += role == SAMPLE_ROLE_CPU || off.blocked_ns > 0;
+    sum->time_ns += time_ns;
+    sum->ready_ns += off.runnable_ns;
+    sum->max_ns = off.blocked_ns > sum->max_ns ? off.blocked_ns : sum->max_ns;
+    sum->unfinished += off.blocked_ns > 0 && (sample->flags & SAMPLE_UNFINISHED);
+    return 0;
+}
+
+/* ---- Where stacks count ---------------------------------------------------------------------- */
+
+static bool is_own(enum own_level level, uint8_t owner)
+{
+    static const uint8_t owners[OWN_LEVELS] = {
+        [OWN_USER] = 1u << CODE_OWN,
+        [OWN_PACKAGES] = 1u << CODE_OWN | 1u << CODE_LIBRARY,
+        [OWN_PYTHON] = 1u << CODE_OWN | 1u << CODE_LIBRARY | 1u << CODE_STDLIB,
+        [OWN_ALL] = 0xff,
+    };
+    return owners[level] >> owner & 1;
+}
+
+/* Of installed code, native functions are what its Python functions call. */
+static bool counts(const struct own_time *own, const struct frame *frame, bool in_python)
+{
+    uint8_t owner = own->labels[frame->label].owner;
+    if (!is_own(own->totals.level, owner))
+        return false;
+    return owner == CODE_OWN || frame->kind == FRAME_PYTHON || !in_python;
+}
+
+static bool has_python(const struct stacks *stacks, uint32_t stack)
+{
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent)
+        if (stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame)->kind == FRAME_PYTHON)
+            return true;
+    return false;
+}
+
+/* What is imported is for the import, but for own code that this runs. */
+static struct own_row search(const struct own_time *own, uint32_t stack, int32_t *ret_line)
+{
+    struct own_row row = {0};
+    bool in_python = has_python(own->stacks, stack);
+    for (; stack != 0; stack = stacks_get_stack(own->stacks, stack)->parent) {
+        const struct frame *frame =
+            stacks_get_frame(own->stacks, stacks_get_stack(own->stacks, stack)->frame);
+        const struct label_facts *facts = &own->labels[frame->label];
+        if (facts->purpose > row.purpose)
+            row.purpose = facts->purpose;
+        if (row.purpose == PURPOSE_IMPORT || facts->bootstrap)
+            return row;
+        if (!counts(own, frame, in_python))
+            continue;
+        *ret_line = frame->line;
+        return (struct own_row){.label = frame->label};
+    }
+    return row;
+}
+
+static int resolve(struct own_time *own, uint32_t stack)
+{
+    int32_t line = 0;
+    struct own_row row = search(own, stack, &line);
+    uint64_t key = ((uint64_t)row.label << 8 | row.purpose) + 1;
+    const uint64_t *found = map64_find(&own->row_by_key, key);
+    if (!found) {
+        if (vec_push(&own->rows, row) != 0 ||
+            map64_put(&own->row_by_key, key, own->rows.count) != 0)
+            return -ENOMEM;
+        own->places[stack].row = (uint32_t)own->rows.count;
+    } else {
+        own->places[stack].row = (uint32_t)*found;
+    }
+    own->places[stack].line = line;
+    return 0;
+}
+
+static int resolve_all(struct own_time *own, enum own_level level)
+{
+    own->totals.level = level;
+    own->rows.count = 0;
+    map64_free(&own->row_by_key);
+    own->row_by_key = (struct map64){0};
+    memset(own->places, 0, ((size_t)own->stack_count + 1) * sizeof(*own->places));
+    for (size_t i = 0; i < own->sums.count; i++) {
+        uint32_t stack = own->sums.items[i].stack;
+        if (own->places[stack].row == 0 && resolve(own, stack) != 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static void look_at_labels(struct own_time *own)
+{
+    uint32_t count = stacks_label_count(own->stacks);
+    for (uint32_t i = 1; i < count; i++)
+        own->labels[i] = (struct label_facts){(uint8_t)code_owner_of(own->trace, i),
+                                              (uint8_t)code_purpose_of(own->trace, i),
+                                              code_is_bootstrap(own->trace, i)};
+}
+
+/* ---- Which threads --------------------------------------------------------------------------- */
+
+static bool is_main(const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    return thread && thread->tid == trace_process_get(trace, thread->process)->ns_pid;
+}
+
+/* Main threads, and those with some CPU time. -ENOMEM. */
+static int find_workers(struct own_time *own)
+{
+    uint32_t count = trace_thread_count(own->trace);
+    uint64_t *cpu_ns = calloc((size_t)count + 1, sizeof(*cpu_ns)), all_ns = 0;
+    own->works = calloc((size_t)count + 1, sizeof(*own->works));
+    for (size_t i = 0; i < own->sums.count && cpu_ns; i++) {
+        const struct sum *sum = &own->sums.items[i];
+        if (sum->reason == ON_CPU && sum->thread < count) {
+            cpu_ns[sum->thread] += sum->time_ns;
+            all_ns += sum->time_ns;
+        }
+    }
+    own->busy_count = 0;
+    for (uint32_t i = 0; i < count && cpu_ns && own->works; i++) {
+        bool busy = cpu_ns[i] * HELPER_PART > all_ns;
+        own->works[i] = busy || is_main(own->trace, i);
+        own->busy_count += busy;
+    }
+    int error = cpu_ns && own->works ? 0 : -ENOMEM;
+    free(cpu_ns);
+    return error;
+}
+
+static bool is_idle(const struct own_time *own, const struct sum *sum)
+{
+    const struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
+    bool known = sum->thread < trace_thread_count(own->trace);
+    return sum->reason != ON_CPU &&
+           (!known || !own->works[sum->thread] || (sum->reason == WAIT_CHILD && row->label == 0));
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static void add_to_row(struct own_time *own, const struct sum *sum)
+{
+    struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
+    struct own_totals *totals = &own->totals;
+    bool cpu = sum->reason == ON_CPU;
+    row->cpu_ns += cpu ? sum->time_ns : 0;
+    row->sample_count += cpu ? sum->count : 0;
+    row->waiting_ns += cpu ? 0 : sum->time_ns;
+    row->wait_count += cpu ? 0 : sum->count;
+    row->ready_ns += sum->ready_ns;
+    totals->cpu_ns += cpu ? sum->time_ns : 0;
+    totals->sample_count += cpu ? sum->count : 0;
+    totals->waiting_ns += cpu ? 0 : sum->time_ns;
+    totals->ready_ns += sum->ready_ns;
+}
+
+static int by_line(const void *left, const void *right)
+{
+    const struct line_sum *a = left, *b = right;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+/* The line with the most time of each row. */
+static void take_lines(struct own_time *own, struct line_sum *lines, size_t count)
+{
+    uint64_t most_ns = 0;
+    for (size_t i = 0; i < count;) {
+        struct line_sum line = lines[i];
+        bool first = i == 0 || lines[i - 1].row != line.row;
+        uint64_t time_ns = 0;
+        for (; i < count && lines[i].row == line.row && lines[i].line == line.line; i++)
+            time_ns += lines[i].time_ns;
+        if (first || time_ns > most_ns) {
+            own->rows.items[line.row - 1].line = line.line;
+            most_ns = time_ns;
+        }
+    }
+}
+
+static int find_lines(struct own_time *own)
+{
+    struct line_sum *lines = calloc(own->sums.count + 1, sizeof(*lines));
+    if (!lines)
+        return -ENOMEM;
+    for (size_t i = 0; i < own->sums.count; i++) {
+        const struct sum *sum = &own->sums.items[i];
+        const struct place *place = &own->places[sum->stack];
+        uint64_t time_ns = is_idle(own, sum) ? 0 : sum->time_ns + sum->ready_ns;
+        lines[i] = (struct line_sum){place->row, place->line, time_ns};
+    }
+    qsort(lines, own->sums.count, sizeof(*lines), by_line);
+    take_lines(own, lines, own->sums.count);
+    free(lines);
+    return 0;
+}
+
+/* ---- Waits ----------------------------------------------------------------------------------- */
+
+static int add_wait(struct own_time *own, const struct sum *sum, struct map64 *wait_by_key)
+{
+    const struct place *place = &own->places[sum->stack];
+    const struct own_row *row = &own->rows.items[place->row - 1];
+    bool helper = is_idle(own, sum);
+    uint64_t key = (((uint64_t)place->row << REASON_BITS | sum->reason) << 1 | helper) + 1;
+    const uint64_t *found = map64_find(wait_by_key, key);
+    if (!found) {
+        struct own_wait fresh = {.label = row->label,
+                                 .purpose = row->purpose,
+                                 .reason = sum->reason,
+                                 .helper = helper,
+                                 .line = place->line};
+        if (vec_push(&own->waits, fresh) != 0 || map64_put(wait_by_key, key, own->waits.count) != 0)
+            return -ENOMEM;
+        found = map64_find(wait_by_key, key);
+    }
+    struct own_wait *wait = &own->waits.items[*found - 1];
+    wait->line = sum->time_ns > wait->waiting_ns ? place->line : wait->line;
+    wait->count += sum->count;
+    wait->waiting_ns += sum->time_ns;
+    wait->max_ns = sum->max_ns > wait->max_ns ? sum->max_ns : wait->max_ns;
+    wait->unfinished += sum->unfinished;
+    return 0;
+}
+
+/* Equal numbers: an order that does not depend on how a recording numbers functions. */
+static int by_name(const struct own_time *own, const uint32_t labels[2], const uint8_t purposes[2])
+{
+    int order = call_compare_labels(own->trace, labels[0], labels[1]);
+    return order ? order : (int)purposes[0] - (int)purposes[1];
+}
+
+static int longest_first(const void *left, const void *right, void *own)
+{
+    const struct own_wait *a = left, *b = right;
+    if (a->helper != b->helper)
+        return a->helper ? 1 : -1;
+    if (a->waiting_ns != b->waiting_ns)
+        return a->waiting_ns < b->waiting_ns ? 1 : -1;
+    int order = by_name(own, (const uint32_t[]){a->label, b->label},
+                        (const uint8_t[]){a->purpose, b->purpose});
+    return order ? order : (int)a->reason - (int)b->reason;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* Adds up what counts: CPU time of all threads, the rest of those that do not help others. */
+static int add_up(struct own_time *own)
+{
+    struct map64 wait_by_key = {0};
+    int error = 0;
+    own->totals = (struct own_totals){.level = own->totals.level, .busy_count = own->busy_count};
+    own->waits.count = 0;
+    for (size_t i = 0; i < own->sums.count && !error; i++) {
+        const struct sum *sum = &own->sums.items[i];
+        if (is_idle(own, sum))
+            own->totals.idle_ns += sum->time_ns + sum->ready_ns;
+        else
+            add_to_row(own, sum);
+        if (sum->reason != ON_CPU && sum->time_ns > 0)
+            error = add_wait(own, sum, &wait_by_key);
+    }
+    map64_free(&wait_by_key);
+    return error;
+}
+
+static bool has_enough(const struct own_time *own)
+{
+    uint64_t cpu_ns = 0, waiting_ns = 0;
+    for (size_t i = 0; i < own->rows.count; i++) {
+        const struct own_row *row = &own->rows.items[i];
+        cpu_ns += row->label ? row->cpu_ns : 0;
+        waiting_ns += row->label ? row->waiting_ns : 0;
+    }
+    return cpu_ns * OWN_PART >= own->totals.cpu_ns &&
+           (cpu_ns + waiting_ns) * OWN_PART >= own->totals.cpu_ns + own->totals.waiting_ns;
+}
+
+int own_time_finish(struct own_time *own)
+{
+    int error = find_workers(own);
+    look_at_labels(own);
+    for (unsigned level = OWN_USER; level < OWN_LEVELS && !error; level++) {
+        error = resolve_all(own, (enum own_level)level);
+        if (!error)
+            error = add_up(own);
+        if (has_enough(own))
+            break;
+    }
+    if (!error)
+        error = find_lines(own);
+    if (!error && own->waits.count > 0)
+        qsort_r(own->waits.items, own->waits.count, sizeof(*own->waits.items), longest_first, own);
+    return error;
+}
+
+const struct own_totals *own_time_totals(const struct own_time *own)
+{
+    return &own->totals;
+}
+
+uint32_t own_time_row_of(const struct own_time *own, uint32_t stack, int32_t *ret_line)
+{
+    if (stack >= own->stack_count || own->places[stack].row == 0)
+        return UINT32_MAX;
+    *ret_line = own->places[stack].line;
+    return own->places[stack].row - 1;
+}
+
+const struct own_row *own_time_row(const struct own_time *own, uint32_t row)
+{
+    return &own->rows.items[row];
+}
+
+static uint64_t wall_of(const struct own_row *row)
+{
+    return row->cpu_ns + row->ready_ns + row->waiting_ns;
+}
+
+struct row_order {
+    const struct own_time *own;
+    bool by_wall;
+};
+
+static int largest_first(const void *left, const void *right, void *context)
+{
+    const struct own_row *a = left, *b = right;
+    const struct row_order *order = context;
+    uint64_t a_ns = order->by_wall ? wall_of(a) : a->cpu_ns;
+    uint64_t b_ns = order->by_wall ? wall_of(b) : b->cpu_ns;
+    if ((a->label == 0) != (b->label == 0))
+        return a->label == 0 ? 1 : -1;
+    if (a_ns != b_ns)
+        return a_ns < b_ns ? 1 : -1;
+    return by_name(order->own, (const uint32_t[]){a->label, b->label},
+                   (const uint8_t[]){a->purpose, b->purpose});
+}
+
+uint32_t own_time_rows(struct own_time *own, bool by_wall, const struct own_row **ret_rows)
+{
+    own->sorted.count = 0;
+    for (size_t i = 0; i < own->rows.count; i++)
+        if (wall_of(&own->rows.items[i]) > 0 && vec_push(&own->sorted, own->rows.items[i]) != 0)
+            break;
+    if (own->sorted.count > 0)
+        qsort_r(own->sorted.items, own->sorted.count, sizeof(*own->sorted.items), largest_first,
+                &(struct row_order){own, by_wall});
+    *ret_rows = own->sorted.items;
+    return (uint32_t)own->sorted.count;
+}
+
+uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_waits)
+{
+    *ret_waits = own->waits.items;
+    return (uint32_t)own->waits.count;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the time of samples went, by the user's own functions: each sample counts for the innermost
+ * own function of its stack, with what libraries and the interpreter do for that.
+ *
+ * Where next to nothing is own (a tool that somebody else wrote), installed packages count as own,
+ * else all code does. Memory: 64 bytes for each stack that a thread was sampled in, 12 for each
+ * stack of the recording. Thread-safety: none. */
+#ifndef ANNOT_OWN_TIME_H
+#define ANNOT_OWN_TIME_H
+
+#include "code_owner.h"
+#include "sample.h"
+#include "trace.h"
+
+/* Which code counts as own. */
+enum own_level { OWN_USER = 0, OWN_PACKAGES, OWN_PYTHON, OWN_ALL, OWN_LEVELS };
+
+/* A function of one's own, or what the time outside of those was for. */
+struct own_row {
+    uint32_t label;  /* 0: none; then: */
+    uint8_t purpose; /* enum code_purpose */
+    int32_t line;    /* where most of its time went; 0: not known */
+    uint64_t cpu_ns, sample_count;
+    uint64_t ready_ns, waiting_ns, wait_count;
+};
+
+/* Waits of one cause in one place. */
+struct own_wait {
+    uint32_t label;
+    uint8_t purpose;
+    uint8_t reason; /* enum wait_reason */
+    bool helper;    /* of threads that are there for others only: in no row */
+    int32_t line;
+    uint64_t count, waiting_ns, max_ns;
+    uint64_t unfinished; /* of count: still waiting at the end */
+};
+
+struct own_totals {
+    uint64_t cpu_ns, sample_count, ready_ns, waiting_ns; /* of the rows */
+    uint64_t idle_ns;    /* waits of helpers, which the rows do not have */
+    uint32_t busy_count; /* threads with a twentieth of the CPU time */
+    enum own_level level;
+};
+
+struct own_time;
+
+/* `trace` outlives it and is complete. NULL: out of memory. destroy accepts NULL. */
+struct own_time *own_time_create(const struct trace *trace);
+void own_time_destroy(struct own_time *own);
+
+/* Samples in any order, then once finish; those that are neither CPU time nor waits are nothing.
+ * 0 or -ENOMEM. */
+int own_time_add(struct own_time *own, const struct sample *sample);
+int own_time_finish(struct own_time *own);
+
+/* After finish. The rows, the most CPU time first (`by_wall`: with waits); waits, the longest
+ * first, those of helpers last. What threads wait for that do next to nothing but help others (a
+ * pool's own, a queue's consumer, a shell that waits for its command) is in no row: there waits
+ * count of main threads, and of those with a twentieth of the CPU time. Owned by the object. */
+const struct own_totals *own_time_totals(const struct own_time *own);
+uint32_t own_time_rows(struct own_time *own, bool by_wall, const struct own_row **ret_rows);
+uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_waits);
+
+/* After finish: which row a stack counts for, UINT32_MAX if none was sampled there; its line there.
+ */
+uint32_t own_time_row_of(const struct own_time *own, uint32_t stack, int32_t *ret_line);
+const struct own_row *own_time_row(const struct own_time *own, uint32_t row);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of the user's own functions, of how the wall time was spent, and where threads waited.
+ */
+#include "report_parts.h"
+
+#include "call_label.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- What rows are called -------------------------------------------------------------------- */
+
+/* Columns that rows of functions have in common, from the first on. */
+enum { NAME, LOCATION, FUNCTION, KIND, MODULE, OWNER, PURPOSE, PLACE_COLUMNS };
+
+static const struct table_column place_columns[] = {
+    [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
+    [LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT},
+    [FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
+    [KIND] = {.name = "kind", .type = COLUMN_TEXT},
+    [MODULE] = {.name = "module", .type = COLUMN_TEXT},
+    [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
+    [PURPOSE] = {.name = "purpose", .type = COLUMN_TEXT},
+};
+
+static void add_columns(struct table *table, const struct table_column *columns, size_t count)
+{
+    for (size_t i = 0; i < PLACE_COLUMNS; i++)
+        table_add_column(table, place_columns[i]);
+    for (size_t i = 0; i < count; i++)
+        table_add_column(table, columns[i]);
+}
+
+static void fill_place(const struct report *report, struct table_row *row,
+                       const struct own_row *place)
+{
+    const struct trace *trace = report->trace;
+    size_t size;
+    row_text(row, PURPOSE, code_purpose_name(place->purpose));
+    report_function_cells(report, row, FUNCTION, place->label);
+    if (place->label == 0) {
+        row_text(row, NAME, place->purpose ? code_purpose_name(place->purpose) : "(other code)");
+        row_text(row, LOCATION, "");
+        row_text(row, OWNER, code_owner_name(CODE_UNKNOWN));
+        return;
+    }
+    char *room = row_room(row, &size);
+    row_take(row, NAME, code_name(trace, place->label, room, size));
+    room = row_room(row, &size);
+    row_take(row, LOCATION, code_location(trace, place->label, place->line, room, size));
+    row_text(row, OWNER, code_owner_name(code_owner_of(trace, place->label)));
+}
+
+/* ---- Own functions --------------------------------------------------------------------------- */
+
+enum { OWN_CPU = PLACE_COLUMNS, OWN_SHARE, OWN_READY, OWN_WAITING, OWN_SAMPLES, OWN_WAITS };
+
+static const struct table_column own_columns[] = {
+    {.name = "cpu_ns", .title = "cpu", .type = COLUMN_TIME, .adds_up = true},
+    {.title = "%", .type = COLUMN_SHARE, .of = OWN_CPU},
+    {.name = "ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 2, .adds_up = true},
+    {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
+    {.name = "sample_count", .type = COLUMN_COUNT, .adds_up = true},
+    {.name = "wait_count", .type = COLUMN_COUNT, .adds_up = true},
+};
+
+static void fill_own(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct own_row *own = (const struct own_row *)table->rows + index;
+    if (!row->sums_only)
+        fill_place(table->context, row, own);
+    row_count(row, OWN_CPU, own->cpu_ns);
+    row_count(row, OWN_READY, own->ready_ns);
+    row_count(row, OWN_WAITING, own->waiting_ns);
+    row_count(row, OWN_SAMPLES, own->sample_count);
+    row_count(row, OWN_WAITS, own->wait_count);
+}
+
+/* Rows may be sorted anew for others: the table has its own. */
+static int copy_rows(struct table *table, const void *rows, size_t count, size_t size)
+{
+    char *copy = calloc(count + 1, size);
+    if (!copy)
+        return -ENOMEM;
+    for (size_t i = 0; i < count * size; i++)
+        copy[i] = ((const char *)rows)[i];
+    table->rows = copy;
+    table->row_count = count;
+    return 0;
+}
+
+static int add_own(struct report *report)
+{
+    struct table *table = report_add_table(report, "own_functions", fill_own);
+    const struct own_row *rows = NULL;
+    uint32_t count = 0;
+    add_columns(table, own_columns, sizeof(own_columns) / sizeof(*own_columns));
+    table->limit = report->options.functions;
+    if (report->samples.present) {
+        count = own_time_rows(report->samples.own, false, &rows);
+        table->columns[OWN_SHARE].whole = own_time_totals(report->samples.own)->cpu_ns;
+    }
+    int rc = copy_rows(table, rows, count, sizeof(*rows));
+    return rc < 0 ? rc : report_title(report, table, "own functions, with what others do for them");
+}
+
+/* ---- Where threads waited -------------------------------------------------------------------- */
+
+enum {
+    WAIT_REASON_COLUMN = PLACE_COLUMNS,
+    WAIT_COUNT,
+    WAIT_TOTAL,
+    WAIT_SHARE,
+    WAIT_MAX,
+    WAIT_OPEN
+};
+
+static const struct table_column wait_columns[] = {
+    {.name = "reason", .title = "waited for", .type = COLUMN_TEXT},
+    {.name = "count", .title = "count", .type = COLUMN_COUNT, .rank = 1, .adds_up = true},
+    {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .adds_up = true},
+    {.title = "%", .type = COLUMN_SHARE, .rank = 3, .of = WAIT_TOTAL},
+    {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 2},
+    {.name = "unfinished", .type = COLUMN_COUNT, .adds_up = true},
+    {.name = "in_helpers", .type = COLUMN_FLAG},
+};
+
+/* A wait for a processor may come up anywhere. */
+static void fill_ready(const struct report *report, struct table_row *row)
+{
+    const struct wait_share *wait = &report->samples.inside.runnable;
+    row->role = ROW_REST;
+    row->rest = "anywhere";
+    row_text(row, WAIT_REASON_COLUMN, "runnable");
+    row_count(row, WAIT_COUNT, wait->count);
+    row_count(row, WAIT_TOTAL, wait->total_ns);
+    row_count(row, WAIT_MAX, wait->max_ns);
+}
+
+static void fill_wait(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct own_wait *waits;
+    if (index >= own_time_waits(report->samples.own, &waits)) {
+        fill_ready(report, row);
+        return;
+    }
+    const struct own_wait *wait = &waits[index];
+    if (!row->sums_only)
+        fill_place(
+            report, row,
+            &(struct own_row){.label = wait->label, .purpose = wait->purpose, .line = wait->line});
+    row_text(row, WAIT_REASON_COLUMN, wait_reason_name((enum wait_reason)wait->reason));
+    row_count(row, WAIT_COUNT, wait->count);
+    row_count(row, WAIT_TOTAL, wait->waiting_ns);
+    row_count(row, WAIT_MAX, wait->max_ns);
+    row_count(row, WAIT_OPEN, wait->unfinished);
+    row_count(row, WAIT_OPEN + 1, wait->helper);
+}
+
+static uint64_t count_unfinished(const struct own_wait *waits, uint32_t count)
+{
+    uint64_t unfinished = 0;
+    for (uint32_t i = 0; i < count; i++)
+        unfinished += waits[i].unfinished;
+    return unfinished;
+}
+
+/* The own functions that called what waits. */
+static int add_waits(struct report *report)
+{
+    static const struct table_note who = {
+        .before = "(annot flame --off-cpu shows who called these functions)"};
+    const struct thread_share *inside = &report->samples.inside.all;
+    struct table *table = report_add_table(report, "wait_places", fill_wait);
+    const struct own_wait *waits = NULL;
+    uint32_t count = report->samples.present ? own_time_waits(report->samples.own, &waits) : 0;
+    struct table_note open = {.before = "(waits that had not ended when the recording did: ",
+                              .after = ")",
+                              .count = count_unfinished(waits, count)};
+    add_columns(table, wait_columns, sizeof(wait_columns) / sizeof(*wait_columns));
+    table->columns[WAIT_SHARE].whole = inside->blocked_ns + inside->runnable_ns;
+    table->row_count = count + (report->samples.inside.runnable.count > 0);
+    table->limit = report->options.functions;
+    if (open.count)
+        table_add_note(table, open);
+    table_add_note(table, who);
+    return report->samples.off_cpu ? report_title(report, table, "where threads waited") : 0;
+}
+
+/* ---- The wall time --------------------------------------------------------------------------- */
+
+enum { WALL_STATE = PLACE_COLUMNS, WALL_REASON, WALL_TIME, WALL_SHARE };
+
+static const struct table_column wall_columns[] = {
+    {.name = "state", .title = "state", .type = COLUMN_TEXT},
+    {.name = "reason", .title = "waited for", .type = COLUMN_TEXT},
+    {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    {.title = "%", .type = COLUMN_SHARE, .of = WALL_TIME},
+};
+
+/* The rows before those of waits. */
+enum { WALL_RUNNING = 0, WALL_READY, WALL_ABSENT, WALL_STATES };
+
+static void fill_wall(const struct table *table, uint64_t index, struct table_row *row)
+{
+    static const char *const states[] = {"running", "ready", "absent"};
+    const struct report *report = table->context;
+    const struct wall_totals *totals = wall_totals(report->samples.wall);
+    const uint64_t times[] = {totals->running_ns, totals->ready_ns, totals->absent_ns};
+    if (index < WALL_STATES) {
+        row_text(row, WALL_STATE, states[index]);
+        row_count(row, WALL_TIME, times[index]);
+        return;
+    }
+    const struct wall_wait *waits;
+    wall_waits(report->samples.wall, &waits);
+    const struct wall_wait *wait = &waits[index - WALL_STATES];
+    if (!row->sums_only)
+        fill_place(
+            report, row,
+            &(struct own_row){.label = wait->label, .purpose = wait->purpose, .line = wait->line});
+    row_text(row, WALL_STATE, "waiting");
+    row_text(row, WALL_REASON, wait_reason_name((enum wait_reason)wait->reason));
+    row_count(row, WALL_TIME, wait->time_ns);
+}
+
+static int add_wall(struct report *report)
+{
+    struct table *table = report_add_table(report, "wall", fill_wall);
+    const struct wall_wait *waits;
+    add_columns(table, wall_columns, sizeof(wall_columns) / sizeof(*wall_columns));
+    if (!report->samples.off_cpu || !report->samples.present)
+        return 0;
+    table->columns[WALL_SHARE].whole = wall_totals(report->samples.wall)->wall_ns;
+    table->row_count = WALL_STATES + wall_waits(report->samples.wall, &waits);
+    table->limit = report->options.functions;
+    return report_plain_title(table, "wall time, by what the program did");
+}
+
+int report_add_own(struct report *report)
+{
+    int (*const makers[])(struct report *) = {add_wall, add_own, add_waits};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
+        rc = makers[i](report);
+    return rc;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose function a stack counts for, the sums of functions and waits, and how wall time is spent.
+ */
+#include "code_owner.h"
+#include "made_sample.h"
+#include "own_time.h"
+#include "stacks.h"
+#include "test.h"
+#include "trace_maker.h"
+#include "wall.h"
+
+static struct maker *maker;
+static uint32_t workers[2];
+
+#define STDLIB   "/usr/lib/python3.11/"
+#define PACKAGES "/srv/venv/lib/python3.11/site-packages/"
+
+static uint32_t push(uint32_t stack, enum frame_kind kind, const char *function, const char *place)
+{
+    bool python = kind == FRAME_PYTHON;
+    struct maker_frame frame = {.kind = kind, .function = function};
+    frame.file = python ? place : "";
+    frame.module = python ? "" : place;
+    frame.line = python ? (int32_t)(stack % 7) + 10 : 0; /* lines of one function are one */
+    frame.first_line = python ? 10 : 0;
+    frame.address = python ? 0 : stack + 16u;
+    return maker_stack(maker, stack, &frame);
+}
+
+static void begin(void)
+{
+    maker = maker_create();
+    uint32_t process = maker_process(maker, 100, 1, "python a.py", 0);
+    workers[0] = maker_thread(maker, process, 100, "main");
+    workers[1] = maker_thread(maker, process, 101, "helper");
+}
+
+static void wait_in(struct own_time *own, uint32_t stack, enum wait_reason reason, int64_t wake_ns)
+{
+    struct sample sample = {.stack = stack,
+                            .thread = workers[0],
+                            .reason = (uint8_t)reason,
+                            .time_ns = 1000,
+                            .end_ns = 5000,
+                            .flags = wake_ns ? 0 : SAMPLE_UNFINISHED};
+    sample = made_wait(sample, wake_ns);
+    CHECK_INT(own_time_add(own, &sample), 0);
+}
+
+static void run_in(struct own_time *own, uint32_t thread, uint32_t stack, int64_t cpu_ns)
+{
+    struct sample sample = made_cpu((struct sample){.stack = stack, .thread = thread}, cpu_ns);
+    CHECK_INT(own_time_add(own, &sample), 0);
+}
+
+static const char *name_of(uint32_t label)
+{
+    static char name[64];
+    code_name(maker_trace(maker), label, name, sizeof(name));
+    return name;
+}
+
+static void check_wait(const struct own_wait *wait, const char *name, enum wait_reason reason,
+                       uint64_t count, uint64_t waiting_ns)
+{
+    CHECK_STR(name_of(wait->label), name);
+    CHECK_INT(wait->reason, reason);
+    CHECK_INT(wait->count, count);
+    CHECK_INT(wait->waiting_ns, waiting_ns);
+}
+
+TEST(a_wait_belongs_to_the_own_function_that_asked_for_it)
+{
+    const struct own_wait *found;
+    begin();
+    uint32_t start = push(0, FRAME_NATIVE, "_start", "/usr/bin/python3");
+    uint32_t main = push(start, FRAME_PYTHON, "main", "/src/a.py");
+    uint32_t get =
+        push(push(main, FRAME_PYTHON, "take", "/src/q.py"), FRAME_PYTHON, "get", STDLIB "queue.py");
+    uint32_t lock = push(push(get, FRAME_NATIVE, "take_lock", "/usr/lib/libpython3.11.so.1.0"),
+                         FRAME_NATIVE, "futex_wait", "/lib/x86_64-linux-gnu/libc.so.6");
+    uint32_t serve =
+        push(push(0, FRAME_NATIVE, "main", "/srv/server"), FRAME_NATIVE, "serve", "/srv/server");
+    uint32_t read =
+        push(push(serve, FRAME_NATIVE, "read", "/lib/libc.so.6"), FRAME_KERNEL, "pipe_read", "");
+    uint32_t shell = push(0, FRAME_NATIVE, "waitchld", "/usr/bin/bash");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    wait_in(own, lock, WAIT_LOCK, 3000);
+    wait_in(own, get, WAIT_LOCK, 2000);
+    wait_in(own, lock, WAIT_GIL, 2500);
+    wait_in(own, read, WAIT_PIPE, 0);
+    wait_in(own, shell, WAIT_CHILD, 0); /* it is there for its child */
+    wait_in(own, 0, WAIT_SLEEP, 1050);
+    wait_in(own, read, WAIT_PREEMPTED, 0); /* it only lacked a CPU */
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(own_time_waits(own, &found), 5);
+    check_wait(&found[0], "serve", WAIT_PIPE, 1, 4000);
+    CHECK_INT(found[0].unfinished, 1);
+    check_wait(&found[1], "take", WAIT_LOCK, 2, 3000);
+    CHECK_INT(found[1].max_ns, 2000);
+    check_wait(&found[2], "take", WAIT_GIL, 1, 1500);
+    CHECK_INT(found[3].label, 0);
+    CHECK_INT(found[3].waiting_ns, 50);
+    check_wait(&found[4], "", WAIT_CHILD, 1, 4000);
+    CHECK(found[4].helper);
+    CHECK_INT(own_time_totals(own)->waiting_ns, 8550);
+    CHECK_INT(own_time_totals(own)->idle_ns, 4000);
+    CHECK_INT(own_time_totals(own)->ready_ns, 2000 + 3000 + 2500 + 3950 + 4000);
+    own_time_destroy(own);
+    own_time_destroy(NULL);
+    maker_destroy(maker);
+}
+
+/* The function that has most CPU time, and what the last row is for. */
+static void check_rows(struct own_time *own, const char *first, enum code_purpose last)
+{
+    const struct own_row *rows;
+    CHECK_INT(own_time_finish(own), 0);
+    uint32_t count = own_time_rows(own, false, &rows);
+    CHECK(count > 0);
+    CHECK_STR(name_of(rows[0].label), first);
+    CHECK_INT(rows[count - 1].purpose, last);
+}
+
+TEST(what_libraries_do_counts_for_the_function_that_called_them)
+{
+    begin();
+    uint32_t main = push(0, FRAME_PYTHON, "main", "/src/a.py");
+    uint32_t dumps = push(main, FRAME_PYTHON, "dumps", STDLIB "json/__init__.py");
+    uint32_t array = push(main, FRAME_PYTHON, "array", PACKAGES "numpy/core.py");
+    uint32_t import = push(main, FRAME_PYTHON, "_find_and_load", "<frozen importlib._bootstrap>");
+    uint32_t module = push(import, FRAME_PYTHON, "<module>", "/src/b.py");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    run_in(own, workers[0], dumps, 300);
+    run_in(own, workers[0], array, 200);
+    run_in(own, workers[0], import, 50);
+    run_in(own, workers[0], module, 20); /* imported, and own */
+    check_rows(own, "main", PURPOSE_IMPORT);
+    const struct own_row *rows;
+    CHECK_INT(own_time_rows(own, true, &rows), 3);
+    CHECK_INT(rows[0].cpu_ns, 500);
+    CHECK_STR(name_of(rows[1].label), "<module>");
+    CHECK_INT(rows[2].cpu_ns, 50);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
+TEST(a_forked_worker_begins_where_it_was_begun)
+{
+    begin();
+    uint32_t main = push(0, FRAME_PYTHON, "main", "/src/a.py");
+    uint32_t worker =
+        push(main, FRAME_PYTHON, "BaseProcess._bootstrap", STDLIB "multiprocessing/process.py");
+    uint32_t idle = push(worker, FRAME_PYTHON, "worker", STDLIB "multiprocessing/pool.py");
+    uint32_t task = push(idle, FRAME_PYTHON, "task", "/src/a.py");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    run_in(own, workers[0], idle, 500);
+    run_in(own, workers[0], task, 400);
+    check_rows(own, "task", PURPOSE_POOL);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
+TEST(where_nothing_is_own_packages_are_and_then_all_code)
+{
+    begin();
+    uint32_t tool = push(push(0, FRAME_PYTHON, "<module>", "/usr/bin/black"), FRAME_PYTHON,
+                         "format", PACKAGES "black/linegen.py");
+    uint32_t sub = push(tool, FRAME_PYTHON, "sub", STDLIB "re.py");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    run_in(own, workers[0], sub, 500);
+    check_rows(own, "format", PURPOSE_NONE);
+    CHECK_INT(own_time_totals(own)->level, OWN_PACKAGES);
+    own_time_destroy(own);
+    maker_destroy(maker);
+    begin();
+    uint32_t gzip = push(0, FRAME_NATIVE, "deflate", "/usr/bin/gzip");
+    own = own_time_create(maker_trace(maker));
+    run_in(own, workers[0], gzip, 500);
+    check_rows(own, "deflate", PURPOSE_NONE);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
+/* ---- Wall time ------------------------------------------------------------------------------- */
+
+struct off {
+    uint32_t thread;
+    enum wait_reason reason;
+    int64_t begin, wake, end;
+    uint32_t stack;
+};
+
+static void off(struct own_time *own, struct wall *wall, const struct off *off)
+{
+    struct sample sample = {.thread = off->thread,
+                            .stack = off->stack,
+                            .reason = (uint8_t)off->reason,
+                            .time_ns = MAKER_BEGIN_NS + off->begin,
+                            .end_ns = MAKER_BEGIN_NS + off->end};
+    sample = made_wait(sample, off->reason == WAIT_PREEMPTED ? 0 : MAKER_BEGIN_NS + off->wake);
+    CHECK_INT(own_time_add(own, &sample), 0);
+    CHECK_INT(wall_add(wall, &sample), 0);
+}
+
+TEST(each_moment_of_the_wall_time_counts_once)
+{
+    const struct wall_wait *waits;
+    begin();
+    uint32_t main = push(0, FRAME_PYTHON, "main", "/src/a.py");
+    uint32_t fetch = push(0, FRAME_PYTHON, "fetch", "/src/a.py");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    struct wall *wall = wall_create(maker_trace(maker), &PASS_SELECT_ALL);
+    maker_finish(maker, 1000);
+    trace_session(maker_trace(maker))->processors = 2;
+    /* main runs to 100, waits for the helper to 700 and is ready to 720; the helper is seen from 50
+     * to 900 and sleeps from 200 to 500, ready to 530 */
+    off(own, wall, &(struct off){workers[0], WAIT_LOCK, 100, 700, 720, main});
+    off(own, wall, &(struct off){workers[1], WAIT_SLEEP, 200, 500, 530, fetch});
+    off(own, wall, &(struct off){workers[1], WAIT_PREEMPTED, 880, 900, 900, fetch});
+    off(own, wall, &(struct off){workers[1], WAIT_SLEEP, 50, 60, 60, fetch});
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
+    const struct wall_totals *totals = wall_totals(wall);
+    CHECK_INT(totals->wall_ns, 1000);
+    CHECK_INT(totals->waiting_ns, 300);
+    CHECK_INT(totals->ready_ns, 30);
+    CHECK_INT(totals->running_ns, 670);
+    CHECK_INT(totals->absent_ns, 0);
+    CHECK_INT(totals->full_ns, 40 + 160); /* 60 to 100, 720 to 880 */
+    CHECK_INT(totals->busy_ns, 100 + 280 + 140 + 350);
+    CHECK_INT(totals->contended_ns, 30 + 20 + 20);
+    CHECK_INT(wall_waits(wall, &waits), 1);
+    CHECK_STR(name_of(waits[0].label), "fetch"); /* main only waits for that */
+    CHECK_INT(waits[0].reason, WAIT_SLEEP);
+    CHECK_INT(waits[0].time_ns, 300);
+    wall_destroy(wall);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
