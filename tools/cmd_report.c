@@ -95,7 +95,9 @@ static int print_report(const struct report_values *values, const struct report 
     if (values->json || values->csv || values->html)
         return print_data(values, &tables);
     if (!values->table)
-        return report_text(report, view);
+        return values->all || values->sort || values->by || values->value || values->wide
+                   ? report_text(report, view)
+                   : report_screen(report, view);
     rc = report_text_table(tables.items[0], view);
     return rc == -ENODATA ? cmd_fail(CMD_MISUSE,
                                      "the table %s has no text form\n--json, --csv and "
@@ -115,8 +117,8 @@ static int make_report(const struct report_values *values, const char *path,
         .only = only,
         .reader = reader,
         .selection = &selection->chosen,
-        .grouping = (enum range_grouping)word_index(by_words, values->by),
-        .sort = sort_columns[word_index(sort_words, values->sort)],
+        .grouping = (enum range_grouping)word_index(by_words, values->by ? values->by : "path"),
+        .sort = sort_columns[word_index(sort_words, values->sort ? values->sort : "self")],
         .value = values->value,
         .range = values->selection.range,
         .limit = values->limit && !values->all ? values->limit : UINT64_MAX,
@@ -176,9 +178,10 @@ static int run_report(const struct cmd_call *call)
 #define AT(field) offsetof(struct report_values, field)
 
 static const struct option_spec report_options[] = {
-    {"sort", 's', OPTION_CHOICE, AT(sort), sort_words, "sort by a column", "self"},
-    {"by", 'b', OPTION_CHOICE, AT(by), by_words, "one row per", "path"},
-    {"limit", 'n', OPTION_COUNT, AT(limit), "N", "rows per table; 0 shows all", "40"},
+    {"sort", 's', OPTION_CHOICE, AT(sort), sort_words,
+     "sort all tables by a column (default: self)", NULL},
+    {"by", 'b', OPTION_CHOICE, AT(by), by_words, "one row of ranges per (default: path)", NULL},
+    {"limit", 'n', OPTION_COUNT, AT(limit), "N", "rows per table; 0 shows all", "10"},
     {"range", 'r', OPTION_TEXT, AT(selection.range), "NAME",
      "functions and waits of samples inside ranges of this name only; *, ? and [] as in a shell",
      NULL},

@@ -22,11 +22,37 @@ struct report_view {
     bool color;
 };
 
-/* 0 or -ENOMEM. */
+/* ---- The answer in words: headline.c ----
+ *
+ * How the wall time of a recording was spent, and what was hottest. Pure functions. */
+
+enum { HEADLINE_SIZE = 1024 };
+
+/* "3.19 s wall: 9.6 % running, 86 % asleep (call_api 57 %, query_db 29 %), 4.1 % other waits." At
+ * most size - 1 bytes and NUL; returns the length. */
+size_t headline_wall(const struct trace *trace, const struct report_facts *facts, char *buffer,
+                     size_t size);
+
+/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Empty: too few samples to say. */
+size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
+                        size_t size);
+
+/* What a thread waits for, in a sentence: "asleep", "waiting for a lock"; in a table: "sleep". */
+const char *wait_phrase(unsigned reason);
+
+/* ---- For people ---- */
+
+/* The answer, on one screen: 0 or -ENOMEM. */
+int report_screen(const struct report *report, const struct report_view *view);
+
+/* All tables: 0 or -ENOMEM. */
 int report_text(const struct report *report, const struct report_view *view);
 
 /* The lines below a table; where that is not shown, those that stand there all the same. */
 void report_text_notes(const struct table *table, bool shown);
+
+/* What is missing, if anything is: records, parts of samples, of the file. */
+void report_text_missing(const struct report *report, const struct report_view *view);
 
 /* One table with its notes, if it has rows for people. 0 or -ENOMEM; -ENODATA: it has columns for
  * programs only. */

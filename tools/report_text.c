@@ -280,6 +280,15 @@ static void print_header(const struct trace *trace, const struct report_facts *f
     print_missing(trace);
 }
 
+void report_text_missing(const struct report *report, const struct report_view *view)
+{
+    const struct trace *trace = store_reader_trace(view->options->reader);
+    const struct report_facts *facts = report_facts(report);
+    print_damage(view->options->reader, facts);
+    print_remarks(trace, facts);
+    print_losses(trace, facts);
+}
+
 int report_text(const struct report *report, const struct report_view *view)
 {
     const struct report_facts *facts = report_facts(report);

@@ -244,6 +244,33 @@ const char *number_time_plain(uint64_t ns, char *buffer)
     return buffer;
 }
 
+const char *number_time_short(uint64_t ns, char *buffer)
+{
+    const struct unit *unit = time_units;
+    while (unit->size > 1 && (double)ns < (double)unit->size * 0.9995)
+        unit++;
+    double value = (double)ns / (double)unit->size;
+    int decimals = unit->size == 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    if (ns == 0)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "0");
+    else
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.*f %s", decimals, value, unit->name);
+    return buffer;
+}
+
+const char *number_share(uint64_t part, uint64_t whole, char *buffer)
+{
+    double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+    if (!whole)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "-");
+    else if (part > 0 && percent < 0.1)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "<0.1 %%");
+    else
+        snprintf(buffer, NUMBER_TEXT_SIZE, percent < 9.95 && part > 0 ? "%.1f %%" : "%.0f %%",
+                 percent);
+    return buffer;
+}
+
 const char *number_count(uint64_t count, char *buffer)
 {
     char digits[24];

@@ -53,6 +53,12 @@ const char *number_time(uint64_t ns, char *buffer);
 /* The same without padding, for running text: "12.48 s". */
 const char *number_time_plain(uint64_t ns, char *buffer);
 
+/* With the three digits that people compare: "348 ms", "12.5 s", "0". Not padded. */
+const char *number_time_short(uint64_t ns, char *buffer);
+
+/* With two digits: "28 %", "4.6 %", "<0.1 %", "0 %". `whole` 0: "-". */
+const char *number_share(uint64_t part, uint64_t whole, char *buffer);
+
 const char *number_count(uint64_t count, char *buffer);                  /* "1,204,331" */
 const char *number_size(uint64_t bytes, char *buffer);                   /* "16.0 MiB" */
 const char *number_percent(uint64_t part, uint64_t whole, char *buffer); /* "94.2%", "-" of 0 */

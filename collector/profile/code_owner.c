@@ -204,6 +204,8 @@ bool code_is_bootstrap(const struct trace *trace, uint32_t ordinal)
            begins(behind ? behind : "", "threading.py");
 }
 
+#define LOCALS ".<locals>."
+
 size_t code_name(const struct trace *trace, uint32_t ordinal, char *buffer, size_t size)
 {
     const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
@@ -211,9 +213,17 @@ size_t code_name(const struct trace *trace, uint32_t ordinal, char *buffer, size
     struct text text = text_init(buffer, size);
     const char *local;
     const char *at = name->bytes;
-    while (label->kind == FRAME_PYTHON && (local = strstr(at, ".<locals>.")))
-        at = local + strlen(".<locals>.");
-    text_add(&text, at, name->length - (size_t)(at - name->bytes));
+    /* An inner function by its own name; "outer.<genexpr>" has none. */
+    while (label->kind == FRAME_PYTHON && (local = strstr(at, LOCALS))) {
+        if (local[strlen(LOCALS)] == '<')
+            break;
+        at = local + strlen(LOCALS);
+    }
+    local = strstr(at, LOCALS);
+    if (label->kind == FRAME_PYTHON && local)
+        text_format(&text, "%.*s.%s", (int)(local - at), at, local + strlen(LOCALS));
+    else
+        text_add(&text, at, name->length - (size_t)(at - name->bytes));
     return text.length;
 }
 

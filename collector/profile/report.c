@@ -284,6 +284,8 @@ static void find_facts(struct report *report)
     struct report_facts *facts = &report->facts;
     facts->totals = range_stats_totals(report->stats);
     facts->samples = &report->samples.all;
+    facts->own = report->samples.own;
+    facts->wall = report->samples.off_cpu ? report->samples.wall : NULL;
     facts->checks = report->samples.checks;
     facts->late_count = report->samples.late;
     facts->has_samples = report->samples.present;

@@ -6,12 +6,14 @@
 #ifndef ANNOT_REPORT_H
 #define ANNOT_REPORT_H
 
+#include "own_time.h"
 #include "pass.h"
 #include "range_stats.h"
 #include "sample_weight.h"
 #include "store.h"
 #include "table.h"
 #include "trace.h"
+#include "wall.h"
 
 /* ---- Samples: report_samples.c ----
  *
@@ -70,6 +72,8 @@ struct report_options {
 struct report_facts {
     const struct range_totals *totals;
     const struct sample_stats *samples; /* of all */
+    struct own_time *own;               /* by own functions; NULL without samples */
+    const struct wall *wall;            /* NULL if it is not known what threads waited for */
     struct sample_checks checks;
     uint64_t late_count;       /* samples that came too late to be given their ranges exactly */
     uint64_t event_count;      /* records */

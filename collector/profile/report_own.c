@@ -3,7 +3,7 @@
  */
 #include "report_parts.h"
 
-#include "call_label.h"
+#include "code_owner.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -245,6 +245,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     }
     uint32_t at = ranges->rows[index];
     row->role = role_of(report, ranges->kind, at);
+    row->observed = report_row_is_observed(report->stats, at);
     if (!row->sums_only) {
         fill_label(report, ranges, at, row);
         if (ranges->has_owner)

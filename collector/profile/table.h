@@ -68,6 +68,7 @@ enum { TABLE_COLUMNS_MAX = 40, TABLE_LABEL_SIZE = 8192, TABLE_TEXT_SIZE = 5 * TA
 struct table_row {
     uint8_t role;     /* enum row_role */
     bool few;         /* it is made of few samples, which its label says */
+    bool observed;    /* it was told by an observer, not by the program itself */
     bool sums_only;   /* asked for: cells that neither add up nor are rare may be left out */
     const char *rest; /* ROW_REST: "outside". Constant text */
     struct cell cells[TABLE_COLUMNS_MAX];

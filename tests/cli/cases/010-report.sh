@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-make_recording pipeline p.annot && annot report p.annot
+make_recording pipeline p.annot && annot report --sort self p.annot

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-make_recording losses l.annot && annot report l.annot
+make_recording losses l.annot && annot report --sort self l.annot

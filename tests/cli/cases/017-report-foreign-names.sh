@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-make_recording names n.annot && annot report n.annot
+make_recording names n.annot && annot report --sort self n.annot

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-make_recording profiled s.annot && annot report s.annot
+make_recording profiled s.annot && annot report --sort self s.annot
 annot report --by thread --sort cpu --functions 1 s.annot
 annot report --by name --sort running --functions 0 s.annot
-annot report --range parse s.annot | sed -n '/inside/,$p'
+annot report --sort self --range parse s.annot | sed -n '/inside/,$p'

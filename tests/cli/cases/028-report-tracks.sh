@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-make_recording served s.annot && annot report s.annot
+make_recording served s.annot && annot report --sort self s.annot

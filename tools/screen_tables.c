@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of a report's first screen: ranges, tasks, imports, each with the columns that matter. */
+#include "screen_parts.h"
+
+#include "term.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Tables of the report -------------------------------------------------------------------- */
+
+static int find_column(const struct table *table, const char *name)
+{
+    for (unsigned i = 0; i < table->column_count; i++)
+        if (table->columns[i].name && strcmp(table->columns[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static uint64_t cell_count(const struct table *table, const struct table_row *row, const char *name)
+{
+    int at = find_column(table, name);
+    return at >= 0 && row->cells[at].state == CELL_KNOWN ? row->cells[at].count : 0;
+}
+
+static const char *cell_text(const struct table *table, const struct table_row *row,
+                             const char *name)
+{
+    int at = find_column(table, name);
+    return at >= 0 && row->cells[at].state == CELL_KNOWN ? row->cells[at].text : "";
+}
+
+/* A column of a short table: its times, or its count. */
+struct short_column {
+    const char *name, *title;
+    bool is_count;
+};
+
+struct short_table {
+    const char *name, *title, *label;
+    bool observed;      /* with what observers told */
+    unsigned wall_part; /* it matters from this part of the wall time on */
+    struct short_column columns[7];
+};
+
+static const struct short_table short_tables[] = {
+    {"ranges",
+     "Ranges",
+     "path",
+     false,
+     SCREEN_PART,
+     {{"count", "count", true},
+      {"total_ns", "total", false},
+      {"cpu_ns", "CPU", false},
+      {"runnable_ns", "ready", false},
+      {"blocked_ns", "waits", false},
+      {"p50_ns", "p50", false},
+      {"max_ns", "max", false}}},
+    {"track_ranges",
+     "Ranges on tracks: tasks, requests",
+     "path",
+     true,
+     SCREEN_PART,
+     {{"count", "count", true},
+      {"total_ns", "total", false},
+      {"cpu_ns", "CPU", false},
+      {"p50_ns", "p50", false},
+      {"p99_ns", "p99", false},
+      {"max_ns", "max", false}}},
+    {"overlapping_ranges",
+     "Overlapping ranges",
+     "path",
+     false,
+     SCREEN_PART,
+     {{"count", "count", true},
+      {"total_ns", "total", false},
+      {"p50_ns", "p50", false},
+      {"p99_ns", "p99", false},
+      {"max_ns", "max", false}}},
+    {"imports",
+     "Imports",
+     "module",
+     true,
+     10,
+     {{"count", "count", true}, {"total_ns", "total", false}, {"self_ns", "self", false}}},
+};
+
+/* Rows that people see: those that the program told, or all. */
+struct order {
+    uint64_t total_ns, index;
+};
+
+static int longest_first(const void *left, const void *right)
+{
+    const struct order *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static uint64_t find_order(const struct short_table *spec, const struct table *table,
+                           struct table_row *row, struct order *order)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < table->row_count; i++) {
+        table_row(table, i, row);
+        if (row->role == ROW_PLAIN && (spec->observed || !row->observed))
+            order[count++] = (struct order){cell_count(table, row, "total_ns"), i};
+    }
+    if (count > 0)
+        qsort(order, count, sizeof(*order), longest_first);
+    return count;
+}
+
+/* Observers' names are of a domain of their own, which the table's title says already. */
+static const char *label_of(const struct short_table *spec, const struct table *table,
+                            const struct table_row *row)
+{
+    const char *label = cell_text(table, row, spec->label);
+    const char *behind = row->observed ? strchr(label, ':') : NULL;
+    return behind ? behind + 1 : label;
+}
+
+static void put_short_row(const struct screen *screen, const struct short_table *spec,
+                          const struct table *table, const struct table_row *row, size_t names)
+{
+    char text[NUMBER_TEXT_SIZE];
+    printf(" ");
+    screen_put_cut(screen, row->observed ? STYLE_DIM : STYLE_PLAIN, label_of(spec, table, row),
+                   names);
+    for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++) {
+        const struct short_column *column = &spec->columns[i];
+        if (!column->name || find_column(table, column->name) < 0)
+            continue;
+        uint64_t count = cell_count(table, row, column->name);
+        printf(" %8s",
+               column->is_count ? number_count(count, text) : number_time_short(count, text));
+    }
+    printf("\n");
+}
+
+static void put_short_head(const struct short_table *spec, const struct table *table, size_t names)
+{
+    printf(" %-*s", (int)names, "");
+    for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++)
+        if (spec->columns[i].name && find_column(table, spec->columns[i].name) >= 0)
+            printf(" %8s", spec->columns[i].title);
+    printf("\n");
+}
+
+/* So many of the first rows are worth a line. */
+static uint64_t count_worthy(const struct screen *screen, const struct order *order, uint64_t count)
+{
+    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, worthy = 0;
+    while (worthy < count && worthy < screen->rows &&
+           (!screen->facts->own || order[worthy].total_ns * SCREEN_ROW_PART >= wall_ns))
+        worthy++;
+    return worthy;
+}
+
+/* As wide as the longest label, if there is so much room. */
+static size_t label_width(const struct screen *screen, const struct short_table *spec,
+                          const struct table *table, const struct order *order, uint64_t count)
+{
+    struct table_row *row = malloc(sizeof(*row));
+    size_t room = screen->width - 2, width = SCREEN_NAME_MIN;
+    for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++)
+        if (spec->columns[i].name && find_column(table, spec->columns[i].name) >= 0)
+            room -= 9;
+    for (uint64_t i = 0; i < count && row; i++) {
+        table_row(table, order[i].index, row);
+        size_t label = term_text_width(label_of(spec, table, row));
+        width = label > width ? label : width;
+    }
+    free(row);
+    return width < room ? width : room;
+}
+
+static int put_short(const struct screen *screen, const struct short_table *spec)
+{
+    const struct table *table = report_find(screen->report, spec->name);
+    if (!table || table->row_count == 0)
+        return 0;
+    struct order *order = calloc(table->row_count, sizeof(*order));
+    struct table_row *row = malloc(sizeof(*row));
+    int rc = order && row ? 0 : -ENOMEM;
+    uint64_t count = rc == 0 ? find_order(spec, table, row, order) : 0;
+    uint64_t shown = count_worthy(screen, order, count);
+    uint64_t least_ns = (uint64_t)screen->facts->totals->wall_ns / spec->wall_part;
+    size_t names = label_width(screen, spec, table, order, shown);
+    bool worth = count > 0 && (order[0].total_ns >= least_ns || !screen->facts->own);
+    if (worth) {
+        screen_title(screen, spec->title);
+        put_short_head(spec, table, names);
+    }
+    for (uint64_t i = 0; worth && i < shown; i++) {
+        table_row(table, order[i].index, row);
+        put_short_row(screen, spec, table, row, names);
+    }
+    if (worth && shown < count)
+        printf(" (%llu more: annot report --table %s)\n", (unsigned long long)(count - shown),
+               spec->name);
+    free(order);
+    free(row);
+    return rc;
+}
+
+/* Tables that are printed as --all does: of tasks, of what was found. */
+static int put_table(const struct screen *screen, const char *name)
+{
+    const struct table *table = report_find(screen->report, name);
+    return table && table->row_count > 0 && table->title ? report_text_table(table, screen->view)
+                                                         : 0;
+}
+
+int screen_tables(const struct screen *screen)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
+        rc = put_short(screen, &short_tables[i]);
+    return rc == 0 ? put_table(screen, "tasks") : rc;
+}
