@@ -293,7 +293,7 @@ static const char *nothing_hint(const struct attach *attach)
     return attach->values->sampling.off_cpu
                ? "they used hardly any CPU time, and no wait began or ended; annot dump -p PID "
                  "shows what they wait for"
-               : "they used hardly any CPU time; --off-cpu shows what they wait for";
+               : "they used hardly any CPU time; without --no-off-cpu their waits are recorded";
 }
 
 static int finish(struct attach *attach)

@@ -187,8 +187,9 @@ static int fail_empty(const struct plan *f)
                         sampling->off_cpu
                             ? "%s has no samples: hardly any CPU time was used\nannot flame "
                               "--off-cpu %s shows what was waited for"
-                            : "%s has no samples: hardly any CPU time was used\nannot record "
-                              "--off-cpu records what is waited for, --sample 999 looks more often",
+                            : "%s has no samples: hardly any CPU time was used\n--sample "
+                              "999 looks more often; without --no-off-cpu annot record also tells "
+                              "what is waited for",
                         f->recording, quoted);
     return cmd_fail(CMD_FAILED, "%s has no %s%s%s\nannot info %s tells how it was recorded",
                     f->recording, f->wanted.off_cpu ? "stretches off the CPU" : "samples",

@@ -216,7 +216,7 @@ static const char report_details[] = RECORDING_CHOICE_HELP
     "  share    total as part of the wall time; more than 100% means several at once\n"
     "  cpu      CPU time by samples, with the ranges inside; cpu self: without; of ranges on\n"
     "           tracks: while a thread ran the track (a task of asyncio)\n"
-    "  running  exact, of --off-cpu recordings: total is running + runnable + blocked\n"
+    "  running  exact with record --off-cpu: total is running + runnable + blocked\n"
     "  runnable the thread could have run, but others had the CPUs\n"
     "  blocked  it waited for something: see the table of waits\n"
     "  p50..    half (90%, 99%) of the ranges took at most this long, to within 0.8%\n"

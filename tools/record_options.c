@@ -34,6 +34,8 @@ enum {
     RATE_MAX = 100000000,
 };
 
+#define THRESHOLD_DEFAULT_NS INT64_C(1000000) /* as the table of options has it */
+
 /* Each volume begins with all definitions. */
 enum { VOLUME_BYTES_MIN = 1 << 20 };
 
@@ -61,6 +63,9 @@ int sampling_check(const struct sampling_values *values, int status)
                         "option --off-cpu-rate: a number from 1 to %d\nthe default is "
                         "500000 stretches a second",
                         RATE_MAX);
+    if (values->off_cpu && values->no_off_cpu)
+        return cmd_fail(status, "options --off-cpu and --no-off-cpu: use only one\nwithout them, "
+                                "stretches of 1ms and more are recorded");
     if (values->frequency_hz > FREQUENCY_SENSIBLE && !values->none)
         cmd_note("%u samples a second slow busy threads down and distort the recording\n"
                  "--sample 999 costs about 2 %%",
@@ -68,11 +73,18 @@ int sampling_check(const struct sampling_values *values, int status)
     return 0;
 }
 
+/* All of them, unless a threshold was given as well. */
+static int64_t threshold_of(const struct sampling_values *values)
+{
+    bool given = values->threshold_ns != THRESHOLD_DEFAULT_NS;
+    return values->off_cpu && !given ? 0 : values->threshold_ns;
+}
+
 void sampling_apply(const struct sampling_values *values, struct collector_options *options)
 {
     options->sample_hz = values->none ? 0 : (uint32_t)values->frequency_hz;
-    options->off_cpu = values->off_cpu && !values->none;
-    options->off_cpu_threshold_ns = values->threshold_ns;
+    options->off_cpu = !values->no_off_cpu && !values->none;
+    options->off_cpu_threshold_ns = threshold_of(values);
     options->off_cpu_rate_max = (uint32_t)values->rate;
     options->rung_max = sampling_rung_max(values->rung);
 }

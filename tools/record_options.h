@@ -39,8 +39,8 @@ int volume_check(uint64_t bytes, int status);
 
 struct sampling_values {
     uint64_t frequency_hz;
-    bool none; /* --no-sample */
-    bool off_cpu;
+    bool none;                /* --no-sample */
+    bool off_cpu, no_off_cpu; /* all stretches, no stretches; neither: from threshold_ns on */
     int64_t threshold_ns;
     uint64_t rate;
     const char *rung;
@@ -54,15 +54,19 @@ struct sampling_values {
      "99"},                                                                                        \
         {"off-cpu",   0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct sampling_values, off_cpu),                            \
-         NULL,        "record why and how long threads are blocked",                               \
+         NULL,        "record every stretch off the CPU, however short",                           \
+         NULL},                                                                                    \
+        {"no-off-cpu", 0,                                                                          \
+         OPTION_FLAG,  (at) + offsetof(struct sampling_values, no_off_cpu),                        \
+         NULL,         "record no stretches off the CPU",                                          \
          NULL},                                                                                    \
         {"off-cpu-threshold",                                                                      \
          0,                                                                                        \
          OPTION_TIME,                                                                              \
          (at) + offsetof(struct sampling_values, threshold_ns),                                    \
          "TIME",                                                                                   \
-         "only count shorter stretches off the CPU",                                               \
-         "10us"},                                                                                  \
+         "record only stretches off the CPU of at least TIME",                                     \
+         "1ms"},                                                                                   \
         {"off-cpu-rate",                                                                           \
          0,                                                                                        \
          OPTION_COUNT,                                                                             \

@@ -168,8 +168,9 @@ static const char *nothing_text(const struct trace *trace)
                    ? "Nothing was seen: hardly any CPU time was used, and no wait began or ended. "
                      "annot "
                      "dump\n-p PID shows what threads wait for at present."
-                   : "Nothing was seen: hardly any CPU time was used. annot record --off-cpu shows "
-                     "what is\nwaited for, --sample 999 samples more often.";
+                   : "Nothing was seen: hardly any CPU time was used. --sample 999 samples "
+                     "more often;\nwithout --no-off-cpu annot record also tells what is waited "
+                     "for.";
     case SAMPLING_REMOTE:
         return "Nothing was sampled: no Python code ran for long, and without eBPF no other code "
                "is "

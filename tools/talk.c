@@ -247,8 +247,8 @@ static const char *likely_reason(const struct trace_sampling *sampling)
     case SAMPLING_BPF:
         return sampling->off_cpu ? "the command used hardly any CPU time; --sample 999 looks more "
                                    "often"
-                                 : "the command used hardly any CPU time; --sample 999 samples "
-                                   "more often, --off-cpu shows what it waits for";
+                                 : "the command used hardly any CPU time; --sample 999 looks more "
+                                   "often, without --no-off-cpu its waits are recorded";
     case SAMPLING_REMOTE:
         return "no Python code ran for long, and no other code can be sampled in this way; annot "
                "doctor says what would permit more";

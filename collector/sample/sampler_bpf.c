@@ -34,6 +34,8 @@ enum { RING_BYTES = 4 << 20, RING_BYTES_MANY = 8 << 20, RING_BYTES_SWITCHES = 16
 
 enum { MANY_CPUS = 5 };
 
+#define FEW_NS INT64_C(1000000) /* stretches that long are no more than samples are */
+
 static int add_segment(void *context, uint32_t index, struct unwind_row **ret_rows)
 {
     return bpf_program_row_segment(context, index, ret_rows);
@@ -83,9 +85,9 @@ static int64_t watched_uid(void)
     return geteuid() == 0 ? -1 : (int64_t)geteuid();
 }
 
-static uint32_t ring_bytes(bool off_cpu)
+static uint32_t ring_bytes(const struct sampler_options *options)
 {
-    if (off_cpu)
+    if (options->off_cpu && options->off_cpu_threshold_ns < FEW_NS)
         return RING_BYTES_SWITCHES;
     return sysconf(_SC_NPROCESSORS_CONF) < MANY_CPUS ? RING_BYTES : RING_BYTES_MANY;
 }
@@ -99,7 +101,7 @@ static int open_program(struct bpf_sampler *sampler, char *reason, size_t reason
         .off_cpu_threshold_ns = (uint64_t)options->off_cpu_threshold_ns,
         .off_cpu_rate_max = options->off_cpu_rate_max,
         .uid = watched_uid(),
-        .ring_bytes = ring_bytes(options->off_cpu),
+        .ring_bytes = ring_bytes(options),
     };
     char text[BPF_PROGRAM_REASON_MAX] = "";
     int error = bpf_program_create(&wanted, &sampler->program, text);

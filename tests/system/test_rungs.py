@@ -72,7 +72,8 @@ def root_samples_by_ebpf(home):
         raise Skip(f"no eBPF on this machine: {done.samples.dump.sampling['reason']}")
     same_shares(done.samples, truths(done.out.decode()), points=4)
     check("hint" not in done.err_text, done.err_text)
-    check(re.search(r"^sampling +eBPF, 499 Hz$", done.info, re.M), done.info)
+    check(re.search(r"^sampling +eBPF, 499 Hz, off-CPU stretches from 1\.000 ms on$", done.info,
+                    re.M), done.info)
 
 
 @case
