@@ -193,8 +193,10 @@ int report_screen(const struct report *report, const struct report_view *view)
         .rows = view->options->limit,
     };
     put_headline(&screen);
+    int rc = screen_findings(&screen);
     screen_own(&screen);
-    int rc = screen_tables(&screen);
+    if (rc == 0)
+        rc = screen_tables(&screen);
     screen_waits(&screen);
     report_text_missing(report, view);
     put_end(&screen);

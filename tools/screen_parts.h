@@ -46,6 +46,8 @@ void screen_bar(const struct screen *screen, uint64_t part, uint64_t whole);
 
 /* ---- Tables: screen_own.c, screen_tables.c ---- */
 
+/* What stands out. 0 or -ENOMEM. */
+int screen_findings(const struct screen *screen);
 void screen_own(const struct screen *screen);
 void screen_waits(const struct screen *screen);
 

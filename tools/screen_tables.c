@@ -32,6 +32,46 @@ static const char *cell_text(const struct table *table, const struct table_row *
     return at >= 0 && row->cells[at].state == CELL_KNOWN ? row->cells[at].text : "";
 }
 
+/* ---- What stands out ------------------------------------------------------------------------- */
+
+enum { FINDINGS_MAX = 3, FINDING_INDENT = 8 };
+
+static void put_finding(const struct screen *screen, const struct table *table,
+                        const struct table_row *row)
+{
+    static const char *const more[] = {"evidence", "advice"};
+    char share[NUMBER_TEXT_SIZE];
+    printf(" %6s ",
+           number_share(cell_count(table, row, "cost"), cell_count(table, row, "whole"), share));
+    screen_put_wrapped(screen, STYLE_PLAIN, cell_text(table, row, "finding"), FINDING_INDENT);
+    for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++) {
+        const char *text = cell_text(table, row, more[i]);
+        if (*text) {
+            printf("%*s", FINDING_INDENT, "");
+            screen_put_wrapped(screen, i ? STYLE_DIM : STYLE_PLAIN, text, FINDING_INDENT);
+        }
+    }
+}
+
+int screen_findings(const struct screen *screen)
+{
+    const struct table *table = report_find(screen->report, "diagnosis");
+    if (!table || table->row_count == 0)
+        return 0;
+    struct table_row *row = malloc(sizeof(*row));
+    if (!row)
+        return -ENOMEM;
+    screen_title(screen, "What stands out");
+    for (uint64_t i = 0; i < table->row_count && i < FINDINGS_MAX; i++) {
+        table_row(table, i, row);
+        put_finding(screen, table, row);
+    }
+    free(row);
+    return 0;
+}
+
+/* ---- Short tables ---------------------------------------------------------------------------- */
+
 /* A column of a short table: its times, or its count. */
 struct short_column {
     const char *name, *title;

@@ -44,6 +44,8 @@ struct pool_thread {
     struct open_range unpickle; /* the last one, and its end; begin_ns 0: none */
     int64_t unpickle_end_ns;
     uint64_t sending; /* the task whose result goes next; 0: none */
+    struct pool_worker told;
+    bool is_worker;
 };
 
 struct function_times {
@@ -61,6 +63,7 @@ struct pool_tasks {
     VEC(struct function_times) functions;
     VEC(struct pool_thread) threads;
     VEC(struct pool_function) sorted;
+    VEC(struct pool_worker) workers;
     uint64_t refused, unseen;
 };
 
@@ -229,11 +232,27 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     return 0;
 }
 
+static void tell_worker(struct pool_thread *thread, const struct open_range *range, int64_t end_ns)
+{
+    struct pool_worker *told = &thread->told;
+    uint64_t length_ns = end_ns > range->begin_ns ? (uint64_t)(end_ns - range->begin_ns) : 0;
+    thread->is_worker = true;
+    told->first_ns = told->task_count == 0 ? range->begin_ns : told->first_ns;
+    told->last_ns = end_ns;
+    told->task_count++;
+    told->busy_ns += length_ns;
+    if (length_ns > told->longest_ns) {
+        told->longest_ns = length_ns;
+        told->longest_name = range->name;
+    }
+}
+
 /* The function of a task has returned. */
 static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
                    const struct open_range *range, int64_t end_ns)
 {
     struct task *task = task_of(tasks, range->task);
+    tell_worker(thread, range, end_ns);
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
     if (thread->unpickle.begin_ns && thread->unpickle_end_ns <= range->begin_ns) {
@@ -278,6 +297,10 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
     thread->open_count--;
     if (span->flags & (ITEM_UNFINISHED | ITEM_END_LOST))
         return 0;
+    if (range.role == POOL_ROLE_START_UP) {
+        thread->is_worker = true;
+        thread->told.start_ns = span->end_ns;
+    }
     if (range.task)
         return end_run(tasks, thread, &range, span->end_ns);
     if (range.role == POOL_ROLE_SEND)
@@ -387,6 +410,7 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
     vec_free(&tasks->functions);
     vec_free(&tasks->threads);
     vec_free(&tasks->sorted);
+    vec_free(&tasks->workers);
     free(tasks);
 }
 
@@ -447,6 +471,12 @@ static uint64_t quantile(const struct pool_tasks *tasks, const struct histogram 
 int pool_tasks_finish(struct pool_tasks *tasks)
 {
     int error = count_rest(tasks);
+    for (size_t i = 0; i < tasks->threads.count && error == 0; i++) {
+        struct pool_thread *thread = &tasks->threads.items[i];
+        thread->told.thread = (uint32_t)i;
+        if (thread->is_worker)
+            error = vec_push(&tasks->workers, thread->told);
+    }
     for (size_t i = 0; i < tasks->functions.count && error == 0; i++) {
         struct function_times *function = &tasks->functions.items[i];
         for (int part = 0; part < POOL_PART_COUNT; part++) {
@@ -468,6 +498,12 @@ uint32_t pool_tasks_functions(const struct pool_tasks *tasks,
 {
     *ret_functions = tasks->sorted.items;
     return (uint32_t)tasks->sorted.count;
+}
+
+uint32_t pool_tasks_workers(const struct pool_tasks *tasks, const struct pool_worker **ret_workers)
+{
+    *ret_workers = tasks->workers.items;
+    return (uint32_t)tasks->workers.count;
 }
 
 uint64_t pool_tasks_unseen(const struct pool_tasks *tasks)

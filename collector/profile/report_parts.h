@@ -100,6 +100,18 @@ struct pool_function {
     struct pool_part_times parts[POOL_PART_COUNT];
 };
 
+/* A process or thread that runs tasks. */
+struct pool_worker {
+    uint32_t thread;     /* ordinal */
+    int64_t start_ns;    /* it was ready for tasks; 0: not known */
+    int64_t first_ns;    /* when it began with its first task, and ended its last one */
+    int64_t last_ns;
+    uint64_t task_count; /* 0: it got none */
+    uint64_t busy_ns;    /* in tasks */
+    uint64_t longest_ns; /* one of them */
+    uint32_t longest_name;
+};
+
 struct pool_tasks;
 
 /* `trace` outlives the object. NULL: out of memory. destroy accepts NULL. */
@@ -114,6 +126,9 @@ int pool_tasks_finish(struct pool_tasks *tasks);
 /* After that: the functions, that with the longest time first. Owned by the object. */
 uint32_t pool_tasks_functions(const struct pool_tasks *tasks,
                               const struct pool_function **ret_functions);
+
+/* By thread. */
+uint32_t pool_tasks_workers(const struct pool_tasks *tasks, const struct pool_worker **ret_workers);
 
 /* Tasks that were submitted and of which no worker told anything. */
 uint64_t pool_tasks_unseen(const struct pool_tasks *tasks);
@@ -190,6 +205,7 @@ int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
 int report_add_waits(struct report *report);
 int report_add_own(struct report *report);
+int report_add_findings(struct report *report);
 
 /* Is the row's range one that pyannot made, not the program itself? */
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index);

@@ -316,8 +316,11 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     totals->thread_ready_ns += wall->ready * time_ns;
     if (wall->ready > 0 && wall->running < (totals->processors ? totals->processors : 1))
         totals->contended_ns += time_ns;
+    else if (wall->ready > 0)
+        totals->crowded_ns += time_ns;
     if (wall->running > 0) {
         totals->running_ns += time_ns;
+        totals->single_ns += wall->running == 1 && wall->ready == 0 ? time_ns : 0;
         totals->full_ns += totals->processors && wall->running >= totals->processors ? time_ns : 0;
     } else if (wall->ready > 0) {
         totals->ready_ns += time_ns;
