@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "hints.h"
 
 const struct cmd *const cmd_table[] = {
     &cmd_record,  &cmd_attach, &cmd_set,       &cmd_ls,     &cmd_dump,   &cmd_report,
@@ -26,7 +27,7 @@ const struct cmd *cmd_find(const char *name)
     return NULL;
 }
 
-static int fail_unknown_command(const char *name)
+static const struct cmd *nearest(const char *name)
 {
     const struct cmd *best = NULL;
     unsigned best_distance = options_near_limit(name) + 1;
@@ -39,11 +40,37 @@ static int fail_unknown_command(const char *name)
             best_distance = distance;
         }
     }
-    if (!best)
+    return best;
+}
+
+/* What other profilers call so, else what looks like it. */
+static int fail_unknown_command(const char *name)
+{
+    char buffer[1536];
+    const char *hint = hint_for_operand(name, buffer, sizeof(buffer));
+    if (!hint)
+        hint = hint_find(NULL, name[0] == '-' ? "" : name);
+    const char *what = name[0] == '-' ? "option" : "command";
+    if (hint)
+        return cmd_fail(CMD_MISUSE, "unknown %s \"%s\"\n%s", what, name, hint);
+    if (name[0] == '-')
+        return cmd_fail(CMD_MISUSE,
+                        "unknown option \"%s\"\noptions follow the command: annot COMMAND "
+                        "[OPTIONS]; \"annot --help\" lists the commands",
+                        name);
+    const struct cmd *cmd = nearest(name);
+    if (!cmd)
         return cmd_fail(CMD_MISUSE, "unknown command \"%s\"\n\"annot --help\" lists the commands",
                         name);
     return cmd_fail(CMD_MISUSE, "unknown command \"%s\"\ndid you mean \"annot %s\"?", name,
-                    best->name);
+                    cmd->name);
+}
+
+static int fail_options(const struct cmd *cmd, const struct options *options)
+{
+    const char *hint = options->unknown[0] ? hint_find(cmd->name, options->unknown) : NULL;
+    return cmd_fail(cmd->misuse_status ? cmd->misuse_status : CMD_MISUSE, "%s\n%s", options->error,
+                    hint ? hint : options->hint);
 }
 
 static int check_operands(const struct cmd *cmd, const struct options *options)
@@ -73,8 +100,7 @@ static int run(const struct cmd *cmd, int argc, char **argv)
     };
     int status = 0;
     if (options_parse(&options, argc, argv) < 0)
-        status = cmd_fail(cmd->misuse_status ? cmd->misuse_status : CMD_MISUSE, "%s\n%s",
-                          options.error, options.hint);
+        status = fail_options(cmd, &options);
     else if (options.help)
         cmd_print_help(cmd);
     else
@@ -101,19 +127,15 @@ static int close_output(int status)
 
 int annot_main(int argc, char **argv)
 {
-    if (argc < 2)
-        return cmd_fail(CMD_MISUSE, "no command given\n\"annot --help\" lists the commands; the "
-                                    "first to try is: annot record -- YOUR-PROGRAM");
+    if (argc < 2) { /* nothing was asked for: no success either */
+        cmd_print_overview();
+        return close_output(CMD_MISUSE);
+    }
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         word = "help";
     else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         word = "version";
-    else if (word[0] == '-')
-        return cmd_fail(CMD_MISUSE,
-                        "unknown option %s\noptions follow the command: annot COMMAND "
-                        "[OPTIONS]; \"annot --help\" lists the commands",
-                        word);
     const struct cmd *cmd = cmd_find(word);
     return cmd ? close_output(run(cmd, argc - 2, argv + 2)) : fail_unknown_command(word);
 }

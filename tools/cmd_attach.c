@@ -291,7 +291,7 @@ static const char *nothing_hint(const struct attach *attach)
     if (trace_sampling_get(collector_trace(attach->collector))->rung != SAMPLING_BPF)
         return NULL;
     return attach->values->sampling.off_cpu
-               ? "they used hardly any CPU time, and no wait began or ended; annot dump -p PID "
+               ? "they used hardly any CPU time, and no wait began or ended; annot dump PID "
                  "shows what they wait for"
                : "they used hardly any CPU time; without --no-off-cpu their waits are recorded";
 }
@@ -343,13 +343,14 @@ static int attach_and_record(struct attach *attach)
 static void describe(struct attach *attach)
 {
     const char *comm = pid_list_comm(attach->pids.items[0], attach->command);
-    char stem[64], asker[COMMAND_TEXT_SIZE];
+    char stem[64], asker[COMMAND_TEXT_SIZE], pids[PID_LIST_TEXT_SIZE];
     snprintf(stem, sizeof(stem), "%s-%d", comm, (int)attach->pids.items[0]);
     if (attach->values->output)
         snprintf(attach->output, sizeof(attach->output), "%s", attach->values->output);
     else
         output_name(stem, attach->output, sizeof(attach->output));
-    snprintf(attach->command, sizeof(attach->command), "annot attach -p %s", attach->values->pids);
+    snprintf(attach->command, sizeof(attach->command), "annot attach %s",
+             pid_list_text(&attach->pids, pids));
     proc_command(attach->pids.items[0], asker);
     if (attach->values->asked && asker[0]) /* it records itself */
         snprintf(attach->command, sizeof(attach->command), "%.4095s", asker);
@@ -377,7 +378,7 @@ static int run_attach(const struct cmd_call *call)
     if (status == 0)
         status = filter_options_add(&attach->values->filter, CMD_MISUSE, attach->filter);
     if (status == 0)
-        status = pid_list_parse(attach->values->pids, &attach->pids);
+        status = pid_list_parse(attach->values->pids, call->operands, &attach->pids);
     if (status == 0) {
         describe(attach);
         status = attach_and_record(attach);
@@ -390,12 +391,12 @@ static int run_attach(const struct cmd_call *call)
 
 static const struct option_spec options[] = {
     {"pid", 'p', OPTION_TEXT, offsetof(struct attach_values, pids), "PID[,PID...]",
-     "the processes; their descendants are included", NULL},
+     "these, as operands do; descendants of all are included", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct attach_values, output), "FILE",
      "the recording; default NAME-PID-YYYYmmdd-HHMMSS.annot here", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,
      "overwrite FILE if it exists", NULL},
-    {"duration", 0, OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",
+    {"duration", 'd', OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",
      "stop recording after TIME; default: at Ctrl-C, or when all have ended", NULL},
     FILTER_OPTIONS(offsetof(struct attach_values, filter)),
     SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
@@ -416,13 +417,13 @@ static const struct option_spec options[] = {
 const struct cmd cmd_attach = {
     .name = "attach",
     .summary = "record running processes",
-    .usage = "-p PID[,PID...] [OPTIONS]",
+    .usage = "[OPTIONS] PID...",
     .details =
         "The processes go on as before. Annotations are recorded from the next event of a process\n"
         "on; annot ls lists processes that have some.\n",
     .options = options,
     .values_size = sizeof(struct attach_values),
     .operands_min = 0,
-    .operands_max = 0,
+    .operands_max = -1,
     .run = run_attach,
 };

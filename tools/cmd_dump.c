@@ -279,7 +279,7 @@ static int fail(int32_t pid, int error)
     if (error == -EPERM || error == -EACCES)
         return cmd_fail(CMD_FAILED,
                         "process %d: its memory may not be read: it runs under another user, or "
-                        "the system protects it\nsudo annot dump -p %d",
+                        "the system protects it\nsudo annot dump %d",
                         (int)pid, (int)pid);
     return cmd_fail(CMD_FAILED, "process %d: %s", (int)pid, strerror(-error));
 }
@@ -309,7 +309,7 @@ static int run_dump(const struct cmd_call *call)
     const struct dump_values *values = call->values;
     struct pid_list pids;
     struct rlimit files;
-    int status = pid_list_parse(values->pids, &pids);
+    int status = pid_list_parse(values->pids, call->operands, &pids);
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
     setrlimit(RLIMIT_NOFILE, &files);
@@ -319,8 +319,8 @@ static int run_dump(const struct cmd_call *call)
 }
 
 static const struct option_spec options[] = {
-    {"pid", 'p', OPTION_TEXT, offsetof(struct dump_values, pids), "PID[,PID...]", "the processes",
-     NULL},
+    {"pid", 'p', OPTION_TEXT, offsetof(struct dump_values, pids), "PID[,PID...]",
+     "these, as operands do", NULL},
     {"json", 0, OPTION_FLAG, offsetof(struct dump_values, json), NULL,
      "one JSON object per process and line", NULL},
     {"rung", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none",
@@ -331,11 +331,11 @@ static const struct option_spec options[] = {
 const struct cmd cmd_dump = {
     .name = "dump",
     .summary = "show what each thread of a process is doing now",
-    .usage = "-p PID[,PID...] [OPTIONS]",
+    .usage = "[OPTIONS] PID...",
     .details = "Nothing is paused. The innermost frame is first.\n",
     .options = options,
     .values_size = sizeof(struct dump_values),
     .operands_min = 0,
-    .operands_max = 0,
+    .operands_max = -1,
     .run = run_dump,
 };

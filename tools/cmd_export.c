@@ -46,12 +46,6 @@ struct plan {
 
 /* ---- What is wanted -------------------------------------------------------------------------- */
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), size = strlen(ending);
-    return length >= size && strcmp(text + length - size, ending) == 0;
-}
-
 /* "perfetto|chrome|folded": what the others are parted by. */
 static const char *list_formats(const char *between, bool extensions, char *buffer, size_t size)
 {
@@ -113,7 +107,7 @@ static int choose_output(struct plan *plan)
     plan->output = plan->values->output;
     if (!plan->output) {
         size_t length = strlen(plan->recording);
-        if (ends_with(plan->recording, ".annot"))
+        if (text_ends_with(plan->recording, ".annot"))
             length -= strlen(".annot");
         if (asprintf(&plan->default_output, "%.*s%s", (int)length, plan->recording,
                      plan->exporter->extension) < 0)
@@ -121,7 +115,7 @@ static int choose_output(struct plan *plan)
         plan->output = plan->default_output;
     }
     plan->options.overwrite = plan->values->force;
-    plan->options.gzip = ends_with(plan->output, ".gz");
+    plan->options.gzip = text_ends_with(plan->output, ".gz");
     plan->options.gzip_level = EXPORT_GZIP_LEVEL;
     if (strcmp(plan->output, "-") == 0 && plan->exporter->binary && isatty(STDOUT_FILENO))
         return cmd_fail(CMD_MISUSE,
@@ -187,7 +181,7 @@ static int fail_empty(const struct plan *f)
                         sampling->off_cpu
                             ? "%s has no samples: hardly any CPU time was used\nannot flame "
                               "--off-cpu %s shows what was waited for"
-                            : "%s has no samples: hardly any CPU time was used\n--sample "
+                            : "%s has no samples: hardly any CPU time was used\n--rate "
                               "999 looks more often; without --no-off-cpu annot record also tells "
                               "what is waited for",
                         f->recording, quoted);

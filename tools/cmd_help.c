@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot help` and `annot version`, and the help that the option tables print. */
 #include "cmd.h"
+#include "hints.h"
 #include "json_writer.h"
 
 #include <stdio.h>
@@ -81,7 +82,7 @@ void cmd_print_help(const struct cmd *cmd)
         cmd->print_details();
 }
 
-static void print_overview(void)
+void cmd_print_overview(void)
 {
     fputs("annot: a low-overhead profiler for Python and C\n\nusage: annot COMMAND [OPTIONS] "
           "...\n\ncommands:\n",
@@ -89,7 +90,7 @@ static void print_overview(void)
     for (size_t i = 0; i < cmd_count; i++)
         printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
     fputs("\nfirst steps:\n"
-          "  annot record -o run.annot -- ./my-program   record a program and its children\n"
+          "  annot record -o run.annot script.py         record a program and its children\n"
           "  annot report run.annot                      see where the time went\n"
           "  annot export run.annot -o run.pftrace       then open it in ui.perfetto.dev\n\n"
           "\"annot help COMMAND\" describes one command.\n",
@@ -112,8 +113,8 @@ static void put_bool(struct out_stream *out, const char *key, bool value)
 
 static const char *kind_name(enum option_kind kind)
 {
-    static const char *const names[] = {"flag", "text",   "count", "time",
-                                        "size", "choice", "list",  "number"};
+    static const char *const names[] = {"flag",   "text", "count",  "time",   "size",
+                                        "choice", "list", "number", "command"};
     return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "text";
 }
 
@@ -194,15 +195,17 @@ static int run_help(const struct cmd_call *call)
 {
     const struct help_values *values = call->values;
     const struct cmd *cmd = call->operand_count > 0 ? cmd_find(call->operands[0]) : NULL;
-    if (call->operand_count > 0 && !cmd)
-        return cmd_fail(CMD_MISUSE, "unknown command \"%s\"\n\"annot help\" lists the commands",
-                        call->operands[0]);
+    if (call->operand_count > 0 && !cmd) {
+        const char *hint = hint_find(NULL, call->operands[0]);
+        return cmd_fail(CMD_MISUSE, "unknown command \"%s\"\n%s", call->operands[0],
+                        hint ? hint : "\"annot help\" lists the commands");
+    }
     if (values->json)
         return cmd ? print_json(&cmd, 1) : print_json(cmd_table, cmd_count);
     if (cmd)
         cmd_print_help(cmd);
     else
-        print_overview();
+        cmd_print_overview();
     return CMD_OK;
 }
 

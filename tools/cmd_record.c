@@ -10,6 +10,7 @@
 #include "collector.h"
 #include "operands.h"
 #include "record_options.h"
+#include "record_parts.h"
 #include "talk.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STATUS_FAILED = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_FAILED = 125 };
 
 struct record_values {
     const char *output;
@@ -36,6 +37,7 @@ struct record_values {
 
 struct record {
     const struct record_values *values;
+    struct program program;
     struct child child;
     struct collector *collector;
     struct python_environment python;
@@ -56,21 +58,6 @@ static void join_command(struct record *record, char **argv)
         cmd_quote(*argv, record->command + used, sizeof(record->command) - used);
         used += strlen(record->command + used);
     }
-}
-
-static int fail_command(const char *command, int error)
-{
-    if (error == -ENOENT)
-        return cmd_fail(STATUS_NOT_FOUND, "%s: command not found\n%s", command,
-                        strchr(command, '/') ? "is the path right?"
-                                             : "is it installed and in PATH? For a file here, say "
-                                               "./NAME");
-    if (error == -EISDIR)
-        return cmd_fail(STATUS_NOT_EXECUTABLE, "%s: is a directory\nname a program", command);
-    return cmd_fail(STATUS_NOT_EXECUTABLE,
-                    "%s: cannot be executed: %s\n\"chmod +x\" makes a "
-                    "script executable, or name its interpreter",
-                    command, strerror(-error));
 }
 
 static void on_recovered(void *context, const struct collector_recovered *what)
@@ -223,75 +210,90 @@ static void run(struct record *record)
     tell(record);
 }
 
-static int run_record(const struct cmd_call *call)
+static int check(struct record *record)
 {
-    struct record *record = calloc(1, sizeof(*record));
-    char **argv = call->operands;
-    int status = STATUS_FAILED;
-    if (!record)
-        return cmd_fail(STATUS_FAILED, "out of memory");
-    record->values = call->values;
-    int error = talk_begin(&record->values->talk, STATUS_FAILED);
+    const struct record_values *values = record->values;
+    int error = talk_begin(&values->talk, STATUS_FAILED);
     if (error == 0)
-        error = output_check(record->values->output, "annot", STATUS_FAILED);
+        error = output_check(values->output, "annot", STATUS_FAILED);
     if (error == 0)
-        error = sampling_check(&record->values->sampling, STATUS_FAILED);
+        error = sampling_check(&values->sampling, STATUS_FAILED);
     if (error == 0)
-        error = volume_check(record->values->volume_bytes, STATUS_FAILED);
+        error = volume_check(values->volume_bytes, STATUS_FAILED);
     if (error == 0)
-        error = filter_options_add(&record->values->filter, STATUS_FAILED, record->filter);
-    if (error == 0)
-        error = python_check(&record->values->python, STATUS_FAILED);
-    if (error != 0) {
-        free(record);
-        return error;
-    }
-    error = child_check(argv[0]);
-    if (error != 0) {
-        free(record);
-        return fail_command(argv[0], error);
-    }
+        error = filter_options_add(&values->filter, STATUS_FAILED, record->filter);
+    return error == 0 ? python_check(&values->python, STATUS_FAILED) : error;
+}
+
+static void describe(struct record *record)
+{
     if (record->values->output)
         snprintf(record->output, sizeof(record->output), "%s", record->values->output);
     else
-        output_name(argv[0], record->output, sizeof(record->output));
-    join_command(record, argv);
-    if (child_prepare(&record->child) != 0)
-        status = cmd_fail(STATUS_FAILED, "cannot watch for signals");
-    else
-        status = begin(record);
-    if (status == 0) {
-        int64_t now = clock_now_ns(), delay = record->values->delay_ns;
-        record->gate_ns = delay > 0 ? now + delay : 0;
-        record->end_ns =
-            record->values->duration_ns > 0 ? now + delay + record->values->duration_ns : 0;
-        talk_tell_start(&record->values->talk, collector_trace(record->collector), record->output);
-        error = start(record, argv);
-        if (error != 0) {
-            status = fail_command(argv[0], error);
-            collector_remove_output(record->collector);
-        } else {
-            child_hurry();
-            run(record);
-            status = -1;
-        }
+        output_name(record->program.name, record->output, sizeof(record->output));
+    join_command(record, record->program.argv);
+}
+
+/* Once the collector is there. The exit status, if the command could not be started; or -1. */
+static int start_and_run(struct record *record)
+{
+    const struct record_values *values = record->values;
+    int64_t now = clock_now_ns(), delay = values->delay_ns;
+    record->gate_ns = delay > 0 ? now + delay : 0;
+    record->end_ns = values->duration_ns > 0 ? now + delay + values->duration_ns : 0;
+    talk_tell_start(&values->talk, collector_trace(record->collector), record->output);
+    int error = start(record, record->program.argv);
+    if (error != 0) {
+        collector_remove_output(record->collector);
+        return program_fail(record->program.argv[0], error);
     }
+    child_hurry();
+    run(record);
+    return -1;
+}
+
+static int record_program(struct record *record)
+{
+    int status = child_prepare(&record->child) == 0
+                     ? begin(record)
+                     : cmd_fail(STATUS_FAILED, "cannot watch for signals");
+    if (status == 0)
+        status = start_and_run(record);
     child_restore(&record->child);
     collector_destroy(record->collector);
-    if (status == -1)
-        status = child_mimic(&record->child);
+    return status == -1 ? child_mimic(&record->child) : status;
+}
+
+static int run_record(const struct cmd_call *call)
+{
+    struct record *record = calloc(1, sizeof(*record));
+    if (!record)
+        return cmd_fail(STATUS_FAILED, "out of memory");
+    record->values = call->values;
+    int status = check(record);
+    if (status == 0)
+        status = program_choose(&record->program, call->operands);
+    if (status == 0) {
+        describe(record);
+        status = record_program(record);
+    }
+    program_fini(&record->program);
     free(record);
     return status;
 }
 
 static const struct option_spec options[] = {
+    {"module", 'm', OPTION_COMMAND, 0, "MODULE [ARGUMENT...]",
+     "run a Python module, as python3 -m does", NULL},
+    {"code", 'c', OPTION_COMMAND, 0, "CODE [ARGUMENT...]", "run Python code, as python3 -c does",
+     NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct record_values, output), "FILE",
      "the recording; default CMD-YYYYmmdd-HHMMSS.annot here", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct record_values, force), NULL,
      "overwrite FILE if it exists", NULL},
     {"delay", 0, OPTION_TIME, offsetof(struct record_values, delay_ns), "TIME",
      "start recording TIME after the command", NULL},
-    {"duration", 0, OPTION_TIME, offsetof(struct record_values, duration_ns), "TIME",
+    {"duration", 'd', OPTION_TIME, offsetof(struct record_values, duration_ns), "TIME",
      "stop recording after TIME; the command goes on", NULL},
     FILTER_OPTIONS(offsetof(struct record_values, filter)),
     SAMPLING_OPTIONS(offsetof(struct record_values, sampling)),
@@ -309,8 +311,10 @@ static const struct option_spec options[] = {
 const struct cmd cmd_record = {
     .name = "record",
     .summary = "run a command and record its stacks and annotations",
-    .usage = "[OPTIONS] -- COMMAND [ARGUMENT...]",
-    .details = "The exit status is the command's. annot's own failures: 125; 126 if the command "
+    .usage = "[OPTIONS] COMMAND|FILE.py [ARGUMENT...]",
+    .details = "Options end at the command. A Python file that is no command is run by python3 (of "
+               "the virtual\nenvironment, if one is set).\nThe exit status is the command's. "
+               "annot's own failures: 125; 126 if the command "
                "cannot\nbe executed, 127 if it is not found.\n",
     .options = options,
     .values_size = sizeof(struct record_values),

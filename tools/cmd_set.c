@@ -64,7 +64,7 @@ static int fail_none(const struct search *search)
 {
     if (search->running == 0)
         return cmd_fail(CMD_FAILED, "nothing is being recorded\nrecord with \"annot record -- "
-                                    "PROGRAM\" or \"annot attach -p PID\"");
+                                    "PROGRAM\" or \"annot attach PID\"");
     if (search->found == 0)
         return cmd_fail(CMD_FAILED, "%s is not being recorded\n\"annot set\" alone lists what is",
                         search->wanted);
@@ -75,7 +75,7 @@ static int fail_none(const struct search *search)
 static int find_pid(const char *text, struct search *search)
 {
     struct pid_list pids;
-    int status = pid_list_parse(text, &pids);
+    int status = pid_list_parse(text, (char *const[]){NULL}, &pids);
     if (status != 0)
         return status;
     if (pids.count != 1)
@@ -88,7 +88,7 @@ static int find_pid(const char *text, struct search *search)
     search->found = search->running = 1;
     if (error == -ESRCH)
         return cmd_fail(CMD_FAILED,
-                        "process %d takes part in no recording\nannot attach -p %d records "
+                        "process %d takes part in no recording\nannot attach %d records "
                         "it",
                         (int)pids.items[0], (int)pids.items[0]);
     return error == 0 ? 0 : fail_sessions(error);

@@ -8,6 +8,7 @@
 #include "text.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,12 +26,31 @@ static bool is_there(const struct pid_list *list, int32_t pid)
     return false;
 }
 
-int pid_list_parse(const char *text, struct pid_list *ret_list)
+/* The words of a list that is no number. */
+static int fail_pid(const char *text, size_t length)
 {
-    *ret_list = (struct pid_list){.count = 0};
-    if (!text)
-        return cmd_fail(CMD_MISUSE, "the process is missing\n-p PID names it; \"pgrep -a NAME\" "
-                                    "finds it");
+    char word[PATH_MAX], quoted[2 * PATH_MAX];
+    snprintf(word, sizeof(word), "%.*s", (int)(length < PATH_MAX ? length : PATH_MAX - 1), text);
+    cmd_quote(word, quoted, sizeof(quoted));
+    if (text_ends_with(word, ".annot"))
+        return cmd_fail(CMD_MISUSE,
+                        "\"%s\" is not a process number\nto show a recording: annot "
+                        "report %s",
+                        word, quoted);
+    if (strchr(word, '/') || text_ends_with(word, ".py"))
+        return cmd_fail(CMD_MISUSE,
+                        "\"%s\" is not a process number\nto run and record a program: "
+                        "annot record %s",
+                        word, quoted);
+    if (isalpha((unsigned char)word[0]))
+        return cmd_fail(CMD_MISUSE, "\"%s\" is not a process number\n\"pgrep -a %s\" finds it",
+                        word, quoted);
+    return cmd_fail(CMD_MISUSE, "\"%s\" is not a process number\na number, or several: 12 34",
+                    word);
+}
+
+static int add_pids(struct pid_list *list, const char *text)
+{
     while (true) {
         char word[12] = "";
         uint64_t pid = 0;
@@ -38,18 +58,35 @@ int pid_list_parse(const char *text, struct pid_list *ret_list)
         if (length < sizeof(word))
             memcpy(word, text, length);
         if (options_parse_count(word, &pid) != 0 || pid == 0 || pid > INT32_MAX)
-            return cmd_fail(CMD_MISUSE,
-                            "option --pid: cannot understand \"%.*s\"\na process "
-                            "number, or several with commas between: 12,34",
-                            (int)length, text);
-        if (ret_list->count == PID_LIST_MAX)
-            return cmd_fail(CMD_MISUSE, "option --pid: at most %d processes", PID_LIST_MAX);
-        if (!is_there(ret_list, (int32_t)pid))
-            ret_list->items[ret_list->count++] = (int32_t)pid;
+            return fail_pid(text, length);
+        if (list->count == PID_LIST_MAX)
+            return cmd_fail(CMD_MISUSE, "too many processes: at most %d", PID_LIST_MAX);
+        if (!is_there(list, (int32_t)pid))
+            list->items[list->count++] = (int32_t)pid;
         if (text[length] == 0)
             return 0;
         text += length + 1;
     }
+}
+
+int pid_list_parse(const char *option, char *const *operands, struct pid_list *ret_list)
+{
+    *ret_list = (struct pid_list){.count = 0};
+    int status = option ? add_pids(ret_list, option) : 0;
+    for (; status == 0 && *operands; operands++)
+        status = add_pids(ret_list, *operands);
+    if (status == 0 && ret_list->count == 0)
+        return cmd_fail(CMD_MISUSE, "the process is missing\ngive its number; \"pgrep -a NAME\" "
+                                    "finds it");
+    return status;
+}
+
+const char *pid_list_text(const struct pid_list *list, char buffer[PID_LIST_TEXT_SIZE])
+{
+    struct text text = text_init(buffer, PID_LIST_TEXT_SIZE);
+    for (uint32_t i = 0; i < list->count; i++)
+        text_format(&text, "%s%d", i ? " " : "", (int)list->items[i]);
+    return buffer;
 }
 
 const char *pid_list_comm(int32_t pid, char *buffer)

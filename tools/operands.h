@@ -16,9 +16,14 @@ struct pid_list {
     uint32_t count;
 };
 
-/* "12" or "12,34"; NULL = the option is missing. 0, or a message was printed and the exit status is
- * returned. */
-int pid_list_parse(const char *text, struct pid_list *ret_list);
+/* "12" or "12,34": of the option --pid (NULL: not given) and of each operand. 0, or a message was
+ * printed and the exit status is returned. */
+int pid_list_parse(const char *option, char *const *operands, struct pid_list *ret_list);
+
+enum { PID_LIST_TEXT_SIZE = 12 * PID_LIST_MAX };
+
+/* "12 34", into `buffer`, which is returned. */
+const char *pid_list_text(const struct pid_list *list, char buffer[PID_LIST_TEXT_SIZE]);
 
 /* The kernel's short name, or "process"; into `buffer` of PID_COMM_SIZE, which is returned. */
 const char *pid_list_comm(int32_t pid, char *buffer);

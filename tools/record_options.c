@@ -50,12 +50,12 @@ int sampling_check(const struct sampling_values *values, int status)
 {
     if (values->frequency_hz == 0)
         return cmd_fail(status,
-                        "option --sample: 0 samples a second are none\n"
+                        "option --rate: 0 samples a second are none\n"
                         "a number from 1 to %d; the default is 99",
                         FREQUENCY_MAX);
     if (values->frequency_hz > FREQUENCY_MAX)
         return cmd_fail(status,
-                        "option --sample: at most %d samples a second\n--sample 999 shows what "
+                        "option --rate: at most %d samples a second\n--rate 999 shows what "
                         "takes milliseconds; for shorter work, annotate it",
                         FREQUENCY_MAX);
     if (values->rate == 0 || values->rate > RATE_MAX)
@@ -68,7 +68,7 @@ int sampling_check(const struct sampling_values *values, int status)
                                 "stretches of 1ms and more are recorded");
     if (values->frequency_hz > FREQUENCY_SENSIBLE && !values->none)
         cmd_note("%u samples a second slow busy threads down and distort the recording\n"
-                 "--sample 999 costs about 2 %%",
+                 "--rate 999 costs about 2 %%",
                  (unsigned)values->frequency_hz);
     return 0;
 }

@@ -48,7 +48,7 @@ struct sampling_values {
 
 /* Lines of an option table; `at` is the offset of the struct sampling_values. */
 #define SAMPLING_OPTIONS(at)                                                                       \
-    {"sample",     0,                                                                              \
+    {"rate",       'r',                                                                            \
      OPTION_COUNT, (at) + offsetof(struct sampling_values, frequency_hz),                          \
      "HZ",         "samples per second of each running thread",                                    \
      "99"},                                                                                        \

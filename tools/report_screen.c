@@ -161,7 +161,7 @@ static void put_end(const struct screen *screen)
     put_losses(screen);
     double points = screen->facts->own ? imprecision(screen) : 0;
     if (points >= 10)
-        printf("few samples: a share of CPU time is right to within %.0f points (record --sample "
+        printf("few samples: a share of CPU time is right to within %.0f points (record --rate "
                "999)\n",
                points);
     if (sampling->reason && sampling->rung < SAMPLING_BPF) {

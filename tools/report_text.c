@@ -168,7 +168,7 @@ static const char *nothing_text(const struct trace *trace)
                    ? "Nothing was seen: hardly any CPU time was used, and no wait began or ended. "
                      "annot "
                      "dump\n-p PID shows what threads wait for at present."
-                   : "Nothing was seen: hardly any CPU time was used. --sample 999 samples "
+                   : "Nothing was seen: hardly any CPU time was used. --rate 999 samples "
                      "more often;\nwithout --no-off-cpu annot record also tells what is waited "
                      "for.";
     case SAMPLING_REMOTE:

@@ -245,9 +245,9 @@ static const char *likely_reason(const struct trace_sampling *sampling)
 {
     switch (sampling->rung) {
     case SAMPLING_BPF:
-        return sampling->off_cpu ? "the command used hardly any CPU time; --sample 999 looks more "
+        return sampling->off_cpu ? "the command used hardly any CPU time; --rate 999 looks more "
                                    "often"
-                                 : "the command used hardly any CPU time; --sample 999 looks more "
+                                 : "the command used hardly any CPU time; --rate 999 looks more "
                                    "often, without --no-off-cpu its waits are recorded";
     case SAMPLING_REMOTE:
         return "no Python code ran for long, and no other code can be sampled in this way; annot "

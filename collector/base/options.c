@@ -146,6 +146,7 @@ static int fail_unknown(struct options *options, const char *word, size_t length
 {
     char name[WORD_MAX + 1];
     snprintf(name, sizeof(name), "%.*s", (int)(length < WORD_MAX ? length : WORD_MAX), word);
+    snprintf(options->unknown, sizeof(options->unknown), "--%s", name);
     snprintf(options->error, sizeof(options->error), "unknown option --%s", name);
     const char *best = NULL;
     unsigned best_distance = options_near_limit(name);
@@ -240,6 +241,8 @@ static int store_value(struct options *options, const struct option_spec *spec, 
     case OPTION_LIST:
         rc = add_to_list(spec, text, (struct option_list *)slot);
         break;
+    case OPTION_COMMAND:
+        break;
     }
     if (rc == -E2BIG) {
         snprintf(options->error, sizeof(options->error), "option --%s was given too often",
@@ -261,7 +264,16 @@ static int fail_missing(struct options *options, const struct option_spec *spec)
     return -EINVAL;
 }
 
-/* Words of argv that one option takes: 1 or 2, or -EINVAL. */
+static int fail_joined(struct options *options, const struct option_spec *spec)
+{
+    snprintf(options->error, sizeof(options->error), "option -%c cannot be joined to others",
+             spec->letter);
+    snprintf(options->hint, sizeof(options->hint), "put it in a word of its own: -%c %s",
+             spec->letter, spec->value_name);
+    return -EINVAL;
+}
+
+/* Words of argv that one option takes: 1 or 2; 0: it is the first operand; or -EINVAL. */
 static int take_long(struct options *options, const char *word, const char *next)
 {
     size_t length = strcspn(word, "=");
@@ -284,6 +296,8 @@ static int take_long(struct options *options, const char *word, const char *next
     int words = spec->kind == OPTION_FLAG || value ? 1 : 2;
     if (words == 2 && !next)
         return fail_missing(options, spec);
+    if (spec->kind == OPTION_COMMAND)
+        return 0;
     int rc = store_value(options, spec, value ? value : next);
     return rc < 0 ? rc : words;
 }
@@ -299,12 +313,15 @@ static int take_short(struct options *options, const char *letters, const char *
             return 1;
         }
         if (!spec || !spec->name) {
+            snprintf(options->unknown, sizeof(options->unknown), "-%c", *letter);
             snprintf(options->error, sizeof(options->error), "unknown option -%c", *letter);
             return fail(options, "--help lists the options");
         }
         const char *value = letter[1] ? letter + 1 : next;
         if (spec->kind != OPTION_FLAG && !value)
             return fail_missing(options, spec);
+        if (spec->kind == OPTION_COMMAND)
+            return letter == letters ? 0 : fail_joined(options, spec);
         int rc = store_value(options, spec, value);
         if (rc < 0)
             return rc;
@@ -357,6 +374,8 @@ int options_parse(struct options *options, int argc, char **argv)
             words = take_long(options, word + 2, next);
         if (words < 0)
             return words;
+        if (words == 0)
+            break;
         move_down(argv, first_operand, at, words);
         first_operand += words;
         at += words;

@@ -13,14 +13,15 @@
 
 /* Which C type the value has in the command's struct. */
 enum option_kind {
-    OPTION_FLAG = 0,   /* bool, no value on the command line                                 */
-    OPTION_TEXT = 1,   /* const char *, into argv                                            */
-    OPTION_COUNT = 2,  /* uint64_t: "20"                                                     */
-    OPTION_TIME = 3,   /* int64_t nanoseconds: "12.5s", "300ms", "2min", bare = seconds      */
-    OPTION_SIZE = 4,   /* uint64_t bytes: "16M", "1.5GiB", "4096"                            */
-    OPTION_CHOICE = 5, /* const char *, one of the words of value_name: "path|name|thread"   */
-    OPTION_LIST = 6,   /* struct option_list; several options may share one                  */
-    OPTION_NUMBER = 7, /* double above 0: "0.1"                                              */
+    OPTION_FLAG = 0,    /* bool, no value on the command line                                 */
+    OPTION_TEXT = 1,    /* const char *, into argv                                            */
+    OPTION_COUNT = 2,   /* uint64_t: "20"                                                     */
+    OPTION_TIME = 3,    /* int64_t nanoseconds: "12.5s", "300ms", "2min", bare = seconds      */
+    OPTION_SIZE = 4,    /* uint64_t bytes: "16M", "1.5GiB", "4096"                            */
+    OPTION_CHOICE = 5,  /* const char *, one of the words of value_name: "path|name|thread"   */
+    OPTION_LIST = 6,    /* struct option_list; several options may share one                  */
+    OPTION_NUMBER = 7,  /* double above 0: "0.1"                                              */
+    OPTION_COMMAND = 8, /* no value: it is the first operand, as in "-m MODULE ARGUMENT..."   */
 };
 
 struct option_spec {
@@ -53,7 +54,8 @@ struct options {
 
     char **operands; /* inside argv, which is put in order */
     int operand_count;
-    bool help; /* -h or --help was there; nothing after it was looked at */
+    bool help;        /* -h or --help was there; nothing after it was looked at */
+    char unknown[40]; /* the option that is in no table, with its dashes; "" = none */
     char error[192];
     char hint[192];
 };

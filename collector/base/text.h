@@ -25,6 +25,9 @@ __attribute__((format(printf, 2, 3))) void text_format(struct text *text, const 
 /* What a path ends with: behind its last slash; all of it, if that is its last character. */
 const char *text_base_name(const char *path);
 
+/* Is the ending there, and something before it? */
+bool text_ends_with(const char *text, const char *ending);
+
 /* Is it the text itself, or a pattern for it, with *, ? and [] as in a shell? */
 bool text_matches(const char *pattern, const char *text);
 

@@ -275,7 +275,7 @@ def _arguments(
     policy: Optional[str],
 ) -> List[str]:
     words = ["-p", str(os.getpid()), "-o", path]
-    words += ["--sample", str(sample)] if sample else ["--no-sample"]
+    words += ["--rate", str(sample)] if sample else ["--no-sample"]
     if force:
         words.append("--force")
     if off_cpu:

@@ -29,7 +29,7 @@ SETTLE_S, SLICE_S, PLAIN_S = 0.6, 1.2, 1.0
 def samplers(build, place):
     annot = str(build / "tools/annot")
     out = f"{place}/out"
-    found = {f"annot {hz} Hz": ([annot, "attach", "--force", "--sample", str(hz), "-o",
+    found = {f"annot {hz} Hz": ([annot, "attach", "--force", "--rate", str(hz), "-o",
                                  f"{out}.annot", "-p", "PID"], hz)
              for hz in (99, 999, 4999)}
     perf, spy = shutil.which("perf"), shutil.which("py-spy")

@@ -88,7 +88,7 @@ def collector(bench):
             f"for program in both: program.wait()")
     entries = []
     for hz, most in ((99, 1), (999, None)):
-        command = bench.words("--sample", str(hz)) + [sys.executable, "-c", both]
+        command = bench.words("--rate", str(hz)) + [sys.executable, "-c", both]
         with subprocess.Popen(command, env=bench.environment, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as process:
             time.sleep(2)
@@ -107,7 +107,7 @@ def losses(bench):
              f"{BUSY.format(6)}")
     entries = []
     for hz in (99, 999):
-        bench.run(bench.words("--sample", str(hz)) + [sys.executable, "-c", crowd])
+        bench.run(bench.words("--rate", str(hz)) + [sys.executable, "-c", crowd])
         rows = bench.rows()
         lost = sum(entry["value"] for entry in rows
                    if entry["row"] == "fact" and entry["kind"] == 1)
@@ -120,7 +120,7 @@ def losses(bench):
 def short(bench, build):
     """Programs, each forked and executed, as in the tests of the sampler."""
     target = str(build / "tests/system/target_life")
-    bench.run(bench.words("--sample", "999") + [target, "vfork", "2000", "5"])
+    bench.run(bench.words("--rate", "999") + [target, "vfork", "2000", "5"])
     rows = bench.rows()
     stacks = {entry["ordinal"]: [frame[1] for frame in entry["frames"]]
               for entry in rows if entry["row"] == "stack"}
@@ -139,7 +139,7 @@ def short(bench, build):
 def switches(bench):
     """By the program's own clock: what a switch costs beside it is within what the wall's vary."""
     count, fact = 60000, "ns per context switch in the kernel"
-    bench.run(bench.words("--sample", "1", "--off-cpu", "--off-cpu-threshold", "0s",
+    bench.run(bench.words("--rate", "1", "--off-cpu", "--off-cpu-threshold", "0s",
                           "--off-cpu-rate", "10000000") +
               [sys.executable, "-c", SWITCH, str(count)])
     rows = bench.rows()

@@ -92,7 +92,7 @@ def place_python(root):
 def steps(build, python, tests):
     annot = str(build / "tools/annot")
     found = {"doctor": [annot, "doctor"]}
-    found["record"] = [annot, "record", "--sample", str(RECORD_HZ), "--off-cpu", "-o", "a.annot",
+    found["record"] = [annot, "record", "--rate", str(RECORD_HZ), "--off-cpu", "-o", "a.annot",
                        "--", str(python), "-c", PROGRAM]
     found["info"] = [annot, "info", "a.annot"]
     found["report"] = [annot, "report", "a.annot"]

@@ -30,14 +30,14 @@ SECONDS = 120
 # system tests' programs, $B the build, $S the source, $PY Python with pyannot; rec is "annot
 # record".
 SCENE = "$PY $S/tests/oracle/scene.py"
-SAMPLED = "--off-cpu --sample 499"
+SAMPLED = "--off-cpu --rate 499"
 ALL = f"{SAMPLED} --python -imports"  # imports are many
 RECORDINGS = {
     "abort": "rec -- $P/emit_kinds abort",
     "asked": f"printf 'open a\\nburn 20\\nthread 3\\nbegin\\nfork 4\\norphan 2\\nspawn 3\\njoin\\n"
-             "steps 5\\nend\\nexec\\nopen b\\nsteps 2\\n' | rec --sample 499 -- $P/emit_asked",
+             "steps 5\\nend\\nexec\\nopen b\\nsteps 2\\n' | rec --rate 499 -- $P/emit_asked",
     "attached": "$PY $S/tests/oracle/scene.py threads calls threads calls threads & sleep 0.15; "
-                "$A attach -q -p $! -o run.annot --off-cpu --sample 499; wait",
+                "$A attach -q -p $! -o run.annot --off-cpu --rate 499; wait",
     "crowd": "rec --no-sample -- $P/emit_crowd 3 6 12 20000",
     "cut": "$A record -q -o run.annot --no-sample -- $P/emit_ticks 3000 & sleep 1.2; kill -9 $!; "
            "pkill -9 -P $! ; wait; true",
@@ -68,15 +68,15 @@ RECORDINGS = {
     "py-calls": f"rec {SAMPLED} -- {SCENE} calls garbage",
     "py-crossing": f"rec --no-sample --python -imports -- {SCENE} crossing",
     "py-forks": f"rec {ALL} -- {SCENE} forks",
-    "py-forks-remote": f"rec --rung remote --sample 999 --python -imports -- {SCENE} forks",
+    "py-forks-remote": f"rec --rung remote --rate 999 --python -imports -- {SCENE} forks",
     "py-killed": f"rec {ALL} -- {SCENE} lines threads end",
     "py-lines": f"rec {ALL} -- {SCENE} lines logs",
     "py-pools": f"rec {ALL} -- {SCENE} pools",
-    "py-remote": f"rec --rung remote --sample 99 --python -imports -- {SCENE} calls threads",
+    "py-remote": f"rec --rung remote --rate 99 --python -imports -- {SCENE} calls threads",
     "py-subprocess": f"rec {ALL} -- {SCENE} children",
     "py-tasks": f"rec {ALL} -- {SCENE} tasks",
     "py-values": f"rec --no-sample --python none -- {SCENE} values",
-    "random-tasks": "rec --sample 499 --python -imports -- "
+    "random-tasks": "rec --rate 499 --python -imports -- "
                     "$PY $S/tests/python/tasks_program.py 8 5",
     "random-threads": "rec --off-cpu --python -imports -- "
                       "$PY $S/tests/python/threads_program.py 3 6",

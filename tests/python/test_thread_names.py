@@ -90,7 +90,7 @@ class ThreadNames(RecordingTest):
         return set(harness.Recording(path).thread_names)
 
     def test_all_that_a_program_starts(self):
-        recording = self.record(PROGRAM, options=["--sample", "999"])
+        recording = self.record(PROGRAM, options=["--rate", "999"])
         self.assertEqual(recording.lost(), 0)
         names = self.thread_names()
         self.assertEqual(NAMES - names, set())

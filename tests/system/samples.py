@@ -125,7 +125,7 @@ def record(home, *command, options=(), status=0, timeout=120, **rest):
 
 def need_bpf(home, result=None):
     """Skips the case where the best rung of the ladder cannot be had, and says why."""
-    done = result or record(home, "true", options=["--sample", "999"])
+    done = result or record(home, "true", options=["--rate", "999"])
     if done.samples.dump.sampling["rung"] != BPF:
         raise Skip(f"no sampling by eBPF here: {done.samples.dump.sampling['reason']}")
 

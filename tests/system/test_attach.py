@@ -79,7 +79,7 @@ def dump_shows_ranges_that_are_open_since_the_attach(home):
 @attach_case
 def annotations_and_samples_come_together(home):
     asked = Asked(home)
-    attached = Attached(home, [asked.pid], "--sample", "499")
+    attached = Attached(home, [asked.pid], "--rate", "499")
     asked.ask("open busy", "burn 1000", "close")
     attached.stop()
     dump = home.dump(attached.path, "--samples")

@@ -18,7 +18,7 @@ from samples import (LONG, TARGET_PYTHON, interpreters, need_bpf, python_truths,
 HZ = 499
 RANGES = ("ranges", "track_ranges", "inherited_ranges", "unrecorded_ranges")
 PERIOD = 1e9 / HZ
-OPTIONS = ["--sample", str(HZ)]
+OPTIONS = ["--rate", str(HZ)]
 MS = 8000 if LONG else 1500
 
 

@@ -13,7 +13,7 @@ import sys
 from harness import PROGRAMS, Skip, case, check, equal, main, needs_root, program
 from samples import LONG, TARGET_PYTHON, need_bpf, python_truths, record, truths
 
-OPTIONS = ["--sample", "999"]
+OPTIONS = ["--rate", "999"]
 SLACK = 12e6  # ns: on a busy virtual machine ticks come late or not at all
 LIFE = "target_life"
 

@@ -204,7 +204,7 @@ def check_run(home, done, hz):
 def forks_and_threads_with_equal_ranges_in_several_domains(home):
     for hz, _ in TURNS:
         done = record(home, program("target_ranges"), str(4 if hz > 500 else 12),
-                      options=["--sample", str(hz)])
+                      options=["--rate", str(hz)])
         need_bpf(home, done)
         check_run(home, done, hz)
 
@@ -215,7 +215,7 @@ def workers_of_a_pool_with_equal_ranges_in_several_domains(home):
         raise Skip("ANNOT_PYANNOT names no pyannot of this interpreter")
     for hz, _ in TURNS:
         done = record(home, sys.executable, os.path.join(HERE, "target_pool.py"),
-                      str(5 if hz > 500 else 15), "8", options=["--sample", str(hz)],
+                      str(5 if hz > 500 else 15), "8", options=["--rate", str(hz)],
                       env=dict(home.environment, PYTHONPATH=os.environ["ANNOT_PYANNOT"]))
         need_bpf(home, done)
         check_run(home, done, hz)

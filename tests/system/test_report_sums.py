@@ -317,7 +317,7 @@ def a_busy_machine_adds_up(home):
     if not where:
         raise Skip("pyannot is not built")
     done = home.record(sys.executable, "-c", BUSY,
-                       options=["--no-preload", "--off-cpu", "--sample", "499"],
+                       options=["--no-preload", "--off-cpu", "--rate", "499"],
                        env=dict(home.environment, PYTHONPATH=where)).ok()
     told, truth = check_all(home, done.path)
     if told["sampling"]["way"] != "eBPF":

@@ -67,7 +67,7 @@ def says(done, *words):
 @case
 @needs_root
 def root_samples_by_ebpf(home):
-    done = record_as(home, program("target_shares"), "400", options=["--sample", "499"])
+    done = record_as(home, program("target_shares"), "400", options=["--rate", "499"])
     if done.rung != BPF:
         raise Skip(f"no eBPF on this machine: {done.samples.dump.sampling['reason']}")
     same_shares(done.samples, truths(done.out.decode()), points=4)
@@ -83,7 +83,7 @@ def nobody_with_two_capabilities_samples_by_ebpf(home):
         raise Skip("no eBPF on this machine")
     (home.work / "r.annot").unlink()
     done = record_as(home, PYTHON, TARGET_PYTHON, "shares", "600", rights="two",
-                     options=["--sample", "499", "--off-cpu"])
+                     options=["--rate", "499", "--off-cpu"])
     equal(done.rung, BPF, f"the rung ({done.samples.dump.sampling})")
     same_shares(done.samples, python_truths(done))
     for kind in ("native_end", "python_end"):
@@ -93,7 +93,7 @@ def nobody_with_two_capabilities_samples_by_ebpf(home):
 
 def remote_shares(home, **how):
     done = record_as(home, PYTHON, TARGET_PYTHON, "shares", "1500",
-                     options=["--sample", "299"], **how)
+                     options=["--rate", "299"], **how)
     equal(done.rung, REMOTE, f"the rung ({done.samples.dump.sampling})")
     same_shares(done.samples, python_truths(done), points=6)
     return done
@@ -166,7 +166,7 @@ def remote_reads_tell_that_processes_ended_where_the_kernel_does_not_say_how(hom
 def attach_samples_what_runs_already(home):
     target = home.start(sys.executable, TARGET_PYTHON, "shares", "3000", stdout=subprocess.PIPE)
     path = home.work / "r.annot"
-    done = home.annot("attach", "-p", target.pid, "-o", path, "--sample", "499")
+    done = home.annot("attach", "-p", target.pid, "-o", path, "--rate", "499")
     out, _ = target.communicate(timeout=60)
     done.ok()
     equal(target.returncode, 0, "the status of the program")
@@ -184,7 +184,7 @@ def attach_ends_after_its_duration_and_leaves_the_program(home):
     try:
         target.stdout.readline()
         done = home.annot("attach", "-p", target.pid, "-o", home.work / "r.annot", "--duration",
-                          "1s", "--sample", "499").ok()
+                          "1s", "--rate", "499").ok()
         check(b"samples" in done.err, done.err)
         equal(target.poll(), None, "the status of the program")
         samples = Samples(home.dump(home.work / "r.annot", "--samples"))

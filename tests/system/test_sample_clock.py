@@ -33,7 +33,7 @@ def open_ranges(events):
 @case
 def every_sample_lies_in_a_gap_and_in_the_right_range(home):
     need_bpf(home)
-    samples = record(home, program("emit_edges"), "150", options=["--sample", "4999"]).samples
+    samples = record(home, program("emit_edges"), "150", options=["--rate", "4999"]).samples
     samples.nothing_lost()
     times, names = open_ranges(samples.dump.events)
     distances, wrong = [], 0

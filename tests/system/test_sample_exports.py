@@ -166,7 +166,7 @@ def check_real(check, annot, folder):
     """A real program: every sample arrives, and it ran as long as its own clock says."""
     recording = folder / "real.annot"
     taken = taken_ns()
-    program = subprocess.run([annot, "record", "--sample", "999", "--off-cpu", "--force", "-o",
+    program = subprocess.run([annot, "record", "--rate", "999", "--off-cpu", "--force", "-o",
                               recording, "--", sys.executable, "-c", PROGRAM],
                              check=True, stdout=subprocess.PIPE, text=True)
     info = subprocess.run([annot, "info", recording], check=True, capture_output=True,

@@ -191,7 +191,7 @@ def a_function_without_a_name_is_one_function(home):
     subprocess.run([compiler, "-O1", "-s", "-x", "c", "-", "-o", program], check=True,
                    input=STRIPPED.encode())
     taken = machine_clock.taken_ns()
-    _, text = sampled(home, program, options=["--sample", "499"])
+    _, text = sampled(home, program, options=["--rate", "499"])
     taken = machine_clock.taken_ns() - taken
     rows = table(text, "hottest functions")
     own = [name for name in rows if name.startswith("stripped+0x")]
@@ -255,7 +255,7 @@ EXEC = 5
 @case
 def the_moment_between_fork_and_exec_is_no_process(home):
     result, _ = sampled(home, sys.executable, "-c", CROWDED,
-                        options=["--off-cpu", "--sample", "49"])
+                        options=["--off-cpu", "--rate", "49"])
     dump = home.dump(result.path, "--samples")
     process_of = {thread["ordinal"]: thread["process"] for thread in dump.threads}
     active = {process_of[sample["thread"]] for sample in dump.samples

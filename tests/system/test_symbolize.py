@@ -57,7 +57,7 @@ def functions(home, path):
 def recorded(home):
     need_bpf(home)
     worker, away = build(home)
-    done = record(home, worker, options=["--sample", "499"])
+    done = record(home, worker, options=["--rate", "499"])
     check(not any(name.startswith("inner_work") for name in functions(home, done.path)),
           "the stripped program's functions have names")
     return worker, away, done.path
@@ -120,7 +120,7 @@ def collector_killed_while_names_are_on_their_way_leaves_a_recording(home):
     for point in ("asked 1", "asked 2", "named 1", "named 2"):
         preload = {"LD_PRELOAD": program("libat_hand_over.so"), "HAND_OVER": point,
                    "HAND_OVER_GATE": str(gate)}
-        done = home.record(worker, options=["--no-preload", "--sample", "499"],
+        done = home.record(worker, options=["--no-preload", "--rate", "499"],
                            env={**home.environment, **preload})
         equal(done.status, -signal.SIGKILL, f"status at the point {point!r}")
         home.annot("recover").ok()

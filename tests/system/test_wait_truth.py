@@ -13,7 +13,7 @@ import sys
 from harness import case, check, main, program
 from samples import TARGET_PYTHON, close, need_bpf, python_truths, record, truths
 
-OPTIONS = ["--sample", "99", "--off-cpu", "--off-cpu-threshold", "0"]
+OPTIONS = ["--rate", "99", "--off-cpu", "--off-cpu-threshold", "0"]
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # in which the machine tells what it took
 SLACK = 1_000_000  # of some hundred ms: switches, and the calls around
 
@@ -123,7 +123,7 @@ def the_gil(home):
 @case
 def wall_time_is_running_and_waiting(home):
     """Of each thread: CPU time by samples and time off the CPU make up its life."""
-    done = record(home, program("target_shares"), 600, options=["--sample", "999", *OPTIONS[2:]])
+    done = record(home, program("target_shares"), 600, options=["--rate", "999", *OPTIONS[2:]])
     need_bpf(home, done)
     samples = done.samples
     for thread in {s["thread"] for s in samples.cpu}:

@@ -23,7 +23,7 @@ fails annot export --thread 4711 -o part.json p.annot
 for name in x.svg x.PNG x.json.gz dir.d/x.pftrace x.html; do
     fails annot record -o $name -- true
 done
-fails annot attach -p $$ -o x.svg
+fails annot attach $$ -o x.svg
 fails annot snapshot -o x.json
 fails annot flame -o x.png s.annot
 fails annot flame -o x.annot s.annot

@@ -23,6 +23,7 @@ static const struct option_spec specs[] = {
     {"limit", 'n', OPTION_COUNT, AT(limit), "N", "rows", "20"},
     {"size", 0, OPTION_SIZE, AT(size), "SIZE", "bytes", "16M"},
     {"delay", 0, OPTION_TIME, AT(delay_ns), "TIME", "wait", NULL},
+    {"module", 'm', OPTION_COMMAND, 0, "MODULE", "run it", NULL},
     {0},
 };
 
@@ -207,4 +208,27 @@ TEST(distance_counts_edits)
     CHECK_INT(PARSE("--output", longer, longer), 0);
     longer[0] = longer[1] = '-';
     CHECK_INT(PARSE(longer), -EINVAL);
+}
+
+TEST(a_command_may_begin_with_an_option)
+{
+    CHECK_INT(PARSE_COMMAND("-w", "-m", "json.tool", "-o", "x"), 0);
+    CHECK(values.wide && !values.output);
+    CHECK_INT(options.operand_count, 4);
+    CHECK_STR(options.operands[0], "-m");
+    CHECK_INT(PARSE_COMMAND("--module=json.tool", "-w"), 0);
+    CHECK_INT(options.operand_count, 2);
+    CHECK(!values.wide);
+    CHECK_INT(PARSE_COMMAND("-m"), -EINVAL);
+    CHECK_INT(PARSE_COMMAND("-wm", "json.tool"), -EINVAL);
+}
+
+TEST(an_option_of_no_table_is_named)
+{
+    CHECK_INT(PARSE("--nothing=3"), -EINVAL);
+    CHECK_STR(options.unknown, "--nothing");
+    CHECK_INT(PARSE("-wQ"), -EINVAL);
+    CHECK_STR(options.unknown, "-Q");
+    CHECK_INT(PARSE("--limit", "x"), -EINVAL);
+    CHECK_STR(options.unknown, "");
 }

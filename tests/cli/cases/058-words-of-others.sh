@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+for word in top stat view diff html trace flamegraph run script stats spy; do
+    annot $word x
+    echo $?
+done
+for word in script.py ./a.out x.annot 1234 -m -p -o; do
+    annot $word
+    echo $?
+done
+for wrong in "--pid 12" "-p 12" "-F 99" "--sample 99" "-g" "--subprocesses" "--native" \
+    "--format speedscope" "--idle" "--gil" "-t 3" "--timeout 5" "-e cycles" "--rtae 3" \
+    "--durration 3"; do
+    annot record $wrong -- true
+    echo $?
+done
+annot report --stdio x
+annot report -i x
+annot report -o x.txt x
+annot flame --reverse x
+annot info -p 1 x
+annot help top

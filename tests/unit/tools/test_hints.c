@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Hints about words of other profilers: each leads to commands and options that exist. */
+#include "hints.h"
+
+#include "cmd.h"
+#include "test.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool has_option(const struct cmd *cmd, const char *word)
+{
+    for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
+        if (word[1] == '-' ? strcmp(spec->name, word + 2) == 0
+                           : spec->letter == word[1] && word[2] == 0)
+            return true;
+    return false;
+}
+
+/* All commands of the entry that must know the option; true too for "as a command". */
+static bool all_have_option(const struct hint *hint, const struct cmd *named, const char *word)
+{
+    bool found = strcmp(word, "--help") == 0 || (named && has_option(named, word));
+    for (size_t i = 0; !named && i < cmd_count; i++) {
+        const char *at = hint->command ? strstr(hint->command, cmd_table[i]->name) : NULL;
+        if (at && !has_option(cmd_table[i], word))
+            return false;
+        found |= at != NULL;
+    }
+    return found;
+}
+
+/* "annot report FILE --json; ..." word by word. */
+static void check_text(const struct hint *hint)
+{
+    char text[512], *rest = NULL;
+    const struct cmd *named = NULL;
+    bool after_annot = false;
+    snprintf(text, sizeof(text), "%s", hint->text);
+    for (char *word = strtok_r(text, " ,;:().", &rest); word;
+         word = strtok_r(NULL, " ,;:().", &rest)) {
+        const struct cmd *cmd = after_annot ? cmd_find(word) : NULL;
+        bool is_name = after_annot && islower((unsigned char)*word) && strcmp(word, "records") &&
+                       strcmp(word, "never");
+        if (is_name && !cmd)
+            test_fail(__FILE__, __LINE__, "\"%s\": there is no annot %s", hint->text, word);
+        named = cmd ? cmd : named;
+        if (word[0] == '-' && !all_have_option(hint, named, word))
+            test_fail(__FILE__, __LINE__, "\"%s\": no option %s", hint->text, word);
+        after_annot = strcmp(word, "annot") == 0;
+    }
+}
+
+TEST(each_hint_names_commands_and_options_that_exist)
+{
+    for (size_t i = 0; i < hint_count; i++)
+        check_text(&hint_table[i]);
+}
+
+/* A word that exists is never unknown, and of two hints the second is never seen. */
+TEST(each_word_is_unknown_and_has_one_hint)
+{
+    for (size_t i = 0; i < hint_count; i++) {
+        char words[256], *rest = NULL;
+        snprintf(words, sizeof(words), "%s", hint_table[i].words);
+        for (char *word = strtok_r(words, "|", &rest); word; word = strtok_r(NULL, "|", &rest)) {
+            const char *of = hint_table[i].command;
+            char first[32] = "";
+            if (of && strcmp(of, "*") != 0)
+                snprintf(first, sizeof(first), "%.*s", (int)strcspn(of, "|"), of);
+            if (!of && cmd_find(word))
+                test_fail(__FILE__, __LINE__, "%s is a command", word);
+            if ((!of || first[0]) && hint_find(of ? first : NULL, word) != hint_table[i].text)
+                test_fail(__FILE__, __LINE__, "%s of %s has two hints", word, of ? of : "annot");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* See hints.h. What perf, py-spy, pyinstrument, viztracer, nsys, cProfile, gprof and strace call
+ * it. */
+#include "hints.h"
+
+#include "cmd.h"
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct hint hint_table[] = {
+    /* ---- Commands ---- */
+    {NULL, "top|watch|live",
+     "annot dump PID shows what each thread does now; annot attach -d 10 PID records 10 seconds"},
+    {NULL, "stat|stats|summary|analyze|analyse",
+     "annot report FILE lists times and counts; annot info FILE describes the recording"},
+    {NULL, "run|start|launch|profile|exec|collect|python|spy",
+     "annot record COMMAND runs a command and records it"},
+    {NULL, "view|open|show|ui|vizviewer|timeline",
+     "annot report FILE prints it; annot export FILE -o x.pftrace is for ui.perfetto.dev"},
+    {NULL, "trace|viztracer|perfetto|chrome|convert",
+     "annot export FILE -o x.pftrace (or x.json) writes a timeline for ui.perfetto.dev"},
+    {NULL, "flamegraph|flames|svg|graph|speedscope",
+     "annot flame FILE -o x.svg writes a flame graph; annot export FILE -o x.folded its stacks"},
+    {NULL, "html|page", "annot report FILE --html prints a page: > x.html"},
+    {NULL, "json|csv", "annot report FILE --json, or --csv, prints tables for programs"},
+    {NULL, "diff|compare",
+     "no command compares two recordings yet: compare annot report FILE --csv of both"},
+    {NULL, "script|print|events|log", "annot cat FILE prints every event, --samples samples too"},
+    {NULL, "annotate|lines|source", "annot report FILE lists functions with their lines"},
+    {NULL, "list|ps|sessions", "annot ls lists programs that have annotations"},
+    {NULL, "stop|end|shutdown", "Ctrl-C ends annot attach; -d 10 ends it after 10 seconds"},
+    {NULL, "pid|process", "annot attach PID records a process; annot dump PID shows its stacks"},
+    {NULL, "stack|stacks|pstack|backtrace|bt|threads", "annot dump PID prints the stacks"},
+    {NULL, "check|config|status|selftest", "annot doctor checks what this machine permits"},
+    {NULL, "save", "annot snapshot saves what a flight recorder holds"},
+    {NULL, "symbols|addr2line", "annot symbolize FILE adds names of functions"},
+    {NULL, "archive|join|combine", "annot merge FILE FILE puts recordings together"},
+
+    /* ---- Options of commands that record ---- */
+    {"record", "p|pid|attach", "annot attach PID records a process that runs"},
+    {"record|attach", "F|freq|frequency|hz|sample|sampling-rate|samples-per-second",
+     "-r 99 (--rate) sets the samples per second"},
+    {"record|attach", "interval|period|sampling-interval",
+     "-r 1000 (--rate) samples every millisecond"},
+    {"record|attach", "time|timeout|seconds|sleep",
+     "-d 10 (--duration) ends the recording after 10 seconds"},
+    {"record|attach", "g|call-graph|callgraph|stacks",
+     "stacks are always recorded; no option is needed"},
+    {"record|attach", "native|n|all-user|mixed",
+     "native frames are always recorded; annot flame --python hides them"},
+    {"record|attach", "s|subprocesses|trace-fork-before-exec|children|inherit|follow-forks|multi",
+     "child processes are always recorded; no option is needed"},
+    {"record|attach", "t|threads|thread|per-thread",
+     "all threads are recorded; annot report -t TEXT "
+     "chooses some"},
+    {"record|attach", "f|format|output-format|file-format|renderer|svg|flamegraph|flame",
+     "the name says the format: -o x.svg, -o x.json, -o x.pftrace"},
+    {"record|attach", "html", "annot report FILE --html prints a page of a recording"},
+    {"record|attach", "out|outfile|output-file|output_file|O",
+     "-o FILE (--output) names the recording"},
+    {"record|attach", "overwrite|force-overwrite|y", "--force replaces an existing recording"},
+    {"record|attach", "nonblocking|no-pause", "annot never pauses a program"},
+    {"record|attach", "i|idle|show-all|wall|async-mode",
+     "all is recorded; annot flame --off-cpu shows the waits"},
+    {"record|attach", "gil", "annot report lists waits for the GIL"},
+    {"record|attach", "function|functions-only",
+     "annot report and annot flame --python show "
+     "functions"},
+    {"record|attach", "a|all|all-cpus|system-wide",
+     "annot records a command (annot record) or processes (annot attach PID)"},
+    {"record|attach", "e|event|events", "--enable and --disable choose events"},
+    {"record", "log_async", "asyncio tasks are recorded: --python LIST chooses"},
+    {"record|attach", "tracer_entries|mmap-pages|buffer-size|cuda-memory-usage",
+     "--pool-size 64M enlarges the buffer of each process"},
+    {"record|attach", "delay-start|start-delay|D",
+     "annot record --delay TIME starts the recording later"},
+    {"record|attach", "user|u|uid", "annot attach PID,PID records processes by their numbers"},
+    {"record|attach", "sort|limit|python-only",
+     "that is chosen when it is shown: annot report -s "
+     "self, -n 20"},
+
+    /* ---- Options of commands that show ---- */
+    {"report|flame|export|cat|info", "i|input|input-file|file",
+     "the file needs no option: annot report FILE"},
+    {"report", "stdio|tui|text|no-pager|stats", "annot report prints text; no option is needed"},
+    {"report|cat", "f|format|output-format|renderer",
+     "--json prints for programs; annot export FILE -o x.pftrace writes other formats"},
+    {"report|cat", "o|output|outfile",
+     "send it to a file with > x.txt; annot export FILE -o x.json "
+     "writes other formats"},
+    {"report|flame|export", "idle|wall|off|offcpu", "annot flame --off-cpu shows the waits"},
+    {"report|flame|export", "gil|g", "annot report lists waits for the GIL"},
+    {"report|flame|export", "comm|cmd|pids", "-p TEXT (--process) chooses processes"},
+    {"report|flame|export", "tid|tids", "-t TID (--thread) chooses threads"},
+    {"report|flame|export", "top|max|rows|count|max-rows|percent-limit",
+     "annot report -n 20 (--limit) sets the rows of a table"},
+    {"report|flame|export", "start|begin|since|end|until|time",
+     "--from TIME and --to TIME choose a part"},
+    {"report", "native|n", "annot report lists native functions, too"},
+    {"report", "sort-by|order|order-by|S|key", "-s self (--sort) sorts by a column"},
+    {"report", "show-all|full", "--all shows all rows of all tables"},
+    {"flame", "inverse|invert|icicle|reverse|flip", "--inverted puts the root at the bottom"},
+    {"flame|export", "overwrite|y", "--force replaces an existing file"},
+    {"flame", "format|f|F", "annot export FILE writes formats other than .svg"},
+
+    /* ---- Options of the others ---- */
+    {"dump", "n|nonblocking", "no process is paused; no option is needed"},
+    {"dump", "F|full|all|a|subprocesses|s", "name all processes: annot dump PID PID"},
+    {"*", "V|version", "annot version prints the version"},
+    {"*", "v|debug", "annot record and annot attach have --verbose"},
+    {"*", "usage|H", "--help lists the options"},
+};
+const size_t hint_count = sizeof(hint_table) / sizeof(hint_table[0]);
+
+/* Whether `word` is one of "a|b|c". */
+static bool is_among(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (; *words; words += strcspn(words, "|"), words += *words == '|')
+        if (strcspn(words, "|") == length && memcmp(words, word, length) == 0)
+            return true;
+    return false;
+}
+
+const char *hint_find(const char *command, const char *word)
+{
+    word += strspn(word, "-");
+    for (size_t i = 0; i < hint_count; i++) {
+        const struct hint *hint = &hint_table[i];
+        bool applies = command && hint->command
+                           ? strcmp(hint->command, "*") == 0 || is_among(hint->command, command)
+                           : !command && !hint->command;
+        if (applies && is_among(hint->words, word))
+            return hint->text;
+    }
+    return NULL;
+}
+
+const char *hint_for_operand(const char *word, char *buffer, size_t size)
+{
+    char quoted[512];
+    size_t digits = strspn(word, "0123456789");
+    cmd_quote(word, quoted, sizeof(quoted));
+    if (digits > 0 && word[digits] == 0)
+        snprintf(buffer, size,
+                 "\"annot attach %s\" records that process, \"annot dump %s\" shows "
+                 "its stacks",
+                 word, word);
+    else if (text_ends_with(word, ".annot"))
+        snprintf(buffer, size, "\"annot report %s\" shows a recording", quoted);
+    else if (text_ends_with(word, ".py") || strchr(word, '/') || strcmp(word, "-m") == 0 ||
+             strcmp(word, "-c") == 0)
+        snprintf(buffer, size, "\"annot record %s\" runs and records it", quoted);
+    else if (strcmp(word, "-p") == 0 || strcmp(word, "--pid") == 0)
+        snprintf(buffer, size,
+                 "\"annot attach PID\" records a process, \"annot dump PID\" shows "
+                 "its stacks");
+    else if (strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0)
+        snprintf(buffer, size, "the command comes first: \"annot record -o FILE COMMAND\"");
+    else
+        return NULL;
+    return buffer;
+}
