@@ -56,6 +56,7 @@ struct own_time {
     struct map64 row_by_key;
     bool *works; /* by thread: its waits count */
     uint32_t busy_count;
+    struct own_row purposes[PURPOSE_COUNT];
     struct own_totals totals;
 };
 
@@ -396,14 +397,28 @@ static int add_up(struct own_time *own)
     return error;
 }
 
-static bool has_enough(const struct own_time *own)
+/* Of the user's own code, before anything else counts as own. */
+static void sum_purposes(struct own_time *own)
 {
-    uint64_t cpu_ns = 0, waiting_ns = 0;
     for (size_t i = 0; i < own->rows.count; i++) {
         const struct own_row *row = &own->rows.items[i];
+        if (row->label == 0)
+            own->purposes[row->purpose] = *row;
+    }
+}
+
+/* What imports or hands over tasks has no function of its own that would be hotter. */
+static bool has_enough(const struct own_time *own)
+{
+    uint64_t cpu_ns = 0, waiting_ns = 0, purpose_ns = 0;
+    for (size_t i = 0; i < own->rows.count; i++) {
+        const struct own_row *row = &own->rows.items[i];
+        purpose_ns += row->purpose ? row->cpu_ns : 0;
         cpu_ns += row->label ? row->cpu_ns : 0;
         waiting_ns += row->label ? row->waiting_ns : 0;
     }
+    if (purpose_ns * 2 > own->totals.cpu_ns)
+        return true;
     return cpu_ns * OWN_PART >= own->totals.cpu_ns &&
            (cpu_ns + waiting_ns) * OWN_PART >= own->totals.cpu_ns + own->totals.waiting_ns;
 }
@@ -416,9 +431,12 @@ int own_time_finish(struct own_time *own)
         error = resolve_all(own, (enum own_level)level);
         if (!error)
             error = add_up(own);
+        if (!error && level == OWN_USER)
+            sum_purposes(own);
         if (has_enough(own))
             break;
     }
+    memcpy(own->totals.purposes, own->purposes, sizeof(own->purposes));
     if (!error)
         error = find_lines(own);
     if (!error && own->waits.count > 0)

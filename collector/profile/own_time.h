@@ -40,6 +40,7 @@ struct own_totals {
     uint64_t idle_ns;    /* waits of helpers, which the rows do not have */
     uint32_t busy_count; /* threads with a twentieth of the CPU time */
     enum own_level level;
+    struct own_row purposes[PURPOSE_COUNT]; /* outside of the user's own code, whatever the level */
 };
 
 struct own_time;

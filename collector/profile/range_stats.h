@@ -78,7 +78,7 @@ struct range_row {
 
 struct range_totals {
     uint64_t event_count[EVENT_KINDS];
-    int64_t begin_ns;          /* of the recording, as far as it was selected */
+    int64_t begin_ns; /* of the recording, as far as it was selected */
     int64_t wall_ns;
     uint64_t thread_ns;        /* of all threads, each from its first event to its last end */
     uint64_t covered_ns;       /* of these inside pushed ranges: sum of all self times */

@@ -96,23 +96,6 @@ static const struct own_totals *own_totals(const struct findings *findings)
     return own_time_totals(findings->report->samples.own);
 }
 
-/* CPU time and all waits of what was done for a purpose. */
-static struct own_row sum_purpose(const struct findings *findings, enum code_purpose purpose)
-{
-    const struct own_row *rows;
-    struct own_row sum = {0};
-    uint32_t count = own_time_rows(findings->report->samples.own, false, &rows);
-    for (uint32_t i = 0; i < count; i++) {
-        if (rows[i].label != 0 || rows[i].purpose != purpose)
-            continue;
-        sum.cpu_ns += rows[i].cpu_ns;
-        sum.ready_ns += rows[i].ready_ns;
-        sum.waiting_ns += rows[i].waiting_ns;
-        sum.sample_count += rows[i].sample_count;
-    }
-    return sum;
-}
-
 /* ---- Waits in one place ---------------------------------------------------------------------- */
 
 struct wait_words {
@@ -176,12 +159,12 @@ static void find_waits(struct findings *findings)
 
 static void find_start_up(struct findings *findings)
 {
-    struct own_row imports = sum_purpose(findings, PURPOSE_IMPORT);
+    struct own_row imports = own_totals(findings)->purposes[PURPOSE_IMPORT];
     uint64_t imports_ns = imports.cpu_ns + imports.waiting_ns + imports.ready_ns;
     uint64_t all_ns = own_totals(findings)->cpu_ns + own_totals(findings)->waiting_ns +
                       own_totals(findings)->ready_ns;
     char time[NUMBER_TEXT_SIZE];
-    if (!reaches(imports_ns, all_ns, START_UP_PART) || imports.sample_count < SAMPLES_FEW)
+    if (!reaches(imports_ns, all_ns, START_UP_PART) || imports.sample_count < SAMPLES_FEW / 2)
         return;
     struct finding *finding = add(findings, "imports", imports_ns, all_ns);
     if (!finding)
@@ -204,7 +187,7 @@ static void find_host(struct findings *findings)
     if (!finding)
         return;
     say(finding->finding, "of the wall time a thread was ready to run and got no processor, "
-                          "though this program did not use all of them.");
+                          "though there are enough for all of them.");
     say(finding->evidence,
         "Its threads ran for %s and were ready for %s: other programs, the host "
         "of a virtual machine or a quota had the processors.",
@@ -277,7 +260,7 @@ static const struct pool_function *busiest_function(const struct findings *findi
  * equal; twice as many as there are now halve what a call pays. */
 static void find_hand_over(struct findings *findings)
 {
-    struct own_row pools = sum_purpose(findings, PURPOSE_POOL);
+    struct own_row pools = own_totals(findings)->purposes[PURPOSE_POOL];
     const struct pool_function *function = busiest_function(findings);
     char tasks[NUMBER_TEXT_SIZE], run[NUMBER_TEXT_SIZE];
     if (!function || function->count == 0 || pools.sample_count < SAMPLES_FEW ||
@@ -368,10 +351,12 @@ static void tell_idle(struct findings *findings, const struct evenness *even)
 
 static void find_uneven(struct findings *findings)
 {
+    const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     uint32_t processes = trace_process_count(findings->trace);
     for (uint32_t parent = 0; parent < processes; parent++) {
         struct evenness even = find_evenness(findings, parent);
-        if (even.count > 1 && reaches(even.lost_ns, wall_ns(findings), UNEVEN_PART))
+        if (even.count > 1 && even.lost_ns > wall->contended_ns &&
+            reaches(even.lost_ns, wall_ns(findings), UNEVEN_PART))
             tell_uneven(findings, &even);
         if (even.count > 0 && even.idle_count > 0)
             tell_idle(findings, &even);
@@ -383,16 +368,18 @@ static void find_uneven(struct findings *findings)
 static void find_serial(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
-    const struct own_row *rows;
+    const struct own_row *purposes = own_totals(findings)->purposes, *rows;
+    uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
+    uint64_t single_ns = wall->single_ns > begin_ns ? wall->single_ns - begin_ns : 0;
     char place[NAME_SIZE];
     if (wall->processors < 2 || own_totals(findings)->busy_count < 2 || wall->busy_ns == 0 ||
-        !reaches(wall->single_ns, wall->wall_ns, SERIAL_PART) ||
-        !reaches(wall->full_ns, wall->wall_ns, SERIAL_PART))
+        !reaches(single_ns, wall->wall_ns, SERIAL_PART) ||
+        !reaches(wall->parallel_ns, wall->wall_ns, SERIAL_PART))
         return;
     struct finding *finding = add(findings, "serial", wall->single_ns, wall->wall_ns);
     if (!finding)
         return;
-    say(finding->finding, "of the wall time one thread ran alone.");
+    say(finding->finding, "of the wall time only one thread had something to do.");
     say(finding->evidence,
         "So however many processors there are, this program can be at most %.1f "
         "times as fast as on one.",
@@ -408,7 +395,10 @@ static void find_gc(struct findings *findings)
 {
     const struct thread_share *all = &findings->report->samples.all.all;
     char time[NUMBER_TEXT_SIZE];
-    if (!reaches(all->gc_ns, all->cpu_ns, GC_PART) || all->sample_count < SAMPLES_FEW)
+    /* each sample stands for as much time */
+    double samples =
+        all->cpu_ns ? (double)all->gc_ns * (double)all->sample_count / (double)all->cpu_ns : 0;
+    if (!reaches(all->gc_ns, all->cpu_ns, GC_PART) || samples < SAMPLES_FEW / 2.0)
         return;
     struct finding *finding = add(findings, "gc", all->gc_ns, all->cpu_ns);
     if (!finding)

@@ -102,9 +102,9 @@ struct pool_function {
 
 /* A process or thread that runs tasks. */
 struct pool_worker {
-    uint32_t thread;     /* ordinal */
-    int64_t start_ns;    /* it was ready for tasks; 0: not known */
-    int64_t first_ns;    /* when it began with its first task, and ended its last one */
+    uint32_t thread;  /* ordinal */
+    int64_t start_ns; /* it was ready for tasks; 0: not known */
+    int64_t first_ns; /* when it began with its first task, and ended its last one */
     int64_t last_ns;
     uint64_t task_count; /* 0: it got none */
     uint64_t busy_ns;    /* in tasks */

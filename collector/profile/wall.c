@@ -261,24 +261,33 @@ static void unlist_outside(struct wall *wall, uint32_t thread)
     now->next = now->before = 0;
 }
 
-/* The first main thread that waits; not for a child, if there is one, nor, if it can be helped, one
- * that is none. */
+static bool is_in_own_code(const struct wall *wall, const struct now *now)
+{
+    return now->row != UINT32_MAX && own_time_row(wall->own, now->row)->label != 0;
+}
+
+/* How much a thread's wait says of what the program waits for. */
+static unsigned rank_of(const struct wall *wall, uint32_t thread)
+{
+    const struct now *now = &wall->now[thread];
+    if (now->state != BLOCKED)
+        return 0;
+    if (!is_main(wall->trace, trace_thread_get(wall->trace, thread)))
+        return 1;
+    return is_in_own_code(wall, now) ? 4 : now->reason == WAIT_CHILD ? 2 : 3;
+}
+
+/* The first main thread that waits in own code; else one that does not wait for another one. */
 static uint32_t find_leader(const struct wall *wall)
 {
-    uint32_t any = 0, parent = 0;
-    for (uint32_t i = wall->thread_count; i-- > 0;) {
-        const struct now *now = &wall->now[i];
-        if (now->state != BLOCKED)
-            continue;
-        any = i + 1;
-        if (!is_main(wall->trace, trace_thread_get(wall->trace, i)))
-            continue;
-        parent =
-            parent == 0 || wall->now[parent - 1].reason == WAIT_CHILD || now->reason != WAIT_CHILD
-                ? i + 1
-                : parent;
+    uint32_t leader = 0;
+    unsigned most = 0;
+    for (uint32_t i = 0; i < wall->thread_count && most < 4; i++) {
+        unsigned rank = rank_of(wall, i);
+        leader = rank > most ? i : leader;
+        most = rank > most ? rank : most;
     }
-    return parent ? parent - 1 : any ? any - 1 : 0;
+    return leader;
 }
 
 static int add_wait(struct wall *wall, uint64_t time_ns)
@@ -314,13 +323,14 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
         return 0;
     totals->busy_ns += wall->running * time_ns;
     totals->thread_ready_ns += wall->ready * time_ns;
-    if (wall->ready > 0 && wall->running < (totals->processors ? totals->processors : 1))
-        totals->contended_ns += time_ns;
-    else if (wall->ready > 0)
-        totals->crowded_ns += time_ns;
+    uint32_t able = wall->running + wall->ready;
+    bool crowded = totals->processors > 0 && able > totals->processors;
+    totals->single_ns += able == 1 ? time_ns : 0;
+    totals->parallel_ns += able > 1 ? time_ns : 0;
+    totals->crowded_ns += crowded ? time_ns : 0;
+    totals->contended_ns += wall->ready > 0 && !crowded ? time_ns : 0;
     if (wall->running > 0) {
         totals->running_ns += time_ns;
-        totals->single_ns += wall->running == 1 && wall->ready == 0 ? time_ns : 0;
         totals->full_ns += totals->processors && wall->running >= totals->processors ? time_ns : 0;
     } else if (wall->ready > 0) {
         totals->ready_ns += time_ns;
@@ -348,8 +358,7 @@ static void apply(struct wall *wall, const struct change *change)
     now->reason = stretch->reason;
     now->line = 0;
     now->row = own_time_row_of(wall->own, stretch->stack, &now->line);
-    if (!is_inside(now->reason) && now->row != UINT32_MAX &&
-        own_time_row(wall->own, now->row)->label != 0)
+    if (!is_inside(now->reason) && is_in_own_code(wall, now))
         list_outside(wall, change->thread);
 }
 

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+"""A recursive function."""
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+print(fib(30))

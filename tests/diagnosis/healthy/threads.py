@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""Threads whose work is done by code that lets go of the GIL."""
+import hashlib
+import threading
+
+DATA = bytes(64 << 20)
+
+
+def digest():
+    for _ in range(12):
+        hashlib.sha256(DATA).digest()
+
+
+threads = [threading.Thread(target=digest) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""Asks a slow service for one thing after the other."""
+import time
+
+
+def call_service():
+    time.sleep(0.04)
+
+
+for _ in range(25):
+    call_service()
