@@ -107,6 +107,8 @@ static int count_samples(const struct trace *trace, const struct sample_batch *b
         counts->cpu += role == SAMPLE_ROLE_CPU;
         if (count_thread(trace, sample, counts) != 0 || count_in_set(trace, sample, counts) != 0)
             return -ENOMEM;
+        if (role == SAMPLE_ROLE_SHORT_WAITS) /* of no place */
+            continue;
         counts->in_range += sample->path != 0;
         counts->native[sample->native_end < STACK_END_COUNT ? sample->native_end : 0]++;
         counts->python[sample->python_end < STACK_END_COUNT ? sample->python_end : 0]++;

@@ -48,7 +48,8 @@ struct off_share sample_off_share(const struct sample_sets *sets, const struct s
     if (sample->set == SAMPLE_SET_OFF_CPU && sample->value_count == 2) /* as its types say */
         return (struct off_share){.blocked_ns = (uint64_t)sample->values[0],
                                   .runnable_ns = (uint64_t)sample->values[1]};
-    if (sample_role(sets, sample) != SAMPLE_ROLE_OFF_CPU)
+    enum sample_role role = sample_role(sets, sample);
+    if (role != SAMPLE_ROLE_OFF_CPU && role != SAMPLE_ROLE_SHORT_WAITS)
         return (struct off_share){0};
     return (struct off_share){
         .runnable_ns = (uint64_t)sample_value(sets, sample, VALUE_TYPE_RUNNABLE),
@@ -215,10 +216,16 @@ const struct sample_set sample_sets_fixed[SAMPLE_SET_FIXED] = {
                             .count = 2,
                             .role = SAMPLE_ROLE_OFF_CPU,
                             .types = {VALUE_TYPE_BLOCKED, VALUE_TYPE_RUNNABLE}},
+    [SAMPLE_SET_SHORT_WAITS] = {.flags = SAMPLE_SET_INTERVAL,
+                                .count = 2,
+                                .role = SAMPLE_ROLE_SHORT_WAITS,
+                                .types = {VALUE_TYPE_BLOCKED, VALUE_TYPE_RUNNABLE}},
 };
 
-static const char *const set_names[SAMPLE_SET_FIXED] = {
-    [SAMPLE_SET_NONE] = "", [SAMPLE_SET_CPU] = "cpu", [SAMPLE_SET_OFF_CPU] = "off-cpu"};
+static const char *const set_names[SAMPLE_SET_FIXED] = {[SAMPLE_SET_NONE] = "",
+                                                        [SAMPLE_SET_CPU] = "cpu",
+                                                        [SAMPLE_SET_OFF_CPU] = "off-cpu",
+                                                        [SAMPLE_SET_SHORT_WAITS] = "short-waits"};
 
 struct sample_sets *sample_sets_create(void)
 {
@@ -280,14 +287,13 @@ static uint8_t role_of(const struct sample_set *set)
 {
     if (set->flags & ~(unsigned)SAMPLE_SET_FLAGS_KNOWN)
         return SAMPLE_ROLE_OTHER;
+    bool off = sample_set_index(set, VALUE_TYPE_BLOCKED) >= 0 ||
+               sample_set_index(set, VALUE_TYPE_RUNNABLE) >= 0;
     if (set->flags & SAMPLE_SET_STRETCH)
-        return sample_set_index(set, VALUE_TYPE_BLOCKED) >= 0 ||
-                       sample_set_index(set, VALUE_TYPE_RUNNABLE) >= 0
-                   ? SAMPLE_ROLE_OFF_CPU
-                   : SAMPLE_ROLE_OTHER;
-    bool instant = !(set->flags & SAMPLE_SET_INTERVAL);
-    return instant && sample_set_index(set, VALUE_TYPE_CPU) >= 0 ? SAMPLE_ROLE_CPU
-                                                                 : SAMPLE_ROLE_OTHER;
+        return off ? SAMPLE_ROLE_OFF_CPU : SAMPLE_ROLE_OTHER;
+    if (set->flags & SAMPLE_SET_INTERVAL)
+        return off ? SAMPLE_ROLE_SHORT_WAITS : SAMPLE_ROLE_OTHER;
+    return sample_set_index(set, VALUE_TYPE_CPU) >= 0 ? SAMPLE_ROLE_CPU : SAMPLE_ROLE_OTHER;
 }
 
 static bool same_set(const struct sample_set *a, const struct sample_set *b)

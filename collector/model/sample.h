@@ -72,9 +72,11 @@ enum sample_set_flags {
 
 enum sample_set_number {
     SAMPLE_SET_NONE = 0,
-    SAMPLE_SET_CPU = 1,     /* {cpu} */
-    SAMPLE_SET_OFF_CPU = 2, /* STRETCH {blocked, runnable} */
-    SAMPLE_SET_FIXED = 3,
+    SAMPLE_SET_CPU = 1,         /* {cpu} */
+    SAMPLE_SET_OFF_CPU = 2,     /* STRETCH {blocked, runnable} */
+    SAMPLE_SET_SHORT_WAITS = 3, /* INTERVAL {blocked, runnable}: sums of stretches that are too
+                                   short to be recorded one by one */
+    SAMPLE_SET_FIXED = 4,
     SAMPLE_SET_OWN = 16,
     SAMPLE_SET_MAX = 4096,
 };
@@ -82,8 +84,9 @@ enum sample_set_number {
 /* What readers of CPU time and waits take a set for; from its flags and types. */
 enum sample_role {
     SAMPLE_ROLE_OTHER = 0,
-    SAMPLE_ROLE_CPU = 1,     /* at an instant, with CPU time */
-    SAMPLE_ROLE_OFF_CPU = 2, /* stretches of blocked or runnable time */
+    SAMPLE_ROLE_CPU = 1,         /* at an instant, with CPU time */
+    SAMPLE_ROLE_OFF_CPU = 2,     /* stretches of blocked or runnable time */
+    SAMPLE_ROLE_SHORT_WAITS = 3, /* sums of such time in an interval, in none of the stretches */
 };
 
 enum { SAMPLE_VALUES_MAX = 8, VALUE_TYPE_MAX = 4096 };
@@ -238,7 +241,7 @@ struct off_share {
     uint64_t blocked_ns;  /* it waited for something */
 };
 
-/* Every output that tells them takes them from here, so that they agree. */
+/* Every output that tells them takes them from here, so that they agree. Also of short waits. */
 struct off_share sample_off_share(const struct sample_sets *sets, const struct sample *sample);
 
 /* Makes it one off the CPU from time_ns to end_ns that was woken at `wake_ns`: 0 = not at all, or

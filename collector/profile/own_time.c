@@ -116,7 +116,7 @@ int own_time_add(struct own_time *own, const struct sample *sample)
     enum sample_role role = sample_role(sets, sample);
     struct off_share off = {0};
     uint64_t time_ns = 0;
-    if (role == SAMPLE_ROLE_OTHER)
+    if (role != SAMPLE_ROLE_CPU && role != SAMPLE_ROLE_OFF_CPU)
         return 0;
     if (role == SAMPLE_ROLE_CPU)
         time_ns = sample_cpu_ns(sets, sample);

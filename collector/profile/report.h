@@ -19,12 +19,13 @@
  *
  * What samples say about threads as a whole: CPU time, waits and their reasons, complete stacks.
  *
- * Memory: 48 bytes a thread. Thread-safety: one thread per object. */
+ * Memory: 64 bytes a thread. Thread-safety: one thread per object. */
 
 struct thread_share {
     uint64_t cpu_ns, sample_count;
-    uint64_t runnable_ns, blocked_ns; /* from stretches off the CPU */
-    uint64_t gc_ns, gil_ns;           /* CPU time collecting garbage; holding the GIL */
+    uint64_t runnable_ns, blocked_ns;             /* from stretches off the CPU */
+    uint64_t short_runnable_ns, short_blocked_ns; /* from those too short to be stretches */
+    uint64_t gc_ns, gil_ns;                       /* CPU time collecting garbage; holding the GIL */
 };
 
 /* Of stretches off the CPU that had such a part. */

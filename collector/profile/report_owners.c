@@ -37,8 +37,8 @@ static void add_share(struct owner *owner, const struct thread_share *share)
 {
     owner->share.cpu_ns += share->cpu_ns;
     owner->share.sample_count += share->sample_count;
-    owner->share.runnable_ns += share->runnable_ns;
-    owner->share.blocked_ns += share->blocked_ns;
+    owner->share.runnable_ns += share->runnable_ns + share->short_runnable_ns;
+    owner->share.blocked_ns += share->blocked_ns + share->short_blocked_ns;
     owner->share.gc_ns += share->gc_ns;
     owner->share.gil_ns += share->gil_ns;
 }

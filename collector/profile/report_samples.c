@@ -144,6 +144,8 @@ static void add_share(struct thread_share *share, const struct thread_share *mor
     share->sample_count += more->sample_count;
     share->runnable_ns += more->runnable_ns;
     share->blocked_ns += more->blocked_ns;
+    share->short_runnable_ns += more->short_runnable_ns;
+    share->short_blocked_ns += more->short_blocked_ns;
     share->gc_ns += more->gc_ns;
     share->gil_ns += more->gil_ns;
 }
@@ -197,6 +199,10 @@ void sample_stats_add(struct sample_stats *stats, const struct sample *sample)
         return;
     if (role == SAMPLE_ROLE_OFF_CPU) {
         share = share_of_stretch(stats, sample);
+    } else if (role == SAMPLE_ROLE_SHORT_WAITS) {
+        struct off_share off = sample_off_share(stats->sets, sample);
+        share = (struct thread_share){.short_runnable_ns = off.runnable_ns,
+                                      .short_blocked_ns = off.blocked_ns};
     } else {
         uint64_t cpu_ns = sample_cpu_ns(stats->sets, sample);
         share = (struct thread_share){.cpu_ns = cpu_ns, .sample_count = 1};

@@ -80,8 +80,8 @@ size_t sample_weight_list(const struct trace *trace, char *buffer, size_t size)
             char name[NAME_SIZE], label[LABEL_SIZE];
             const char *between = text.length ? ", " : "",
                        *owner = trace_set_name(trace, set, name);
-            if (!adds_up(trace, entry, i))
-                continue;
+            if (!adds_up(trace, entry, i) || entry->role == SAMPLE_ROLE_SHORT_WAITS)
+                continue; /* short waits are of no place */
             if (entry->count == 1)
                 text_format(&text, "%s%s", between, owner);
             else

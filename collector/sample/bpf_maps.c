@@ -250,6 +250,30 @@ void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash)
     (void)bpf_map_delete_elem(program->seen_fd, &hash); /* or it was gone */
 }
 
+/* What a thread had not told yet: short waits, then the stretch that goes on. */
+static int take_untold(const struct sampler_bpf *program, struct sampler_switch *stretch,
+                       bpf_program_take take, void *context)
+{
+    bool off = stretch->head.kind == SAMPLER_SWITCH;
+    uint64_t now = (uint64_t)clock_now_ns();
+    struct sampler_short told = {.head = stretch->head, .waits = stretch->untold};
+    int rc = 0;
+
+    told.head.kind = SAMPLER_SHORT;
+    told.head.size = sizeof(told);
+    told.head.time_ns = told.waits.begin_ns;
+    told.end_ns = off ? stretch->head.time_ns : now;
+    if (told.waits.count)
+        rc = take(context, &told.head);
+    if (!(stretch->flags & SAMPLER_RETURNING)) {
+        stretch->end_ns = now;
+        stretch->flags |= SAMPLER_STILL_OFF;
+    }
+    if (rc == 0 && off && stretch->end_ns - stretch->head.time_ns >= program->threshold_ns)
+        rc = take(context, &stretch->head);
+    return rc;
+}
+
 int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context)
 {
     struct sampler_switch stretch;
@@ -258,15 +282,8 @@ int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, vo
 
     while (rc == 0 && bpf_map_get_next_key(program->switches_fd, last, &key) == 0) {
         last = &key;
-        if (bpf_map_lookup_elem(program->switches_fd, &key, &stretch) < 0 ||
-            stretch.head.kind != SAMPLER_SWITCH)
-            continue;
-        if (!(stretch.flags & SAMPLER_RETURNING)) {
-            stretch.end_ns = (uint64_t)clock_now_ns();
-            stretch.flags |= SAMPLER_STILL_OFF;
-        }
-        if (stretch.end_ns - stretch.head.time_ns >= program->threshold_ns)
-            rc = take(context, &stretch.head);
+        if (bpf_map_lookup_elem(program->switches_fd, &key, &stretch) == 0)
+            rc = take_untold(program, &stretch, take, context);
     }
     return rc;
 }

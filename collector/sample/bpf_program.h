@@ -103,7 +103,8 @@ int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_progra
 /* The part of a stack with that hash is sent again when it is met. */
 void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash);
 
-/* Threads that are off CPU now, as SAMPLER_SWITCH with SAMPLER_STILL_OFF and end_ns = now. */
+/* Threads that are off CPU now, as SAMPLER_SWITCH with SAMPLER_STILL_OFF and end_ns = now; and the
+ * short waits that were not told yet, as SAMPLER_SHORT. */
 int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context);
 
 /* Opens a stretch off CPU for each thread that sleeps, is of a process in the map, and has none;

@@ -29,6 +29,7 @@ static const uint32_t kind_sizes[] = {
     [SAMPLER_FORK] = sizeof(struct sampler_fork),
     [SAMPLER_EXEC] = sizeof(struct sampler_exec),
     [SAMPLER_EXIT] = sizeof(struct sampler_exit),
+    [SAMPLER_SHORT] = sizeof(struct sampler_short),
 };
 
 int bpf_ring_open(struct bpf_ring *ring, int fd, size_t size)

@@ -54,6 +54,7 @@ enum sampler_record_kind {
     SAMPLER_FORK = 8,   /* struct sampler_fork: a new process, not a new thread      */
     SAMPLER_EXEC = 9,   /* struct sampler_exec + command line                        */
     SAMPLER_EXIT = 10,  /* struct sampler_exit: of a thread                          */
+    SAMPLER_SHORT = 11, /* struct sampler_short                                      */
 };
 
 struct sampler_head {
@@ -110,6 +111,22 @@ struct sampler_sample {
     struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* record is cut behind the last used one */
 };
 
+/* Stretches that are told by no SWITCH, as they were shorter than the threshold or too many. */
+struct sampler_short_waits {
+    uint64_t begin_ns; /* of the first one */
+    uint64_t blocked_ns, runnable_ns;
+    uint64_t count; /* 0: none */
+};
+
+struct sampler_short {
+    struct sampler_head head; /* time_ns: from when on they were added up */
+    uint64_t end_ns;          /* until then */
+    struct sampler_short_waits waits;
+};
+
+/* How often they are told, by threads that switch. */
+#define SAMPLER_SHORT_EVERY_NS 100000000ull
+
 /* Of the kind of file that a blocking system call waits for (st_mode & S_IFMT), or 0. */
 struct sampler_switch {
     struct sampler_head head; /* time_ns: when it left the CPU */
@@ -127,6 +144,7 @@ struct sampler_switch {
     uint16_t reserved1;
     uint32_t range_depth;
     struct sampler_range ranges[SAMPLER_RANGES_MAX];
+    struct sampler_short_waits untold; /* in map `switches` only */
 };
 
 /* A thread that sleeps when its process is begun with, or at the end, as the program that looks for

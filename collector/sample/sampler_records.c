@@ -366,6 +366,27 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
+/* Sums without a place. */
+static int take_short(struct bpf_sampler *sampler, const struct sampler_short *record)
+{
+    struct common common = {.head = &record->head,
+                            .image_ns = (int64_t)record->end_ns,
+                            .passing = record->waits.blocked_ns == 0};
+    struct sampled *process = sampler_process_of(sampler, &record->head);
+    int64_t thread = process ? find_thread(sampler, process, &common) : -ENOMEM;
+    if (thread < 0)
+        return (int)thread;
+    struct queued_sample out = {.sample = {.set = SAMPLE_SET_SHORT_WAITS,
+                                           .value_count = 2,
+                                           .time_ns = (int64_t)record->head.time_ns,
+                                           .end_ns = (int64_t)record->end_ns,
+                                           .thread = (uint32_t)thread,
+                                           .cpu = record->head.cpu}};
+    out.values[0] = (int64_t)record->waits.blocked_ns;
+    out.values[1] = (int64_t)record->waits.runnable_ns;
+    return sample_queue_add(&sampler->queue, &out, sampler->now_ns);
+}
+
 static int take_code(struct bpf_sampler *sampler, const struct sampler_code *code)
 {
     const struct sampled *process = sampler_process_of(sampler, &code->head);
@@ -400,6 +421,8 @@ int sampler_take_record(void *context, const struct sampler_head *record)
         return take_sample(sampler, (const struct sampler_sample *)record);
     case SAMPLER_SWITCH:
         return take_switch(sampler, (const struct sampler_switch *)record);
+    case SAMPLER_SHORT:
+        return take_short(sampler, (const struct sampler_short *)record);
     case SAMPLER_KERNEL:
     case SAMPLER_NATIVE:
     case SAMPLER_PYTHON:

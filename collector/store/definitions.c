@@ -495,7 +495,7 @@ static int put_lane(struct trace *trace, uint32_t ordinal, const void *entry)
 /* ---- What samples measure ---- */
 
 /* Numbers from here on may be defined: those of format 1.0 are fixed. */
-enum { FIRST_VALUE_TYPE = 19, FIRST_SAMPLE_SET = 3 };
+enum { FIRST_VALUE_TYPE = VALUE_TYPE_FIXED, FIRST_SAMPLE_SET = SAMPLE_SET_FIXED };
 
 static const struct field value_type_fields[] = {
     STRING(struct value_type, name),

@@ -203,6 +203,7 @@ class Dump:
         self.sampling = (of("sampling") or [None])[0]
         self.facts = of("fact")
         self.samples = of("sample")
+        self.short_waits = of("short")
         self.live_count = sum(row["count"] for row in of("live"))
         self.stacks = {row["ordinal"]: row["frames"] for row in of("stack")}
         self.paths = {row["ordinal"]: row["names"] for row in of("path")}

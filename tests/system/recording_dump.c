@@ -246,8 +246,21 @@ static int64_t woken_ns(const struct sample *sample)
     return woken ? ready_ns : 0;
 }
 
+/* What waits that are too short to be told one by one add up to. */
+static void print_short(const struct sample *sample)
+{
+    struct off_share off = sample_off_share(NULL, sample);
+    printf("{\"row\":\"short\",\"thread\":%u,\"time\":%" PRId64 ",\"end\":%" PRId64
+           ",\"blocked\":%" PRIu64 ",\"runnable\":%" PRIu64 "}\n",
+           sample->thread, sample->time_ns, sample->end_ns, off.blocked_ns, off.runnable_ns);
+}
+
 static void print_sample(const struct sample *sample)
 {
+    if (sample->set == SAMPLE_SET_SHORT_WAITS) {
+        print_short(sample);
+        return;
+    }
     printf("{\"row\":\"sample\",\"off\":%s,\"thread\":%u,\"time\":%" PRId64 ",\"stack\":%u,"
            "\"path\":%u,\"flags\":%u,\"native_end\":%u,\"python_end\":%u,\"cpu\":%u",
            sample->set == SAMPLE_SET_OFF_CPU ? "true" : "false", sample->thread, sample->time_ns,

@@ -136,6 +136,89 @@ def wall_time_is_running_and_waiting(home):
                       f"running {cpu / 1e6} and waiting {off / 1e6} ms")
 
 
+PING_PONG = """
+import os, resource, sys, time
+rate, seconds = float(sys.argv[1]), float(sys.argv[2])
+there, back = os.pipe(), os.pipe()
+child = os.fork()
+def used():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return int((used.ru_utime + used.ru_stime) * 1e9)
+begin, before, turns = time.monotonic_ns(), used(), 0
+while child and time.monotonic_ns() - begin < seconds * 1e9:
+    late = time.monotonic_ns() - begin - turns * 1e9 / rate
+    if late < 0:
+        time.sleep(-late / 1e9)
+    os.write(there[1], b"x")
+    os.read(back[0], 1)
+    turns += 1
+if child:
+    os.write(there[1], b"e")
+else:
+    while os.read(there[0], 1) == b"x":
+        os.write(back[1], b"x")
+        turns += 1
+print("ping" if child else "pong", os.getpid(), turns, begin, time.monotonic_ns(), used() - before,
+      flush=True)
+if child:
+    os.waitpid(child, 0)
+os._exit(0)
+"""
+
+
+def running_ns(samples, thread, begin, end):
+    """How long a thread ran in that time: all but stretches and short waits."""
+    waited = sum(max(0, min(s["end"], end) - max(s["time"], begin))
+                 for s in samples.off if s["thread"] == thread)
+    short = sum(s["blocked"] + s["runnable"] for s in samples.dump.short_waits
+                if s["thread"] == thread and begin <= s["time"] and s["end"] <= end)
+    return end - begin - waited - short
+
+
+@case
+def thousands_of_short_waits_are_not_running(home):
+    """By default: what is too short to be recorded is added up, and what is left has run."""
+    script = home.work / "ping_pong.py"
+    script.write_text(PING_PONG)
+    done = record(home, sys.executable, script, 5000, 2, options=[])
+    need_bpf(home, done)
+    samples = done.samples
+    lines = [line.split() for line in done.out.decode().splitlines()]
+    check(len(lines) == 2, f"both ends tell: {lines}")
+    shares, truths_of = [], []
+    for name, *numbers in lines:
+        pid, turns, begin, end, cpu = map(int, numbers)
+        thread, = (ordinal for ordinal, of in samples.pid_of.items() if of == pid)
+        wall = end - begin
+        share = 100 * running_ns(samples, thread, begin, end) / wall
+        truth = 100 * cpu / wall
+        print(f"  {name}: {turns} turns, {share:.1f} % of {wall / 1e9:.2f} s, by its clocks "
+              f"{truth:.1f} %")
+        shares.append(share)
+        truths_of.append(truth)
+        # Whose time the switch between them is, one may see otherwise than the kernel.
+        check(abs(share - truth) <= 4, f"{name}: ran {share:.1f} %, not {truth:.1f} %")
+    slack = 2 + 100 * samples.taken_ns / wall
+    check(abs(sum(shares) - sum(truths_of)) <= slack, f"{shares}, not {truths_of}")
+    check(all(s["end"] - s["time"] >= 1_000_000 for s in samples.off), "long ones only")
+    check(samples.dump.short_waits, "short waits are told")
+    samples.nothing_lost()
+
+
+@case
+def causes_are_as_long_as_they_were_by_default(home):
+    done = record(home, program("target_waits"), "", options=[])
+    need_bpf(home, done)
+    truth = truths(done.out.decode())
+    for function, word in CAUSES.items():
+        found = reasons_of(done.samples, function)
+        wanted = sum(ns for name, ns in found.items() if word in name)
+        taken = truth[f"{function} taken"] + TICK_NS
+        least, most = truth[function] * 0.99 - SLACK - taken, truth[function] * 1.01 + SLACK
+        check(least <= wanted <= most, f"{function}: {word} of {found} is not "
+              f"{truth[function] / 1e6:.2f} ms")
+
+
 @case
 def threshold_and_rate_are_kept(home):
     done = record(home, program("target_waits"), "", options=[

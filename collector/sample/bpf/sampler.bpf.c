@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls.
  *
- * sampler_tick samples what runs, by a perf event on each CPU; sampler_forked, sampler_executed and
- * sampler_exited follow processes; sched.bpf.h sees threads leave and enter CPUs and finds those
- * that sleep. Programs of one CPU may interrupt each other only tick over the rest; each context
- * has memory of its own. */
+ * sampler_tick samples what runs, by a perf event on each CPU; sampler_forked, sampler_executed
+ * and sampler_exited follow processes; sched.bpf.h sees threads leave and enter CPUs, asleep.bpf.h
+ * finds those that sleep. Programs of one CPU may interrupt each other only tick over the rest;
+ * each context has memory of its own. */
 #include <linux/bpf_perf_event.h>
 
+#include "asleep.bpf.h"
 #include "sched.bpf.h"
 #include "stack.bpf.h"
 

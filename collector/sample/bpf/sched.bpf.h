@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Threads off CPU: those that leave it, and those that had left it before anybody
- * looked. */
+/* (MIT OR GPL-2.0) Threads off CPU. */
 #ifndef ANNOT_SCHED_BPF_H
 #define ANNOT_SCHED_BPF_H
 
@@ -173,17 +172,62 @@ static __always_inline void sched_tell(struct sampler_switch *entry)
     entry->head.kind = 0;
 }
 
+static __always_inline void sched_tell_short(struct sampler_switch *entry, uint64_t end_ns)
+{
+    struct sampler_short *told;
+
+    if (entry->untold.count == 0)
+        return;
+    told = bpf_ringbuf_reserve(&ring, sizeof(*told), 0);
+    if (!told) {
+        count(SAMPLER_LOSS_RING_FULL_SWITCH);
+        entry->untold.count = 0;
+        return;
+    }
+    told->head = entry->head;
+    told->head.kind = SAMPLER_SHORT;
+    told->head.size = sizeof(*told);
+    told->head.time_ns = entry->untold.begin_ns;
+    told->end_ns = end_ns;
+    told->waits = entry->untold;
+    bpf_ringbuf_submit(told, emit_flags(end_ns, false));
+    entry->untold.count = 0;
+}
+
+/* It is told by its time only. */
+static __always_inline void sched_add_short(struct sampler_switch *entry)
+{
+    uint64_t begin = entry->head.time_ns, end = entry->end_ns;
+    uint64_t ready = entry->flags & SAMPLER_PREEMPTED ? begin
+                     : entry->wake_ns                 ? entry->wake_ns
+                                                      : end;
+    struct sampler_short_waits *waits = &entry->untold;
+
+    if (ready > end)
+        ready = end;
+    if (waits->count++ == 0) {
+        waits->begin_ns = begin;
+        waits->blocked_ns = waits->runnable_ns = 0;
+    }
+    waits->blocked_ns += ready - begin;
+    waits->runnable_ns += end - ready;
+    if (end - waits->begin_ns >= SAMPLER_SHORT_EVERY_NS)
+        sched_tell_short(entry, end);
+}
+
 /* Whether it is to be told, its end being known. */
-static __always_inline bool sched_counts(const struct sampler_switch *entry)
+static __always_inline bool sched_counts(struct sampler_switch *entry)
 {
     count(SAMPLER_COUNT_SWITCHES);
     if (entry->end_ns - entry->head.time_ns < config.threshold_ns) {
         count(SAMPLER_COUNT_SHORT);
-        return false;
-    }
-    if (sched_rate_allows(entry->end_ns))
+    } else if (!sched_rate_allows(entry->end_ns)) {
+        count(SAMPLER_LOSS_SWITCH_RATE);
+    } else {
+        sched_tell_short(entry, entry->head.time_ns);
         return true;
-    count(SAMPLER_LOSS_SWITCH_RATE);
+    }
+    sched_add_short(entry);
     return false;
 }
 
@@ -218,10 +262,14 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
 {
     struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
 
+    uint64_t now;
+
     if (!entry)
         return;
+    now = bpf_ktime_get_ns();
     if (entry->head.kind == SAMPLER_SWITCH)
-        sched_settle(entry, task, bpf_ktime_get_ns());
+        sched_settle(entry, task, now);
+    sched_tell_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
 }
 
@@ -452,118 +500,6 @@ SEC("tp_btf/sched_wakeup")
 int BPF_PROG(sampler_woken, struct task_struct *task)
 {
     sched_wake(task);
-    return 0;
-}
-
-/* ---- Those that sleep already ---------------------------------------------------------------- */
-
-/* Threads that sleep already when their process is begun with.
- *
- * The scheduler says nothing of them until they run again, if they ever do. A program of
- * bpf_iter/task looks at each thread of the machine once and opens a stretch for those, which then
- * ends like any other. It runs in the system call of the collector, which reads their stacks. */
-
-/* A stretch that is being made; there is one reader. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, uint32_t);
-    __type(value, struct sampler_switch);
-} asleep_stretch SEC(".maps");
-
-static __always_inline void asleep_fill(struct sampler_switch *stretch, struct task_struct *task,
-                                        const struct sampler_process *process)
-{
-    struct sampler_head *head = &stretch->head;
-
-    task_identify(task, head, true);
-    if (bpf_core_field_exists(task->wake_cpu))
-        head->cpu = BPF_CORE_READ(task, wake_cpu);
-    head->kind = SAMPLER_SWITCH;
-    head->size = offsetof(struct sampler_switch, ranges);
-    head->time_ns = bpf_ktime_get_ns();
-    stretch->used_ns = task->se.sum_exec_runtime;
-    stretch->state = task->__state;
-    stretch->flags = SAMPLER_ASLEEP;
-    stretch->space = process->space;
-    stretch->native_end = stretch->python_end = STACK_NOT_WALKED;
-    sched_call(stretch, task);
-    sched_facts(stretch, task, process);
-}
-
-/* If it woke up meanwhile, before its stretch was there to be ended, there is none. */
-static __always_inline bool asleep_settle(struct task_struct *task, uint32_t key)
-{
-    struct sampler_switch *entry;
-
-    if (BPF_CORE_READ(task, __state))
-        return true;
-    entry = bpf_map_lookup_elem(&switches, &key);
-    if (entry && entry->flags & SAMPLER_ASLEEP)
-        entry->head.kind = 0;
-    return false;
-}
-
-static __always_inline void asleep_tell(struct seq_file *seq, struct task_struct *task,
-                                        const struct sampler_head *head, uint32_t key)
-{
-    const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
-    struct sampler_asleep told = {.head = *head, .key = key};
-
-    told.rip = regs->ip;
-    told.rsp = regs->sp;
-    told.rbp = regs->bp;
-    told.rbx = regs->bx;
-    bpf_seq_write(seq, &told, sizeof(told));
-}
-
-/* One whose stretch goes on, and will not be told before the recording ends. */
-static __always_inline void asleep_list(struct seq_file *seq, struct task_struct *task,
-                                        const struct sampler_process *process)
-{
-    uint32_t key = task->pid;
-    struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
-
-    if (config.walks_at_leave || !entry || entry->head.kind != SAMPLER_SWITCH ||
-        entry->flags & SAMPLER_RETURNING ||
-        bpf_ktime_get_ns() - entry->head.time_ns < config.threshold_ns)
-        return;
-    sched_facts(entry, task, process);
-    asleep_tell(seq, task, &entry->head, key);
-}
-
-SEC("iter/task")
-
-int sampler_asleep(struct bpf_iter__task *context)
-{
-    struct seq_file *seq = context->meta->seq;
-    struct task_struct *task = context->task;
-    struct sampler_switch *stretch;
-    struct sampler_process *process;
-    uint32_t zero = 0, key, state;
-
-    if (!task || !task->mm)
-        return 0;
-    key = task->pid;
-    state = task->__state;
-    process = task_process(task, SAMPLER_LOSS_UID_SWITCH);
-    if (!process || state == 0 || state & KERNEL_TASK_DEAD)
-        return 0;
-    if (sched_control.listing) {
-        asleep_list(seq, task, process);
-        return 0;
-    }
-    stretch = bpf_map_lookup_elem(&asleep_stretch, &zero);
-    if (!stretch)
-        return 0;
-    asleep_fill(stretch, task, process);
-    if (bpf_map_update_elem(&switches, &key, stretch, BPF_NOEXIST)) {
-        if (!bpf_map_lookup_elem(&switches, &key))
-            count(SAMPLER_LOSS_SWITCH_TABLE);
-        return 0;
-    }
-    if (asleep_settle(task, key))
-        asleep_tell(seq, task, &stretch->head, key);
     return 0;
 }
 
