@@ -87,7 +87,7 @@ static int check_operands(const struct cmd *cmd, const struct options *options)
     return 0;
 }
 
-static int run(const struct cmd *cmd, int argc, char **argv)
+int cmd_run(const struct cmd *cmd, int argc, char **argv)
 {
     cmd_set_name(cmd->name);
     void *values = calloc(1, cmd->values_size + 1);
@@ -137,5 +137,5 @@ int annot_main(int argc, char **argv)
     else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         word = "version";
     const struct cmd *cmd = cmd_find(word);
-    return cmd ? close_output(run(cmd, argc - 2, argv + 2)) : fail_unknown_command(word);
+    return cmd ? close_output(cmd_run(cmd, argc - 2, argv + 2)) : fail_unknown_command(word);
 }

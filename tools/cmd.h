@@ -62,6 +62,9 @@ __attribute__((format(printf, 1, 2))) void cmd_note(const char *format, ...);
 void cmd_set_quiet(bool quiet);
 bool cmd_is_quiet(void);
 
+/* Parses the words behind the name, which are put in order, and runs it. The exit status. */
+int cmd_run(const struct cmd *cmd, int argc, char **argv);
+
 /* What messages call the program: set by the frame. NULL: plain "annot". */
 void cmd_set_name(const char *name);
 

@@ -89,7 +89,7 @@ struct attach {
     struct pollfd fds[FD_FIRST + PID_LIST_MAX]; /* behind the first three: one pidfd per process */
     struct collector *collector;
     struct status_line line;
-    char output[PATH_MAX];
+    struct record_output output;
     char command[4096];
     char filter[FILTER_TEXT_SIZE];
     int64_t end_ns; /* 0: none */
@@ -175,7 +175,7 @@ static int begin(struct attach *attach)
     const struct target *target = attach_programs_leader(&attach->programs);
     struct collector_options options = {
         .target = target,
-        .output = attach->output,
+        .output = attach->output.recording,
         .overwrite = attach->values->force,
         .command = attach->command,
         .version = ANNOT_VERSION,
@@ -246,7 +246,7 @@ static void note_failure(struct attach *attach, int error)
         0,
         "cannot write %s: %s\nevents stay in shared memory as far as they find room there, and "
         "are counted",
-        attach->output, strerror(-error));
+        attach->output.recording, strerror(-error));
 }
 
 static int run(struct attach *attach)
@@ -255,7 +255,8 @@ static int run(struct attach *attach)
     bool failed = false;
     int64_t now = clock_now_ns();
     attach->end_ns = attach->values->duration_ns > 0 ? now + attach->values->duration_ns : 0;
-    talk_tell_start(&attach->values->talk, collector_trace(attach->collector), attach->output);
+    talk_tell_start(&attach->values->talk, collector_trace(attach->collector),
+                    attach->output.recording);
     status_line_begin(&attach->line);
     if (attach->values->asked) {
         attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
@@ -306,17 +307,20 @@ static int finish(struct attach *attach)
             0,
             "cannot complete %s: %s\nit is readable up to its last whole part; make room, then "
             "\"annot recover\" adds the rest from shared memory",
-            attach->output, strerror(-error));
+            attach->output.recording, strerror(-error));
     attach_programs_note_silent(&attach->programs, attach->collector, true);
-    status_line_summary(&(struct status_summary){
+    bool any = status_line_summary(&(struct status_summary){
         .collector = attach->collector,
-        .output = attach->output,
+        .output = attach->output.recording,
+        .also = attach->output.also,
         .hint = nothing_hint(attach),
         .verbose = attach->values->talk.verbose,
         .volumes = attach->values->volume_bytes != 0,
         .incomplete = error != 0,
     });
     talk_tell_facts(&attach->values->talk, collector_trace(attach->collector));
+    if (error == 0 && any && attach->output.also)
+        return record_output_write(&attach->output);
     return error;
 }
 
@@ -345,10 +349,8 @@ static void describe(struct attach *attach)
     const char *comm = pid_list_comm(attach->pids.items[0], attach->command);
     char stem[64], asker[COMMAND_TEXT_SIZE], pids[PID_LIST_TEXT_SIZE];
     snprintf(stem, sizeof(stem), "%s-%d", comm, (int)attach->pids.items[0]);
-    if (attach->values->output)
-        snprintf(attach->output, sizeof(attach->output), "%s", attach->values->output);
-    else
-        output_name(stem, attach->output, sizeof(attach->output));
+    if (!attach->values->output)
+        output_name(stem, attach->output.recording, sizeof(attach->output.recording));
     snprintf(attach->command, sizeof(attach->command), "annot attach %s",
              pid_list_text(&attach->pids, pids));
     proc_command(attach->pids.items[0], asker);
@@ -370,7 +372,10 @@ static int run_attach(const struct cmd_call *call)
     setrlimit(RLIMIT_NOFILE, &files);
     int status = talk_begin(&attach->values->talk, CMD_MISUSE);
     if (status == 0)
-        status = output_check(attach->values->output, "annot", CMD_MISUSE);
+        status = attach->values->output
+                     ? record_output_choose(attach->values->output, attach->values->force,
+                                            CMD_MISUSE, &attach->output)
+                     : 0;
     if (status == 0)
         status = sampling_check(&attach->values->sampling, CMD_MISUSE);
     if (status == 0)
@@ -393,7 +398,9 @@ static const struct option_spec options[] = {
     {"pid", 'p', OPTION_TEXT, offsetof(struct attach_values, pids), "PID[,PID...]",
      "these, as operands do; descendants of all are included", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct attach_values, output), "FILE",
-     "the recording; default NAME-PID-YYYYmmdd-HHMMSS.annot here", NULL},
+     "the recording; x.svg, x.json or x.pftrace is written as well as x.annot; "
+     "default NAME-PID-YYYYmmdd-HHMMSS.annot here",
+     NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,
      "overwrite FILE if it exists", NULL},
     {"duration", 'd', OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",

@@ -41,7 +41,7 @@ struct record {
     struct child child;
     struct collector *collector;
     struct python_environment python;
-    char output[PATH_MAX];
+    struct record_output output;
     char command[4096];
     char filter[FILTER_TEXT_SIZE];
     int64_t gate_ns, end_ns; /* 0: none */
@@ -70,7 +70,7 @@ static int begin(struct record *record)
 {
     struct collector_error error;
     struct collector_options options = {
-        .output = record->output,
+        .output = record->output.recording,
         .overwrite = record->values->force,
         .command = record->command,
         .version = ANNOT_VERSION,
@@ -104,7 +104,7 @@ static void tell_failure(struct record *record)
     cmd_fail(0,
              "cannot write %s: %s\nthe command goes on; its events stay in shared memory as far "
              "as they find room there, and are counted",
-             record->output, strerror(-record->write_error));
+             record->output.recording, strerror(-record->write_error));
 }
 
 /* After the command's last word. */
@@ -112,7 +112,8 @@ static void tell(struct record *record)
 {
     const struct status_summary summary = {
         .collector = record->collector,
-        .output = record->output,
+        .output = record->output.recording,
+        .also = record->output.also,
         .hint = record->gate_ns != 0 ? "the command ended before --delay was over" : NULL,
         .verbose = record->values->talk.verbose,
         .volumes = record->values->volume_bytes != 0,
@@ -124,9 +125,11 @@ static void tell(struct record *record)
         cmd_fail(0,
                  "cannot complete %s: %s\nit is readable up to its last whole part; make room, "
                  "then \"annot recover\" adds the rest from shared memory",
-                 record->output, strerror(-record->end_error));
-    status_line_summary(&summary);
+                 record->output.recording, strerror(-record->end_error));
+    bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
+    if (record->output.also && any)
+        record_output_write(&record->output); /* its message is out; the status is the command's */
 }
 
 static void on_ended(void *context, pid_t pid, int wait_status)
@@ -215,7 +218,9 @@ static int check(struct record *record)
     const struct record_values *values = record->values;
     int error = talk_begin(&values->talk, STATUS_FAILED);
     if (error == 0)
-        error = output_check(values->output, "annot", STATUS_FAILED);
+        error = values->output ? record_output_choose(values->output, values->force, STATUS_FAILED,
+                                                      &record->output)
+                               : 0;
     if (error == 0)
         error = sampling_check(&values->sampling, STATUS_FAILED);
     if (error == 0)
@@ -227,10 +232,9 @@ static int check(struct record *record)
 
 static void describe(struct record *record)
 {
-    if (record->values->output)
-        snprintf(record->output, sizeof(record->output), "%s", record->values->output);
-    else
-        output_name(record->program.name, record->output, sizeof(record->output));
+    if (!record->values->output)
+        output_name(record->program.name, record->output.recording,
+                    sizeof(record->output.recording));
     join_command(record, record->program.argv);
 }
 
@@ -241,7 +245,7 @@ static int start_and_run(struct record *record)
     int64_t now = clock_now_ns(), delay = values->delay_ns;
     record->gate_ns = delay > 0 ? now + delay : 0;
     record->end_ns = values->duration_ns > 0 ? now + delay + values->duration_ns : 0;
-    talk_tell_start(&values->talk, collector_trace(record->collector), record->output);
+    talk_tell_start(&values->talk, collector_trace(record->collector), record->output.recording);
     int error = start(record, record->program.argv);
     if (error != 0) {
         collector_remove_output(record->collector);
@@ -288,7 +292,9 @@ static const struct option_spec options[] = {
     {"code", 'c', OPTION_COMMAND, 0, "CODE [ARGUMENT...]", "run Python code, as python3 -c does",
      NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct record_values, output), "FILE",
-     "the recording; default CMD-YYYYmmdd-HHMMSS.annot here", NULL},
+     "the recording; x.svg, x.json or x.pftrace is written as well as x.annot; "
+     "default CMD-YYYYmmdd-HHMMSS.annot here",
+     NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct record_values, force), NULL,
      "overwrite FILE if it exists", NULL},
     {"delay", 0, OPTION_TIME, offsetof(struct record_values, delay_ns), "TIME",

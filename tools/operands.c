@@ -4,10 +4,12 @@
 #include "operands.h"
 
 #include "cmd.h"
+#include "export.h"
 #include "file_io.h"
 #include "text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -120,6 +122,42 @@ void output_name(const char *name, char *buffer, size_t size)
     snprintf(buffer, size, "%s-%s.annot", stem, stamp);
     for (int i = 2; access(buffer, F_OK) == 0 && i < 1000; i++)
         snprintf(buffer, size, "%s-%s-%d.annot", stem, stamp, i);
+}
+
+static const char *extension_of(const struct exporter *exporter, const char *name)
+{
+    return text_ends_with(name, ".perfetto-trace") ? ".perfetto-trace" : exporter->extension;
+}
+
+int record_output_choose(const char *name, bool force, int status, struct record_output *ret)
+{
+    const struct exporter *exporter = exporter_by_path(name);
+    size_t length = strlen(name);
+    ret->also = exporter ? name : NULL;
+    if (length + sizeof(".annot") > sizeof(ret->recording))
+        return cmd_fail(status, "%s: %s", name, strerror(ENAMETOOLONG));
+    if (!exporter) {
+        snprintf(ret->recording, sizeof(ret->recording), "%s", name);
+        return output_check(name, "annot", status);
+    }
+    if (text_ends_with(name, ".gz"))
+        length -= strlen(".gz");
+    length -= strlen(extension_of(exporter, name));
+    snprintf(ret->recording, sizeof(ret->recording), "%.*s.annot", (int)length, name);
+    return force || access(name, F_OK) != 0
+               ? 0
+               : cmd_fail(status,
+                          "cannot write %s: File exists\nchoose another name with -o, or "
+                          "overwrite it with --force",
+                          name);
+}
+
+int record_output_write(const struct record_output *output)
+{
+    bool is_flame = exporter_by_path(output->also) == &export_svg;
+    char option[] = "-o", force[] = "--force";
+    char *words[] = {(char *)output->recording, option, (char *)output->also, force, NULL};
+    return cmd_run(is_flame ? &cmd_flame : &cmd_export, 4, words);
 }
 
 static const char to_export[] = "annot export writes it, of a recording (.annot)";

@@ -4,6 +4,8 @@
 #ifndef ANNOT_OPERANDS_H
 #define ANNOT_OPERANDS_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +35,20 @@ const char *pid_list_comm(int32_t pid, char *buffer);
 /* NAME-YYYYmmdd-HHMMSS.annot in the present directory, with a number if that exists; `name` is
  * what was recorded, of which the last part of a path counts. */
 void output_name(const char *name, char *buffer, size_t size);
+
+/* What -o of a command that records names: "x.svg" is written of the recording "x.annot" once that
+ * is complete. */
+struct record_output {
+    char recording[PATH_MAX];
+    const char *also; /* what is written of it, as it was named; NULL = nothing */
+};
+
+/* 0, or a message was printed: returns `status`. `name` is not NULL. */
+int record_output_choose(const char *name, bool force, int status, struct record_output *ret);
+
+/* After the recording, of which there is something to show. Returns the exit status; messages are
+ * those of `annot export`. */
+int record_output_write(const struct record_output *output);
 
 /* Before anything is done: does the name of an output end as a file of another format does? `mine`:
  * the extension of this command's ("svg"). 0; otherwise the message is out, with what writes or

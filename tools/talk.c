@@ -6,12 +6,16 @@
 #include "cmd.h"
 #include "losses.h"
 #include "missing.h"
+#include "pass.h"
+#include "report_print.h"
 #include "store.h"
 #include "term.h"
+#include "text.h"
 #include "trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,9 +213,51 @@ static bool nothing_lost(const struct trace *trace, const struct collector_count
     return counts->lost_count == 0 && !sample_loss_any(trace) && misuse_sums(trace, calls) == 0;
 }
 
-/* "3 processes, 5 threads, 1,234 events, 567 samples (eBPF, 99 Hz) in 1.2 s, nothing lost" */
+/* A longer recording is not read again: the prompt comes first. */
+enum { HEADLINE_RECORDS_MAX = 2000000 };
+
+/* What took the time, as the report says it. */
+static void print_headline(const char *path, const struct collector_counts *counts)
+{
+    const struct pass_selection all = PASS_SELECT_ALL;
+    struct report_options options = {.path = path, .only = "", .selection = &all};
+    struct report *report = NULL;
+    char text[HEADLINE_SIZE];
+    if (counts->event_count + counts->sample_count + counts->stretch_count > HEADLINE_RECORDS_MAX ||
+        store_reader_open(path, &options.reader) != 0)
+        return;
+    if (report_create(&options, &report) == 0) {
+        const struct trace *trace = store_reader_trace(options.reader);
+        size_t length = headline_wall(trace, report_facts(report), text, sizeof(text));
+        fputs("annot: ", stderr);
+        term_write(stderr, text, length);
+        length = headline_hottest(trace, report_facts(report), text, sizeof(text));
+        fputs(length ? " Hottest: " : "", stderr);
+        term_write(stderr, text, length);
+        fputs("\n", stderr);
+    }
+    report_destroy(report);
+    store_reader_close(options.reader);
+}
+
+static uint64_t size_of_files(const struct status_summary *summary)
+{
+    struct stat status;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i == 0 || summary->volumes; i++) {
+        char *path = store_volume_path(summary->output, i);
+        bool there = path && stat(path, &status) == 0;
+        bytes += there ? (uint64_t)status.st_size : 0;
+        free(path);
+        if (!there)
+            break;
+    }
+    return bytes;
+}
+
+/* "3 processes, 5 threads, 567 samples (eBPF, 99 Hz) in 1.2 s (52 KiB); complete, nothing lost" */
 static void print_counts(const struct trace *trace, const struct collector_counts *counts,
-                         bool incomplete)
+                         const struct status_summary *summary)
 {
     const struct trace_session *session = trace_session_get(trace);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
@@ -232,13 +278,38 @@ static void print_counts(const struct trace *trace, const struct collector_count
     if (counts->stretch_count)
         fprintf(stderr, ", %s stretch%s off the CPU", number_count(counts->stretch_count, text),
                 counts->stretch_count == 1 ? "" : "es");
-    if (incomplete) {
-        fputs("; not all of it could be written\n", stderr);
-        return;
-    }
-    fprintf(stderr, " in %s%s\n",
-            number_time_plain((uint64_t)(session->end_ns - session->begin_ns), text),
-            nothing_lost(trace, counts) ? ", nothing lost" : "");
+    fprintf(stderr, " in %s",
+            number_time_plain((uint64_t)(session->end_ns - session->begin_ns), text));
+    fprintf(stderr, " (%s)%s\n", number_size(size_of_files(summary), text),
+            summary->incomplete           ? "; not all of it could be written"
+            : nothing_lost(trace, counts) ? "; complete, nothing lost"
+                                          : "");
+}
+
+/* " | annot flame x.annot -o x.svg", if that is not there already. */
+static void print_export(const struct status_summary *summary, const char *command,
+                         const char *extension)
+{
+    char name[PATH_MAX], recording[4 * PATH_MAX], output[4 * PATH_MAX];
+    size_t length = strlen(summary->output);
+    if (text_ends_with(summary->output, ".annot"))
+        length -= strlen(".annot");
+    snprintf(name, sizeof(name), "%.*s%s", (int)length, summary->output, extension);
+    cmd_quote(summary->output, recording, sizeof(recording));
+    cmd_quote(name, output, sizeof(output));
+    if (access(name, F_OK) != 0 && !(summary->also && text_ends_with(summary->also, extension)))
+        fprintf(stderr, " | annot %s %s -o %s", command, recording, output);
+}
+
+static void print_next(const struct status_summary *summary, const struct collector_counts *counts)
+{
+    char recording[4 * PATH_MAX];
+    cmd_quote(summary->output, recording, sizeof(recording));
+    fprintf(stderr, "annot: next: annot report %s", recording);
+    if (counts->sample_count)
+        print_export(summary, "flame", ".svg");
+    print_export(summary, "export", ".pftrace");
+    fputs("\n", stderr);
 }
 
 static const char *likely_reason(const struct trace_sampling *sampling)
@@ -288,50 +359,34 @@ static void print_quiet(const struct trace *trace, const struct sample_wholes *w
         loss_note_calls(trace);
 }
 
-static uint64_t size_of_files(const struct status_summary *summary)
-{
-    struct stat status;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i == 0 || summary->volumes; i++) {
-        char *path = store_volume_path(summary->output, i);
-        bool there = path && stat(path, &status) == 0;
-        bytes += there ? (uint64_t)status.st_size : 0;
-        free(path);
-        if (!there)
-            break;
-    }
-    return bytes;
-}
-
-void status_line_summary(const struct status_summary *summary)
+bool status_line_summary(const struct status_summary *summary)
 {
     enum { LISTED = 3 };
 
     const struct trace *trace = collector_trace(summary->collector);
     struct collector_counts counts;
-    char size[NUMBER_TEXT_SIZE], quoted[4 * 4096];
     collector_count(summary->collector, &counts);
     const struct sample_wholes wholes = {counts.sample_count, counts.stretch_count};
+    bool any = counts.event_count + counts.sample_count + counts.stretch_count > 0;
     if (cmd_is_quiet()) {
         print_quiet(trace, &wholes);
-        return;
+        return any;
     }
     print_refusals(trace, summary->verbose ? UINT32_MAX : LISTED);
     print_notes(trace, summary->verbose ? UINT32_MAX : LISTED);
     sampling_note(trace);
-    if (!summary->incomplete && counts.event_count == 0 && counts.lost_count == 0 &&
-        counts.sample_count == 0 && counts.stretch_count == 0) {
+    if (!summary->incomplete && !any && counts.lost_count == 0) {
         print_nothing(trace, summary->hint);
-        return;
+        return false;
     }
-    print_counts(trace, &counts, summary->incomplete);
+    if (!summary->incomplete)
+        print_headline(summary->output, &counts);
+    print_counts(trace, &counts, summary);
     print_losses(trace);
     loss_note_samples(trace, &wholes);
     loss_note_calls(trace);
-    uint64_t bytes = size_of_files(summary);
-    cmd_quote(summary->output, quoted, sizeof(quoted));
-    fprintf(stderr, "annot: recording %s (%s)\nannot: next: annot report %s\n", summary->output,
-            number_size(bytes, size), quoted);
+    print_next(summary, &counts);
+    return any;
 }
 
 /* ---- Recovered sessions ---------------------------------------------------------------------- */

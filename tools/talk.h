@@ -60,15 +60,16 @@ void status_line_clear(struct status_line *line);
 struct status_summary {
     const struct collector *collector;
     const char *output;
+    const char *also; /* what is written of it next; NULL = nothing */
     const char *hint; /* why there is nothing, if there is nothing; NULL: what is likely */
     bool verbose;     /* lists are whole */
     bool volumes;     /* the output is the first of them */
     bool incomplete;  /* not all could be written; the message is out */
 };
 
-/* On standard error: what was recorded, what was lost and why, what to type next. Of this only the
- * losses if the user wants quiet. */
-void status_line_summary(const struct status_summary *summary);
+/* On standard error: what took the time, what was recorded and what was lost, what to type next. Of
+ * this only the losses if the user wants quiet. Whether anything was recorded. */
+bool status_line_summary(const struct status_summary *summary);
 
 /* ---- Recovered sessions ---------------------------------------------------------------------- */
 

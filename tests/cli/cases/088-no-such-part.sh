@@ -20,10 +20,10 @@ annot report --from 201ms --range 'pars?' p.annot > from.txt
 annot report --range dropped s.annot | grep -c "inside ranges named dropped"
 fails annot export --process nobody -o part.json p.annot
 fails annot export --thread 4711 -o part.json p.annot
-for name in x.svg x.PNG x.json.gz dir.d/x.pftrace x.html; do
+for name in x.PNG x.csv dir.d/x.html; do
     fails annot record -o $name -- true
 done
-fails annot attach $$ -o x.svg
+fails annot attach $$ -o x.png
 fails annot snapshot -o x.json
 fails annot flame -o x.png s.annot
 fails annot flame -o x.annot s.annot
