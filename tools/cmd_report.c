@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 struct report_values {
-    const char *sort, *by, *table, *value;
+    const char *sort, *by, *table, *value, *callers;
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
-    bool all, wide, json, csv, html;
+    bool all, wide, python, native, json, csv, html;
 };
 
 static const char sort_words[] = "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
@@ -84,6 +84,30 @@ static int print_data(const struct report_values *values, const struct report_ta
     return rc;
 }
 
+/* The tables that options stand for. */
+static int print_named(const struct report_values *values, const struct report *report,
+                       const struct report_view *view)
+{
+    const char *names[] = {
+        values->callers ? "callers" : NULL,
+        values->callers ? "callees" : NULL,
+        values->python ? "python_functions" : NULL,
+        values->native ? "functions" : NULL,
+    };
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && rc == 0; i++) {
+        const struct table *table = names[i] ? report_find(report, names[i]) : NULL;
+        if (table)
+            rc = report_text_table(table, view);
+    }
+    if (rc == 0 && values->callers && report_find(report, "callers")->row_count == 0)
+        rc = cmd_fail(CMD_FAILED,
+                      "no function that was sampled is called \"%s\"\n"
+                      "annot report --native lists names; *, ? and [] stand for letters",
+                      values->callers);
+    return rc;
+}
+
 /* 0, -errno, or the status of a message. */
 static int print_report(const struct report_values *values, const struct report *report,
                         const struct report_view *view)
@@ -94,6 +118,8 @@ static int print_report(const struct report_values *values, const struct report 
         return rc;
     if (values->json || values->csv || values->html)
         return print_data(values, &tables);
+    if (values->callers || values->python || values->native)
+        return print_named(values, report, view);
     if (!values->table)
         return values->all || values->sort || values->by || values->value || values->wide
                    ? report_text(report, view)
@@ -112,6 +138,7 @@ static int make_report(const struct report_values *values, const char *path,
 {
     char only[1024];
     bool data = values->json || values->csv || values->html;
+    uint64_t limit = values->limit && !values->all ? values->limit : UINT64_MAX;
     struct report_options options = {
         .path = path,
         .only = only,
@@ -120,9 +147,12 @@ static int make_report(const struct report_values *values, const char *path,
         .grouping = (enum range_grouping)word_index(by_words, values->by ? values->by : "path"),
         .sort = sort_columns[word_index(sort_words, values->sort ? values->sort : "self")],
         .value = values->value,
+        .callers = values->callers,
         .range = values->selection.range,
-        .limit = values->limit && !values->all ? values->limit : UINT64_MAX,
-        .functions = values->all ? UINT64_MAX : values->functions,
+        .limit = limit,
+        .functions = values->all                                           ? UINT64_MAX
+                     : values->callers || values->python || values->native ? limit
+                                                                           : values->functions,
         .all = values->all || data,
     };
     const struct report_view view = {
@@ -194,6 +224,12 @@ static const struct option_spec report_options[] = {
      "ranges and functions by this value of samples: off-cpu:blocked, alloc:bytes, ...; default: "
      "CPU time; "
      "annot info lists the names",
+     NULL},
+    {"callers", 0, OPTION_TEXT, AT(callers), "NAME",
+     "who calls functions of this name (*, ? and [] as in a shell), and what they call", NULL},
+    {"python", 0, OPTION_FLAG, AT(python), NULL,
+     "Python functions alone, with the native code that they call", NULL},
+    {"native", 0, OPTION_FLAG, AT(native), NULL, "all functions alone, native ones by themselves",
      NULL},
     {"all", 'a', OPTION_FLAG, AT(all), NULL,
      "all rows of all tables, each process and thread in its own", NULL},

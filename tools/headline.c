@@ -104,7 +104,9 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
     char share[NUMBER_TEXT_SIZE];
     text_format(text, "%s running", number_share(totals->running_ns, totals->wall_ns, share));
     if (totals->processors > 1 && totals->full_ns * 100 >= totals->wall_ns)
-        text_format(text, " (%s on all %u processors)",
+        text_format(text,
+                    totals->processors == 2 ? " (%s on both processors)"
+                                            : " (%s on all %u processors)",
                     number_share(totals->full_ns, totals->wall_ns, share), totals->processors);
     for (unsigned i = 0; i < count; i++) {
         bool other = parts[i].reason == WAIT_REASON_COUNT;

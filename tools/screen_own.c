@@ -177,7 +177,7 @@ static void put_wait(const struct screen *screen, const struct own_wait *wait, s
         screen_share(wait->waiting_ns, wall_ns);
     else
         printf("%7s", "");
-    printf("  %-10.10s", wait_reason_name((enum wait_reason)wait->reason));
+    printf("  %-13.13s", wait_reason_name((enum wait_reason)wait->reason));
     printf(" %7s", number_count(wait->count, count));
     screen_time(wait->count ? wait->waiting_ns / wait->count : 0);
     screen_time(wait->max_ns);
@@ -190,7 +190,7 @@ static void put_wait(const struct screen *screen, const struct own_wait *wait, s
         code_name(screen->trace, wait->label, text, sizeof(text));
         screen_put_cut(screen, STYLE_OWN, text, names);
         code_location(screen->trace, wait->label, wait->line, text, sizeof(text));
-        put_location(screen, text, 53 + names);
+        put_location(screen, text, 56 + names);
     }
     printf("\n");
 }
@@ -214,7 +214,7 @@ void screen_waits(const struct screen *screen)
         return;
     names = names < SCREEN_NAME_MIN + 8 ? names : SCREEN_NAME_MIN + 8;
     screen_title(screen, "Waits");
-    printf(" %7s %6s  %-10s %7s %7s %7s  %-*s  %s\n", "total", "", "for", "times", "mean", "max",
+    printf(" %7s %6s  %-13s %7s %7s %7s  %-*s  %s\n", "total", "", "for", "times", "mean", "max",
            (int)names, "function", "location");
     for (uint64_t i = 0; i < shown; i++)
         put_wait(screen, &waits[i], names);

@@ -419,8 +419,7 @@ static bool has_enough(const struct own_time *own)
     }
     if (purpose_ns * 2 > own->totals.cpu_ns)
         return true;
-    return cpu_ns * OWN_PART >= own->totals.cpu_ns &&
-           (cpu_ns + waiting_ns) * OWN_PART >= own->totals.cpu_ns + own->totals.waiting_ns;
+    return (cpu_ns + waiting_ns) * OWN_PART >= own->totals.cpu_ns + own->totals.waiting_ns;
 }
 
 int own_time_finish(struct own_time *own)

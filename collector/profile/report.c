@@ -303,7 +303,8 @@ static int add_tables(struct report *report)
     int (*const makers[])(struct report *) = {
         add_recording,    report_add_ranges,   report_add_imports,   report_add_plain,
         report_add_tasks, report_add_owners,   report_add_functions, report_add_waits,
-        report_add_own,   report_add_findings, add_sampling,         add_missing,
+        report_add_own,   report_add_findings, report_add_callers,   add_sampling,
+        add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)

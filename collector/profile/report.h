@@ -65,6 +65,7 @@ struct report_options {
     struct sample_weight weight; /* of functions */
     const char *value;           /* its name; NULL: CPU time */
     const char *range;         /* functions and waits of ranges of that name or pattern; or NULL */
+    const char *callers;       /* of functions of that name or pattern; NULL: no such tables */
     uint64_t limit, functions; /* rows that people see; `functions` 0: no table of them */
     bool all;                  /* each process has a row of its own */
 };

@@ -142,7 +142,8 @@ static void tell_wait(struct findings *findings, const struct wall_wait *wait)
         say(finding->finding, "of the wall time %s in %s: %s times, %s each%s.", words->does, place,
             number_count(all.count, count), number_time_short(all.waiting_ns / all.count, mean),
             own_totals(findings)->busy_count <= 1 ? ", one by one" : "");
-    say(finding->advice, "%s", words->advice);
+    if (all.count >= WAITS_FEW)
+        say(finding->advice, "%s", words->advice);
 }
 
 static void find_waits(struct findings *findings)
@@ -217,6 +218,14 @@ static void find_crowd(struct findings *findings)
         wall->processors);
 }
 
+static bool waits_for_gil(const struct findings *findings)
+{
+    const struct sample_stats *stats = &findings->report->samples.all;
+    uint64_t gil_ns = stats->waits[WAIT_GIL].total_ns;
+    return reaches(gil_ns, gil_ns + stats->all.cpu_ns, GIL_PART) &&
+           stats->all.sample_count >= SAMPLES_FEW;
+}
+
 static void find_gil(struct findings *findings)
 {
     const struct sample_stats *stats = &findings->report->samples.all;
@@ -224,7 +233,7 @@ static void find_gil(struct findings *findings)
     const struct own_wait *waits;
     uint32_t count = own_time_waits(findings->report->samples.own, &waits);
     char place[NAME_SIZE];
-    if (!reaches(gil_ns, busy_ns, GIL_PART) || stats->all.sample_count < SAMPLES_FEW)
+    if (!waits_for_gil(findings))
         return;
     struct finding *finding = add(findings, "gil", gil_ns, busy_ns);
     if (!finding)
@@ -372,6 +381,8 @@ static void find_serial(struct findings *findings)
     uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
     uint64_t single_ns = wall->single_ns > begin_ns ? wall->single_ns - begin_ns : 0;
     char place[NAME_SIZE];
+    if (waits_for_gil(findings)) /* which lets one of them run */
+        return;
     if (wall->processors < 2 || own_totals(findings)->busy_count < 2 || wall->busy_ns == 0 ||
         !reaches(single_ns, wall->wall_ns, SERIAL_PART) ||
         !reaches(wall->parallel_ns, wall->wall_ns, SERIAL_PART))

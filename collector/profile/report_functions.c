@@ -440,6 +440,11 @@ const struct frame_totals *frame_stats_totals(const struct frame_stats *stats)
     return &stats->totals;
 }
 
+uint64_t frame_stats_stack_ns(const struct frame_stats *stats, uint32_t stack)
+{
+    return stats->sums[stack].weight_ns;
+}
+
 static uint64_t value_of(const struct function_row *row, enum frame_order order)
 {
     return order == FRAME_ORDER_SELF    ? row->self_ns

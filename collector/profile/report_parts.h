@@ -48,6 +48,9 @@ void frame_stats_finish(struct frame_stats *stats);
 
 const struct frame_totals *frame_stats_totals(const struct frame_stats *stats);
 
+/* After finish: of a stack and all that it called. */
+uint64_t frame_stats_stack_ns(const struct frame_stats *stats, uint32_t stack);
+
 enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
 
 /* All rows, largest number of that order first; ties by their names and places. The
@@ -206,6 +209,7 @@ int report_add_functions(struct report *report);
 int report_add_waits(struct report *report);
 int report_add_own(struct report *report);
 int report_add_findings(struct report *report);
+int report_add_callers(struct report *report);
 
 /* Is the row's range one that pyannot made, not the program itself? */
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index);
