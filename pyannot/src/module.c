@@ -165,6 +165,9 @@ static PyMethodDef observe_functions[] = {
      PyDoc_STR("tasks_types(types, steps, /)\n--\n\nThe types of tasks; whether steps are shown.")},
     {"tasks_slow_threshold", tasks_slow_threshold, METH_O,
      PyDoc_STR("tasks_slow_threshold(nanoseconds, /)\n--\n\n0: no turn of a loop is too long.")},
+    {"tasks_blocked_threshold", tasks_blocked_threshold, METH_O,
+     PyDoc_STR("tasks_blocked_threshold(nanoseconds, /)\n--\n\n"
+               "The same without a watchdog, and without stacks.")},
     {"tasks_slow_turns", tasks_slow_turns, METH_NOARGS,
      PyDoc_STR("tasks_slow_turns()\n--\n\n[(place, number, thread, milliseconds, None)]")},
     {"tasks_slow_endless", tasks_slow_endless, METH_O,

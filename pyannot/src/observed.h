@@ -39,6 +39,7 @@ PyObject *tasks_watch(PyObject *module, PyObject *args);
 PyObject *tasks_unwatch(PyObject *module, PyObject *ignored);
 PyObject *tasks_types(PyObject *module, PyObject *args);
 PyObject *tasks_slow_threshold(PyObject *module, PyObject *threshold);
+PyObject *tasks_blocked_threshold(PyObject *module, PyObject *threshold);
 PyObject *tasks_slow_turns(PyObject *module, PyObject *ignored);
 PyObject *tasks_slow_endless(PyObject *module, PyObject *threshold);
 PyObject *tasks_slow_stack(PyObject *module, PyObject *args);

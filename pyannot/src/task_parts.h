@@ -5,6 +5,8 @@
 
 #include "task.h"
 
+#include <time.h>
+
 /* ---- What samples know of a task (task_track.c) ---------------------------------------------- */
 
 /* What samples know of the task that a thread runs: while a step of it lasts, the ranges that are
@@ -64,6 +66,33 @@ static inline void slow_end(struct slow_step *step, struct task_track *track, Py
 {
     if (__builtin_expect(step != NULL, 0))
         slow_end_watched(step, track, handle);
+}
+
+/* Without a watchdog: a mark at the end of the turn. Samples and waits have the stack. The clock is
+ * the kernel's own, some milliseconds coarse, and costs less than a call. */
+extern uint64_t blocked_threshold_ns; /* 0: none is told */
+
+void blocked_tell(uint64_t duration_ns, struct task_track *track, PyObject *handle);
+
+static inline uint64_t blocked_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* 0: not watched. */
+static inline uint64_t blocked_begin(void)
+{
+    return __atomic_load_n(&blocked_threshold_ns, __ATOMIC_RELAXED) ? blocked_now_ns() : 0;
+}
+
+static inline void blocked_end(uint64_t begin_ns, struct task_track *track, PyObject *handle)
+{
+    uint64_t threshold_ns = __atomic_load_n(&blocked_threshold_ns, __ATOMIC_RELAXED);
+    uint64_t duration_ns = begin_ns && threshold_ns ? blocked_now_ns() - begin_ns : 0;
+    if (__builtin_expect(threshold_ns && duration_ns >= threshold_ns, 0))
+        blocked_tell(duration_ns, track, handle);
 }
 
 #endif

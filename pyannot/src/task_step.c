@@ -24,7 +24,7 @@ struct slow_step {
     PyObject *stack; /* str, left by the watchdog */
 };
 
-uint64_t slow_threshold_ns;
+uint64_t slow_threshold_ns, blocked_threshold_ns;
 
 /* Guards all of it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -72,24 +72,41 @@ static PyObject *turn_name(const struct task_track *track, PyObject *handle)
     return text;
 }
 
-static void tell(uint64_t duration_ns, PyObject *turn, PyObject *stack)
+/* `stack` NULL: nobody took one. */
+static void tell_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
 {
-    PyObject *turn_owner = NULL, *stack_owner = NULL;
+    PyObject *turn_owner = NULL;
     const char *turn_text = turn ? text_of(turn, &turn_owner) : NULL;
-    const char *stack_text = stack ? text_of(stack, &stack_owner) : NULL;
     const struct annot_value values[] = {
         annot_value_double("ms", (double)duration_ns / 1e6),
         annot_value_string("turn", turn_text ? turn_text : "?"),
-        annot_value_string("stack", stack_text ? stack_text
-                                               : "not seen: the interpreter was held throughout"),
+        annot_value_string("stack", stack ? stack : ""),
     };
     struct annot_event event = task_event();
     event.text = "event loop blocked";
     event.values = values;
-    event.value_count = sizeof(values) / sizeof(values[0]);
+    event.value_count = stack ? 3 : 2;
     annot_mark_event(&event);
     Py_XDECREF(turn_owner);
-    Py_XDECREF(stack_owner);
+}
+
+/* The exception that the turn may have left is not touched. */
+static void tell(uint64_t duration_ns, struct task_track *track, PyObject *handle,
+                 const char *stack)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyObject *turn = turn_name(track, handle);
+    PyErr_Clear();
+    tell_turn(duration_ns, turn, stack);
+    PyErr_Clear();
+    Py_XDECREF(turn);
+    PyErr_Restore(kind, value, traceback);
+}
+
+void blocked_tell(uint64_t duration_ns, struct task_track *track, PyObject *handle)
+{
+    tell(duration_ns, track, handle, NULL);
 }
 
 void slow_end_watched(struct slow_step *step, struct task_track *track, PyObject *handle)
@@ -102,14 +119,11 @@ void slow_end_watched(struct slow_step *step, struct task_track *track, PyObject
     step->begin_ns = 0;
     pthread_mutex_unlock(&mutex);
     if (threshold_ns != 0 && duration_ns >= threshold_ns) {
-        PyObject *kind, *value, *traceback;
-        PyErr_Fetch(&kind, &value, &traceback);
-        PyObject *turn = turn_name(track, handle);
-        PyErr_Clear();
-        tell(duration_ns, turn, stack);
-        PyErr_Clear();
-        Py_XDECREF(turn);
-        PyErr_Restore(kind, value, traceback);
+        PyObject *owner = NULL;
+        const char *text = stack ? text_of(stack, &owner) : NULL;
+        tell(duration_ns, track, handle,
+             text ? text : "not seen: the interpreter was held throughout");
+        Py_XDECREF(owner);
     }
     Py_XDECREF(stack);
 }
@@ -123,6 +137,16 @@ PyObject *tasks_slow_threshold(PyObject *module, PyObject *threshold)
     if (PyErr_Occurred())
         return NULL;
     __atomic_store_n(&slow_threshold_ns, threshold_ns, __ATOMIC_RELAXED);
+    Py_RETURN_NONE;
+}
+
+PyObject *tasks_blocked_threshold(PyObject *module, PyObject *threshold)
+{
+    (void)module;
+    unsigned long long threshold_ns = PyLong_AsUnsignedLongLong(threshold);
+    if (PyErr_Occurred())
+        return NULL;
+    __atomic_store_n(&blocked_threshold_ns, threshold_ns, __ATOMIC_RELAXED);
     Py_RETURN_NONE;
 }
 
@@ -289,12 +313,14 @@ static PyObject *step_run(struct observed *observed, struct state *state, PyObje
     if (is_step)
         step_push(track);
     struct slow_step *slow = slow_begin();
+    uint64_t begin_ns = blocked_begin();
     struct task_step step;
     task_step_begin(&step, track);
     PyObject *result = PyObject_CallOneArg(observed->wrapped, handle);
     task_step_end(&step);
     task_cache = (struct task_cache){0}; /* who asked after the task had left its context */
     slow_end(slow, track, handle);
+    blocked_end(begin_ns, track, handle);
     if (is_step)
         annot_pop();
     if (track != NULL && task_is_done(state, task))

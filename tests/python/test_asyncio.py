@@ -455,6 +455,36 @@ class Requests(TasksTest):
         self.assertFalse([values for values in told if values["turn"].startswith("quick ")
                           and "sleep" in values["stack"]])
 
+    def test_what_keeps_the_loop_is_told_by_default(self):
+        self.record_tracks("""
+            import time
+
+            async def slow():
+                time.sleep(0.2)
+
+            async def quick():
+                for _ in range(20):
+                    time.sleep(0.01)
+                    await asyncio.sleep(0)
+
+            def callback():
+                time.sleep(0.1)
+
+            async def main():
+                asyncio.get_running_loop().call_soon(callback)
+                await quick()
+                await slow()
+
+            asyncio.run(main())
+        """)
+        told = [line["values"] for line in self.marks("event loop blocked")]
+        turns = {values["turn"].split()[0]: values["ms"] for values in told}
+        self.assertEqual(len(told), 2, told)
+        self.assertTrue(190 <= turns.pop("main") < 400, told)
+        self.assertTrue(all("callback" in values["turn"] for values in told
+                            if not values["turn"].startswith("main")), told)
+        self.assertFalse([values for values in told if "stack" in values])
+
     def test_what_never_ends_is_told_while_it_runs(self):
         self.record_tracks("""
             import os, time

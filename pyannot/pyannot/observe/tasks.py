@@ -5,9 +5,11 @@ Ranges inside of a task go to its track by themselves (pyannot/src/task.h). That
 ends is seen where the loop calls its callbacks, asyncio.events.Handle._run; loops that have handles
 of their own (uvloop) show a task from its first range until its object is freed.
 
+A callback that keeps the loop from others for 50 ms or longer makes a mark when it ends; samples
+and waits of that time have the stack.
+
 Options: "asyncio-steps" makes each step of a task a range of the loop's thread;
-"asyncio-slow=100ms" makes a mark, with the stack, of a callback that keeps the loop from others for
-longer.
+"asyncio-slow=100ms" is another threshold, and the mark has the stack, which a thread takes.
 
 Threads: install and remove by one at a time.
 """
@@ -17,6 +19,8 @@ import sys
 
 from pyannot import _native
 from pyannot.observe import options
+
+BLOCKED_NS = 50_000_000  # shorter turns of a loop are not told
 
 _state = ["off"]
 _placed = []  # what stands in the place of Handle._run, and what stood there
@@ -47,6 +51,7 @@ def remove():
     _placed.clear()
     _native.tasks_unwatch()
     _native.tasks_types((), False)
+    _native.tasks_blocked_threshold(0)
     _state[0] = "off"
     slow = sys.modules.get("pyannot.observe.slow_turns")
     if slow:
@@ -68,6 +73,7 @@ def _current_task():
 def _options():
     types = {asyncio.tasks.Task, getattr(asyncio.tasks, "_PyTask", asyncio.tasks.Task)}
     _native.tasks_types(tuple(types), "asyncio-steps" in options)
+    _native.tasks_blocked_threshold(0 if "asyncio-slow" in options else BLOCKED_NS)
     if "asyncio-slow" in options:
         from pyannot.observe import slow_turns
 
