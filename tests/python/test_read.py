@@ -112,10 +112,12 @@ def line_of_loss(row):
 
 
 def line_of_sample(row):
-    off = row.kind == "off_cpu"
+    off, short = row.kind == "off_cpu", row.kind == "short-waits"
     return told(
         event="off_cpu" if off else "sample", time_ns=row.time_ns, cpu=row.cpu,
-        weight_ns=None if off else row.weight_ns, dur_ns=row.end_ns - row.time_ns if off else None,
+        set=row.kind if short else None, values=row.values if short else None,
+        weight_ns=None if off or short else row.weight_ns,
+        dur_ns=row.end_ns - row.time_ns if off or short else None,
         reason=row.reason, runnable_ns=row.runnable_ns if off else None, in_kernel=row.in_kernel,
         gc=row.collecting, gil=row.holds_gil, unfinished=row.unfinished,
         inherited=row.inherited, ranges=list(row.ranges), stack=list(row.stack), **owner(row))
@@ -321,7 +323,8 @@ class SampleSets(RecordingTest):
 
     def test_sets_say_what_they_measure(self):
         sets = {described.name: described for described in self.recording.sample_sets}
-        self.assertEqual(list(sets), ["cpu", "off-cpu", "alloc", "calls", "paging", "thermal"])
+        self.assertEqual(list(sets), ["cpu", "off-cpu", "short-waits", "alloc", "calls", "paging",
+                                      "thermal"])
         self.assertEqual(sets["alloc"].values, (("alloc-bytes", "bytes", True),
                                                 ("alloc-objects", "", True)))
         self.assertTrue(sets["alloc"].heap and sets["alloc"].exact)
@@ -352,7 +355,7 @@ class SampleSets(RecordingTest):
         self.assertEqual([waits.strings[reason] for reason in waits.reason], ["disk"])
         self.assertEqual([waits.paths[path] for path in waits.ranges], [("load",)])
         self.assertEqual(sum(self.recording.samples.columns().values["cpu"]), 33_000_000)
-        with self.assertRaisesRegex(ValueError, "there are: cpu, off-cpu, alloc"):
+        with self.assertRaisesRegex(ValueError, "there are: cpu, off-cpu, short-waits, alloc"):
             self.recording.samples.columns("nothing")
 
     def test_reports_are_by_any_value(self):
