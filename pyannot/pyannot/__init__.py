@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pyannot._native import flow as flow
     from pyannot._native import track as track
     from pyannot._read import read as read
-    from pyannot._recording import record as record
+    from pyannot._record import record as record
     from pyannot._recording import start_recording as start_recording
     from pyannot._recording import stop_recording as stop_recording
 
@@ -60,7 +60,7 @@ _LATER = {
     "domain": "_native",
     "flow": "_native",
     "read": "_read",
-    "record": "_recording",
+    "record": "_record",
     "start_recording": "_recording",
     "stop_recording": "_recording",
     "track": "_native",

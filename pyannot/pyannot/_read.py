@@ -21,6 +21,7 @@ from pyannot import _reader
 from pyannot._columns import RangeColumns, MarkColumns, CounterColumns, FlowColumns, LossColumns
 from pyannot._errors import RecordingError, status_of_file, unreadable
 from pyannot._reader import Column
+from pyannot._results import Results
 
 _growing = threading.Lock()  # held where the lists of a Recording get longer
 
@@ -355,7 +356,7 @@ class Damage(NamedTuple):
     reason: str
 
 
-class Recording:
+class Recording(Results):
     """A recording, as pyannot.read() returns it. Holds no file open."""
 
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
@@ -449,6 +450,9 @@ class Recording:
 
     def __repr__(self) -> str:
         return f"<Recording {self.path!r}: {len(self.processes)} processes>"
+
+    def _file(self) -> str:
+        return self.path
 
     # Of one that is still being written, each pass may find more.
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings that a program makes of itself and its children: record, start_recording,
-stop_recording.
+"""Recordings that a program makes of itself and its children: start_recording, stop_recording.
 
 The recording is made by the `annot` program (`annot attach --asked` for this process), which runs
 as nobody's child, in a session of its own: wait() and SIGCHLD do not know it, and if this process
@@ -15,14 +14,12 @@ import signal
 import sys
 import threading
 import time
-import warnings
-from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from pyannot import _native, _program
 from pyannot._errors import RecordingError
 
-__all__ = ["RecordingError", "record", "start_recording", "stop_recording"]
+__all__ = ["RecordingError", "start_recording", "stop_recording"]
 
 _Names = Union[str, Sequence[str]]
 
@@ -225,8 +222,15 @@ class _Collector:
         self._input.close()
         self.leave_to_parent()
 
+    def continue_in_child(self) -> None:
+        """In a forked child: annot may read its memory too; it does not stop the recording."""
+        from pyannot import _detach
+
+        _detach.permit(self._annot)
+        self.leave_to_parent()
+
     def leave_to_parent(self) -> None:
-        """In a forked child: what stays open tells annot that somebody is left."""
+        """What stays open tells annot that somebody is left."""
         self._messages.close()
         self._output.close()
 
@@ -251,7 +255,7 @@ def _after_fork_in_child() -> None:
     collector = _state.collector
     _state = _State()
     if collector is not None:
-        collector.leave_to_parent()
+        collector.continue_in_child()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -267,7 +271,7 @@ def _arguments(
     *,
     force: bool,
     sample: Optional[int],
-    off_cpu: bool,
+    off_cpu: Optional[bool],
     enable: _Names,
     disable: _Names,
     duration: Optional[float],
@@ -278,8 +282,8 @@ def _arguments(
     words += ["--rate", str(sample)] if sample else ["--no-sample"]
     if force:
         words.append("--force")
-    if off_cpu:
-        words.append("--off-cpu")
+    if off_cpu is not None:
+        words.append("--off-cpu" if off_cpu else "--no-off-cpu")
     if duration is not None:
         words += ["--duration", f"{duration * 1e9:.0f}ns"]
     if pool_size is not None:
@@ -300,8 +304,19 @@ def _parts(observe: Union[str, bool]) -> Optional[str]:
     if observe is False or observe == "none":
         return None
     parts = "default" if observe is True else str(observe)
-    _observer().parse(parts)
+    wanted, _ = _observer().parse(parts)
+    for name, (module, watched) in _observer().PARTS.items():
+        if name in wanted and (not watched or any(map(sys.modules.__contains__, watched))):
+            _load(module)
     return parts
+
+
+def _load(module: str) -> None:
+    """Before it records: the import would be in the recording. Whether it fails is told later."""
+    try:
+        __import__(f"pyannot.observe.{module}")
+    except Exception:
+        pass
 
 
 def _observe(state: _State, parts: Optional[str]) -> None:
@@ -357,7 +372,7 @@ def start_recording(
     *,
     force: bool = False,
     sample: Optional[int] = 99,
-    off_cpu: bool = False,
+    off_cpu: Optional[bool] = None,
     enable: _Names = (),
     disable: _Names = (),
     duration: Optional[float] = None,
@@ -369,7 +384,8 @@ def start_recording(
     """Records this process and its children into a file, until stop_recording() or its end.
 
     What the options of `annot attach` of these names mean: force replaces a file that is there;
-    sample is how often a second busy threads are looked at, 0 not at all; off_cpu records waiting;
+    sample is how often a second busy threads are looked at, 0 not at all; off_cpu: all waits (True)
+    or none (False), else those of a millisecond and longer;
     enable and disable choose domains and categories; duration is in seconds. observe: what is seen
     without touching the code, here and in children (True: the default of `annot record --python`;
     False: nothing; or a list). preload: load a small library into children, which brings pyannot
@@ -462,59 +478,3 @@ def _stop_at_exit() -> None:
         _stop(EXIT_SECONDS)
     except RecordingError as error:
         sys.stderr.write(f"pyannot: {error}\n")
-
-
-class record:
-    """start_recording() and stop_recording() around a block.
-
-        with pyannot.record("out.annot"):
-            work()
-
-    Takes the arguments of start_recording(). If the block raises, that is what is raised, whatever
-    becomes of the recording (a RuntimeWarning then tells). In a child that the block forks, leaving
-    it does nothing.
-    """
-
-    def __init__(
-        self,
-        path: "Union[str, os.PathLike[str]]",
-        *,
-        force: bool = False,
-        sample: Optional[int] = 99,
-        off_cpu: bool = False,
-        enable: _Names = (),
-        disable: _Names = (),
-        duration: Optional[float] = None,
-        pool_size: Union[int, str, None] = None,
-        policy: Optional[str] = None,
-        observe: Union[str, bool] = True,
-        preload: bool = True,
-    ) -> None:
-        self.path = os.path.abspath(os.fspath(path))
-        self._options = {
-            "force": force, "sample": sample, "off_cpu": off_cpu, "enable": enable,
-            "disable": disable, "duration": duration, "pool_size": pool_size, "policy": policy,
-            "observe": observe, "preload": preload,
-        }
-        self._collector: Optional[_Collector] = None
-
-    def __enter__(self) -> "record":
-        start_recording(self.path, **self._options)  # type: ignore[arg-type]
-        self._collector = _state.collector
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        collector, self._collector = self._collector, None
-        if collector is None or collector is not _state.collector:
-            return  # stopped inside of the block, or a child of it
-        try:
-            stop_recording()
-        except RecordingError as failure:
-            if error is None:
-                raise
-            warnings.warn(str(failure), RuntimeWarning, stacklevel=2)

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -120,8 +121,18 @@ static int start_both(struct start *start)
     return -error;
 }
 
-/* 0 and its pid, or -errno of what failed, for instance of the exec. Any thread; nothing of the
- * caller changes. Cost: two processes that share the caller's memory, some 0.2 ms. */
+/* Lets a process read our memory where Yama (kernel.yama.ptrace_scope=1) keeps it for ancestors:
+ * samples of Python code without eBPF need that. The kernel takes it back when that process ends.
+ * There is one such permission for each process, so a program's own is replaced. Without Yama it
+ * fails, and nothing is needed. */
+static void permit_reading(pid_t pid)
+{
+    (void)prctl(PR_SET_PTRACER, (unsigned long)pid, 0UL, 0UL, 0UL);
+}
+
+/* 0 and its pid, or -errno of what failed, for instance of the exec. Any thread; of the caller only
+ * changes who may read its memory. Cost: two processes that share the caller's memory, some 0.2 ms.
+ */
 static int detach_start(const struct detach *detach, pid_t *ret_pid)
 {
     struct start start = {.detach = detach, .pid = -1};
@@ -133,6 +144,8 @@ static int detach_start(const struct detach *detach, pid_t *ret_pid)
     int error = start_both(&start);
     munmap(stacks, 2 * (size_t)STACK_SIZE);
     *ret_pid = start.pid;
+    if (error == 0)
+        permit_reading(start.pid);
     return error;
 }
 
@@ -191,10 +204,23 @@ static PyObject *start(PyObject *module, PyObject *args)
     return start_with(&detach, arguments, environment);
 }
 
+static PyObject *permit(PyObject *module, PyObject *number)
+{
+    long pid = PyLong_AsLong(number);
+    (void)module;
+    if (pid == -1 && PyErr_Occurred())
+        return NULL;
+    permit_reading((pid_t)pid);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"start", start, METH_VARARGS,
      "start(path, arguments, environment, (input, output, error)) -> pid of a program that is\n"
      "nobody's child; all texts are bytes."},
+    {"permit", permit, METH_O,
+     "permit(pid): a forked child lets the process of that number read its memory, as start() did\n"
+     "for its parent."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""pyannot.record: a recording of a part of this program, with its results.
+
+Without a path the recording lies in a folder of its own among the temporary files, which goes with
+the object, at the latest when the interpreter ends.
+"""
+
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from types import TracebackType
+from typing import Optional, Type, Union
+
+from pyannot import _recording
+from pyannot._errors import RecordingError
+from pyannot._read import Recording, read
+from pyannot._recording import start_recording, stop_recording
+from pyannot._results import Results
+
+
+def _remove(folder: str, owner: int) -> None:
+    """A forked child has the object as well, but the folder is its parent's."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class record(Results):
+    """Records what this program and its children do in a block, and has the results.
+
+        with pyannot.record() as r:
+            work()
+        print(r.text())                              # the report
+        for row in r.stats(sort="self", limit=10):   # the same as rows
+            print(row.function, row.line, row.self_ns)
+        r.flame("work.svg")
+
+    A notebook shows the object by itself. start() and stop() do the same without a block.
+
+    path: where the recording is kept; without it, it is a temporary file. All else is as for
+    start_recording(). If the block raises, that is what is raised, whatever becomes of the
+    recording (a RuntimeWarning then tells). In a child that the block forks, leaving it does
+    nothing. One recording at a time: a second one raises RecordingError. An object may be used
+    again, and then has the results of the last block.
+    """
+
+    def __init__(
+        self,
+        path: "Union[str, os.PathLike[str], None]" = None,
+        *,
+        force: bool = False,
+        sample: Optional[int] = 99,
+        off_cpu: Optional[bool] = None,
+        enable: _recording._Names = (),
+        disable: _recording._Names = (),
+        duration: Optional[float] = None,
+        pool_size: Union[int, str, None] = None,
+        policy: Optional[str] = None,
+        observe: Union[str, bool] = True,
+        preload: bool = True,
+    ) -> None:
+        self._kept = None if path is None else os.path.abspath(os.fspath(path))
+        self.path = self._kept or ""  # of a temporary one only once it has started
+        self._options = {
+            "force": force, "sample": sample, "off_cpu": off_cpu, "enable": enable,
+            "disable": disable, "duration": duration, "pool_size": pool_size, "policy": policy,
+            "observe": observe, "preload": preload,
+        }
+        self._collector: Optional[_recording._Collector] = None
+        self._owner = 0  # the process that started it
+        self._done = False
+        self._folder: Optional[weakref.finalize] = None  # type: ignore[type-arg]
+
+    def start(self) -> "record":
+        """Begins; returns when events are recorded. Raises RecordingError where that cannot be."""
+        previous, folder, path = self._folder, None, self._kept
+        if path is None:
+            name = tempfile.mkdtemp(prefix="annot-")
+            folder = weakref.finalize(self, _remove, name, os.getpid())
+            path = os.path.join(name, "block.annot")
+        try:
+            start_recording(path, **self._options)  # type: ignore[arg-type]
+        except BaseException:
+            if folder:
+                folder()
+            raise
+        self._collector, self._owner = _recording._state.collector, os.getpid()
+        self.path, self._folder, self._done = path, folder, False
+        if previous:
+            previous()
+        return self
+
+    def stop(self) -> "record":
+        """Ends it, and returns when the results are there. Does nothing if it does not run."""
+        collector, self._collector = self._collector, None
+        if collector is None or os.getpid() != self._owner:
+            return self
+        if collector is _recording._state.collector:  # else stopped already
+            stop_recording()
+        self._done = True
+        return self
+
+    def __enter__(self) -> "record":
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        try:
+            self.stop()
+        except RecordingError as failure:
+            if error is None:
+                raise
+            warnings.warn(str(failure), RuntimeWarning, stacklevel=2)
+
+    @property
+    def recording(self) -> Recording:
+        """The same as pyannot.read(path): ranges, samples and tables."""
+        return read(self._file())
+
+    def _file(self) -> str:
+        if self._collector is not None:
+            raise RecordingError("there are no results yet: the recording runs",
+                                 "leave its block first, or call stop()")
+        if not self._done:
+            raise RecordingError("there are no results: nothing was recorded",
+                                 "use it as a block (with pyannot.record() as r), or call start() "
+                                 "and stop()")
+        return self.path
+
+    def __str__(self) -> str:
+        return self.text() if self._done else repr(self)
+
+    def __repr__(self) -> str:
+        if self._collector is not None:
+            return f"<pyannot.record: running, into {self.path!r}>"
+        if not self._done:
+            return "<pyannot.record: not started>"
+        return f"<pyannot.record: {self.path!r}; print() shows the report>"

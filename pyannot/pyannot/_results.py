@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Results of a recording inside the program: pyannot.record and pyannot.read.
+
+Texts, pages and pictures are those of the `annot` program for the same file; rows come from the
+tables of its report. Nothing is computed here a second time.
+"""
+
+import os
+import re
+import tempfile
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from pyannot import _program
+from pyannot._errors import RecordingError
+
+_Path = Union[str, "os.PathLike[str]"]
+
+# Of pictures in a notebook: more would make it slow.
+EMBEDDED_BYTES = 4 << 20
+
+
+class Stat(NamedTuple):
+    """A function and its time, in nanoseconds.
+
+    self_ns: CPU time in it; total_ns: with the functions that it called. waiting_ns: time in which
+    its threads waited; ready_ns: in which they waited for a processor; both None where the table
+    has no waits. sample_count: on the CPU. line: where most of the time went, in tables of all
+    functions where the function begins; None if it is not known. owner: "own", "library",
+    "interpreter", ...; None where the table does not say. kind: "python", "native", "kernel".
+    """
+
+    function: str
+    file: str
+    line: Optional[int]
+    self_ns: int
+    total_ns: int
+    waiting_ns: Optional[int]
+    ready_ns: Optional[int]
+    sample_count: int
+    kind: str
+    owner: Optional[str]
+
+    @property
+    def wall_ns(self) -> int:
+        """On the CPU, waiting and ready."""
+        return self.self_ns + (self.waiting_ns or 0) + (self.ready_ns or 0)
+
+
+# What stats() sorts by: the largest first, or texts in their order.
+_NUMBERS = {"wall": "wall_ns", "self": "self_ns", "total": "total_ns", "waiting": "waiting_ns",
+            "ready": "ready_ns", "count": "sample_count"}
+_TEXTS = ("function", "file")
+_TABLES = ("own", "python", "all")
+
+
+def _place(location: str) -> Tuple[str, Optional[int]]:
+    """Of "file:line"."""
+    file, _, line = location.rpartition(":")
+    return (file, int(line)) if file and line.isdigit() else (location, None)
+
+
+def _label(text: str, module: str) -> Tuple[str, str, Optional[int]]:
+    """Name, file and line of "name (file:line)", as tables of functions have it."""
+    match = re.fullmatch(r"(.*) \((.+):(\d+)\)", text, re.DOTALL)
+    return (match[1], match[2], int(match[3])) if match else (text, module, None)
+
+
+def _own(tables: Dict[str, Any]) -> List[Stat]:
+    totals = {row["function"]: row["cpu_total_ns"]
+              for table in ("functions", "python_functions") for row in tables[table]}
+    return [Stat(row["name"], *_place(row["location"]), row["cpu_ns"],
+                 totals.get(row["function"], row["cpu_ns"]), row["waiting_ns"], row["ready_ns"],
+                 row["sample_count"], row["kind"], row["owner"])
+            for row in tables["own_functions"] if row.get("rest") is None]
+
+
+def _all(rows: List[Dict[str, Any]], self_field: str) -> List[Stat]:
+    return [Stat(*_label(row["function"], row["module"]), row[self_field], row["cpu_total_ns"],
+                 None, None, row["sample_count"], row["kind"], None)
+            for row in rows if row.get("rest") is None]
+
+
+def _sorted(stats: List[Stat], sort: str) -> List[Stat]:
+    if sort in _TEXTS:
+        return sorted(stats, key=lambda stat: (getattr(stat, sort), stat.line or 0))
+    return sorted(stats, key=lambda stat: getattr(stat, _NUMBERS[sort]) or 0, reverse=True)
+
+
+class Results:
+    """What pyannot.record and pyannot.read have in common: ways to see a recording."""
+
+    def _file(self) -> str:
+        """The recording's path; raises RecordingError if there is nothing to see."""
+        raise NotImplementedError
+
+    def _annot(self, *words: str, variables: Optional[Dict[str, str]] = None) -> bytes:
+        """What `annot WORDS` prints. A damaged recording has results too."""
+        import subprocess  # not before a recording begins: it would be observed
+
+        program = _program.find()
+        if program is None:
+            text, _, hint = _program.MISSING.partition("\nhint: ")
+            raise RecordingError(text, hint)
+        try:
+            result = subprocess.run([program, *words], stdin=subprocess.DEVNULL,
+                                    capture_output=True, check=False,
+                                    env={**os.environ, **(variables or {})})
+        except OSError as error:
+            raise RecordingError(f"cannot run {program}: {error.strerror}",
+                                 "let the environment variable ANNOT name the annot program"
+                                 ) from None
+        if result.returncode != 0 and not result.stdout:
+            said = result.stderr.decode(errors="replace").strip()
+            reason, _, hint = said.partition("\nhint: ")
+            raise RecordingError(reason or f"annot {words[0]} failed", hint)
+        return result.stdout
+
+    def text(self, *options: str, width: int = 100) -> str:
+        """What `annot report` prints, for a terminal of that width.
+
+        options: further options of annot report, as in text("--all") or text("--limit", "20").
+        """
+        variables = {"COLUMNS": str(width), "NO_COLOR": "1"}
+        return self._annot("report", *options, "--", self._file(),
+                           variables=variables).decode(errors="replace")
+
+    def stats(self, *, sort: str = "wall", limit: Optional[int] = None,
+              functions: str = "own") -> List[Stat]:
+        """Functions and their times, of a table of the report.
+
+        functions: "own" are those of your own code, and what they called in libraries and the
+        interpreter counts for them; "python" all of Python, native code counting for the function
+        that called it; "all" has Python, native and kernel functions. sort: "wall" (on the CPU,
+        ready and waiting), "self", "total", "waiting", "ready", "count", "function" or "file".
+        Without a limit all rows are returned. See Stat.
+        """
+        if sort not in _NUMBERS and sort not in _TEXTS:
+            raise ValueError(f"sort must be one of {', '.join((*_NUMBERS, *_TEXTS))}, not {sort!r}")
+        if functions not in _TABLES:
+            raise ValueError(
+                f"functions must be one of {', '.join(_TABLES)}, not {functions!r}")
+        from pyannot._read import read
+
+        tables = read(self._file()).report()
+        if functions == "own":
+            stats = _own(tables)
+        elif functions == "python":
+            stats = _all(tables["python_functions"], "cpu_python_ns")
+        else:
+            stats = _all(tables["functions"], "cpu_self_ns")
+        return _sorted(stats, sort)[:limit]
+
+    def flame(self, path: _Path, *options: str) -> str:
+        """Draws the samples as a flame graph (SVG) into a file, replacing it; returns its path.
+
+        options: further options of `annot flame`, as in flame("x.svg", "--python"). Raises
+        RecordingError if nothing was sampled.
+        """
+        name = os.path.abspath(os.fspath(path))
+        self._annot("flame", *options, "--force", "-o", name, "--", self._file())
+        return name
+
+    def html(self, path: _Path) -> str:
+        """Writes the report as one page (HTML) into a file, which it replaces; returns its path."""
+        name = os.path.abspath(os.fspath(path))
+        page = self._annot("report", "--html", "--", self._file())
+        with open(name, "wb") as file:
+            file.write(page)
+        return name
+
+    def open(self) -> str:
+        """Shows the page of html() in a browser; returns its path, and prints it if no browser can
+        be shown here.
+
+        The page stays in the directory of temporary files, because the browser reads it later.
+        """
+        handle, name = tempfile.mkstemp(prefix="annot-", suffix=".html")
+        os.close(handle)
+        try:
+            self.html(name)
+        except BaseException:
+            os.unlink(name)
+            raise
+        import webbrowser
+
+        shown = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+        if not shown or not webbrowser.open("file://" + name):
+            print(f"no browser can be shown here; the page is {name}")
+        return name
+
+    # How notebooks show it.
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, str]:
+        """Of IPython: text for terminals, HTML for notebooks; {}: nothing to show yet."""
+        try:
+            text = self.text()
+            return {"text/plain": text, "text/html": self._in_html(text)}
+        except (RecordingError, OSError):
+            return {}
+
+    def _repr_html_(self) -> Optional[str]:
+        return self._repr_mimebundle_().get("text/html")
+
+    def _in_html(self, text: str) -> str:
+        import html
+
+        parts = [f'<pre style="line-height: 1.2">{html.escape(text)}</pre>']
+        picture = self._picture()
+        if picture:
+            parts.append("<details><summary>Flame graph</summary><iframe sandbox=\"allow-scripts\" "
+                         "style=\"width: 100%; height: 480px; border: 0\" "
+                         f"srcdoc=\"{html.escape(picture)}\"></iframe></details>")
+        return "\n".join(parts)
+
+    def _picture(self) -> str:
+        """The flame graph; "": nothing was sampled, or it is too large for a notebook."""
+        try:
+            picture = self._annot("flame", "-o", "-", "--", self._file())
+        except RecordingError:
+            return ""
+        return picture.decode(errors="replace") if len(picture) <= EMBEDDED_BYTES else ""
