@@ -5,6 +5,7 @@
  * Frames stand as in a debugger: the innermost first. Names are foreign: printed without control
  * characters. */
 #include "cmd.h"
+#include "code_owner.h"
 #include "json_writer.h"
 #include "look.h"
 #include "operands.h"
@@ -19,6 +20,11 @@
 #include <sys/resource.h>
 
 enum { FRAMES_MAX = 2048, RANGES_MAX = 64 };
+
+struct dump_values {
+    const char *pids, *rung;
+    bool json, native, locals;
+};
 
 static const char *state_text(const struct look_thread *thread)
 {
@@ -59,6 +65,34 @@ static const char *cut_text(const struct look_thread *thread)
     return NULL;
 }
 
+/* ---- Frames ---------------------------------------------------------------------------------- */
+
+static const struct frame *frame_of(const struct look *look, uint32_t ordinal)
+{
+    return stacks_get_frame(trace_stacks_get(look->trace), ordinal);
+}
+
+/* How threads and the interpreter begin: the same in all. */
+static bool is_plumbing(const struct look *look, uint32_t ordinal)
+{
+    enum code_purpose purpose = code_purpose_of(look->trace, frame_of(look, ordinal)->label);
+    return purpose == PURPOSE_THREADS || purpose == PURPOSE_START_UP;
+}
+
+/* Of a stack with Python frames, root first, these alone, without the plumbing that they begin
+ * with. How many there are. */
+static uint32_t keep_python(const struct look *look, uint32_t *frames, uint32_t count)
+{
+    uint32_t kept = 0, begin = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (frame_of(look, frames[i])->kind == FRAME_PYTHON)
+            frames[kept++] = frames[i];
+    while (begin + 1 < kept && is_plumbing(look, frames[begin]))
+        begin++;
+    memmove(frames, frames + begin, (kept - begin) * sizeof(*frames));
+    return kept > 0 ? kept - begin : count;
+}
+
 /* A frame with its texts; "" = not known. */
 struct shown {
     uint8_t kind; /* enum frame_kind */
@@ -82,11 +116,27 @@ static struct shown show(const struct look *look, uint32_t ordinal)
     return shown;
 }
 
-/* ---- Text ---- */
+/* ---- Text ------------------------------------------------------------------------------------ */
+
+static void print_python_frame(const struct look *look, const struct frame *frame)
+{
+    char name[512], place[1024];
+    code_name(look->trace, frame->label, name, sizeof(name));
+    code_location(look->trace, frame->label, frame->line, place, sizeof(place));
+    printf("    ");
+    term_print(name);
+    printf(" (");
+    term_print(place);
+    printf(")\n");
+}
 
 static void print_frame(const struct look *look, uint32_t ordinal)
 {
     struct shown frame = show(look, ordinal);
+    if (frame.kind == FRAME_PYTHON) {
+        print_python_frame(look, frame_of(look, ordinal));
+        return;
+    }
     printf("    ");
     term_print(frame.function);
     if (*frame.file) {
@@ -122,17 +172,41 @@ static void print_ranges(const struct trace *trace, uint32_t path)
     printf("\n");
 }
 
-static void print_thread(const struct look *look, const struct look_thread *thread)
+/* Of the Python frame with that number, the leaf being 0. */
+static void print_locals(const struct look_thread *thread, uint32_t frame)
+{
+    for (uint32_t i = 0; i < thread->local_count; i++) {
+        const struct look_local *local = &thread->locals[i];
+        if (local->frame != frame)
+            continue;
+        printf("        ");
+        term_print(local->name ? local->name : "?");
+        printf(" = ");
+        term_print(local->value ? local->value : "?");
+        printf("\n");
+    }
+}
+
+/* The name that Python gave it, else the kernel's. */
+static const char *name_of(const struct look *look, const struct look_thread *thread)
+{
+    bool is_main = look->is_python && thread == look->threads;
+    return thread->name[0] ? thread->name : is_main ? "MainThread" : thread->comm;
+}
+
+static void print_stack(const struct look *look, const struct look_thread *thread, bool native)
 {
     static uint32_t frames[FRAMES_MAX];
+    uint32_t python = 0;
     uint32_t count =
         stacks_frames(trace_stacks_get(look->trace), thread->stack, frames, FRAMES_MAX);
-    printf("thread %d (", (int)thread->tid);
-    term_print(thread->comm);
-    printf("): %s\n", state_text(thread));
-    print_ranges(look->trace, thread->path);
-    for (uint32_t i = count; i-- > 0;)
+    if (!native)
+        count = keep_python(look, frames, count);
+    for (uint32_t i = count; i-- > 0;) {
         print_frame(look, frames[i]);
+        if (frame_of(look, frames[i])->kind == FRAME_PYTHON)
+            print_locals(thread, python++);
+    }
     if (count == 0)
         printf("    [no stack: %s]\n",
                thread->running ? "it runs, and was not sampled" : "its registers cannot be read");
@@ -140,7 +214,16 @@ static void print_thread(const struct look *look, const struct look_thread *thre
         printf("    [cut: %s]\n", cut_text(thread));
 }
 
-static void print_text(const struct look *look, int32_t pid)
+static void print_thread(const struct look *look, const struct look_thread *thread, bool native)
+{
+    printf("thread %d (", (int)thread->tid);
+    term_print(name_of(look, thread));
+    printf("): %s%s\n", state_text(thread), thread->holds_gil ? ", holds the GIL" : "");
+    print_ranges(look->trace, thread->path);
+    print_stack(look, thread, native);
+}
+
+static void print_text(const struct look *look, int32_t pid, bool native)
 {
     printf("process %d (", (int)pid);
     term_print(look->comm);
@@ -149,11 +232,11 @@ static void print_text(const struct look *look, int32_t pid)
     printf("\n");
     for (uint32_t i = 0; i < look->thread_count; i++) {
         printf("\n");
-        print_thread(look, &look->threads[i]);
+        print_thread(look, &look->threads[i], native);
     }
 }
 
-/* ---- JSON ---- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void put_text(struct out_stream *out, const char *key, const char *text)
 {
@@ -170,6 +253,21 @@ static void put_number(struct out_stream *out, const char *key, int64_t value)
     out_advance(out, (size_t)(json_put_int(begin, value) - begin));
 }
 
+static void put_locals(struct out_stream *out, const struct look_thread *thread, uint32_t frame)
+{
+    const char *between = ",\"locals\":{";
+    for (uint32_t i = 0; i < thread->local_count; i++) {
+        const struct look_local *local = &thread->locals[i];
+        if (local->frame != frame || !local->name || !local->value)
+            continue;
+        out_text(out, between);
+        put_text(out, local->name, local->value);
+        between = ",";
+    }
+    out_text(out, strcmp(between, ",") == 0 ? "}" : "");
+}
+
+/* Without its closing brace. */
 static void put_frame(struct out_stream *out, const struct look *look, uint32_t ordinal)
 {
     static const char *const kinds[] = {"unknown", "native", "python", "kernel",
@@ -191,7 +289,6 @@ static void put_frame(struct out_stream *out, const struct look *look, uint32_t 
         out_text(out, ",");
         put_text(out, "module", frame.module);
     }
-    out_text(out, "}");
 }
 
 static void put_lists(struct out_stream *out, const struct look *look,
@@ -208,9 +305,11 @@ static void put_lists(struct out_stream *out, const struct look *look,
     }
     count = stacks_frames(trace_stacks_get(trace), thread->stack, ordinals, FRAMES_MAX);
     out_text(out, "],\"frames\":[");
-    for (uint32_t i = count; i-- > 0;) {
+    for (uint32_t i = count, python = 0; i-- > 0;) {
         put_frame(out, look, ordinals[i]);
-        out_text(out, i ? "," : "");
+        if (frame_of(look, ordinals[i])->kind == FRAME_PYTHON)
+            put_locals(out, thread, python++);
+        out_text(out, i ? "}," : "}");
     }
     out_text(out, "]");
 }
@@ -223,7 +322,7 @@ static void put_thread(struct out_stream *out, const struct look *look,
     out_text(out, "{");
     put_number(out, "tid", thread->tid);
     out_text(out, ",");
-    put_text(out, "name", thread->comm);
+    put_text(out, "name", name_of(look, thread));
     out_text(out, ",");
     put_text(out, "state", state_text(thread));
     out_text(out, ",");
@@ -234,6 +333,7 @@ static void put_thread(struct out_stream *out, const struct look *look,
     }
     out_text(out, ",");
     put_text(out, "by", sources[thread->source <= LOOK_PYTHON ? thread->source : 0]);
+    out_text(out, thread->holds_gil ? ",\"holds_gil\":true" : "");
     out_text(out, ",\"complete\":");
     out_text(out, thread->stack && !cut_text(thread) ? "true" : "false");
     put_lists(out, look, thread);
@@ -265,11 +365,6 @@ static int print_json(const struct look *look, int32_t pid)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-struct dump_values {
-    const char *pids, *rung;
-    bool json;
-};
-
 static int fail(int32_t pid, int error)
 {
     if (error == -ESRCH)
@@ -287,7 +382,11 @@ static int fail(int32_t pid, int error)
 static int dump(const struct dump_values *values, int32_t pid, bool first)
 {
     struct look *look;
-    struct look_options options = {.pid = pid, .rung_max = sampling_rung_max(values->rung)};
+    struct look_options options = {
+        .pid = pid,
+        .rung_max = sampling_rung_max(values->rung),
+        .locals = values->locals,
+    };
     int error = look_at(&options, &look);
     if (error != 0)
         return fail(pid, error);
@@ -295,7 +394,11 @@ static int dump(const struct dump_values *values, int32_t pid, bool first)
         error = print_json(look, pid);
     } else {
         printf("%s", first ? "" : "\n");
-        print_text(look, pid);
+        print_text(look, pid, values->native);
+        if (values->locals && !look->locals_known)
+            cmd_note("process %d: locals are not readable of this interpreter\nthey are of CPython "
+                     "3.9 to 3.13, release builds with a GIL",
+                     (int)pid);
         if (look->python_reason[0])
             cmd_note("process %d: its Python frames cannot be read: %s", (int)pid,
                      look->python_reason);
@@ -321,6 +424,10 @@ static int run_dump(const struct cmd_call *call)
 static const struct option_spec options[] = {
     {"pid", 'p', OPTION_TEXT, offsetof(struct dump_values, pids), "PID[,PID...]",
      "these, as operands do", NULL},
+    {"native", 0, OPTION_FLAG, offsetof(struct dump_values, native), NULL,
+     "also native frames, and how threads begin", NULL},
+    {"locals", 0, OPTION_FLAG, offsetof(struct dump_values, locals), NULL,
+     "also the local variables of Python frames", NULL},
     {"json", 0, OPTION_FLAG, offsetof(struct dump_values, json), NULL,
      "one JSON object per process and line", NULL},
     {"rung", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none",

@@ -107,6 +107,8 @@ const struct hint hint_table[] = {
     {"flame", "format|f|F", "annot export FILE writes formats other than .svg"},
 
     /* ---- Options of the others ---- */
+    {"dump", "l|local|variables", "--locals shows local variables"},
+    {"dump", "C|mixed|m", "--native shows native frames"},
     {"dump", "n|nonblocking", "no process is paused; no option is needed"},
     {"dump", "F|full|all|a|subprocesses|s", "name all processes: annot dump PID PID"},
     {"*", "V|version", "annot version prints the version"},

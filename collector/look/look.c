@@ -190,7 +190,7 @@ static int sample(struct looking *looking)
         .lives = looking->lives,
         .frequency_hz = FREQUENCY_HZ,
         .off_cpu = true,
-        .rung_max = looking->options->rung_max,
+        .rung_max = looking->options->locals ? SAMPLING_NONE : looking->options->rung_max,
         .sink = on_samples,
         .context = looking,
     };
@@ -255,6 +255,15 @@ static void add_frame(const struct bpf_registers *registers, int32_t tid, struct
     }
 }
 
+/* What it was sampled at; one that waits for a CPU all the time has its Python frames at least. */
+static int take_sample(struct looking *looking, struct look_stack *stack, uint32_t index)
+{
+    const struct look_call nowhere = {.number = -1};
+    struct look_thread *thread = &looking->look->threads[index];
+    apply_sample(trace_sets_get(looking->look->trace), &looking->last[index], thread);
+    return thread->stack ? 0 : look_stack_read(stack, &nowhere, thread);
+}
+
 static int read_threads(struct looking *looking, struct look_stack *stack)
 {
     struct look *look = looking->look;
@@ -265,7 +274,7 @@ static int read_threads(struct looking *looking, struct look_stack *stack)
         if (strchr("ZX", thread->state))
             continue; /* it ended: its registers are gone */
         if (looking->last[i].set != 0) {
-            apply_sample(trace_sets_get(looking->look->trace), &looking->last[i], thread);
+            error = take_sample(looking, stack, i);
         } else {
             proc_call(looking->options->pid, thread->tid, &call);
             if (call.known)
@@ -273,6 +282,7 @@ static int read_threads(struct looking *looking, struct look_stack *stack)
             classify(looking, stack, &call, thread);
             error = look_stack_read(stack, &call, thread);
         }
+        look_stack_describe(stack, thread);
         if (thread->path == 0)
             thread->path = look_ranges_path(&looking->ranges, thread->ns_tid);
     }
@@ -289,6 +299,9 @@ static int read_rest(struct looking *looking)
     if (is_sampling(looking))
         bpf_registers_read(pid, &looking->registers);
     int error = look_stack_open(stack, pid, looking->look->threads[0].ns_tid, looking->look->trace);
+    stack->wants_locals = looking->options->locals;
+    looking->look->is_python = stack->python != NULL;
+    looking->look->locals_known = stack->wants_locals && stack->values.layout;
     if (error == 0)
         error = read_threads(looking, stack);
     look_stack_close(stack);
@@ -343,6 +356,13 @@ void look_destroy(struct look *look)
         return;
     look_lines_destroy(look->lines);
     trace_destroy(look->trace);
+    for (uint32_t i = 0; i < look->thread_count; i++) {
+        for (uint32_t j = 0; j < look->threads[i].local_count; j++) {
+            free(look->threads[i].locals[j].name);
+            free(look->threads[i].locals[j].value);
+        }
+        free(look->threads[i].locals);
+    }
     free(look->threads);
     free(look);
 }

@@ -23,6 +23,12 @@ enum look_source {
     LOOK_PYTHON = 3,    /* Python frames only, read from memory */
 };
 
+/* A variable of a Python frame. */
+struct look_local {
+    uint32_t frame; /* of the thread's Python frames, the leaf is 0 */
+    char *name, *value;
+};
+
 struct look_thread {
     int32_t tid, ns_tid;
     char comm[16];
@@ -34,6 +40,10 @@ struct look_thread {
     uint8_t native_end, python_end; /* enum stack_end */
     int32_t syscall;                /* it waits in; -1 = none or unknown */
     uint32_t stack, path;           /* ordinals in the trace */
+    bool holds_gil;
+    char name[64];             /* as Python calls it; "" = not known */
+    struct look_local *locals; /* of all Python frames, leaf first; owned by the look */
+    uint32_t local_count;
 };
 
 struct look {
@@ -43,6 +53,8 @@ struct look {
     uint32_t thread_count;
     char comm[16];
     char command[COMMAND_TEXT_SIZE];
+    bool is_python;          /* its interpreter can be read */
+    bool locals_known;       /* of its interpreter, if they were asked for */
     char python_reason[200]; /* why there are no Python frames although there should be; "" */
 };
 
@@ -50,6 +62,7 @@ struct look_options {
     int32_t pid;
     uint32_t window_ms;          /* 0 = 100 */
     enum sampling_rung rung_max; /* 0 = the best */
+    bool locals;                 /* then nothing is sampled: all threads are read */
 };
 
 /* 0, -ESRCH, -EPERM, -ENOMEM. */

@@ -6,6 +6,7 @@
 #include "elf_file.h"
 #include "look.h"
 #include "python_remote.h"
+#include "python_value.h"
 #include "symbol_module.h"
 #include "symbol_other.h"
 #include "trace.h"
@@ -88,6 +89,8 @@ struct look_stack {
     struct python_remote *python; /* NULL: no Python, or not to be read */
     struct python_remote_thread *threads;
     int thread_count;
+    struct python_values values; /* layout NULL: not known */
+    bool wants_locals;
     char reason[PYTHON_REMOTE_REASON_MAX];
 };
 
@@ -99,6 +102,9 @@ void look_stack_close(struct look_stack *stack);
  * 0 or -ENOMEM. */
 int look_stack_read(struct look_stack *stack, const struct look_call *call,
                     struct look_thread *thread);
+
+/* What only the interpreter knows of a thread: its name, and whether it holds the lock. */
+void look_stack_describe(struct look_stack *stack, struct look_thread *thread);
 
 /* Whether a futex address is the lock of the interpreter. */
 bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex);

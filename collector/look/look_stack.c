@@ -3,6 +3,7 @@
 #include "look_parts.h"
 
 #include "python_stack.h"
+#include "python_value.h"
 #include "sampler_abi.h"
 #include "stacks.h"
 
@@ -25,6 +26,7 @@ int look_stack_open(struct look_stack *stack, int32_t pid, int32_t ns_pid, struc
         stack->python = NULL;
         return found == -ENOMEM ? found : 0;
     }
+    python_values_init(&stack->values, pid, &python_remote_runtime(stack->python)->offsets);
     stack->threads = calloc(PYTHON_THREADS_MAX, sizeof(*stack->threads));
     if (!stack->threads)
         return -ENOMEM;
@@ -154,6 +156,78 @@ static int64_t keep(struct look_stack *stack, const struct reading *reading, uin
     return ordinal;
 }
 
+/* ---- What the interpreter knows ---- */
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+    return length >= size && strcmp(text + length - size, ending) == 0;
+}
+
+/* Of threading.Thread._bootstrap(self), the root of each thread that has a name. */
+static void read_name(struct look_stack *stack, const struct python_remote_frame *root,
+                      struct look_thread *thread)
+{
+    struct python_local self;
+    if (!ends_with(root->function, "_bootstrap") || !ends_with(root->file, "threading.py") ||
+        python_locals(&stack->values, root->address, root->code, &self, 1) != 1)
+        return;
+    uint64_t name = python_value_attribute(&stack->values, self.value, "_name");
+    if (name)
+        python_value_text(&stack->values, name, thread->name, sizeof(thread->name));
+}
+
+void look_stack_describe(struct look_stack *stack, struct look_thread *thread)
+{
+    struct python_remote_frame *frames = calloc(LOOK_DEPTH, sizeof(*frames));
+    for (int i = 0; frames && i < stack->thread_count; i++) {
+        enum stack_end end;
+        if (stack->threads[i].tid != thread->tid)
+            continue;
+        thread->holds_gil = python_remote_holds_gil(stack->python, &stack->threads[i]);
+        uint32_t count =
+            python_remote_stack(stack->python, &stack->threads[i], frames, LOOK_DEPTH, &end);
+        while (count > 0 && frames[count - 1].flags & SAMPLER_PYTHON_SHIM)
+            count--;
+        if (stack->values.layout && count > 0)
+            read_name(stack, &frames[count - 1], thread);
+    }
+    free(frames);
+}
+
+enum { LOCALS_MAX = 64, VALUE_SIZE = 512 };
+
+/* 0 or -ENOMEM. */
+static int add_locals(struct look_stack *stack, const struct python_remote_frame *frame,
+                      uint32_t index, struct look_thread *thread)
+{
+    struct python_local locals[LOCALS_MAX];
+    char value[VALUE_SIZE];
+    uint32_t count = python_locals(&stack->values, frame->address, frame->code, locals, LOCALS_MAX);
+    struct look_local *all =
+        reallocarray(thread->locals, thread->local_count + count, sizeof(*all));
+    if (!all && count > 0)
+        return -ENOMEM;
+    thread->locals = all ? all : thread->locals;
+    for (uint32_t i = 0; i < count; i++) {
+        python_value_show(&stack->values, locals[i].value, value, sizeof(value));
+        thread->locals[thread->local_count++] =
+            (struct look_local){index, strdup(locals[i].name), strdup(value)};
+    }
+    return 0;
+}
+
+static int read_locals(struct look_stack *stack, const struct reading *reading,
+                       struct look_thread *thread)
+{
+    uint32_t index = 0;
+    int error = 0;
+    for (uint32_t i = 0; i < reading->python_count && error == 0; i++)
+        if (!(reading->python[i].flags & SAMPLER_PYTHON_SHIM))
+            error = add_locals(stack, &reading->python[i], index++, thread);
+    return error;
+}
+
 static uint8_t source_of(const struct reading *reading)
 {
     if (reading->walk.count > 0)
@@ -186,6 +260,9 @@ int look_stack_read(struct look_stack *stack, const struct look_call *call,
         thread->python_end = (uint8_t)reading->python_end;
         thread->source = source_of(reading);
     }
+    int error = ordinal < 0                                   ? -ENOMEM
+                : stack->wants_locals && stack->values.layout ? read_locals(stack, reading, thread)
+                                                              : 0;
     free(reading);
-    return ordinal < 0 ? -ENOMEM : 0;
+    return error;
 }

@@ -324,6 +324,25 @@ int python_remote_threads(struct python_remote *remote, struct python_remote_thr
     return (int)listing.count;
 }
 
+bool python_remote_holds_gil(const struct python_remote *remote,
+                             const struct python_remote_thread *thread)
+{
+    const struct python_offsets *o = &remote->runtime.offsets;
+    uint64_t interp = 0, gil = 0, holder = 0;
+    int32_t locked = 1;
+    if (o->interp_gil == PYTHON_OFFSET_NONE || o->gil_holder == PYTHON_OFFSET_NONE)
+        return o->runtime_gil_holder != PYTHON_OFFSET_NONE &&
+               read_pointer(remote, remote->runtime.runtime + o->runtime_gil_holder, &holder) &&
+               holder == thread->tstate;
+    if (!read_pointer(remote, thread->tstate + o->tstate_interp, &interp) ||
+        !read_pointer(remote, interp + o->interp_gil, &gil) ||
+        !read_pointer(remote, gil + o->gil_holder, &holder))
+        return false;
+    if (o->gil_locked != PYTHON_OFFSET_NONE)
+        remote_read(remote, gil + o->gil_locked, &locked, sizeof(locked));
+    return holder == thread->tstate && locked > 0;
+}
+
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
 /* Walks the Python frames of a thread of another process, which runs on meanwhile: the rules of the
@@ -486,7 +505,8 @@ static enum stack_end step(struct cursor *c, struct python_remote_frame *frame)
                             (field(c, c->o->frame_is_entry) & 0xff));
     uint64_t previous = field(c, c->o->frame_previous);
     note_frame(c, here);
-    *frame = (struct python_remote_frame){.anchor = here, .function = "", .file = ""};
+    *frame =
+        (struct python_remote_frame){.address = here, .anchor = here, .function = "", .file = ""};
     frame->flags = shim ? PYTHON_FRAME_SHIM : entry ? PYTHON_FRAME_ENTRY : 0;
     frame->instruction = -1;
     if (!shim && !name_frame(c, frame))

@@ -36,13 +36,17 @@ int python_remote_threads(struct python_remote *remote, struct python_remote_thr
 
 /* Strings are owned by the remote and stay valid until it is closed. */
 struct python_remote_frame {
-    uint64_t code, key;
+    uint64_t address, code, key;
     uint64_t anchor;
     const char *function, *file; /* "?" and "" where they could not be read */
     int32_t first_line, line;    /* 0 = unknown */
     int32_t instruction;
     uint8_t flags; /* SAMPLER_PYTHON_ENTRY, SAMPLER_PYTHON_SHIM */
 };
+
+/* Whether the thread holds the global interpreter lock now. */
+bool python_remote_holds_gil(const struct python_remote *remote,
+                             const struct python_remote_thread *thread);
 
 /* The stack of a thread, leaf first, shims included. Returns how many frames were written; why it
  * ended is in *ret_end: STACK_COMPLETE, STACK_DEPTH, STACK_FAULT, STACK_BAD_FRAME, or STACK_TORN

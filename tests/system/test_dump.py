@@ -88,10 +88,70 @@ def states_of_python_threads(home):
         equal(threads["main"]["waits_for"], "pipe", "what the main thread waits for")
         check(threads["burner"]["waits_for"] in ("", "the GIL"), threads["burner"])
         text = home.annot("dump", "-p", target.pid).ok().out.decode()
-        for line in ("sleeps", "waits for a lock", "waits for a pipe", "_bootstrap ("):
+        for line in ("sleeps", "waits for a lock", "waits for a pipe", "(MainThread)"):
             check(line in text, f"{line!r} is not in\n{text}")
+        check("_bootstrap" not in text, f"how threads begin is in\n{text}")
+        text = home.annot("dump", "--native", target.pid).ok().out.decode()
+        check("_bootstrap (" in text, f"how threads begin is not in\n{text}")
     finally:
         end(target)
+
+
+VALUES = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+class Job:
+    pass
+gate = threading.Lock()
+gate.acquire()
+def waits(items, table, big, small=-5, ratio=0.25, none=None, flag=True):
+    text, raw, pair, deep = "h\u00e9llo", b"\\x00a", (1, "two"), [[[[1]]]]
+    shared, job, unset = 17, Job(), {3}
+    def inner():
+        return shared
+    gate.acquire()
+    later = inner
+def spins():
+    while True:
+        pass
+threading.Thread(target=waits, args=(list(range(100)), {"a": 1, 2: "b"}, 2**90), name="waiter",
+                 daemon=True).start()
+threading.Thread(target=spins, name="spinner", daemon=True).start()
+pool = ThreadPoolExecutor(1, thread_name_prefix="pool")
+pool.submit(int)
+print("ready", flush=True)
+time.sleep(60)
+"""
+SHOWN = {"items": "[0, 1, 2, 3, 4, 5, 6, 7, … 100 items]", "table": "{'a': 1, 2: 'b'}",
+         "big": str(2**90), "small": "-5", "ratio": "0.25", "none": "None", "flag": "True",
+         "text": "'héllo'", "raw": "b'\\x00a'", "pair": "(1, 'two')", "deep": "[[[…]]]",
+         "shared": "17", "job": "<Job>", "unset": "<set>", "inner": "<function>"}
+
+
+@case
+def names_locals_and_the_holder_of_the_gil(home):
+    source = home.work / "values.py"
+    source.write_text(VALUES)
+    target = home.start(sys.executable, source, stdout=subprocess.PIPE)
+    try:
+        equal(target.stdout.readline(), b"ready\n", "the first line of the program")
+        time.sleep(0.3)
+        threads = {thread["name"]: thread for thread in dump(home, target.pid)["threads"]}
+        equal(sorted(threads), ["MainThread", "pool_0", "spinner", "waiter"], "names of threads")
+        check("locals" not in json.dumps(threads), "locals were not asked for")
+        looked = dump(home, target.pid, "--locals")
+        equal([thread["name"] for thread in looked["threads"] if thread.get("holds_gil")],
+              ["spinner"], "who holds the GIL")
+        waiter, = (thread for thread in looked["threads"] if thread["name"] == "waiter")
+        equal(waiter["waits_for"], "lock", "what it waits for")
+        frame, = (frame for frame in waiter["frames"] if frame["function"] == "waits")
+        equal(frame["locals"], SHOWN, "the local variables")
+        text = home.annot("dump", "--locals", target.pid).ok().out.decode()
+        check("        text = 'héllo'\n" in text, text)
+        check(len(text.splitlines()) < 60, f"more than a screen:\n{text}")
+    finally:
+        target.kill()
+        target.communicate()
 
 
 @case
@@ -215,7 +275,7 @@ def a_program_that_ended_has_no_stack(home):
 
 @case
 def what_cannot_be_looked_at(home):
-    home.annot("dump").complains(2, "-p")
+    home.annot("dump").complains(2, "pgrep")
     home.annot("dump", "-p", "999999999").complains(1, "999999999")
 
 
