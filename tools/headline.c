@@ -115,6 +115,9 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
         if (!other)
             add_places(trace, facts, &parts[i], text);
     }
+    if (totals->short_ns * 100 >= totals->wall_ns)
+        text_format(text, ", %s in short waits",
+                    number_share(totals->short_ns, totals->wall_ns, share));
     if (totals->absent_ns * 100 >= totals->wall_ns)
         text_format(text, ", %s without a process",
                     number_share(totals->absent_ns, totals->wall_ns, share));

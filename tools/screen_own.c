@@ -148,7 +148,10 @@ void screen_own(const struct screen *screen)
     const struct own_totals *totals = own_time_totals(screen->facts->own);
     struct own_view view = {.by_wall = screen->facts->wall && totals->busy_count <= 1,
                             .whole_ns = totals->cpu_ns};
-    view.whole_ns += view.by_wall ? totals->ready_ns + totals->waiting_ns : 0;
+    struct own_row brief = {0};
+    if (view.by_wall)
+        brief.waiting_ns = wall_totals(screen->facts->wall)->short_ns;
+    view.whole_ns += view.by_wall ? totals->ready_ns + totals->waiting_ns + brief.waiting_ns : 0;
     view.count = own_time_rows(screen->facts->own, view.by_wall, &view.rows);
     if (view.count == 0)
         return;
@@ -164,6 +167,11 @@ void screen_own(const struct screen *screen)
         if (is_shown(screen, &view, i))
             put_own_row(screen, &view, &view.rows[i]);
     put_own_rest(screen, &view);
+    if (brief.waiting_ns * SCREEN_ROW_PART >= view.whole_ns && brief.waiting_ns > 0) {
+        put_own_numbers(screen, &view, &brief);
+        screen_put(screen, STYLE_DIM, "(short waits, whose places are not recorded)");
+        printf("\n");
+    }
 }
 
 /* ---- Waits ----------------------------------------------------------------------------------- */

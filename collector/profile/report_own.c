@@ -200,14 +200,15 @@ static const struct table_column wall_columns[] = {
 };
 
 /* The rows before those of waits. */
-enum { WALL_RUNNING = 0, WALL_READY, WALL_ABSENT, WALL_STATES };
+enum { WALL_STATES = 4 };
 
 static void fill_wall(const struct table *table, uint64_t index, struct table_row *row)
 {
-    static const char *const states[] = {"running", "ready", "absent"};
+    static const char *const states[] = {"running", "ready", "short waits", "absent"};
     const struct report *report = table->context;
     const struct wall_totals *totals = wall_totals(report->samples.wall);
-    const uint64_t times[] = {totals->running_ns, totals->ready_ns, totals->absent_ns};
+    const uint64_t times[] = {totals->running_ns, totals->ready_ns, totals->short_ns,
+                              totals->absent_ns};
     if (index < WALL_STATES) {
         row_text(row, WALL_STATE, states[index]);
         row_count(row, WALL_TIME, times[index]);

@@ -6,6 +6,7 @@
 #include "vec.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,13 +17,22 @@ struct stretch {
     uint8_t reason;
 };
 
-enum state { ABSENT = 0, RUNNING, BLOCKED, READY };
+/* Short waits between two instants, whose places are not known: the thread ran for a part of the
+ * time only, which is the same all over it. */
+struct interval {
+    int64_t begin_ns, end_ns;
+    uint64_t blocked_ns, ready_ns;
+    uint32_t thread;
+    double part; /* of the time outside of its stretches: it ran */
+};
+
+enum state { ABSENT = 0, RUNNING, BLOCKED, READY, PART_BEGINS, PART_ENDS };
 
 /* A thread comes into a state. Of equal times, the smaller `order` is first. */
 struct change {
     int64_t time_ns;
     uint32_t thread;
-    uint32_t stretch; /* BLOCKED: 1 + index */
+    uint32_t stretch; /* BLOCKED: 1 + index; PART_BEGINS: of an interval */
     uint8_t state, order;
 };
 
@@ -33,7 +43,8 @@ struct life {
 /* A thread while time goes on. */
 struct now {
     uint8_t state, reason;
-    uint32_t row; /* BLOCKED: as own_time_row_of() */
+    uint32_t interval; /* 1 + index; 0: it runs all the time */
+    uint32_t row;      /* BLOCKED: as own_time_row_of() */
     int32_t line;
     uint32_t next, before; /* 1 + thread, of those that wait for something outside; 0: none */
 };
@@ -45,12 +56,17 @@ struct wall {
     struct life *lives; /* by thread */
     uint32_t thread_count;
     VEC(struct stretch) stretches;
+    VEC(struct interval) intervals;
     VEC(struct change) changes;
     VEC(struct wall_wait) waits;
     struct map64 wait_by_key;
     struct now *now;
     uint32_t outside; /* the first of those that wait for something outside */
     uint32_t running, ready, present;
+    uint32_t partly; /* of running: in an interval with short waits */
+    /* Of them: the log of the part of the time in which none runs, the sum of their parts, and how
+     * much of their short waits they were ready. */
+    double partly_log, partly_sum, partly_ready;
     struct wall_totals totals;
 };
 
@@ -79,6 +95,7 @@ void wall_destroy(struct wall *wall)
     free(wall->lives);
     free(wall->now);
     vec_free(&wall->stretches);
+    vec_free(&wall->intervals);
     vec_free(&wall->changes);
     vec_free(&wall->waits);
     map64_free(&wall->wait_by_key);
@@ -107,6 +124,20 @@ static void see(struct life *life, int64_t begin_ns, int64_t end_ns)
         life->end_ns = end_ns;
 }
 
+/* What finds no room counts as running. */
+static int add_interval(struct wall *wall, const struct sample *sample)
+{
+    struct off_share off = sample_off_share(trace_sets_get(wall->trace), sample);
+    struct interval interval = {.begin_ns = sample->time_ns,
+                                .end_ns = sample->end_ns,
+                                .blocked_ns = off.blocked_ns,
+                                .ready_ns = off.runnable_ns,
+                                .thread = sample->thread};
+    if (interval.end_ns <= interval.begin_ns || wall->intervals.count >= WALL_WAITS_MAX)
+        return 0;
+    return vec_push(&wall->intervals, interval);
+}
+
 int wall_add(struct wall *wall, const struct sample *sample)
 {
     const struct sample_sets *sets = trace_sets_get(wall->trace);
@@ -114,6 +145,8 @@ int wall_add(struct wall *wall, const struct sample *sample)
     if (role == SAMPLE_ROLE_OTHER || sample->thread >= wall->thread_count)
         return 0;
     see(&wall->lives[sample->thread], sample->time_ns, sample_told_ns(sample));
+    if (role == SAMPLE_ROLE_SHORT_WAITS)
+        return add_interval(wall, sample);
     if (role != SAMPLE_ROLE_OFF_CPU || sample->end_ns <= sample->time_ns)
         return 0;
     struct off_share off = sample_off_share(sets, sample);
@@ -168,7 +201,8 @@ static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum 
                       size_t stretch)
 {
     /* Between a wait and the next one a thread runs; it begins before all, and ends after all. */
-    static const uint8_t orders[] = {[ABSENT] = 4, [RUNNING] = 1, [BLOCKED] = 2, [READY] = 3};
+    static const uint8_t orders[] = {[ABSENT] = 6, [RUNNING] = 3,   [BLOCKED] = 4,
+                                     [READY] = 5,  [PART_ENDS] = 1, [PART_BEGINS] = 2};
     struct change change = {.time_ns = time_ns,
                             .thread = thread,
                             .stretch = (uint32_t)stretch,
@@ -206,6 +240,68 @@ static int add_stretches(struct wall *wall)
             error = add_change(wall, stretch->wake_ns, thread, READY, 0);
         if (!error && stretch->end_ns < wall->lives[thread].end_ns)
             error = add_change(wall, stretch->end_ns, thread, RUNNING, 0);
+    }
+    return error;
+}
+
+static int by_thread(uint32_t a, uint32_t b, int64_t a_ns, int64_t b_ns)
+{
+    if (a != b)
+        return a < b ? -1 : 1;
+    return a_ns < b_ns ? -1 : a_ns > b_ns;
+}
+
+static int stretches_by_thread(const void *left, const void *right)
+{
+    const struct stretch *a = left, *b = right;
+    return by_thread(a->thread, b->thread, a->begin_ns, b->begin_ns);
+}
+
+static int intervals_by_thread(const void *left, const void *right)
+{
+    const struct interval *a = left, *b = right;
+    return by_thread(a->thread, b->thread, a->begin_ns, b->begin_ns);
+}
+
+/* How long of the interval its thread was in none of the stretches from `*at` on. */
+static uint64_t outside_of_stretches(const struct wall *wall, const struct interval *interval,
+                                     size_t *at)
+{
+    const struct stretch *items = wall->stretches.items;
+    uint64_t outside_ns = (uint64_t)interval->end_ns - (uint64_t)interval->begin_ns;
+    while (*at < wall->stretches.count && by_thread(items[*at].thread, interval->thread,
+                                                    items[*at].end_ns, interval->begin_ns) <= 0)
+        ++*at;
+    for (size_t i = *at; i < wall->stretches.count && items[i].thread == interval->thread &&
+                         items[i].begin_ns < interval->end_ns;
+         i++) {
+        int64_t from_ns = items[i].begin_ns, to_ns = items[i].end_ns;
+        from_ns = from_ns > interval->begin_ns ? from_ns : interval->begin_ns;
+        to_ns = to_ns < interval->end_ns ? to_ns : interval->end_ns;
+        uint64_t inside_ns = to_ns > from_ns ? (uint64_t)to_ns - (uint64_t)from_ns : 0;
+        outside_ns = inside_ns < outside_ns ? outside_ns - inside_ns : 0;
+    }
+    return outside_ns;
+}
+
+static int add_intervals(struct wall *wall)
+{
+    size_t at = 0;
+    int error = 0;
+    if (wall->stretches.count > 0)
+        qsort(wall->stretches.items, wall->stretches.count, sizeof(struct stretch),
+              stretches_by_thread);
+    if (wall->intervals.count > 0)
+        qsort(wall->intervals.items, wall->intervals.count, sizeof(struct interval),
+              intervals_by_thread);
+    for (size_t i = 0; i < wall->intervals.count && !error; i++) {
+        struct interval *interval = &wall->intervals.items[i];
+        double outside = (double)outside_of_stretches(wall, interval, &at);
+        double waits = (double)interval->blocked_ns + (double)interval->ready_ns;
+        interval->part = waits < outside ? 1 - waits / outside : 0;
+        error = add_change(wall, interval->begin_ns, interval->thread, PART_BEGINS, i + 1);
+        if (!error)
+            error = add_change(wall, interval->end_ns, interval->thread, PART_ENDS, i + 1);
     }
     return error;
 }
@@ -315,13 +411,28 @@ static int add_wait(struct wall *wall, uint64_t time_ns)
 
 /* ---- As time goes on ------------------------------------------------------------------------- */
 
+/* Threads that run for a part of the time leave the rest of it to their short waits. */
+static void pass_running(struct wall *wall, uint64_t time_ns)
+{
+    struct wall_totals *totals = &wall->totals;
+    bool all_partly = wall->partly == wall->running;
+    uint64_t idle_ns = all_partly ? (uint64_t)((double)time_ns * exp(wall->partly_log)) : 0;
+    uint64_t ready_ns = (uint64_t)((double)idle_ns * wall->partly_ready / (wall->partly + 1e-9));
+    idle_ns = idle_ns < time_ns ? idle_ns : time_ns;
+    ready_ns = ready_ns < idle_ns ? ready_ns : idle_ns;
+    totals->running_ns += time_ns - idle_ns;
+    totals->ready_ns += ready_ns;
+    totals->short_ns += idle_ns - ready_ns;
+}
+
 /* Nothing changes for so long. */
 static int pass_time(struct wall *wall, uint64_t time_ns)
 {
     struct wall_totals *totals = &wall->totals;
     if (time_ns == 0)
         return 0;
-    totals->busy_ns += wall->running * time_ns;
+    double whole = wall->running - wall->partly; /* threads that run all the time */
+    totals->busy_ns += (uint64_t)((whole + wall->partly_sum) * (double)time_ns);
     totals->thread_ready_ns += wall->ready * time_ns;
     uint32_t able = wall->running + wall->ready;
     bool crowded = totals->processors > 0 && able > totals->processors;
@@ -330,7 +441,7 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     totals->crowded_ns += crowded ? time_ns : 0;
     totals->contended_ns += wall->ready > 0 && !crowded ? time_ns : 0;
     if (wall->running > 0) {
-        totals->running_ns += time_ns;
+        pass_running(wall, time_ns);
         totals->full_ns += totals->processors && wall->running >= totals->processors ? time_ns : 0;
     } else if (wall->ready > 0) {
         totals->ready_ns += time_ns;
@@ -343,15 +454,38 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     return 0;
 }
 
+/* A running thread joins those that run partly (1), or leaves them (-1). */
+static void count_partly(struct wall *wall, const struct now *now, int by)
+{
+    if (now->state != RUNNING || now->interval == 0)
+        return;
+    const struct interval *interval = &wall->intervals.items[now->interval - 1];
+    double waits = (double)interval->blocked_ns + (double)interval->ready_ns;
+    double rest = 1 - interval->part;
+    wall->partly += (uint32_t)by;
+    wall->partly_sum += by * interval->part;
+    wall->partly_log += by * log(rest > 1e-9 ? rest : 1e-9);
+    wall->partly_ready += waits > 0 ? by * (double)interval->ready_ns / waits : 0;
+    if (wall->partly == 0) /* of what rounding left */
+        wall->partly_sum = wall->partly_log = wall->partly_ready = 0;
+}
+
 static void apply(struct wall *wall, const struct change *change)
 {
     struct now *now = &wall->now[change->thread];
+    count_partly(wall, now, -1);
+    if (change->state >= PART_BEGINS) {
+        now->interval = change->state == PART_BEGINS ? change->stretch : 0;
+        count_partly(wall, now, 1);
+        return;
+    }
     wall->running += (change->state == RUNNING) - (now->state == RUNNING);
     wall->ready += (change->state == READY) - (now->state == READY);
     wall->present += (change->state != ABSENT) - (now->state != ABSENT);
     if (now->state == BLOCKED)
         unlist_outside(wall, change->thread);
     now->state = change->state;
+    count_partly(wall, now, 1);
     if (change->state != BLOCKED)
         return;
     const struct stretch *stretch = &wall->stretches.items[change->stretch - 1];
@@ -397,6 +531,8 @@ int wall_finish(struct wall *wall, const struct own_time *own, int64_t begin_ns,
     wall->totals.wall_ns = (uint64_t)(wall->totals.end_ns - begin_ns);
     wall->totals.processors = trace_session_get(wall->trace)->processors;
     int error = add_lives(wall);
+    if (!error)
+        error = add_intervals(wall);
     if (!error)
         error = add_stretches(wall);
     if (!error && wall->changes.count > 0)

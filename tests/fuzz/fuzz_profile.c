@@ -123,7 +123,9 @@ static void check_waits(struct sums *sums)
     assert(waiting_ns == sums->samples.all.blocked_ns);
     assert(own_time_totals(sums->own)->cpu_ns == sums->samples.all.cpu_ns);
     const struct wall_totals *wall = wall_totals(sums->wall);
-    assert(wall->running_ns + wall->ready_ns + wall->waiting_ns + wall->absent_ns == wall->wall_ns);
+    assert(wall->running_ns + wall->ready_ns + wall->waiting_ns + wall->short_ns +
+               wall->absent_ns ==
+           wall->wall_ns);
 }
 
 static int take_sample(void *context, const struct item *item)

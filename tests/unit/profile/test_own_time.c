@@ -9,6 +9,8 @@
 #include "trace_maker.h"
 #include "wall.h"
 
+#include <stdlib.h>
+
 static struct maker *maker;
 static uint32_t workers[2];
 
@@ -234,6 +236,32 @@ TEST(each_moment_of_the_wall_time_counts_once)
     CHECK_STR(name_of(waits[0].label), "fetch"); /* main only waits for that */
     CHECK_INT(waits[0].reason, WAIT_SLEEP);
     CHECK_INT(waits[0].time_ns, 300);
+    wall_destroy(wall);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
+TEST(short_waits_are_no_time_in_which_a_thread_ran)
+{
+    begin();
+    struct own_time *own = own_time_create(maker_trace(maker));
+    struct wall *wall = wall_create(maker_trace(maker), &PASS_SELECT_ALL);
+    maker_finish(maker, 1000);
+    /* from 200 to 800 it has 100 of waits that are told, and 300 that are too short */
+    off(own, wall, &(struct off){workers[0], WAIT_SLEEP, 400, 500, 500, 0});
+    struct sample sums = {.set = SAMPLE_SET_SHORT_WAITS,
+                          .thread = workers[0],
+                          .time_ns = MAKER_BEGIN_NS + 200,
+                          .end_ns = MAKER_BEGIN_NS + 800,
+                          SAMPLE_VALUES(200, 100)};
+    CHECK_INT(wall_add(wall, &sums), 0);
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
+    const struct wall_totals *totals = wall_totals(wall);
+    CHECK(llabs((long long)totals->running_ns - 600) <= 2);
+    CHECK(llabs((long long)totals->short_ns - 200) <= 2);
+    CHECK(llabs((long long)totals->ready_ns - 100) <= 2);
+    CHECK_INT(totals->waiting_ns, 100);
     wall_destroy(wall);
     own_time_destroy(own);
     maker_destroy(maker);
