@@ -146,7 +146,7 @@ static int64_t keep(struct look_stack *stack, const struct reading *reading, uin
             continue;
         int64_t frame = joint->python
                             ? trace_python_frame(stack->trace, python->function, python->file,
-                                                 python->line, python->first_line)
+                                                 &python->place, python->first_line)
                             : native_frame(stack, reading->walk.frames[joint->index].address,
                                            joint->index == 0);
         ordinal = frame < 0

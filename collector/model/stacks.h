@@ -60,6 +60,13 @@ struct label {
     uint8_t unused[2];
 };
 
+/* What of a source ran: columns in bytes from 1, the last one behind the expression; 0 = unknown.
+ */
+struct source_place {
+    int32_t line;
+    uint16_t column, end_column;
+};
+
 struct frame {
     uint64_t address; /* native: in the module's own address space; kernel, JIT: absolute; else 0 */
     uint32_t module;  /* ordinal; 0 = none */

@@ -291,6 +291,7 @@ enum fact_kind {
 #define TRACE_FACT_UNSEEN "processes without a sample or a record"
 
 struct label;
+struct source_place;
 struct trace; /* holds all of the above */
 
 /* NULL: out of memory. destroy accepts NULL. */
@@ -379,7 +380,7 @@ const struct stacks *trace_stacks_get(const struct trace *trace);
 int64_t trace_label_add(struct trace *trace, const struct label *like, const char *text);
 int64_t trace_python_label(struct trace *trace, uint32_t text, uint32_t path, int32_t first_line);
 int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
-                           int32_t line, int32_t first_line);
+                           const struct source_place *place, int32_t first_line);
 
 /* Where a frame without a label lies: "libfoo.so+0x1234", "[kernel]". Returns the length. */
 size_t trace_frame_place(const struct trace *trace, uint32_t frame, char *buffer, size_t size);

@@ -370,15 +370,18 @@ int64_t trace_python_label(struct trace *trace, uint32_t text, uint32_t path, in
 }
 
 int64_t trace_python_frame(struct trace *trace, const char *function, const char *file,
-                           int32_t line, int32_t first_line)
+                           const struct source_place *place, int32_t first_line)
 {
     int64_t text = trace_string_add(trace, function, strlen(function));
     int64_t path = trace_string_add(trace, file, strlen(file));
     if (text < 0 || path < 0)
         return -ENOMEM;
     int64_t label = trace_python_label(trace, (uint32_t)text, (uint32_t)path, first_line);
-    const struct frame frame = {
-        .kind = FRAME_PYTHON, .label = label < 0 ? 0 : (uint32_t)label, .line = line};
+    const struct frame frame = {.kind = FRAME_PYTHON,
+                                .label = label < 0 ? 0 : (uint32_t)label,
+                                .line = place->line,
+                                .column = place->column,
+                                .end_column = place->end_column};
     return label < 0 ? label : stacks_frame(trace_stacks(trace), &frame);
 }
 

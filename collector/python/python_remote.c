@@ -447,8 +447,8 @@ static bool name_frame(struct cursor *c, struct python_remote_frame *frame)
     frame->function = code->function;
     frame->file = code->file;
     frame->first_line = code->first_line;
-    frame->line = python_line(c->o->version, code->lines, code->lines_size, code->first_line,
-                              frame->instruction);
+    frame->place = python_source_place(c->o->version, code->lines, code->lines_size,
+                                       code->first_line, frame->instruction);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #define ANNOT_PYTHON_REMOTE_H
 
 #include "python_runtime.h"
+#include "python_stack.h"
 #include "stack_end.h"
 
 struct python_remote;
@@ -39,7 +40,8 @@ struct python_remote_frame {
     uint64_t address, code, key;
     uint64_t anchor;
     const char *function, *file; /* "?" and "" where they could not be read */
-    int32_t first_line, line;    /* 0 = unknown */
+    int32_t first_line;          /* 0 = unknown */
+    struct source_place place;
     int32_t instruction;
     uint8_t flags; /* SAMPLER_PYTHON_ENTRY, SAMPLER_PYTHON_SHIM */
 };

@@ -138,7 +138,8 @@ static int line_of_lnotab(const uint8_t *lines, size_t size, int64_t line, int i
     return plausible(line);
 }
 
-/* 3.10 (PEP 626): pairs of a range's length and its line increment; -128: code of no line. */
+/* 3.10 (PEP 626): pairs of a range's length and its line increment; -128: code of no line, such as
+ * a jump back to a loop's head, which counts for the line before it. */
 static int line_of_ranges(const uint8_t *lines, size_t size, int64_t line, int instruction)
 {
     int64_t end = 0;
@@ -148,55 +149,92 @@ static int line_of_ranges(const uint8_t *lines, size_t size, int64_t line, int i
         if (increment != -128)
             line += increment;
         if (end > instruction)
-            return increment == -128 ? 0 : plausible(line);
+            return plausible(line);
     }
     return 0;
 }
 
-/* Six bits a byte, least significant first; the sign is the lowest bit of the whole. */
-static int64_t signed_number(const uint8_t *bytes, size_t size, size_t at)
+/* Six bits a byte, least significant first, of at most 36 bits. *at moves behind it. */
+static uint64_t number(const uint8_t *bytes, size_t size, size_t *at)
 {
     uint64_t value = 0;
-    for (unsigned shift = 0; at < size && shift < 36; at++, shift += 6) {
-        value |= (uint64_t)(bytes[at] & 0x3f) << shift;
-        if (!(bytes[at] & 0x40))
+    for (unsigned shift = 0; *at < size && shift < 36; shift += 6) {
+        uint8_t byte = bytes[(*at)++];
+        value |= (uint64_t)(byte & 0x3f) << shift;
+        if (!(byte & 0x40))
             break;
     }
+    return value;
+}
+
+/* The sign is the lowest bit. */
+static int64_t signed_number(const uint8_t *bytes, size_t size, size_t *at)
+{
+    uint64_t value = number(bytes, size, at);
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
 /* 3.11 on (PEP 657): entries begin with a byte that has its top bit set: what kind of location, and
- * for how many instruction units of two bytes. */
-enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14, LOCATION_NONE = 15 };
+ * for how many instruction units of two bytes. Code of no line (15) counts for the line before. */
+enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14 };
 
-static int line_of_locations(const uint8_t *lines, size_t size, int64_t line, int instruction)
+/* From columns that count from 0. */
+static struct source_place place_of(int64_t line, uint64_t column, uint64_t end)
+{
+    bool told = column < UINT16_MAX;
+    bool end_told = told && end >= column && end < UINT16_MAX;
+    return (struct source_place){.line = plausible(line),
+                                 .column = told ? (uint16_t)(column + 1) : 0,
+                                 .end_column = end_told ? (uint16_t)(end + 1) : 0};
+}
+
+/* The columns of an entry: `at` is behind its first byte, and behind its number of lines. */
+static struct source_place place_of_entry(const uint8_t *lines, size_t size, size_t at,
+                                          unsigned kind, int64_t line)
+{
+    uint64_t first = at < size ? lines[at] : 0;
+    if (kind == LOCATION_LONG) {
+        bool ends_here = number(lines, size, &at) == 0;
+        uint64_t column = number(lines, size, &at), end = number(lines, size, &at);
+        /* They count from 1 here, so that 0 is none. */
+        return place_of(line, column - 1, ends_here ? end - 1 : UINT64_MAX);
+    }
+    if (kind >= LOCATION_NO_COLUMNS || at >= size)
+        return place_of(line, UINT64_MAX, UINT64_MAX);
+    if (kind >= LOCATION_ONE_LINE)
+        return place_of(line, first, at + 1 < size ? lines[at + 1] : UINT64_MAX);
+    return place_of(line, kind << 3 | first >> 4, (kind << 3 | first >> 4) + (first & 15));
+}
+
+static struct source_place place_in_locations(const uint8_t *lines, size_t size, int64_t line,
+                                              int instruction)
 {
     int64_t end = 0;
     for (size_t at = 0; at < size;) {
         unsigned kind = lines[at] >> 3 & 15;
-        end += INT64_C(2) * ((lines[at] & 7) + 1);
+        end += INT64_C(2) * ((lines[at++] & 7) + 1);
         if (kind == LOCATION_NO_COLUMNS || kind == LOCATION_LONG)
-            line += signed_number(lines, size, at + 1);
+            line += signed_number(lines, size, &at);
         else if (kind >= LOCATION_ONE_LINE && kind < LOCATION_NO_COLUMNS)
             line += kind - LOCATION_ONE_LINE;
         if (end > instruction)
-            return kind == LOCATION_NONE ? 0 : plausible(line);
-        for (at++; at < size && !(lines[at] & 0x80);)
+            return place_of_entry(lines, size, at, kind, line);
+        while (at < size && !(lines[at] & 0x80))
             at++;
     }
-    return 0;
+    return (struct source_place){0};
 }
 
-int python_line(uint32_t version, const uint8_t *lines, size_t size, int first_line,
-                int instruction)
+struct source_place python_source_place(uint32_t version, const uint8_t *lines, size_t size,
+                                        int first_line, int instruction)
 {
     if (instruction < 0)
-        return plausible(first_line);
+        return (struct source_place){.line = plausible(first_line)};
     if (version >= 0x030b)
-        return line_of_locations(lines, size, first_line, instruction);
-    if (version >= 0x030a)
-        return line_of_ranges(lines, size, first_line, instruction);
-    return line_of_lnotab(lines, size, first_line, instruction);
+        return place_in_locations(lines, size, first_line, instruction);
+    int line = version >= 0x030a ? line_of_ranges(lines, size, first_line, instruction)
+                                 : line_of_lnotab(lines, size, first_line, instruction);
+    return (struct source_place){.line = line};
 }
 
 /* ---- Joining --------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #define ANNOT_PYTHON_STACK_H
 
 #include "python_offsets.h"
+#include "stacks.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,11 +17,12 @@
 size_t python_text(const struct python_offsets *offsets, const uint8_t *object, size_t object_size,
                    char *text, size_t size);
 
-/* The line of a bytecode offset, from co_lnotab/co_linetable of that version (3.9: lnotab; 3.10:
- * PEP 626; 3.11 on: PEP 657 locations); before the first instruction: the function's first line.
- * 0: not known. */
-int python_line(uint32_t version, const uint8_t *lines, size_t size, int first_line,
-                int instruction);
+/* Where in its source a bytecode offset is, from co_lnotab/co_linetable of that version (3.9:
+ * lnotab; 3.10: PEP 626; 3.11 on: PEP 657 locations, with columns); before the first instruction:
+ * the function's first line. Code of no line has that of the code before it. The end column of what
+ * ends on another line is not known. */
+struct source_place python_source_place(uint32_t version, const uint8_t *lines, size_t size,
+                                        int first_line, int instruction);
 
 /* One frame of the joined stack. */
 struct python_joint {

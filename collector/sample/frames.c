@@ -475,8 +475,12 @@ int64_t code_names_frame(struct code_names *codes, struct trace *trace,
     const struct code_name *code = codes->codes.items[*found - 1];
     if (code->label == 0)
         return 0;
-    int line = python_line(code->version, code->lines, code->lines_size, code->first_line,
-                           place->instruction);
-    const struct frame frame = {.kind = FRAME_PYTHON, .label = code->label, .line = line};
+    struct source_place at = python_source_place(code->version, code->lines, code->lines_size,
+                                          code->first_line, place->instruction);
+    const struct frame frame = {.kind = FRAME_PYTHON,
+                                .label = code->label,
+                                .line = at.line,
+                                .column = at.column,
+                                .end_column = at.end_column};
     return stacks_frame(trace_stacks(trace), &frame);
 }

@@ -141,7 +141,7 @@ static void open_interpreter(struct interpreter_threads *interpreter, const stru
 static int64_t python_frame(struct bpf_sampler *sampler, const struct python_remote_frame *python)
 {
     return python->code ? trace_python_frame(sampler->options.trace, python->function, python->file,
-                                             python->line, python->first_line)
+                                             &python->place, python->first_line)
                         : 0;
 }
 

@@ -308,7 +308,7 @@ static int64_t intern_stack(struct remote_sampler *sampler, uint32_t count)
         if (!from->code)
             continue; /* the mark of a call from C */
         int64_t frame =
-            trace_python_frame(trace, from->function, from->file, from->line, from->first_line);
+            trace_python_frame(trace, from->function, from->file, &from->place, from->first_line);
         stack =
             frame < 0 ? frame : stacks_push(trace_stacks(trace), (uint32_t)stack, (uint32_t)frame);
     }

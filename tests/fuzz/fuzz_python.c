@@ -32,10 +32,11 @@ static void fuzz_text(const uint8_t *bytes, size_t size, uint8_t choice)
 
 static void fuzz_line(const uint8_t *bytes, size_t size, uint8_t choice)
 {
-    int last = 0;
     for (int instruction = -2; instruction < 4096; instruction += 1 + instruction / 16) {
-        last = python_line(0x0309 + choice % 6u, bytes, size, choice, instruction);
-        assert(last >= 0);
+        struct source_place place =
+            python_source_place(0x0309 + choice % 6u, bytes, size, choice, instruction);
+        assert(place.line >= 0 && (place.column || !place.end_column));
+        assert(!place.end_column || place.end_column >= place.column);
     }
 }
 

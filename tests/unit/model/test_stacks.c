@@ -89,9 +89,10 @@ TEST(a_function_is_told_apart_by_text_place_and_build)
     CHECK_INT(stacks_module_count(stacks), 3);
     CHECK_INT(trace_label_add(trace, &like, ""), 0);
 
-    int64_t one = trace_python_frame(trace, "f", "a.py", 7, 5);
-    int64_t same = trace_python_frame(trace, "f", "a.py", 8, 5);
-    int64_t other = trace_python_frame(trace, "f", "b.py", 7, 5);
+    const struct source_place seven = {.line = 7}, eight = {.line = 8};
+    int64_t one = trace_python_frame(trace, "f", "a.py", &seven, 5);
+    int64_t same = trace_python_frame(trace, "f", "a.py", &eight, 5);
+    int64_t other = trace_python_frame(trace, "f", "b.py", &seven, 5);
     CHECK(one != same);
     CHECK(stacks_label_of(stacks, (uint32_t)one) == stacks_label_of(stacks, (uint32_t)same));
     CHECK(stacks_label_of(stacks, (uint32_t)one) != stacks_label_of(stacks, (uint32_t)other));

@@ -2,12 +2,14 @@
 """What the running interpreter knows of lines and strings, for the decoders to agree with.
 
 Prints `version N HEADER` (bytes of an object's own header), then per code object `code FIRST_LINE
-TABLE` and its ranges `range BEGIN END LINE` (line 0: none), then per string `text OBJECT UTF-8`;
+TABLE` and its ranges `range BEGIN END LINE COLUMN END_COLUMN`
+(from 1; 0: none), then per string `text OBJECT UTF-8`;
 bytes as hexadecimal.
 """
 import ctypes
 import dis
 import importlib.util
+import itertools
 import sys
 import types
 
@@ -26,21 +28,42 @@ def all_codes(code):
             yield from all_codes(constant)
 
 
-def ranges(code):
+def columns(line, end_line, column, end_column):
+    if column is None or column >= 65535:
+        return line, 0, 0
+    told = end_line == line and end_column is not None and end_column < 65535
+    return line, column + 1, end_column + 1 if told else 0
+
+
+def told_ranges(code):
+    if hasattr(code, "co_positions"):
+        begin = end = 0
+        for place, same in itertools.groupby(code.co_positions()):
+            begin, end = end, end + 2 * len(list(same))
+            yield (begin, end) + columns(*place)
+        return
     if hasattr(code, "co_lines"):
-        yield from ((begin, end, line or 0) for begin, end, line in code.co_lines())
+        yield from ((begin, end, line, 0, 0) for begin, end, line in code.co_lines())
         return
     starts = list(dis.findlinestarts(code)) + [(len(code.co_code), 0)]
     for (begin, line), (end, _) in zip(starts, starts[1:]):
-        yield begin, end, line
+        yield begin, end, line, 0, 0
+
+
+def ranges(code):
+    """Code of no line has that of the code before it."""
+    last = code.co_firstlineno
+    for begin, end, line, *rest in told_ranges(code):
+        last = last if line is None else line
+        yield (begin, end, last, *rest)
 
 
 def tell_code(code):
     table = code.co_linetable if hasattr(code, "co_linetable") else code.co_lnotab
     print("code", code.co_firstlineno, table.hex() or "-")
-    for begin, end, line in ranges(code):
-        if end > begin:
-            print("range", begin, end, line)
+    for found in ranges(code):
+        if found[1] > found[0]:
+            print("range", *found)
 
 
 def main():

@@ -64,19 +64,19 @@ static void check_waiting(const struct remote_stack *stack, int depth, bool main
     uint32_t at = 0;
     CHECK_INT(stack->end, STACK_COMPLETE);
     CHECK_STR(plain(&stack->frames[at]), "inner");
-    CHECK_INT(stack->frames[at++].line, 7);
+    CHECK_INT(stack->frames[at++].place.line, 7);
     for (int i = 0; i <= depth; i++) {
         CHECK_STR(plain(&stack->frames[at]), "outer");
         CHECK_INT(stack->frames[at].first_line, 2);
-        CHECK_INT(stack->frames[at++].line, i ? 4 : 5);
+        CHECK_INT(stack->frames[at++].place.line, i ? 4 : 5);
         if (i < depth)
             CHECK_STR(plain(&stack->frames[at++]), "<lambda>");
     }
     if (main) {
         CHECK_STR(plain(&stack->frames[at]), "generate");
-        CHECK_INT(stack->frames[at++].line, 9);
+        CHECK_INT(stack->frames[at++].place.line, 9);
         CHECK_STR(plain(&stack->frames[at]), "<module>");
-        CHECK_INT(stack->frames[at++].line, 14);
+        CHECK_INT(stack->frames[at++].place.line, 14);
     } else {
         CHECK_STR(plain(&stack->frames[at++]), "run");
         CHECK_STR(plain(&stack->frames[at++]), "_bootstrap_inner");

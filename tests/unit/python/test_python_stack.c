@@ -30,19 +30,23 @@ static size_t from_hex(const char *hex, uint8_t *bytes)
     return size;
 }
 
-static void check_range(struct described *d, int begin, int end, int line)
+static void check_range(struct described *d, int begin, int end, struct source_place place)
 {
     const int places[] = {begin, begin + (end - begin) / 4 * 2, end - 2};
     for (size_t i = 0; i < 3; i++) {
-        int found = python_line(d->version, d->bytes, d->size, d->first_line, places[i]);
-        if (found != line)
-            test_fail(__FILE__, __LINE__, "%x: code of line %d, instruction %d: line %d, not %d",
-                      d->version, d->first_line, places[i], found, line);
+        struct source_place found =
+            python_source_place(d->version, d->bytes, d->size, d->first_line, places[i]);
+        if (found.line != place.line || found.column != place.column ||
+            found.end_column != place.end_column)
+            test_fail(__FILE__, __LINE__,
+                      "%x: code of line %d, instruction %d: %d:%d-%d, not %d:%d-%d", d->version,
+                      d->first_line, places[i], found.line, found.column, found.end_column,
+                      place.line, place.column, place.end_column);
     }
     /* Cut anywhere, a table gives a line or none, and is not overrun. */
     uint8_t *cut = malloc(d->size / 2 + 1);
     memcpy(cut, d->bytes, d->size / 2);
-    python_line(d->version, cut, d->size / 2, d->first_line, begin);
+    python_source_place(d->version, cut, d->size / 2, d->first_line, begin);
     free(cut);
     d->ranges++;
 }
@@ -82,16 +86,18 @@ static void take_line(struct described *d, char *line)
 {
     static char object[LINE_MAX_BYTES], utf8[LINE_MAX_BYTES];
     unsigned version, header;
-    int begin, end, number;
+    struct source_place place = {0};
+    int begin, end;
     if (sscanf(line, "version %u %u", &version, &header) == 2) {
         take_version(d, version, header);
     } else if (sscanf(line, "code %d %s", &d->first_line, object) == 2) {
         d->size = from_hex(object, d->bytes);
         d->codes++;
-        CHECK_INT(python_line(d->version, d->bytes, d->size, d->first_line, -1),
+        CHECK_INT(python_source_place(d->version, d->bytes, d->size, d->first_line, -1).line,
                   d->first_line > 0 ? d->first_line : 0);
-    } else if (sscanf(line, "range %d %d %d", &begin, &end, &number) == 3) {
-        check_range(d, begin, end, number);
+    } else if (sscanf(line, "range %d %d %d %hu %hu", &begin, &end, &place.line, &place.column,
+                      &place.end_column) == 5) {
+        check_range(d, begin, end, place);
     } else if (sscanf(line, "text %s %s", object, utf8) == 2) {
         check_text(d, object, utf8);
     } else {

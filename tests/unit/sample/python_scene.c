@@ -125,8 +125,9 @@ static void name_python(const struct python_scene *scene, const struct sampler_p
     python_text(offsets, bytes, code->file_size, ret->file, sizeof(ret->file));
     bytes += code->file_size;
     ret->first_line = code->first_line;
-    ret->line = python_line(offsets->version, bytes, code->lines_size, code->first_line,
-                            frame->instruction);
+    ret->line = python_source_place(offsets->version, bytes, code->lines_size, code->first_line,
+                             frame->instruction)
+                    .line;
 }
 
 /* Parts may have come with other samples: places on the C stack count from its root. */
