@@ -47,6 +47,7 @@ struct collector {
     struct sampling sampling;
     struct writing writing;
     struct function_names functions;
+    bool no_source;
     struct collector_filter filter;
     struct targets targets;
     bool attached; /* to running programs, which are told to join */
@@ -317,6 +318,7 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->epoll_fd = -1;
     collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
+    collector->no_source = options->no_source;
     collector->parent_id = parent_session();
     collector->hold.directory = &collector->directory;
     collector->hold.session = &collector->session;
@@ -521,7 +523,7 @@ const struct trace *collector_trace(const struct collector *collector)
 /* ---- End ---- */
 
 /* The end is when the gate closed, or the last event that had passed it before. */
-static void finish_session(struct collector *collector, int64_t closed_ns)
+static int finish_session(struct collector *collector, int64_t closed_ns)
 {
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
@@ -536,6 +538,7 @@ static void finish_session(struct collector *collector, int64_t closed_ns)
     }
     entry->peak_bytes = counts.peak_bytes;
     entry->revision++;
+    return collector->no_source ? 0 : sources_keep(collector->trace);
 }
 
 int collector_complete(struct collector *collector)
@@ -558,8 +561,9 @@ int collector_complete(struct collector *collector)
                                   true);
     }
     if (error == 0) {
-        finish_session(collector, closed_ns);
-        error = store_writer_close(collector->writer);
+        error = finish_session(collector, closed_ns);
+        int closed = store_writer_close(collector->writer);
+        error = error ? error : closed;
     } else {
         store_writer_abandon(collector->writer);
     }

@@ -44,6 +44,7 @@ struct collector_options {
     int64_t off_cpu_threshold_ns; /* shorter waits are only counted */
     uint32_t off_cpu_rate_max;    /* a second; 0 = the default */
     enum sampling_rung rung_max;  /* 0 = the best that works */
+    bool no_source;               /* texts of source files stay out of the recording */
 };
 
 /* 0 or -errno. Where it failed is told in error->what. */

@@ -87,6 +87,7 @@ void sampling_apply(const struct sampling_values *values, struct collector_optio
     options->off_cpu_threshold_ns = threshold_of(values);
     options->off_cpu_rate_max = (uint32_t)values->rate;
     options->rung_max = sampling_rung_max(values->rung);
+    options->no_source = values->no_source;
 }
 
 enum sampling_rung sampling_rung_max(const char *word)

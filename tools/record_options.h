@@ -44,6 +44,7 @@ struct sampling_values {
     int64_t threshold_ns;
     uint64_t rate;
     const char *rung;
+    bool no_source;
 };
 
 /* Lines of an option table; `at` is the offset of the struct sampling_values. */
@@ -74,6 +75,10 @@ struct sampling_values {
          "N",                                                                                      \
          "record at most N stretches per second",                                                  \
          "500000"},                                                                                \
+        {"no-source", 0,                                                                           \
+         OPTION_FLAG, (at) + offsetof(struct sampling_values, no_source),                          \
+         NULL,        "keep no text of source files in the recording",                             \
+         NULL},                                                                                    \
     {                                                                                              \
         "rung", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),                   \
             "bpf|remote|none", "best way of sampling to try", "bpf"                                \

@@ -265,6 +265,8 @@ static struct code_module without_unused(const struct code_module *module)
 {
     struct code_module clean = *module;
     memset(clean.unused, 0, sizeof(clean.unused));
+    if (clean.build_id_size > sizeof(clean.build_id))
+        clean.build_id_size = 0;
     return clean;
 }
 
@@ -277,6 +279,16 @@ int64_t stacks_module(struct stacks *stacks, const struct code_module *module)
 int64_t stacks_source(struct stacks *stacks, const struct source *source)
 {
     return intern(&stacks->sources, source);
+}
+
+void stacks_keep_source(struct stacks *stacks, uint32_t ordinal, uint32_t content,
+                        const uint8_t hash[16])
+{
+    if (ordinal == 0 || ordinal >= stacks->sources.count)
+        return;
+    struct source *source = item_at(&stacks->sources, ordinal);
+    source->content = content;
+    memcpy(source->hash, hash, sizeof(source->hash));
 }
 
 static struct label plain_label(const struct label *label)
@@ -318,6 +330,15 @@ int64_t stacks_append_module(struct stacks *stacks, const struct code_module *mo
 int64_t stacks_append_source(struct stacks *stacks, const struct source *source)
 {
     return append(&stacks->sources, source);
+}
+
+int64_t stacks_put_source(struct stacks *stacks, uint32_t ordinal, const struct source *source)
+{
+    if (ordinal >= stacks->sources.count)
+        return append(&stacks->sources, source ? source : &nothing.source);
+    if (source)
+        stacks_keep_source(stacks, ordinal, source->content, source->hash);
+    return ordinal;
 }
 
 int64_t stacks_append_label(struct stacks *stacks, const struct label *label)

@@ -38,8 +38,8 @@ struct code_module {
 
 /* A file of source code that was run. */
 struct source {
+    uint32_t content; /* string; 0: not kept. It comes once at most: the store's revision */
     uint32_t path;    /* string */
-    uint32_t content; /* string; 0: not kept */
     uint8_t hash[16]; /* of the content, as its writer made it; zeros: not known */
 };
 
@@ -117,6 +117,9 @@ void stacks_destroy(struct stacks *stacks);
 /* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
 int64_t stacks_module(struct stacks *stacks, const struct code_module *module);
 int64_t stacks_source(struct stacks *stacks, const struct source *source);
+/* The file's text, once it was read; nothing if there is no such source. */
+void stacks_keep_source(struct stacks *stacks, uint32_t ordinal, uint32_t content,
+                        const uint8_t hash[16]);
 int64_t stacks_label(struct stacks *stacks, const struct label *label);
 int64_t stacks_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_push(struct stacks *stacks, uint32_t parent, uint32_t frame);
@@ -138,6 +141,8 @@ const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t i
  * not exist before it. */
 int64_t stacks_append_module(struct stacks *stacks, const struct code_module *module);
 int64_t stacks_append_source(struct stacks *stacks, const struct source *source);
+/* One that is there gets the text of the later one. NULL: nothing is known of it. */
+int64_t stacks_put_source(struct stacks *stacks, uint32_t ordinal, const struct source *source);
 int64_t stacks_append_label(struct stacks *stacks, const struct label *label);
 int64_t stacks_append_frame(struct stacks *stacks, const struct frame *frame);
 int64_t stacks_append_stack(struct stacks *stacks, const struct stack *stack);

@@ -361,16 +361,7 @@ static const struct field module_fields[] = {
 
 IN_STACKS(count_modules, stacks_module_count, get_module, stacks_get_module)
 
-static int put_module(struct trace *trace, uint32_t ordinal, const void *entry)
-{
-    struct code_module module = {0};
-    (void)ordinal;
-    if (entry)
-        memcpy(&module, entry, sizeof(module));
-    if (module.build_id_size > sizeof(module.build_id))
-        module.build_id_size = 0;
-    return stacks_append_module(trace_stacks(trace), &module) < 0 ? -ENOMEM : 0;
-}
+APPENDED(put_module, struct code_module, stacks_append_module)
 
 static const struct field source_fields[] = {
     STRING(struct source, path),
@@ -379,7 +370,11 @@ static const struct field source_fields[] = {
 };
 
 IN_STACKS(count_sources, stacks_source_count, get_source, stacks_get_source)
-APPENDED(put_source, struct source, stacks_append_source)
+
+static int put_source(struct trace *trace, uint32_t ordinal, const void *entry)
+{
+    return stacks_put_source(trace_stacks(trace), ordinal, entry) < 0 ? -ENOMEM : 0;
+}
 
 static const struct field label_fields[] = {
     UNSIGNED(struct label, kind),
@@ -593,7 +588,7 @@ const struct table definition_tables[STORE_DEFINE_COUNT] = {
     [STORE_DEFINE_MODULE] = {FIELDS(module_fields), sizeof(struct code_module), 1, MANY_HOLES,
         false, false, false, count_modules, get_module, put_module},
     [STORE_DEFINE_SOURCE] = {FIELDS(source_fields), sizeof(struct source), 1, MANY_HOLES,
-        false, false, false, count_sources, get_source, put_source},
+        true, false, false, count_sources, get_source, put_source},
     [STORE_DEFINE_LABEL] = {FIELDS(label_fields), sizeof(struct label), 1, MANY_HOLES,
         false, false, false, count_labels, get_label, put_label},
 };
