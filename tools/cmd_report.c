@@ -17,7 +17,8 @@ struct report_values {
     const char *sort, *by, *table, *value, *callers;
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
-    bool all, wide, python, native, json, csv, html;
+    const char *source_of;
+    bool all, wide, python, native, json, csv, html, lines, source;
 };
 
 static const char sort_words[] = "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
@@ -118,6 +119,10 @@ static int print_report(const struct report_values *values, const struct report 
         return rc;
     if (values->json || values->csv || values->html)
         return print_data(values, &tables);
+    if (values->source || values->source_of)
+        return report_source(report, view, values->source_of);
+    if (values->lines)
+        return report_text_table(report_find(report, "lines"), view);
     if (values->callers || values->python || values->native)
         return print_named(values, report, view);
     if (!values->table)
@@ -154,6 +159,8 @@ static int make_report(const struct report_values *values, const char *path,
                      : values->callers || values->python || values->native ? limit
                                                                            : values->functions,
         .all = values->all || data,
+        .lines = values->lines || values->source || values->source_of ||
+                 (values->table && strcmp(values->table, "lines") == 0),
     };
     const struct report_view view = {
         .options = &options,
@@ -238,6 +245,12 @@ static const struct option_spec report_options[] = {
     {"csv", 0, OPTION_FLAG, AT(csv), NULL,
      "all rows of all tables as comma-separated values, times in nanoseconds", NULL},
     {"table", 0, OPTION_TEXT, AT(table), "NAME", "this table alone, as --json calls it", NULL},
+    {"lines", 0, OPTION_FLAG, AT(lines), NULL,
+     "the hottest lines; with --json, --csv and --html: all lines, beside the other tables", NULL},
+    {"source", 0, OPTION_FLAG, AT(source), NULL,
+     "the source of hot functions, with the time of each line", NULL},
+    {"source-of", 0, OPTION_TEXT, AT(source_of), "NAME",
+     "the whole source of this file or function, with the time of each line", NULL},
     {"html", 0, OPTION_FLAG, AT(html), NULL, "a page with all rows of all tables", NULL},
     {"wide", 'w', OPTION_FLAG, AT(wide), NULL,
      "all columns and whole names, whatever the terminal's width", NULL},

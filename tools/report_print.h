@@ -58,6 +58,10 @@ void report_text_missing(const struct report *report, const struct report_view *
  * programs only. */
 int report_text_table(const struct table *table, const struct report_view *view);
 
+/* The source, line by line, with CPU time, waits and samples: of hot functions, or of all files and
+ * functions of that name. 0 or -ENOMEM, or the status of a message. */
+int report_source(const struct report *report, const struct report_view *view, const char *name);
+
 /* For programs, all rows, of the tables that were asked for. Errors of the stream stick. 0 or
  * -ENOMEM. */
 int report_json(const struct report_tables *tables, struct out_stream *out);

@@ -26,6 +26,7 @@ struct flame_counts;
 struct export_options {
     bool flame_chart;         /* spans made of consecutive samples as well */
     bool python;              /* no native frames below or above Python functions: call_tree.h */
+    bool lines;               /* frames are lines of functions */
     const char *by;           /* of stacks: export_call_groups */
     const char *strip_prefix; /* file names are shortened by it: profile/call_label.h */
     const char *value;        /* of samples, as sample_weight_find takes it; NULL: CPU time */
@@ -52,6 +53,11 @@ struct export_options {
     {                                                                                              \
         "python", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                         \
             "Python functions only: native code counts for the one that calls it", NULL            \
+    }
+#define EXPORT_OPTION_LINES                                                                        \
+    {                                                                                              \
+        "lines", 0, OPTION_FLAG, EXPORT_AT(lines), NULL, "a frame for each line of a function",    \
+            NULL                                                                                   \
     }
 #define EXPORT_OPTION_VALUE                                                                        \
     {                                                                                              \

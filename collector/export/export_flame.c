@@ -26,6 +26,7 @@ static int begin(void *state, const struct export_job *job)
         .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
         .python = job->options->python,
+        .lines = job->options->lines,
     };
     s->job = job;
     if (error)
@@ -93,6 +94,7 @@ static void destroy(void *state)
 static const struct option_spec options[] = {
     EXPORT_OPTION_BY,
     EXPORT_OPTION_PYTHON,
+    EXPORT_OPTION_LINES,
     EXPORT_OPTION_VALUE,
     {"off-cpu", 0, OPTION_FLAG, EXPORT_AT(off_cpu), NULL,
      "time in which threads did not run, by what they waited for", NULL},

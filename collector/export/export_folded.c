@@ -36,6 +36,7 @@ static int begin(void *state, const struct export_job *job)
         .groups = export_call_groups(job->options->by),
         .prefixes = job->options->strip_prefix,
         .python = job->options->python,
+        .lines = job->options->lines,
     };
     s->job = job;
     s->unit = time ? 1000 : 1;
@@ -139,7 +140,8 @@ static void destroy(void *state)
 }
 
 static const struct option_spec options[] = {
-    EXPORT_OPTION_BY, EXPORT_OPTION_PYTHON, EXPORT_OPTION_VALUE, EXPORT_OPTION_STRIP(NULL), {0},
+    EXPORT_OPTION_BY,    EXPORT_OPTION_PYTHON,      EXPORT_OPTION_LINES,
+    EXPORT_OPTION_VALUE, EXPORT_OPTION_STRIP(NULL), {0},
 };
 
 extern const struct exporter export_folded;

@@ -275,7 +275,8 @@ static void place_of(const struct flame *f, uint32_t item, char *buffer, size_t 
     uint32_t file = stacks_get_source(stacks, label->source)->path;
     uint32_t module = stacks_get_module(stacks, label->module)->path;
     if (file && label->kind == FRAME_PYTHON)
-        text_format(&text, "%s:%d", trace_string(f->trace, file)->bytes, label->first_line);
+        text_format(&text, "%s:%d", trace_string(f->trace, file)->bytes,
+                    entry->line > 0 ? entry->line : label->first_line);
     else if (module)
         text_format(&text, "%s", trace_string(f->trace, module)->bytes);
     else

@@ -79,17 +79,24 @@ const char *call_short_path(const char *path, const char *prefixes)
 size_t call_label(const struct trace *trace, uint32_t ordinal, const char *prefixes, char *buffer,
                   size_t size)
 {
+    return call_line_label(trace, &(struct call_place){ordinal, 0}, prefixes, buffer, size);
+}
+
+size_t call_line_label(const struct trace *trace, const struct call_place *place,
+                       const char *prefixes, char *buffer, size_t size)
+{
     const struct stacks *stacks = trace_stacks_get(trace);
-    const struct label *label = stacks_get_label(stacks, ordinal);
+    const struct label *label = stacks_get_label(stacks, place->label);
+    int32_t line = place->line > 0 ? place->line : label->first_line;
     uint32_t path = stacks_get_source(stacks, label->source)->path;
     struct text text = text_init(buffer, size);
     const struct trace_string *function = trace_string(trace, label->text);
     text_add(&text, function->bytes, function->length);
-    if (label->kind != FRAME_PYTHON || !path)
+    if ((label->kind != FRAME_PYTHON && place->line <= 0) || !path)
         return text.length;
     text_format(&text, " (%s", call_short_path(trace_string(trace, path)->bytes, prefixes));
-    if (label->first_line > 0)
-        text_format(&text, ":%d", label->first_line);
+    if (line > 0)
+        text_format(&text, ":%d", line);
     text_format(&text, ")");
     return text.length;
 }

@@ -24,6 +24,15 @@ const char *call_short_path(const char *path, const char *prefixes);
 /* At most size - 1 bytes and NUL; returns the length. */
 size_t call_label(const struct trace *trace, uint32_t label, const char *prefixes, char *buffer,
                   size_t size);
+
+/* A line of a function: "name (file:line)". `line` 0: as call_label. */
+struct call_place {
+    uint32_t label;
+    int32_t line;
+};
+
+size_t call_line_label(const struct trace *trace, const struct call_place *place,
+                       const char *prefixes, char *buffer, size_t size);
 size_t call_frame_label(const struct trace *trace, uint32_t frame, const char *prefixes,
                         char *buffer, size_t size);
 

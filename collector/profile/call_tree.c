@@ -91,7 +91,8 @@ static int64_t plain_item(struct call_tree *tree, struct call_item wanted)
     uint32_t first = found ? (uint32_t)*found : 0;
     for (uint32_t at = first; at; at = tree->next_items.items[at - 1]) {
         const struct call_item *item = &tree->items.items[at - 1];
-        if (item->kind == wanted.kind && item->id == wanted.id && item->domain == wanted.domain)
+        if (item->kind == wanted.kind && item->id == wanted.id && item->domain == wanted.domain &&
+            item->line == wanted.line)
             return at - 1;
     }
     return append_item(tree, wanted, key, first);
@@ -99,8 +100,9 @@ static int64_t plain_item(struct call_tree *tree, struct call_item wanted)
 
 static int64_t function_item(struct call_tree *tree, uint32_t frame)
 {
-    uint32_t label = stacks_get_frame(trace_stacks_get(tree->trace), frame)->label;
-    return plain_item(tree, (struct call_item){CALL_FUNCTION, label, 0});
+    const struct frame *at = stacks_get_frame(trace_stacks_get(tree->trace), frame);
+    int32_t line = tree->options.lines ? at->line : 0;
+    return plain_item(tree, (struct call_item){CALL_FUNCTION, at->label, 0, line});
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
@@ -127,7 +129,7 @@ static int64_t child_of(struct call_tree *tree, uint32_t parent, int64_t item)
 static int64_t plain_child(struct call_tree *tree, uint32_t parent, enum call_kind kind,
                            uint32_t id)
 {
-    return child_of(tree, parent, plain_item(tree, (struct call_item){kind, id, 0}));
+    return child_of(tree, parent, plain_item(tree, (struct call_item){kind, id, 0, 0}));
 }
 
 static int64_t range_node(struct call_tree *tree, int64_t node, uint32_t path)
@@ -141,8 +143,9 @@ static int64_t range_node(struct call_tree *tree, int64_t node, uint32_t path)
         node = plain_child(tree, (uint32_t)node, CALL_INHERITED, 0);
     for (uint32_t i = 0; i < count && node >= 0; i++) {
         const struct range_path *range = stacks_get_path(stacks, paths[i]);
-        const struct call_item item = {CALL_RANGE, range->name,
-                                       trace_scope_domain(tree->trace, range->scope)};
+        const struct call_item item = {.kind = CALL_RANGE,
+                                       .id = range->name,
+                                       .domain = trace_scope_domain(tree->trace, range->scope)};
         node = child_of(tree, (uint32_t)node, plain_item(tree, item));
     }
     return node;
@@ -237,7 +240,7 @@ static struct off_share share_of(const struct call_tree *tree, const struct samp
 static int add_wait(struct call_tree *tree, uint32_t node, const struct sample *sample)
 {
     struct off_share share = share_of(tree, sample);
-    const struct call_item reason = {CALL_REASON, sample->reason, 0},
+    const struct call_item reason = {CALL_REASON, sample->reason, 0, 0},
                            runnable = {.kind = CALL_RUNNABLE};
     bool waited = share.blocked_ns > 0;
     int error = waited ? add_leaf(tree, node, reason, share.blocked_ns, true) : 0;
@@ -419,7 +422,8 @@ size_t call_item_label(const struct call_tree *tree, uint32_t item, char *buffer
     struct text text = text_init(buffer, size);
     switch ((enum call_kind)entry->kind) {
     case CALL_FUNCTION:
-        return call_label(trace, entry->id, tree->options.prefixes, buffer, size);
+        return call_line_label(trace, &(struct call_place){entry->id, entry->line},
+                               tree->options.prefixes, buffer, size);
     case CALL_PROCESS:
         return process_label(trace, entry->id, buffer, size);
     case CALL_THREAD:

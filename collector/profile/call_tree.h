@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples added up into one tree of calls: what flame graphs and collapsed stacks are made of.
  *
- * Nodes are functions (call_label.h: all lines of a function are one), below nodes for what the
- * samples are grouped by: process, thread, path of ranges; a wait has its reason as the leaf, and
- * from when it could run again on, that.
- * Weights are nanoseconds, or another value of samples (sample_weight.h), which is called time here
- * all the same. Memory is bounded by a limit of nodes; what is deeper then counts for
- * the node above it and is told. Thread-safety: one thread per object. */
+ * Nodes are functions (call_label.h: all lines of a function are one, unless lines are wanted),
+ * below nodes for what the samples are grouped by: process, thread, path of ranges; a wait has its
+ * reason as the leaf, and from when it could run again on, that. Weights are nanoseconds, or
+ * another value of samples (sample_weight.h), which is called time here all the same. Memory is
+ * bounded by a limit of nodes; what is deeper then counts for the node above it and is told.
+ * Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_TREE_H
 #define ANNOT_CALL_TREE_H
 
@@ -39,6 +39,7 @@ struct call_item {
     uint32_t kind; /* enum call_kind */
     uint32_t id;
     uint32_t domain; /* of a range: string */
+    int32_t line;    /* of a function, with options.lines; 0: not known, or all lines */
 };
 
 struct call_node {
@@ -54,6 +55,7 @@ struct call_tree_options {
     struct sample_weight weight; /* of a set; all zero: time, as call_sample_weight_ns */
     const char *prefixes;        /* of file names, as in call_label.h */
     uint32_t node_limit;         /* 0 = 1,000,000: about 110 MiB */
+    bool lines;                  /* a node is a line of a function */
     bool python; /* of stacks with Python functions, these and no native ones: the time in
                     those counts for the Python function that called them */
 };

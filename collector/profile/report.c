@@ -301,10 +301,10 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,    report_add_ranges,   report_add_imports,   report_add_plain,
-        report_add_tasks, report_add_owners,   report_add_functions, report_add_waits,
-        report_add_own,   report_add_findings, report_add_callers,   add_sampling,
-        add_missing,
+        add_recording,    report_add_ranges, report_add_imports,   report_add_plain,
+        report_add_tasks, report_add_owners, report_add_functions, report_add_lines,
+        report_add_waits, report_add_own,    report_add_findings,  report_add_callers,
+        add_sampling,     add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
@@ -327,9 +327,10 @@ int report_create(const struct report_options *options, struct report **ret_repo
     };
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);
+    report->texts = source_texts_create(report->trace);
     int rc = report_samples_begin(&report->samples, options);
     if (rc == 0)
-        rc = report->stats && report->tasks ? read_all(report) : -ENOMEM;
+        rc = report->stats && report->tasks && report->texts ? read_all(report) : -ENOMEM;
     if (rc == 0) {
         find_facts(report);
         rc = add_tables(report);
@@ -353,6 +354,7 @@ void report_destroy(struct report *report)
     free(report->nothing);
     report_samples_fini(&report->samples);
     pool_tasks_destroy(report->tasks);
+    source_texts_destroy(report->texts);
     range_stats_destroy(report->stats);
     free(report);
 }

@@ -6,6 +6,7 @@
 #ifndef ANNOT_REPORT_H
 #define ANNOT_REPORT_H
 
+#include "line_stats.h"
 #include "own_time.h"
 #include "pass.h"
 #include "range_stats.h"
@@ -68,6 +69,7 @@ struct report_options {
     const char *callers;       /* of functions of that name or pattern; NULL: no such tables */
     uint64_t limit, functions; /* rows that people see; `functions` 0: no table of them */
     bool all;                  /* each process has a row of its own */
+    bool lines;                /* the table "lines" is there, and report_lines */
 };
 
 /* What the texts around the tables are made of. */
@@ -100,6 +102,10 @@ const struct table *report_table(const struct report *report, unsigned index);
 const struct table *report_find(const struct report *report, const char *name);
 
 const struct report_facts *report_facts(const struct report *report);
+
+/* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
+const struct line_stats *report_lines(const struct report *report);
+struct source_texts *report_texts(const struct report *report);
 
 /* Per cause the larger of what processes counted and what the gaps among the events say: in a
  * damaged recording only the gaps know, without final definitions as well. `gaps` has LOSS_COUNT

@@ -3,6 +3,7 @@
 #ifndef ANNOT_REPORT_PARTS_H
 #define ANNOT_REPORT_PARTS_H
 
+#include "line_stats.h"
 #include "own_time.h"
 #include "pass.h"
 #include "report.h"
@@ -160,6 +161,7 @@ struct report_samples {
     struct frame_stats *frames;   /* of samples that have the weight */
     struct own_time *own;         /* both by own functions */
     struct wall *wall;            /* of all */
+    struct line_stats *lines;     /* of samples that have the weight, and waits; or NULL */
     struct thread_entry *entries; /* by thread */
     struct path_matches matches;  /* of `range` */
     struct sample_checks checks;  /* of all */
@@ -183,6 +185,7 @@ struct report {
     struct range_stats *stats;
     struct report_samples samples;
     struct pool_tasks *tasks;
+    struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];
     unsigned table_count;
@@ -208,6 +211,7 @@ int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
 int report_add_waits(struct report *report);
 int report_add_own(struct report *report);
+int report_add_lines(struct report *report);
 int report_add_findings(struct report *report);
 int report_add_callers(struct report *report);
 

@@ -30,8 +30,10 @@ int report_samples_begin(struct report_samples *samples, const struct report_opt
     samples->frames = frame_stats_create(trace, options->weight);
     samples->own = own_time_create(trace);
     samples->wall = wall_create(trace, options->selection);
+    samples->lines = options->lines ? line_stats_create(trace, options->weight) : NULL;
     samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
-    bool made = samples->frames && samples->own && samples->wall && samples->entries;
+    bool made = (samples->lines || !options->lines) && samples->frames && samples->own &&
+                samples->wall && samples->entries;
     return made ? 0 : -ENOMEM;
 }
 
@@ -40,6 +42,7 @@ void report_samples_fini(struct report_samples *samples)
     frame_stats_destroy(samples->frames);
     own_time_destroy(samples->own);
     wall_destroy(samples->wall);
+    line_stats_destroy(samples->lines);
     path_matches_fini(&samples->matches);
     free(samples->entries);
     sample_stats_fini(&samples->all);
@@ -94,6 +97,8 @@ static int take(void *context, const struct item *item)
     if (inside != 1)
         return inside;
     sample_stats_add(&samples->inside, sample);
+    if (samples->lines)
+        line_stats_add(samples->lines, sample);
     if (sample_weight_takes(samples->weight, trace_sets_get(samples->trace), sample))
         frame_stats_add(samples->frames, sample);
     return own_time_add(samples->own, sample);
@@ -117,6 +122,8 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
         return 0;
     frame_stats_finish(samples->frames);
     int rc = own_time_finish(samples->own);
+    if (rc == 0 && samples->lines)
+        rc = line_stats_finish(samples->lines);
     return rc ? rc
               : wall_finish(samples->wall, samples->own, totals->begin_ns,
                             totals->begin_ns + totals->wall_ns);

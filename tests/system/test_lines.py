@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Where the time of a program went, line by line: the right lines, on every CPython that is here,
+and the text of the source wherever the recording is read."""
+
+import json
+import os
+import pathlib
+import re
+
+import samples
+from harness import ANNOT, Skip, case, check, equal, main
+
+QUADRATIC = """import sys
+
+
+def quadratic(n):
+    found = 0
+    for i in range(n):
+        for j in range(n):
+            if (i * j) % 7 == 3:
+                found += i
+    return found
+
+
+def nap():
+    import time
+    time.sleep(0.05)
+
+
+nap()
+print(quadratic(int(sys.argv[1])))
+"""
+LOOP = range(6, 10)  # the lines of both loops
+
+
+def record(home, python, *options):
+    script = pathlib.Path(home.work, "quadratic.py")
+    script.write_text(QUADRATIC, encoding="utf-8")
+    result = home.record(python, script, "3000", options=["--no-preload", "--rate", "999",
+                                                          *options]).ok()
+    return script, str(result.path)
+
+
+def lines_of(home, path, *options):
+    done = home.run(ANNOT, "report", "--json", "--lines", *options, path).ok()
+    return json.loads(done.out)["lines"]
+
+
+def check_lines(home, version, python):
+    _script, path = record(home, python)
+    rows = [row for row in lines_of(home, path) if "quadratic (" in (row["function"] or "")]
+    whole = sum(row["cpu_self_ns"] for row in rows)
+    right = sum(row["cpu_self_ns"] for row in rows if row["line"] in LOOP)
+    hits = sum(row["sample_count"] for row in rows)
+    if hits < 20:
+        raise Skip("hardly a sample here")
+    check(right >= 0.95 * whole, f"{version}: {right} of {whole} ns are on the lines of the loop")
+    inner = [row for row in rows if row["line"] == 8]
+    equal([row["text"] for row in inner], ["if (i * j) % 7 == 3:"], f"{version}: text of line 8")
+    check(inner[0]["cpu_self_ns"] == max(row["cpu_self_ns"] for row in rows),
+          f"{version}: the hottest line is another one")
+
+
+@case
+def a_quadratic_loop_is_found_by_its_lines_in_every_interpreter(home):
+    interpreters = samples.interpreters()
+    if not interpreters:
+        raise Skip("no CPython here")
+    for version, python in interpreters:
+        check_lines(home, version, python)
+
+
+@case
+def lines_add_up_to_the_time_of_functions(home):
+    _script, path = record(home, samples.interpreters()[-1][1])
+    done = home.run(ANNOT, "report", "--json", "--lines", path).ok()
+    report = json.loads(done.out)
+    whole = sum(row["cpu_self_ns"] for row in report["functions"])
+    equal(sum(row["cpu_self_ns"] for row in report["lines"]), whole, "time of all lines")
+    totals = {}
+    for row in report["functions"]:
+        totals[row["function"]] = totals.get(row["function"], 0) + (row["cpu_total_ns"] or 0)
+    for row in report["lines"]:
+        if row["function"]:
+            check((row["cpu_total_ns"] or 0) <= totals.get(row["function"], 0),
+                  f"{row['function']}:{row['line']} has more time than its function")
+
+
+@case
+def the_source_is_shown_where_the_file_is_gone(home):
+    script, path = record(home, samples.interpreters()[-1][1])
+    script.unlink()
+    text = home.run(ANNOT, "report", "--source", path).ok().out.decode()
+    check(re.search(r"ms .* 8  +if \(i \* j\) % 7 == 3:", text), text)
+    check("def quadratic(n):" in text and "import sys" not in text, text)
+    whole = home.run(ANNOT, "report", "--source-of", "quadratic.py", path).ok().out.decode()
+    check("import sys" in whole and "time.sleep(0.05)" in whole, whole)
+    home.run(ANNOT, "report", "--source-of", "no_such", path).complains(1, "no_such")
+
+
+@case
+def a_recording_keeps_no_text_that_it_was_told_to_leave_out(home):
+    script, path = record(home, samples.interpreters()[-1][1], "--no-source")
+    equal({row["text"] for row in lines_of(home, path)}, {""}, "texts of lines")
+    text = home.run(ANNOT, "report", "--source-of", script.name, path).ok().out.decode()
+    check("its text is not in the recording" in text and "found += i" not in text, text)
+
+
+@case
+def a_file_that_changed_since_is_not_shown(home):
+    script = pathlib.Path(home.work, "changes.py")
+    script.write_text("import os, time\n"
+                      "open(__file__, 'a').write('# changed\\n')\n"
+                      "begin = time.thread_time()\n"
+                      "while time.thread_time() - begin < 0.3: pass\n", encoding="utf-8")
+    python = samples.interpreters()[-1][1]
+    path = str(home.record(python, script, options=["--no-preload", "--rate", "999"]).ok().path)
+    mine = [row for row in lines_of(home, path) if os.path.basename(row["file"]) == script.name]
+    check(mine and all(row["text"] == "" for row in mine), f"{mine}")
+    info = home.run(ANNOT, "info", path).ok().out.decode()
+    check("source files that changed after the program began" in info, info)
+
+
+@case
+def a_flame_graph_has_a_frame_for_each_line(home):
+    _script, path = record(home, samples.interpreters()[-1][1])
+    done = home.run(ANNOT, "export", "--format", "folded", "--lines", "-o", "-", path).ok()
+    frames = set(re.findall(r"quadratic \([^)]*quadratic\.py:(\d+)\)", done.out.decode()))
+    check({"7", "8"} <= frames, f"lines {frames}")
+
+
+main()
