@@ -92,9 +92,13 @@ static int check_options(const struct plan *plan)
 {
     const char *refused = export_refuses(plan->exporter, &plan->wanted);
     char formats[128];
-    if (plan->wanted.off_cpu && plan->wanted.value)
-        return cmd_fail(CMD_MISUSE, "options --off-cpu and --value: use only one\n--value "
+    if (plan->wanted.off_cpu + plan->wanted.idle + (plan->wanted.value != NULL) > 1)
+        return cmd_fail(CMD_MISUSE, "options --off-cpu, --idle and --value: use only one\n--value "
                                     "off-cpu:blocked is the time blocked alone");
+    if (plan->wanted.off_cpu && plan->values->selection.gil)
+        return cmd_fail(CMD_MISUSE,
+                        "options --off-cpu and --gil: use only one\na thread that waits "
+                        "for long does not hold the lock");
     if (!refused)
         return CMD_OK;
     return cmd_fail(CMD_MISUSE, "the %s format has no option --%s\nit is an option of %s",
@@ -223,7 +227,7 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
     if (!plan->exporter->tells_missing)
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_folded(plan);
-    bool cpu_time = !plan->wanted.off_cpu && !plan->wanted.value;
+    bool cpu_time = !plan->wanted.off_cpu && !plan->wanted.idle && !plan->wanted.value;
     if (!events && read->samples == 0 && cpu_time)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, plan->recording);
     else if (!plan->wanted.value && read->samples + read->stretches + sum_of_events(read) == 0)
@@ -345,6 +349,7 @@ static const struct option_spec all_formats[] = {
     SELECTION_RANGE(AT(selection)),
     SELECTION_PROCESS(AT(selection)),
     SELECTION_THREAD(AT(selection)),
+    SELECTION_GIL(AT(selection)),
     SELECTION_TIMES(AT(selection)),
     {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {0},

@@ -64,8 +64,8 @@ const struct hint hint_table[] = {
     {"record|attach", "overwrite|force-overwrite|y", "--force replaces an existing recording"},
     {"record|attach", "nonblocking|no-pause", "annot never pauses a program"},
     {"record|attach", "i|idle|show-all|wall|async-mode",
-     "all is recorded; annot flame --off-cpu shows the waits"},
-    {"record|attach", "gil", "annot report lists waits for the GIL"},
+     "waits are always recorded; annot flame --idle shows them beside the CPU time"},
+    {"record|attach", "gil", "annot flame --gil chooses from what was recorded"},
     {"record|attach", "function|functions-only",
      "annot report and annot flame --python show "
      "functions"},
@@ -91,8 +91,10 @@ const struct hint hint_table[] = {
     {"report|cat", "o|output|outfile",
      "send it to a file with > x.txt; annot export FILE -o x.json "
      "writes other formats"},
-    {"report|flame|export", "idle|wall|off|offcpu", "annot flame --off-cpu shows the waits"},
-    {"report|flame|export", "gil|g", "annot report lists waits for the GIL"},
+    {"report|flame|export", "wall|off|offcpu",
+     "annot flame --idle shows CPU time and waits, --off-cpu waits alone"},
+    {"report", "gil|g", "annot flame --gil draws what held the GIL; annot report has waits for it"},
+    {"report", "idle", "annot flame --idle draws CPU time and waits; annot report has both"},
     {"report|flame|export", "comm|cmd|pids", "-p TEXT (--process) chooses processes"},
     {"report|flame|export", "tid|tids", "-t TID (--thread) chooses threads"},
     {"report|flame|export", "top|max|rows|count|max-rows|percent-limit",

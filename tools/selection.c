@@ -115,6 +115,7 @@ int selection_init(struct selection *selection, const struct selection_values *v
     struct pass_selection *chosen = &selection->chosen;
     *chosen = PASS_SELECT_ALL;
     chosen->range = values->range;
+    chosen->flags = values->gil ? SAMPLE_HOLDS_GIL : 0;
     if (values->from && options_parse_time(values->from, &from_ns) == 0)
         chosen->from_ns = instant(trace, from_ns);
     if (values->to && options_parse_time(values->to, &to_ns) == 0)
@@ -140,11 +141,9 @@ size_t selection_describe(const struct selection_values *values, char *buffer, s
 {
     const struct {
         const char *what, *value;
-    } parts[] = {{"from ", values->from},
-                 {"to ", values->to},
-                 {"in range ", values->range},
-                 {"of process ", values->process},
-                 {"of thread ", values->thread}};
+    } parts[] = {{"from ", values->from},        {"to ", values->to},
+                 {"in range ", values->range},   {"of process ", values->process},
+                 {"of thread ", values->thread}, {"holding the GIL", values->gil ? "" : NULL}};
 
     struct text text = text_init(buffer, size);
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {

@@ -13,6 +13,7 @@
 struct selection_values {
     const char *process, *thread, *range;
     const char *from, *to; /* as options_parse_time */
+    bool gil;
 };
 
 /* Lines of an option table; `at` is the offset of the struct selection_values. */
@@ -29,6 +30,11 @@ struct selection_values {
     {                                                                                              \
         "range", 'r', OPTION_TEXT, (at) + offsetof(struct selection_values, range), "NAME",        \
             "only what happened inside ranges of this name; *, ? and [] as in a shell", NULL       \
+    }
+#define SELECTION_GIL(at)                                                                          \
+    {                                                                                              \
+        "gil", 0, OPTION_FLAG, (at) + offsetof(struct selection_values, gil), NULL,                \
+            "only samples of threads that held Python's global interpreter lock", NULL             \
     }
 #define SELECTION_THREAD(at)                                                                       \
     {                                                                                              \

@@ -32,6 +32,7 @@ struct export_options {
     const char *value;        /* of samples, as sample_weight_find takes it; NULL: CPU time */
     /* Flame graphs: flame_svg.h. */
     bool off_cpu; /* stretches off the CPU, in place of CPU time */
+    bool idle;    /* and beside it */
     bool root_at_bottom;
     const char *title;
     double min_width; /* pixels */

@@ -39,8 +39,10 @@ static int take(void *state, const struct item *item)
 {
     struct state *s = state;
     const struct sample_sets *sets = trace_sets_get(s->job->source->trace);
-    bool taken = s->job->options->off_cpu ? sample_role(sets, item->sample) == SAMPLE_ROLE_OFF_CPU
-                                          : sample_weight_takes(s->weight, sets, item->sample);
+    bool waits = sample_role(sets, item->sample) == SAMPLE_ROLE_OFF_CPU;
+    bool taken = s->job->options->off_cpu ? waits
+                                          : (waits && s->job->options->idle) ||
+                                                sample_weight_takes(s->weight, sets, item->sample);
     if (!taken)
         return 0;
     s->any = true;
@@ -55,6 +57,9 @@ static void describe(const struct state *s, struct flame_options *drawing)
     if (s->job->options->off_cpu) {
         drawing->measure = "time off the CPU";
         drawing->piece = "wait";
+    } else if (s->job->options->idle) {
+        drawing->measure = "CPU time and waits";
+        drawing->piece = "sample";
     } else if (value) {
         drawing->measure = value;
         drawing->unit = sample_unit_of(trace, sample_weight_type(trace, s->weight));
@@ -98,6 +103,7 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_VALUE,
     {"off-cpu", 0, OPTION_FLAG, EXPORT_AT(off_cpu), NULL,
      "time in which threads did not run, by what they waited for", NULL},
+    {"idle", 0, OPTION_FLAG, EXPORT_AT(idle), NULL, "both: CPU time and time off the CPU", NULL},
     {"inverted", 0, OPTION_FLAG, EXPORT_AT(root_at_bottom), NULL,
      "the root at the bottom, as flames rise", NULL},
     {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title; default: the recorded command",

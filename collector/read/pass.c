@@ -432,7 +432,7 @@ bool pass_thread_span(const struct pass *pass, uint32_t thread, int64_t *ret_fir
 bool pass_selects_all(const struct pass_selection *selection)
 {
     return selection->from_ns == INT64_MIN && selection->to_ns == INT64_MAX && !selection->range &&
-           !selection->wants;
+           !selection->flags && !selection->wants;
 }
 
 bool pass_selects_thread(const struct pass_selection *selection, uint32_t thread)
@@ -448,7 +448,8 @@ bool pass_selects_time(const struct pass_selection *selection, int64_t time_ns)
 bool pass_selects_sample(const struct pass_selection *selection, const struct sample_sets *sets,
                          struct sample *sample, int64_t values[SAMPLE_VALUES_MAX])
 {
-    return pass_selects_thread(selection, sample->thread) &&
+    return (sample->flags & selection->flags) == selection->flags &&
+           pass_selects_thread(selection, sample->thread) &&
            sample_cut(sets, sample, selection->from_ns, selection->to_ns, values);
 }
 

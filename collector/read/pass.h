@@ -129,6 +129,7 @@ struct pass_source {
 struct pass_selection {
     int64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); INT64_MIN, INT64_MAX: no limit */
     const char *range;      /* name or pattern (text_matches); NULL: whatever range, or none */
+    uint32_t flags;         /* enum sample_flags that samples must have; events have none */
     bool (*wants)(void *context, uint32_t thread); /* NULL: all threads */
     void *context;
 };

@@ -85,6 +85,8 @@ def processes_by_their_numbers(home):
         found = json.dumps(report)
         for pid in pids:
             check(str(pid) in found, f"process {pid} is not in the report")
+        home.annot("flame", "--gil", "-o", home.work / "gil.svg", home.work / "a.annot").ok()
+        check(b"spin" in (home.work / "gil.svg").read_bytes(), "spin holds no lock")
         text = home.annot("dump", *pids).ok().out.decode()
         for pid in pids:
             check(f"process {pid} (" in text, f"process {pid} is not in\n{text}")

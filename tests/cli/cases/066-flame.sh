@@ -15,3 +15,8 @@ annot flame -p 5002 run.annot -o - >worker.svg && told worker.svg
 echo "- off the CPU, by range"
 annot flame --off-cpu --by range --title Waits run.annot -o waits.svg && told waits.svg
 grep -c '<title>Waits</title>' waits.svg
+echo "- running and waiting"
+annot flame --idle run.annot -o idle.svg && told idle.svg | grep -E "waits|^\["
+annot flame --gil run.annot -o gil.svg
+annot flame --idle --off-cpu run.annot
+annot flame --gil --off-cpu run.annot

@@ -515,3 +515,20 @@ TEST(an_error_of_the_source_is_passed_on)
     CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), -EIO);
     maker_destroy(maker);
 }
+
+TEST(only_samples_with_the_flags_are_chosen)
+{
+    struct pass_selection selection = PASS_SELECT_ALL;
+    const struct sample_sets sets = {0};
+    struct sample holds = {.set = SAMPLE_SET_CPU,
+                           .flags = SAMPLE_HOLDS_GIL | SAMPLE_GC,
+                           .time_ns = 5,
+                           SAMPLE_VALUES(1000)};
+    struct sample runs = {.set = SAMPLE_SET_CPU, .time_ns = 5, SAMPLE_VALUES(1000)};
+    int64_t values[SAMPLE_VALUES_MAX];
+    CHECK(pass_selects_sample(&selection, &sets, &runs, values));
+    selection.flags = SAMPLE_HOLDS_GIL;
+    CHECK(!pass_selects_all(&selection));
+    CHECK(pass_selects_sample(&selection, &sets, &holds, values));
+    CHECK(!pass_selects_sample(&selection, &sets, &runs, values));
+}
