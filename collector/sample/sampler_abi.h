@@ -98,6 +98,7 @@ enum sampler_flags {
     SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again   */
     SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, since when is not known: see below */
     SAMPLER_RETURNING = 1u << 12, /* in map `switches`: it runs again, and is about to tell */
+    SAMPLER_ADDS = 1u << 13, /* in map `switches`: its last stretch is one of the short waits */
 };
 
 struct sampler_sample {

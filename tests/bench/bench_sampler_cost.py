@@ -7,7 +7,8 @@
 Start: `python3 -c pass` and the same under `annot record`, in turn. CPU and memory: annot's own,
 from /proc, while two Python programs are busy. Losses: 64 busy processes at 99 and 999 Hz, from
 the recording. Short processes: 2,000 of 5 ms. Switches: two threads over pipes, with --off-cpu; by
-the kind of stack and in quiet moments: bench_bpf.
+the kind of stack and in quiet moments: bench_bpf. Short waits: the CPU time of two processes over
+pipes, by default and with --no-off-cpu in turn.
 """
 
 import json
@@ -152,13 +153,52 @@ def switches(bench):
                 against=f"of {count:,} round trips between two threads")]
 
 
+PING_PONG = """import os, resource, sys
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+a, b = os.pipe(), os.pipe()
+child, turns = os.fork(), int(sys.argv[1])
+for _ in range(turns):
+    if child:
+        os.write(a[1], b"x")
+        os.read(b[0], 1)
+    else:
+        os.read(a[0], 1)
+        os.write(b[1], b"x")
+if not child:
+    os._exit(0)
+os.waitpid(child, 0)
+both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(sum(used.ru_utime + used.ru_stime for used in both) * 1e9 /
+      sum(used.ru_nvcsw + used.ru_nivcsw for used in both))
+"""
+
+
+def ping_pong(bench, *options):
+    """CPU time of two processes that exchange bytes on one processor, in ns for each switch."""
+    command = bench.words(*options) + [sys.executable, "-S", "-c", PING_PONG, "50000"]
+    done = subprocess.run(command, env=bench.environment, check=True, capture_output=True)
+    return float(done.stdout.split()[0])
+
+
+def short_waits(bench):
+    """Waits below the threshold, which are only added up: leaving, being woken and coming back."""
+    without, default = [], []
+    for _ in range(ROUNDS // 2):
+        without.append(ping_pong(bench, "--no-off-cpu"))
+        default.append(ping_pong(bench))
+    extra = max(0, statistics.median(default) - statistics.median(without))
+    alone = f"{statistics.median(without):,.0f} ns without"
+    return [row("a switch that is only added up", extra, "ns", most=500, against=alone),
+            row("waits by default, 10,000 switches a second", extra / 1e3, "% of a CPU", most=0.5)]
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     place = tempfile.mkdtemp(prefix="annot-bench-", dir="/dev/shm")
     bench = Bench(build, place)
     try:
         entries = start(bench) + collector(bench) + losses(bench) + short(bench, build)
-        entries += switches(bench)
+        entries += switches(bench) + short_waits(bench)
     finally:
         shutil.rmtree(place)
     finish("sampler-cost", entries)

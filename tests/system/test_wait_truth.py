@@ -158,8 +158,8 @@ else:
     while os.read(there[0], 1) == b"x":
         os.write(back[1], b"x")
         turns += 1
-print("ping" if child else "pong", os.getpid(), turns, begin, time.monotonic_ns(), used() - before,
-      flush=True)
+told = "ping" if child else "pong", os.getpid(), turns, begin, time.monotonic_ns(), used() - before
+os.write(1, (" ".join(map(str, told)) + "\\n").encode())
 if child:
     os.waitpid(child, 0)
 os._exit(0)
@@ -168,10 +168,12 @@ os._exit(0)
 
 def running_ns(samples, thread, begin, end):
     """How long a thread ran in that time: all but stretches and short waits."""
-    waited = sum(max(0, min(s["end"], end) - max(s["time"], begin))
-                 for s in samples.off if s["thread"] == thread)
-    short = sum(s["blocked"] + s["runnable"] for s in samples.dump.short_waits
-                if s["thread"] == thread and begin <= s["time"] and s["end"] <= end)
+    def inside(sample):
+        return max(0, min(sample["end"], end) - max(sample["time"], begin))
+
+    waited = sum(inside(s) for s in samples.off if s["thread"] == thread)
+    short = sum((s["blocked"] + s["runnable"]) * inside(s) / (s["end"] - s["time"])
+                for s in samples.dump.short_waits if s["thread"] == thread)
     return end - begin - waited - short
 
 
@@ -185,7 +187,6 @@ def thousands_of_short_waits_are_not_running(home):
     samples = done.samples
     lines = [line.split() for line in done.out.decode().splitlines()]
     check(len(lines) == 2, f"both ends tell: {lines}")
-    shares, truths_of = [], []
     for name, *numbers in lines:
         pid, turns, begin, end, cpu = map(int, numbers)
         thread, = (ordinal for ordinal, of in samples.pid_of.items() if of == pid)
@@ -194,12 +195,7 @@ def thousands_of_short_waits_are_not_running(home):
         truth = 100 * cpu / wall
         print(f"  {name}: {turns} turns, {share:.1f} % of {wall / 1e9:.2f} s, by its clocks "
               f"{truth:.1f} %")
-        shares.append(share)
-        truths_of.append(truth)
-        # Whose time the switch between them is, one may see otherwise than the kernel.
-        check(abs(share - truth) <= 4, f"{name}: ran {share:.1f} %, not {truth:.1f} %")
-    slack = 2 + 100 * samples.taken_ns / wall
-    check(abs(sum(shares) - sum(truths_of)) <= slack, f"{shares}, not {truths_of}")
+        check(abs(share - truth) <= 1.5, f"{name}: ran {share:.1f} %, not {truth:.1f} %")
     check(all(s["end"] - s["time"] >= 1_000_000 for s in samples.off), "long ones only")
     check(samples.dump.short_waits, "short waits are told")
     samples.nothing_lost()

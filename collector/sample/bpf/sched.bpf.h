@@ -154,11 +154,11 @@ static __always_inline bool sched_rate_allows(uint64_t now)
     return __sync_fetch_and_add(&sched_window_count, 1) < config.rate_max / SCHED_RATE_WINDOWS + 1;
 }
 
-/* Since when the task that leaves has run: for as long as it used the CPU since it left before. */
-static __always_inline uint64_t sched_arrived(const struct sampler_switch *entry,
-                                              const struct task_struct *task, uint64_t now)
+/* Its stretch is told, or is not to be: sched_clear() at the next one. */
+static __always_inline void sched_done(struct sampler_switch *entry)
 {
-    return now - (task->se.sum_exec_runtime - entry->used_ns);
+    entry->head.kind = 0;
+    entry->head.size = 0;
 }
 
 static __always_inline void sched_tell(struct sampler_switch *entry)
@@ -169,7 +169,7 @@ static __always_inline void sched_tell(struct sampler_switch *entry)
     if (size <= sizeof(*entry))
         emit_record(&entry->head, size, emit_flags(entry->end_ns, false),
                     SAMPLER_LOSS_RING_FULL_SWITCH);
-    entry->head.kind = 0;
+    sched_done(entry);
 }
 
 static __always_inline void sched_tell_short(struct sampler_switch *entry, uint64_t end_ns)
@@ -194,15 +194,27 @@ static __always_inline void sched_tell_short(struct sampler_switch *entry, uint6
     entry->untold.count = 0;
 }
 
-/* It is told by its time only. */
-static __always_inline void sched_add_short(struct sampler_switch *entry)
+/* Since when the task that leaves has run: for as long as it used the CPU since it left before. */
+static __always_inline uint64_t sched_arrived(const struct sampler_switch *entry,
+                                              const struct task_struct *task, uint64_t now)
 {
-    uint64_t begin = entry->head.time_ns, end = entry->end_ns;
-    uint64_t ready = entry->flags & SAMPLER_PREEMPTED ? begin
-                     : entry->wake_ns                 ? entry->wake_ns
-                                                      : end;
+    return now - (task->se.sum_exec_runtime - entry->used_ns);
+}
+
+/* The stretch before that which begins now is told by its time only. It ended when the thread began
+ * to use the CPU: by the kernel's accounts, to which coming back belongs. */
+static __always_inline void sched_add_short(struct sampler_switch *entry,
+                                            const struct task_struct *task, uint64_t now)
+{
+    uint64_t begin = entry->head.time_ns, end = sched_arrived(entry, task, now), ready = end;
     struct sampler_short_waits *waits = &entry->untold;
 
+    if (end < begin || end > now)
+        end = entry->end_ns;
+    if (entry->flags & SAMPLER_PREEMPTED)
+        ready = begin;
+    else if (entry->wake_ns)
+        ready = entry->wake_ns;
     if (ready > end)
         ready = end;
     if (waits->count++ == 0) {
@@ -211,8 +223,8 @@ static __always_inline void sched_add_short(struct sampler_switch *entry)
     }
     waits->blocked_ns += ready - begin;
     waits->runnable_ns += end - ready;
-    if (end - waits->begin_ns >= SAMPLER_SHORT_EVERY_NS)
-        sched_tell_short(entry, end);
+    if (now - waits->begin_ns >= SAMPLER_SHORT_EVERY_NS)
+        sched_tell_short(entry, now);
 }
 
 /* Whether it is to be told, its end being known. */
@@ -227,7 +239,7 @@ static __always_inline bool sched_counts(struct sampler_switch *entry)
         sched_tell_short(entry, entry->head.time_ns);
         return true;
     }
-    sched_add_short(entry);
+    entry->flags |= SAMPLER_ADDS;
     return false;
 }
 
@@ -269,6 +281,8 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
     now = bpf_ktime_get_ns();
     if (entry->head.kind == SAMPLER_SWITCH)
         sched_settle(entry, task, now);
+    if (entry->flags & SAMPLER_ADDS)
+        sched_add_short(entry, task, now);
     sched_tell_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
 }
@@ -328,6 +342,15 @@ static __always_inline void sched_stack(struct sampler_switch *entry, struct tas
     walk_end(walk);
 }
 
+/* Nothing is left of the stretch that was told last: its stack and ranges. */
+static __always_inline void sched_clear(struct sampler_switch *entry)
+{
+    entry->head.size = offsetof(struct sampler_switch, ranges);
+    entry->kernel = entry->native = entry->python = 0;
+    entry->native_end = entry->python_end = STACK_NOT_WALKED;
+    entry->range_depth = 0;
+}
+
 static __always_inline void sched_leave(struct task_struct *task, struct sampler_switch *entry,
                                         uint32_t state, bool preempted, uint64_t now)
 {
@@ -335,16 +358,16 @@ static __always_inline void sched_leave(struct task_struct *task, struct sampler
 
     if (entry->head.kind == SAMPLER_SWITCH)
         sched_settle(entry, task, now);
+    if (entry->flags & SAMPLER_ADDS)
+        sched_add_short(entry, task, now);
     sched_identify(task, &entry->head);
-    entry->head.size = offsetof(struct sampler_switch, ranges);
     entry->head.time_ns = now;
-    entry->wake_ns = entry->end_ns = 0;
+    entry->wake_ns = 0;
     entry->used_ns = task->se.sum_exec_runtime;
     entry->state = state;
     entry->flags = preempted || state == 0 ? SAMPLER_PREEMPTED : 0;
-    entry->kernel = entry->native = entry->python = 0;
-    entry->native_end = entry->python_end = STACK_NOT_WALKED;
-    entry->range_depth = 0;
+    if (config.walks_at_leave || entry->head.size == 0)
+        sched_clear(entry);
     sched_call(entry, task);
     process = config.walks_at_leave ? task_process(task, SAMPLER_LOSS_UID_SWITCH) : 0;
     if (process)
@@ -464,7 +487,7 @@ static __always_inline int sched_return(void)
         sched_stack(entry, task, process, now);
         sched_tell(entry);
     }
-    entry->head.kind = 0;
+    sched_done(entry);
     count_add(SAMPLER_COUNT_SWITCH_NS, bpf_ktime_get_ns() - now);
     return 0;
 }
