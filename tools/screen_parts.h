@@ -9,9 +9,9 @@ enum {
     SCREEN_WIDTH_MIN = 60,
     SCREEN_WIDTH = 80,
     SCREEN_WIDTH_MAX = 120,
-    SCREEN_NAME_MIN = 10,
+    SCREEN_NAME_MIN = 12,
     SCREEN_NAME_MAX = 34,
-    SCREEN_BAR_MIN = 10,
+    SCREEN_BAR_MIN = 8,
     SCREEN_BAR_MAX = 24,
     SCREEN_ROW_PART = 100, /* rows below a hundredth go into the remainder */
     SCREEN_PART = 50,      /* a table matters if it has a fiftieth */
