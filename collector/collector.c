@@ -88,13 +88,13 @@ static uint32_t add_text(struct trace *trace, const char *text)
     return ordinal > 0 ? (uint32_t)ordinal : 0;
 }
 
-/* Paths are shown relative to where the command was begun. */
-static void describe_place(struct trace *trace, struct trace_session *entry)
+/* Paths are shown relative to where the command was begun, or `place`. */
+static void describe_place(struct trace *trace, struct trace_session *entry, const char *place)
 {
     char directory[PATH_MAX];
     cpu_set_t processors;
-    if (getcwd(directory, sizeof(directory)))
-        entry->directory = add_text(trace, directory);
+    place = place ? place : getcwd(directory, sizeof(directory));
+    entry->directory = add_text(trace, place);
     if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
         entry->processors = (uint32_t)CPU_COUNT(&processors);
 }
@@ -107,7 +107,7 @@ static int describe_session(struct collector *collector, const struct collector_
     entry->parent_id = collector->parent_id;
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
-    describe_place(collector->trace, entry);
+    describe_place(collector->trace, entry, options->place);
     collector->next_look_ns = clock_now_ns() + FIRST_LOOK_NS;
     entry->command_status = -1;
     entry->revision++;

@@ -33,6 +33,7 @@ struct collector_options {
     const char *output;          /* the recording; must not exist, unless `overwrite` */
     bool overwrite;
     const char *command;   /* what is recorded, for humans */
+    const char *place;     /* the working directory to show paths from; NULL: our own */
     const char *version;   /* of annot */
     uint64_t volume_bytes; /* of a file of the recording; 0: there is one */
     uint64_t pool_bytes;   /* buffer of each process; 0 = 16 MiB */

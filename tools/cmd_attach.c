@@ -91,6 +91,7 @@ struct attach {
     struct status_line line;
     struct record_output output;
     char command[4096];
+    char place[PATH_MAX]; /* of who asked; "": ours */
     char filter[FILTER_TEXT_SIZE];
     int64_t end_ns; /* 0: none */
     bool over;      /* a signal said so */
@@ -178,6 +179,7 @@ static int begin(struct attach *attach)
         .output = attach->output.recording,
         .overwrite = attach->values->force,
         .command = attach->command,
+        .place = attach->place[0] ? attach->place : NULL,
         .version = ANNOT_VERSION,
         .pool_bytes = attach->values->pool_bytes,
         .volume_bytes = attach->values->volume_bytes,
@@ -353,9 +355,14 @@ static void describe(struct attach *attach)
         output_name(stem, attach->output.recording, sizeof(attach->output.recording));
     snprintf(attach->command, sizeof(attach->command), "annot attach %s",
              pid_list_text(&attach->pids, pids));
-    proc_command(attach->pids.items[0], asker);
-    if (attach->values->asked && asker[0]) /* it records itself */
+    if (!attach->values->asked)
+        return;
+    proc_command(attach->pids.items[0], asker); /* it records itself */
+    if (asker[0])
         snprintf(attach->command, sizeof(attach->command), "%.4095s", asker);
+    snprintf(asker, sizeof(asker), "/proc/%d/cwd", (int)attach->pids.items[0]);
+    ssize_t length = readlink(asker, attach->place, sizeof(attach->place) - 1);
+    attach->place[length > 0 ? length : 0] = 0;
 }
 
 static int run_attach(const struct cmd_call *call)

@@ -53,22 +53,24 @@ _TEXTS = ("function", "file")
 _TABLES = ("own", "python", "all")
 
 
-def _place(location: str) -> Tuple[str, Optional[int]]:
-    """Of "file:line"."""
-    file, _, line = location.rpartition(":")
-    return (file, int(line)) if file and line.isdigit() else (location, None)
-
-
 def _label(text: str, module: str) -> Tuple[str, str, Optional[int]]:
     """Name, file and line of "name (file:line)", as tables of functions have it."""
     match = re.fullmatch(r"(.*) \((.+):(\d+)\)", text, re.DOTALL)
     return (match[1], match[2], int(match[3])) if match else (text, module, None)
 
 
+def _place(row: Dict[str, Any]) -> Tuple[str, Optional[int]]:
+    """File and hottest line. The location is shortened for people, the function's file is not."""
+    file, _, line = row["location"].rpartition(":")
+    if not line.isdigit():
+        return row["location"], None
+    return _label(row["function"], file)[1], int(line)
+
+
 def _own(tables: Dict[str, Any]) -> List[Stat]:
     totals = {row["function"]: row["cpu_total_ns"]
               for table in ("functions", "python_functions") for row in tables[table]}
-    return [Stat(row["name"], *_place(row["location"]), row["cpu_ns"],
+    return [Stat(row["name"], *_place(row), row["cpu_ns"],
                  totals.get(row["function"], row["cpu_ns"]), row["waiting_ns"], row["ready_ns"],
                  row["sample_count"], row["kind"], row["owner"])
             for row in tables["own_functions"] if row.get("rest") is None]
