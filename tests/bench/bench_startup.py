@@ -9,6 +9,7 @@ time of the whole command; medians and minima. Then, by `bench_bpf start`, what 
 parts take: libbpf, the kernel's types, maps, and each program with its verified instructions.
 Children: CPU time of a Python that does nothing, and of /bin/true, below `annot record`, in turn
 with the same without what annot adds to the environment.
+Inside: how long pyannot.record() takes to begin and to end a short block.
 Idle: CPU time of annot while its command sleeps, as the kernel counts it.
 """
 
@@ -26,6 +27,7 @@ from rows import finish, row
 
 ROUNDS = 60
 CHILDREN = 100
+BLOCKS = 20
 IDLE_SECONDS = 5
 
 
@@ -85,6 +87,24 @@ def children(record, environment):
     return entries
 
 
+def inside(build, environment):
+    script = pathlib.Path(__file__).with_name("inside_startup.py")
+    result = subprocess.run(
+        [sys.executable, str(script), str(BLOCKS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, check=False, env={**environment, "ANNOT": str(build / "tools/annot"),
+                                     "PYTHONPATH": str(build / "pyannot")})
+    if result.returncode != 0:
+        return []  # built without pyannot
+    entries = []
+    for name, line in zip(("samples", "no samples"), result.stdout.splitlines()):
+        begin, end, longest_begin, longest_end = map(float, line.split())
+        for what, value, longest, most in (("begin", begin, longest_begin, 150),
+                                           ("end", end, longest_end, 300)):
+            entries.append(row(f"pyannot.record(), {name}, {what}", value, "ms", most=most,
+                               against=f"median of {BLOCKS} blocks; longest {longest:.1f} ms"))
+    return entries
+
+
 def cpu_ticks(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
@@ -112,6 +132,7 @@ def main():
     try:
         entries = start_up(record, environment)
         entries += children(record, environment)
+        entries += inside(build, environment)
         sleep = str(IDLE_SECONDS + 2)
         entries.append(idle(record, ["sleep", sleep], "idle, command without annotations",
                             environment))
