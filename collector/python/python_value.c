@@ -415,10 +415,11 @@ uint32_t python_locals(struct python_values *values, uint64_t frame, uint64_t co
     uint64_t name_count = names ? word_at(values, names + OBJECT_SIZE) : 0;
     for (uint32_t i = 0; i < count && i < name_count && i < LOCALS_MAX && used < size; i++) {
         struct python_local *local = &ret_locals[used];
-        local->value = behind_cell(values, word_at(values, frame + layout->frame_locals + 8u * i));
+        local->value =
+            behind_cell(values, word_at(values, frame + layout->frame_locals + UINT64_C(8) * i));
         if (!local->value)
             continue;
-        uint64_t name = word_at(values, names + TUPLE_ITEMS + 8u * i);
+        uint64_t name = word_at(values, names + TUPLE_ITEMS + UINT64_C(8) * i);
         if (python_value_text(values, name, local->name, sizeof(local->name)) > 0)
             used++;
     }

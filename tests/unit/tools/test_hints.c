@@ -69,6 +69,11 @@ TEST(each_word_is_unknown_and_has_one_hint)
             char first[32] = "";
             if (of && strcmp(of, "*") != 0)
                 snprintf(first, sizeof(first), "%.*s", (int)strcspn(of, "|"), of);
+            const struct cmd *cmd = first[0] ? cmd_find(first) : NULL;
+            char option[sizeof(words) + 2];
+            snprintf(option, sizeof(option), "%s%s", word[1] ? "--" : "-", word);
+            if (cmd && has_option(cmd, option))
+                test_fail(__FILE__, __LINE__, "%s has %s", first, option);
             if (!of && cmd_find(word))
                 test_fail(__FILE__, __LINE__, "%s is a command", word);
             if ((!of || first[0]) && hint_find(of ? first : NULL, word) != hint_table[i].text)
