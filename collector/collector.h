@@ -113,6 +113,10 @@ int collector_complete(struct collector *collector);
 int collector_finish(struct collector *collector);
 const struct trace *collector_trace(const struct collector *collector);
 
+/* Reads the source files that samples were in, 16 MiB at most, and keeps their texts in the trace;
+ * what is left out is noted there. 0 or -ENOMEM. Thread-safety: as the trace. */
+int sources_keep(struct trace *trace);
+
 /* What a session's flight recorders hold now, as a recording of its own. */
 struct collector_snapshot {
     const char *directory; /* as in struct collector_options, as are these three */

@@ -124,12 +124,6 @@ int sampling_begin(struct sampling *sampling);
 int sampling_step(struct sampling *sampling);
 int sampling_finish(struct sampling *sampling);
 
-/* ---- Source texts: collector_sources.c ----
- *
- * Reads the source files that samples were in, 16 MiB at most, and keeps their texts in the trace;
- * what is left out is noted there. 0 or -ENOMEM. Thread-safety: as the trace. */
-int sources_keep(struct trace *trace);
-
 /* ---- Writing: collector_writing.c ----
  *
  * Between intake and store: when chunks are closed, and when blocks go back to their programs.

@@ -5,6 +5,7 @@
  * by name. Each that is the same build is asked until one knows. Thread-safety: none. */
 #include "cmd.h"
 #include "code_source.h"
+#include "collector.h"
 #include "file_io.h"
 #include "recording.h"
 #include "stacks.h"
@@ -25,6 +26,7 @@ struct symbolized {
     uint32_t named;      /* of these */
     uint32_t unknown_id; /* of a module without a build-id */
     uint32_t missing;    /* no such file is here */
+    uint32_t lined;      /* frames whose line is known now */
 };
 
 enum { FILES_MAX = 5, BUILD_ID_TEXT = 2 * 20 + 1 };
@@ -119,21 +121,47 @@ static int name_frame(struct symbolizing *all, uint32_t ordinal, const struct na
     return 0;
 }
 
+/* The line of a frame that has a name, and where its function is. */
+static int add_line(struct symbolizing *all, uint32_t ordinal, const struct named_module *named)
+{
+    struct stacks *stacks = trace_stacks(all->trace);
+    const struct frame *frame = stacks_get_frame(stacks, ordinal);
+    struct code_place place;
+    for (size_t i = 0; i < named->file_count; i++) {
+        if (!code_source_place(named->files[i], frame->address, &place))
+            continue;
+        int64_t path = trace_string_add(all->trace, place.file, strlen(place.file));
+        int64_t source = path > 0 ? stacks_source_of(stacks, (uint32_t)path) : path;
+        struct label label = *stacks_get_label(stacks, frame->label);
+        label.source = source > 0 ? (uint32_t)source : 0;
+        label.first_line = place.first_line;
+        int64_t found = source < 0 ? source : stacks_label(stacks, &label);
+        const struct frame_name name = {
+            .frame = ordinal, .label = (uint32_t)found, .line = place.line};
+        return found < 0 || stacks_name_frame(stacks, &name) != 0 ? -ENOMEM : 1;
+    }
+    return 0;
+}
+
 static int take_frame(struct symbolizing *all, uint32_t ordinal, struct symbolized *result)
 {
     const struct stacks *stacks = trace_stacks_get(all->trace);
     const struct frame *frame = stacks_get_frame(stacks, ordinal);
     bool place = stacks_get_label(stacks, frame->label)->flags & LABEL_PLACE;
-    if (frame->kind != FRAME_NATIVE || frame->address == 0 || !place)
+    if (frame->kind != FRAME_NATIVE || frame->address == 0)
         return 0;
     const struct named_module *named = find_module(all, frame->module);
     if (!named)
         return -ENOMEM;
-    int found = name_frame(all, ordinal, named);
-    result->unnamed++;
-    result->named += found == 1;
-    result->unknown_id += !named->known;
-    result->missing += named->known && named->file_count == 0;
+    int found = place ? name_frame(all, ordinal, named) : 1;
+    result->unnamed += place;
+    result->named += place && found == 1;
+    result->unknown_id += place && !named->known;
+    result->missing += place && named->known && named->file_count == 0;
+    if (found == 1 && stacks_get_frame(stacks, ordinal)->line == 0) {
+        found = add_line(all, ordinal, named);
+        result->lined += found == 1;
+    }
     return found < 0 ? found : 0;
 }
 
@@ -160,10 +188,13 @@ static int symbolize_frames(struct trace *trace, const char *debug_dir,
 
 struct symbolize_values {
     const char *debug_dir;
+    bool source;
 };
 
 static void tell(const char *path, const struct symbolized *result)
 {
+    if (result->lined > 0)
+        cmd_note("%s: found the lines of %u frames", path, result->lined);
     if (result->unnamed == 0) {
         cmd_note("%s: every native frame has a name", path);
         return;
@@ -210,7 +241,7 @@ static bool is_merge(const char *path, const struct store_reader *reader)
     return info.part_count > 0;
 }
 
-static int symbolize(const char *path, const char *debug_dir)
+static int symbolize(const char *path, const struct symbolize_values *values)
 {
     struct store_reader *reader = recording_open(path);
     struct symbolized result;
@@ -221,8 +252,10 @@ static int symbolize(const char *path, const char *debug_dir)
         return CMD_FAILED;
     }
     struct trace *trace = store_reader_trace(reader);
-    int error = symbolize_frames(trace, debug_dir, &result);
-    if (!error && result.named > 0)
+    int error = symbolize_frames(trace, values->debug_dir, &result);
+    if (!error && values->source)
+        error = sources_keep(trace);
+    if (!error && (result.named > 0 || result.lined > 0 || values->source))
         error = store_add_names(path, reader);
     store_reader_close(reader);
     if (error)
@@ -240,12 +273,14 @@ static int run_symbolize(const struct cmd_call *call)
         return cmd_fail(CMD_FAILED, "%s is no directory\n--debug-dir names a folder of debug files",
                         values->debug_dir);
     const char *path = recording_choose(call, name);
-    return path ? symbolize(path, values->debug_dir) : CMD_FAILED;
+    return path ? symbolize(path, values) : CMD_FAILED;
 }
 
 static const struct option_spec symbolize_options[] = {
     {"debug-dir", 0, OPTION_TEXT, offsetof(struct symbolize_values, debug_dir), "DIR",
      "folder of debug files (default /usr/lib/debug)", NULL},
+    {"source", 0, OPTION_FLAG, offsetof(struct symbolize_values, source), NULL,
+     "keep the text of source files in the recording", NULL},
     {0},
 };
 

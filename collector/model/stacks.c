@@ -281,6 +281,14 @@ int64_t stacks_source(struct stacks *stacks, const struct source *source)
     return intern(&stacks->sources, source);
 }
 
+int64_t stacks_source_of(struct stacks *stacks, uint32_t path)
+{
+    for (uint32_t i = 1; i < stacks->sources.count; i++)
+        if (((const struct source *)item_at(&stacks->sources, i))->path == path)
+            return i;
+    return stacks_source(stacks, &(struct source){.path = path});
+}
+
 void stacks_keep_source(struct stacks *stacks, uint32_t ordinal, uint32_t content,
                         const uint8_t hash[16])
 {

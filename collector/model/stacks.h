@@ -117,6 +117,8 @@ void stacks_destroy(struct stacks *stacks);
 /* The ordinal of what is given, added if new; -ENOMEM. A parent must exist. */
 int64_t stacks_module(struct stacks *stacks, const struct code_module *module);
 int64_t stacks_source(struct stacks *stacks, const struct source *source);
+/* That of a path, with its text if that is known. */
+int64_t stacks_source_of(struct stacks *stacks, uint32_t path);
 /* The file's text, once it was read; nothing if there is no such source. */
 void stacks_keep_source(struct stacks *stacks, uint32_t ordinal, uint32_t content,
                         const uint8_t hash[16]);

@@ -150,6 +150,15 @@ const char *code_source_name(struct code_source *source, uint64_t address, bool 
     return name ? name : source->jit ? "[anonymous code]" : "[kernel]";
 }
 
+bool code_source_place(struct code_source *source, uint64_t address, struct code_place *ret_place)
+{
+    struct symbol_place place;
+    if (!load_symbols(source) || !symbol_module_place(source->symbols, address, &place))
+        return false;
+    *ret_place = (struct code_place){place.file, place.line, place.first_line};
+    return true;
+}
+
 void code_source_each(struct code_source *source, bool (*is)(const char *name),
                       void (*visit)(void *context, uint64_t begin, uint64_t end), void *context)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of address ranges that leads to a compilation unit is missing for what some compilers
  * make; then the units themselves are asked, one after the other. */
+#include "symbol_module.h"
 #include "symbol_parts.h"
 
 #include <stddef.h>
@@ -89,11 +90,64 @@ static bool search_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret_unit)
     return false;
 }
 
+static bool find_unit(struct symbol_lines *lines, uint64_t address, Dwarf_Die *ret_unit)
+{
+    return dwarf_addrdie(lines->dwarf, address, ret_unit) ||
+           search_units(lines->dwarf, address, ret_unit);
+}
+
+static int number_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 && value <= INT_MAX
+               ? (int)value
+               : 0;
+}
+
+/* From the innermost scope outwards, to the function that has the code. */
+static bool leave_inlined(Dwarf_Die *scopes, int count, struct symbol_place *place)
+{
+    for (int i = 0; i < count; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        if (tag == DW_TAG_inlined_subroutine)
+            place->line = number_of(&scopes[i], DW_AT_call_line);
+        if (tag != DW_TAG_subprogram)
+            continue;
+        place->file = dwarf_decl_file(&scopes[i]);
+        if (dwarf_decl_line(&scopes[i], &place->first_line) != 0)
+            place->first_line = 0;
+        return place->file && place->line > 0;
+    }
+    return false;
+}
+
+bool symbol_lines_place(struct symbol_lines *lines, uint64_t address,
+                        struct symbol_place *ret_place)
+{
+    Dwarf_Die unit, *scopes = NULL, *around = NULL;
+    struct symbol_place place = {0};
+    if (!find_unit(lines, address, &unit))
+        return false;
+    Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
+    if (!line || dwarf_lineno(line, &place.line) != 0)
+        return false;
+    int count = dwarf_getscopes(&unit, address, &scopes);
+    /* What is around an inlined function in the code, not in the source. */
+    count = count > 0 ? dwarf_getscopes_die(&scopes[0], &around) : 0;
+    bool found = leave_inlined(around, count, &place);
+    free(around);
+    free(scopes);
+    if (found)
+        *ret_place = place;
+    return found;
+}
+
 bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,
                        int *ret_line)
 {
     Dwarf_Die unit;
-    if (!dwarf_addrdie(lines->dwarf, address, &unit) && !search_units(lines->dwarf, address, &unit))
+    if (!find_unit(lines, address, &unit))
         return false;
     Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
@@ -114,6 +168,15 @@ struct symbol_lines *symbol_lines_create(int fd)
 void symbol_lines_destroy(struct symbol_lines *lines)
 {
     (void)lines;
+}
+
+bool symbol_lines_place(struct symbol_lines *lines, uint64_t address,
+                        struct symbol_place *ret_place)
+{
+    (void)lines;
+    (void)address;
+    (void)ret_place;
+    return false;
 }
 
 bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,

@@ -163,6 +163,15 @@ static void load_lines(struct symbol_module *module)
     module->lines = open_lines(module, module->debug_path);
 }
 
+bool symbol_module_place(struct symbol_module *module, uint64_t address,
+                         struct symbol_place *ret_place)
+{
+    if (!module->lines_tried)
+        load_lines(module);
+    return module->lines && address != UINT64_MAX &&
+           symbol_lines_place(module->lines, address, ret_place);
+}
+
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file,
                         int *ret_line)
 {

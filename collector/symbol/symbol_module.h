@@ -44,4 +44,14 @@ size_t symbol_path_text(const char *path, uint64_t address, char *buffer, size_t
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file,
                         int *ret_line);
 
+/* Where in the source of its function an address is: code that was inlined there counts for the
+ * line that calls it. As symbol_module_line. */
+struct symbol_place {
+    const char *file;     /* of the function; valid until destroy */
+    int line, first_line; /* first_line 0: not known */
+};
+
+bool symbol_module_place(struct symbol_module *module, uint64_t address,
+                         struct symbol_place *ret_place);
+
 #endif

@@ -167,6 +167,11 @@ struct symbol_lines;
 struct symbol_lines *symbol_lines_create(int fd);
 void symbol_lines_destroy(struct symbol_lines *lines);
 
+/* As symbol_module_place; the file is valid until destroy. */
+struct symbol_place;
+bool symbol_lines_place(struct symbol_lines *lines, uint64_t address,
+                        struct symbol_place *ret_place);
+
 /* false: not known. `ret_file` valid until destroy. */
 bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,
                        int *ret_line);

@@ -7,6 +7,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 
 import samples
 from harness import ANNOT, Skip, case, check, equal, main
@@ -69,6 +71,54 @@ def a_quadratic_loop_is_found_by_its_lines_in_every_interpreter(home):
         raise Skip("no CPython here")
     for version, python in interpreters:
         check_lines(home, version, python)
+
+
+C_PROGRAM = """#include <stdio.h>
+
+static inline unsigned mix(unsigned seed, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        seed = seed * 1664525u + (seed >> 13) + i;
+    return seed;
+}
+
+static __attribute__((noinline)) unsigned work(unsigned seed)
+{
+    unsigned all = 0;
+    for (unsigned k = 0; k < 3000; k++)
+        all += mix(seed + k, 100000);
+    return all;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    return printf("%u\\n", work((unsigned)argc)) < 0;
+}
+"""
+
+
+@case
+def a_line_of_c_is_found_after_symbolize(home):
+    if not shutil.which("cc"):
+        raise Skip("no compiler")
+    source = pathlib.Path(home.work, "work.c")
+    source.write_text(C_PROGRAM, encoding="utf-8")
+    program = pathlib.Path(home.work, "work")
+    subprocess.run(["cc", "-O2", "-g", "-Wl,--build-id", str(source), "-o", str(program)],
+                   check=True)
+    path = str(home.record(program, options=["--no-preload", "--rate", "999"]).ok().path)
+    home.run(ANNOT, "symbolize", "--source", path).ok()
+    rows = [row for row in lines_of(home, path) if row["function"] == "work"]
+    if sum(row["sample_count"] for row in rows) < 20:
+        raise Skip("no native samples here")
+    whole = sum(row["cpu_self_ns"] for row in rows)
+    right = sum(row["cpu_self_ns"] for row in rows if row["line"] == 14)
+    if not any(row["line"] for row in rows):
+        raise Skip("built without libdw")
+    check(right >= 0.95 * whole, f"{right} of {whole} ns are on the line that calls mix")
+    equal({row["text"] for row in rows if row["line"] == 14},
+          {"all += mix(seed + k, 100000);"}, "its text")
 
 
 @case
