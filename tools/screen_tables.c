@@ -81,7 +81,7 @@ struct short_column {
 struct short_table {
     const char *name, *title, *label;
     bool observed;      /* with what observers told */
-    unsigned wall_part; /* it matters from this part of the wall time on */
+    unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
     struct short_column columns[7];
 };
 
@@ -90,7 +90,7 @@ static const struct short_table short_tables[] = {
      "Ranges",
      "path",
      false,
-     SCREEN_PART,
+     0,
      {{"count", "count", true},
       {"total_ns", "total", false},
       {"cpu_ns", "CPU", false},
@@ -113,7 +113,7 @@ static const struct short_table short_tables[] = {
      "Overlapping ranges",
      "path",
      false,
-     SCREEN_PART,
+     0,
      {{"count", "count", true},
       {"total_ns", "total", false},
       {"p50_ns", "p50", false},
@@ -191,11 +191,12 @@ static void put_short_head(const struct short_table *spec, const struct table *t
 }
 
 /* So many of the first rows are worth a line. */
-static uint64_t count_worthy(const struct screen *screen, const struct order *order, uint64_t count)
+static uint64_t count_worthy(const struct screen *screen, const struct short_table *spec,
+                             const struct order *order, uint64_t count)
 {
     uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, worthy = 0;
     while (worthy < count && worthy < screen->rows &&
-           (!screen->facts->own || order[worthy].total_ns * SCREEN_ROW_PART >= wall_ns))
+           (spec->wall_part == 0 || order[worthy].total_ns * SCREEN_ROW_PART >= wall_ns))
         worthy++;
     return worthy;
 }
@@ -227,10 +228,11 @@ static int put_short(const struct screen *screen, const struct short_table *spec
     struct table_row *row = malloc(sizeof(*row));
     int rc = order && row ? 0 : -ENOMEM;
     uint64_t count = rc == 0 ? find_order(spec, table, row, order) : 0;
-    uint64_t shown = count_worthy(screen, order, count);
-    uint64_t least_ns = (uint64_t)screen->facts->totals->wall_ns / spec->wall_part;
+    uint64_t shown = count_worthy(screen, spec, order, count);
+    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns;
     size_t names = label_width(screen, spec, table, order, shown);
-    bool worth = count > 0 && (order[0].total_ns >= least_ns || !screen->facts->own);
+    bool worth =
+        count > 0 && order[0].total_ns * spec->wall_part >= wall_ns * (spec->wall_part > 0);
     if (worth) {
         screen_title(screen, spec->title);
         put_short_head(spec, table, names);

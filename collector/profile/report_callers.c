@@ -54,14 +54,14 @@ static uint32_t parent_of(const struct callers *callers, uint32_t stack)
 static int add(struct neighbours *side, uint32_t label, uint64_t time_ns)
 {
     const uint64_t *found = map64_find(&side->by_label, (uint64_t)label + 1);
-    if (found) {
-        side->items.items[*found - 1].time_ns += time_ns;
-        return 0;
-    }
     struct neighbour fresh = {label, time_ns};
-    if (vec_push(&side->items, fresh) != 0)
-        return -ENOMEM;
-    return map64_put(&side->by_label, (uint64_t)label + 1, side->items.count);
+    if (!found)
+        return vec_push(&side->items, fresh) != 0
+                   ? -ENOMEM
+                   : map64_put(&side->by_label, (uint64_t)label + 1, side->items.count);
+    if (side->items.items)
+        side->items.items[*found - 1].time_ns += time_ns;
+    return 0;
 }
 
 /* The function that called it: of a Python function the next Python function. */

@@ -285,7 +285,7 @@ static void find_hand_over(struct findings *findings)
         number_count(function->count, tasks), trace_string(findings->trace, function->name)->bytes,
         number_time_short(function->parts[POOL_RUN].p50_ns, run));
     say(finding->advice, "try chunksize=%llu, which halves it, or more work in each task",
-        (unsigned long long)(2 * chunk));
+        2 * (unsigned long long)chunk);
 }
 
 /* Of the workers of one parent: how long they were idle while the last one still ran. */
