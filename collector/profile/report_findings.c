@@ -9,7 +9,6 @@
 #include "vec.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,14 +63,6 @@ static struct finding *add(struct findings *findings, const char *disease, uint6
         return &findings->items.items[findings->items.count - 1];
     findings->failed = true;
     return NULL;
-}
-
-__attribute__((format(printf, 2, 3))) static void say(char *to, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(to, TEXT_SIZE, format, arguments);
-    va_end(arguments);
 }
 
 /* "call_api (io_bound.py:4)" */
@@ -137,13 +128,14 @@ static void tell_wait(struct findings *findings, const struct wall_wait *wait)
         return;
     place_of(findings, wait->label, all.line ? all.line : wait->line, place);
     if (all.count < WAITS_FEW)
-        say(finding->finding, "of the wall time %s in %s.", words->does, place);
+        snprintf(finding->finding, TEXT_SIZE, "of the wall time %s in %s.", words->does, place);
     else
-        say(finding->finding, "of the wall time %s in %s: %s times, %s each%s.", words->does, place,
-            number_count(all.count, count), number_time_short(all.waiting_ns / all.count, mean),
-            own_totals(findings)->busy_count <= 1 ? ", one by one" : "");
+        snprintf(finding->finding, TEXT_SIZE, "of the wall time %s in %s: %s times, %s each%s.",
+                 words->does, place, number_count(all.count, count),
+                 number_time_short(all.waiting_ns / all.count, mean),
+                 own_totals(findings)->busy_count <= 1 ? ", one by one" : "");
     if (all.count >= WAITS_FEW)
-        say(finding->advice, "%s", words->advice);
+        snprintf(finding->advice, TEXT_SIZE, "%s", words->advice);
 }
 
 static void find_waits(struct findings *findings)
@@ -170,10 +162,11 @@ static void find_start_up(struct findings *findings)
     struct finding *finding = add(findings, "imports", imports_ns, all_ns);
     if (!finding)
         return;
-    say(finding->finding, "of the time of all threads goes to imports: %s.",
-        number_time_short(imports_ns, time));
-    say(finding->advice, "try to import what is rarely needed where it is needed; annot report "
-                         "--table imports has the modules");
+    snprintf(finding->finding, TEXT_SIZE, "of the time of all threads goes to imports: %s.",
+             number_time_short(imports_ns, time));
+    snprintf(finding->advice, TEXT_SIZE,
+             "try to import what is rarely needed where it is needed; annot report "
+             "--table imports has the modules");
 }
 
 /* ---- Processors ------------------------------------------------------------------------------ */
@@ -187,13 +180,15 @@ static void find_host(struct findings *findings)
     struct finding *finding = add(findings, "host", wall->contended_ns, wall->wall_ns);
     if (!finding)
         return;
-    say(finding->finding, "of the wall time a thread was ready to run and got no processor, "
-                          "though there are enough for all of them.");
-    say(finding->evidence,
-        "Its threads ran for %s and were ready for %s: other programs, the host "
-        "of a virtual machine or a quota had the processors.",
-        number_time_short(wall->busy_ns, busy), number_time_short(wall->thread_ready_ns, ready));
-    say(finding->advice, "try a quiet machine");
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the wall time a thread was ready to run and got no processor, "
+             "though there are enough for all of them.");
+    snprintf(finding->evidence, TEXT_SIZE,
+             "Its threads ran for %s and were ready for %s: other programs, the host "
+             "of a virtual machine or a quota had the processors.",
+             number_time_short(wall->busy_ns, busy),
+             number_time_short(wall->thread_ready_ns, ready));
+    snprintf(finding->advice, TEXT_SIZE, "try a quiet machine");
 }
 
 /* The program's own threads are too many. */
@@ -207,15 +202,16 @@ static void find_crowd(struct findings *findings)
     struct finding *finding = add(findings, "oversubscribed", wall->crowded_ns, wall->wall_ns);
     if (!finding)
         return;
-    say(finding->finding,
-        "of the wall time more threads were ready than the %u processors can run.",
-        wall->processors);
-    say(finding->evidence, "They ran for %s and were ready for another %s.",
-        number_time_short(wall->busy_ns, busy), number_time_short(wall->thread_ready_ns, ready));
-    say(finding->advice,
-        "try %u workers (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS for numerical "
-        "libraries)",
-        wall->processors);
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the wall time more threads were ready than the %u processors can run.",
+             wall->processors);
+    snprintf(finding->evidence, TEXT_SIZE, "They ran for %s and were ready for another %s.",
+             number_time_short(wall->busy_ns, busy),
+             number_time_short(wall->thread_ready_ns, ready));
+    snprintf(finding->advice, TEXT_SIZE,
+             "try %u workers (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS for numerical "
+             "libraries)",
+             wall->processors);
 }
 
 static bool waits_for_gil(const struct findings *findings)
@@ -238,18 +234,18 @@ static void find_gil(struct findings *findings)
     struct finding *finding = add(findings, "gil", gil_ns, busy_ns);
     if (!finding)
         return;
-    say(finding->finding,
-        "of what %u busy threads did was waiting for the GIL, which lets one of "
-        "them run Python at a time.",
-        own_totals(findings)->busy_count);
+    snprintf(finding->finding, TEXT_SIZE,
+             "of what %u busy threads did was waiting for the GIL, which lets one of "
+             "them run Python at a time.",
+             own_totals(findings)->busy_count);
     for (uint32_t i = 0; i < count; i++) {
         if (waits[i].reason != WAIT_GIL || waits[i].label == 0)
             continue;
-        say(finding->evidence, "Most waited in %s.",
-            place_of(findings, waits[i].label, waits[i].line, place));
+        snprintf(finding->evidence, TEXT_SIZE, "Most waited in %s.",
+                 place_of(findings, waits[i].label, waits[i].line, place));
         break;
     }
-    say(finding->advice, "try processes in place of threads");
+    snprintf(finding->advice, TEXT_SIZE, "try processes in place of threads");
 }
 
 /* ---- Pools ----------------------------------------------------------------------------------- */
@@ -279,13 +275,15 @@ static void find_hand_over(struct findings *findings)
     if (!finding)
         return;
     uint64_t chunk = (function->item_count + function->count - 1) / function->count;
-    say(finding->finding,
-        "of the CPU time hands over tasks and results: %s tasks of %s, which run "
-        "%s each (median).",
-        number_count(function->count, tasks), trace_string(findings->trace, function->name)->bytes,
-        number_time_short(function->parts[POOL_RUN].p50_ns, run));
-    say(finding->advice, "try chunksize=%llu, which halves it, or more work in each task",
-        2 * (unsigned long long)chunk);
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the CPU time hands over tasks and results: %s tasks of %s, which run "
+             "%s each (median).",
+             number_count(function->count, tasks),
+             trace_string(findings->trace, function->name)->bytes,
+             number_time_short(function->parts[POOL_RUN].p50_ns, run));
+    snprintf(finding->advice, TEXT_SIZE,
+             "try chunksize=%llu, which halves it, or more work in each task",
+             2 * (unsigned long long)chunk);
 }
 
 /* Of the workers of one parent: how long they were idle while the last one still ran. */
@@ -331,14 +329,14 @@ static void tell_uneven(struct findings *findings, const struct evenness *even)
     struct finding *finding = add(findings, "imbalance", even->lost_ns, wall_ns(findings));
     if (!finding)
         return;
-    say(finding->finding,
-        "of the wall time workers had nothing left to do while the last one went "
-        "on: %s of %u workers, on average.",
-        number_time_short(even->lost_ns, lost), even->count);
-    say(finding->evidence, "Its longest task took %s (%s).",
-        number_time_short(even->last->longest_ns, longest),
-        trace_string(findings->trace, even->last->longest_name)->bytes);
-    say(finding->advice, "try smaller tasks, or the longest ones first");
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the wall time workers had nothing left to do while the last one went "
+             "on: %s of %u workers, on average.",
+             number_time_short(even->lost_ns, lost), even->count);
+    snprintf(finding->evidence, TEXT_SIZE, "Its longest task took %s (%s).",
+             number_time_short(even->last->longest_ns, longest),
+             trace_string(findings->trace, even->last->longest_name)->bytes);
+    snprintf(finding->advice, TEXT_SIZE, "try smaller tasks, or the longest ones first");
 }
 
 static void tell_idle(struct findings *findings, const struct evenness *even)
@@ -350,12 +348,14 @@ static void tell_idle(struct findings *findings, const struct evenness *even)
         add(findings, few ? "few_tasks" : "idle_worker", cost_ns, wall_ns(findings));
     if (!finding)
         return;
-    say(finding->finding, "of the workers' time was spent by %u of %u workers that got no task.",
-        even->idle_count, all);
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the workers' time was spent by %u of %u workers that got no task.",
+             even->idle_count, all);
     if (few)
-        say(finding->evidence, "There were %llu tasks.", (unsigned long long)even->task_count);
-    say(finding->advice,
-        few ? "try more and smaller tasks (a smaller chunksize)" : "try fewer workers");
+        snprintf(finding->evidence, TEXT_SIZE, "There were %llu tasks.",
+                 (unsigned long long)even->task_count);
+    snprintf(finding->advice, TEXT_SIZE,
+             few ? "try more and smaller tasks (a smaller chunksize)" : "try fewer workers");
 }
 
 static void find_uneven(struct findings *findings)
@@ -390,14 +390,14 @@ static void find_serial(struct findings *findings)
     struct finding *finding = add(findings, "serial", wall->single_ns, wall->wall_ns);
     if (!finding)
         return;
-    say(finding->finding, "of the wall time only one thread had something to do.");
-    say(finding->evidence,
-        "So however many processors there are, this program can be at most %.1f "
-        "times as fast as on one.",
-        (double)wall->busy_ns / (double)wall->single_ns);
+    snprintf(finding->finding, TEXT_SIZE, "of the wall time only one thread had something to do.");
+    snprintf(finding->evidence, TEXT_SIZE,
+             "So however many processors there are, this program can be at most %.1f "
+             "times as fast as on one.",
+             (double)wall->busy_ns / (double)wall->single_ns);
     if (own_time_rows(findings->report->samples.own, false, &rows) > 0 && rows[0].label)
-        say(finding->advice, "try to share out what %s does",
-            place_of(findings, rows[0].label, rows[0].line, place));
+        snprintf(finding->advice, TEXT_SIZE, "try to share out what %s does",
+                 place_of(findings, rows[0].label, rows[0].line, place));
 }
 
 /* ---- Memory and losses ----------------------------------------------------------------------- */
@@ -414,10 +414,11 @@ static void find_gc(struct findings *findings)
     struct finding *finding = add(findings, "gc", all->gc_ns, all->cpu_ns);
     if (!finding)
         return;
-    say(finding->finding, "of the CPU time is Python's garbage collector: %s.",
-        number_time_short(all->gc_ns, time));
-    say(finding->advice, "try gc.freeze() after start-up, or gc.disable() where many objects are "
-                         "made");
+    snprintf(finding->finding, TEXT_SIZE, "of the CPU time is Python's garbage collector: %s.",
+             number_time_short(all->gc_ns, time));
+    snprintf(finding->advice, TEXT_SIZE,
+             "try gc.freeze() after start-up, or gc.disable() where many objects are "
+             "made");
 }
 
 static void find_faults(struct findings *findings)
@@ -429,9 +430,10 @@ static void find_faults(struct findings *findings)
     struct finding *finding = add(findings, "page_faults", wait->total_ns, wall_ns(findings));
     if (!finding)
         return;
-    say(finding->finding, "of the wall time waits for memory to be read from disk: %s times, %s.",
-        number_count(wait->count, count), number_time_short(wait->total_ns, time));
-    say(finding->advice, "try less memory at once; the machine may be swapping");
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the wall time waits for memory to be read from disk: %s times, %s.",
+             number_count(wait->count, count), number_time_short(wait->total_ns, time));
+    snprintf(finding->advice, TEXT_SIZE, "try less memory at once; the machine may be swapping");
 }
 
 static void find_lost(struct findings *findings)
@@ -444,9 +446,11 @@ static void find_lost(struct findings *findings)
     struct finding *finding = add(findings, "lost", facts->lost_count, all);
     if (!finding)
         return;
-    say(finding->finding, "of the records were lost: %s. Counts are too low where that happened.",
-        number_count(facts->lost_count, count));
-    say(finding->advice, "try a larger buffer (record --buffer), or fewer annotations");
+    snprintf(finding->finding, TEXT_SIZE,
+             "of the records were lost: %s. Counts are too low where that happened.",
+             number_count(facts->lost_count, count));
+    snprintf(finding->advice, TEXT_SIZE,
+             "try a larger buffer (record --buffer), or fewer annotations");
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
