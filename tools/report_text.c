@@ -285,6 +285,7 @@ void report_text_missing(const struct report *report, const struct report_view *
 {
     const struct trace *trace = store_reader_trace(view->options->reader);
     const struct report_facts *facts = report_facts(report);
+    print_missing(trace);
     print_damage(view->options->reader, facts);
     print_remarks(trace, facts);
     print_losses(trace, facts);

@@ -8,6 +8,7 @@
 #include "missing.h"
 #include "pass.h"
 #include "report_print.h"
+#include "stacks.h"
 #include "store.h"
 #include "term.h"
 #include "text.h"
@@ -213,17 +214,19 @@ static bool nothing_lost(const struct trace *trace, const struct collector_count
     return counts->lost_count == 0 && !sample_loss_any(trace) && misuse_sums(trace, calls) == 0;
 }
 
-/* A longer recording is not read again: the prompt comes first. */
-enum { HEADLINE_RECORDS_MAX = 2000000 };
+/* A larger recording is not read again: the prompt comes first, and stacks need memory. */
+enum { HEADLINE_RECORDS_MAX = 2000000, HEADLINE_STACKS_MAX = 250000 };
 
 /* What took the time, as the report says it. */
-static void print_headline(const char *path, const struct collector_counts *counts)
+static void print_headline(const char *path, const struct collector_counts *counts,
+                           uint32_t stack_count)
 {
     const struct pass_selection all = PASS_SELECT_ALL;
     struct report_options options = {.path = path, .only = "", .selection = &all};
     struct report *report = NULL;
     char text[HEADLINE_SIZE];
-    if (counts->event_count + counts->sample_count + counts->stretch_count > HEADLINE_RECORDS_MAX ||
+    if (stack_count > HEADLINE_STACKS_MAX ||
+        counts->event_count + counts->sample_count + counts->stretch_count > HEADLINE_RECORDS_MAX ||
         store_reader_open(path, &options.reader) != 0)
         return;
     if (report_create(&options, &report) == 0) {
@@ -380,7 +383,7 @@ bool status_line_summary(const struct status_summary *summary)
         return false;
     }
     if (!summary->incomplete)
-        print_headline(summary->output, &counts);
+        print_headline(summary->output, &counts, stacks_stack_count(trace_stacks_get(trace)));
     print_counts(trace, &counts, summary);
     print_losses(trace);
     loss_note_samples(trace, &wholes);

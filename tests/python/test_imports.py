@@ -88,7 +88,7 @@ class Imports(ObservedTest):
                 import xml.dom.minidom
         """)
         recording = str(self.folder / "out.annot")
-        text = harness.run([ANNOT, "report", "--limit", "0", recording]).stdout
+        text = harness.run([ANNOT, "report", "--sort", "self", "--limit", "0", recording]).stdout
         ranges, imports = (text.split(f"\n{title}")[1].split("\n\n")[0].splitlines()
                            for title in ("ranges\n", "imports of Python modules"))
         # "(~ from fewer ..." explains marks, where there are some.

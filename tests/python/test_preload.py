@@ -413,7 +413,8 @@ class Delivery(PreloadTest):
         """
         self.run_recorded(sys.executable, self.script(source), options=["--python", "names"])
         path = str(self.folder / "out.annot")
-        table = run([ANNOT, "report", path]).stdout.partition("\nmarks\n")[2].partition("\n\n")[0]
+        text = run([ANNOT, "report", "--sort", "self", path]).stdout
+        table = text.partition("\nmarks\n")[2].partition("\n\n")[0]
         self.assertEqual(sorted(line.split()[:2] for line in table.splitlines()[1:]),
                          [["python:own", "1"], ["started", "1"]])
         told = json.loads(run([ANNOT, "report", "--json", path]).stdout)["marks"]

@@ -109,7 +109,7 @@ def expected_report(truth, tid, part):
 
 def from_text(annot, path, part, tid):
     """How often each path is in the table that people read."""
-    text = run(annot, "report", "-n", "0", "-t", str(tid), path, *options(part))
+    text = run(annot, "report", "--sort", "self", "-n", "0", "-t", str(tid), path, *options(part))
     table = text.split("\nranges\n", 1)
     lines = table[1].split("\n\n", 1)[0].splitlines()[1:] if len(table) > 1 else []
     words = [line.split() for line in lines]

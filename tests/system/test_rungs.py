@@ -197,7 +197,7 @@ def attach_ends_after_its_duration_and_leaves_the_program(home):
 
 @case
 def attach_says_what_is_wrong(home):
-    home.annot("attach").complains(2, "-p")
+    home.annot("attach").complains(2, "process is missing")
     home.annot("attach", "-p", "x").complains(2, '"x"')
     home.annot("attach", "-p", "999999999").complains(1, "999999999")
     left = [entry for entry in os.listdir(home.work) if entry.endswith(".annot")]
