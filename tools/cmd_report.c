@@ -276,7 +276,7 @@ static const char report_details[] = RECORDING_CHOICE_HELP
 
 const struct cmd cmd_report = {
     .name = "report",
-    .summary = "show where the time of a recording went, as a table",
+    .summary = "show where the time of a recording went",
     .usage = "[OPTIONS] [FILE]",
     .details = report_details,
     .options = report_options,

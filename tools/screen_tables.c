@@ -262,5 +262,8 @@ int screen_tables(const struct screen *screen)
     int rc = 0;
     for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
         rc = put_short(screen, &short_tables[i]);
-    return rc == 0 ? put_table(screen, "tasks") : rc;
+    static const char *const whole[] = {"tasks", "marks", "counters"};
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole) && rc == 0; i++)
+        rc = put_table(screen, whole[i]);
+    return rc;
 }
