@@ -476,7 +476,7 @@ int64_t code_names_frame(struct code_names *codes, struct trace *trace,
     if (code->label == 0)
         return 0;
     struct source_place at = python_source_place(code->version, code->lines, code->lines_size,
-                                          code->first_line, place->instruction);
+                                                 code->first_line, place->instruction);
     const struct frame frame = {.kind = FRAME_PYTHON,
                                 .label = code->label,
                                 .line = at.line,

@@ -25,10 +25,11 @@ PARENTS = {"pipeline": "", "file": "", "write row": "", "discover": "pipeline", 
            "parse": "file", "analyse": "file", "complexity": "analyse", "imports": "analyse",
            "identifiers": "analyse"}
 
+# Without the waits, which only one of the formats has as slices.
 RANGES = """select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total,
     min(s.dur) as least
     from slice s join thread_track t on s.track_id = t.id left join slice p on p.id = s.parent_id
-    where s.name != 'skipped' group by 1, 2 order by 1, 2"""
+    where s.name != 'skipped' and t.name is not 'off-CPU' group by 1, 2 order by 1, 2"""
 MARKS = "select name, count(*) as n from slice where name = 'skipped' group by 1"
 COUNTERS = """select replace(t.name, ' value', '') as name, count(*) as n, max(c.value) as most
     from counter c join process_counter_track t on c.track_id = t.id group by 1 order by 1"""

@@ -126,7 +126,7 @@ static void name_python(const struct python_scene *scene, const struct sampler_p
     bytes += code->file_size;
     ret->first_line = code->first_line;
     ret->line = python_source_place(offsets->version, bytes, code->lines_size, code->first_line,
-                             frame->instruction)
+                                    frame->instruction)
                     .line;
 }
 
