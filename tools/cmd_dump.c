@@ -397,7 +397,7 @@ static int dump(const struct dump_values *values, int32_t pid, bool first)
         print_text(look, pid, values->native);
         if (values->locals && !look->locals_known)
             cmd_note("process %d: locals are not readable of this interpreter\nthey are of CPython "
-                     "3.9 to 3.13, release builds with a GIL",
+                     "3.9 to 3.14, debug builds from 3.13 on",
                      (int)pid);
         if (look->python_reason[0])
             cmd_note("process %d: its Python frames cannot be read: %s", (int)pid,

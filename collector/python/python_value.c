@@ -28,16 +28,28 @@ struct value_layout {
     uint16_t code_local_count, code_local_names; /* int; a tuple */
     uint16_t type_cached_keys;
     uint16_t values_at; /* in the array of a dict that shares its keys */
-    bool tagged_int;    /* the size of an int has its sign in the lowest bits */
-    bool new_keys;      /* the table of a dict's keys has the logarithms of its sizes */
+    uint16_t tuple_items;
+    bool tagged_int;   /* the size of an int has its sign in the lowest bits */
+    bool new_keys;     /* the table of a dict's keys has the logarithms of its sizes */
+    bool tagged_local; /* the lowest bits of a variable are no part of its address */
 };
 
 static const struct value_layout layouts[] = {
-    {0x0309, INSTANCE_DICT, 360, 28, 72, 864, 0, false, false},
-    {0x030a, INSTANCE_DICT, 352, 28, 72, 872, 0, false, false},
-    {0x030b, INSTANCE_VALUES, 72, 76, 96, 872, 0, false, true},
-    {0x030c, INSTANCE_TAGGED, 72, 72, 96, 880, 0, true, true},
-    {0x030d, INSTANCE_INLINE, 72, 72, 96, 880, 8, true, true},
+    {0x0309, INSTANCE_DICT, 360, 28, 72, 864, 0, 24, false, false, false},
+    {0x030a, INSTANCE_DICT, 352, 28, 72, 872, 0, 24, false, false, false},
+    {0x030b, INSTANCE_VALUES, 72, 76, 96, 872, 0, 24, false, true, false},
+    {0x030c, INSTANCE_TAGGED, 72, 72, 96, 880, 0, 24, true, true, false},
+    {0x030d, INSTANCE_INLINE, 72, 72, 96, 880, 8, 24, true, true, false},
+    {0x030e, INSTANCE_INLINE, 80, 72, 96, 880, 8, 32, true, true, true},
+};
+
+/* From 3.13 on. Objects begin with so much more, and have their dict nearer, as what the garbage
+ * collector needs is not before them. Debug builds have the same objects as others. */
+enum {
+    OTHER_BUILDS = 0x030d,
+    FREE_THREADED_HEAD = 16,
+    DICT_BEFORE = 24,
+    FREE_THREADED_DICT_BEFORE = 8
 };
 
 enum {
@@ -50,7 +62,6 @@ enum {
     INT_DIGITS = 24, /* of 30 bits */
     FLOAT_VALUE = 16,
     LIST_ITEMS = 24,
-    TUPLE_ITEMS = 24,
     CELL_VALUE = 16,
     DICT_USED = 16,
     DICT_KEYS = 32,
@@ -72,9 +83,10 @@ bool python_values_init(struct python_values *values, int32_t pid,
                         const struct python_offsets *offsets)
 {
     *values = (struct python_values){.pid = pid, .offsets = offsets, .reads_left = READS_MAX};
+    bool other = offsets->flags & (PYTHON_FREE_THREADED | PYTHON_DEBUG_BUILD);
+    values->head = offsets->flags & PYTHON_FREE_THREADED ? FREE_THREADED_HEAD : 0;
     for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
-        if (layouts[i].version == offsets->version &&
-            !(offsets->flags & (PYTHON_FREE_THREADED | PYTHON_DEBUG_BUILD)))
+        if (layouts[i].version == offsets->version && (!other || offsets->version >= OTHER_BUILDS))
             values->layout = &layouts[i];
     return values->layout != NULL;
 }
@@ -94,6 +106,12 @@ static uint64_t word_at(struct python_values *values, uint64_t address)
 {
     uint64_t word = 0;
     return read_at(values, address, &word, sizeof(word)) ? word : 0;
+}
+
+/* A field of an object, by where it is in builds with a GIL. */
+static uint64_t field_at(struct python_values *values, uint64_t object, unsigned field)
+{
+    return word_at(values, object + values->head + field);
 }
 
 static uint8_t byte_at(struct python_values *values, uint64_t address)
@@ -153,8 +171,8 @@ static struct entries entries_of(struct python_values *values, uint64_t keys, ui
 
 static struct entries entries_of_dict(struct python_values *values, uint64_t dict)
 {
-    return entries_of(values, word_at(values, dict + DICT_KEYS),
-                      word_at(values, dict + DICT_VALUES));
+    return entries_of(values, field_at(values, dict, DICT_KEYS),
+                      field_at(values, dict, DICT_VALUES));
 }
 
 /* The value; 0: there is none in that place. */
@@ -170,13 +188,15 @@ static uint64_t entry(struct python_values *values, const struct entries *entrie
 
 static struct entries entries_of_instance(struct python_values *values, uint64_t object)
 {
-    uint64_t type = word_at(values, object + OBJECT_TYPE);
-    uint64_t keys = word_at(values, type + values->layout->type_cached_keys);
-    uint64_t before = word_at(values, object - 24), array;
+    uint64_t type = field_at(values, object, OBJECT_TYPE);
+    uint64_t keys = field_at(values, type, values->layout->type_cached_keys);
+    uint64_t before =
+        word_at(values, object - (values->head ? FREE_THREADED_DICT_BEFORE : DICT_BEFORE));
+    uint64_t array;
     switch (values->layout->instance) {
     case INSTANCE_DICT:
         return entries_of_dict(values,
-                               word_at(values, object + word_at(values, type + TYPE_DICTOFFSET)));
+                               word_at(values, object + field_at(values, type, TYPE_DICTOFFSET)));
     case INSTANCE_VALUES:
         array = word_at(values, object - 32);
         return array ? entries_of(values, keys, array) : entries_of_dict(values, before);
@@ -184,7 +204,7 @@ static struct entries entries_of_instance(struct python_values *values, uint64_t
         return before & 1 ? entries_of(values, keys, before + 1) : entries_of_dict(values, before);
     case INSTANCE_INLINE:
     default:
-        array = object + word_at(values, type + TYPE_BASICSIZE);
+        array = object + field_at(values, type, TYPE_BASICSIZE);
         return byte_at(values, array + 3) ? entries_of(values, keys, array)
                                           : entries_of_dict(values, before);
     }
@@ -222,9 +242,9 @@ struct value {
 
 static void look_at(struct python_values *values, uint64_t object, struct value *ret)
 {
-    uint64_t type = word_at(values, object + OBJECT_TYPE);
-    uint64_t name = word_at(values, type + TYPE_NAME);
-    *ret = (struct value){.object = object, .flags = word_at(values, type + TYPE_FLAGS)};
+    uint64_t type = field_at(values, object, OBJECT_TYPE);
+    uint64_t name = field_at(values, type, TYPE_NAME);
+    *ret = (struct value){.object = object, .flags = field_at(values, type, TYPE_FLAGS)};
     int64_t got = proc_read_memory(values->pid, name, ret->type, sizeof(ret->type) - 1);
     ret->type[got > 0 ? got : 0] = 0;
     const char *dot = strrchr(ret->type, '.'); /* "collections.OrderedDict" */
@@ -237,7 +257,7 @@ static void look_at(struct python_values *values, uint64_t object, struct value 
 
 static void show_int(struct python_values *values, const struct value *value, struct text *text)
 {
-    int64_t size = (int64_t)word_at(values, value->object + OBJECT_SIZE);
+    int64_t size = (int64_t)field_at(values, value->object, OBJECT_SIZE);
     bool negative = values->layout->tagged_int ? (size & 3) == 2 : size < 0;
     uint64_t count = values->layout->tagged_int ? (size & 3) == 1 ? 0 : (uint64_t)size >> 3
                      : size < 0                 ? 0 - (uint64_t)size
@@ -250,7 +270,8 @@ static void show_int(struct python_values *values, const struct value *value, st
         text_format(text, "<int of about %" PRIu64 " digits>", count * 9);
         return;
     }
-    if (!read_at(values, value->object + INT_DIGITS, digits, count * sizeof(*digits))) {
+    if (!read_at(values, value->object + values->head + INT_DIGITS, digits,
+                 count * sizeof(*digits))) {
         text_format(text, "?");
         return;
     }
@@ -288,9 +309,9 @@ static void show_items(struct python_values *values, const struct value *value, 
                        struct text *text)
 {
     bool is_list = value->flags & TYPE_LIST;
-    uint64_t count = word_at(values, value->object + OBJECT_SIZE);
-    uint64_t items =
-        is_list ? word_at(values, value->object + LIST_ITEMS) : value->object + TUPLE_ITEMS;
+    uint64_t count = field_at(values, value->object, OBJECT_SIZE);
+    uint64_t items = is_list ? field_at(values, value->object, LIST_ITEMS)
+                             : value->object + values->head + values->layout->tuple_items;
     text_format(text, is_list ? "[" : "(");
     for (uint64_t i = 0; i < count && i < ITEMS_MAX; i++) {
         text_format(text, i ? ", " : "");
@@ -305,7 +326,7 @@ static void show_dict(struct python_values *values, const struct value *value, u
                       struct text *text)
 {
     struct entries entries = entries_of_dict(values, value->object);
-    uint64_t used = word_at(values, value->object + DICT_USED), shown = 0;
+    uint64_t used = field_at(values, value->object, DICT_USED), shown = 0;
     text_format(text, "{");
     for (uint64_t i = 0; i < entries.count && shown < used && shown < ITEMS_MAX; i++) {
         uint64_t key, item = entry(values, &entries, i, &key);
@@ -325,7 +346,8 @@ static void show_float(struct python_values *values, const struct value *value, 
 {
     double number = 0;
     char shown[40];
-    bool read = read_at(values, value->object + FLOAT_VALUE, &number, sizeof(number));
+    bool read =
+        read_at(values, value->object + values->head + FLOAT_VALUE, &number, sizeof(number));
     for (int precision = 1; precision <= 17 && read; precision++) {
         double back = 0;
         snprintf(shown, sizeof(shown), "%.*g", precision, number);
@@ -378,7 +400,7 @@ static void show(struct python_values *values, uint64_t object, unsigned depth, 
     else if (strcmp(value.type, "NoneType") == 0)
         text_format(text, "None");
     else if (strcmp(value.type, "bool") == 0)
-        text_format(text, word_at(values, object + INT_DIGITS) & 1 ? "True" : "False");
+        text_format(text, field_at(values, object, INT_DIGITS) & 1 ? "True" : "False");
     else if (strcmp(value.type, "float") == 0)
         show_float(values, &value, text);
     else if (value.flags & known)
@@ -403,23 +425,23 @@ static uint64_t behind_cell(struct python_values *values, uint64_t object)
     if (!object)
         return 0;
     look_at(values, object, &value);
-    return strcmp(value.type, "cell") == 0 ? word_at(values, object + CELL_VALUE) : object;
+    return strcmp(value.type, "cell") == 0 ? field_at(values, object, CELL_VALUE) : object;
 }
 
 uint32_t python_locals(struct python_values *values, uint64_t frame, uint64_t code,
                        struct python_local *ret_locals, uint32_t size)
 {
     const struct value_layout *layout = values->layout;
-    uint32_t count = (uint32_t)word_at(values, code + layout->code_local_count), used = 0;
-    uint64_t names = word_at(values, code + layout->code_local_names);
-    uint64_t name_count = names ? word_at(values, names + OBJECT_SIZE) : 0;
+    uint32_t count = (uint32_t)field_at(values, code, layout->code_local_count), used = 0;
+    uint64_t names = field_at(values, code, layout->code_local_names);
+    uint64_t name_count = names ? field_at(values, names, OBJECT_SIZE) : 0;
     for (uint32_t i = 0; i < count && i < name_count && i < LOCALS_MAX && used < size; i++) {
         struct python_local *local = &ret_locals[used];
-        local->value =
-            behind_cell(values, word_at(values, frame + layout->frame_locals + UINT64_C(8) * i));
+        uint64_t object = word_at(values, frame + layout->frame_locals + UINT64_C(8) * i);
+        local->value = behind_cell(values, layout->tagged_local ? object & ~UINT64_C(3) : object);
         if (!local->value)
             continue;
-        uint64_t name = word_at(values, names + TUPLE_ITEMS + UINT64_C(8) * i);
+        uint64_t name = field_at(values, names, layout->tuple_items + 8 * i);
         if (python_value_text(values, name, local->name, sizeof(local->name)) > 0)
             used++;
     }

@@ -4,8 +4,8 @@
  *
  * Every read is bounded, whatever lies there: 200 bytes of a text, 8 items of a container, 3 levels
  * of containers, and a million reads in all. The process runs on, so what is told of a thread that
- * runs may never have been so at one time. Known are release builds with a GIL of CPython 3.9
- * to 3.13. Foreign bytes: bounded. Thread-safety: none needed, no state. */
+ * runs may never have been so at one time. Known are CPython 3.9 to 3.14, from 3.13 on without a
+ * GIL as well. Foreign bytes: bounded. Thread-safety: none needed, no state. */
 #ifndef ANNOT_PYTHON_VALUE_H
 #define ANNOT_PYTHON_VALUE_H
 
@@ -20,6 +20,7 @@ struct python_values {
     int32_t pid;
     const struct python_offsets *offsets;
     const struct value_layout *layout;
+    uint32_t head;       /* what objects have more at their begin than those of builds with a GIL */
     uint32_t reads_left; /* a process that is made to be slow to read is not read to the end */
 };
 

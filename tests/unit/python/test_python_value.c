@@ -66,4 +66,10 @@ TEST(interpreters_that_are_not_known_are_not_read)
     offsets.version = 0x030c;
     offsets.flags |= PYTHON_DEBUG_BUILD;
     CHECK(!python_values_init(&values, getpid(), &offsets));
+    offsets.version = 0x030d;
+    CHECK(python_values_init(&values, getpid(), &offsets) && values.head == 0);
+    offsets.flags |= PYTHON_FREE_THREADED;
+    CHECK(python_values_init(&values, getpid(), &offsets) && values.head == 16);
+    offsets.version = 0x030f;
+    CHECK(!python_values_init(&values, getpid(), &offsets));
 }
