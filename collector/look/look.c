@@ -229,6 +229,7 @@ static void classify(struct looking *looking, const struct look_stack *stack,
     struct wait_facts facts = {
         .syscall = call->number,
         .state = thread->state == 'D' ? 2 : 1,
+        .argument = call->arguments[0],
         .file_mode =
             call->number < 0 ? 0 : proc_file_mode(looking->options->pid, call->arguments[0]),
     };

@@ -92,12 +92,40 @@ static void cut_parts(struct sample *sample, int64_t from_ns, int64_t to_ns, int
     sample->end_ns = to_ns;
 }
 
+/* How much of a value that is spread evenly over `whole_ns` comes in the first of them. */
+static int64_t part_of(int64_t value, int64_t first_ns, int64_t whole_ns)
+{
+    return (int64_t)((double)value * ((double)first_ns / (double)whole_ns));
+}
+
+/* Short waits: nobody knows where in the interval. Those of all parts of it add up to its own. */
+static bool cut_evenly(struct sample *sample, int64_t from_ns, int64_t to_ns, int64_t *values)
+{
+    int64_t begin_ns = sample->time_ns, whole_ns = sample_told_ns(sample) - begin_ns;
+    int count = sample->value_count < SAMPLE_VALUES_MAX ? sample->value_count : SAMPLE_VALUES_MAX;
+    from_ns = from_ns > begin_ns ? from_ns : begin_ns;
+    to_ns = to_ns < begin_ns + whole_ns ? to_ns : begin_ns + whole_ns;
+    if (to_ns <= from_ns)
+        return false;
+    for (int i = 0; i < count; i++)
+        values[i] = part_of(sample->values[i], to_ns - begin_ns, whole_ns) -
+                    part_of(sample->values[i], from_ns - begin_ns, whole_ns);
+    sample->values = values;
+    sample->value_count = (uint8_t)count;
+    sample->time_ns = from_ns;
+    sample->end_ns = to_ns;
+    return true;
+}
+
 bool sample_cut(const struct sample_sets *sets, struct sample *sample, int64_t from_ns,
                 int64_t to_ns, int64_t values[SAMPLE_VALUES_MAX])
 {
     unsigned flags = sample_set_get(sets, sample->set)->flags;
+    bool inside = sample->time_ns >= from_ns && sample_told_ns(sample) <= to_ns;
+    if (sample_role(sets, sample) == SAMPLE_ROLE_SHORT_WAITS && !inside)
+        return cut_evenly(sample, from_ns, to_ns, values);
     if (flags & SAMPLE_SET_INTERVAL)
-        return sample->time_ns >= from_ns && sample_told_ns(sample) <= to_ns;
+        return inside;
     if (!(flags & SAMPLE_SET_STRETCH))
         return sample->time_ns >= from_ns && sample->time_ns < to_ns;
     if (sample->end_ns <= from_ns || sample->time_ns >= to_ns)

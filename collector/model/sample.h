@@ -248,8 +248,9 @@ struct off_share sample_off_share(const struct sample_sets *sets, const struct s
  * it was preempted, which `reason` says. `values` are its own from then on. */
 void sample_set_wait(struct sample *sample, int64_t wake_ns, int64_t values[2]);
 
-/* The part of it in [from, to): false if there is none. What an interval counted is not divided:
- * all of it, or nothing. `values`: room for new ones. */
+/* The part of it in [from, to): false if there is none. Short waits are spread evenly over their
+ * interval; what another one counted is not divided: all of it, or nothing. `values`: room for new
+ * ones. */
 bool sample_cut(const struct sample_sets *sets, struct sample *sample, int64_t from_ns,
                 int64_t to_ns, int64_t values[SAMPLE_VALUES_MAX]);
 

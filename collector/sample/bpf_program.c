@@ -139,7 +139,9 @@ static int configure(struct sampler_bpf *program, const struct bpf_program_optio
 {
     const struct sampler_config wanted = {
         .threshold_ns = options->off_cpu_threshold_ns,
-        .rate_max = options->off_cpu_rate_max ? options->off_cpu_rate_max : RATE_DEFAULT,
+        .rate_max = !options->off_cpu           ? 0
+                    : options->off_cpu_rate_max ? options->off_cpu_rate_max
+                                                : RATE_DEFAULT,
         .ring_bytes = ring_size(options->ring_bytes),
         .uid = options->uid,
         .pid_namespace = pid_namespace(),

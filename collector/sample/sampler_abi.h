@@ -98,7 +98,8 @@ enum sampler_flags {
     SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again   */
     SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, since when is not known: see below */
     SAMPLER_RETURNING = 1u << 12, /* in map `switches`: it runs again, and is about to tell */
-    SAMPLER_ADDS = 1u << 13, /* in map `switches`: its last stretch is one of the short waits */
+    SAMPLER_ADDS = 1u << 13,   /* in map `switches`: its last stretch is one of the short waits */
+    SAMPLER_UNBORN = 1u << 14, /* in map `switches`: forked, and has not run yet */
 };
 
 struct sampler_sample {
@@ -125,8 +126,12 @@ struct sampler_short {
     struct sampler_short_waits waits;
 };
 
-/* How often they are told, by threads that switch. */
+/* How often they are told, by threads that switch: where a reader cuts such an interval, it takes
+ * them as spread evenly. So those of a thread that switches a lot are told more often. */
 #define SAMPLER_SHORT_EVERY_NS 100000000ull
+#define SAMPLER_SHORT_LEAST_NS 5000000ull
+
+enum { SAMPLER_SHORT_MANY = 16 };
 
 /* Of the kind of file that a blocking system call waits for (st_mode & S_IFMT), or 0. */
 struct sampler_switch {
@@ -335,7 +340,7 @@ struct thread_registers {
 /* Section .rodata.config: constants to the verifier. */
 struct sampler_config {
     uint64_t threshold_ns;     /* shorter stretches off CPU are only counted */
-    uint64_t rate_max;         /* stretches a second */
+    uint64_t rate_max;         /* stretches a second; 0 = no switches are looked at */
     uint64_t ring_bytes;       /* size of the ring */
     int64_t uid;               /* -1 = of all users */
     uint32_t pid_namespace;    /* inode of the collector's; 0 = it is the root namespace */

@@ -353,7 +353,7 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
         .fixed = offsetof(struct sampler_switch, ranges),
     };
     struct wait_facts facts = {record->syscall, record->file_mode, record->state,
-                               switch_flags(sampler, record)};
+                               switch_flags(sampler, record), record->argument};
     struct queued_sample out = {.sample = {.reason = (uint8_t)wait_classify(&facts),
                                            .time_ns = (int64_t)record->head.time_ns,
                                            .end_ns = (int64_t)record->end_ns}};

@@ -6,6 +6,7 @@
 #include "sampler_abi.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 enum wait_class {
     CLASS_UNKNOWN = 0,
@@ -173,6 +174,13 @@ static enum wait_reason class_reason(enum wait_class class, const struct wait_fa
     }
 }
 
+/* select(0, ...) waits for time alone: Python's time.sleep() before 3.11. */
+static bool selects_nothing(const struct wait_facts *facts)
+{
+    return (facts->syscall == SYS_select || facts->syscall == SYS_pselect6) &&
+           (int32_t)facts->argument == 0;
+}
+
 enum wait_reason wait_classify(const struct wait_facts *facts)
 {
     if (facts->flags & SAMPLER_PREEMPTED)
@@ -185,5 +193,5 @@ enum wait_reason wait_classify(const struct wait_facts *facts)
     enum wait_class class = CLASS_UNKNOWN;
     if (facts->syscall >= 0 && (size_t)facts->syscall < count)
         class = classes[facts->syscall];
-    return class_reason(class, facts);
+    return selects_nothing(facts) ? WAIT_SLEEP : class_reason(class, facts);
 }

@@ -14,6 +14,7 @@ struct wait_facts {
     uint32_t file_mode; /* st_mode of the file that its first argument names; 0 = none or unknown */
     uint32_t state;     /* 0 running, 1 interruptible, 2 uninterruptible */
     uint32_t flags;     /* enum sampler_flags */
+    uint64_t argument;  /* the first one */
 };
 
 enum wait_reason wait_classify(const struct wait_facts *facts);

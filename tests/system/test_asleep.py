@@ -155,8 +155,6 @@ def python_threads_that_hang_throughout(home):
         process = start(home, python, script, threads=5)
         samples, whole_ns, _ = recorded(home, process)
         for function, reason in HANGS.items():
-            if function == "hang_in_sleep" and int(version.split(".")[1]) < 11:
-                reason = "poll"  # by select()
             lasts(samples, function, reason, whole_ns)
             wait, = waits_of(samples, function)
             equal(wait["python_end"], 1, f"{version}, {function}: its Python stack is whole")

@@ -10,7 +10,7 @@ and no other reason may appear where only one is possible.
 import os
 import sys
 
-from harness import case, check, main, program
+from harness import Skip, case, check, equal, main, program
 from samples import TARGET_PYTHON, close, need_bpf, python_truths, record, truths
 
 OPTIONS = ["--rate", "99", "--off-cpu", "--off-cpu-threshold", "0"]
@@ -49,14 +49,26 @@ def the_reason(samples, function, word, truth):
     as_long(sum(wanted.values()) + preempted, function, truth, f"{word} of {found}")
 
 
-def record_waits(home):
+def record_waits(home, *before, **rest):
     """The folder of the test is no tmpfs, where pages could not be dropped."""
     file = home.work / "pages"
     file.write_bytes(os.urandom(8 << 20))
     os.sync()
-    done = record(home, program("target_waits"), file, options=OPTIONS)
+    done = record(home, *before, program("target_waits"), file, options=OPTIONS, **rest)
     need_bpf(home, done)
     return done, truths(done.out.decode())
+
+
+def longest_stack(samples, function):
+    """In user space, of that function's stretches: the one with most of the time."""
+    times = {}
+    for sample in samples.off:
+        stack = tuple(frame[1] for frame in samples.dump.stacks.get(sample["stack"], ())
+                      if frame[0] != "kernel")
+        if function in stack and samples.pid_of[sample["thread"]] == samples.main_pid():
+            times[stack] = times.get(stack, 0) + sample["end"] - sample["time"]
+    check(times, f"{function}: no stretch off the CPU")
+    return max(times, key=times.get)
 
 
 @case
@@ -65,6 +77,32 @@ def causes_of_a_c_program(home):
     for function, word in CAUSES.items():
         the_reason(done.samples, function, word, truth)
     done.samples.nothing_lost()
+
+
+# What the parent of the command, which is annot, has attached.
+TELL_LINKS = "cat /proc/$PPID/fdinfo/* 2>/dev/null; exec \"$@\""
+
+
+@case
+def causes_where_the_kernel_tells_no_return_to_a_cpu(home):
+    """Before Linux 6.17: stacks by a kprobe when a thread is back, or else when it leaves."""
+    usual, _ = record_waits(home, "sh", "-c", TELL_LINKS, "sh")
+    old, truth = record_waits(
+        home, "sh", "-c", TELL_LINKS, "sh",
+        env=dict(home.environment, LD_PRELOAD=program("libold_scheduler.so")))
+    links = old.out.decode()
+    if "sched_switch" not in links:
+        raise Skip("the kernel does not tell what is attached")
+    check("sched_exit_tp" not in links, "the tracepoint was used")
+    print("  usually " + ("by the tracepoint" if "sched_exit_tp" in usual.out.decode()
+                          else "without the tracepoint")
+          + ", now " + ("by a kprobe" if "finish_task_switch" in links or "kprobe" in links
+                        else "when threads leave: no kprobes here"))
+    for function, word in CAUSES.items():
+        the_reason(old.samples, function, word, truth)
+        equal(longest_stack(old.samples, function), longest_stack(usual.samples, function),
+              f"the stack of {function}")
+    old.samples.nothing_lost()
 
 
 @case

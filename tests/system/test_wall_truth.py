@@ -1,130 +1,127 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How the wall time was spent, judged by the clocks of the programs themselves: sleeping, running,
-waiting for a lock, a pipe and a child, in threads and processes. Each share of the wall time is
-held to one percent point; to three where a process forks (it is ready before it is seen) or where
-thousands of switches a second cost time that belongs to no side."""
+"""How the wall time was spent, judged by the clocks of the programs themselves (wall_program.py):
+each share of the wall time, and of the time of each thread and process, to one percent point."""
 
 import json
 import sys
 
-from harness import check, case, main
+from harness import SOURCE, check, case, main
 from samples import need_bpf
 
 POINT = 0.01
-# What the interpreter does before and after the part that is measured.
-PROGRAM = '''
-import json, os, sys, threading, time
-
-def spin(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
-
-def nap(seconds):
-    begin = time.monotonic()
-    time.sleep(seconds)
-    return time.monotonic() - begin
-
-def sleeps():
-    asleep = 0
-    for _ in range(40):
-        spin(0.02)
-        asleep += nap(0.04)
-    return {"asleep": asleep}
-
-def lock():
-    held = threading.Lock()
-    def hold():
-        for _ in range(40):
-            with held:
-                time.sleep(0.05)
-            time.sleep(0.01)
-    thread = threading.Thread(target=hold)
-    thread.start()
-    time.sleep(0.005)
-    for _ in range(30):
-        with held:
-            spin(0.01)
-        time.sleep(0.02)
-    thread.join()
-    return {}
-
-def pipe():
-    read, write = os.pipe()
-    if os.fork() == 0:
-        for _ in range(60):
-            time.sleep(0.03)
-            os.write(write, b"x")
-        os._exit(0)
-    for _ in range(60):
-        os.read(read, 1)
-        spin(0.01)
-    os.wait()
-    return {}
-
-def short():
-    for _ in range(9000):
-        time.sleep(0.0002)
-    return {}
-
-truth = globals()[sys.argv[1]]()
-truth["cpu"] = sum(os.times()[:4])
-print(json.dumps(truth))
-'''
+PROGRAM = SOURCE / "tests/system/wall_program.py"
+# Where a thread was off the CPU for ten microseconds, twice, that is more than a point of this.
+SHORTEST_LIFE_NS = 20_000_000
 
 
-def wall_of(home, name):
-    """The table "wall" as sums by state and cause, the whole, and what the program says."""
-    (home.work / "program.py").write_text(PROGRAM)
-    done = home.record(sys.executable, "program.py", name)
-    report = json.loads(home.annot("report", "--json", done.path).ok().out)
-    sums = {}
-    for row in report["wall"]:
-        key = row.get("reason") or row["state"]
-        sums[key] = sums.get(key, 0) + row["time_ns"] / 1e9
-    whole = report["recording"]["wall_ns"] / 1e9
-    check(abs(sum(sums.values()) - whole) < 1e-6, f"{sums} is not {whole} s in all")
-    return sums, whole, json.loads(done.out)
+class Recorded:
+    """What the program said, and what the report says of the time in between."""
+
+    def __init__(self, home, schedule):
+        self.home = home
+        done = home.record(sys.executable, PROGRAM, schedule).ok()
+        self.path, self.truth = done.path, json.loads(done.out)
+        self.zero_ns = home.dump(done.path).session["begin"]
+        begin, end = self.truth["begin"], self.truth["end"]
+        report = self.report(begin, end)
+        self.wall_ns, self.sums = end - begin, {}
+        for row in report["wall"]:
+            key = row.get("reason") or row["state"]
+            self.sums[key] = self.sums.get(key, 0) + row["time_ns"]
+        whole = sum(self.sums.values())
+        check(abs(whole - self.wall_ns) < 1e6, f"{self.sums} is not {self.wall_ns} ns in all")
+
+    def report(self, begin_ns, end_ns):
+        """Of that part of the time."""
+        times = [f"{(time - self.zero_ns) / 1e9:.9f}s" for time in (begin_ns, end_ns)]
+        done = self.home.annot("report", "--json", "--all", "--from", times[0], "--to", times[1],
+                               self.path)
+        return json.loads(done.ok().out)
+
+    def share(self, key, ns, points=POINT):
+        share, truth = self.sums.get(key, 0) / self.wall_ns, ns / self.wall_ns
+        check(abs(share - truth) <= points, f"{key}: {100 * share:.2f} % of the wall time, but the "
+              f"program's clock says {100 * truth:.2f} %: {self.sums}")
+
+    def lives(self):
+        """Each thread's own time: it ran when it was neither blocked nor ready."""
+        sums = {}
+        for pid, tid, begin, end, cpu in self.truth["lives"]:
+            if end - begin < SHORTEST_LIFE_NS:
+                continue
+            rows = [row for row in self.report(begin, end)["threads"]
+                    if (row["pid"], row["tid"]) == (pid, tid)]
+            off = sum(row["blocked_ns"] + row["runnable_ns"] for row in rows)
+            both = sums.setdefault((pid, tid), [0, 0, 0])
+            for i, ns in enumerate((end - begin - off, cpu, end - begin)):
+                both[i] += ns
+        for who, (ran, cpu, whole) in sums.items():
+            check(abs(ran - cpu) <= POINT * whole, f"{who} ran {ran / 1e6:.2f} ms by the report, "
+                  f"{cpu / 1e6:.2f} by its clock, of {whole / 1e6:.2f}")
+        return len(sums)
 
 
-def same(sums, whole, key, seconds, points=POINT):
-    share, truth = sums.get(key, 0) / whole, seconds / whole
-    check(abs(share - truth) <= points, f"{key}: {100 * share:.2f} % of the wall time, but the "
-                                       f"program's clock says {100 * truth:.2f} %: {sums}")
+def recorded(home, schedule, lives=1):
+    need_bpf(home)
+    found = Recorded(home, schedule)
+    told = found.lives()
+    check(told >= lives, f"{told} threads told what they did, not {lives}")
+    return found
+
+
+@case
+def a_thread_that_runs(home):
+    found = recorded(home, "running")
+    found.share("running", found.truth["cpu"])
 
 
 @case
 def a_thread_that_sleeps_and_runs(home):
-    need_bpf(home)
-    sums, whole, truth = wall_of(home, "sleeps")
-    same(sums, whole, "running", truth["cpu"])
-    check(sums["sleep"] <= truth["asleep"], "it was asleep for longer than it says")
-    # until it woke up, and then until it had a processor again
-    same(sums, whole, "sleep", min(truth["asleep"], 40 * 0.04))
+    found = recorded(home, "sleeping")
+    found.share("running", found.truth["cpu"])
+    found.share("sleep", 40 * 0.04e9)
+
+
+@case
+def naps_that_are_too_short_to_be_recorded(home):
+    found = recorded(home, "napping")
+    found.share("running", found.truth["cpu"])
 
 
 @case
 def threads_that_wait_for_each_other(home):
-    need_bpf(home)
-    sums, whole, truth = wall_of(home, "lock")
-    same(sums, whole, "running", truth["cpu"])
-    check(sums["lock"] < 0.05 * whole, f"who has the lock sleeps, and that counts: {sums}")
+    found = recorded(home, "locking", 2)
+    found.share("running", found.truth["cpu"])
+    found.share("lock", 0, 5 * POINT)  # who has it sleeps, and that counts
 
 
 @case
 def a_process_that_waits_for_its_child(home):
-    need_bpf(home)
-    sums, whole, truth = wall_of(home, "pipe")
-    same(sums, whole, "running", truth["cpu"], 3 * POINT)
-    check(sums.get("pipe", 0) < 0.05 * whole, f"what writes to the pipe sleeps: {sums}")
+    found = recorded(home, "piping", 2)
+    found.share("running", found.truth["cpu"])
+    found.share("pipe", 0, 5 * POINT)  # what writes to the pipe sleeps
 
 
 @case
-def waits_that_are_too_short(home):
-    need_bpf(home)
-    sums, whole, truth = wall_of(home, "short")
-    same(sums, whole, "running", truth["cpu"], 3 * POINT)
+def children_one_after_the_other(home):
+    found = recorded(home, "forking", 11)
+    found.share("running", found.truth["cpu"])
+
+
+@case
+def children_that_want_the_processors_at_once(home):
+    recorded(home, "crowding", 4)
+
+
+@case
+def a_pool_of_processes(home):
+    recorded(home, "pooling", 3)
+
+
+@case
+def a_pool_of_threads(home):
+    recorded(home, "pooling_threads", 4)
 
 
 if __name__ == "__main__":

@@ -93,17 +93,20 @@ int BPF_PROG(sampler_forked, struct task_struct *forks, struct task_struct *chil
     struct sampler_process *process;
     int32_t pid;
 
-    if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid))
-        return 0;
     process = task_process(parent, SAMPLER_LOSS_OTHER_UID);
     pid = task_pid(child, false);
     if (!process || pid == 0)
         return 0;
+    if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid)) {
+        sched_born(child);
+        return 0;
+    }
     if (bpf_map_update_elem(&processes, &pid, process, BPF_ANY)) {
         count(SAMPLER_LOSS_PROCESS_TABLE);
         return 0;
     }
     tasks_tell_fork(parent, child, process);
+    sched_born(child);
     return 0;
 }
 

@@ -223,7 +223,10 @@ static __always_inline void sched_add_short(struct sampler_switch *entry,
     }
     waits->blocked_ns += ready - begin;
     waits->runnable_ns += end - ready;
-    if (now - waits->begin_ns >= SAMPLER_SHORT_EVERY_NS)
+    if (now - end >= SAMPLER_SHORT_LEAST_NS) /* it has run since: others are at another place */
+        sched_tell_short(entry, end);
+    else if (now - waits->begin_ns >=
+             (waits->count < SAMPLER_SHORT_MANY ? SAMPLER_SHORT_EVERY_NS : SAMPLER_SHORT_LEAST_NS))
         sched_tell_short(entry, now);
 }
 
@@ -283,7 +286,10 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
         sched_settle(entry, task, now);
     if (entry->flags & SAMPLER_ADDS)
         sched_add_short(entry, task, now);
-    sched_tell_short(entry, now);
+    if (entry->untold.count == 0) /* it ran until now, later than its process says that it ends */
+        entry->untold = (struct sampler_short_waits){.begin_ns = entry->end_ns, .count = 1};
+    if (entry->untold.begin_ns && entry->untold.begin_ns < now)
+        sched_tell_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
 }
 
@@ -375,6 +381,25 @@ static __always_inline void sched_leave(struct task_struct *task, struct sampler
     entry->head.kind = SAMPLER_SWITCH;
 }
 
+/* A thread is ready from the moment on in which it is forked, until it runs for the first time. */
+static __always_inline void sched_born(const struct task_struct *child)
+{
+    uint32_t key = BPF_CORE_READ(child, pid);
+    struct sampler_switch *entry = key && config.rate_max ? sched_entry(key) : 0;
+
+    if (!entry)
+        return;
+    task_identify(child, &entry->head, false);
+    sched_clear(entry);
+    entry->head.time_ns = bpf_ktime_get_ns();
+    entry->wake_ns = entry->used_ns = 0;
+    entry->state = 0;
+    entry->flags = SAMPLER_PREEMPTED | SAMPLER_UNBORN;
+    entry->syscall = -1;
+    entry->untold.count = 0;
+    entry->head.kind = SAMPLER_SWITCH;
+}
+
 /* Where in the kernel the thread had stopped, which it still does. */
 static __always_inline uint64_t sched_kernel(struct task_struct *task,
                                              const struct sampler_switch *entry)
@@ -411,9 +436,10 @@ static __always_inline bool sched_complete(struct task_struct *task, struct samp
         return false;
     }
     sched_facts(entry, task, process);
-    if (entry->end_ns - entry->head.time_ns >= SAMPLER_KERNEL_STRETCH_NS)
+    if (entry->end_ns - entry->head.time_ns >= SAMPLER_KERNEL_STRETCH_NS &&
+        !(entry->flags & SAMPLER_UNBORN))
         entry->kernel = sched_kernel(task, entry);
-    if (config.walks_at_leave) {
+    if (config.walks_at_leave || entry->flags & SAMPLER_UNBORN) { /* which comes by another way */
         sched_tell(entry);
         return false;
     }

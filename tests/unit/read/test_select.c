@@ -489,3 +489,22 @@ TEST(of_a_stretch_off_the_cpu_the_part_inside_is_taken)
     CHECK_INT(copy.values[1], 0);
     CHECK_INT(sample.values[0], 30); /* as it was */
 }
+
+TEST(of_short_waits_each_part_of_the_interval_has_its_share)
+{
+    int64_t waits[2] = {301, 7}, values[SAMPLE_VALUES_MAX], sums[2] = {0};
+    struct sample sample = {.set = SAMPLE_SET_SHORT_WAITS, .time_ns = 100, .end_ns = 1000};
+    sample.values = waits;
+    sample.value_count = 2;
+    for (int64_t from_ns = 0; from_ns < 1200; from_ns += 70) {
+        struct sample copy = sample;
+        if (!sample_cut(NULL, &copy, from_ns, from_ns + 70, values))
+            continue;
+        CHECK(copy.time_ns >= 100 && copy.end_ns <= 1000 && copy.end_ns <= from_ns + 70);
+        CHECK(copy.values[0] >= 22 || copy.end_ns - copy.time_ns < 70);
+        sums[0] += copy.values[0];
+        sums[1] += copy.values[1];
+    }
+    CHECK_INT(sums[0], 301); /* nothing comes twice or is left out */
+    CHECK_INT(sums[1], 7);
+}

@@ -211,8 +211,8 @@ static void look_waiting(const struct python_scene *scene, const struct interpre
         switches++;
         if (!stretch->python) {
             bare++;
-            begun +=
-                stretch->python_end == STACK_COMPLETE || stretch->python_end == STACK_NO_THREAD;
+            begun += stretch->python_end == STACK_COMPLETE ||
+                     stretch->python_end == STACK_NO_THREAD || stretch->flags & SAMPLER_UNBORN;
             continue;
         }
         python_scene_stack(scene, stretch->native, stretch->python, &stack);
