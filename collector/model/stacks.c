@@ -205,7 +205,6 @@ static struct frame without_reserved(const struct frame *frame)
 {
     struct frame clean = *frame;
     memset(clean.reserved, 0, sizeof(clean.reserved));
-    memset(clean.unused, 0, sizeof(clean.unused));
     return clean;
 }
 
@@ -224,14 +223,15 @@ int64_t stacks_frame(struct stacks *stacks, const struct frame *frame)
                               .label = clean.label,
                               .line = clean.line,
                               .column = clean.column,
-                              .end_column = clean.end_column};
+                              .end_column = clean.end_column,
+                              .caller = clean.caller};
     return named && keep_name(stacks, &name) != 0 ? -ENOMEM : ordinal;
 }
 
 int stacks_name_frame(struct stacks *stacks, const struct frame_name *name)
 {
     if (name->frame == 0 || name->frame >= stacks->frames.count ||
-        name->label >= stacks->labels.count)
+        name->label >= stacks->labels.count || name->caller >= stacks->frames.count)
         return -EINVAL;
     struct frame *frame = item_at(&stacks->frames, name->frame);
     if (!frame_is_named_late(frame))
@@ -240,6 +240,7 @@ int stacks_name_frame(struct stacks *stacks, const struct frame_name *name)
     frame->line = name->line;
     frame->column = name->column;
     frame->end_column = name->end_column;
+    frame->caller = name->caller;
     return keep_name(stacks, name);
 }
 
@@ -403,6 +404,58 @@ uint32_t stacks_stack_count(const struct stacks *stacks)
 uint32_t stacks_kept_count(const struct stacks *stacks)
 {
     return stacks->stacks.count - stacks->stacks.base;
+}
+
+/* ---- Inlined functions ------------------------------------------------------------------------
+ */
+
+/* So deep are functions inlined into each other; foreign recordings may have circles. */
+enum { INLINED_MAX = 64 };
+
+static bool has_inlined(const struct stacks *stacks)
+{
+    for (uint32_t i = 1; i < stacks->frames.count; i++)
+        if (stacks_get_frame(stacks, i)->caller != 0)
+            return true;
+    return false;
+}
+
+/* The stack of a frame, with those that its code lies in between. 0: out of memory. */
+static uint32_t push_inlined(struct stacks *stacks, uint32_t parent, uint32_t frame)
+{
+    uint32_t chain[INLINED_MAX], count = 0;
+    for (uint32_t at = frame; at != 0 && count < INLINED_MAX;
+         at = stacks_get_frame(stacks, at)->caller)
+        chain[count++] = at;
+    int64_t stack = parent;
+    while (count-- > 0 && stack >= 0)
+        stack = stacks_push(stacks, (uint32_t)stack, chain[count]);
+    return stack < 0 ? 0 : (uint32_t)stack;
+}
+
+int stacks_expand(struct stacks *stacks, uint32_t **ret_map)
+{
+    struct interned old = stacks->stacks;
+    *ret_map = NULL;
+    if (!has_inlined(stacks) || old.base > 0)
+        return 0;
+    uint32_t *map = calloc(old.count, sizeof(*map));
+    stacks->stacks = (struct interned){0};
+    int error = map ? start_table(&stacks->stacks, sizeof(struct stack)) : -ENOMEM;
+    for (uint32_t i = 1; i < old.count && !error; i++) {
+        const struct stack *stack = item_at(&old, i);
+        map[i] = push_inlined(stacks, map[stack->parent], stack->frame);
+        error = map[i] == 0 && stack->frame != 0 ? -ENOMEM : 0;
+    }
+    if (error) {
+        free_table(&stacks->stacks);
+        stacks->stacks = old;
+        free(map);
+        return error;
+    }
+    free_table(&old);
+    *ret_map = map;
+    return 0;
 }
 
 void stacks_forget(struct stacks *stacks, uint32_t before)

@@ -76,7 +76,8 @@ struct frame {
     int32_t line;        /* of the instruction, 0 = unknown */
     uint16_t column;     /* in bytes from 1; 0 = unknown */
     uint16_t end_column; /* behind the expression that ran */
-    uint8_t unused[4];
+    uint32_t caller; /* its code was inlined: the frame that it lies in; 0 = it was not. That has
+                        no address of its own */
 };
 
 /* What a frame is called. */
@@ -84,6 +85,7 @@ struct frame_name {
     uint32_t frame, label;
     int32_t line;
     uint16_t column, end_column;
+    uint32_t caller; /* as struct frame */
 };
 
 struct stack {
@@ -156,6 +158,11 @@ uint32_t stacks_label_count(const struct stacks *stacks);
 uint32_t stacks_frame_count(const struct stacks *stacks);
 uint32_t stacks_stack_count(const struct stacks *stacks);
 uint32_t stacks_path_count(const struct stacks *stacks);
+
+/* Once all is known, for who reads: functions that were inlined become stacks of their own below
+ * the one that their code lies in. Ordinals change: *ret_map has the new one of each; NULL: all are
+ * as they were. 0 or -ENOMEM. */
+int stacks_expand(struct stacks *stacks, uint32_t **ret_map);
 
 /* For who writes them for days: stacks with smaller ordinals are in the file and asked for no more.
  * They are not known any more; the same stack pushed again gets another ordinal. */

@@ -398,6 +398,7 @@ static const struct field frame_fields[] = {
     UNSIGNED(struct frame, address),
     UNSIGNED(struct frame, column),
     UNSIGNED(struct frame, end_column),
+    REFERENCE(struct frame, caller, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
 };
 
 static uint32_t count_frames(const struct trace *trace)
@@ -416,6 +417,7 @@ static const void *get_frame(const struct trace *trace, uint32_t ordinal)
     bare.label = 0;
     bare.line = 0;
     bare.column = bare.end_column = 0;
+    bare.caller = 0;
     return &bare;
 }
 
@@ -427,6 +429,7 @@ static const struct field name_fields[] = {
     SIGNED(struct frame_name, line),
     UNSIGNED(struct frame_name, column),
     UNSIGNED(struct frame_name, end_column),
+    REFERENCE(struct frame_name, caller, FIELD_UNSIGNED, STORE_DEFINE_FRAME, REFERENCE_ORDINAL),
 };
 
 IN_STACKS(count_names, stacks_name_count, get_name, stacks_get_name)

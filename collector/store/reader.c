@@ -4,6 +4,7 @@
  * Every byte is foreign. Memory: one chunk, one batch, 20 bytes a thread, 88 and less a chunk.
  * Where a damaged chunk took events of a thread, the next batch of that thread tells how many, and
  * an EVENT_LOST of cause LOSS_CORRUPT stands in their place. Thread-safety: none. */
+#include "stacks.h"
 #include "store_parts.h"
 
 #include <errno.h>
@@ -75,6 +76,13 @@ static int open_joined(const struct store_manifest *manifest, struct store_reade
     return error;
 }
 
+static int expand(struct store_reader *reader)
+{
+    struct stacks *stacks = trace_stacks(reader->trace);
+    reader->stack_map_count = stacks_stack_count(stacks);
+    return stacks_expand(stacks, &reader->stack_map);
+}
+
 int store_reader_open(const char *path, struct store_reader **ret_reader)
 {
     struct store_manifest manifest = {0};
@@ -84,6 +92,8 @@ int store_reader_open(const char *path, struct store_reader **ret_reader)
     if (error)
         return error;
     error = trace_name_places((*ret_reader)->trace);
+    if (!error)
+        error = expand(*ret_reader);
     if (error)
         store_reader_close(*ret_reader);
     return error;
@@ -179,6 +189,7 @@ void store_reader_close(struct store_reader *reader)
     volumes_close(&reader->own);
     if (!reader->again)
         trace_destroy(reader->trace);
+    free(reader->stack_map);
     chunk_buffer_free(&reader->buffer);
     event_decoder_destroy(reader->decoder);
     sample_stream_fini(&reader->samples);
@@ -328,10 +339,14 @@ int store_reader_next(struct store_reader *reader, struct event_batch *ret_batch
 int store_reader_next_samples(struct store_reader *reader, const struct sample **ret_samples,
                               uint32_t *ret_count)
 {
-    if (reader->joined)
-        return joined_next_samples(reader->joined, ret_samples, ret_count);
-    return sample_stream_next(&reader->samples, reader->volumes, reader->trace, ret_samples,
-                              ret_count);
+    int status = reader->joined ? joined_next_samples(reader->joined, ret_samples, ret_count)
+                                : sample_stream_next(&reader->samples, reader->volumes,
+                                                     reader->trace, ret_samples, ret_count);
+    struct sample *samples = (struct sample *)*ret_samples; /* the reader's own */
+    for (uint32_t i = 0; status == 1 && reader->stack_map && i < *ret_count; i++)
+        samples[i].stack =
+            samples[i].stack < reader->stack_map_count ? reader->stack_map[samples[i].stack] : 0;
+    return status;
 }
 
 int64_t store_reader_samples_settled_ns(const struct store_reader *reader)

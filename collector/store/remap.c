@@ -177,23 +177,23 @@ static int64_t add_frame_of_build(struct stacks *stacks, const struct frame *fra
 /* At one address of another kernel, another process or another build lies other code. */
 static int64_t add_frame(struct trace *to, uint32_t ordinal, const void *entry)
 {
-    const struct frame *frame = entry;
+    struct frame frame = *(const struct frame *)entry;
     struct stacks *stacks = trace_stacks(to);
     (void)ordinal;
-    if (!frame_is_named_late(frame))
-        return stacks_frame(stacks, frame);
-    if (stacks_get_module(stacks, frame->module)->build_id_size > 0)
-        return add_frame_of_build(stacks, frame);
-    return frame->label ? stacks_frame(stacks, frame) : stacks_append_frame(stacks, frame);
+    if (!frame_is_named_late(&frame))
+        return stacks_frame(stacks, &frame);
+    frame.caller = 0; /* it comes later: with the name */
+    if (stacks_get_module(stacks, frame.module)->build_id_size > 0)
+        return add_frame_of_build(stacks, &frame);
+    return frame.label ? stacks_frame(stacks, &frame) : stacks_append_frame(stacks, &frame);
 }
 
-/* Frames have come with their names. */
-static int64_t skip_name(struct trace *to, uint32_t ordinal, const void *entry)
+/* Frames have come with their names, but for what their code was inlined into. */
+static int64_t add_name(struct trace *to, uint32_t ordinal, const void *entry)
 {
-    (void)to;
+    const struct frame_name *name = entry;
     (void)ordinal;
-    (void)entry;
-    return 0;
+    return name->caller && stacks_name_frame(trace_stacks(to), name) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int64_t add_stack(struct trace *to, uint32_t ordinal, const void *entry)
@@ -266,7 +266,7 @@ static int64_t (*const add_once[STORE_DEFINE_COUNT])(struct trace *, uint32_t, c
     [STORE_DEFINE_FACT] = add_fact,
     [STORE_DEFINE_HOST] = add_host,
     [STORE_DEFINE_FRAME] = add_frame,
-    [STORE_DEFINE_NAME] = skip_name,
+    [STORE_DEFINE_NAME] = add_name,
     [STORE_DEFINE_STACK] = add_stack,
     [STORE_DEFINE_PATH] = add_path,
     [STORE_DEFINE_MODULE] = add_module,

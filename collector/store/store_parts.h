@@ -392,6 +392,7 @@ struct store_reader {
     struct volumes own;
     struct volumes *volumes;
     struct trace *trace;
+    uint32_t *stack_map; /* of stacks as they are in the file, stacks_expand(); NULL: as there */
     struct chunk_buffer buffer;
     struct event_decoder *decoder;
     struct sample_stream samples;
@@ -403,9 +404,9 @@ struct store_reader {
     bool in_chunk;
     bool in_checkpoint; /* it is one */
     struct thread_position *threads;
-    uint32_t thread_capacity;
-    bool follow;      /* read as it grows */
+    uint32_t thread_capacity, stack_map_count;
     uint32_t scanned; /* volumes before this one have been seen to their end */
+    bool follow;      /* read as it grows */
     bool again;       /* volumes and trace are another's */
     struct definitions_holes holes;
     struct store_info info;

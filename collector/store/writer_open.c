@@ -3,6 +3,7 @@
  * are added to a whole one. Thread-safety: none. */
 #include "clock_now.h"
 #include "file_io.h"
+#include "stacks.h"
 #include "store_parts.h"
 
 #include <errno.h>
@@ -261,6 +262,8 @@ static int open_at_end(struct store_writer *writer, const char *path,
                                       .offset = scan->whole_offset,
                                       .number = scan->last_number + 1};
     definitions_state_resume(&writer->defined, store_reader_trace(reader));
+    /* Inlined functions made more of them for who reads. */
+    writer->defined.next[STORE_DEFINE_STACK] = stacks_stack_count(trace_stacks_get(writer->trace));
     error = store_reader_ended(reader) ? 0 : -ENODATA;
     if (!error && scan->file_size != last_volume(read)->scan.file_size)
         error = -ESTALE;

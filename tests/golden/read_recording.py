@@ -301,7 +301,7 @@ DEFINITIONS = {
     5: ('refusals', 'pid comm reason'),
     6: ('samplings', 'rung off_cpu frequency threshold reason hint'),
     7: ('facts', 'name kind value'),
-    8: ('frames', 'kind label module line address column end_column'),
+    8: ('frames', 'kind label module line address column end_column caller'),
     9: ('stacks', 'parent what'),
     10: ('paths', 'parent what kind scope'),
     11: ('tracks', 'id process name parent kind'),
@@ -311,7 +311,7 @@ DEFINITIONS = {
     15: ('hosts', 'boot#16 name kernel rank offset error drift'),
     16: ('clocks', 'host kind'),
     17: ('anchors', 'clock raw ns error'),
-    18: ('names', 'frame label line column end_column'),
+    18: ('names', 'frame label line column end_column caller'),
     19: ('types', 'name unit sum'),
     20: ('sets', 'name period flags count types:'),
     21: ('modules', 'path kind size build#20'),
@@ -356,7 +356,7 @@ class Recording:
             setattr(self, name, {})
         self.sums, self.next_index, self.settled = {}, {}, {}
         self.open, self.depths, self.pushes, self.starts = {}, {}, {}, {}
-        self.told = {}
+        self.told, self.uses = {}, {}
         self.complete = False
         sets = [struct.unpack_from('<QI', data, 40) for data in files]
         assert sets == [(sets[0][0], number) for number in range(len(files))]
@@ -494,17 +494,32 @@ class Recording:
             assert sample['stack'] in self.stacks or sample['stack'] == 0
             self.add('samples', 1)
             self.add('sample_time', sample['time'] * (sample['thread'] + 1))
-            for name in ('end', 'id', 'cpu', 'stack', 'path', 'set', 'reason', 'flags'):
+            self.uses[sample['stack']] = self.uses.get(sample['stack'], 0) + 1
+            for name in ('end', 'id', 'cpu', 'path', 'set', 'reason', 'flags'):
                 self.add('sample_' + name, sample[name])
             for i, value in enumerate(sample['values']):
                 self.add('sample_values', value * (i + 1))
             self.add('sample_walks', sample['native_end'] * 256 + sample['python_end'])
         assert count == 0
 
+    def expand_stacks(self):
+        """Functions that were inlined become stacks of their own, each once."""
+        found, moved = {}, {0: 0}
+        for ordinal, node in sorted(self.stacks.items()):
+            chain, at, stack = [], node['what'], moved[node['parent']]
+            while at:
+                chain.append(at)
+                at = self.frames[at]['caller']
+            for frame in reversed(chain):
+                stack = found.setdefault((stack, frame), len(found) + 1)
+            moved[ordinal] = stack
+        self.stacks = {stack: {'parent': key[0], 'what': key[1]} for key, stack in found.items()}
+        return moved
+
     def define_sample_sums(self):
         for name in self.names.values():
             self.frames[name['frame']].update(
-                {field: name[field] for field in ('label', 'line', 'column', 'end_column')})
+                {field: value for field, value in name.items() if field != 'frame'})
         for frame in self.frames.values():
             for i, value in enumerate(frame.values()):
                 self.add('frames', value * (i + 1))
@@ -517,6 +532,10 @@ class Recording:
         for ordinal, module in self.modules.items():
             self.add('frames', ordinal * (module['path'] + 2 * module['kind'] +
                                           3 * module['build#20'][0]))
+        inlined = any(frame['caller'] for frame in self.frames.values())
+        moved = self.expand_stacks() if inlined else {}
+        for stack, count in self.uses.items():
+            self.add('sample_stack', moved.get(stack, stack) * count)
         for key, nodes in (('stacks', self.stacks), ('paths', self.paths)):
             for ordinal, node in nodes.items():
                 self.add(key, ordinal * (node['parent'] + 1) + node['what'])

@@ -160,7 +160,7 @@ static uint64_t sum_of_frames(const struct stacks *stacks)
         const struct frame *frame = stacks_get_frame(stacks, i);
         sum += frame->kind + UINT64_C(2) * frame->label + UINT64_C(3) * frame->module +
                4 * (uint64_t)frame->line + 5 * frame->address + UINT64_C(6) * frame->column +
-               UINT64_C(7) * frame->end_column;
+               UINT64_C(7) * frame->end_column + UINT64_C(8) * frame->caller;
     }
     for (uint32_t i = 1; i < stacks_label_count(stacks); i++) {
         const struct label *label = stacks_get_label(stacks, i);

@@ -7,6 +7,7 @@
 #include "trace.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum { MANY = 300000 };
 
@@ -47,10 +48,10 @@ TEST(names_of_frames_come_late_and_each_is_kept)
     struct frame python = {.kind = FRAME_PYTHON, .label = sin};
     uint32_t other = (uint32_t)stacks_frame(stacks, &python);
     CHECK_INT(stacks_name_count(stacks), 0);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, sin, 7, 3, 5}), 0);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, sin, 7, 0, 0}), -EINVAL);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){9, sin, 7, 0, 0}), -EINVAL);
-    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, 99, 7, 0, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, sin, 7, 3, 5, 0}), 0);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, sin, 7, 0, 0, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){9, sin, 7, 0, 0, 0}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){named, 99, 7, 0, 0, 0}), -EINVAL);
     CHECK_INT(stacks_name_count(stacks), 1);
     CHECK_INT(stacks_get_name(stacks, 0)->frame, named);
     frame.address = 0x1234;
@@ -240,4 +241,45 @@ TEST(numbers_of_later_versions_have_a_name)
     CHECK_STR(wait_reason_name(WAIT_GIL), "the GIL");
     CHECK_STR(stack_end_name(STACK_NO_TABLE), "no unwind table");
     CHECK_STR(stack_end_name(200), "unknown");
+}
+
+/* Two stacks with a frame whose code has two functions inlined into one, and what that called. */
+TEST(inlined_functions_become_stacks_of_their_own)
+{
+    struct stacks *stacks = stacks_create();
+    struct frame frame = {.kind = FRAME_NATIVE, .address = 0x1000};
+    uint32_t main = (uint32_t)stacks_frame(stacks, &frame);
+    frame.address = 0x2000;
+    uint32_t inner = (uint32_t)stacks_frame(stacks, &frame);
+    frame.address = 0x3000;
+    uint32_t other = (uint32_t)stacks_frame(stacks, &frame);
+    uint32_t root = (uint32_t)stacks_push(stacks, 0, main);
+    uint32_t hot = (uint32_t)stacks_push(stacks, root, inner);
+    uint32_t called = (uint32_t)stacks_push(stacks, hot, other);
+    uint32_t *map, frames[8];
+    CHECK_INT(stacks_expand(stacks, &map), 0);
+    CHECK(!map); /* nothing was inlined */
+    uint32_t outer =
+        (uint32_t)stacks_frame(stacks, &(struct frame){.kind = FRAME_NATIVE, .line = 7});
+    uint32_t middle = (uint32_t)stacks_frame(
+        stacks, &(struct frame){.kind = FRAME_NATIVE, .line = 8, .caller = outer});
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){inner, 0, 9, 0, 0, 99}), -EINVAL);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){inner, 0, 9, 0, 0, middle}), 0);
+    CHECK_INT(stacks_expand(stacks, &map), 0);
+    CHECK(map);
+    CHECK_INT(map[root], root);
+    CHECK_INT(stacks_frames(stacks, map[called], frames, 8), 5);
+    const uint32_t wanted[] = {main, outer, middle, inner, other};
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(frames[i], wanted[i]);
+    CHECK_INT(stacks_get_stack(stacks, map[called])->parent, map[hot]);
+    CHECK_INT(stacks_stack_count(stacks), 6);
+    free(map);
+    /* A foreign recording has a circle. */
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){main, 0, 9, 0, 0, other}), 0);
+    CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, 0, 9, 0, 0, main}), 0);
+    CHECK_INT(stacks_expand(stacks, &map), 0);
+    CHECK(stacks_stack_count(stacks) < 1000);
+    free(map);
+    stacks_destroy(stacks);
 }
