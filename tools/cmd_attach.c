@@ -9,6 +9,7 @@
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
+#include "native_names.h"
 #include "operands.h"
 #include "proc_info.h"
 #include "record_options.h"
@@ -311,6 +312,9 @@ static int finish(struct attach *attach)
             "\"annot recover\" adds the rest from shared memory",
             attach->output.recording, strerror(-error));
     attach_programs_note_silent(&attach->programs, attach->collector, true);
+    if (error == 0 && !attach->values->asked)
+        native_names_complete(attach->output.recording, collector_trace(attach->collector),
+                              !attach->values->sampling.no_source);
     bool any = status_line_summary(&(struct status_summary){
         .collector = attach->collector,
         .output = attach->output.recording,

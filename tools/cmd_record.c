@@ -8,6 +8,7 @@
 #include "clock_now.h"
 #include "cmd.h"
 #include "collector.h"
+#include "native_names.h"
 #include "operands.h"
 #include "record_options.h"
 #include "record_parts.h"
@@ -126,6 +127,9 @@ static void tell(struct record *record)
                  "cannot complete %s: %s\nit is readable up to its last whole part; make room, "
                  "then \"annot recover\" adds the rest from shared memory",
                  record->output.recording, strerror(-record->end_error));
+    if (record->end_error == 0 && record->write_error == 0)
+        native_names_complete(record->output.recording, collector_trace(record->collector),
+                              !record->values->sampling.no_source);
     bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
     if (record->output.also && any)

@@ -150,13 +150,10 @@ const char *code_source_name(struct code_source *source, uint64_t address, bool 
     return name ? name : source->jit ? "[anonymous code]" : "[kernel]";
 }
 
-bool code_source_place(struct code_source *source, uint64_t address, struct code_place *ret_place)
+size_t code_source_places(struct code_source *source, uint64_t address,
+                          struct symbol_place places[SYMBOL_PLACES_MAX])
 {
-    struct symbol_place place;
-    if (!load_symbols(source) || !symbol_module_place(source->symbols, address, &place))
-        return false;
-    *ret_place = (struct code_place){place.file, place.line, place.first_line};
-    return true;
+    return load_symbols(source) ? symbol_module_places(source->symbols, address, places) : 0;
 }
 
 void code_source_each(struct code_source *source, bool (*is)(const char *name),

@@ -9,6 +9,7 @@
 #define ANNOT_CODE_SOURCE_H
 
 #include "elf_file.h"
+#include "symbol_module.h"
 
 struct code_source;
 
@@ -28,14 +29,10 @@ void code_source_set_debug_root(const char *directory);
  * call. */
 const char *code_source_name(struct code_source *source, uint64_t address, bool *ret_place);
 
-/* Where in the source of its function the address of a file is, by its debug information; code that
- * was inlined there counts for the line that calls it. Slow. false: not known. */
-struct code_place {
-    const char *file;     /* valid until destroy */
-    int line, first_line; /* first_line 0: not known */
-};
-
-bool code_source_place(struct code_source *source, uint64_t address, struct code_place *ret_place);
+/* Where in the source the address of a file is, by its debug information, as
+ * symbol_module_places(). Slow. */
+size_t code_source_places(struct code_source *source, uint64_t address,
+                          struct symbol_place places[SYMBOL_PLACES_MAX]);
 
 /* The functions of a file whose names `is` accepts, each as [begin, end). Names as they stand in
  * the file. */

@@ -105,41 +105,53 @@ static int number_of(Dwarf_Die *die, unsigned name)
                : 0;
 }
 
-/* From the innermost scope outwards, to the function that has the code. */
-static bool leave_inlined(Dwarf_Die *scopes, int count, struct symbol_place *place)
+static const char *name_of(Dwarf_Die *die)
 {
-    for (int i = 0; i < count; i++) {
-        int tag = dwarf_tag(&scopes[i]);
-        if (tag == DW_TAG_inlined_subroutine)
-            place->line = number_of(&scopes[i], DW_AT_call_line);
-        if (tag != DW_TAG_subprogram)
-            continue;
-        place->file = dwarf_decl_file(&scopes[i]);
-        if (dwarf_decl_line(&scopes[i], &place->first_line) != 0)
-            place->first_line = 0;
-        return place->file && place->line > 0;
-    }
-    return false;
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    return name ? name : dwarf_diename(die);
 }
 
-bool symbol_lines_place(struct symbol_lines *lines, uint64_t address,
-                        struct symbol_place *ret_place)
+/* From the innermost scope outwards, to the function that has the code. Without that, or with more
+ * than fit: none. */
+static size_t leave_inlined(Dwarf_Die *scopes, int count, int line, struct symbol_place *places)
+{
+    size_t found = 0;
+    for (int i = 0; i < count && found < SYMBOL_PLACES_MAX; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        bool inlined = tag == DW_TAG_inlined_subroutine;
+        if (!inlined && tag != DW_TAG_subprogram)
+            continue;
+        struct symbol_place place = {.file = dwarf_decl_file(&scopes[i]), .line = line};
+        if (dwarf_decl_line(&scopes[i], &place.first_line) != 0)
+            place.first_line = 0;
+        place.name = inlined ? name_of(&scopes[i]) : NULL;
+        if (!place.file || line <= 0 || (inlined && !place.name))
+            return 0;
+        places[found++] = place;
+        if (!inlined)
+            return found;
+        line = number_of(&scopes[i], DW_AT_call_line);
+    }
+    return 0;
+}
+
+size_t symbol_lines_places(struct symbol_lines *lines, uint64_t address,
+                           struct symbol_place *places)
 {
     Dwarf_Die unit, *scopes = NULL, *around = NULL;
-    struct symbol_place place = {0};
+    int number;
     if (!find_unit(lines, address, &unit))
-        return false;
+        return 0;
     Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
-    if (!line || dwarf_lineno(line, &place.line) != 0)
-        return false;
+    if (!line || dwarf_lineno(line, &number) != 0)
+        return 0;
     int count = dwarf_getscopes(&unit, address, &scopes);
     /* What is around an inlined function in the code, not in the source. */
     count = count > 0 ? dwarf_getscopes_die(&scopes[0], &around) : 0;
-    bool found = leave_inlined(around, count, &place);
+    size_t found = leave_inlined(around, count, number, places);
     free(around);
     free(scopes);
-    if (found)
-        *ret_place = place;
     return found;
 }
 
@@ -170,13 +182,13 @@ void symbol_lines_destroy(struct symbol_lines *lines)
     (void)lines;
 }
 
-bool symbol_lines_place(struct symbol_lines *lines, uint64_t address,
-                        struct symbol_place *ret_place)
+size_t symbol_lines_places(struct symbol_lines *lines, uint64_t address,
+                           struct symbol_place *places)
 {
     (void)lines;
     (void)address;
-    (void)ret_place;
-    return false;
+    (void)places;
+    return 0;
 }
 
 bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,

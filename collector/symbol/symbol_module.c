@@ -163,13 +163,29 @@ static void load_lines(struct symbol_module *module)
     module->lines = open_lines(module, module->debug_path);
 }
 
-bool symbol_module_place(struct symbol_module *module, uint64_t address,
-                         struct symbol_place *ret_place)
+/* As people write it, kept with the module. NULL: out of memory. */
+static const char *readable(struct symbol_module *module, const char *name)
+{
+    char text[SYMBOL_NAME_SIZE];
+    size_t length = symbol_demangle(name, text);
+    int64_t ordinal = strtab_add(&module->texts, text, length);
+    return ordinal < 0 ? NULL : strtab_get(&module->texts, (uint64_t)ordinal)->bytes;
+}
+
+size_t symbol_module_places(struct symbol_module *module, uint64_t address,
+                            struct symbol_place places[SYMBOL_PLACES_MAX])
 {
     if (!module->lines_tried)
         load_lines(module);
-    return module->lines && address != UINT64_MAX &&
-           symbol_lines_place(module->lines, address, ret_place);
+    if (!module->lines || address == UINT64_MAX)
+        return 0;
+    size_t count = symbol_lines_places(module->lines, address, places);
+    for (size_t i = 0; i < count; i++) {
+        places[i].name = places[i].name ? readable(module, places[i].name) : NULL;
+        if (!places[i].name && i + 1 < count)
+            return 0;
+    }
+    return count;
 }
 
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file,

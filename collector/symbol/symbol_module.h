@@ -44,14 +44,18 @@ size_t symbol_path_text(const char *path, uint64_t address, char *buffer, size_t
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file,
                         int *ret_line);
 
-/* Where in the source of its function an address is: code that was inlined there counts for the
- * line that calls it. As symbol_module_line. */
+/* Where in the source an address is. Code may have been inlined there: then the innermost function
+ * comes first, each with the line that ran or that calls the one before, and last the function that
+ * has the code. As symbol_module_line. Returns how many; 0: not known. */
+enum { SYMBOL_PLACES_MAX = 16 };
+
 struct symbol_place {
-    const char *file;     /* of the function; valid until destroy */
+    const char *name;     /* demangled; of the last NULL: its symbol says it */
+    const char *file;     /* where the function is; both valid until destroy */
     int line, first_line; /* first_line 0: not known */
 };
 
-bool symbol_module_place(struct symbol_module *module, uint64_t address,
-                         struct symbol_place *ret_place);
+size_t symbol_module_places(struct symbol_module *module, uint64_t address,
+                            struct symbol_place places[SYMBOL_PLACES_MAX]);
 
 #endif

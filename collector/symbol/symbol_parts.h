@@ -167,10 +167,10 @@ struct symbol_lines;
 struct symbol_lines *symbol_lines_create(int fd);
 void symbol_lines_destroy(struct symbol_lines *lines);
 
-/* As symbol_module_place; the file is valid until destroy. */
+/* As symbol_module_places; names as they stand in the file, valid until destroy. */
 struct symbol_place;
-bool symbol_lines_place(struct symbol_lines *lines, uint64_t address,
-                        struct symbol_place *ret_place);
+size_t symbol_lines_places(struct symbol_lines *lines, uint64_t address,
+                           struct symbol_place *places);
 
 /* false: not known. `ret_file` valid until destroy. */
 bool symbol_lines_find(struct symbol_lines *lines, uint64_t address, const char **ret_file,

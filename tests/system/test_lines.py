@@ -9,9 +9,13 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import samples
-from harness import ANNOT, Skip, case, check, equal, main
+from harness import ANNOT, SOURCE, Skip, case, check, equal, main
+
+sys.path.insert(0, str(SOURCE / "tests/golden"))
+import read_recording  # noqa: E402  pylint: disable=wrong-import-position
 
 QUADRATIC = """import sys
 
@@ -75,10 +79,15 @@ def a_quadratic_loop_is_found_by_its_lines_in_every_interpreter(home):
 
 C_PROGRAM = """#include <stdio.h>
 
+static inline unsigned twist(unsigned seed, unsigned i)
+{
+    return seed * 1664525u + (seed >> 13) + i;
+}
+
 static inline unsigned mix(unsigned seed, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        seed = seed * 1664525u + (seed >> 13) + i;
+        seed = twist(seed, i);
     return seed;
 }
 
@@ -96,29 +105,87 @@ int main(int argc, char **argv)
     return printf("%u\\n", work((unsigned)argc)) < 0;
 }
 """
+CXX_PROGRAM = C_PROGRAM.replace("static inline unsigned twist", "namespace hot {\n"
+                                "struct Wheel {\nstatic inline unsigned twist").replace(
+                                    "+ i;\n}", "+ i;\n}\n};\n}").replace(
+                                        "= twist(", "= hot::Wheel::twist(")
+
+
+def build(home, compiler, text, name):
+    if not shutil.which(compiler):
+        raise Skip("no compiler")
+    source = pathlib.Path(home.work, name)
+    source.write_text(text, encoding="utf-8")
+    program = source.with_suffix("")
+    subprocess.run([compiler, "-O2", "-g", "-Wl,--build-id", str(source), "-o", str(program)],
+                   check=True)
+    return program
+
+
+def functions_of(home, path):
+    return json.loads(home.run(ANNOT, "report", "--json", path).ok().out)["functions"]
+
+
+def record_program(home, program):
+    path = str(home.record(program, options=["--no-preload", "--rate", "999"]).ok().path)
+    functions = functions_of(home, path)
+    if sum(row["sample_count"] or 0 for row in functions if row.get("owner") == "own") < 20:
+        raise Skip("no native samples here")
+    return path, functions
+
+
+def self_of(rows, name):
+    return sum(row["cpu_self_ns"] for row in rows if row.get("name") == name)
+
+
+def check_inlined(home, path, functions, innermost):
+    own = sum(row["cpu_self_ns"] for row in functions if row["owner"] == "own")
+    lined = lines_of(home, path)
+    if not any(row["line"] for row in lined):
+        raise Skip("built without libdw")
+    inner = self_of(functions, innermost)
+    check(inner + self_of(functions, "mix") >= 0.95 * own,
+          f"{innermost} and mix have {inner} of {own} ns: {functions}")
+    check(inner > 0.5 * own, f"{innermost}, the innermost, has {inner} of {own} ns")
+    rows = [row for row in lined if row.get("name") == innermost]
+    texts = {row["text"].strip() for row in rows if row["cpu_self_ns"]}
+    equal(texts, {"return seed * 1664525u + (seed >> 13) + i;"}, "the text of its line")
+    called = {row["text"].strip() for row in lined
+              if row.get("name") in ("work", "work(unsigned int)") and row["cpu_total_ns"]}
+    equal(called, {"all += mix(seed + k, 100000);"}, "the line that calls what was inlined")
 
 
 @case
-def a_line_of_c_is_found_after_symbolize(home):
-    if not shutil.which("cc"):
-        raise Skip("no compiler")
-    source = pathlib.Path(home.work, "work.c")
-    source.write_text(C_PROGRAM, encoding="utf-8")
-    program = pathlib.Path(home.work, "work")
-    subprocess.run(["cc", "-O2", "-g", "-Wl,--build-id", str(source), "-o", str(program)],
-                   check=True)
-    path = str(home.record(program, options=["--no-preload", "--rate", "999"]).ok().path)
-    home.run(ANNOT, "symbolize", "--source", path).ok()
-    rows = [row for row in lines_of(home, path) if row["function"] == "work"]
-    if sum(row["sample_count"] for row in rows) < 20:
-        raise Skip("no native samples here")
-    whole = sum(row["cpu_self_ns"] for row in rows)
-    right = sum(row["cpu_self_ns"] for row in rows if row["line"] == 14)
-    if not any(row["line"] for row in rows):
-        raise Skip("built without libdw")
-    check(right >= 0.95 * whole, f"{right} of {whole} ns are on the line that calls mix")
-    equal({row["text"] for row in rows if row["line"] == 14},
-          {"all += mix(seed + k, 100000);"}, "its text")
+def inlined_functions_of_c_are_found_with_their_lines(home):
+    path, functions = record_program(home, build(home, "cc", C_PROGRAM, "work.c"))
+    check_inlined(home, path, functions, "twist")
+    tree = json.loads(home.run(ANNOT, "report", "--json", path).ok().out)["call_tree"]
+    chain = [row["name"] for row in tree if row["owner"] == "own"]
+    equal(chain[:4], ["main", "work", "mix", "twist"], "who called whom")
+
+
+@case
+def inlined_functions_of_cxx_are_found_by_their_whole_names(home):
+    path, functions = record_program(home, build(home, "c++", CXX_PROGRAM, "work.cc"))
+    check_inlined(home, path, functions, "hot::Wheel::twist(unsigned int, unsigned int)")
+
+
+@case
+def lines_come_later_where_debug_information_was_apart(home):
+    if not shutil.which("strip"):
+        raise Skip("no strip")
+    program = build(home, "cc", C_PROGRAM, "work.c")
+    folder = pathlib.Path(home.work, "debug")
+    folder.mkdir()
+    shutil.copy(program, folder / "work.debug")
+    subprocess.run(["strip", "--strip-debug", str(program)], check=True)
+    path, functions = record_program(home, program)
+    equal({row["line"] for row in lines_of(home, path) if row.get("name") == "work"}, {0},
+          "lines without debug information")
+    check(self_of(functions, "work") > 0, f"work has what was inlined into it: {functions}")
+    for _ in range(2):  # the second time there is nothing to find
+        home.run(ANNOT, "symbolize", "--debug-dir", folder, "--source", path).ok()
+        check_inlined(home, path, functions_of(home, path), "twist")
 
 
 @case
@@ -155,6 +222,10 @@ def a_recording_keeps_no_text_that_it_was_told_to_leave_out(home):
     equal({row["text"] for row in lines_of(home, path)}, {""}, "texts of lines")
     text = home.run(ANNOT, "report", "--source-of", script.name, path).ok().out.decode()
     check("its text is not in the recording" in text and "found += i" not in text, text)
+    with open(path, "rb") as file:
+        payloads = [chunk.payload for chunk in read_recording.chunks(file.read())]
+    check(payloads and not any(b"found += i" in bytes(payload) for payload in payloads),
+          "a line of the source is in the recording")
 
 
 @case
