@@ -124,6 +124,7 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
     struct pool_function found = pool_function_find(side, task);
+    pool_facts_tell_worker(side);
     pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
     Py_DECREF(found.function);
     side->in_run = true;
@@ -248,6 +249,7 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
         struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         number = PyLong_AsUnsignedLongLong(call->args[0]);
         PyErr_Clear();
+        pool_facts_tell(side);
         annot_push_event(&event);
         annot_flow_begin(pool_side_flow(side, number), ANNOT_POOL_FLOW);
     }

@@ -22,6 +22,13 @@ annot_name pool_name(enum pool_name name)
         [POOL_CHUNK] = ANNOT_POOL_KEY_CHUNK,
         [POOL_TASKS] = "tasks",
         [POOL_SINCE] = ANNOT_POOL_KEY_SINCE,
+        [POOL_POOL] = ANNOT_POOL_KEY_POOL,
+        [POOL_METHOD] = ANNOT_POOL_KEY_METHOD,
+        [POOL_NAME] = ANNOT_POOL_KEY_NAME,
+        [POOL_KIND] = ANNOT_POOL_KEY_KIND,
+        [POOL_SIZE] = ANNOT_POOL_KEY_SIZE,
+        [POOL_STARTED] = ANNOT_POOL_KEY_STARTED,
+        [POOL_WORKER] = "worker",
     };
     static annot_name ids[POOL_NAME_COUNT];
     return annot_site_name(&ids[name], texts[name]);
@@ -31,7 +38,7 @@ struct annot_event pool_side_event(annot_name name, enum annot_pool_role role)
 {
     /* One number for both: the domain, and the category above it. Relaxed: it is the same whichever
      * thread stores it. */
-    static uint32_t numbers[ANNOT_POOL_COUNT + 1];
+    static uint32_t numbers[ANNOT_POOL_CALL + 1];
     uint32_t known = __atomic_load_n(&numbers[role], __ATOMIC_RELAXED);
     if (known == 0) {
         annot_domain domain = annot_domain_create("python");
@@ -140,14 +147,30 @@ int64_t pool_side_job_age_ns(const struct pool_side *side)
 /* ---- Methods ----------------------------------------------------------------------------------
  */
 
-/* submitted(job, tasks, chunk, workers): a job was made, and will be handed over soon. tasks 0:
- * nobody knows how many, they come one by one. */
+/* The range of a job, with where its first task comes from. */
+static void tell_job(struct pool_side *side, const char *method, const int64_t *numbers)
+{
+    struct annot_value values[4] = {pool_facts_value(side), annot_value_string(NULL, method),
+                                    number_value(POOL_CHUNK, numbers[2]),
+                                    number_value(POOL_TASKS, numbers[1])};
+    struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
+    values[1].key_name = pool_name(POOL_METHOD);
+    event.values = values;
+    event.value_count = numbers[1] > 0 ? 4 : 3;
+    annot_push_event(&event);
+    annot_flow_begin(annot_flow_id(side->job_scope, (uint64_t)numbers[0]), "job");
+    annot_pop();
+}
+
+/* submitted(job, tasks, chunk, workers, method): a job was made, and will be handed over soon.
+ * tasks 0: nobody knows how many, they come one by one. */
 static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct pool_side *side = (struct pool_side *)self;
     int64_t numbers[4];
-    if (count != 4) {
-        PyErr_SetString(PyExc_TypeError, "submitted() takes 4 arguments");
+    const char *method = count == 5 ? PyUnicode_AsUTF8(args[4]) : NULL;
+    if (method == NULL) {
+        PyErr_SetString(PyExc_TypeError, "submitted() takes 4 numbers and a name");
         return NULL;
     }
     for (int i = 0; i < 4; i++) {
@@ -155,21 +178,16 @@ static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_
         if (PyErr_Occurred())
             return NULL;
     }
-    int64_t job = numbers[0], tasks = numbers[1];
+    int64_t tasks = numbers[1];
+    side->size = numbers[3];
     __atomic_store_n(&side->worker_count, numbers[3], __ATOMIC_RELAXED);
     PyObject *time = PyLong_FromLongLong(tasks > 0 ? now_ns() : 0);
     if (time == NULL || PyDict_SetItem(side->jobs, args[0], time) < 0)
         PyErr_Clear();
     Py_XDECREF(time);
     if (annot_enabled()) {
-        struct annot_value values[2] = {number_value(POOL_TASKS, tasks),
-                                        number_value(POOL_CHUNK, numbers[2])};
-        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
-        event.values = values;
-        event.value_count = tasks > 0 ? 2 : 0;
-        annot_push_event(&event);
-        annot_flow_begin(annot_flow_id(side->job_scope, (uint64_t)job), "job");
-        annot_pop();
+        pool_facts_tell(side);
+        tell_job(side, method, numbers);
     }
     if (tasks > 0)
         pool_side_count(side, tasks);
@@ -390,6 +408,9 @@ static void side_dealloc(PyObject *self)
 
 static PyMethodDef methods[] = {
     {"submitted", (PyCFunction)(void (*)(void))side_submitted, METH_FASTCALL, NULL},
+    {"made", pool_facts_made, METH_VARARGS, NULL},
+    {"joined", pool_facts_joined, METH_NOARGS, NULL},
+    {"call", pool_facts_call, METH_VARARGS, NULL},
     {"initializing", side_initializing, METH_O, NULL},
     {"pending", side_pending, METH_O, NULL},
     {"offer", side_offer, METH_NOARGS, NULL},

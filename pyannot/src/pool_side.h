@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { POOL_SCOPE_SIZE = 64 };
+enum { POOL_SCOPE_SIZE = 64, POOL_WORD_SIZE = 32 };
 
 /* What users see. */
 enum pool_name {
@@ -31,6 +31,13 @@ enum pool_name {
     POOL_CHUNK,
     POOL_TASKS,
     POOL_SINCE,
+    POOL_POOL,
+    POOL_METHOD,
+    POOL_NAME,
+    POOL_KIND,
+    POOL_SIZE,
+    POOL_STARTED,
+    POOL_WORKER,
     POOL_NAME_COUNT,
 };
 
@@ -43,7 +50,9 @@ struct pool_side {
     PyObject *buffer_tell;     /* and its method */
     annot_flow scope;          /* what the flows of its tasks are counted from */
     char job_scope[POOL_SCOPE_SIZE + 4];
-    bool is_local; /* workers are threads: nothing is pickled */
+    bool is_local;       /* workers are threads: nothing is pickled */
+    uint64_t told_facts; /* the recording that was told what it is, or whose worker this is;
+                            relaxed: once more does no harm */
 
     /* Of a worker: which of its ranges are open. */
     bool in_initializer, in_unpickle, in_run;
@@ -57,6 +66,8 @@ struct pool_side {
     int64_t worker_count;  /* 0: running_count tells how many are busy; atomic */
     int64_t running_count; /* of threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
+    int64_t size; /* workers, when it was told; 0: not known yet */
+    char label[POOL_WORD_SIZE], kind[POOL_WORD_SIZE], started[POOL_WORD_SIZE]; /* "": not told */
     pid_t process;                  /* whose counters they are */
     int64_t told_queued, told_busy; /* what the counters show, */
     uint64_t told_recording;        /* in this recording; relaxed */
@@ -86,6 +97,19 @@ void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_na
 
 /* Opens the range of a task's function, or of an initializer. `chunk` 0: none is told. */
 void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_pool_role role);
+
+/* A mark that tells what pool this is, or that this thread is a worker of it: once in each
+ * recording. pool_facts.c. */
+void pool_facts_tell(struct pool_side *side);
+void pool_facts_tell_worker(struct pool_side *side);
+
+/* The pool's number, as a key-value. */
+struct annot_value pool_facts_value(const struct pool_side *side);
+
+/* Methods of the class. */
+PyObject *pool_facts_made(PyObject *self, PyObject *args);
+PyObject *pool_facts_joined(PyObject *self, PyObject *ignored);
+PyObject *pool_facts_call(PyObject *self, PyObject *args);
 
 /* Adds to the tasks without a result, and tells both counters if they show too little of it: the
  * busy workers to the last one, the queue to 1/64. */

@@ -43,7 +43,7 @@ def one_way():
     pools_side.hook(parent, "receive", results._reader, "_recv_bytes")
     pools_side.hook_worker(worker, tasks, results)
     worker.initializing(task)
-    parent.submitted(1, 2, 1, 4)
+    parent.submitted(1, 2, 1, 4, "map")
     for number, function in enumerate([functools.partial(task, 2), functools.partial(task), task]):
         args = (3,) if number else ()
         assign((1, number, function, args, {}))

@@ -42,7 +42,10 @@ enum annot_pool_role {
     ANNOT_POOL_START_UP = 6, /* of a process, in itself */
     ANNOT_POOL_START = 7,    /* of a process, in its parent */
     ANNOT_POOL_INITIALIZER = 8,
-    ANNOT_POOL_COUNT = 9, /* counters of tasks and workers */
+    ANNOT_POOL_COUNT = 9,   /* counters of tasks and workers */
+    ANNOT_POOL_MADE = 10,   /* a mark: there is a pool, with ANNOT_POOL_KEY_... as key-values */
+    ANNOT_POOL_WORKER = 11, /* a mark on a worker's thread: it is one of the pool's */
+    ANNOT_POOL_CALL = 12,   /* a call that submits several tasks, in the parent */
 };
 
 /* Texts that readers of recordings look for, only in events of that observer or inside of them. */
@@ -51,6 +54,15 @@ enum annot_pool_role {
 #define ANNOT_POOL_KEY_BYTES "bytes"            /* key-values: how much was pickled */
 #define ANNOT_POOL_KEY_CHUNK "chunk"            /* items of a task */
 #define ANNOT_POOL_KEY_SINCE "submitted_ns_ago" /* the job, of a SUBMIT or SEND */
+/* Facts of a pool: its number, which tells it from others of the recording (MADE, WORKER, CALL, and
+ * the SUBMIT of a job of several tasks); of a CALL or such a SUBMIT its method, and the items of
+ * each task as above; of MADE its name, class, size and start method. */
+#define ANNOT_POOL_KEY_POOL    "pool"
+#define ANNOT_POOL_KEY_METHOD  "method"
+#define ANNOT_POOL_KEY_NAME    "name"
+#define ANNOT_POOL_KEY_KIND    "kind"
+#define ANNOT_POOL_KEY_SIZE    "workers"
+#define ANNOT_POOL_KEY_STARTED "start_method" /* "threads", "fork", "spawn", ... */
 
 enum annot_asyncio_role {
     ANNOT_ASYNCIO_TASK = 1,

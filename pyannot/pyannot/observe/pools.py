@@ -3,8 +3,10 @@
 
 A task is a range on its worker, with the function's name, between "unpickle" and "send"; an arrow
 leads to it from where it was handed over, and on to where its result is taken. Counters tell how
-many tasks wait and how many workers are busy. `annot report` joins the two ends: how long tasks
-were queued, unpickled, run, sent, and waiting to be fetched.
+many tasks wait and how many workers are busy.
+Marks tell what pool it is (its class, size and start method), and which threads are its workers;
+calls tell their method and the size of chunks. `annot report` joins the two ends: how long tasks
+were queued, unpickled, run, sent, and waiting to be fetched, and when each worker was busy.
 
 What is wrapped, wherever its parameters are the known ones (else status() names it):
 
@@ -12,8 +14,9 @@ What is wrapped, wherever its parameters are the known ones (else status() names
                                 ApplyResult, MapResult, IMapIterator: __init__
     multiprocessing.process     BaseProcess: start, _bootstrap, run
     multiprocessing.spawn       _main
-    concurrent.futures.process  _process_worker, ProcessPoolExecutor.__init__
-    concurrent.futures.thread   _WorkItem: __init__, run
+    concurrent.futures.process  _process_worker, ProcessPoolExecutor: __init__, map
+    concurrent.futures.thread   _WorkItem: __init__, run; _worker, ThreadPoolExecutor.__init__
+    concurrent.futures          Executor.map
     joblib, loky                the same in their own executor; joblib.pool.PicklingPool
 
 Tasks and results pass as they are. Both ends know a task by the numbers that it has anyway, and

@@ -17,7 +17,8 @@ def patch(patches, module):
     patches.wrap(module.ApplyResult, "__init__", _one_task(module.MapResult),
                  ("self", "pool"))
     patches.wrap(module.MapResult, "__init__", _chunks, ("self", "pool", "chunksize", "length"))
-    patches.wrap(module.IMapIterator, "__init__", _one_by_one, ("self", "pool"))
+    patches.wrap(module.IMapIterator, "__init__", _one_by_one(module.IMapUnorderedIterator),
+                 ("self", "pool"))
 
 
 def patch_joblib(patches, module):
@@ -45,6 +46,7 @@ def _watch_worker(inqueue, outqueue, initializer):
         side = pools_side.make(pools_side.local_scope(inqueue), local=True)
         inqueue = types.SimpleNamespace(get=side.hook("task", inqueue.get))
         outqueue = types.SimpleNamespace(put=side.hook("answer", outqueue.put))
+    side.joined()
     side.initializing(initializer)
     return inqueue, outqueue
 
@@ -69,7 +71,9 @@ def _watch_pool(pool):
         scope = pools_side.local_scope(pool._inqueue)
     else:
         scope = pools_side.scope(reader)
-    side = pools_side.make(scope, pools_side.label(pool), local=reader is None)
+    name = pools_side.label(pool)
+    side = pools_side.make(scope, name, local=reader is None)
+    pools_side.made(side, pool, name, 0, None if reader is None else pool._ctx)
     put, get = side.hook("assign", pool._quick_put), side.hook("result", pool._quick_get)
     if reader is not None:
         pools_side.hook(side, "receive", pool._outqueue._reader, "_recv_bytes")
@@ -82,7 +86,7 @@ def _one_task(map_result):
         def __init__(self, pool, *args, **kwargs):
             original(self, pool, *args, **kwargs)
             if not isinstance(self, map_result):
-                _submitted(self, pool, 1, 0)
+                _submitted(self, pool, 1, 0, "apply")
 
         return __init__
 
@@ -93,20 +97,24 @@ def _chunks(original):
     def __init__(self, pool, *args, **kwargs):
         original(self, pool, *args, **kwargs)
         if self._number_left:
-            _submitted(self, pool, self._number_left, self._chunksize)
+            _submitted(self, pool, self._number_left, self._chunksize, "map")
 
     return __init__
 
 
-def _one_by_one(original):
-    def __init__(self, pool):
-        original(self, pool)
-        _submitted(self, pool, 0, 0)
+def _one_by_one(unordered):
+    def make(original):
+        def __init__(self, pool):
+            original(self, pool)
+            _submitted(self, pool, 0, 0,
+                       "imap_unordered" if isinstance(self, unordered) else "imap")
 
-    return __init__
+        return __init__
+
+    return make
 
 
-def _submitted(job, pool, tasks, chunk):
+def _submitted(job, pool, tasks, chunk, method):
     with contextlib.suppress(Exception):
         if isinstance(pool._quick_put, _HOOK):
-            pool._quick_put.side.submitted(job._job, tasks, chunk, pool._processes)
+            pool._quick_put.side.submitted(job._job, tasks, chunk, pool._processes, method)

@@ -3,13 +3,17 @@
 
 A pipe has the same number at both of its ends, whichever way the worker came by it.
 """
+import contextlib
 import itertools
 import os
 import sys
+import weakref
 
 from pyannot._native import pool_side
 
 _numbers = itertools.count(1)
+_queue_numbers = itertools.count(1)
+_queues = weakref.WeakKeyDictionary()
 
 
 def scope(connection):
@@ -19,12 +23,26 @@ def scope(connection):
 
 def local_scope(queue):
     """What the threads of this process call a queue."""
-    return f"queue {os.getpid():x} {id(queue):x}"
+    return f"queue {os.getpid():x} {_queues.setdefault(queue, next(_queue_numbers)):x}"
+
+
+def own_scope():
+    """What the threads of this process call a pool that has nothing which they share alone."""
+    return f"executor {os.getpid():x} {next(_queue_numbers):x}"
 
 
 def label(pool):
     """A name for the counters of a pool: its class, and which it is."""
     return f"{type(pool).__name__} {next(_numbers)}"
+
+
+def made(side, pool, name, workers, context):
+    """Tells what pool this is. `context` is one of multiprocessing's, or None: threads."""
+    method = "threads"
+    if context is not None:
+        with contextlib.suppress(Exception):
+            method = context.get_start_method()
+    side.made(name, type(pool).__name__, workers, method)
 
 
 def make(scope, name="", *, local=False, workers=0):

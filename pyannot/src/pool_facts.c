@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* What a pool is: its class, its size, how its workers are started, and who they are. A recording
+ * that begins later is told it as well, when the pool is used next. */
+#include "pool_side.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "annotation.h"
+
+/* Whether this recording is to be told, for the first time. */
+static bool is_new(struct pool_side *side)
+{
+    if (!annot_enabled())
+        return false;
+    uint64_t recording = annot_recording();
+    return __atomic_exchange_n(&side->told_facts, recording, __ATOMIC_RELAXED) != recording;
+}
+
+struct annot_value pool_facts_value(const struct pool_side *side)
+{
+    struct annot_value value = annot_value_uint64(NULL, side->scope);
+    value.key_name = pool_name(POOL_POOL);
+    return value;
+}
+
+static struct annot_value text_value(enum pool_name key, const char *text)
+{
+    struct annot_value value = annot_value_string(NULL, text);
+    value.key_name = pool_name(key);
+    return value;
+}
+
+static struct annot_value number_value(enum pool_name key, int64_t number)
+{
+    struct annot_value value = annot_value_int64(NULL, number);
+    value.key_name = pool_name(key);
+    return value;
+}
+
+void pool_facts_tell(struct pool_side *side)
+{
+    if (side->kind[0] == '\0' || side->size == 0 || !is_new(side))
+        return;
+    const struct annot_value values[] = {
+        pool_facts_value(side),
+        text_value(POOL_NAME, side->label),
+        text_value(POOL_KIND, side->kind),
+        number_value(POOL_SIZE, side->size),
+        text_value(POOL_STARTED, side->started),
+    };
+    struct annot_event event = pool_side_event(pool_name(POOL_POOL), ANNOT_POOL_MADE);
+    event.values = values;
+    event.value_count = sizeof(values) / sizeof(*values);
+    annot_mark_event(&event);
+}
+
+void pool_facts_tell_worker(struct pool_side *side)
+{
+    if (!is_new(side))
+        return;
+    const struct annot_value value = pool_facts_value(side);
+    struct annot_event event = pool_side_event(pool_name(POOL_WORKER), ANNOT_POOL_WORKER);
+    event.values = &value;
+    event.value_count = 1;
+    annot_mark_event(&event);
+}
+
+/* ---- Methods ----------------------------------------------------------------------------------
+ */
+
+/* made(label, kind, workers, start_method): of a parent. workers 0: not known yet. */
+PyObject *pool_facts_made(PyObject *self, PyObject *args)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    const char *label, *kind, *started;
+    long long size;
+    if (!PyArg_ParseTuple(args, "ssLs:made", &label, &kind, &size, &started))
+        return NULL;
+    snprintf(side->label, sizeof(side->label), "%s", label);
+    snprintf(side->kind, sizeof(side->kind), "%s", kind);
+    snprintf(side->started, sizeof(side->started), "%s", started);
+    side->size = size;
+    pool_facts_tell(side);
+    Py_RETURN_NONE;
+}
+
+/* joined(): the calling thread is one of the workers. */
+PyObject *pool_facts_joined(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    pool_facts_tell_worker((struct pool_side *)self);
+    Py_RETURN_NONE;
+}
+
+/* call(method, chunk): opens the range of a call that submits several tasks. chunk 0: each is one
+ * item. */
+PyObject *pool_facts_call(PyObject *self, PyObject *args)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    const char *method;
+    long long chunk;
+    if (!PyArg_ParseTuple(args, "sL:call", &method, &chunk))
+        return NULL;
+    pool_facts_tell(side);
+    const struct annot_value values[] = {
+        pool_facts_value(side),
+        text_value(POOL_METHOD, method),
+        number_value(POOL_CHUNK, chunk),
+    };
+    struct annot_event event = pool_side_event(0, ANNOT_POOL_CALL);
+    event.text = method;
+    event.values = values;
+    event.value_count = sizeof(values) / sizeof(*values);
+    annot_push_event(&event);
+    Py_RETURN_NONE;
+}
