@@ -59,7 +59,8 @@ struct collector {
     int timeout_ms;
     int64_t pool_bytes; /* of a process */
     int64_t next_partial_ns, next_look_ns;
-    struct hold hold; /* after an error of the file */
+    struct hold hold;      /* after an error of the file */
+    struct host_load load; /* when the gate opened */
     char session_text[17];
     char output[PATH_MAX];
 };
@@ -399,6 +400,7 @@ int collector_open_gate(struct collector *collector)
     if (error != 0)
         return error;
     begin_now(trace_session(collector->trace));
+    collector->load = host_load();
     error = refusal_pages_begin(&collector->directory, &collector->session);
     if (error != 0)
         return error;
@@ -529,6 +531,7 @@ static int finish_session(struct collector *collector, int64_t closed_ns)
     struct intake_counts counts;
     (void)python_lines_take(collector->session.fd, collector->trace); /* facts: no more than help */
     (void)host_anchor(collector->trace); /* without it a merge knows less of the drift */
+    (void)host_load_end(collector->trace, &collector->load); /* nor it, then */
     intake_count(collector->intake, &counts);
     entry->end_ns = closed_ns;
     for (uint32_t i = 0; i < trace_thread_count(collector->trace); i++) {

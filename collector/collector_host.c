@@ -7,9 +7,12 @@
 #include "file_io.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 /* ---- What a recording says of it ------------------------------------------------------------- */
 
@@ -90,6 +93,54 @@ int host_describe(struct trace *trace)
     read_boot_id(host->boot_id);
     int64_t clock = trace_clock_add(trace, (uint32_t)ordinal, CLOCK_KIND_REALTIME);
     return clock < 0 ? (int)clock : host_anchor(trace);
+}
+
+/* ---- Who had the processors ------------------------------------------------------------------ */
+
+/* Lines of /proc/stat, "cpu0 USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...", in ticks. The
+ * time of guests is part of that of users. */
+enum { STAT_SIZE = 1 << 16, STAT_FIELDS = 8, STAT_IDLE = 3, STAT_IOWAIT = 4, STAT_STEAL = 7 };
+
+static void add_processor(const char *line, struct host_load *load)
+{
+    uint64_t ms_per_tick = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    char *at = (char *)line + strcspn(line, " ");
+    for (int i = 0; i < STAT_FIELDS && *at == ' '; i++) {
+        uint64_t ms = strtoull(at, &at, 10) * ms_per_tick;
+        if (i == STAT_STEAL)
+            load->stolen_ms += ms;
+        else if (i != STAT_IDLE && i != STAT_IOWAIT)
+            load->used_ms += ms;
+    }
+}
+
+struct host_load host_load(void)
+{
+    struct host_load load = {0};
+    cpu_set_t ours;
+    char *text = malloc(STAT_SIZE), *rest, *end = NULL;
+    ssize_t size = text ? file_read_text("/proc/stat", text, STAT_SIZE) : -1;
+    if (size > 0 && sched_getaffinity(0, sizeof(ours), &ours) == 0)
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+            unsigned long which = strncmp(line, "cpu", 3) == 0 ? strtoul(line + 3, &end, 10) : 0;
+            if (strncmp(line, "cpu", 3) != 0)
+                break;
+            if (end > line + 3 && which < CPU_SETSIZE && CPU_ISSET(which, &ours))
+                add_processor(line, &load);
+        }
+    free(text);
+    return load;
+}
+
+int host_load_end(struct trace *trace, const struct host_load *load)
+{
+    struct host_load now = host_load();
+    if (now.used_ms < load->used_ms || now.stolen_ms < load->stolen_ms || load->used_ms == 0)
+        return 0;
+    int error = trace_fact_set(trace, FACT_COUNT, TRACE_FACT_USED_MS, now.used_ms - load->used_ms);
+    return error ? error
+                 : trace_fact_set(trace, FACT_COUNT, TRACE_FACT_STOLEN_MS,
+                                  now.stolen_ms - load->stolen_ms);
 }
 
 /* ---- What it takes --------------------------------------------------------------------------- */

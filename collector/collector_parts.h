@@ -24,6 +24,15 @@ int host_describe(struct trace *trace);
 /* One more instant at which the wall clock was read: between two of them its drift is known. */
 int host_anchor(struct trace *trace);
 
+/* What ran on the processors that this thread may use, since the machine started; end: what did
+ * since `load` was read becomes facts. 0 or -ENOMEM. */
+struct host_load {
+    uint64_t used_ms, stolen_ms; /* both 0: not known */
+};
+
+struct host_load host_load(void);
+int host_load_end(struct trace *trace, const struct host_load *load);
+
 /* ---- Processes to attach to: collector_targets.c ----
  *
  * Running programs that a session has told to join it. fini accepts a zeroed object.

@@ -71,6 +71,9 @@ enum pool_role {
     POOL_ROLE_START = 7,
     POOL_ROLE_INITIALIZER = 8,
     POOL_ROLE_COUNT = 9,
+    POOL_ROLE_MADE = 10,
+    POOL_ROLE_WORKER = 11,
+    POOL_ROLE_CALL = 12,
 };
 
 /* Texts of these observers, as annot/observers.h defines them. */
@@ -79,6 +82,12 @@ enum pool_role {
 #define POOL_KEY_BYTES         "bytes"
 #define POOL_KEY_CHUNK         "chunk"
 #define POOL_KEY_SINCE         "submitted_ns_ago"
+#define POOL_KEY_POOL          "pool"
+#define POOL_KEY_METHOD        "method"
+#define POOL_KEY_NAME          "name"
+#define POOL_KEY_KIND          "kind"
+#define POOL_KEY_SIZE          "workers"
+#define POOL_KEY_STARTED       "start_method"
 
 /* What an event belongs to and who told it. Scope 0 is the default: of no domain and no category,
  * told by the program. */
@@ -289,6 +298,12 @@ enum fact_kind {
 
 /* The FACT_COUNT of processes that came and went without one: they have no entry. */
 #define TRACE_FACT_UNSEEN "processes without a sample or a record"
+
+/* The FACT_COUNTs of what ran on the processors that the command might use, while it was recorded:
+ * programs (the recorded ones, too), and the host of a virtual machine. 0: nothing, or not known.
+ */
+#define TRACE_FACT_USED_MS   "processors: ms used by all programs"
+#define TRACE_FACT_STOLEN_MS "processors: ms taken by the host of this virtual machine"
 
 struct label;
 struct source_place;
