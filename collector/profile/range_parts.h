@@ -14,7 +14,7 @@
  * Range paths as numbers: a tree of (parent, name, domain), found again by hashing.
  *
  * Nodes count from 0 and stay. Node PATH_OTHER takes everything beyond the node limit, and its
- * children. Memory: about 40 bytes a node. Thread-safety: none. */
+ * children. Memory: about 50 bytes a node. Thread-safety: none. */
 
 #define PATH_OTHER 0u
 #define PATH_NONE  UINT32_MAX
@@ -30,10 +30,18 @@ struct path_node {
 /* Where the head of a long path ends: labels show that, and what is innermost. */
 enum { PATH_HEAD = 32 };
 
+/* Of a hash table: most nodes that are not the wanted one are told by their tag, without a look at
+ * the node, which of many paths is not in the processor's caches. */
+struct path_slot {
+    uint32_t tag;  /* more bits of the hash */
+    uint32_t node; /* PATH_NONE: free */
+};
+
 struct path_tree {
     struct path_node *nodes;
     uint32_t count, capacity, limit;
-    uint32_t *slots; /* hash table of node numbers; PATH_NONE = free */
+    struct path_slot *slots;
+    VEC(uint64_t) named; /* bits, by name: there are nodes of it, other than roots */
     uint32_t slot_mask;
     int error; /* sticky: -ENOMEM; then new paths are PATH_OTHER */
 };

@@ -170,24 +170,35 @@ int range_stats_finish_samples(struct range_stats *stats)
  *
  * Loops ask for the same child again and again, so each node remembers the last answer. */
 
-static uint32_t first_slot(const struct path_tree *tree, const struct path_node *node)
+static uint64_t hash_node(const struct path_node *node)
 {
     uint64_t key = (uint64_t)node->parent << 32 | node->name;
-    return (uint32_t)hash_u64(key ^ hash_u64(node->domain + 1ull)) & tree->slot_mask;
+    return hash_u64(key ^ hash_u64(node->domain + 1ull));
 }
 
-/* The slot that holds the node, or the free one where it belongs. */
-static uint32_t find_slot(const struct path_tree *tree, const struct path_node *wanted)
+/* The slot that holds the node, or the free one where it belongs, and its tag. */
+static struct path_slot *find_slot(const struct path_tree *tree, const struct path_node *wanted,
+                                   uint32_t *ret_tag)
 {
-    uint32_t slot = first_slot(tree, wanted);
-    for (;; slot = (slot + 1) & tree->slot_mask) {
-        if (tree->slots[slot] == PATH_NONE)
+    uint64_t hash = hash_node(wanted);
+    uint32_t tag = (uint32_t)(hash >> 32), at = (uint32_t)hash & tree->slot_mask;
+    *ret_tag = tag;
+    for (;; at = (at + 1) & tree->slot_mask) {
+        struct path_slot *slot = &tree->slots[at];
+        if (slot->node == PATH_NONE)
             return slot;
-        const struct path_node *node = &tree->nodes[tree->slots[slot]];
-        if (node->parent == wanted->parent && node->name == wanted->name &&
+        const struct path_node *node = &tree->nodes[slot->node];
+        if (slot->tag == tag && node->parent == wanted->parent && node->name == wanted->name &&
             node->domain == wanted->domain)
             return slot;
     }
+}
+
+static void fill_slot(const struct path_tree *tree, uint32_t node)
+{
+    uint32_t tag;
+    struct path_slot *slot = find_slot(tree, &tree->nodes[node], &tag);
+    *slot = (struct path_slot){tag, node};
 }
 
 /* Twice the nodes, and a table at most half full. */
@@ -198,7 +209,7 @@ static int grow_slots(struct path_tree *tree)
     if (!nodes)
         return -ENOMEM;
     tree->nodes = nodes;
-    uint32_t *slots = malloc((size_t)capacity * 2 * sizeof(*slots));
+    struct path_slot *slots = malloc((size_t)capacity * 2 * sizeof(*slots));
     if (!slots)
         return -ENOMEM;
     free(tree->slots);
@@ -207,7 +218,7 @@ static int grow_slots(struct path_tree *tree)
     tree->capacity = capacity;
     memset(slots, 0xff, (size_t)capacity * 2 * sizeof(*slots));
     for (uint32_t i = 1; i < tree->count; i++)
-        slots[find_slot(tree, &nodes[i])] = i;
+        fill_slot(tree, i);
     return 0;
 }
 
@@ -226,26 +237,48 @@ void path_tree_fini(struct path_tree *tree)
 {
     free(tree->nodes);
     free(tree->slots);
+    vec_free(&tree->named);
     *tree = (struct path_tree){0};
 }
 
-static uint32_t add_node(struct path_tree *tree, const struct path_node *node, uint32_t slot)
+/* When there is no room for new nodes, most paths of new names are told by a bit, which is in the
+ * processor's caches where the table is not. Names from NAMED_MAX on may always be there. */
+enum { NAMED_MAX = 1 << 24 };
+
+static bool may_have_name(const struct path_tree *tree, uint32_t name)
+{
+    size_t word = name / 64;
+    return name >= NAMED_MAX ||
+           (word < tree->named.count && (tree->named.items[word] >> name % 64 & 1) != 0);
+}
+
+static int remember_name(struct path_tree *tree, uint32_t name)
+{
+    while (name < NAMED_MAX && tree->named.count <= name / 64)
+        if (vec_push(&tree->named, 0) != 0)
+            return -ENOMEM;
+    if (name < NAMED_MAX)
+        tree->named.items[name / 64] |= UINT64_C(1) << name % 64;
+    return 0;
+}
+
+static uint32_t add_node(struct path_tree *tree, const struct path_node *node)
 {
     if (tree->count >= tree->limit || tree->error)
         return PATH_OTHER;
-    if (tree->count == tree->capacity) {
+    if (tree->count == tree->capacity)
         tree->error = grow_slots(tree);
-        if (tree->error)
-            return PATH_OTHER;
-        slot = find_slot(tree, node);
-    }
+    if (!tree->error && node->parent != PATH_NONE)
+        tree->error = remember_name(tree, node->name);
+    if (tree->error)
+        return PATH_OTHER;
     struct path_node *added = &tree->nodes[tree->count];
     *added = *node;
     if (node->parent != PATH_NONE) {
         added->depth = tree->nodes[node->parent].depth + 1;
         added->head = added->depth == PATH_HEAD ? tree->count : tree->nodes[node->parent].head;
     }
-    tree->slots[slot] = tree->count;
+    fill_slot(tree, tree->count);
     return tree->count++;
 }
 
@@ -258,11 +291,12 @@ uint32_t path_tree_child(struct path_tree *tree, uint32_t parent, uint32_t name,
         if (last->name == name && last->domain == domain && last->parent == parent)
             return tree->nodes[parent].last_child;
     }
+    if (parent != PATH_NONE && tree->count >= tree->limit && !may_have_name(tree, name))
+        return PATH_OTHER;
     struct path_node node = {parent, name, domain, PATH_NONE, 0, 0};
-    uint32_t slot = find_slot(tree, &node);
-    uint32_t found = tree->slots[slot];
+    uint32_t tag, found = find_slot(tree, &node, &tag)->node;
     if (found == PATH_NONE)
-        found = add_node(tree, &node, slot);
+        found = add_node(tree, &node);
     if (parent != PATH_NONE && found != PATH_OTHER)
         tree->nodes[parent].last_child = found;
     return found;

@@ -92,13 +92,18 @@ static int64_t node_of(struct range_stats *stats, enum range_kind kind, const st
     return node;
 }
 
-/* Is the pair new in the set? A full set says no. */
-static bool pair_is_new(struct range_stats *stats, struct map64 *set, uint32_t a, uint32_t b)
+/* Is it new in the row? The first 64 have a bit, others an entry in the set; a full set says no. */
+static bool is_new(struct range_stats *stats, struct map64 *set, uint64_t *bits, uint64_t pair)
 {
-    uint64_t key = ((uint64_t)a << 32 | b) + 1;
-    if (map64_find(set, key))
+    uint32_t ordinal = (uint32_t)pair;
+    if (ordinal < 64) {
+        bool fresh = (*bits >> ordinal & 1) == 0;
+        *bits |= UINT64_C(1) << ordinal;
+        return fresh;
+    }
+    if (map64_find(set, pair + 1))
         return false;
-    if (set->count >= PAIR_LIMIT || map64_put(set, key, 1) != 0) {
+    if (set->count >= PAIR_LIMIT || map64_put(set, pair + 1, 1) != 0) {
         stats->totals.threads_cut = true;
         return false;
     }
@@ -110,12 +115,13 @@ static void count_thread(struct range_stats *stats, struct range_row *row, uint3
     if (row->recent_thread == thread + 1)
         return;
     row->recent_thread = thread + 1;
-    uint32_t index = (uint32_t)(row - stats->rows.items);
-    if (!pair_is_new(stats, &stats->threads_of_rows, index, thread))
+    uint64_t index = (uint64_t)(row - stats->rows.items) << 32;
+    if (!is_new(stats, &stats->threads_of_rows, &row->threads, index | thread))
         return;
     row->thread_count++;
     uint32_t process = stats->paths.items[thread].process;
-    row->process_count += pair_is_new(stats, &stats->processes_of_rows, index, process);
+    row->process_count +=
+        is_new(stats, &stats->processes_of_rows, &row->processes, index | process);
 }
 
 static void count_entry(struct range_stats *stats, struct range_row *row, uint32_t node,

@@ -73,7 +73,8 @@ struct range_row {
         };
     };
 
-    uint32_t recent_thread; /* + 1; saves most look-ups of thread sets */
+    uint64_t threads, processes; /* bits: the first 64 that were counted */
+    uint32_t recent_thread;      /* + 1 */
 };
 
 struct range_totals {

@@ -288,12 +288,13 @@ static int add_intervals(struct wall *wall)
 {
     size_t at = 0;
     int error = 0;
+    if (wall->intervals.count == 0)
+        return 0;
     if (wall->stretches.count > 0)
         qsort(wall->stretches.items, wall->stretches.count, sizeof(struct stretch),
               stretches_by_thread);
-    if (wall->intervals.count > 0)
-        qsort(wall->intervals.items, wall->intervals.count, sizeof(struct interval),
-              intervals_by_thread);
+    qsort(wall->intervals.items, wall->intervals.count, sizeof(struct interval),
+          intervals_by_thread);
     for (size_t i = 0; i < wall->intervals.count && !error; i++) {
         struct interval *interval = &wall->intervals.items[i];
         double outside = (double)outside_of_stretches(wall, interval, &at);
