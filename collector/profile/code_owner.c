@@ -20,8 +20,13 @@ const char *code_owner_name(unsigned owner)
 const char *code_purpose_name(unsigned purpose)
 {
     static const char *const names[PURPOSE_COUNT] = {
-        [PURPOSE_NONE] = "",      [PURPOSE_THREADS] = "threads", [PURPOSE_LOOP] = "event loop",
-        [PURPOSE_POOL] = "pools", [PURPOSE_IMPORT] = "imports",  [PURPOSE_START_UP] = "start-up",
+        [PURPOSE_NONE] = "",
+        [PURPOSE_GC] = "garbage collector",
+        [PURPOSE_THREADS] = "threads",
+        [PURPOSE_LOOP] = "event loop",
+        [PURPOSE_POOL] = "pools",
+        [PURPOSE_IMPORT] = "imports",
+        [PURPOSE_START_UP] = "start-up",
     };
     return names[purpose < PURPOSE_COUNT ? purpose : PURPOSE_NONE];
 }
@@ -51,7 +56,15 @@ static bool is_annot(const char *path)
     return begins(behind ? behind : "", "pyannot/") || strstr(path, "/pyannot/pyannot/");
 }
 
-/* "<stdin>", "<string>" and cells of notebooks are what somebody typed. */
+/* "<stdin>" and cells of notebooks are what somebody typed. "<string>" is it after -c; of other
+ * commands it is what libraries make: lines of .pth files, methods of named tuples and of
+ * dataclasses. */
+static bool is_made_of_text(const struct trace *trace, const char *path)
+{
+    const char *command = trace_string(trace, trace_session_get(trace)->command)->bytes;
+    return strcmp(path, "<string>") == 0 && *command && !strstr(command, " -c ");
+}
+
 static bool is_frozen(const char *path)
 {
     return begins(path, "<frozen ") || begins(path, "<__array_function__") ||
@@ -65,11 +78,11 @@ static bool is_start_script(const char *path)
     return name - path >= 5 && strncmp(name - 5, "/bin/", 5) == 0 && !strchr(name, '.');
 }
 
-static enum code_owner python_owner(const char *path)
+static enum code_owner python_owner(const struct trace *trace, const char *path)
 {
     if (is_annot(path))
         return CODE_ANNOT;
-    if (is_frozen(path))
+    if (is_frozen(path) || is_made_of_text(trace, path))
         return CODE_STDLIB;
     if (is_in_packages(path) || is_start_script(path))
         return CODE_LIBRARY;
@@ -170,7 +183,7 @@ enum code_owner code_owner_of(const struct trace *trace, uint32_t ordinal)
     const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
     switch (label->kind) {
     case FRAME_PYTHON:
-        return python_owner(source_of(trace, label));
+        return python_owner(trace, source_of(trace, label));
     case FRAME_NATIVE:
         if (label->module == 0 || is_entry(trace_string(trace, label->text)->bytes))
             return CODE_LIBRARY;
@@ -190,6 +203,15 @@ enum code_purpose code_purpose_of(const struct trace *trace, uint32_t ordinal)
 {
     const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
     return label->kind == FRAME_PYTHON ? python_purpose(source_of(trace, label)) : PURPOSE_NONE;
+}
+
+bool code_is_extension(const struct trace *trace, uint32_t ordinal)
+{
+    const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
+    const char *path = module_of(trace, label);
+    return label->kind == FRAME_NATIVE &&
+           (is_in_packages(path) ||
+            (behind_installed(path) && !is_interpreter(text_base_name(path))));
 }
 
 bool code_is_bootstrap(const struct trace *trace, uint32_t ordinal)
@@ -227,13 +249,40 @@ size_t code_name(const struct trace *trace, uint32_t ordinal, char *buffer, size
     return text.length;
 }
 
-/* Relative to the folder, or, if it lies elsewhere, to that of a library; else as it is. */
+/* Behind the folder of a file that the command names: "python3 /srv/app/main.py". NULL: not below
+ * one. */
+static const char *behind_script(const char *command, const char *path)
+{
+    for (const char *at = command; *at; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " "), folder = size;
+        while (folder > 0 && at[folder - 1] != '/')
+            folder--;
+        if (folder > 1 && size > 3 && strncmp(at + size - 3, ".py", 3) == 0 &&
+            strncmp(path, at, folder) == 0)
+            return path + folder;
+        at += size;
+    }
+    return NULL;
+}
+
+/* Relative to the working directory, the script's or that of a library; else as it is. */
 static const char *relative(const struct trace *trace, const char *path)
 {
     const struct trace_session *session = trace_session_get(trace);
-    const char *folder = trace_string(trace, session->directory)->bytes;
     const char *behind = call_short_path(path, CALL_STRIP_LIBRARIES);
-    return behind == path ? call_short_path(path, folder) : behind;
+    const char *script = NULL;
+    if (behind == path)
+        behind = call_short_path(path, trace_string(trace, session->directory)->bytes);
+    if (behind == path)
+        script = behind_script(trace_string(trace, session->command)->bytes, path);
+    return script ? script : behind;
+}
+
+/* "_csv.cpython-311-x86_64-linux-gnu.so" is "_csv". */
+static void add_module_name(struct text *text, const char *name)
+{
+    const char *tag = strstr(name, ".cpython-");
+    text_add(text, name, tag ? (size_t)(tag - name) : strlen(name));
 }
 
 size_t code_location(const struct trace *trace, uint32_t ordinal, int32_t line, char *buffer,
@@ -244,7 +293,7 @@ size_t code_location(const struct trace *trace, uint32_t ordinal, int32_t line, 
     struct text text = text_init(buffer, size);
     line = line > 0 ? line : label->first_line;
     if (!*source)
-        text_format(&text, "%s", text_base_name(module_of(trace, label)));
+        add_module_name(&text, text_base_name(module_of(trace, label)));
     else
         text_format(&text, line > 0 ? "%s:%d" : "%s", relative(trace, source), line);
     return text.length;

@@ -23,6 +23,7 @@ enum code_owner {
  * is for what its strongest frame is for. */
 enum code_purpose {
     PURPOSE_NONE = 0,
+    PURPOSE_GC,       /* collects garbage, outside of any function that is known */
     PURPOSE_THREADS,  /* begins and ends threads */
     PURPOSE_LOOP,     /* an event loop's own work */
     PURPOSE_POOL,     /* hands tasks to workers and takes their results */
@@ -39,6 +40,9 @@ const char *code_purpose_name(unsigned purpose);
 enum code_owner code_owner_of(const struct trace *trace, uint32_t label);
 enum code_purpose code_purpose_of(const struct trace *trace, uint32_t label);
 
+/* Native code of an installed Python module: numpy's loops, _zlib. */
+bool code_is_extension(const struct trace *trace, uint32_t label);
+
 /* What processes and threads of Python begin with: what called it is the parent's, who forked. */
 bool code_is_bootstrap(const struct trace *trace, uint32_t label);
 
@@ -48,8 +52,9 @@ bool code_is_bootstrap(const struct trace *trace, uint32_t label);
  * NUL, and return the length. */
 size_t code_name(const struct trace *trace, uint32_t label, char *buffer, size_t size);
 
-/* Where it is: "io_bound.py:16" relative to where the command was begun, "json/decoder.py:343" of
- * what is installed, the module's name of code without a source. `line` 0: where it begins. */
+/* Where it is: "io_bound.py:16" relative to where the command was begun or to the folder of its
+ * script, "json/decoder.py:343" of what is installed, the module's name of code without a source.
+ * `line` 0: where it begins. */
 size_t code_location(const struct trace *trace, uint32_t label, int32_t line, char *buffer,
                      size_t size);
 

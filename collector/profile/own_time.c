@@ -4,7 +4,6 @@
 
 #include "call_label.h"
 #include "hash_map.h"
-#include "stacks.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -13,6 +12,9 @@
 
 /* The user's own code is worth a table of its own from this part of the CPU time and waits on. */
 enum { OWN_PART = 20, HELPER_PART = 20 };
+
+/* A thread that waits so often for a lock, which own code asks for, is one that works. */
+enum { LOCKS_FEW = 3 };
 
 /* In place of a reason: the sample is one of CPU time. */
 enum { ON_CPU = 15, REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
@@ -30,11 +32,6 @@ struct place {
     int32_t line;
 };
 
-struct label_facts {
-    uint8_t owner, purpose;
-    bool bootstrap;
-};
-
 /* A line of a row, while rows are made. */
 struct line_sum {
     uint32_t row;
@@ -45,8 +42,8 @@ struct line_sum {
 struct own_time {
     const struct trace *trace;
     const struct stacks *stacks;
-    struct label_facts *labels; /* by label */
-    struct place *places;       /* by stack */
+    struct own_label *labels; /* by label */
+    struct place *places;     /* by stack */
     uint32_t stack_count;
     struct map64 sum_by_key;
     VEC(struct sum) sums;
@@ -149,7 +146,7 @@ static bool is_own(enum own_level level, uint8_t owner)
 }
 
 /* Of installed code, native functions are what its Python functions call. */
-static bool counts(const struct own_time *own, const struct frame *frame, bool in_python)
+bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool in_python)
 {
     uint8_t owner = own->labels[frame->label].owner;
     if (!is_own(own->totals.level, owner))
@@ -173,12 +170,13 @@ static struct own_row search(const struct own_time *own, uint32_t stack, int32_t
     for (; stack != 0; stack = stacks_get_stack(own->stacks, stack)->parent) {
         const struct frame *frame =
             stacks_get_frame(own->stacks, stacks_get_stack(own->stacks, stack)->frame);
-        const struct label_facts *facts = &own->labels[frame->label];
-        if (facts->purpose > row.purpose)
-            row.purpose = facts->purpose;
+        const struct own_label *facts = &own->labels[frame->label];
+        uint8_t purpose = frame->kind == FRAME_COLLECTOR ? PURPOSE_GC : facts->purpose;
+        if (purpose > row.purpose)
+            row.purpose = purpose;
         if (row.purpose == PURPOSE_IMPORT || facts->bootstrap)
             return row;
-        if (!counts(own, frame, in_python))
+        if (!own_time_is_own(own, frame, in_python))
             continue;
         *ret_line = frame->line;
         return (struct own_row){.label = frame->label};
@@ -223,9 +221,9 @@ static void look_at_labels(struct own_time *own)
 {
     uint32_t count = stacks_label_count(own->stacks);
     for (uint32_t i = 1; i < count; i++)
-        own->labels[i] = (struct label_facts){(uint8_t)code_owner_of(own->trace, i),
-                                              (uint8_t)code_purpose_of(own->trace, i),
-                                              code_is_bootstrap(own->trace, i)};
+        own->labels[i] = (struct own_label){(uint8_t)code_owner_of(own->trace, i),
+                                            (uint8_t)code_purpose_of(own->trace, i),
+                                            code_is_bootstrap(own->trace, i)};
 }
 
 /* ---- Which threads --------------------------------------------------------------------------- */
@@ -236,7 +234,21 @@ static bool is_main(const struct trace *trace, uint32_t ordinal)
     return thread && thread->tid == trace_process_get(trace, thread->process)->ns_pid;
 }
 
-/* Main threads, and those with some CPU time. -ENOMEM. */
+/* Does own Python code ask for a lock itself? A queue's consumer waits inside of the queue. */
+static bool asks_for_lock(const struct own_time *own, const struct sum *sum)
+{
+    for (uint32_t at = sum->stack; at != 0 && sum->reason == WAIT_LOCK;) {
+        const struct stack *stack = stacks_get_stack(own->stacks, at);
+        const struct frame *frame = stacks_get_frame(own->stacks, stack->frame);
+        if (frame->kind == FRAME_PYTHON)
+            return own->labels[frame->label].owner == CODE_OWN && sum->count >= LOCKS_FEW;
+        at = stack->parent;
+    }
+    return false;
+}
+
+/* Main threads, those with some CPU time, and those that wait for locks again and again. -ENOMEM.
+ */
 static int find_workers(struct own_time *own)
 {
     uint32_t count = trace_thread_count(own->trace);
@@ -248,11 +260,13 @@ static int find_workers(struct own_time *own)
             cpu_ns[sum->thread] += sum->time_ns;
             all_ns += sum->time_ns;
         }
+        if (sum->thread < count && own->works)
+            own->works[sum->thread] |= asks_for_lock(own, sum);
     }
     own->busy_count = 0;
     for (uint32_t i = 0; i < count && cpu_ns && own->works; i++) {
         bool busy = cpu_ns[i] * HELPER_PART > all_ns;
-        own->works[i] = busy || is_main(own->trace, i);
+        own->works[i] |= busy || is_main(own->trace, i);
         own->busy_count += busy;
     }
     int error = cpu_ns && own->works ? 0 : -ENOMEM;
@@ -270,20 +284,29 @@ static bool is_idle(const struct own_time *own, const struct sum *sum)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
+static struct own_times times_of(const struct sum *sum)
+{
+    bool cpu = sum->reason == ON_CPU;
+    return (struct own_times){.cpu_ns = cpu ? sum->time_ns : 0,
+                              .ready_ns = sum->ready_ns,
+                              .waiting_ns = cpu ? 0 : sum->time_ns,
+                              .sample_count = cpu ? sum->count : 0};
+}
+
 static void add_to_row(struct own_time *own, const struct sum *sum)
 {
     struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
     struct own_totals *totals = &own->totals;
-    bool cpu = sum->reason == ON_CPU;
-    row->cpu_ns += cpu ? sum->time_ns : 0;
-    row->sample_count += cpu ? sum->count : 0;
-    row->waiting_ns += cpu ? 0 : sum->time_ns;
-    row->wait_count += cpu ? 0 : sum->count;
-    row->ready_ns += sum->ready_ns;
-    totals->cpu_ns += cpu ? sum->time_ns : 0;
-    totals->sample_count += cpu ? sum->count : 0;
-    totals->waiting_ns += cpu ? 0 : sum->time_ns;
-    totals->ready_ns += sum->ready_ns;
+    struct own_times times = times_of(sum);
+    row->cpu_ns += times.cpu_ns;
+    row->sample_count += times.sample_count;
+    row->waiting_ns += times.waiting_ns;
+    row->wait_count += sum->reason == ON_CPU ? 0 : sum->count;
+    row->ready_ns += times.ready_ns;
+    totals->cpu_ns += times.cpu_ns;
+    totals->sample_count += times.sample_count;
+    totals->waiting_ns += times.waiting_ns;
+    totals->ready_ns += times.ready_ns;
 }
 
 static int by_line(const void *left, const void *right)
@@ -424,8 +447,8 @@ static bool has_enough(const struct own_time *own)
 
 int own_time_finish(struct own_time *own)
 {
-    int error = find_workers(own);
     look_at_labels(own);
+    int error = find_workers(own);
     for (unsigned level = OWN_USER; level < OWN_LEVELS && !error; level++) {
         error = resolve_all(own, (enum own_level)level);
         if (!error)
@@ -502,4 +525,27 @@ uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_
 {
     *ret_waits = own->waits.items;
     return (uint32_t)own->waits.count;
+}
+
+int own_time_each(const struct own_time *own, own_time_take *take, void *context)
+{
+    int rc = 0;
+    for (size_t i = 0; i < own->sums.count && rc == 0; i++) {
+        const struct sum *sum = &own->sums.items[i];
+        struct own_times times = times_of(sum);
+        if (!is_idle(own, sum))
+            rc = take(context, sum->stack,
+                      sum->reason == ON_CPU ? (unsigned)WAIT_REASON_COUNT : sum->reason, &times);
+    }
+    return rc;
+}
+
+const struct own_label *own_time_label(const struct own_time *own, uint32_t label)
+{
+    return &own->labels[label];
+}
+
+const struct trace *own_time_trace(const struct own_time *own)
+{
+    return own->trace;
 }

@@ -10,6 +10,7 @@
 
 #include "code_owner.h"
 #include "sample.h"
+#include "stacks.h"
 #include "trace.h"
 
 /* Which code counts as own. */
@@ -43,6 +44,11 @@ struct own_totals {
     struct own_row purposes[PURPOSE_COUNT]; /* outside of the user's own code, whatever the level */
 };
 
+/* What a thread did at a stack. */
+struct own_times {
+    uint64_t cpu_ns, ready_ns, waiting_ns, sample_count;
+};
+
 struct own_time;
 
 /* `trace` outlives it and is complete. NULL: out of memory. destroy accepts NULL. */
@@ -57,7 +63,8 @@ int own_time_finish(struct own_time *own);
 /* After finish. The rows, the most CPU time first (`by_wall`: with waits); waits, the longest
  * first, those of helpers last. What threads wait for that do next to nothing but help others (a
  * pool's own, a queue's consumer, a shell that waits for its command) is in no row: there waits
- * count of main threads, and of those with a twentieth of the CPU time. Owned by the object. */
+ * count of main threads, of those with a twentieth of the CPU time, and of those whose own code
+ * waits for a lock again and again. Owned by the object. */
 const struct own_totals *own_time_totals(const struct own_time *own);
 uint32_t own_time_rows(struct own_time *own, bool by_wall, const struct own_row **ret_rows);
 uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_waits);
@@ -66,5 +73,21 @@ uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_
  */
 uint32_t own_time_row_of(const struct own_time *own, uint32_t stack, int32_t *ret_line);
 const struct own_row *own_time_row(const struct own_time *own, uint32_t row);
+
+/* After finish, what the rows are made of: all that a thread did at a stack, its waits by cause
+ * (of CPU time WAIT_REASON_COUNT). Ends at the first result that is not 0, and returns that. */
+typedef int own_time_take(void *context, uint32_t stack, unsigned reason,
+                          const struct own_times *times);
+int own_time_each(const struct own_time *own, own_time_take *take, void *context);
+
+/* Is a frame own, called by Python code or not? And what its function is. */
+struct own_label {
+    uint8_t owner, purpose;
+    bool bootstrap;
+};
+
+bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool in_python);
+const struct own_label *own_time_label(const struct own_time *own, uint32_t label);
+const struct trace *own_time_trace(const struct own_time *own);
 
 #endif

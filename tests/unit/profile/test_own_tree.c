@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* Own functions below own functions, what is folded into them, and that times add up. */
+#include "made_sample.h"
+#include "own_tree.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#include <stdlib.h>
+
+static struct maker *maker;
+static struct own_time *own;
+static uint32_t thread;
+
+#define STDLIB "/usr/lib/python3.11/"
+
+static uint32_t push(uint32_t stack, const char *function, const char *file)
+{
+    struct maker_frame frame = {.kind = FRAME_PYTHON,
+                                .function = function,
+                                .file = file,
+                                .module = "",
+                                .line = 11,
+                                .first_line = 10};
+    return maker_stack(maker, stack, &frame);
+}
+
+/* Stacks come first: what sums them up sizes its tables by their number. */
+static void begin(void)
+{
+    maker = maker_create();
+    uint32_t process = maker_process(maker, 100, 1, "python a.py", 0);
+    thread = maker_thread(maker, process, 100, "main");
+}
+
+static void run_in(uint32_t stack, int64_t cpu_ns)
+{
+    struct sample sample = made_cpu((struct sample){.stack = stack, .thread = thread}, cpu_ns);
+    CHECK_INT(own_time_add(own, &sample), 0);
+}
+
+static void sleep_in(uint32_t stack)
+{
+    struct sample sample = {
+        .stack = stack, .thread = thread, .reason = WAIT_SLEEP, .time_ns = 1000, .end_ns = 5000};
+    sample = made_wait(sample, 4000);
+    CHECK_INT(own_time_add(own, &sample), 0);
+}
+
+static void end(void)
+{
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
+static void check_node(const struct own_node *node, uint32_t depth, const char *name,
+                       uint64_t total_ns)
+{
+    char text[64] = "";
+    if (node->label)
+        code_name(maker_trace(maker), node->label, text, sizeof(text));
+    CHECK_STR(node->reason != OWN_NODE_RUNS ? wait_reason_name((enum wait_reason)node->reason)
+              : node->label                 ? text
+                                            : code_purpose_name(node->purpose),
+              name);
+    CHECK_INT(node->depth, depth);
+    CHECK_INT(node->total.cpu_ns + node->total.ready_ns + node->total.waiting_ns, total_ns);
+}
+
+TEST(libraries_are_folded_to_what_own_code_calls_and_waits_are_leaves)
+{
+    const struct own_node *nodes;
+    begin();
+    uint32_t main = push(0, "main", "/src/a.py");
+    uint32_t dumps = push(main, "dumps", STDLIB "json/__init__.py");
+    uint32_t encode = push(dumps, "encode", STDLIB "json/encoder.py");
+    uint32_t callback = push(encode, "default", "/src/a.py");
+    uint32_t find = push(main, "_find_and_load", "<frozen importlib._bootstrap>");
+    own = own_time_create(maker_trace(maker));
+    run_in(main, 10);
+    run_in(encode, 300);
+    run_in(callback, 200);
+    run_in(find, 50);
+    sleep_in(callback);
+    CHECK_INT(own_time_finish(own), 0);
+    struct own_tree *tree = own_tree_create(own, true);
+    CHECK_INT(own_tree_rows(tree, &nodes), 5);
+    check_node(&nodes[0], 0, "main", 4560);
+    check_node(&nodes[1], 1, "default", 4200);
+    CHECK_INT(nodes[1].self.cpu_ns, 200);
+    CHECK_INT(nodes[1].self.ready_ns, 1000);
+    check_node(&nodes[2], 2, "sleep", 3000);
+    check_node(&nodes[3], 1, "dumps", 300);
+    check_node(&nodes[4], 1, "imports", 50);
+    CHECK_INT(nodes[2].parent, 1);
+    CHECK_INT(nodes[4].parent, 0);
+    own_tree_destroy(tree);
+
+    tree = own_tree_create(own, false); /* by CPU time, the library comes first */
+    CHECK_INT(own_tree_rows(tree, &nodes), 5);
+    check_node(&nodes[1], 1, "dumps", 300);
+    own_tree_destroy(tree);
+    own_tree_destroy(NULL);
+    end();
+}
+
+TEST(recursion_is_one_node_and_workers_begin_at_the_root)
+{
+    const struct own_node *nodes;
+    begin();
+    uint32_t main = push(0, "main", "/src/a.py");
+    uint32_t visit = push(main, "visit", "/src/a.py");
+    uint32_t children = push(visit, "children", "/src/a.py");
+    uint32_t again = push(push(children, "visit", "/src/a.py"), "children", "/src/a.py");
+    uint32_t fork = push(main, "_bootstrap", STDLIB "multiprocessing/process.py");
+    uint32_t work = push(fork, "work", "/src/a.py");
+    own = own_time_create(maker_trace(maker));
+    run_in(visit, 5);
+    run_in(children, 10);
+    run_in(again, 100);
+    run_in(work, 40);
+    CHECK_INT(own_time_finish(own), 0);
+    struct own_tree *tree = own_tree_create(own, false);
+    CHECK_INT(own_tree_rows(tree, &nodes), 4);
+    check_node(&nodes[0], 0, "main", 115);
+    check_node(&nodes[1], 1, "visit", 115);
+    CHECK_INT(nodes[1].self.cpu_ns, 5);
+    check_node(&nodes[2], 2, "children", 110);
+    check_node(&nodes[3], 0, "work", 40);
+    own_tree_destroy(tree);
+    end();
+}
+
+/* The own function that a node counts for; 0: none, or it is an import's. */
+static uint32_t own_above(const struct own_node *nodes, uint32_t at)
+{
+    if (nodes[at].purpose == PURPOSE_IMPORT)
+        return 0;
+    while (nodes[at].depth > 0 && own_time_label(own, nodes[at].label)->owner != CODE_OWN)
+        at = nodes[at].parent;
+    return own_time_label(own, nodes[at].label)->owner == CODE_OWN ? nodes[at].label : 0;
+}
+
+/* Random calls: self times add up to what was sampled, and for each function to its row. */
+TEST(times_below_nodes_of_a_function_are_those_of_its_row)
+{
+    static const char *const files[] = {"/src/a.py",
+                                        "/src/a.py",
+                                        STDLIB "json/decoder.py",
+                                        STDLIB "asyncio/events.py",
+                                        "<frozen importlib._bootstrap>",
+                                        "<frozen runpy>"};
+    static const char *const names[] = {"f", "g", "h", "_run", "_find_and_load", "_run_code"};
+
+    enum { STACKS = 400, NAMES = sizeof(names) / sizeof(*names) };
+
+    uint32_t stacks[STACKS] = {0};
+    const struct own_node *nodes;
+    const struct own_row *rows;
+    srand(7);
+    begin();
+    for (int i = 1; i < STACKS; i++) {
+        int which = rand() % NAMES;
+        stacks[i] = push(stacks[rand() % i], names[which], files[which]);
+    }
+    own = own_time_create(maker_trace(maker));
+    for (int i = 0; i < 2 * STACKS; i++)
+        run_in(stacks[1 + rand() % (STACKS - 1)], 1 + rand() % 1000);
+    CHECK_INT(own_time_finish(own), 0);
+    struct own_tree *tree = own_tree_create(own, false);
+    uint32_t node_count = own_tree_rows(tree, &nodes), row_count = own_time_rows(own, false, &rows);
+    uint64_t all_ns = 0;
+    for (uint32_t r = 0; r < row_count; r++) {
+        uint64_t sum_ns = 0;
+        for (uint32_t n = 0; n < node_count; n++)
+            sum_ns += own_above(nodes, n) == rows[r].label ? nodes[n].self.cpu_ns : 0;
+        if (rows[r].label)
+            CHECK_INT(sum_ns, rows[r].cpu_ns);
+    }
+    for (uint32_t n = 0; n < node_count; n++)
+        all_ns += nodes[n].self.cpu_ns;
+    CHECK_INT(all_ns, own_time_totals(own)->cpu_ns);
+    own_tree_destroy(tree);
+    end();
+}
