@@ -5,17 +5,18 @@
  * threads' batches arrive does not matter: a task is complete when all its times are there.
  * Thread-safety: none. */
 
-#include "report_parts.h"
+#include "pool_tasks.h"
 
 #include "hash_map.h"
-#include "histogram.h"
+#include "pool_functions.h"
+#include "pool_parts.h"
 #include "vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_MAX = 8, HISTOGRAM_BYTES = 32 << 20 };
+enum { OPEN_MAX = 8 };
 
 /* Instants that a task goes through. */
 enum instant { SUBMITTED, RECEIVED, BEGUN, ENDED, SENT, READ, FETCHED, INSTANT_COUNT };
@@ -23,9 +24,11 @@ enum instant { SUBMITTED, RECEIVED, BEGUN, ENDED, SENT, READ, FETCHED, INSTANT_C
 struct task {
     int64_t at_ns[INSTANT_COUNT];
     uint64_t bytes_in, bytes_out, chunk;
+    uint64_t pool; /* 0: not known */
     uint32_t name;
     uint8_t known;           /* bit of each instant */
     bool is_local, is_begun; /* a worker told of it */
+    bool is_call;            /* it was submitted by itself, not by a call that submits several */
 };
 
 /* An open range of the category. */
@@ -48,34 +51,17 @@ struct pool_thread {
     bool is_worker;
 };
 
-struct function_times {
-    struct pool_function told;
-    struct histogram histograms[POOL_PART_COUNT];
-};
-
 struct pool_tasks {
     const struct trace *trace;
-    struct histogram_pool *histograms;
+    struct pool_functions *functions;
     struct map64 index_of_flow; /* flow -> task + 1 */
-    struct map64 index_of_name; /* name and is_local -> function + 1 */
     VEC(struct task) tasks;
     VEC(uint32_t) free_tasks;
-    VEC(struct function_times) functions;
     VEC(struct pool_thread) threads;
-    VEC(struct pool_function) sorted;
-    VEC(struct pool_worker) workers;
+    struct pools *pools;
+    struct pool_cpu *cpu;
     uint64_t refused, unseen;
 };
-
-const char *pool_part_name(enum pool_part part)
-{
-    static const char *const names[POOL_PART_COUNT] = {
-        [POOL_QUEUED] = "queued", [POOL_UNPICKLE] = "unpickle", [POOL_RUN] = "run",
-        [POOL_SEND] = "send",     [POOL_WAITING] = "waiting",   [POOL_FETCH] = "fetch",
-        [POOL_WHOLE] = "",
-    };
-    return names[part];
-}
 
 static bool is_text(const struct pool_tasks *tasks, uint32_t string, const char *text)
 {
@@ -111,45 +97,24 @@ static struct task *task_of(struct pool_tasks *tasks, uint64_t flow)
     return &tasks->tasks.items[index];
 }
 
-/* Threads and processes have rows of their own: the way of a task is another. */
-static struct function_times *function_of(struct pool_tasks *tasks, const struct task *task)
-{
-    uint64_t key = ((uint64_t)task->name << 1 | task->is_local) + 1;
-    const uint64_t *found = map64_find(&tasks->index_of_name, key);
-    if (found)
-        return &tasks->functions.items[*found - 1];
-    if (vec_push(&tasks->functions, (struct function_times){0}) != 0)
-        return NULL;
-    struct function_times *function = &tasks->functions.items[tasks->functions.count - 1];
-    function->told.name = task->name;
-    function->told.is_local = task->is_local;
-    if (map64_put(&tasks->index_of_name, key, tasks->functions.count) != 0)
-        return NULL;
-    return function;
-}
-
 static void set(struct task *task, enum instant instant, int64_t time_ns)
 {
     task->at_ns[instant] = time_ns;
     task->known |= (uint8_t)(1u << instant);
 }
 
-static void part_add(struct pool_tasks *tasks, struct function_times *function, enum pool_part part,
-                     int64_t length_ns)
-{
-    struct pool_part_times *times = &function->told.parts[part];
-    uint64_t length = length_ns > 0 ? (uint64_t)length_ns : 0;
-    times->sum_ns += length;
-    times->max_ns = length > times->max_ns ? length : times->max_ns;
-    histogram_add(tasks->histograms, &function->histograms[part], length);
-}
-
 /* Each part ends where the next begins. The parent may have read a result before the worker's call
  * that wrote it returns, and clocks of processors differ by some nanoseconds: an instant is no
  * earlier than the one before it, and a result was sent when it was read. */
-static void task_count(struct pool_tasks *tasks, struct function_times *function, struct task *task)
+static int task_count(struct pool_tasks *tasks, struct task *task, bool was_received)
 {
     int64_t *at = task->at_ns;
+    struct pool_way way = {.name = task->name,
+                           .is_local = task->is_local,
+                           .was_received = was_received,
+                           .item_count = task->chunk ? task->chunk : 1,
+                           .bytes_in = task->bytes_in,
+                           .bytes_out = task->bytes_out};
     if (task->is_local)
         set(task, RECEIVED, at[BEGUN]);
     else if (at[SENT] > at[READ])
@@ -158,12 +123,8 @@ static void task_count(struct pool_tasks *tasks, struct function_times *function
         if (!(task->known & 1u << i) || at[i] < at[i - 1])
             at[i] = at[i - 1];
     for (int i = 0; i < POOL_WHOLE; i++)
-        part_add(tasks, function, (enum pool_part)i, at[i + 1] - at[i]);
-    part_add(tasks, function, POOL_WHOLE, at[FETCHED] - at[SUBMITTED]);
-    function->told.count++;
-    function->told.item_count += task->chunk ? task->chunk : 1;
-    function->told.bytes_in += task->bytes_in;
-    function->told.bytes_out += task->bytes_out;
+        way.parts_ns[i] = (uint64_t)(at[i + 1] - at[i]);
+    return pool_functions_add(tasks->functions, &way);
 }
 
 /* Counts a task of which everything is known, and forgets it. 0 or -ENOMEM. */
@@ -174,10 +135,12 @@ static int task_settle(struct pool_tasks *tasks, uint64_t flow, struct task *tas
     uint64_t index;
     if ((task->known & wanted) != wanted)
         return 0;
-    struct function_times *function = function_of(tasks, task);
-    if (!function || !map64_take(&tasks->index_of_flow, flow, &index))
+    if (task_count(tasks, task, false) != 0 || !map64_take(&tasks->index_of_flow, flow, &index))
         return -ENOMEM;
-    task_count(tasks, function, task);
+    if (pools_take_use(tasks->pools, task->pool, task->at_ns[SUBMITTED], task->at_ns[FETCHED]))
+        return -ENOMEM;
+    if (task->is_call && pools_take_call(tasks->pools, task->pool, 0, 0) != 0)
+        return -ENOMEM;
     return vec_push(&tasks->free_tasks, (uint32_t)(index - 1));
 }
 
@@ -212,6 +175,19 @@ static void read_value(const struct pool_tasks *tasks, const struct arg *value,
     }
 }
 
+/* A call that submits several tasks: the range tells which pool's it is. */
+static int take_call(struct pool_tasks *tasks, const struct event *begin, const struct args *values)
+{
+    uint64_t pool = pools_number(tasks->trace, values, POOL_KEY_POOL);
+    uint32_t method = pools_string(tasks->trace, values, POOL_KEY_METHOD);
+    uint64_t chunk = pools_number(tasks->trace, values, POOL_KEY_CHUNK);
+    if (pool == 0)
+        return 0;
+    if (pools_take_use(tasks->pools, pool, begin->time_ns, begin->time_ns) != 0)
+        return -ENOMEM;
+    return pools_take_call(tasks->pools, pool, method, chunk);
+}
+
 static int take_opened(struct pool_tasks *tasks, const struct event *begin,
                        const struct args *values, uint32_t depth)
 {
@@ -229,18 +205,28 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
                                  .role = trace_scope(tasks->trace, begin->scope)->role};
     for (uint32_t i = 0; i < values->count; i++)
         read_value(tasks, &values->items[i], range);
-    return 0;
+    bool is_call = range->role == POOL_ROLE_SUBMIT || range->role == POOL_ROLE_CALL;
+    return is_call ? take_call(tasks, begin, values) : 0;
 }
 
-static void tell_worker(struct pool_thread *thread, const struct open_range *range, int64_t end_ns)
+static uint64_t time_between(int64_t begin_ns, int64_t end_ns)
+{
+    return end_ns > begin_ns ? (uint64_t)(end_ns - begin_ns) : 0;
+}
+
+/* `received_ns`: it was unpickled from then on. */
+static void tell_worker(struct pool_thread *thread, const struct open_range *range,
+                        int64_t received_ns, int64_t end_ns)
 {
     struct pool_worker *told = &thread->told;
-    uint64_t length_ns = end_ns > range->begin_ns ? (uint64_t)(end_ns - range->begin_ns) : 0;
+    uint64_t length_ns = time_between(range->begin_ns, end_ns);
     thread->is_worker = true;
-    told->first_ns = told->task_count == 0 ? range->begin_ns : told->first_ns;
-    told->last_ns = end_ns;
+    told->first_ns = told->task_count == 0 ? received_ns : told->first_ns;
+    told->last_ns = told->ended_ns = end_ns;
     told->task_count++;
-    told->busy_ns += length_ns;
+    told->item_count += range->chunk ? range->chunk : 1;
+    told->busy_ns += time_between(received_ns, end_ns);
+    told->run_ns += length_ns;
     if (length_ns > told->longest_ns) {
         told->longest_ns = length_ns;
         told->longest_name = range->name;
@@ -252,16 +238,15 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
                    const struct open_range *range, int64_t end_ns)
 {
     struct task *task = task_of(tasks, range->task);
-    tell_worker(thread, range, end_ns);
+    bool pickled = thread->unpickle.begin_ns && thread->unpickle_end_ns <= range->begin_ns;
+    int64_t received_ns = pickled ? thread->unpickle.begin_ns : range->begin_ns;
+    tell_worker(thread, range, received_ns, end_ns);
+    thread->unpickle.begin_ns = 0;
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
-    if (thread->unpickle.begin_ns && thread->unpickle_end_ns <= range->begin_ns) {
-        set(task, RECEIVED, thread->unpickle.begin_ns);
-        task->bytes_in = thread->unpickle.bytes;
-    } else {
-        set(task, RECEIVED, range->begin_ns);
-    }
-    thread->unpickle.begin_ns = 0;
+    set(task, RECEIVED, received_ns);
+    task->bytes_in = pickled ? thread->unpickle.bytes : 0;
+    task->pool = thread->told.pool_id;
     task->name = range->name;
     task->chunk = range->chunk;
     task->is_local = range->is_local;
@@ -276,6 +261,10 @@ static int end_send(struct pool_tasks *tasks, struct pool_thread *thread, int64_
 {
     uint64_t flow = thread->sending;
     thread->sending = 0;
+    if (flow) {
+        thread->told.busy_ns += time_between(thread->told.ended_ns, end_ns);
+        thread->told.last_ns = end_ns > thread->told.last_ns ? end_ns : thread->told.last_ns;
+    }
     struct task *task = flow ? task_of(tasks, flow) : NULL;
     if (!task)
         return flow && !tasks->refused ? -ENOMEM : 0;
@@ -297,10 +286,8 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
     thread->open_count--;
     if (span->flags & (ITEM_UNFINISHED | ITEM_END_LOST))
         return 0;
-    if (range.role == POOL_ROLE_START_UP) {
-        thread->is_worker = true;
-        thread->told.start_ns = span->end_ns;
-    }
+    if (range.role == POOL_ROLE_START_UP)
+        thread->told.ready_ns = span->end_ns;
     if (range.task)
         return end_run(tasks, thread, &range, span->end_ns);
     if (range.role == POOL_ROLE_SEND)
@@ -327,8 +314,10 @@ static int bind(struct pool_tasks *tasks, struct open_range *range, const struct
 }
 
 /* In a parent: the task was submitted, or its result is there. */
-static int pass(struct pool_tasks *tasks, const struct open_range *range, const struct event *event)
+static int pass(struct pool_tasks *tasks, const struct pool_thread *thread,
+                const struct event *event)
 {
+    const struct open_range *range = &thread->open[thread->open_count - 1];
     struct task *task = task_of(tasks, event->id);
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
@@ -338,6 +327,8 @@ static int pass(struct pool_tasks *tasks, const struct open_range *range, const 
         task->bytes_out = range->bytes;
     } else {
         set(task, SUBMITTED, event->time_ns - (int64_t)range->since_ns);
+        task->is_call = range->role == POOL_ROLE_SUBMIT &&
+                        (thread->open_count == 1 || range[-1].role != POOL_ROLE_CALL);
     }
     return task_settle(tasks, event->id, task);
 }
@@ -357,13 +348,38 @@ static int take_flow(struct pool_tasks *tasks, const struct event *event)
         return 0;                        /* of something else */
     if (event->kind == EVENT_FLOW_BEGIN) /* the program may have flows of that name */
         return is_text(tasks, event->name, POOL_FLOW) && hands_over(range)
-                   ? pass(tasks, range, event)
+                   ? pass(tasks, thread, event)
                    : 0;
     if (event->kind == EVENT_FLOW_END && range->has_bytes)
-        return pass(tasks, range, event);
+        return pass(tasks, thread, event);
     if (event->kind == EVENT_FLOW_END && range->role == POOL_ROLE_SEND)
         return 0; /* of a job: it goes to its first task */
     return bind(tasks, range, event);
+}
+
+/* A thread is one of a pool's workers; what is told again in a later recording tells nothing new.
+ */
+static int take_joined(struct pool_tasks *tasks, const struct item *item)
+{
+    struct pool_thread *thread = thread_of(tasks, item->event->thread);
+    if (!thread)
+        return -ENOMEM;
+    thread->is_worker = true;
+    if (thread->told.pool_id == 0)
+        thread->told.pool_id = pools_number(tasks->trace, &item->args, POOL_KEY_POOL);
+    if (thread->told.ready_ns == 0)
+        thread->told.ready_ns = item->event->time_ns;
+    return 0;
+}
+
+static int take_mark(struct pool_tasks *tasks, const struct item *item)
+{
+    if (!is_of_pool(tasks, item->event))
+        return 0;
+    uint16_t role = trace_scope(tasks->trace, item->event->scope)->role;
+    if (role == POOL_ROLE_WORKER)
+        return take_joined(tasks, item);
+    return role == POOL_ROLE_MADE ? pools_take_made(tasks->pools, item->event, &item->args) : 0;
 }
 
 /* ---- The object -------------------------------------------------------------------------------
@@ -371,8 +387,13 @@ static int take_flow(struct pool_tasks *tasks, const struct event *event)
 
 static int take(void *context, const struct item *item)
 {
+    struct pool_tasks *tasks = context;
+    if (item->kind == ITEM_SAMPLE)
+        return pool_cpu_add(tasks->cpu, item->sample);
     if (item->kind == ITEM_FLOW)
         return take_flow(context, item->event);
+    if (item->kind == ITEM_INSTANT)
+        return take_mark(context, item);
     if (item->lane != LANE_THREAD)
         return 0;
     if (item->kind == ITEM_OPENED)
@@ -382,7 +403,7 @@ static int take(void *context, const struct item *item)
 
 struct sink pool_tasks_sink(struct pool_tasks *tasks)
 {
-    return (struct sink){take, tasks, WANT_EVENTS | WANT_BEGINS};
+    return (struct sink){take, tasks, WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS};
 }
 
 struct pool_tasks *pool_tasks_create(const struct trace *trace)
@@ -391,8 +412,10 @@ struct pool_tasks *pool_tasks_create(const struct trace *trace)
     if (!tasks)
         return NULL;
     tasks->trace = trace;
-    tasks->histograms = histogram_pool_create(HISTOGRAM_BYTES);
-    if (tasks->histograms)
+    tasks->functions = pool_functions_create(trace);
+    tasks->pools = pools_create(trace);
+    tasks->cpu = pool_cpu_create(trace);
+    if (tasks->functions && tasks->pools && tasks->cpu)
         return tasks;
     pool_tasks_destroy(tasks);
     return NULL;
@@ -402,15 +425,13 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
 {
     if (!tasks)
         return;
-    histogram_pool_destroy(tasks->histograms);
+    pool_functions_destroy(tasks->functions);
     map64_free(&tasks->index_of_flow);
-    map64_free(&tasks->index_of_name);
     vec_free(&tasks->tasks);
     vec_free(&tasks->free_tasks);
-    vec_free(&tasks->functions);
     vec_free(&tasks->threads);
-    vec_free(&tasks->sorted);
-    vec_free(&tasks->workers);
+    pools_destroy(tasks->pools);
+    pool_cpu_destroy(tasks->cpu);
     free(tasks);
 }
 
@@ -423,87 +444,63 @@ static bool is_received(const struct task *task)
 
 static int count_rest(struct pool_tasks *tasks)
 {
-    for (size_t i = 0; i < tasks->index_of_flow.capacity; i++) {
+    int error = 0;
+    for (size_t i = 0; i < tasks->index_of_flow.capacity && error == 0; i++) {
         const struct map64_entry *entry = &tasks->index_of_flow.entries[i];
         if (!entry->key)
             continue;
         struct task *task = &tasks->tasks.items[entry->value - 1];
-        struct function_times *function = NULL;
         if (!task->is_begun) {
             tasks->unseen++;
-            continue;
+        } else if (is_received(task)) {
+            set(task, SENT, task->at_ns[READ]);
+            error = task_count(tasks, task, true);
+        } else {
+            error = pool_functions_add_unfinished(tasks->functions, task->name, task->is_local);
         }
-        function = function_of(tasks, task);
-        if (!function)
-            return -ENOMEM;
-        if (!is_received(task)) {
-            function->told.unfinished_count++;
-            continue;
-        }
-        set(task, SENT, task->at_ns[READ]);
-        task_count(tasks, function, task);
-        function->told.received_count++;
     }
-    return 0;
+    return error;
 }
 
-static int by_time(const void *left, const void *right, void *context)
+/* CPU time of a worker in its tasks. */
+static void take_cpu(void *context, uint32_t thread, uint16_t role, uint32_t name, uint64_t cpu_ns)
 {
-    const struct trace *trace = context;
-    const struct pool_function *a = left, *b = right;
-    uint64_t x = a->parts[POOL_WHOLE].sum_ns, y = b->parts[POOL_WHOLE].sum_ns;
-    if (x != y)
-        return x < y ? 1 : -1;
-    int names = strcmp(trace_string(trace, a->name)->bytes, trace_string(trace, b->name)->bytes);
-    if (names)
-        return names;
-    return (int)a->is_local - (int)b->is_local;
+    struct pool_tasks *tasks = context;
+    (void)name;
+    bool in_task = role == POOL_ROLE_RUN || role == POOL_ROLE_UNPICKLE || role == POOL_ROLE_SEND;
+    if (in_task && thread < tasks->threads.count && tasks->threads.items[thread].is_worker)
+        tasks->threads.items[thread].told.cpu_ns += cpu_ns;
 }
 
-/* The middle of its bucket may lie above all that is in it. */
-static uint64_t quantile(const struct pool_tasks *tasks, const struct histogram *histogram,
-                         double fraction, uint64_t max_ns)
+static int finish_workers(struct pool_tasks *tasks)
 {
-    uint64_t value = histogram_quantile(tasks->histograms, histogram, fraction);
-    return value < max_ns ? value : max_ns;
+    pool_cpu_each(tasks->cpu, take_cpu, tasks);
+    for (size_t i = 0; i < tasks->threads.count; i++) {
+        struct pool_thread *thread = &tasks->threads.items[i];
+        thread->told.thread = (uint32_t)i;
+        if (thread->is_worker && pools_take_worker(tasks->pools, &thread->told) != 0)
+            return -ENOMEM;
+    }
+    return pools_finish(tasks->pools);
 }
 
 int pool_tasks_finish(struct pool_tasks *tasks)
 {
     int error = count_rest(tasks);
-    for (size_t i = 0; i < tasks->threads.count && error == 0; i++) {
-        struct pool_thread *thread = &tasks->threads.items[i];
-        thread->told.thread = (uint32_t)i;
-        if (thread->is_worker)
-            error = vec_push(&tasks->workers, thread->told);
-    }
-    for (size_t i = 0; i < tasks->functions.count && error == 0; i++) {
-        struct function_times *function = &tasks->functions.items[i];
-        for (int part = 0; part < POOL_PART_COUNT; part++) {
-            struct pool_part_times *times = &function->told.parts[part];
-            const struct histogram *histogram = &function->histograms[part];
-            times->p50_ns = quantile(tasks, histogram, 0.5, times->max_ns);
-            times->p90_ns = quantile(tasks, histogram, 0.9, times->max_ns);
-        }
-        error = vec_push(&tasks->sorted, function->told);
-    }
-    if (tasks->sorted.count > 1)
-        qsort_r(tasks->sorted.items, tasks->sorted.count, sizeof(*tasks->sorted.items), by_time,
-                (void *)tasks->trace);
-    return error;
+    if (error == 0)
+        error = finish_workers(tasks);
+    return error ? error : pool_functions_finish(tasks->functions);
 }
 
 uint32_t pool_tasks_functions(const struct pool_tasks *tasks,
                               const struct pool_function **ret_functions)
 {
-    *ret_functions = tasks->sorted.items;
-    return (uint32_t)tasks->sorted.count;
+    return pool_functions_all(tasks->functions, ret_functions);
 }
 
-uint32_t pool_tasks_workers(const struct pool_tasks *tasks, const struct pool_worker **ret_workers)
+const struct pools *pool_tasks_pools(const struct pool_tasks *tasks)
 {
-    *ret_workers = tasks->workers.items;
-    return (uint32_t)tasks->workers.count;
+    return tasks->pools;
 }
 
 uint64_t pool_tasks_unseen(const struct pool_tasks *tasks)

@@ -129,6 +129,9 @@ static int add_recording(struct report *report)
         TEXT("command", trace_string(trace, trace_session_get(trace)->command)->bytes),
         TEXT("only", report->options.only),
         FACT("wall_ns", TIME, (uint64_t)totals->wall_ns),
+        FACT("processor_count", COUNT, trace_session_get(trace)->processors),
+        FACT("others_cpu_ns", TIME, report->facts.others_ms * 1000000),
+        FACT("stolen_cpu_ns", TIME, report->facts.stolen_ms * 1000000),
         FACT("process_count", COUNT, trace_process_count(trace)),
         FACT("thread_count", COUNT, trace_thread_count(trace)),
         FACT("event_count", COUNT, report->facts.event_count),
@@ -279,13 +282,31 @@ static int read_all(struct report *report)
     return rc;
 }
 
+/* Of the whole recording of one machine; a moment of annot's own is among the others'. */
+static void find_others(struct report *report)
+{
+    struct report_facts *facts = &report->facts;
+    uint64_t used_ms = trace_fact_value(report->trace, TRACE_FACT_USED_MS);
+    uint64_t own_ms = facts->wall ? wall_totals(facts->wall)->busy_ns / 1000000 : 0;
+    if (!facts->wall || !pass_selects_all(report->options.selection) ||
+        trace_host_count(report->trace) > 1)
+        return;
+    facts->others_ms = used_ms > own_ms ? used_ms - own_ms : 0;
+    facts->stolen_ms = trace_fact_value(report->trace, TRACE_FACT_STOLEN_MS);
+}
+
 static void find_facts(struct report *report)
 {
     struct report_facts *facts = &report->facts;
     facts->totals = range_stats_totals(report->stats);
     facts->samples = &report->samples.all;
     facts->own = report->samples.own;
+    facts->tree = report->samples.tree;
     facts->wall = report->samples.off_cpu ? report->samples.wall : NULL;
+    find_others(report);
+    facts->holds_gil = report->options.selection->flags & SAMPLE_HOLDS_GIL;
+    facts->by_wall = report->samples.by_wall;
+    facts->with_waits = report->samples.with_waits;
     facts->checks = report->samples.checks;
     facts->late_count = report->samples.late;
     facts->has_samples = report->samples.present;
@@ -301,10 +322,10 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,    report_add_ranges, report_add_imports,   report_add_plain,
-        report_add_tasks, report_add_owners, report_add_functions, report_add_lines,
-        report_add_waits, report_add_own,    report_add_findings,  report_add_callers,
-        add_sampling,     add_missing,
+        add_recording,      report_add_ranges, report_add_imports, report_add_plain,
+        report_add_tasks,   report_add_pools,  report_add_owners,  report_add_functions,
+        report_add_lines,   report_add_waits,  report_add_own,     report_add_findings,
+        report_add_callers, add_sampling,      add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)

@@ -7,7 +7,7 @@
 #define ANNOT_REPORT_H
 
 #include "line_stats.h"
-#include "own_time.h"
+#include "own_tree.h"
 #include "pass.h"
 #include "range_stats.h"
 #include "sample_weight.h"
@@ -77,15 +77,22 @@ struct report_facts {
     const struct range_totals *totals;
     const struct sample_stats *samples; /* of all */
     struct own_time *own;               /* by own functions; NULL without samples */
+    const struct own_tree *tree;        /* and as a tree of calls */
     const struct wall *wall;            /* NULL if it is not known what threads waited for */
     struct sample_checks checks;
+    uint64_t others_ms;        /* that other programs used of the processors, */
+    uint64_t stolen_ms;        /* and the host of the virtual machine */
     uint64_t late_count;       /* samples that came too late to be given their ranges exactly */
     uint64_t event_count;      /* records */
     uint64_t lost[LOSS_COUNT]; /* by cause */
     uint64_t lost_count;       /* all of them */
     uint64_t unreadable_count; /* records that a damaged recording promises and no longer has */
     bool has_samples;
-    bool off_cpu; /* it is known what threads waited for */
+    bool holds_gil;  /* only samples of threads that held the GIL were asked for */
+    bool off_cpu;    /* it is known what threads waited for */
+    bool by_wall;    /* then: one thing was done after the other, so that times of own functions,
+                        with waits, are parts of the wall time */
+    bool with_waits; /* or threads hardly used the CPU: tables are of their time with waits */
 };
 
 struct report;

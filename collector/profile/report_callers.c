@@ -159,17 +159,13 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
 {
     const struct report *report = table->context;
     const struct neighbour *neighbour = (const struct neighbour *)table->rows + index;
-    size_t size;
     row_count(row, TIME, neighbour->time_ns);
     if (neighbour->label == 0) {
         row->role = ROW_REST;
         row->rest = strcmp(table->name, "callers") == 0 ? "nobody" : "itself";
         return;
     }
-    char *room = row_room(row, &size);
-    row_take(row, NAME, code_name(report->trace, neighbour->label, room, size));
-    room = row_room(row, &size);
-    row_take(row, LOCATION, code_location(report->trace, neighbour->label, 0, room, size));
+    report_name_cells(report, row, NAME, &(struct call_place){neighbour->label, 0});
 }
 
 static int add_table(struct report *report, struct callers *callers, unsigned side)

@@ -30,6 +30,8 @@ enum {
 };
 
 /* So many samples say something of CPU time. */
+enum { POLLS_FEW = 50, POLL_NS = 20000000 }; /* short sleeps in one place */
+
 enum { SAMPLES_FEW = 20, WAITS_FEW = 3, NAME_SIZE = 256, TEXT_SIZE = 512 };
 
 struct finding {
@@ -95,10 +97,8 @@ struct wait_words {
 
 /* Waits that somebody can do something about: not those for events or other threads. */
 static const struct wait_words wait_words[WAIT_REASON_COUNT] = {
-    [WAIT_SLEEP] = {"sleeps", "try several at once (threads, asyncio), if one does not need the "
-                              "other"},
-    [WAIT_SOCKET] = {"waits for the network", "try several at once (threads, asyncio), if one does "
-                                              "not need the other"},
+    [WAIT_SLEEP] = {"sleeps", ""},
+    [WAIT_SOCKET] = {"waits for the network", ""},
     [WAIT_DISK] = {"waits for the disk", "try larger reads, or reading ahead in another thread"},
     [WAIT_PIPE] = {"waits for a pipe", "the time is spent by the program at its other end"},
     [WAIT_CHILD] = {"waits for a child process", "the time is spent in that process"},
@@ -118,6 +118,45 @@ static struct own_wait find_wait(const struct findings *findings, const struct w
     return (struct own_wait){0};
 }
 
+/* Other threads wait for a lock in the function that waits: does it hold the lock meanwhile? */
+static const struct own_wait *find_convoy(const struct findings *findings,
+                                          const struct wall_wait *wait)
+{
+    const struct own_wait *waits;
+    uint32_t count = own_time_waits(findings->report->samples.own, &waits);
+    for (uint32_t i = 0; i < count && wait->reason != WAIT_LOCK; i++)
+        if (waits[i].label == wait->label && waits[i].reason == WAIT_LOCK &&
+            reaches(waits[i].waiting_ns, wall_ns(findings), 2 * WAIT_PART))
+            return &waits[i];
+    return NULL;
+}
+
+static void tell_convoy(const struct findings *findings, const struct own_wait *lock,
+                        struct finding *finding)
+{
+    char count[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE], place[NAME_SIZE];
+    snprintf(finding->evidence, TEXT_SIZE,
+             "Meanwhile others wait for a lock in %s: %s times, %s "
+             "each.",
+             place_of(findings, lock->label, lock->line, place), number_count(lock->count, count),
+             number_time_short(lock->waiting_ns / (lock->count ? lock->count : 1), mean));
+    snprintf(finding->advice, TEXT_SIZE, "try to wait without holding the lock");
+}
+
+static const char *advice_of(const struct findings *findings, const struct own_wait *all)
+{
+    bool outside = all->reason == WAIT_SLEEP || all->reason == WAIT_SOCKET;
+    if (all->count < WAITS_FEW)
+        return "";
+    if (all->reason == WAIT_SLEEP && all->count >= POLLS_FEW &&
+        all->waiting_ns / all->count < POLL_NS)
+        return "try waiting for an event (join, Event, Condition) instead of asking again and "
+               "again";
+    if (outside && findings->report->samples.by_wall)
+        return "try several at once (threads, asyncio), if one does not need the other";
+    return wait_words[all->reason].advice;
+}
+
 static void tell_wait(struct findings *findings, const struct wall_wait *wait)
 {
     const struct wait_words *words = &wait_words[wait->reason];
@@ -133,9 +172,12 @@ static void tell_wait(struct findings *findings, const struct wall_wait *wait)
         snprintf(finding->finding, TEXT_SIZE, "of the wall time %s in %s: %s times, %s each%s.",
                  words->does, place, number_count(all.count, count),
                  number_time_short(all.waiting_ns / all.count, mean),
-                 own_totals(findings)->busy_count <= 1 ? ", one by one" : "");
-    if (all.count >= WAITS_FEW)
-        snprintf(finding->advice, TEXT_SIZE, "%s", words->advice);
+                 findings->report->samples.by_wall ? ", one by one" : "");
+    const struct own_wait *convoy = find_convoy(findings, wait);
+    if (convoy)
+        tell_convoy(findings, convoy, finding);
+    else
+        snprintf(finding->advice, TEXT_SIZE, "%s", advice_of(findings, &all));
 }
 
 static void find_waits(struct findings *findings)
@@ -162,11 +204,12 @@ static void find_start_up(struct findings *findings)
     struct finding *finding = add(findings, "imports", imports_ns, all_ns);
     if (!finding)
         return;
-    snprintf(finding->finding, TEXT_SIZE, "of the time of all threads goes to imports: %s.",
+    snprintf(finding->finding, TEXT_SIZE, "of the %s goes to imports: %s.",
+             findings->report->samples.by_wall ? "wall time" : "time of all threads",
              number_time_short(imports_ns, time));
     snprintf(finding->advice, TEXT_SIZE,
-             "try to import what is rarely needed where it is needed; annot report "
-             "--table imports has the modules");
+             "try importing rarely used modules inside the functions that use them; "
+             "annot report --table imports has all of them");
 }
 
 /* ---- Processors ------------------------------------------------------------------------------ */
@@ -174,20 +217,24 @@ static void find_start_up(struct findings *findings)
 static void find_host(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
-    char ready[NUMBER_TEXT_SIZE], busy[NUMBER_TEXT_SIZE];
+    const struct report_facts *facts = &findings->report->facts;
+    double wall_ms = (double)wall->wall_ns / 1e6;
     if (!reaches(wall->contended_ns, wall->wall_ns, HOST_PART))
         return;
     struct finding *finding = add(findings, "host", wall->contended_ns, wall->wall_ns);
     if (!finding)
         return;
-    snprintf(finding->finding, TEXT_SIZE,
-             "of the wall time a thread was ready to run and got no processor, "
-             "though there are enough for all of them.");
-    snprintf(finding->evidence, TEXT_SIZE,
-             "Its threads ran for %s and were ready for %s: other programs, the host "
-             "of a virtual machine or a quota had the processors.",
-             number_time_short(wall->busy_ns, busy),
-             number_time_short(wall->thread_ready_ns, ready));
+    struct text text = text_init(finding->finding, TEXT_SIZE);
+    text_format(&text, "of the wall time it waited for a processor");
+    if ((facts->others_ms + facts->stolen_ms) * 10 < wall->wall_ns / 1000000)
+        text_format(&text, " that others had: programs, the host of a virtual machine, a quota");
+    if (facts->others_ms * 10 >= wall->wall_ns / 1000000)
+        text_format(&text, ": other programs used %.1f of %u", (double)facts->others_ms / wall_ms,
+                    wall->processors);
+    if (facts->stolen_ms * 10 >= wall->wall_ns / 1000000)
+        text_format(&text, ": the host of the virtual machine took %.1f of %u",
+                    (double)facts->stolen_ms / wall_ms, wall->processors);
+    text_format(&text, ".");
     snprintf(finding->advice, TEXT_SIZE, "try a quiet machine");
 }
 
@@ -286,7 +333,7 @@ static void find_hand_over(struct findings *findings)
              2 * (unsigned long long)chunk);
 }
 
-/* Of the workers of one parent: how long they were idle while the last one still ran. */
+/* Of the workers of one pool: how long they were idle while the last one still ran. */
 struct evenness {
     uint32_t count, idle_count; /* that got tasks; that got none */
     uint64_t task_count, lost_ns;
@@ -294,20 +341,13 @@ struct evenness {
     const struct pool_worker *last;
 };
 
-static uint32_t parent_of(const struct findings *findings, const struct pool_worker *worker)
-{
-    const struct trace_thread *thread = trace_thread_get(findings->trace, worker->thread);
-    const struct trace_process *process = trace_process_get(findings->trace, thread->process);
-    return process->parent >= 0 ? (uint32_t)process->parent : UINT32_MAX;
-}
-
-static struct evenness find_evenness(const struct findings *findings, uint32_t parent)
+static struct evenness find_evenness(const struct findings *findings, uint32_t pool)
 {
     const struct pool_worker *workers;
-    uint32_t count = pool_tasks_workers(findings->report->tasks, &workers);
+    uint32_t count = pools_workers(pool_tasks_pools(findings->report->tasks), &workers);
     struct evenness even = {0};
     for (uint32_t i = 0; i < count; i++) {
-        if (parent_of(findings, &workers[i]) != parent)
+        if (workers[i].pool != pool || workers[i].is_local)
             continue;
         even.count += workers[i].task_count > 0;
         even.idle_count += workers[i].task_count == 0;
@@ -318,7 +358,7 @@ static struct evenness find_evenness(const struct findings *findings, uint32_t p
         }
     }
     for (uint32_t i = 0; i < count && even.count > 0; i++)
-        if (parent_of(findings, &workers[i]) == parent && workers[i].task_count > 0)
+        if (workers[i].pool == pool && !workers[i].is_local && workers[i].task_count > 0)
             even.lost_ns += (uint64_t)(even.last_ns - workers[i].last_ns) / even.count;
     return even;
 }
@@ -361,9 +401,10 @@ static void tell_idle(struct findings *findings, const struct evenness *even)
 static void find_uneven(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
-    uint32_t processes = trace_process_count(findings->trace);
-    for (uint32_t parent = 0; parent < processes; parent++) {
-        struct evenness even = find_evenness(findings, parent);
+    const struct pool *pools;
+    uint32_t count = pools_all(pool_tasks_pools(findings->report->tasks), &pools);
+    for (uint32_t pool = 0; pool < count; pool++) {
+        struct evenness even = find_evenness(findings, pool);
         if (even.count > 1 && even.lost_ns > wall->contended_ns &&
             reaches(even.lost_ns, wall_ns(findings), UNEVEN_PART))
             tell_uneven(findings, &even);
@@ -484,10 +525,36 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_text(row, ADVICE, finding->advice);
 }
 
+static bool is_of_host(const struct finding *finding)
+{
+    return strcmp(finding->disease, "host") == 0;
+}
+
+/* What the program can change comes first. */
 static int largest_first(const void *left, const void *right)
 {
     double a = share_of(left), b = share_of(right);
+    if (is_of_host(left) != is_of_host(right))
+        return is_of_host(left) ? 1 : -1;
     return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* A pool that mostly hands tasks over has threads that get in each other's way: its consequence. */
+static void leave_consequences(struct findings *findings)
+{
+    static const char *const of_overhead[] = {"oversubscribed", "gil"};
+    size_t kept = 0;
+    bool overhead = false;
+    for (size_t i = 0; i < findings->items.count; i++)
+        overhead = overhead || strcmp(findings->items.items[i].disease, "overhead") == 0;
+    for (size_t i = 0; i < findings->items.count; i++) {
+        const char *disease = findings->items.items[i].disease;
+        bool left = overhead &&
+                    (strcmp(disease, of_overhead[0]) == 0 || strcmp(disease, of_overhead[1]) == 0);
+        if (!left)
+            findings->items.items[kept++] = findings->items.items[i];
+    }
+    findings->items.count = kept;
 }
 
 int report_add_findings(struct report *report)
@@ -503,6 +570,7 @@ int report_add_findings(struct report *report)
     for (size_t i = 0; i < sizeof(of_samples) / sizeof(*of_samples) && report->facts.own; i++)
         of_samples[i](&findings);
     find_lost(&findings);
+    leave_consequences(&findings);
     if (findings.items.count > 1)
         qsort(findings.items.items, findings.items.count, sizeof(*findings.items.items),
               largest_first);

@@ -4,6 +4,7 @@
 #include "report_parts.h"
 
 #include "call_label.h"
+#include "code_owner.h"
 #include "text.h"
 
 #include <errno.h>
@@ -40,25 +41,15 @@ struct table_column report_value_column(const struct report *report, struct tabl
     return column;
 }
 
-/* Native functions say where they are: many have the same name. "[vdso]" has its brackets, and one
- * without a name, "libz.so.1+0x5a0", has said it. */
-void report_function_label(const struct report *report, struct table_row *row, unsigned column,
-                           uint32_t ordinal, const char *mark)
+void report_name_cells(const struct report *report, struct table_row *row, unsigned column,
+                       const struct call_place *place)
 {
-    const struct trace *trace = report->trace;
-    const struct stacks *stacks = trace_stacks_get(trace);
-    const struct label *label = stacks_get_label(stacks, ordinal);
-    uint32_t path = stacks_get_module(stacks, label->module)->path;
-    const char *module = text_base_name(trace_string(trace, path)->bytes);
     size_t size;
     char *room = row_room(row, &size);
-    struct text text = text_init(room, size);
-    text.length = call_label(trace, ordinal, CALL_STRIP_LIBRARIES, room,
-                             size < CALL_LABEL_SIZE ? size : CALL_LABEL_SIZE);
-    if (label->kind == FRAME_NATIVE && *module && !(label->flags & LABEL_PLACE))
-        text_format(&text, module[0] == '[' ? " %.200s" : " [%.200s]", module);
-    text_format(&text, "%s", mark);
-    row_take(row, column, text.length);
+    row_take(row, column, code_name(report->trace, place->label, room, size));
+    room = row_room(row, &size);
+    row_take(row, column + 1, code_location(report->trace, place->label, place->line, room, size));
+    row->owner = (uint8_t)code_owner_of(report->trace, place->label);
 }
 
 void report_function_cells(const struct report *report, struct table_row *row, unsigned column,
@@ -95,10 +86,12 @@ static const char *kind_title(unsigned kind)
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 enum {
-    LABEL,
+    NAME,
+    LOCATION,
     FUNCTION,
     KIND,
     MODULE,
+    OWNER,
     KIND_TITLE,
     SELF,
     SELF_SHARE,
@@ -150,8 +143,9 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row->few = functions->few && report_few_samples(from->count);
     if (!row->sums_only) {
         const struct label *label = stacks_get_label(trace_stacks_get(report->trace), from->label);
-        report_function_label(report, row, LABEL, from->label, row->few ? " ~" : "");
+        report_name_cells(report, row, NAME, &(struct call_place){from->label, 0});
         report_function_cells(report, row, FUNCTION, from->label);
+        row_text(row, OWNER, code_owner_name(row->owner));
         row_text(row, KIND_TITLE, kind_title(label->kind));
     }
     row_count(row, SELF, from->self_ns);
@@ -164,10 +158,12 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 static const struct table_column columns[] = {
-    [LABEL] = {.title = "function", .type = COLUMN_TEXT},
+    [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
+    [LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 4},
     [FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
     [KIND] = {.name = "kind", .type = COLUMN_TEXT},
     [MODULE] = {.name = "module", .type = COLUMN_TEXT},
+    [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
     [KIND_TITLE] = {.title = "kind", .type = COLUMN_TEXT, .rank = 1},
     [SELF] = {.name = "cpu_self_ns", .title = "self", .type = COLUMN_TIME, .adds_up = true},
     [SELF_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = SELF},

@@ -28,8 +28,8 @@ enum {
 };
 
 static const struct table_column columns[] = {
-    [NAME] = {.title = "function", .type = COLUMN_TEXT},
-    [LOCATION] = {.title = "line", .type = COLUMN_TEXT},
+    [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
+    [LOCATION] = {.name = "location", .title = "line", .type = COLUMN_TEXT},
     [FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
     [KIND] = {.name = "kind", .type = COLUMN_TEXT},
     [MODULE] = {.name = "module", .type = COLUMN_TEXT},
@@ -70,11 +70,7 @@ static void fill_place(const struct report *report, struct table_row *row,
     const struct stacks *stacks = trace_stacks_get(trace);
     uint32_t source = stacks_get_label(stacks, line->label)->source;
     const char *text;
-    size_t size;
-    char *room = row_room(row, &size);
-    row_take(row, NAME, code_name(trace, line->label, room, size));
-    room = row_room(row, &size);
-    row_take(row, LOCATION, code_location(trace, line->label, line->line, room, size));
+    report_name_cells(report, row, NAME, &(struct call_place){line->label, line->line});
     report_function_cells(report, row, FUNCTION, line->label);
     row_text(row, FILE_PATH, trace_string(trace, stacks_get_source(stacks, source)->path)->bytes);
     size_t length = source_line(report->texts, source, (uint32_t)line->line, &text);

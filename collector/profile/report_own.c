@@ -34,8 +34,6 @@ static void add_columns(struct table *table, const struct table_column *columns,
 static void fill_place(const struct report *report, struct table_row *row,
                        const struct own_row *place)
 {
-    const struct trace *trace = report->trace;
-    size_t size;
     row_text(row, PURPOSE, code_purpose_name(place->purpose));
     report_function_cells(report, row, FUNCTION, place->label);
     if (place->label == 0) {
@@ -44,11 +42,8 @@ static void fill_place(const struct report *report, struct table_row *row,
         row_text(row, OWNER, code_owner_name(CODE_UNKNOWN));
         return;
     }
-    char *room = row_room(row, &size);
-    row_take(row, NAME, code_name(trace, place->label, room, size));
-    room = row_room(row, &size);
-    row_take(row, LOCATION, code_location(trace, place->label, place->line, room, size));
-    row_text(row, OWNER, code_owner_name(code_owner_of(trace, place->label)));
+    report_name_cells(report, row, NAME, &(struct call_place){place->label, place->line});
+    row_text(row, OWNER, code_owner_name(row->owner));
 }
 
 /* ---- Own functions --------------------------------------------------------------------------- */
@@ -239,9 +234,75 @@ static int add_wall(struct report *report)
     return report_plain_title(table, "wall time, by what the program did");
 }
 
+/* ---- The tree of calls ----------------------------------------------------------------------- */
+
+enum {
+    TREE_DEPTH = PLACE_COLUMNS,
+    TREE_REASON,
+    TREE_CPU,
+    TREE_READY,
+    TREE_WAITING,
+    TREE_CPU_SELF,
+    TREE_READY_SELF,
+    TREE_WAITING_SELF,
+    TREE_SAMPLES,
+};
+
+static const struct table_column tree_columns[] = {
+    {.name = "depth", .type = COLUMN_COUNT},
+    {.name = "reason", .title = "waits for", .type = COLUMN_TEXT},
+    {.name = "cpu_ns", .title = "cpu", .type = COLUMN_TIME},
+    {.name = "ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 2},
+    {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .rank = 1},
+    {.name = "cpu_self_ns", .type = COLUMN_TIME, .adds_up = true},
+    {.name = "ready_self_ns", .type = COLUMN_TIME, .adds_up = true},
+    {.name = "waiting_self_ns", .type = COLUMN_TIME, .adds_up = true},
+    {.name = "sample_count", .type = COLUMN_COUNT},
+};
+
+static void fill_node(const struct report *report, struct table_row *row,
+                      const struct own_node *node)
+{
+    const struct own_row place = {.label = node->label, .purpose = node->purpose};
+    fill_place(report, row, &place);
+    if (node->reason != OWN_NODE_RUNS)
+        row_text(row, TREE_REASON, wait_reason_name((enum wait_reason)node->reason));
+    if (node->reason != OWN_NODE_RUNS)
+        row_text(row, NAME, "(waits)");
+}
+
+static void fill_tree(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct report *report = table->context;
+    const struct own_node *nodes;
+    own_tree_rows(report->samples.tree, &nodes);
+    const struct own_node *node = &nodes[index];
+    if (!row->sums_only)
+        fill_node(report, row, node);
+    row_count(row, TREE_DEPTH, node->depth);
+    row_count(row, TREE_CPU, node->total.cpu_ns);
+    row_count(row, TREE_READY, node->total.ready_ns);
+    row_count(row, TREE_WAITING, node->total.waiting_ns);
+    row_count(row, TREE_CPU_SELF, node->self.cpu_ns);
+    row_count(row, TREE_READY_SELF, node->self.ready_ns);
+    row_count(row, TREE_WAITING_SELF, node->self.waiting_ns);
+    row_count(row, TREE_SAMPLES, node->total.sample_count);
+}
+
+/* For programs; people see it as a tree (tools/screen_tree.c). */
+static int add_tree(struct report *report)
+{
+    struct table *table = report_add_table(report, "call_tree", fill_tree);
+    const struct own_node *nodes;
+    add_columns(table, tree_columns, sizeof(tree_columns) / sizeof(*tree_columns));
+    if (report->samples.present)
+        table->row_count = own_tree_rows(report->samples.tree, &nodes);
+    return 0;
+}
+
 int report_add_own(struct report *report)
 {
-    int (*const makers[])(struct report *) = {add_wall, add_own, add_waits};
+    int (*const makers[])(struct report *) = {add_wall, add_own, add_tree, add_waits};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
         rc = makers[i](report);

@@ -193,7 +193,6 @@ static void fill_texts(const struct report *report, const struct owners *owners,
     char *room = row_room(row, &size);
     struct text text = text_init(room, size < OWNER_LABEL_SIZE ? size : OWNER_LABEL_SIZE);
     owner_text(report, owners->by_thread, owner, &text);
-    text_format(&text, "%s", row->few ? " ~" : "");
     row_take(row, LABEL, text.length);
     row_number(row, PID, trace_process_get(trace, process)->pid);
     room = row_room(row, &size);

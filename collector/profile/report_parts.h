@@ -3,9 +3,11 @@
 #ifndef ANNOT_REPORT_PARTS_H
 #define ANNOT_REPORT_PARTS_H
 
+#include "call_label.h"
 #include "line_stats.h"
-#include "own_time.h"
+#include "own_tree.h"
 #include "pass.h"
+#include "pool_tasks.h"
 #include "report.h"
 #include "sample.h"
 #include "trace.h"
@@ -60,86 +62,6 @@ enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows);
 
-/* ---- Tasks of pools: pool_tasks.c ----
- *
- * The tasks of Python's pools and executors: how long each was on which part of its way.
- *
- * What a parent and a worker tell of one task is joined by the flow that both emit points of
- * (pyannot/observe/pools.py). The parts of a task follow each other without a gap, so that they add
- * up to the time from its submission to the moment when the parent has its result. A worker that is
- * terminated as soon as its last result is read may not get as far as telling that it was sent:
- * then the parent's receipt tells it.
- *
- * Memory: 150 bytes for each task that is on its way at once, up to POOL_TASKS_MAX, and 50 KiB for
- * a function with long tasks. Thread-safety: one thread per object. */
-
-enum { POOL_TASKS_MAX = 1 << 20 };
-
-enum pool_part {
-    POOL_QUEUED = 0, /* submitted, until the worker had all of its bytes */
-    POOL_UNPICKLE,   /* until the function was called */
-    POOL_RUN,        /* until it returned */
-    POOL_SEND,       /* the result is pickled and written */
-    POOL_WAITING,    /* it lies in the pipe, until the parent has read it */
-    POOL_FETCH,      /* the parent unpickles it */
-    POOL_WHOLE,      /* all of them */
-    POOL_PART_COUNT,
-};
-
-/* "queued", "unpickle", ...; "" for the whole. */
-const char *pool_part_name(enum pool_part part);
-
-struct pool_part_times {
-    uint64_t sum_ns, p50_ns, p90_ns, max_ns;
-};
-
-struct pool_function {
-    uint32_t name;             /* string */
-    bool is_local;             /* run by threads: queued and run are all there is */
-    uint64_t count;            /* tasks, or chunks, that are known from end to end */
-    uint64_t item_count;       /* calls of the function in these */
-    uint64_t unfinished_count; /* begun, but something of the rest is missing */
-    uint64_t received_count;   /* of `count`: the worker ended in "send", the result had arrived */
-    uint64_t bytes_in, bytes_out;
-    struct pool_part_times parts[POOL_PART_COUNT];
-};
-
-/* A process or thread that runs tasks. */
-struct pool_worker {
-    uint32_t thread;  /* ordinal */
-    int64_t start_ns; /* it was ready for tasks; 0: not known */
-    int64_t first_ns; /* when it began with its first task, and ended its last one */
-    int64_t last_ns;
-    uint64_t task_count; /* 0: it got none */
-    uint64_t busy_ns;    /* in tasks */
-    uint64_t longest_ns; /* one of them */
-    uint32_t longest_name;
-};
-
-struct pool_tasks;
-
-/* `trace` outlives the object. NULL: out of memory. destroy accepts NULL. */
-struct pool_tasks *pool_tasks_create(const struct trace *trace);
-void pool_tasks_destroy(struct pool_tasks *tasks);
-
-/* What takes the items of a pass, in any order of threads. Then, once that has read all, finish. 0
- * or -ENOMEM. */
-struct sink pool_tasks_sink(struct pool_tasks *tasks);
-int pool_tasks_finish(struct pool_tasks *tasks);
-
-/* After that: the functions, that with the longest time first. Owned by the object. */
-uint32_t pool_tasks_functions(const struct pool_tasks *tasks,
-                              const struct pool_function **ret_functions);
-
-/* By thread. */
-uint32_t pool_tasks_workers(const struct pool_tasks *tasks, const struct pool_worker **ret_workers);
-
-/* Tasks that were submitted and of which no worker told anything. */
-uint64_t pool_tasks_unseen(const struct pool_tasks *tasks);
-
-/* Tasks that found no room: counted nowhere else. */
-uint64_t pool_tasks_refused(const struct pool_tasks *tasks);
-
 /* ---- Samples (report_samples.c): CPU time and waits of threads and functions ------------------
  */
 
@@ -154,12 +76,14 @@ struct report_samples {
     const struct pass_selection *selection; /* what is not of it counts nowhere */
     bool present;                           /* there are samples; else all below is empty */
     bool off_cpu;                           /* some are stretches off the CPU */
+    bool by_wall, with_waits;               /* as struct report_facts */
     struct sample_weight weight;
     const char *range; /* the functions and waits are of ranges of this name; or NULL */
     struct sample_stats all;
     struct sample_stats inside;   /* of `range`; else the same as all */
     struct frame_stats *frames;   /* of samples that have the weight */
     struct own_time *own;         /* both by own functions */
+    struct own_tree *tree;        /* of these */
     struct wall *wall;            /* of all */
     struct line_stats *lines;     /* of samples that have the weight, and waits; or NULL */
     struct thread_entry *entries; /* by thread */
@@ -207,6 +131,7 @@ int report_add_ranges(struct report *report);
 int report_add_imports(struct report *report);
 int report_add_plain(struct report *report); /* marks, counters */
 int report_add_tasks(struct report *report);
+int report_add_pools(struct report *report); /* pools, their workers */
 int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
 int report_add_waits(struct report *report);
@@ -232,10 +157,11 @@ bool report_is_exact(const struct report *report);
 struct table_column report_value_column(const struct report *report, struct table_column column,
                                         const char *name);
 
-/* Cells that several tables have: what people call a function, with `mark` behind it; what programs
- * call it, its kind and its module, in three columns from `column` on. Label 0: of none. */
-void report_function_label(const struct report *report, struct table_row *row, unsigned column,
-                           uint32_t label, const char *mark);
+/* Cells that several tables have, from `column` on. name: what people call a function, and where
+ * it is, in two columns; the row is coloured by whose it is. function: what
+ * programs call it, its kind and its module, in three. Label 0: of none. */
+void report_name_cells(const struct report *report, struct table_row *row, unsigned column,
+                       const struct call_place *place);
 void report_function_cells(const struct report *report, struct table_row *row, unsigned column,
                            uint32_t label);
 

@@ -222,7 +222,9 @@ static enum row_role role_of(const struct report *report, enum range_kind kind, 
     enum observer observer = range_stats_observer(report->stats, index);
     if (kind == RANGE_PUSHED)
         return report_row_is_import(report->stats, index) ? ROW_APART : ROW_PLAIN;
-    return kind == RANGE_MARK && observer == OBSERVER_SELFTEST ? ROW_HIDDEN : ROW_PLAIN;
+    /* A pool's marks are its facts: the table of pools has them. */
+    bool is_told = observer == OBSERVER_SELFTEST || observer == OBSERVER_POOL;
+    return kind == RANGE_MARK && is_told ? ROW_HIDDEN : ROW_PLAIN;
 }
 
 static void fill_rest(const struct range_table *ranges, const struct rest *rest,

@@ -40,6 +40,7 @@ int report_samples_begin(struct report_samples *samples, const struct report_opt
 void report_samples_fini(struct report_samples *samples)
 {
     frame_stats_destroy(samples->frames);
+    own_tree_destroy(samples->tree);
     own_time_destroy(samples->own);
     wall_destroy(samples->wall);
     line_stats_destroy(samples->lines);
@@ -110,12 +111,27 @@ struct sink report_samples_sink(struct report_samples *samples)
     return (struct sink){take, samples, wants};
 }
 
+/* One thread did the work, or several did it in turns: a script that a shell began. */
+static bool is_sequential(const struct own_totals *own, const struct wall_totals *wall)
+{
+    uint64_t sum_ns = own->cpu_ns + own->ready_ns + own->waiting_ns;
+    return own->busy_count <= 1 || sum_ns <= wall->wall_ns + wall->wall_ns / 10;
+}
+
+/* CPU time says little of threads that hardly used it. */
+static bool is_mostly_idle(const struct own_totals *own)
+{
+    return own->cpu_ns * 5 < own->cpu_ns + own->ready_ns + own->waiting_ns;
+}
+
 int report_samples_finish(struct report_samples *samples, struct pass *pass,
                           const struct range_totals *totals)
 {
     const struct pass_counts *counts = pass_counts(pass);
     bool wanted = trace_sampling_get(samples->trace)->off_cpu;
     samples->off_cpu = counts->stretches > 0 || (wanted && !pass_selects_all(samples->selection));
+    if (samples->selection->flags) /* what threads did without these is not known */
+        samples->off_cpu = false;
     samples->checks = counts->checks;
     samples->late = counts->late;
     if (!samples->present)
@@ -124,9 +140,17 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
     int rc = own_time_finish(samples->own);
     if (rc == 0 && samples->lines)
         rc = line_stats_finish(samples->lines);
-    return rc ? rc
-              : wall_finish(samples->wall, samples->own, totals->begin_ns,
-                            totals->begin_ns + totals->wall_ns);
+    if (rc == 0)
+        rc = wall_finish(samples->wall, samples->own, totals->begin_ns,
+                         totals->begin_ns + totals->wall_ns);
+    if (rc != 0)
+        return rc;
+    samples->by_wall = samples->off_cpu &&
+                       is_sequential(own_time_totals(samples->own), wall_totals(samples->wall));
+    samples->with_waits =
+        samples->by_wall || (samples->off_cpu && is_mostly_idle(own_time_totals(samples->own)));
+    samples->tree = own_tree_create(samples->own, samples->with_waits);
+    return samples->tree ? 0 : -ENOMEM;
 }
 
 /* ---- Sums by thread -------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of tasks of Python's pools and executors: a function's row has the whole way of its
  * tasks; below it, the parts of the way, which add up to it. */
+#include "pool_tasks.h"
 #include "report_parts.h"
 #include "text.h"
 

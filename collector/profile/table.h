@@ -67,6 +67,7 @@ enum { TABLE_COLUMNS_MAX = 40, TABLE_LABEL_SIZE = 8192, TABLE_TEXT_SIZE = 5 * TA
 /* 40 KiB: not for small stacks. */
 struct table_row {
     uint8_t role;     /* enum row_role */
+    uint8_t owner;    /* of a function: enum code_owner, which colours go by */
     bool few;         /* it is made of few samples, which its label says */
     bool observed;    /* it was told by an observer, not by the program itself */
     bool sums_only;   /* asked for: cells that neither add up nor are rare may be left out */

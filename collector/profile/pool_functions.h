@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions that tasks of pools run: how much time went to which part of the tasks' way.
+ *
+ * Memory: 50 KiB for a function with long tasks. Thread-safety: one thread per object. */
+#ifndef ANNOT_POOL_FUNCTIONS_H
+#define ANNOT_POOL_FUNCTIONS_H
+
+#include "trace.h"
+
+#include <stdbool.h>
+
+enum pool_part {
+    POOL_QUEUED = 0, /* submitted, until the worker had all of its bytes */
+    POOL_UNPICKLE,   /* until the function was called */
+    POOL_RUN,        /* until it returned */
+    POOL_SEND,       /* the result is pickled and written */
+    POOL_WAITING,    /* it lies in the pipe, until the parent has read it */
+    POOL_FETCH,      /* the parent unpickles it */
+    POOL_WHOLE,      /* all of them */
+    POOL_PART_COUNT,
+};
+
+/* "queued", "unpickle", ...; "" for the whole. */
+const char *pool_part_name(enum pool_part part);
+
+struct pool_part_times {
+    uint64_t sum_ns, p50_ns, p90_ns, max_ns;
+};
+
+struct pool_function {
+    uint32_t name;             /* string */
+    bool is_local;             /* run by threads: queued and run are all there is */
+    uint64_t count;            /* tasks, or chunks, that are known from end to end */
+    uint64_t item_count;       /* calls of the function in these */
+    uint64_t unfinished_count; /* begun, but something of the rest is missing */
+    uint64_t received_count;   /* of `count`: the worker ended in "send", the result had arrived */
+    uint64_t bytes_in, bytes_out;
+    struct pool_part_times parts[POOL_PART_COUNT];
+};
+
+/* A task from its submission to its result: its parts add up to the whole. */
+struct pool_way {
+    uint32_t name; /* of the function: string */
+    bool is_local, was_received;
+    uint64_t item_count, bytes_in, bytes_out;
+    uint64_t parts_ns[POOL_WHOLE];
+};
+
+struct pool_functions;
+
+/* `trace` outlives it. NULL: out of memory. destroy accepts NULL. */
+struct pool_functions *pool_functions_create(const struct trace *trace);
+void pool_functions_destroy(struct pool_functions *functions);
+
+/* Tasks that came to an end, and those that did not; then once finish. 0 or -ENOMEM. */
+int pool_functions_add(struct pool_functions *functions, const struct pool_way *way);
+int pool_functions_add_unfinished(struct pool_functions *functions, uint32_t name, bool is_local);
+int pool_functions_finish(struct pool_functions *functions);
+
+/* After that: the longest time first. Owned by the object. */
+uint32_t pool_functions_all(const struct pool_functions *functions,
+                            const struct pool_function **ret_functions);
+
+#endif
