@@ -64,7 +64,7 @@ static void message(const char *format, va_list arguments)
         length = total;
 
     fflush(stdout);
-    bool color = term_color(STDERR_FILENO);
+    bool color = term_color(STDERR_FILENO, NULL);
     fputs(color ? "\033[1m" : "", stderr);
     fprintf(stderr, message_name ? "annot %s:" : "annot:", message_name);
     fputs(color ? "\033[0m " : " ", stderr);

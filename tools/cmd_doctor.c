@@ -82,7 +82,7 @@ static void print_line(const struct doctor_finding *it, bool color)
 static void print_text(const struct doctor *doctor)
 {
     static const char *const titles[] = {"machine\n", "\nsampling\n", "\nPython\n"};
-    bool color = term_color(STDOUT_FILENO);
+    bool color = term_color(STDOUT_FILENO, NULL);
     size_t missing = count_missing(doctor);
     for (size_t i = 0; i < doctor->findings.count; i++) {
         const struct doctor_finding *it = &doctor->findings.items[i];

@@ -221,7 +221,7 @@ static int run_info(const struct cmd_call *call)
         .path = path,
         .limit = values->limit ? values->limit : UINT64_MAX,
         .width = term_width(STDOUT_FILENO),
-        .color = term_color(STDOUT_FILENO),
+        .color = term_color(STDOUT_FILENO, NULL),
     };
     const struct info_json info = {&options, reader, &counts, &samples};
     int printed = values->json ? print_json(&info) : print_text(&info);

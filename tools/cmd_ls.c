@@ -142,7 +142,8 @@ static int print_table(const struct listing *listing)
         grid_add(table, python_text(listed, text, sizeof(text)));
         grid_add(table, recording_text(listed));
     }
-    int error = grid_print(table, term_width(STDOUT_FILENO), term_color(STDOUT_FILENO), &hidden);
+    int error =
+        grid_print(table, term_width(STDOUT_FILENO), term_color(STDOUT_FILENO, NULL), &hidden);
     grid_destroy(table);
     return error;
 }

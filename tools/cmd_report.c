@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 struct report_values {
-    const char *sort, *by, *table, *value, *callers;
+    const char *sort, *by, *table, *value, *callers, *color;
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
     const char *source_of;
-    bool all, wide, python, native, json, csv, html, lines, source;
+    bool all, wide, python, native, tree, json, csv, html, lines, source;
 };
 
 static const char sort_words[] = "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
@@ -123,6 +123,8 @@ static int print_report(const struct report_values *values, const struct report 
         return report_source(report, view, values->source_of);
     if (values->lines)
         return report_text_table(report_find(report, "lines"), view);
+    if (values->tree)
+        return report_tree(report, view);
     if (values->callers || values->python || values->native)
         return print_named(values, report, view);
     if (!values->table)
@@ -166,7 +168,7 @@ static int make_report(const struct report_values *values, const char *path,
         .options = &options,
         .width = term_width(STDOUT_FILENO),
         .wide = values->wide,
-        .color = term_color(STDOUT_FILENO),
+        .color = term_color(STDOUT_FILENO, values->color),
     };
     struct report *report;
     selection_describe(selection->values, only, sizeof(only));
@@ -225,6 +227,7 @@ static const struct option_spec report_options[] = {
     SELECTION_PROCESS(AT(selection)),
     SELECTION_THREAD(AT(selection)),
     SELECTION_TIMES(AT(selection)),
+    SELECTION_GIL(AT(selection)),
     {"functions", 0, OPTION_COUNT, AT(functions), "N",
      "rows of the tables of functions; 0 shows none", "20"},
     {"value", 0, OPTION_TEXT, AT(value), "NAME",
@@ -234,6 +237,8 @@ static const struct option_spec report_options[] = {
      NULL},
     {"callers", 0, OPTION_TEXT, AT(callers), "NAME",
      "who calls functions of this name (*, ? and [] as in a shell), and what they call", NULL},
+    {"tree", 0, OPTION_FLAG, AT(tree), NULL,
+     "who called whom: own functions, and the first of each library that they call", NULL},
     {"python", 0, OPTION_FLAG, AT(python), NULL,
      "Python functions alone, with the native code that they call", NULL},
     {"native", 0, OPTION_FLAG, AT(native), NULL, "all functions alone, native ones by themselves",
@@ -252,6 +257,8 @@ static const struct option_spec report_options[] = {
     {"source-of", 0, OPTION_TEXT, AT(source_of), "NAME",
      "the whole source of this file or function, with the time of each line", NULL},
     {"html", 0, OPTION_FLAG, AT(html), NULL, "a page with all rows of all tables", NULL},
+    {"color", 0, OPTION_CHOICE, AT(color), "auto|always|never",
+     "colours (default: auto, on a terminal unless NO_COLOR is set)", NULL},
     {"wide", 'w', OPTION_FLAG, AT(wide), NULL,
      "all columns and whole names, whatever the terminal's width", NULL},
     {0},

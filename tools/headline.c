@@ -5,12 +5,23 @@
 #include "term.h"
 #include "text.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* In hundredths of the wall: causes below the first are "other waits"; from the second on they name
  * their places, which have at least the third. */
 enum { CAUSE_MIN = 1, CAUSE_PLACES = 10, PLACE_MIN = 5, PLACES_MAX = 2, SAMPLES_MIN = 5 };
+
+/* Of a processor: below, others do not matter. */
+#define OTHERS_MIN 0.05
+
+/* Other waits are worth a word from this part of the wall on. */
+enum { OTHER_PART = 1000 };
+
+/* Names of roles, of which so many are told apart, and the first ones told. */
+enum { ROLE_NAME_SIZE = 64, ROLES_MAX = 64, ROLES_TOLD = 2 };
 
 const char *wait_phrase(unsigned reason)
 {
@@ -49,24 +60,31 @@ static int largest_first(const void *left, const void *right)
     return (int)a->reason - (int)b->reason;
 }
 
-/* Waits by cause, the longest first, small ones together at the end. Returns how many. */
+static uint64_t if_small(const struct wall_totals *totals, uint64_t time_ns)
+{
+    return time_ns * 100 < totals->wall_ns * CAUSE_MIN ? time_ns : 0;
+}
+
+/* Waits by cause, the longest first, small ones together at the end, so that nothing is left out.
+ * Returns how many. */
 static unsigned find_parts(const struct report_facts *facts,
                            struct part parts[WAIT_REASON_COUNT + 1])
 {
     const struct wall_totals *totals = wall_totals(facts->wall);
     const struct wall_wait *waits;
     uint32_t wait_count = wall_waits(facts->wall, &waits);
-    uint64_t sums[WAIT_REASON_COUNT] = {[WAIT_PREEMPTED] = totals->ready_ns}, other_ns = 0;
+    uint64_t sums[WAIT_REASON_COUNT] = {[WAIT_PREEMPTED] = totals->ready_ns};
+    uint64_t other_ns = if_small(totals, totals->short_ns) + if_small(totals, totals->absent_ns);
     unsigned count = 0;
     for (uint32_t i = 0; i < wait_count; i++)
         sums[waits[i].reason] += waits[i].time_ns;
     for (unsigned reason = 0; reason < WAIT_REASON_COUNT; reason++)
-        if (sums[reason] * 100 >= totals->wall_ns * CAUSE_MIN && sums[reason] > 0)
+        if (sums[reason] > if_small(totals, sums[reason]))
             parts[count++] = (struct part){reason, sums[reason]};
         else
             other_ns += sums[reason];
     qsort(parts, count, sizeof(*parts), largest_first);
-    if (other_ns > 0)
+    if (other_ns * OTHER_PART >= totals->wall_ns && other_ns > 0)
         parts[count++] = (struct part){WAIT_REASON_COUNT, other_ns};
     return count;
 }
@@ -115,10 +133,10 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
         if (!other)
             add_places(trace, facts, &parts[i], text);
     }
-    if (totals->short_ns * 100 >= totals->wall_ns)
+    if (totals->short_ns > if_small(totals, totals->short_ns))
         text_format(text, ", %s in short waits",
                     number_share(totals->short_ns, totals->wall_ns, share));
-    if (totals->absent_ns * 100 >= totals->wall_ns)
+    if (totals->absent_ns > if_small(totals, totals->absent_ns))
         text_format(text, ", %s without a process",
                     number_share(totals->absent_ns, totals->wall_ns, share));
 }
@@ -130,6 +148,9 @@ static void add_cpu(const struct trace *trace, const struct report_facts *facts,
     char share[NUMBER_TEXT_SIZE], rest[NUMBER_TEXT_SIZE];
     if (facts->samples->all.sample_count == 0)
         text_format(text, "no CPU time was sampled");
+    else if (facts->holds_gil)
+        text_format(text, "%s of it a thread ran with the GIL held",
+                    number_share(cpu_ns, wall_ns, share));
     else if (own_time_totals(facts->own)->busy_count > 1 || cpu_ns > wall_ns)
         text_format(text, "%.2f processors used, on average",
                     wall_ns ? (double)cpu_ns / (double)wall_ns : 0.0);
@@ -140,14 +161,175 @@ static void add_cpu(const struct trace *trace, const struct report_facts *facts,
         text_format(text, " (what it waited for was not recorded)");
 }
 
-static void add_processors(const struct report_facts *facts, struct text *text)
+/* ---- Who used the processors ----------------------------------------------------------------- */
+
+/* Processes, or threads of the only one, whose names differ in a number at the end. */
+struct role {
+    char name[ROLE_NAME_SIZE];
+    uint32_t first, count;
+    uint64_t cpu_ns;
+};
+
+struct roles {
+    struct role items[ROLES_MAX];
+    unsigned count;
+    bool of_threads;
+};
+
+static void cut_number(char *name)
+{
+    size_t length = strlen(name);
+    while (length > 0 && strchr("0123456789", name[length - 1]))
+        length--;
+    while (length > 0 && name[length] && strchr("-_ #", name[length - 1]))
+        length--;
+    if (length > 0)
+        name[length] = '\0';
+}
+
+static void add_role(struct roles *roles, const char *name, uint32_t ordinal, uint64_t cpu_ns)
+{
+    struct role *role = roles->items;
+    while (role < roles->items + roles->count && strcmp(role->name, name) != 0)
+        role++;
+    if (role == roles->items + ROLES_MAX) /* they cannot be told: all that is left is one */
+        role--;
+    if (role == roles->items + roles->count) {
+        *role = (struct role){.first = ordinal};
+        snprintf(role->name, sizeof(role->name), "%s", name);
+        roles->count++;
+    }
+    role->count++;
+    role->cpu_ns += cpu_ns;
+}
+
+static int by_cpu_time(const void *left, const void *right)
+{
+    const struct role *a = left, *b = right;
+    if (a->cpu_ns != b->cpu_ns)
+        return a->cpu_ns < b->cpu_ns ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+/* Those with a hundredth of the CPU time, the most first. -ENOMEM. */
+static int find_roles(const struct trace *trace, const struct sample_stats *samples,
+                      struct roles *roles)
+{
+    uint32_t processes = trace_process_count(trace), busy = 0, last = 0;
+    uint64_t *cpu_ns = calloc((size_t)processes + 1, sizeof(*cpu_ns));
+    char name[ROLE_NAME_SIZE];
+    if (!cpu_ns)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < samples->thread_count; i++)
+        cpu_ns[trace_thread_get(trace, i)->process] += samples->threads[i].cpu_ns;
+    for (uint32_t i = 0; i < processes; i++)
+        if (cpu_ns[i] > 0 && cpu_ns[i] * 100 >= samples->all.cpu_ns) {
+            trace_process_label(trace, i, name, sizeof(name));
+            cut_number(name);
+            add_role(roles, name, i, cpu_ns[i]);
+            busy++;
+            last = i;
+        }
+    free(cpu_ns);
+    if (busy == 1) {
+        *roles = (struct roles){.of_threads = true};
+        for (uint32_t i = 0; i < samples->thread_count; i++) {
+            uint64_t thread_ns = samples->threads[i].cpu_ns;
+            if (trace_thread_get(trace, i)->process != last || thread_ns == 0)
+                continue;
+            trace_thread_label(trace, i, name, sizeof(name));
+            cut_number(name);
+            add_role(roles, name, i, thread_ns);
+        }
+    }
+    qsort(roles->items, roles->count, sizeof(*roles->items), by_cpu_time);
+    return 0;
+}
+
+/* What Python's workers are to people; NULL: they have names of their own. */
+static const char *role_of_python(const struct roles *roles, const struct role *role)
+{
+    static const char *const begins[] = {"Fork", "Spawn", "Loky", "Process"};
+    bool worker = strstr(role->name, "PoolWorker") || strstr(role->name, "Process");
+    if (roles->of_threads)
+        return strncmp(role->name, "ThreadPool", strlen("ThreadPool")) == 0 ? "pool threads" : NULL;
+    for (size_t i = 0; worker && i < sizeof(begins) / sizeof(*begins); i++)
+        if (strncmp(role->name, begins[i], strlen(begins[i])) == 0)
+            return "worker processes";
+    return NULL;
+}
+
+static void add_role_name(const struct trace *trace, const struct roles *roles,
+                          const struct role *role, struct text *text)
+{
+    char name[ROLE_NAME_SIZE];
+    const char *python = role_of_python(roles, role);
+    if (role->count > 1 && python) {
+        text_format(text, " by %u %s", role->count, python);
+        return;
+    }
+    if (!roles->of_threads && role->first == 0) {
+        text_format(text, " by the main process");
+        return;
+    }
+    if (role->count > 1) {
+        text_format(text, " by %u %s %s", role->count, role->name,
+                    roles->of_threads ? "threads" : "processes");
+        return;
+    }
+    if (roles->of_threads)
+        trace_thread_label(trace, role->first, name, sizeof(name));
+    else
+        trace_process_label(trace, role->first, name, sizeof(name));
+    text_format(text, " by %s%s", roles->of_threads ? "thread " : "", name);
+}
+
+/* "; other programs used 0.41, the host of this virtual machine took 0.1", if it matters. */
+static void add_others(const struct report_facts *facts, const struct wall_totals *totals,
+                       struct text *text)
+{
+    const struct {
+        uint64_t ms;
+        const char *who;
+    } takers[] = {{facts->others_ms, "other programs used"},
+                  {facts->stolen_ms, "the host of this virtual machine took"}};
+
+    double wall_ms = (double)totals->wall_ns / 1e6;
+    const char *before = "; ";
+    for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++) {
+        double part = wall_ms > 0 ? (double)takers[i].ms / wall_ms : 0;
+        if (part < OTHERS_MIN * totals->processors)
+            continue;
+        text_format(text, "%s%s %.2f", before, takers[i].who, part);
+        before = ", ";
+    }
+}
+
+/* " 0.72 of 2 processors used: 93 % by 2 ForkPoolWorker processes." */
+static void add_processors(const struct trace *trace, const struct report_facts *facts,
+                           struct text *text)
 {
     const struct wall_totals *totals = wall_totals(facts->wall);
-    if (totals->processors < 2 || own_time_totals(facts->own)->busy_count < 2)
+    uint64_t cpu_ns = facts->samples->all.cpu_ns, told_ns = 0;
+    char share[NUMBER_TEXT_SIZE];
+    if (totals->processors < 2 || facts->by_wall)
         return;
-    text_format(text, " %.2f of %u processors used.",
+    text_format(text, " %.2f of %u processors used",
                 (double)totals->busy_ns / (double)(totals->wall_ns ? totals->wall_ns : 1),
                 totals->processors);
+    struct roles *roles = calloc(1, sizeof(*roles));
+    int rc = roles ? find_roles(trace, facts->samples, roles) : -ENOMEM;
+    for (unsigned i = 0; rc == 0 && i < roles->count && i < ROLES_TOLD; i++) {
+        const struct role *role = &roles->items[i];
+        if (told_ns * 10 >= cpu_ns * 9 || role->cpu_ns * 20 < cpu_ns)
+            break;
+        text_format(text, "%s%s", i ? ", " : ": ", number_share(role->cpu_ns, cpu_ns, share));
+        add_role_name(trace, roles, role, text);
+        told_ns += role->cpu_ns;
+    }
+    add_others(facts, totals, text);
+    text_format(text, ".");
+    free(roles);
 }
 
 size_t headline_wall(const struct trace *trace, const struct report_facts *facts, char *buffer,
@@ -164,7 +346,7 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
         text_format(&text, "nothing was sampled");
     text_format(&text, ".");
     if (facts->wall)
-        add_processors(facts, &text);
+        add_processors(trace, facts, &text);
     return text.length;
 }
 

@@ -66,7 +66,8 @@ const struct hint hint_table[] = {
     {"record|attach", "nonblocking|no-pause", "annot never pauses a program"},
     {"record|attach", "i|idle|show-all|wall|async-mode",
      "waits are always recorded; annot flame --idle shows them beside the CPU time"},
-    {"record|attach", "gil", "annot flame --gil chooses from what was recorded"},
+    {"record|attach", "gil",
+     "annot report --gil and annot flame --gil choose from what was recorded"},
     {"record|attach", "function|functions-only",
      "annot report and annot flame --python show "
      "functions"},
@@ -94,7 +95,6 @@ const struct hint hint_table[] = {
      "writes other formats"},
     {"report|flame|export", "wall|off|offcpu",
      "annot flame --idle shows CPU time and waits, --off-cpu waits alone"},
-    {"report", "gil|g", "annot flame --gil draws what held the GIL; annot report has waits for it"},
     {"report", "idle", "annot flame --idle draws CPU time and waits; annot report has both"},
     {"report|flame|export", "comm|cmd|pids", "-p TEXT (--process) chooses processes"},
     {"report|flame|export", "tid|tids", "-t TID (--thread) chooses threads"},

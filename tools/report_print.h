@@ -5,6 +5,7 @@
 #ifndef ANNOT_REPORT_PRINT_H
 #define ANNOT_REPORT_PRINT_H
 
+#include "code_owner.h"
 #include "out_stream.h"
 #include "report.h"
 
@@ -21,6 +22,17 @@ struct report_view {
     bool wide;      /* names as long as they are */
     bool color;
 };
+
+/* ---- Colours ---- */
+
+#define STYLE_PLAIN ""
+#define STYLE_BOLD  "1"
+#define STYLE_DIM   "2"
+#define STYLE_OWN   "38;5;208"
+
+/* Code by whose it is (enum code_owner): own stands out, libraries are pale, the interpreter grey.
+ */
+const char *owner_style(unsigned owner);
 
 /* ---- The answer in words: headline.c ----
  *
@@ -44,6 +56,9 @@ const char *wait_phrase(unsigned reason);
 
 /* The answer, on one screen: 0 or -ENOMEM. */
 int report_screen(const struct report *report, const struct report_view *view);
+
+/* The tree of own calls, as far as it has a hundredth of the time. 0 or -ENOMEM. */
+int report_tree(const struct report *report, const struct report_view *view);
 
 /* All tables: 0 or -ENOMEM. */
 int report_text(const struct report *report, const struct report_view *view);

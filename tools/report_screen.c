@@ -15,7 +15,7 @@
 
 void screen_put(const struct screen *screen, const char *style, const char *text)
 {
-    bool styled = screen->view->color && *style;
+    bool styled = screen->view->color && *style && *text;
     if (styled)
         printf("\033[%sm", style);
     term_print(text);
@@ -30,7 +30,7 @@ void screen_put_wrapped(const struct screen *screen, const char *style, const ch
     while (*text) {
         size_t size = strlen(text), cut = size;
         if (term_text_width(text) > room) {
-            for (cut = room; cut > 0 && text[cut] != ' ';)
+            for (cut = room; cut > 0 && (text[cut] != ' ' || text[cut + 1] == '%');)
                 cut--;
             if (cut == 0)
                 cut = strcspn(text, " ");
@@ -53,16 +53,16 @@ void screen_title(const struct screen *screen, const char *title)
     printf("\n");
 }
 
-void screen_bar(const struct screen *screen, uint64_t part, uint64_t whole)
+void screen_bar(const struct screen *screen, unsigned width, uint64_t part, uint64_t whole)
 {
     char bar[SCREEN_BAR_MAX + 1];
-    uint64_t cells = whole ? (uint64_t)((double)part / (double)whole * screen->bar + 0.5) : 0;
-    cells = cells > screen->bar ? screen->bar : cells;
+    uint64_t cells = whole ? (uint64_t)((double)part / (double)whole * width + 0.5) : 0;
+    cells = cells > width ? width : cells;
     memset(bar, '#', cells);
     bar[cells] = '\0';
     printf("  ");
     screen_put(screen, STYLE_DIM, bar);
-    printf("%*s", (int)(screen->bar - cells), "");
+    printf("%*s", (int)(width - cells), "");
 }
 
 void screen_put_cut(const struct screen *screen, const char *style, const char *text, size_t width)
@@ -72,6 +72,16 @@ void screen_put_cut(const struct screen *screen, const char *style, const char *
                                sizeof(buffer));
     screen_put(screen, style, buffer);
     printf("%*s", (int)(width > used ? width - used : 0), "");
+}
+
+void screen_location(const struct screen *screen, const char *text, size_t used)
+{
+    char buffer[4 * SCREEN_WIDTH_MAX + 4];
+    size_t room =
+        screen->width > used + 2 + SCREEN_NAME_MIN ? screen->width - used - 2 : SCREEN_NAME_MIN;
+    term_shorten(text, room, buffer, sizeof(buffer));
+    printf("  ");
+    screen_put(screen, STYLE_DIM, buffer);
 }
 
 void screen_time(uint64_t ns)
@@ -177,13 +187,13 @@ static void put_end(const struct screen *screen)
     printf("next: annot report --all     annot flame     annot export\n");
 }
 
-int report_screen(const struct report *report, const struct report_view *view)
+struct screen screen_init(const struct report *report, const struct report_view *view)
 {
     unsigned width = view->width ? view->width : SCREEN_WIDTH;
     width = width < SCREEN_WIDTH_MIN   ? SCREEN_WIDTH_MIN
             : width > SCREEN_WIDTH_MAX ? SCREEN_WIDTH_MAX
                                        : width;
-    struct screen screen = {
+    return (struct screen){
         .report = report,
         .view = view,
         .facts = report_facts(report),
@@ -192,6 +202,11 @@ int report_screen(const struct report *report, const struct report_view *view)
         .bar = SCREEN_BAR_MIN + (width > SCREEN_WIDTH ? (width - SCREEN_WIDTH) / 4 : 0),
         .rows = view->options->limit,
     };
+}
+
+int report_screen(const struct report *report, const struct report_view *view)
+{
+    struct screen screen = screen_init(report, view);
     put_headline(&screen);
     int rc = screen_findings(&screen);
     screen_own(&screen);

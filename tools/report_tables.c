@@ -103,12 +103,24 @@ static void add_number(struct printing *p, const struct table_column *column, ui
         grid_add_count(p->grid, count);
 }
 
+/* The first cell of a row that is made of few samples has a mark. */
+static void add_text(struct printing *p, const struct table_column *column, const char *text)
+{
+    char marked[TABLE_LABEL_SIZE + 4];
+    bool first = column == p->table->columns;
+    if (first && p->row->few) {
+        snprintf(marked, sizeof(marked), "%s ~", text);
+        text = marked;
+    }
+    grid_add_styled(p->grid, text, first ? owner_style(p->row->owner) : NULL);
+}
+
 static void add_known(struct printing *p, const struct table_column *column,
                       const struct cell *cell)
 {
     char text[NUMBER_TEXT_SIZE], rough[NUMBER_TEXT_SIZE + 1];
     if (column->type == COLUMN_TEXT) {
-        grid_add(p->grid, cell->text);
+        add_text(p, column, cell->text);
     } else if (column->type == COLUMN_VALUE) {
         grid_add(p->grid, number_value(cell->value, text));
     } else if (column->type == COLUMN_SHARE) {
@@ -119,6 +131,16 @@ static void add_known(struct printing *p, const struct table_column *column,
     } else {
         add_number(p, column, cell->count);
     }
+}
+
+const char *owner_style(unsigned owner)
+{
+    static const char *const styles[CODE_OWNERS] = {
+        [CODE_UNKNOWN] = STYLE_PLAIN, [CODE_OWN] = STYLE_OWN,         [CODE_LIBRARY] = "38;5;180",
+        [CODE_STDLIB] = "38;5;180",   [CODE_INTERPRETER] = STYLE_DIM, [CODE_KERNEL] = "38;5;110",
+        [CODE_ANNOT] = STYLE_DIM,
+    };
+    return owner < CODE_OWNERS ? styles[owner] : STYLE_PLAIN;
 }
 
 static void add_cell(struct printing *p, unsigned at)

@@ -203,17 +203,18 @@ static void print_remarks(const struct trace *trace, const struct report_facts *
         printf("\nToo many threads: the columns procs and threads are lower bounds.\n");
 }
 
-static void print_checks(const struct sample_checks *checks)
+/* Of a hundred, one is a matter of the last instruction. */
+static void print_checks(const struct sample_checks *checks, bool few_as_well)
 {
     char text[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
-    if (checks->contradicted)
+    if (checks->contradicted && (few_as_well || checks->contradicted * 50 >= checks->checked))
         printf(
             "\n%s of %s samples contradict the events of their threads.\nThey count for the ranges "
             "that the events show.\n",
             number_count(checks->contradicted, text), number_count(checks->checked, all));
 }
 
-static void print_losses(const struct trace *trace, const struct report_facts *facts)
+static void print_losses(const struct trace *trace, const struct report_facts *facts, bool all)
 {
     char text[NUMBER_TEXT_SIZE];
     const struct sample_wholes wholes = wholes_of(facts);
@@ -225,7 +226,7 @@ static void print_losses(const struct trace *trace, const struct report_facts *f
         if (fact->kind == FACT_NOTE && fact->value > 0)
             print_text(trace, "\n", fact->name);
     }
-    print_checks(&facts->checks);
+    print_checks(&facts->checks, all);
     if (facts->late_count)
         printf("\nSamples that arrived too late to get their exact ranges: %s.\n",
                number_count(facts->late_count, text));
@@ -288,7 +289,7 @@ void report_text_missing(const struct report *report, const struct report_view *
     print_missing(trace);
     print_damage(view->options->reader, facts);
     print_remarks(trace, facts);
-    print_losses(trace, facts);
+    print_losses(trace, facts, false);
 }
 
 int report_text(const struct report *report, const struct report_view *view)
@@ -307,6 +308,6 @@ int report_text(const struct report *report, const struct report_view *view)
             report_text_notes(table, false);
     }
     print_remarks(trace, facts);
-    print_losses(trace, facts);
+    print_losses(trace, facts, true);
     return rc;
 }

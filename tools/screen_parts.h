@@ -11,6 +11,7 @@ enum {
     SCREEN_WIDTH_MAX = 120,
     SCREEN_NAME_MIN = 12,
     SCREEN_NAME_MAX = 34,
+    SCREEN_BAR_LEAST = 4, /* where names need the room */
     SCREEN_BAR_MIN = 8,
     SCREEN_BAR_MAX = 24,
     SCREEN_ROW_PART = 100, /* rows below a hundredth go into the remainder */
@@ -26,10 +27,7 @@ struct screen {
     uint64_t rows; /* of a table */
 };
 
-#define STYLE_PLAIN ""
-#define STYLE_BOLD  "1"
-#define STYLE_DIM   "2"
-#define STYLE_OWN   "38;5;208"
+struct screen screen_init(const struct report *report, const struct report_view *view);
 
 /* To standard output; foreign text is made harmless. */
 void screen_put(const struct screen *screen, const char *style, const char *text);
@@ -39,17 +37,26 @@ void screen_put_cut(const struct screen *screen, const char *style, const char *
 /* Broken at blanks into lines; those behind the first are indented. */
 void screen_put_wrapped(const struct screen *screen, const char *style, const char *text,
                         unsigned indent);
-/* Cells of 8, 7 and 2 + screen->bar columns. */
+/* Cells of 8, 7 and 2 + width columns. */
 void screen_time(uint64_t ns);
 void screen_share(uint64_t part, uint64_t whole);
-void screen_bar(const struct screen *screen, uint64_t part, uint64_t whole);
+void screen_bar(const struct screen *screen, unsigned width, uint64_t part, uint64_t whole);
 
-/* ---- Tables: screen_own.c, screen_tables.c ---- */
+/* The last cell of a line, of which `used` columns are taken. */
+void screen_location(const struct screen *screen, const char *text, size_t used);
+
+/* ---- Tables: screen_own.c, screen_tree.c, screen_tables.c ---- */
 
 /* What stands out. 0 or -ENOMEM. */
 int screen_findings(const struct screen *screen);
 void screen_own(const struct screen *screen);
+/* What shares of these tables and of the tree are of: the wall time, or the time of threads, if
+ * that is more: one waited for another. */
+uint64_t screen_whole(const struct screen *screen);
 void screen_waits(const struct screen *screen);
+
+/* The tree of calls, if it says more than the own functions do. 0 or -ENOMEM. */
+int screen_tree(const struct screen *screen);
 
 /* Ranges, tasks, imports. 0 or -ENOMEM. */
 int screen_tables(const struct screen *screen);

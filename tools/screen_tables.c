@@ -72,10 +72,8 @@ int screen_findings(const struct screen *screen)
 
 /* ---- Short tables ---------------------------------------------------------------------------- */
 
-/* A column of a short table: its times, or its count. */
 struct short_column {
     const char *name, *title;
-    bool is_count;
 };
 
 struct short_table {
@@ -83,6 +81,7 @@ struct short_table {
     bool observed;      /* with what observers told */
     unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
     struct short_column columns[7];
+    const char *size; /* the column that rows go by; NULL: their time, else how often */
 };
 
 static const struct short_table short_tables[] = {
@@ -91,66 +90,127 @@ static const struct short_table short_tables[] = {
      "path",
      false,
      0,
-     {{"count", "count", true},
-      {"total_ns", "total", false},
-      {"cpu_ns", "CPU", false},
-      {"runnable_ns", "ready", false},
-      {"blocked_ns", "waits", false},
-      {"p50_ns", "p50", false},
-      {"max_ns", "max", false}}},
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"cpu_ns", "CPU"},
+      {"runnable_ns", "ready"},
+      {"blocked_ns", "waits"},
+      {"p50_ns", "p50"},
+      {"max_ns", "max"}},
+     NULL},
     {"track_ranges",
-     "Ranges on tracks: tasks, requests",
+     "Tasks and requests (ranges on tracks)",
      "path",
      true,
      SCREEN_PART,
-     {{"count", "count", true},
-      {"total_ns", "total", false},
-      {"cpu_ns", "CPU", false},
-      {"p50_ns", "p50", false},
-      {"p99_ns", "p99", false},
-      {"max_ns", "max", false}}},
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"cpu_ns", "CPU"},
+      {"p50_ns", "p50"},
+      {"p99_ns", "p99"},
+      {"max_ns", "max"}},
+     NULL},
     {"overlapping_ranges",
      "Overlapping ranges",
      "path",
      false,
      0,
-     {{"count", "count", true},
-      {"total_ns", "total", false},
-      {"p50_ns", "p50", false},
-      {"p99_ns", "p99", false},
-      {"max_ns", "max", false}}},
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"p50_ns", "p50"},
+      {"p99_ns", "p99"},
+      {"max_ns", "max"}},
+     NULL},
+    {"pools",
+     "Pools: their workers are busy, or idle before, between and after tasks",
+     "pool",
+     true,
+     SCREEN_PART,
+     {{"size", "workers"},
+      {"task_count", "tasks"},
+      {"wall_ns", "in use"},
+      {"busy_ns", "busy"},
+      {"idle_before_ns", "before"},
+      {"idle_between_ns", "between"},
+      {"idle_after_ns", "after"}},
+     NULL},
+    {"pool_workers",
+     "Workers of pools",
+     "worker",
+     true,
+     SCREEN_PART,
+     {{"task_count", "tasks"},
+      {"worker_ns", "there"},
+      {"busy_ns", "busy"},
+      {"cpu_ns", "CPU"},
+      {"idle_before_ns", "before"},
+      {"idle_between_ns", "between"},
+      {"idle_after_ns", "after"}},
+     NULL},
     {"imports",
      "Imports",
      "module",
      true,
-     10,
-     {{"count", "count", true}, {"total_ns", "total", false}, {"self_ns", "self", false}}},
+     SCREEN_PART,
+     {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
+     "self_ns"},
+    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL},
+    {"counters",
+     "Counters",
+     "name",
+     false,
+     0,
+     {{"count", "count"},
+      {"value_last", "last"},
+      {"value_min", "min"},
+      {"value_mean", "mean"},
+      {"value_max", "max"}},
+     NULL},
 };
 
-/* Rows that people see: those that the program told, or all. */
+/* Rows that people see: those that the program told, or all; by their time, else how often. */
 struct order {
-    uint64_t total_ns, index;
+    uint64_t size, index;
 };
 
-static int longest_first(const void *left, const void *right)
+static int largest_first(const void *left, const void *right)
 {
     const struct order *a = left, *b = right;
-    if (a->total_ns != b->total_ns)
-        return a->total_ns < b->total_ns ? 1 : -1;
+    if (a->size != b->size)
+        return a->size < b->size ? 1 : -1;
     return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static const char *size_of(const struct short_table *spec, const struct table *table)
+{
+    static const char *const times[] = {"total_ns", "wall_ns", "worker_ns"};
+    if (spec->size)
+        return spec->size;
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+        if (find_column(table, times[i]) >= 0)
+            return times[i];
+    return "count";
+}
+
+/* What annot itself brings into a program is not what people look for. */
+static bool is_annot(const char *label)
+{
+    return strncmp(label, "pyannot", strlen("pyannot")) == 0;
 }
 
 static uint64_t find_order(const struct short_table *spec, const struct table *table,
                            struct table_row *row, struct order *order)
 {
+    const char *size = size_of(spec, table);
     uint64_t count = 0;
     for (uint64_t i = 0; i < table->row_count; i++) {
         table_row(table, i, row);
-        if (row->role == ROW_PLAIN && (spec->observed || !row->observed))
-            order[count++] = (struct order){cell_count(table, row, "total_ns"), i};
+        if (row->role == ROW_PLAIN && (spec->observed || !row->observed) &&
+            !is_annot(cell_text(table, row, spec->label)))
+            order[count++] = (struct order){cell_count(table, row, size), i};
     }
     if (count > 0)
-        qsort(order, count, sizeof(*order), longest_first);
+        qsort(order, count, sizeof(*order), largest_first);
     return count;
 }
 
@@ -163,20 +223,32 @@ static const char *label_of(const struct short_table *spec, const struct table *
     return behind ? behind + 1 : label;
 }
 
+static const char *cell_number(const struct table_column *column, const struct cell *cell,
+                               char *text)
+{
+    if (cell->state != CELL_KNOWN)
+        return "-";
+    if (column->type == COLUMN_VALUE)
+        return number_value(cell->value, text);
+    return column->type == COLUMN_TIME ? number_time_short(cell->count, text)
+                                       : number_count(cell->count, text);
+}
+
 static void put_short_row(const struct screen *screen, const struct short_table *spec,
                           const struct table *table, const struct table_row *row, size_t names)
 {
-    char text[NUMBER_TEXT_SIZE];
+    char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1];
     printf(" ");
     screen_put_cut(screen, row->observed ? STYLE_DIM : STYLE_PLAIN, label_of(spec, table, row),
                    names);
     for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++) {
-        const struct short_column *column = &spec->columns[i];
-        if (!column->name || find_column(table, column->name) < 0)
+        int at = spec->columns[i].name ? find_column(table, spec->columns[i].name) : -1;
+        if (at < 0)
             continue;
-        uint64_t count = cell_count(table, row, column->name);
-        printf(" %8s",
-               column->is_count ? number_count(count, text) : number_time_short(count, text));
+        const struct cell *cell = &row->cells[at];
+        snprintf(number, sizeof(number), "%s%s", cell->rough ? "~" : "",
+                 cell_number(&table->columns[at], cell, text));
+        printf(" %8s", number);
     }
     printf("\n");
 }
@@ -196,7 +268,7 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
 {
     uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, worthy = 0;
     while (worthy < count && worthy < screen->rows &&
-           (spec->wall_part == 0 || order[worthy].total_ns * SCREEN_ROW_PART >= wall_ns))
+           (spec->wall_part == 0 || order[worthy].size * SCREEN_ROW_PART >= wall_ns))
         worthy++;
     return worthy;
 }
@@ -231,8 +303,7 @@ static int put_short(const struct screen *screen, const struct short_table *spec
     uint64_t shown = count_worthy(screen, spec, order, count);
     uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns;
     size_t names = label_width(screen, spec, table, order, shown);
-    bool worth =
-        count > 0 && order[0].total_ns * spec->wall_part >= wall_ns * (spec->wall_part > 0);
+    bool worth = count > 0 && order[0].size * spec->wall_part >= wall_ns * (spec->wall_part > 0);
     if (worth) {
         screen_title(screen, spec->title);
         put_short_head(spec, table, names);
@@ -257,13 +328,26 @@ static int put_table(const struct screen *screen, const char *name)
                                                          : 0;
 }
 
+/* Did the program mark ranges itself? Then these say what it did. */
+static bool has_own_ranges(const struct screen *screen)
+{
+    const struct table *table = report_find(screen->report, "ranges");
+    struct table_row *row = malloc(sizeof(*row));
+    bool found = false;
+    for (uint64_t i = 0; table && row && i < table->row_count && !found; i++) {
+        table_row(table, i, row);
+        found = row->role == ROW_PLAIN && !row->observed;
+    }
+    free(row);
+    return found;
+}
+
 int screen_tables(const struct screen *screen)
 {
     int rc = 0;
+    if (!has_own_ranges(screen))
+        rc = screen_tree(screen);
     for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
         rc = put_short(screen, &short_tables[i]);
-    static const char *const whole[] = {"tasks", "marks", "counters"};
-    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole) && rc == 0; i++)
-        rc = put_table(screen, whole[i]);
-    return rc;
+    return rc == 0 ? put_table(screen, "tasks") : rc;
 }

@@ -28,8 +28,10 @@ unsigned term_width(int fd)
     return size.ws_col >= 20 ? size.ws_col : 80;
 }
 
-bool term_color(int fd)
+bool term_color(int fd, const char *when)
 {
+    if (when && strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     return isatty(fd) && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
 }
@@ -204,11 +206,16 @@ void term_print(const char *text)
 
 enum { FIRST_MIN = 24, COLUMNS_MAX = 32, GAP = 2 };
 
+struct grid_cell {
+    size_t at;         /* of its text */
+    const char *style; /* of its colour; or NULL */
+};
+
 struct grid {
     const struct grid_column *columns;
     size_t column_count;
-    VEC(char) text;    /* cells, each with its NUL */
-    VEC(size_t) cells; /* where each begins */
+    VEC(char) text; /* cells, each with its NUL */
+    VEC(struct grid_cell) cells;
     size_t widths[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
     size_t first_max; /* 0 = as wide as it needs */
@@ -218,7 +225,8 @@ struct grid {
 struct cell_buffer {
     char *text;
     size_t size;
-    size_t blanks; /* owed before the next text */
+    size_t blanks;     /* owed before the next text */
+    const char *style; /* of this text; or NULL */
 };
 
 struct grid *grid_create(const struct grid_column *columns, size_t count)
@@ -244,8 +252,14 @@ void grid_destroy(struct grid *grid)
 
 void grid_add(struct grid *grid, const char *text)
 {
+    grid_add_styled(grid, text, NULL);
+}
+
+void grid_add_styled(struct grid *grid, const char *text, const char *style)
+{
     size_t size = strlen(text) + 1, column = grid->cells.count % grid->column_count;
-    if (grid->no_memory || vec_push(&grid->cells, grid->text.count) != 0 ||
+    if (grid->no_memory ||
+        vec_push(&grid->cells, ((struct grid_cell){grid->text.count, style})) != 0 ||
         vec_reserve(&grid->text, size) != 0) {
         grid->no_memory = true;
         return;
@@ -320,6 +334,7 @@ static void fit(struct grid *grid, size_t width, size_t *ret_hidden)
 static void print_cell(const struct grid *grid, size_t column, const char *text,
                        struct cell_buffer *cell)
 {
+    const char *style = cell->style;
     size_t width = grid->widths[column];
     size_t used = term_shorten(text, width, cell->text, cell->size);
     bool left = column == 0 || grid->columns[column].left;
@@ -328,7 +343,12 @@ static void print_cell(const struct grid *grid, size_t column, const char *text,
     while (shown && cell->text[shown - 1] == ' ')
         shown--;
     if (shown) {
-        printf("%*s%.*s", (int)cell->blanks, "", (int)shown, cell->text);
+        printf("%*s", (int)cell->blanks, "");
+        if (style && *style)
+            printf("\033[%sm", style);
+        printf("%.*s", (int)shown, cell->text);
+        if (style && *style)
+            fputs("\033[0m", stdout);
         cell->blanks = 0;
     }
     cell->blanks += length - shown;
@@ -361,8 +381,9 @@ int grid_print(struct grid *grid, size_t width, bool color, size_t *ret_hidden)
     for (size_t cell = 0; cell < grid->cells.count; cell++, column++) {
         if (column == grid->column_count)
             column = 0;
+        buffer.style = color ? grid->cells.items[cell].style : NULL;
         if (!grid->hidden[column])
-            print_cell(grid, column, grid->text.items + grid->cells.items[cell], &buffer);
+            print_cell(grid, column, grid->text.items + grid->cells.items[cell].at, &buffer);
         if (column + 1 < grid->column_count)
             continue;
         putchar('\n');

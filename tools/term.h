@@ -16,8 +16,9 @@
 /* Columns of the terminal behind `fd`; 0 if it is none. COLUMNS in the environment wins. */
 unsigned term_width(int fd);
 
-/* Is colour wanted on `fd`: a terminal, not TERM=dumb, and NO_COLOR is not set. */
-bool term_color(int fd);
+/* Is colour wanted on `fd`: "always", "never", or if it is a terminal, not TERM=dumb, and NO_COLOR
+ * is not set ("auto", NULL). */
+bool term_color(int fd, const char *when);
 
 /* Names and command lines are foreign. The functions below show control characters as shells write
  * them (\n, \e, \x01), broken bytes and what would turn the writing direction as '?'. */
@@ -61,6 +62,8 @@ void grid_destroy(struct grid *table);
 
 /* The next cell, row by row. Out of memory is remembered and given by grid_print. */
 void grid_add(struct grid *table, const char *text);
+/* With the parameters of a terminal's colour, "1;38;5;208": constant text. */
+void grid_add_styled(struct grid *table, const char *text, const char *style);
 
 /* A cell with a time, a count, a part of a whole in percent. */
 void grid_add_time(struct grid *table, uint64_t ns);

@@ -22,6 +22,7 @@ const struct text_field session_fields[] = {
     {"recovered", AT(trace_session, recovered), FIELD_BOOL, 0},
     {"peak_bytes", AT(trace_session, peak_bytes), FIELD_U64, 0},
     {"nested", AT(trace_session, nested), FIELD_STRING, 0},
+    {"processors", AT(trace_session, processors), FIELD_U32, 0},
     {0},
 };
 

@@ -56,7 +56,9 @@ TEST(a_pipe_has_no_width_and_no_colour)
     CHECK_INT(pipe(ends), 0);
     unsetenv("COLUMNS");
     CHECK_INT(term_width(ends[1]), 0);
-    CHECK(!term_color(ends[1]));
+    CHECK(!term_color(ends[1], NULL));
+    CHECK(term_color(ends[1], "always"));
+    CHECK(!term_color(ends[1], "auto"));
     setenv("COLUMNS", "57", 1);
     CHECK_INT(term_width(ends[1]), 57);
     setenv("COLUMNS", "3", 1);
@@ -74,12 +76,13 @@ TEST(no_color_is_respected_on_a_terminal)
     CHECK(terminal >= 0);
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
-    CHECK(term_color(terminal));
+    CHECK(term_color(terminal, NULL));
+    CHECK(!term_color(terminal, "never"));
     setenv("NO_COLOR", "1", 1);
-    CHECK(!term_color(terminal));
+    CHECK(!term_color(terminal, NULL));
     unsetenv("NO_COLOR");
     setenv("TERM", "dumb", 1);
-    CHECK(!term_color(terminal));
+    CHECK(!term_color(terminal, NULL));
     close(terminal);
     close(master);
 }

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree of calls (profile/own_tree.h), as lines with branches. */
+#include "screen_parts.h"
+
+#include "term.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TREE_DEPTH_MAX = 24, TREE_WORTH = 3, TREE_NUMBERS = 25 };
+
+struct tree_view {
+    const struct own_node *nodes;
+    uint32_t count, shown_count;
+    bool *shown; /* by node: its line is there */
+    bool by_wall;
+    uint64_t whole_ns;
+    size_t name_width;
+    bool open[TREE_DEPTH_MAX]; /* a later line of that depth hangs from the same branch */
+};
+
+static uint64_t value_of(const struct tree_view *view, const struct own_times *times)
+{
+    return times->cpu_ns + (view->by_wall ? times->ready_ns + times->waiting_ns : 0);
+}
+
+/* ---- Which lines ----------------------------------------------------------------------------- */
+
+struct size_order {
+    uint64_t value;
+    uint32_t node;
+};
+
+/* What calls comes before what it calls. */
+static int largest_first(const void *left, const void *right)
+{
+    const struct size_order *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* The largest, as far as they have a hundredth. */
+static int choose(struct tree_view *view, uint64_t limit)
+{
+    struct size_order *order = calloc((size_t)view->count + 1, sizeof(*order));
+    view->shown = calloc((size_t)view->count + 1, sizeof(*view->shown));
+    if (!order || !view->shown) {
+        free(order);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < view->count; i++)
+        order[i] = (struct size_order){value_of(view, &view->nodes[i].total), i};
+    qsort(order, view->count, sizeof(*order), largest_first);
+    for (uint32_t i = 0; i < view->count && i < limit; i++) {
+        const struct own_node *node = &view->nodes[order[i].node];
+        if (order[i].value * SCREEN_ROW_PART < view->whole_ns || order[i].value == 0 ||
+            node->depth >= TREE_DEPTH_MAX || !(node->depth == 0 || view->shown[node->parent]))
+            continue;
+        view->shown[order[i].node] = true;
+        view->shown_count++;
+    }
+    free(order);
+    return 0;
+}
+
+/* Own functions below others: else the table of own functions has said it. */
+static bool is_worth(const struct tree_view *view)
+{
+    unsigned functions = 0, below = 0;
+    for (uint32_t i = 0; i < view->count; i++)
+        if (view->shown[i] && view->nodes[i].label != 0) {
+            functions++;
+            below += view->nodes[i].depth > 0;
+        }
+    return functions >= TREE_WORTH && below > 0;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static size_t node_name(const struct screen *screen, const struct own_node *node, char *buffer,
+                        size_t size)
+{
+    struct text text = text_init(buffer, size);
+    if (node->label != 0)
+        return code_name(screen->trace, node->label, buffer, size);
+    if (node->reason != OWN_NODE_RUNS)
+        text_format(&text, "%s", wait_phrase(node->reason));
+    else
+        text_format(&text, "(%s)", node->purpose ? code_purpose_name(node->purpose) : "other code");
+    return text.length;
+}
+
+/* Does a later line hang from the same branch? */
+static bool has_next(const struct tree_view *view, uint32_t node)
+{
+    uint32_t depth = view->nodes[node].depth;
+    for (uint32_t i = node + 1; i < view->count && view->nodes[i].depth >= depth; i++)
+        if (view->nodes[i].depth == depth && view->shown[i])
+            return true;
+    return false;
+}
+
+static void add_branch(const struct tree_view *view, uint32_t node, struct text *text)
+{
+    uint32_t depth = view->nodes[node].depth;
+    for (uint32_t i = 1; i < depth; i++)
+        text_format(text, view->open[i] ? "\xe2\x94\x82 " : "  ");
+    if (depth > 0)
+        text_format(text, view->open[depth] ? "\xe2\x94\x9c " : "\xe2\x94\x94 ");
+}
+
+static void put_line(const struct screen *screen, const struct tree_view *view, uint32_t at)
+{
+    const struct own_node *node = &view->nodes[at];
+    char text[512], branch[4 * TREE_DEPTH_MAX] = "";
+    struct text branches = text_init(branch, sizeof(branch));
+    uint64_t value = value_of(view, &node->total);
+    add_branch(view, at, &branches);
+    screen_time(value);
+    screen_share(value, view->whole_ns);
+    screen_time(view->by_wall ? node->total.cpu_ns : node->total.waiting_ns);
+    printf("  ");
+    screen_put(screen, STYLE_DIM, branch);
+    node_name(screen, node, text, sizeof(text));
+    size_t used = term_text_width(branch);
+    if (node->label == 0) {
+        screen_put(screen, STYLE_DIM, text);
+    } else {
+        screen_put_cut(screen, owner_style(code_owner_of(screen->trace, node->label)), text,
+                       view->name_width > used ? view->name_width - used : 1);
+        code_location(screen->trace, node->label, 0, text, sizeof(text));
+        screen_location(screen, text, TREE_NUMBERS + view->name_width);
+    }
+    printf("\n");
+}
+
+static void put_lines(const struct screen *screen, struct tree_view *view)
+{
+    printf(" %7s %6s %7s  %-*s  %s\n",
+           screen->facts->by_wall ? "wall"
+           : view->by_wall        ? "time"
+                                  : "CPU",
+           "", view->by_wall ? "CPU" : "waits", (int)view->name_width, "function", "location");
+    for (uint32_t i = 0; i < view->count; i++) {
+        if (!view->shown[i])
+            continue;
+        view->open[view->nodes[i].depth] = has_next(view, i);
+        put_line(screen, view, i);
+    }
+}
+
+static size_t find_name_width(const struct screen *screen, const struct tree_view *view)
+{
+    size_t width = SCREEN_NAME_MIN, most = screen->width - TREE_NUMBERS - 20;
+    char name[512];
+    for (uint32_t i = 0; i < view->count; i++) {
+        if (!view->shown[i])
+            continue;
+        node_name(screen, &view->nodes[i], name, sizeof(name));
+        size_t used = term_text_width(name) + 2 * (size_t)view->nodes[i].depth;
+        width = used > width ? used : width;
+    }
+    return width < most ? width : most;
+}
+
+static struct tree_view make_view(const struct screen *screen)
+{
+    struct tree_view view = {.by_wall = screen->facts->with_waits,
+                             .whole_ns = screen_whole(screen)};
+    view.count = own_tree_rows(screen->facts->tree, &view.nodes);
+    return view;
+}
+
+static int put_tree(const struct screen *screen, uint64_t limit, bool always)
+{
+    if (!screen->facts->own)
+        return 0;
+    struct tree_view view = make_view(screen);
+    int rc = choose(&view, limit);
+    if (rc == 0 && view.shown_count > 0 && (always || is_worth(&view))) {
+        view.name_width = find_name_width(screen, &view);
+        screen_title(screen, screen->facts->by_wall ? "Call tree (wall time)"
+                             : view.by_wall         ? "Call tree (time of threads)"
+                                                    : "Call tree (CPU time)");
+        put_lines(screen, &view);
+        if (!always && view.shown_count == limit)
+            printf(" (more of it: annot report --tree)\n");
+    }
+    free(view.shown);
+    return rc;
+}
+
+int screen_tree(const struct screen *screen)
+{
+    return put_tree(screen, screen->rows, false);
+}
+
+int report_tree(const struct report *report, const struct report_view *view)
+{
+    struct screen screen = screen_init(report, view);
+    return put_tree(&screen, UINT64_MAX, true);
+}
