@@ -504,13 +504,14 @@ class Nothing(PoolTest):
                       multiprocessing.pool.MapResult, multiprocessing.pool.IMapIterator,
                       multiprocessing.process.BaseProcess, multiprocessing.spawn,
                       concurrent.futures.process, concurrent.futures.thread._WorkItem,
+                      concurrent.futures.thread, concurrent.futures.Executor,
                       ProcessPoolExecutor, ThreadPoolExecutor]
             observe.stop()
             before = [dict(vars(place)) for place in places]
             for _ in range(2):
                 observe.start("pools")
                 during = [dict(vars(place)) for place in places]
-                assert sum(one != other for one, other in zip(before, during)) == 11
+                assert sum(one != other for one, other in zip(before, during)) == 14
                 with context.Pool(2) as pool:
                     observe.stop()
                     for place, names in zip(places, before):
