@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* The root is no row. What it is given when there is no room for more nodes is in a child of it. */
+enum { ROOT = 0, ROOT_REST = 1 };
+
 /* A function is looked for in so many nodes above, to fold recursion. */
 enum { FOLD_MAX = 256 };
 
@@ -38,7 +41,7 @@ struct own_tree {
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-/* The node, or its parent if there is no room for more. 0: out of memory; the root is no child. */
+/* The node, or its parent if there is no room for more. 0: out of memory. */
 static uint32_t child_of(struct own_tree *tree, uint32_t parent, struct own_node node)
 {
     unsigned tag =
@@ -49,7 +52,7 @@ static uint32_t child_of(struct own_tree *tree, uint32_t parent, struct own_node
     if (found)
         return (uint32_t)*found;
     if (tree->nodes.count >= OWN_TREE_NODES)
-        return parent;
+        return parent == ROOT ? ROOT_REST : parent;
     node.parent = parent;
     node.depth = tree->nodes.items[parent].depth + 1;
     if (vec_push(&tree->nodes, node) != 0 ||
@@ -270,6 +273,8 @@ struct own_tree *own_tree_create(const struct own_time *own, bool by_wall)
     tree->stacks = trace_stacks_get(tree->trace);
     tree->by_wall = by_wall;
     int error = vec_push(&tree->nodes, ((struct own_node){.reason = OWN_NODE_RUNS}));
+    if (!error && child_of(tree, ROOT, (struct own_node){.reason = OWN_NODE_RUNS}) != ROOT_REST)
+        error = -ENOMEM;
     if (!error)
         error = find_places(tree);
     if (!error)

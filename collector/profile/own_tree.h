@@ -5,7 +5,7 @@
  * What is own, and which waits count, is own_time.h's: the time below all nodes of a function is
  * that function's there. A function that calls itself, by others too, is one node. Workers of pools
  * and threads begin at the root. Memory: 12 bytes a stack of the recording and 64 a node, of which
- * there are OWN_TREE_NODES at most; deeper calls then count for the node above. Thread-safety:
+ * there are OWN_TREE_NODES at most; further calls then count for the node above. Thread-safety:
  * none. */
 #ifndef ANNOT_OWN_TREE_H
 #define ANNOT_OWN_TREE_H

@@ -5,6 +5,7 @@
 #include "test.h"
 #include "trace_maker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct maker *maker;
@@ -141,6 +142,36 @@ static uint32_t own_above(const struct own_node *nodes, uint32_t at)
 }
 
 /* Random calls: self times add up to what was sampled, and for each function to its row. */
+/* All are outermost: there is no node above. */
+TEST(more_functions_than_there_are_nodes_for_count_together)
+{
+    enum { FUNCTIONS = OWN_TREE_NODES + 1000 };
+
+    const struct own_node *nodes;
+    uint32_t *stacks = calloc(FUNCTIONS, sizeof(*stacks));
+    uint64_t all_ns = 0;
+    begin();
+    for (int i = 0; i < FUNCTIONS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "f%d", i);
+        stacks[i] = push(0, name, "/src/a.py");
+    }
+    own = own_time_create(maker_trace(maker));
+    for (int i = 0; i < FUNCTIONS; i++)
+        run_in(stacks[i], 10);
+    CHECK_INT(own_time_finish(own), 0);
+    struct own_tree *tree = own_tree_create(own, false);
+    CHECK(tree);
+    uint32_t count = own_tree_rows(tree, &nodes);
+    for (uint32_t i = 0; i < count; i++)
+        all_ns += nodes[i].self.cpu_ns;
+    CHECK_INT(count, OWN_TREE_NODES - 1); /* without the root */
+    CHECK_INT(all_ns, UINT64_C(10) * FUNCTIONS);
+    own_tree_destroy(tree);
+    free(stacks);
+    end();
+}
+
 TEST(times_below_nodes_of_a_function_are_those_of_its_row)
 {
     static const char *const files[] = {"/src/a.py",
