@@ -24,30 +24,17 @@ struct annot_value pool_facts_value(const struct pool_side *side)
     return value;
 }
 
-static struct annot_value text_value(enum pool_name key, const char *text)
-{
-    struct annot_value value = annot_value_string(NULL, text);
-    value.key_name = pool_name(key);
-    return value;
-}
-
-static struct annot_value number_value(enum pool_name key, int64_t number)
-{
-    struct annot_value value = annot_value_int64(NULL, number);
-    value.key_name = pool_name(key);
-    return value;
-}
-
 void pool_facts_tell(struct pool_side *side)
 {
-    if (side->kind[0] == '\0' || side->size == 0 || !is_new(side))
+    int64_t size = __atomic_load_n(&side->size, __ATOMIC_RELAXED);
+    if (side->kind[0] == '\0' || size == 0 || !is_new(side))
         return;
     const struct annot_value values[] = {
         pool_facts_value(side),
-        text_value(POOL_NAME, side->label),
-        text_value(POOL_KIND, side->kind),
-        number_value(POOL_SIZE, side->size),
-        text_value(POOL_STARTED, side->started),
+        pool_text_value(POOL_NAME, side->label),
+        pool_text_value(POOL_KIND, side->kind),
+        pool_number_value(POOL_SIZE, size),
+        pool_text_value(POOL_STARTED, side->started),
     };
     struct annot_event event = pool_side_event(pool_name(POOL_POOL), ANNOT_POOL_MADE);
     event.values = values;
@@ -80,7 +67,7 @@ PyObject *pool_facts_made(PyObject *self, PyObject *args)
     snprintf(side->label, sizeof(side->label), "%s", label);
     snprintf(side->kind, sizeof(side->kind), "%s", kind);
     snprintf(side->started, sizeof(side->started), "%s", started);
-    side->size = size;
+    __atomic_store_n(&side->size, size, __ATOMIC_RELAXED);
     pool_facts_tell(side);
     Py_RETURN_NONE;
 }
@@ -105,8 +92,8 @@ PyObject *pool_facts_call(PyObject *self, PyObject *args)
     pool_facts_tell(side);
     const struct annot_value values[] = {
         pool_facts_value(side),
-        text_value(POOL_METHOD, method),
-        number_value(POOL_CHUNK, chunk),
+        pool_text_value(POOL_METHOD, method),
+        pool_number_value(POOL_CHUNK, chunk),
     };
     struct annot_event event = pool_side_event(0, ANNOT_POOL_CALL);
     event.text = method;

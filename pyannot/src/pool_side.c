@@ -51,9 +51,16 @@ struct annot_event pool_side_event(annot_name name, enum annot_pool_role role)
         .name = name, .domain = (annot_domain)known, .category = (annot_category)(known >> 16)};
 }
 
-static struct annot_value number_value(enum pool_name key, int64_t number)
+struct annot_value pool_number_value(enum pool_name key, int64_t number)
 {
     struct annot_value value = annot_value_int64(NULL, number);
+    value.key_name = pool_name(key);
+    return value;
+}
+
+struct annot_value pool_text_value(enum pool_name key, const char *text)
+{
+    struct annot_value value = annot_value_string(NULL, text);
     value.key_name = pool_name(key);
     return value;
 }
@@ -61,7 +68,7 @@ static struct annot_value number_value(enum pool_name key, int64_t number)
 void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_name key,
                     int64_t number)
 {
-    struct annot_value value = number_value(key, number);
+    struct annot_value value = pool_number_value(key, number);
     struct annot_event event = pool_side_event(pool_name(name), role);
     event.values = &value;
     event.value_count = 1;
@@ -70,7 +77,7 @@ void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_na
 
 void pool_side_push_function(PyObject *function, Py_ssize_t chunk, enum annot_pool_role role)
 {
-    struct annot_value value = number_value(POOL_CHUNK, chunk);
+    struct annot_value value = pool_number_value(POOL_CHUNK, chunk);
     struct annot_event event = pool_side_event(0, role);
     PyObject *name = pool_function_name(function);
     event.text = name ? PyUnicode_AsUTF8(name) : NULL;
@@ -150,11 +157,13 @@ int64_t pool_side_job_age_ns(const struct pool_side *side)
 /* The range of a job, with where its first task comes from. */
 static void tell_job(struct pool_side *side, const char *method, const int64_t *numbers)
 {
-    struct annot_value values[4] = {pool_facts_value(side), annot_value_string(NULL, method),
-                                    number_value(POOL_CHUNK, numbers[2]),
-                                    number_value(POOL_TASKS, numbers[1])};
+    const struct annot_value values[] = {
+        pool_facts_value(side),
+        pool_text_value(POOL_METHOD, method),
+        pool_number_value(POOL_CHUNK, numbers[2]),
+        pool_number_value(POOL_TASKS, numbers[1]),
+    };
     struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
-    values[1].key_name = pool_name(POOL_METHOD);
     event.values = values;
     event.value_count = numbers[1] > 0 ? 4 : 3;
     annot_push_event(&event);
@@ -179,7 +188,7 @@ static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_
             return NULL;
     }
     int64_t tasks = numbers[1];
-    side->size = numbers[3];
+    __atomic_store_n(&side->size, numbers[3], __ATOMIC_RELAXED);
     __atomic_store_n(&side->worker_count, numbers[3], __ATOMIC_RELAXED);
     PyObject *time = PyLong_FromLongLong(tasks > 0 ? now_ns() : 0);
     if (time == NULL || PyDict_SetItem(side->jobs, args[0], time) < 0)

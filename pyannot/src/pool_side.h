@@ -66,7 +66,7 @@ struct pool_side {
     int64_t worker_count;  /* 0: running_count tells how many are busy; atomic */
     int64_t running_count; /* of threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
-    int64_t size; /* workers, when it was told; 0: not known yet */
+    int64_t size; /* workers, when it was told; 0: not known yet; atomic */
     char label[POOL_WORD_SIZE], kind[POOL_WORD_SIZE], started[POOL_WORD_SIZE]; /* "": not told */
     pid_t process;                  /* whose counters they are */
     int64_t told_queued, told_busy; /* what the counters show, */
@@ -90,6 +90,10 @@ annot_name pool_name(enum pool_name name);
 
 /* An event of domain "python", category "pool". */
 struct annot_event pool_side_event(annot_name name, enum annot_pool_role role);
+
+/* Key-values; `text` is only borrowed. */
+struct annot_value pool_number_value(enum pool_name key, int64_t number);
+struct annot_value pool_text_value(enum pool_name key, const char *text);
 
 /* Opens a range with a number. */
 void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_name key,
