@@ -29,10 +29,13 @@ enum {
     LOST_PART = 1,       /* of all records */
 };
 
-/* So many samples say something of CPU time. */
-enum { POLLS_FEW = 50, POLL_NS = 20000000 }; /* short sleeps in one place */
+/* So many samples say something of CPU time, so many waits of their mean. */
+enum { SAMPLES_FEW = 20, WAITS_FEW = 3 };
 
-enum { SAMPLES_FEW = 20, WAITS_FEW = 3, NAME_SIZE = 256, TEXT_SIZE = 512 };
+/* Short sleeps in one place. */
+enum { POLLS_FEW = 50, POLL_NS = 20000000 };
+
+enum { NAME_SIZE = 256, TEXT_SIZE = 512 };
 
 struct finding {
     const char *disease; /* what programs call it */
@@ -308,6 +311,17 @@ static const struct pool_function *busiest_function(const struct findings *findi
     return busiest;
 }
 
+/* Was a method called that puts several calls into one task, if it is told to? */
+static bool has_chunks(const struct findings *findings)
+{
+    const struct pool *pools;
+    uint32_t count = pools_all(pool_tasks_pools(findings->report->tasks), &pools);
+    for (uint32_t i = 0; i < count; i++)
+        if (pools[i].chunk_max > 0)
+            return true;
+    return false;
+}
+
 /* What a chunk costs beside its calls, over what a call takes: so many calls a chunk make both
  * equal; twice as many as there are now halve what a call pays. */
 static void find_hand_over(struct findings *findings)
@@ -328,9 +342,12 @@ static void find_hand_over(struct findings *findings)
              number_count(function->count, tasks),
              trace_string(findings->trace, function->name)->bytes,
              number_time_short(function->parts[POOL_RUN].p50_ns, run));
-    snprintf(finding->advice, TEXT_SIZE,
-             "try chunksize=%llu, which halves it, or more work in each task",
-             2 * (unsigned long long)chunk);
+    if (has_chunks(findings))
+        snprintf(finding->advice, TEXT_SIZE,
+                 "try chunksize=%llu, which halves it, or more work in each task",
+                 2 * (unsigned long long)chunk);
+    else
+        snprintf(finding->advice, TEXT_SIZE, "try more work in each task");
 }
 
 /* Of the workers of one pool: how long they were idle while the last one still ran. */
