@@ -584,6 +584,7 @@ int collector_finish(struct collector *collector)
         return error;
     }
     intake_free(collector->intake, DRAIN_ALL);
+    sampling_close(&collector->sampling);
     session_file_remove(&collector->directory, &collector->session);
     refusal_pages_sweep(&collector->directory);
     directory_remove_unused(&collector->directory);

@@ -133,6 +133,10 @@ int sampling_begin(struct sampling *sampling);
 int sampling_step(struct sampling *sampling);
 int sampling_finish(struct sampling *sampling);
 
+/* Once all is in the file: the memory of the sampler and of stacks is given back, for who reads the
+ * recording next. The counts stay. */
+void sampling_close(struct sampling *sampling);
+
 /* ---- Writing: collector_writing.c ----
  *
  * Between intake and store: when chunks are closed, and when blocks go back to their programs.

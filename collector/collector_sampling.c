@@ -39,6 +39,13 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
     return sampler_create(&sampler, &sampling->sampler);
 }
 
+void sampling_close(struct sampling *sampling)
+{
+    sampler_destroy(sampling->sampler);
+    sampling->sampler = NULL;
+    stacks_forget(trace_stacks(sampling->trace), UINT32_MAX);
+}
+
 void sampling_fini(struct sampling *sampling)
 {
     sampler_destroy(sampling->sampler);

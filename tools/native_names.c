@@ -8,6 +8,7 @@
 #include "code_source.h"
 #include "collector.h"
 #include "file_io.h"
+#include "recording.h"
 #include "stacks.h"
 #include "text.h"
 #include "vec.h"
@@ -275,7 +276,15 @@ void native_names_complete(const char *path, const struct trace *trace, bool sou
 {
     struct store_reader *reader;
     struct native_names result;
-    if (!has_own(trace) || store_reader_open(path, &reader) != 0)
+    if (!has_own(trace))
+        return;
+    if (stacks_stack_count(trace_stacks_get(trace)) > STACKS_READ_AGAIN_MAX) {
+        cmd_note("native frames have no lines yet, for there are very many stacks\n"
+                 "annot symbolize %s looks for them",
+                 path);
+        return;
+    }
+    if (store_reader_open(path, &reader) != 0)
         return;
     struct symbolizing all = {.trace = store_reader_trace(reader),
                               .own_only = true,

@@ -25,8 +25,8 @@ int native_names_add(const char *path, struct store_reader *reader, const char *
                      bool source, struct native_names *ret_result);
 
 /* At the end of a recording: lines of the user's own native code, if there is any with debug
- * information, in a second at most. Others' files are not read for it. What fails is left to
- * `annot symbolize`. `trace`: of the collector. */
+ * information, in a second at most. Others' files are not read for it. What fails, and a recording
+ * of very many stacks, is left to `annot symbolize`. `trace`: of the collector. */
 void native_names_complete(const char *path, const struct trace *trace, bool source);
 
 #endif

@@ -13,6 +13,10 @@ struct cmd_call;
 
 enum { RECORDING_NAME_SIZE = NAME_MAX + 1 };
 
+/* Where its collector reads a recording again when it has written it, which needs memory for each
+ * stack: more of them are left to who asks for it. */
+enum { STACKS_READ_AGAIN_MAX = 250000 };
+
 /* For the help of commands that call it. */
 #define RECORDING_CHOICE_HELP                                                                      \
     "FILE defaults to the newest recording (*.annot) in this directory.\n\n"

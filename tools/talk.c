@@ -7,6 +7,7 @@
 #include "losses.h"
 #include "missing.h"
 #include "pass.h"
+#include "recording.h"
 #include "report_print.h"
 #include "stacks.h"
 #include "store.h"
@@ -214,8 +215,8 @@ static bool nothing_lost(const struct trace *trace, const struct collector_count
     return counts->lost_count == 0 && !sample_loss_any(trace) && misuse_sums(trace, calls) == 0;
 }
 
-/* A larger recording is not read again: the prompt comes first, and stacks need memory. */
-enum { HEADLINE_RECORDS_MAX = 2000000, HEADLINE_STACKS_MAX = 250000 };
+/* A larger recording is not read again: the prompt comes first. */
+enum { HEADLINE_RECORDS_MAX = 2000000 };
 
 /* What took the time, as the report says it. */
 static void print_headline(const char *path, const struct collector_counts *counts,
@@ -225,7 +226,7 @@ static void print_headline(const char *path, const struct collector_counts *coun
     struct report_options options = {.path = path, .only = "", .selection = &all};
     struct report *report = NULL;
     char text[HEADLINE_SIZE];
-    if (stack_count > HEADLINE_STACKS_MAX ||
+    if (stack_count > STACKS_READ_AGAIN_MAX ||
         counts->event_count + counts->sample_count + counts->stretch_count > HEADLINE_RECORDS_MAX ||
         store_reader_open(path, &options.reader) != 0)
         return;

@@ -133,8 +133,13 @@ static void forget(struct interned *table, uint32_t before)
     if (before <= table->base)
         return;
     size_t rest = (size_t)(table->count - before) * table->item_size;
-    if (rest > 0)
+    if (rest > 0) {
         memmove(table->items, item_at(table, before), rest);
+    } else {
+        free(table->items);
+        table->items = NULL;
+        table->capacity = 0;
+    }
     free(table->slots);
     table->slots = NULL;
     table->slot_count = 0;
