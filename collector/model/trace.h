@@ -58,6 +58,8 @@ enum observer {
     OBSERVER_ITT = 12,
     OBSERVER_CUPTI = 13,
     OBSERVER_IMPORTER = 14,
+    OBSERVER_INHERITED = 15, /* a range of another thread that submitted what this one does inside
+                                of it: opened here again, it leads to that and counts nowhere */
 };
 
 /* What ranges of OBSERVER_POOL are. */

@@ -41,6 +41,9 @@ static inline int is_ready(const struct control *control)
 struct string_key;
 uint32_t intern_or_tell(const struct string_key *key);
 
+/* The calling thread's control block if it records, else NULL. In api_context.c. */
+struct control *api_recording(void);
+
 /* What the API was given, as an event of a kind. */
 void emission_from(struct emission *emission, const struct annot_event *event, uint8_t kind);
 

@@ -35,8 +35,7 @@ static APART void general(uint8_t kind, uint64_t id)
     emit_general(&emission);
 }
 
-/* The calling thread's control block if it records, else NULL. */
-static struct control *recording(void)
+struct control *api_recording(void)
 {
     struct control *control = annot_control;
     if (!is_ready(control)) { /* it may have to follow to another session first */
@@ -52,7 +51,7 @@ uint64_t annot_current(void)
     if (__builtin_expect(is_ready(control), 1))
         return current(control);
     FORWARD_VALUE(current, 0);
-    control = annot_enabled() ? recording() : NULL;
+    control = annot_enabled() ? api_recording() : NULL;
     return control ? current(control) : 0;
 }
 
@@ -60,7 +59,7 @@ uint64_t annot_current(void)
 uint64_t annot_recording(void)
 {
     FORWARD_VALUE(recording, annot_gate_v1.generation);
-    const struct control *control = annot_enabled() ? recording() : NULL;
+    const struct control *control = annot_enabled() ? api_recording() : NULL;
     return control ? control->segment->session_id : 0;
 }
 
@@ -84,7 +83,7 @@ static APART uint64_t write_context(struct control *control, char *text)
 int annot_trace_context(char text[ANNOT_TRACE_CONTEXT_SIZE])
 {
     FORWARD_VALUE(trace_context, 0, text);
-    struct control *control = annot_enabled() ? recording() : NULL;
+    struct control *control = annot_enabled() ? api_recording() : NULL;
     if (!control)
         return 0;
     general(ANNOT_REC_FLOW_BEGIN, write_context(control, text));
@@ -107,7 +106,7 @@ int annot_trace_context_adopt(const char *traceparent)
 {
     uint64_t span;
     FORWARD_VALUE(trace_context_adopt, 0, traceparent);
-    struct control *control = annot_enabled() ? recording() : NULL;
+    struct control *control = annot_enabled() ? api_recording() : NULL;
     if (!control || !read_context(control, traceparent, &span))
         return 0;
     if (span)

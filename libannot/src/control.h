@@ -97,6 +97,12 @@ struct control {
 _Static_assert(sizeof(struct control) <= CONTROL_SIZE, "control blocks are CONTROL_SIZE apart");
 _Static_assert(offsetof(struct control, levels) == 64, "one cache line");
 
+/* Of a range in the live stack, what that does not tell: for annot_open_ranges. */
+struct open_scope {
+    uint32_t instance; /* of the range that it was noted for; others have domain 0 */
+    uint16_t domain, category;
+};
+
 /* What a fork does not wipe. */
 struct keep {
     uint32_t name;    /* string id of annot_name_thread */
@@ -109,6 +115,7 @@ struct keep {
     uint32_t by_address[NAME_CACHE_SIZE]; /* the same, by where the text stands */
     uintptr_t scratch_frames[SCRATCHES];  /* stack addresses of who has them, or 0 */
     struct annot_open fork_live[ANNOT_LIVE_DEPTH];
+    struct open_scope scopes[ANNOT_LIVE_DEPTH]; /* of the outermost ranges of the live stack */
     _Alignas(8) uint8_t levels[LEVELS_KEPT];
     /* Touched only by threads that nest deeper than the live stack: entries that deeper ones
      * replaced there. */

@@ -188,10 +188,12 @@ static APART int begin(struct control *control, struct emission *emission)
  */
 
 /* `time`: of the record, or 0: it is lost. */
-static APART void end_push(struct control *control, uint64_t time)
+static APART void end_push(struct control *control, const struct emission *emission, uint64_t time)
 {
     if (is_foreign_now(control, time))
         return;
+    if (time && (emission->domain | emission->category))
+        live_note(control, emission->domain, emission->category);
     levels_push(control, time ? LEVEL_RECORDED : LEVEL_DROPPED, write_name(control),
                 time ? time : clock_now(), 1);
 }
@@ -207,7 +209,7 @@ static APART void end_pop(struct control *control, uint64_t time)
 static APART void end(struct control *control, struct emission *emission, uint64_t time)
 {
     if (emission->kind == ANNOT_REC_PUSH)
-        end_push(control, time);
+        end_push(control, emission, time);
     else if (emission->kind == ANNOT_REC_POP)
         end_pop(control, time);
     else if (emission->kind == ANNOT_REC_RANGE_START && time == 0)
@@ -230,7 +232,7 @@ static APART void call(struct control *control, struct emission *emission)
             return;
     }
     if (emission->kind == ANNOT_REC_PUSH && calls_enter(control, emission) && begin_open(control))
-        end_push(control, write_event(control, emission));
+        end_push(control, emission, write_event(control, emission));
 }
 
 void emit_name_thread(uint32_t name)

@@ -146,8 +146,11 @@ static FAST uint8_t *put_parts(uint8_t *at, const struct annot_event *event,
 }
 
 /* The range that a PUSH opened. */
-static FAST void open_range(struct control *control, annot_name name, uint64_t time)
+static FAST void open_range(struct control *control, const struct annot_event *event,
+                            annot_name name, uint64_t time)
 {
+    if (event->domain | event->category)
+        live_note(control, event->domain, event->category);
     live_put(control, name, control->instance, time);
     control->depth++;
     control->recorded++;
@@ -176,7 +179,7 @@ static FAST int write_marked(struct control *control, uint8_t kind, const struct
     record_base(at, time, record_head(kind, granules, flags, level), name);
     record_commit_to(control, block, place + (uint32_t)(end - at));
     if (kind == ANNOT_REC_PUSH)
-        open_range(control, name, time);
+        open_range(control, event, name, time);
     return 1;
 }
 

@@ -44,6 +44,11 @@ static struct annot_open *live_at(struct control *control, uint32_t depth, uint3
     return index < SPILL_KEPT ? &control->keep->spill[index] : NULL;
 }
 
+const struct annot_open *levels_live(struct control *control, uint32_t index)
+{
+    return live_at(control, control->live_depth, index);
+}
+
 /* Takes the entry out that has so many inside of it. */
 static void live_take_out(struct control *control, uint32_t inside)
 {

@@ -30,6 +30,9 @@ enum level_state levels_pop(struct control *control, int *ret_counted);
 /* Shows a range of a track. `kind`: enum annot_open_track. Returns 1, or 0: no room for it. */
 int levels_show(struct control *control, uint32_t name, uint64_t kind);
 
+/* An entry of the live stack, counted from the outermost. NULL: nobody remembers it. */
+const struct annot_open *levels_live(struct control *control, uint32_t index);
+
 /* Takes shown ranges away, from the innermost on, after `skip` that stay. */
 void levels_hide(struct control *control, uint32_t skip, uint32_t count);
 

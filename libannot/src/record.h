@@ -83,6 +83,14 @@ static inline void live_put(struct control *control, uint32_t name, uint32_t ins
     annot_store_release(&thread->depth, depth + 1);
 }
 
+/* Before live_put: the range that comes next has a domain or a category. */
+static inline void live_note(struct control *control, uint16_t domain, uint16_t category)
+{
+    uint32_t depth = control->live_depth;
+    if (depth < ANNOT_LIVE_DEPTH)
+        control->keep->scopes[depth] = (struct open_scope){control->instance, domain, category};
+}
+
 /* The number after this one: never 0, so after 4 billion recorded begins they start again. */
 static inline uint32_t instance_after(uint32_t instance)
 {

@@ -13,6 +13,7 @@
 
 #include <annot/annot.h>
 #include <annot/function_calls.h>
+#include <annot/observers.h>
 
 struct runtime_table {
     uint32_t size;    /* bytes of this struct that the serving copy knows */
@@ -76,6 +77,8 @@ struct runtime_table {
     annot_domain (*domain_observed)(const char *name, uint16_t observer, uint16_t role);
     annot_category (*category_observed)(annot_domain domain, const char *name, uint16_t observer,
                                         uint16_t role);
+    /* From 0.8. */
+    uint32_t (*open_ranges)(struct annot_open_range *ranges, uint32_t count);
 #ifdef ANNOT_TEST_OTHER_VERSION /* a copy from the future, with one function more */
     void (*future)(void);
 #endif

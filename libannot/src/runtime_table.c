@@ -56,6 +56,7 @@ OWNED(annot_recording);
 OWNED(annot_name_thread_of);
 OWNED(annot_domain_observed);
 OWNED(annot_category_observed);
+OWNED(annot_open_ranges);
 
 const struct runtime_table runtime_own = {
     .size = sizeof(struct runtime_table),
@@ -110,4 +111,5 @@ const struct runtime_table runtime_own = {
     .name_thread_of = own_annot_name_thread_of,
     .domain_observed = own_annot_domain_observed,
     .category_observed = own_annot_category_observed,
+    .open_ranges = own_annot_open_ranges,
 };

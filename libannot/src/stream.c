@@ -299,6 +299,7 @@ void stream_attach(struct control *control, struct segment *segment)
     control->instance = 1;
     control->deep_suppressed = control->deep_counted = 0;
     control->shown = control->hide_later = 0;
+    memset(control->keep->scopes, 0, sizeof(control->keep->scopes));
     control->gap_pending = 0;
     control->gap_time = 0;
     control->records = 0; /* also for a thread that gets no record */

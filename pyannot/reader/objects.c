@@ -215,6 +215,7 @@ static void put_observer(struct filler *filler, const struct scope *scope)
         [OBSERVER_ITT] = "itt",
         [OBSERVER_CUPTI] = "cupti",
         [OBSERVER_IMPORTER] = "importer",
+        [OBSERVER_INHERITED] = "inherited",
     };
     bool known = scope->observer < sizeof(names) / sizeof(*names);
     put(filler, PyUnicode_InternFromString(known ? names[scope->observer] : "unknown"));

@@ -47,6 +47,13 @@ static inline annot_category annot_category_observed(annot_domain domain, const 
     return 0;
 }
 
+struct annot_open_range;
+
+static inline uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t count)
+{
+    return 0;
+}
+
 static inline void annot_name_process(const char *name)
 {
 }

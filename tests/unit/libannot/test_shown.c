@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <annot/annot.h>
+#include <annot/observers.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,72 @@ TEST(a_new_recording_begins_without_what_was_shown)
     CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
 }
 
+/* What is open as another thread is told it: "main lib:part [task]", with its category behind it.
+ */
+static const char *open_ranges(uint32_t room)
+{
+    static char text[1024];
+    struct annot_open_range ranges[64];
+    uint32_t count = annot_open_ranges(ranges, room);
+    text[0] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = strlen(text);
+        (void)snprintf(text + length, sizeof(text) - length,
+                       ranges[i].is_shown ? "%s%u:[%s]%u" : "%s%u:%s.%u", i ? " " : "",
+                       ranges[i].domain, text_of(ranges[i].name), ranges[i].category);
+    }
+    return text;
+}
+
+TEST(what_is_open_is_told_with_domain_and_category)
+{
+    CHECK_INT(annot_open_ranges(&(struct annot_open_range){0}, 1), 0); /* nobody records */
+    arena_begin(NULL);
+    annot_domain lib = annot_domain_create("lib");
+    annot_category io = annot_category_create(lib, "io");
+    char expected[64];
+    CHECK_STR(open_ranges(8), "");
+    annot_push("main");
+    own_record();
+    annot_push_event(&(struct annot_event){.text = "part", .domain = lib, .category = io});
+    annot_track_show(annot_name_intern("task"), lib, 1);
+    annot_push("inside");
+    (void)snprintf(expected, sizeof(expected), "0:main.0 %u:part.%u %u:[task]0 0:inside.0", lib, io,
+                   lib);
+    CHECK_STR(open_ranges(8), expected);
+    CHECK_STR(open_ranges(1), "0:main.0");
+    annot_track_hide(0, 1);
+    annot_pop();
+    annot_pop();
+    annot_push("plain"); /* in the place of one with a domain */
+    CHECK_STR(open_ranges(8), "0:main.0 0:plain.0");
+    annot_pop();
+    annot_pop();
+    arena_unmap(&mapped);
+    finish();
+}
+
+TEST(of_a_deep_stack_the_outermost_are_told)
+{
+    arena_begin(NULL);
+    annot_domain lib = annot_domain_create("lib");
+    annot_push_event(&(struct annot_event){.text = "outermost", .domain = lib});
+    own_record();
+    for (int i = 0; i < 3 * ANNOT_LIVE_DEPTH; i++)
+        annot_push_event(&(struct annot_event){.text = "deep", .domain = lib});
+    struct annot_open_range ranges[64];
+    CHECK_INT(annot_open_ranges(ranges, 64), 64);
+    CHECK_STR(text_of(ranges[0].name), "outermost");
+    CHECK_INT(ranges[0].domain, lib);
+    CHECK_STR(text_of(ranges[63].name), "deep");
+    CHECK_INT(ranges[63].domain, 0); /* not known any more */
+    for (int i = 0; i < 3 * ANNOT_LIVE_DEPTH + 1; i++)
+        annot_pop();
+    arena_unmap(&mapped);
+    finish();
+    CHECK_INT(seen.lost_total, 0);
+}
+
 /* The child's own pops close nothing of the parent's, and what it hides is what it inherited. */
 TEST(a_forked_child_has_the_track_of_its_parent_as_inherited)
 {
@@ -200,6 +267,9 @@ TEST(a_forked_child_has_the_track_of_its_parent_as_inherited)
     pid_t pid = fork();
     if (pid == 0) {
         annot_push("own");
+        struct annot_open_range open[4];
+        if (annot_open_ranges(open, 4) != 1) /* its parent's are not its own */
+            _exit(5);
         arena_read(getpid(), &seen, NULL, NULL);
         char names[2][64];
         int count = arena_list(names, 2);
