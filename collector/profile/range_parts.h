@@ -102,6 +102,13 @@ struct range_stats {
     int64_t last_ns;
 };
 
+/* One that another thread has open and is opened again around a task: it leads to what is inside of
+ * it, and counts for nothing else. */
+static inline bool range_is_inherited(const struct range_stats *stats, uint32_t scope)
+{
+    return scope != 0 && trace_scope(stats->trace, scope)->observer == OBSERVER_INHERITED;
+}
+
 /* The row of a node; "(other)" of that kind for PATH_OTHER. */
 struct range_row *range_row_at(struct range_stats *stats, enum range_kind kind, uint32_t node);
 

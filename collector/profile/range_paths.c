@@ -30,6 +30,23 @@ static uint32_t owner_of(const struct range_stats *stats, uint32_t thread)
     return stats->grouping == RANGE_BY_PROCESS && entry ? entry->process : RANGE_NO_OWNER;
 }
 
+static enum range_kind row_kind(const struct range_stats *stats, const struct range_path *range)
+{
+    if (range_is_inherited(stats, range->scope))
+        return RANGE_INHERITED;
+    switch ((enum range_path_kind)range->kind) {
+    case RANGE_PATH_THREAD:
+    case RANGE_PATH_PROBED:
+        return RANGE_PUSHED;
+    case RANGE_PATH_INHERITED:
+        return RANGE_INHERITED;
+    case RANGE_PATH_UNRECORDED:
+        return RANGE_UNRECORDED;
+    default:
+        return RANGE_TRACK;
+    }
+}
+
 int range_stats_take_sample(struct range_stats *stats, const struct sample *sample)
 {
     const struct sample_sets *sets = trace_sets_get(stats->trace);
@@ -43,7 +60,8 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
         stats->totals.cpu_outside_ns += cpu_ns;
         return 0;
     }
-    if (stacks_get_path(trace_stacks_get(stats->trace), sample->path)->kind == RANGE_PATH_INHERITED)
+    if (row_kind(stats, stacks_get_path(trace_stacks_get(stats->trace), sample->path)) ==
+        RANGE_INHERITED)
         stats->totals.cpu_inherited_ns += cpu_ns;
     uint32_t owner = owner_of(stats, sample->thread);
     uint64_t key = (uint64_t)owner << 32 | sample->path; /* not 0: the path is not */
@@ -65,22 +83,8 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
 struct branch {
     uint32_t owner, root, parent;
     bool started;
+    bool is_cut; /* its outer end is missing */
 };
-
-static enum range_kind row_kind(const struct range_path *range)
-{
-    switch ((enum range_path_kind)range->kind) {
-    case RANGE_PATH_THREAD:
-    case RANGE_PATH_PROBED:
-        return RANGE_PUSHED;
-    case RANGE_PATH_INHERITED:
-        return RANGE_INHERITED;
-    case RANGE_PATH_UNRECORDED:
-        return RANGE_UNRECORDED;
-    default:
-        return RANGE_TRACK;
-    }
-}
 
 static int start_branch(struct range_stats *stats, struct branch *branch, enum range_kind kind,
                         uint32_t owner)
@@ -117,8 +121,13 @@ static uint32_t ranges_of(const struct stacks *stacks, uint32_t path, struct ran
 
 /* The node of a range, from which the branch goes on. 0 or -ENOMEM. */
 static int follow(struct range_stats *stats, struct branch *branch, enum range_kind kind,
-                  const struct range_path *range)
+                  uint32_t owner, const struct range_path *range)
 {
+    if (!branch->started && start_branch(stats, branch, kind, owner) != 0)
+        return -ENOMEM;
+    if (branch->is_cut)
+        branch->parent = PATH_OTHER;
+    branch->is_cut = false;
     if (stats->grouping == RANGE_BY_NAME || range->kind == RANGE_PATH_TRACK)
         branch->parent = branch->root;
     uint32_t domain = trace_scope_domain(stats->trace, range->scope);
@@ -135,18 +144,19 @@ static int spread(struct range_stats *stats, const struct path_weight *weight)
     struct branch branches[RANGE_KIND_COUNT] = {0};
     depth = ranges_of(trace_stacks_get(stats->trace), weight->path, ranges);
     for (uint32_t i = 0; i < depth; i++) {
-        enum range_kind kind = row_kind(&ranges[i]);
+        enum range_kind kind = row_kind(stats, &ranges[i]);
         struct branch *branch = &branches[kind];
-        if (!branch->started && start_branch(stats, branch, kind, weight->owner) != 0)
-            return -ENOMEM;
-        if (i == 0 && depth == DEPTH_MAX) /* its outer end is missing */
-            branch->parent = PATH_OTHER;
-        if (follow(stats, branch, kind, &ranges[i]) != 0)
+        branch->is_cut = i == 0 && depth == DEPTH_MAX;
+        if (follow(stats, branch, kind, weight->owner, &ranges[i]) != 0)
             return -ENOMEM;
         nodes[i] = branch->parent;
+        /* Around a task, it is in the paths of the thread's own ranges, too. */
+        if (kind == RANGE_INHERITED && ranges[i].kind == RANGE_PATH_THREAD &&
+            follow(stats, &branches[RANGE_PUSHED], RANGE_PUSHED, weight->owner, &ranges[i]) != 0)
+            return -ENOMEM;
     }
     for (uint32_t i = 0; i < depth; i++) { /* rows stay where they are from here on */
-        rows[i] = range_row_at(stats, row_kind(&ranges[i]), nodes[i]);
+        rows[i] = range_row_at(stats, row_kind(stats, &ranges[i]), nodes[i]);
         bool again = is_among(rows, i, rows[i]);
         rows[i]->cpu_ns += again ? 0 : weight->cpu_ns;
         rows[i]->sample_count += again ? 0 : weight->count;

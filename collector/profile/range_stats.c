@@ -88,7 +88,8 @@ static int64_t node_of(struct range_stats *stats, enum range_kind kind, const st
     uint32_t owner = range_row_at(stats, kind, parent)->owner;
     if (!range_rows_follow(stats, kind, owner))
         return -ENOMEM;
-    range_row_at(stats, kind, node)->scope = event->scope;
+    if (!range_is_inherited(stats, event->scope))
+        range_row_at(stats, kind, node)->scope = event->scope;
     return node;
 }
 
@@ -210,15 +211,33 @@ struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, r
     return row;
 }
 
+/* It leads to what is inside of it. It counts where it was opened first; here is nobody's time but
+ * that of what is inside. */
+static void pass_through(struct range_stats *stats, struct thread_path *path,
+                         const struct item *span)
+{
+    uint64_t duration = duration_of(span);
+    uint64_t children = span->child_ns > 0 ? (uint64_t)span->child_ns : 0;
+    stats->totals.covered_ns -= duration > children ? duration - children : 0;
+    if (span->depth < path->nodes.count)
+        path->nodes.count = span->depth;
+}
+
 static int take_pushed(struct range_stats *stats, const struct item *span)
 {
     struct thread_path *path = range_path_of(stats, span->event->thread);
+    struct range_row *row = NULL;
     bool nested;
     if (!path)
         return -ENOMEM;
-    struct range_row *row = range_leave(stats, RANGE_PUSHED, &path->nodes, span, &nested);
-    row->runnable_ns += nested ? 0 : span->off.runnable_ns;
-    row->blocked_ns += nested ? 0 : span->off.blocked_ns;
+    if (range_is_inherited(stats, span->event->scope))
+        pass_through(stats, path, span);
+    else
+        row = range_leave(stats, RANGE_PUSHED, &path->nodes, span, &nested);
+    if (row && !nested) {
+        row->runnable_ns += span->off.runnable_ns;
+        row->blocked_ns += span->off.blocked_ns;
+    }
     if (span->depth == 0) {
         stats->totals.covered_ns += duration_of(span);
         path->last_ns = span->end_ns > path->last_ns ? span->end_ns : path->last_ns;

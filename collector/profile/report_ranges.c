@@ -458,7 +458,7 @@ int report_add_ranges(struct report *report)
         rc = add_kind(report, RANGE_TRACK, "track_ranges", "ranges on tracks");
     if (rc == 0)
         rc = add_kind(report, RANGE_INHERITED, "inherited_ranges",
-                      "inherited ranges (open in the parent when a process was forked)");
+                      "inherited ranges (open where a process was forked or a task submitted)");
     if (rc == 0)
         rc = add_kind(report, RANGE_UNRECORDED, "unrecorded_ranges",
                       "ranges without a recorded beginning");

@@ -198,6 +198,69 @@ TEST(owners_and_paths_without_events_get_rows)
     release(stats);
 }
 
+/* A worker's thread: "request" of another thread around "task", as executors' threads have it. */
+static void add_task(uint32_t thread, int64_t time_ns)
+{
+    const struct scope scope = {.observer = OBSERVER_INHERITED};
+    int64_t inherited = trace_scope_add(maker_trace(maker), &scope);
+    CHECK(inherited > 0);
+    maker_event(maker, &(struct event){.kind = EVENT_PUSH,
+                                       .thread = thread,
+                                       .time_ns = time_ns,
+                                       .name = maker_string(maker, "request"),
+                                       .scope = (uint32_t)inherited});
+    maker_push(maker, thread, time_ns + 1, "task");
+    maker_pop(maker, thread, time_ns + 91);
+    maker_pop(maker, thread, time_ns + 100);
+}
+
+static struct range_stats *collect_inherited(enum range_grouping grouping)
+{
+    uint32_t thread = begin(), worker = maker_thread(maker, 0, 101, "worker");
+    maker_push(maker, thread, 100, "request");
+    maker_pop(maker, thread, 400);
+    add_task(worker, 110);
+    add_task(worker, 310);
+    cpu(thread, 150, 1);
+    cpu(worker, 150, 20);
+    cpu(worker, 205, 300); /* behind the task, in what is around it */
+    cpu(worker, 350, 4000);
+    off(worker, 120, 130, 130);
+    maker_finish(maker, 600);
+    return collect(grouping);
+}
+
+TEST(what_is_inherited_leads_to_what_is_inside_and_counts_nowhere)
+{
+    struct range_stats *stats = collect_inherited(RANGE_BY_PATH);
+    uint32_t request = row_of(stats, RANGE_INHERITED, "request");
+    CHECK_INT(value(stats, "request", RANGE_COLUMN_COUNT), 1);
+    CHECK_INT(value(stats, "request", RANGE_COLUMN_TOTAL), 300);
+    CHECK_INT(value(stats, "request", RANGE_COLUMN_BLOCKED), 0);
+    CHECK_INT(value(stats, "request", RANGE_COLUMN_CPU), 1);
+    CHECK_INT(value(stats, "request/task", RANGE_COLUMN_COUNT), 2);
+    CHECK_INT(value(stats, "request/task", RANGE_COLUMN_TOTAL), 180);
+    CHECK_INT(value(stats, "request/task", RANGE_COLUMN_BLOCKED), 10);
+    CHECK_INT(value(stats, "request/task", RANGE_COLUMN_CPU_SELF), 4020);
+    CHECK_INT(range_stats_value(stats, request, RANGE_COLUMN_CPU), 4320);
+    CHECK_INT(range_stats_value(stats, request, RANGE_COLUMN_CPU_SELF), 300);
+    CHECK_INT(range_stats_totals(stats)->cpu_inherited_ns, 300);
+    CHECK_INT(range_stats_totals(stats)->covered_ns, 300 + 180); /* the sum of all self times */
+    CHECK_INT(range_stats_row(stats, row_of(stats, RANGE_PUSHED, "request"))->scope, 0);
+    check_adds_up(stats);
+    release(stats);
+}
+
+TEST(what_is_inherited_counts_nowhere_by_name_either)
+{
+    struct range_stats *stats = collect_inherited(RANGE_BY_NAME);
+    CHECK_INT(value(stats, "request", RANGE_COLUMN_COUNT), 1);
+    CHECK_INT(value(stats, "task", RANGE_COLUMN_TOTAL), 180);
+    CHECK_INT(range_stats_totals(stats)->covered_ns, 300 + 180);
+    check_adds_up(stats);
+    release(stats);
+}
+
 TEST(names_of_domains_are_found_by_their_names)
 {
     uint32_t thread = begin();
