@@ -107,7 +107,8 @@ class Range(NamedTuple):
     kind: "pushed" on its thread, "overlapping" (start and end), "track". path: what reports call
     the ranges around it, outermost first, and itself ("domain:name"). self_ns: without the ranges
     directly inside of it. observer: who told it, "program" or one of annot/observers.h ("nvtx",
-    "pool", "log"); role: as what, an observer's own number.
+    "pool", "log"); role: as what, an observer's own number. Of "inherited": another thread has it
+    open, for which this one works inside of it; it counts there, not here.
     id: of a pushed range what current() was in it, of an overlapping one its token; 0 is unknown.
     unfinished: nobody ended it; end_lost: its end fell into a gap.
     """

@@ -4,6 +4,7 @@
 
 #include "annotation.h"
 #include "arguments.h"
+#include "inherited.h"
 #include "state.h"
 
 #include <annot/annot.h>
@@ -114,11 +115,9 @@ static vectorcallfunc call_of_kind(const char *kind)
     static const struct {
         const char *kind;
         vectorcallfunc call;
-    } kinds[] = {{"call", observed_call},
-                 {"import", observed_import},
-                 {"instead", observed_instead},
-                 {"start", observed_start},
-                 {"step", observed_step}};
+    } kinds[] = {{"call", observed_call},     {"create", observed_create},
+                 {"import", observed_import}, {"instead", observed_instead},
+                 {"start", observed_start},   {"step", observed_step}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kind, kinds[i].kind) == 0)

@@ -224,85 +224,6 @@ static PyObject *side_pending(PyObject *self, PyObject *pending)
     Py_RETURN_NONE;
 }
 
-/* A task that waits for a thread: a capsule of the side, whose context is its flow. */
-static const char offered_name[] = "pyannot.offered", taken_name[] = "pyannot.taken";
-
-/* Of one that nobody took (it was cancelled, or the pool shut down): it waits no more. */
-static void offered_free(PyObject *task)
-{
-    bool is_offered = PyCapsule_IsValid(task, offered_name);
-    struct pool_side *side = PyCapsule_GetPointer(task, is_offered ? offered_name : taken_name);
-    if (is_offered)
-        pool_side_count(side, -1);
-    Py_DECREF(side);
-}
-
-/* offer(): a task for a thread of this process. */
-static PyObject *side_offer(PyObject *self, PyObject *ignored)
-{
-    struct pool_side *side = (struct pool_side *)self;
-    (void)ignored;
-    annot_flow flow = 0;
-    if (annot_enabled()) {
-        struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
-        flow = annot_flow_new();
-        annot_push_event(&event);
-        annot_flow_begin(flow, ANNOT_POOL_FLOW);
-        annot_pop();
-    }
-    pool_side_count(side, 1);
-    PyObject *task = PyCapsule_New(Py_NewRef(self), offered_name, offered_free);
-    if (task == NULL)
-        Py_DECREF(self);
-    else
-        PyCapsule_SetContext(task, (void *)(uintptr_t)flow);
-    return task;
-}
-
-/* take(task, function): a thread begins with it. Whether a range was opened. */
-static PyObject *side_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    struct pool_side *side = (struct pool_side *)self;
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "take() takes 2 arguments");
-        return NULL;
-    }
-    if (!PyCapsule_IsValid(args[0], offered_name)) {
-        PyErr_SetString(PyExc_TypeError, "take() takes what offer() gave, once");
-        return NULL;
-    }
-    annot_flow flow = (annot_flow)(uintptr_t)PyCapsule_GetContext(args[0]);
-    PyCapsule_SetName(args[0], taken_name);
-    __atomic_add_fetch(&side->running_count, 1, __ATOMIC_RELAXED);
-    pool_side_count(side, 0);
-    if (!annot_enabled())
-        Py_RETURN_FALSE;
-    PyObject *function = args[1];
-    if (PyTuple_CheckExact(function) && PyTuple_GET_SIZE(function) > 0)
-        function = PyTuple_GET_ITEM(function, 0); /* with its arguments */
-    struct pool_task task = {.function = function};
-    struct pool_function found = pool_function_find(side, &task);
-    pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
-    annot_flow_end(flow);
-    Py_DECREF(found.function);
-    Py_RETURN_TRUE;
-}
-
-/* done(opened, error): and is through with it. `error` is what it raised, or None. */
-static PyObject *side_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    struct pool_side *side = (struct pool_side *)self;
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "done() takes 2 arguments");
-        return NULL;
-    }
-    if (args[0] == Py_True)
-        exception_pop(args[1] == Py_None ? NULL : (PyObject *)Py_TYPE(args[1]));
-    __atomic_add_fetch(&side->running_count, -1, __ATOMIC_RELAXED);
-    pool_side_count(side, -1);
-    Py_RETURN_NONE;
-}
-
 /* hook(kind, function, owner=None): stands in for a function, or for a method of `owner`, which it
  * does not keep alive. */
 static PyObject *pool_hook(PyObject *self, PyObject *args)
@@ -422,9 +343,10 @@ static PyMethodDef methods[] = {
     {"call", pool_facts_call, METH_VARARGS, NULL},
     {"initializing", side_initializing, METH_O, NULL},
     {"pending", side_pending, METH_O, NULL},
-    {"offer", side_offer, METH_NOARGS, NULL},
-    {"take", (PyCFunction)(void (*)(void))side_take, METH_FASTCALL, NULL},
-    {"done", (PyCFunction)(void (*)(void))side_done, METH_FASTCALL, NULL},
+    {"offer", pool_thread_offer, METH_NOARGS, NULL},
+    {"take", (PyCFunction)(void (*)(void))pool_thread_take, METH_FASTCALL, NULL},
+    {"done", (PyCFunction)(void (*)(void))pool_thread_done, METH_FASTCALL, NULL},
+    {"run", (PyCFunction)(void (*)(void))pool_thread_run, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"hook", pool_hook, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

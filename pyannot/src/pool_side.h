@@ -115,6 +115,12 @@ PyObject *pool_facts_made(PyObject *self, PyObject *args);
 PyObject *pool_facts_joined(PyObject *self, PyObject *ignored);
 PyObject *pool_facts_call(PyObject *self, PyObject *args);
 
+/* Tasks of threads: methods of the class. pool_thread.c. */
+PyObject *pool_thread_offer(PyObject *self, PyObject *ignored);
+PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *pool_thread_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
 /* Adds to the tasks without a result, and tells both counters if they show too little of it: the
  * busy workers to the last one, the queue to 1/64. */
 void pool_side_count(struct pool_side *side, int64_t change);
@@ -129,6 +135,9 @@ static inline annot_flow pool_side_flow(const struct pool_side *side, uint64_t n
 /* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, if it
  * is neither. pool_task.c. */
 bool pool_task_read(PyObject *object, struct pool_task *ret_task);
+
+/* The same of a work item of an executor of threads. `function` NULL: it looks different. */
+void pool_task_of_item(PyObject *item, struct pool_task *ret_task);
 
 /* The exception that a worker's answer carries: new reference, or NULL without an exception. */
 PyObject *pool_side_answer_error(PyObject *answer);

@@ -71,6 +71,19 @@ bool pool_task_read(PyObject *object, struct pool_task *ret_task)
     return known;
 }
 
+void pool_task_of_item(PyObject *item, struct pool_task *ret_task)
+{
+    *ret_task = (struct pool_task){.function = own_attribute(item, "fn")};
+    if (ret_task->function != NULL) {
+        ret_task->args = own_attribute(item, "args");
+        return;
+    }
+    PyObject *call = own_attribute(item, "task"); /* from 3.14 on */
+    bool is_tuple = call != NULL && PyTuple_CheckExact(call) && PyTuple_GET_SIZE(call) > 1;
+    ret_task->function = is_tuple ? PyTuple_GET_ITEM(call, 0) : call;
+    ret_task->args = is_tuple ? PyTuple_GET_ITEM(call, 1) : NULL;
+}
+
 PyObject *pool_side_answer_error(PyObject *answer)
 {
     PyObject *error = NULL;

@@ -35,7 +35,8 @@ struct task_track {
 #if PYANNOT_FREE_THREADED
     PyMutex mutex; /* of these */
 #endif
-    PyObject *text; /* of the coroutine, owner of the UTF-8 */
+    PyObject *text;   /* of the coroutine, owner of the UTF-8 */
+    PyObject *origin; /* what was open where the task was made (inherited.h); NULL: nothing */
     PyObject *task_name;
 };
 
@@ -77,6 +78,10 @@ static inline bool task_is_watched(void)
 /* The track of a task, made if it has none. New reference; NULL without an exception. */
 struct task_track *task_track_of(struct state *state, PyObject *task);
 
+/* Leaves with a new task what was open where it was made: for its track, also if that is not there
+ * yet. Never raises. */
+void task_keep_origin(struct state *state, PyObject *task, PyObject *origin);
+
 /* The range of the task's life: begun if it is not, ended when nothing else is open. */
 void task_life_begin(struct task_track *track);
 void task_life_end(struct task_track *track);
@@ -84,6 +89,9 @@ void task_life_end(struct task_track *track);
 /* A range on the track. Only while annot_enabled(). `exception`: its type, or NULL. */
 void task_range_begin(struct task_track *track, struct annotation *annotation);
 void task_range_end(struct task_track *track, PyObject *exception);
+
+/* What is open on the track, outermost first, at most `count`; returns how many. */
+uint32_t task_open_names(struct task_track *track, struct task_open *names, uint32_t count);
 
 /* push(), pop() and mark(), if a task runs. False: the thread's own. */
 bool task_push(struct state *state, struct annotation *annotation);

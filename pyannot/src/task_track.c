@@ -4,6 +4,7 @@
 
 #include "annotation.h"
 #include "arguments.h"
+#include "inherited.h"
 #include "task.h"
 
 #include <annot/observers.h>
@@ -131,12 +132,14 @@ static PyObject *name_of_task(PyObject *task)
     return text;
 }
 
-static struct task_track *track_create(struct state *state, PyObject *task)
+/* `before`: what was in its place, or NULL. */
+static struct task_track *track_create(struct state *state, PyObject *task, PyObject *before)
 {
     struct task_track *track = PyObject_New(struct task_track, state->tasks.track_type);
     if (track == NULL)
         return NULL;
     memset((char *)track + sizeof(PyObject), 0, sizeof(*track) - sizeof(PyObject));
+    track->origin = before && inherited_of(before) ? Py_NewRef(before) : NULL;
     track->text = coroutine_name(task);
     track->task_name = name_of_task(task);
     if (track->text == NULL || track->task_name == NULL ||
@@ -153,15 +156,30 @@ struct task_track *task_track_of(struct state *state, PyObject *task)
     PyObject *found = NULL;
     if (attribute_find(task, state->tasks.key, &found) < 0)
         PyErr_Clear();
-    if (found != NULL && !Py_IS_TYPE(found, state->tasks.track_type))
-        Py_CLEAR(found);
-    struct task_track *track = (struct task_track *)found;
-    if (track == NULL)
-        track = track_create(state, task);
-    else if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
+    bool is_track = found != NULL && Py_IS_TYPE(found, state->tasks.track_type);
+    struct task_track *track = is_track ? (struct task_track *)found : NULL;
+    if (track == NULL) {
+        track = track_create(state, task, found);
+        Py_XDECREF(found);
+    } else if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED)) {
         track_open(track); /* a forked child: the parent goes on with the other one */
+    }
     PyErr_Clear();
     return track;
+}
+
+/* An object that may have no attributes goes without. */
+void task_keep_origin(struct state *state, PyObject *task, PyObject *origin)
+{
+    PyObject *found = NULL;
+    if (state->tasks.track_type == NULL)
+        return;
+    if (attribute_find(task, state->tasks.key, &found) == 0)
+        PyObject_GenericSetAttr(task, state->tasks.key, origin);
+    else if (found != NULL && Py_IS_TYPE(found, state->tasks.track_type)) /* of an eager task */
+        Py_XSETREF(((struct task_track *)found)->origin, Py_NewRef(origin));
+    PyErr_Clear();
+    Py_XDECREF(found);
 }
 
 /* ---- The range of its life ------------------------------------------------------------------- */
@@ -228,6 +246,7 @@ static void track_dealloc(PyObject *self)
         task_cache = (struct task_cache){0};
     task_life_end(track);
     task_shown_clear(track);
+    Py_XDECREF(track->origin);
     Py_XDECREF(track->text);
     Py_XDECREF(track->task_name);
     PyObject_Free(self);
@@ -394,6 +413,17 @@ static annot_name names_pop(struct task_track *track)
         name = track->names[track->name_count].name;
     names_unlock(track);
     return name;
+}
+
+uint32_t task_open_names(struct task_track *track, struct task_open *names, uint32_t count)
+{
+    uint32_t told = 0;
+    names_lock(track);
+    for (uint32_t i = 0; i < track->name_count && i < track->name_room && told < count; i++)
+        if (track->names[i].name != 0)
+            names[told++] = track->names[i];
+    names_unlock(track);
+    return told;
 }
 
 void task_shown_clear(struct task_track *track)

@@ -2,6 +2,7 @@
 """More cases of leak_cases.py: collections, imports and commands, seen while pyannot.observe is on.
 Each puts its part in place and takes it away, so that this leaves nothing either."""
 
+import asyncio
 import contextlib
 import functools
 import gc
@@ -10,7 +11,7 @@ import sys
 import types
 
 from leak_cases import case
-from pyannot import observe
+from pyannot import annotate, observe
 
 
 def observed(part):
@@ -87,3 +88,16 @@ def observed_commands():
         subprocess.run(["/nowhere/at/all"], check=False)
     with contextlib.suppress(TypeError):
         subprocess.Popen([3])
+
+
+@observed("asyncio")
+def observed_tasks_that_inherit():
+    async def inner():
+        with annotate("inside"):
+            return asyncio.current_task()
+
+    async def main():
+        with annotate("around"):
+            return await asyncio.gather(asyncio.create_task(inner()), inner())
+
+    asyncio.run(main())

@@ -8,6 +8,7 @@ import pickle
 import types
 from multiprocessing.pool import mapstar
 
+import pyannot
 from leak_cases import case
 from pyannot.observe import pools_side
 
@@ -65,9 +66,16 @@ def one_way():
 def executor_items():
     """Tasks of threads, and what a queue of work ids tells."""
     side = pools_side.make("", "threads", local=True)
-    for function, error in ((task, None), ((task, (1,), {}), ValueError("x")), (3, None)):
-        side.done(side.take(side.offer(), function), error)
+    for item, error in ((types.SimpleNamespace(fn=task, args=(1,)), None),
+                        (types.SimpleNamespace(task=(task, (1,), {})), ValueError("x")), (3, None)):
+        with pyannot.annotate("open", domain="own"):
+            offered = side.offer()
+        side.take(offered, item)
+        side.done(offered, error)
     side.offer()
+    side.run(side.offer(), str, b"x", encoding="ascii")
+    with contextlib.suppress(ValueError):
+        side.run(side.offer(), int, "x")
     parent = pools_side.make(SCOPE, "Executor", workers=2)
     item = types.SimpleNamespace(work_id=1 << 70, exception=types.SimpleNamespace(exc=KeyError()))
     for value in (item, 5, None, "text", (1, "x", 2), types.SimpleNamespace(work_id=1)):
@@ -83,7 +91,9 @@ def hooks_used_wrongly():
     side = pools_side.make(SCOPE)
     for wrong in (lambda: side.hook("nothing", str), lambda: side.hook("task", str, 5),
                   lambda: side.hook("task"), lambda: side.submitted(1), lambda: side.take(1),
-                  lambda: side.done(True), lambda: side.take("x", task), lambda: side.pending(1, 2),
+                  lambda: side.done(True), lambda: side.done("x", None),
+                  lambda: side.take("x", task), lambda: side.run("x", task),
+                  lambda: side.run(1), lambda: side.pending(1, 2),
                   lambda: type(side)("x", "y", [], ()), lambda: type(side)(scope="x")):
         with contextlib.suppress(TypeError, ValueError):
             wrong()

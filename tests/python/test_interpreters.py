@@ -14,8 +14,8 @@ import interpreters
 from harness import ANNOT, HERE, RecordingTest
 
 ALL = os.environ.get("ANNOT_TEST_INTERPRETERS") == "all"
-TESTS = ["api"] + ["recording", "filter", "pools", "subinterpreters", "async_statements",
-                    "preload"] * ALL
+TESTS = ["api", "inherited"] + ["recording", "filter", "pools", "subinterpreters",
+                                "async_statements", "preload"] * ALL
 # A test as all others are: what it prints tells where it ran.
 ANY_TEST = f"""
     import sys, unittest

@@ -33,7 +33,7 @@ COMMAND_END = (8, 3)
 # What it is called: (the module here, the modules whose import brings it in; none: at once).
 PARTS = {
     "names": ("names", ()),
-    "pools": ("pools", ("multiprocessing", "concurrent.futures", "joblib", "loky")),
+    "pools": ("pools", ("multiprocessing", "concurrent.futures", "joblib", "loky", "anyio")),
     "asyncio": ("tasks", ("asyncio",)),
     "gc": ("collections", ()),
     "imports": ("imports", ()),

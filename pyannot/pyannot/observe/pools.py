@@ -4,6 +4,8 @@
 A task is a range on its worker, with the function's name, between "unpickle" and "send"; an arrow
 leads to it from where it was handed over, and on to where its result is taken. Counters tell how
 many tasks wait and how many workers are busy.
+A task of a thread is work of whoever submitted it: around its range, the ranges that were open
+there are opened again, also those of an asyncio task (pool_thread.c).
 Marks tell what pool it is (its class, size and start method), and which threads are its workers;
 calls tell their method and the size of chunks. `annot report` joins the two ends: how long tasks
 were queued, unpickled, run, sent, and waiting to be fetched, and when each worker was busy.
@@ -18,6 +20,7 @@ What is wrapped, wherever its parameters are the known ones (else status() names
     concurrent.futures.thread   _WorkItem: __init__, run; _worker, ThreadPoolExecutor.__init__
     concurrent.futures          Executor.map
     joblib, loky                the same in their own executor; joblib.pool.PicklingPool
+    anyio.to_thread             run_sync
 
 Tasks and results pass as they are. Both ends know a task by the numbers that it has anyway, and
 their pool by its pipe.
@@ -37,6 +40,7 @@ _MODULES = {
     "concurrent.futures.thread": pools_futures.patch_threads,
     "joblib.externals.loky.process_executor": pools_futures.patch_processes,
     "loky.process_executor": pools_futures.patch_processes,
+    "anyio.to_thread": pools_futures.patch_anyio,
 }
 
 

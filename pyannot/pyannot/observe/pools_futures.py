@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""ProcessPoolExecutor, loky's, and ThreadPoolExecutor: see pools.py."""
+"""ProcessPoolExecutor, loky's, ThreadPoolExecutor, and anyio's threads: see pools.py."""
 import contextlib
+import functools
 import threading
 
 from pyannot import pop
@@ -25,6 +26,11 @@ def patch_threads(patches, module):
     patches.wrap(executor, "__init__", _threads, ("self", "max_workers"))
     patches.wrap(module, "_worker", _thread_worker, ("executor_reference",))
     patches.around(module._base.Executor, "map", ("self", "fn"), _thread_map(executor), _mapped)
+
+
+def patch_anyio(patches, module):
+    side = pools_side.make("", "anyio threads", local=True)
+    patches.wrap(module, "run_sync", lambda original: _asked(original, side), ("func",))
 
 
 # ---- Processes
@@ -133,11 +139,19 @@ def _taken(original, side):
         worker = getattr(_here, "side", None)
         if worker is not None:
             worker.joined()  # a recording that began meanwhile does not know
-        opened = side.take(task, self.task if hasattr(self, "task") else self.fn)
+        side.take(task, self)
         try:
             return original(self, *args)
         finally:
-            side.done(opened, getattr(future, "_exception", None))
+            side.done(task, getattr(future, "_exception", None))
             self = future = None  # its traceback knows this frame, too: no circle
 
     return run
+
+
+def _asked(original, side):
+    """anyio has workers of its own: the function that it is given tells."""
+    def run_sync(func, *args, **options):
+        return original(functools.partial(side.run, side.offer(), func), *args, **options)
+
+    return run_sync

@@ -8,11 +8,15 @@ of their own (uvloop) show a task from its first range until its object is freed
 A callback that keeps the loop from others for 50 ms or longer makes a mark when it ends; samples
 and waits of that time have the stack.
 
+A task keeps what was open where it was made (create_task of asyncio's own loops): threads that
+work for it show that around their work (pools.py).
+
 Options: "asyncio-steps" makes each step of a task a range of the loop's thread;
 "asyncio-slow=100ms" is another threshold, and the mark has the stack, which a thread takes.
 
 Threads: install and remove by one at a time.
 """
+import asyncio.base_events
 import asyncio.events
 import asyncio.tasks
 import sys
@@ -24,6 +28,7 @@ BLOCKED_NS = 50_000_000  # shorter turns of a loop are not told
 
 _state = ["off"]
 _placed = []  # what stands in the place of Handle._run, and what stood there
+_creating = []  # the same of create_task
 
 
 def install():
@@ -42,13 +47,20 @@ def install():
     observed = _native.observed("step", run)
     asyncio.events.Handle._run = observed
     _placed[:] = [observed, run]
+    create = asyncio.base_events.BaseEventLoop.create_task
+    _creating[:] = [_native.observed("create", create), create]
+    asyncio.base_events.BaseEventLoop.create_task = _creating[0]
 
 
 def remove():
     """Watches no more. Open ranges are closed by what opened them."""
     if _placed and asyncio.events.Handle.__dict__.get("_run") is _placed[0]:
         asyncio.events.Handle._run = _placed[1]
+    loop = asyncio.base_events.BaseEventLoop
+    if _creating and loop.__dict__.get("create_task") is _creating[0]:
+        loop.create_task = _creating[1]
     _placed.clear()
+    _creating.clear()
     _native.tasks_unwatch()
     _native.tasks_types((), False)
     _native.tasks_blocked_threshold(0)

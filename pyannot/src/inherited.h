@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* What work takes along that is handed to another thread, or to a task of asyncio: the ranges that
+ * are open where that happens, which is where the context of contextvars is copied, too. A task
+ * keeps them for the threads that work for it.
+ * Threads: any. */
+#ifndef PYANNOT_INHERITED_H
+#define PYANNOT_INHERITED_H
+
+#include "compat.h"
+#include "state.h"
+
+#include <annot/annot.h>
+
+/* More are not taken along: the innermost are left out. */
+enum { INHERITED_MAX = 16 };
+
+struct inherited_range {
+    annot_name name;
+    annot_domain domain;
+};
+
+struct inherited {
+    struct inherited_range ranges[INHERITED_MAX]; /* outermost first */
+    uint32_t count;
+};
+
+/* What is open where the calling thread is. `state` may be NULL. Only while annot_enabled(). */
+void inherited_gather(struct state *state, struct inherited *ret_inherited);
+
+/* The category of such ranges where they are opened again. */
+annot_category inherited_category(annot_domain domain);
+
+/* What a capsule has that observed_create made; NULL: it is another object. */
+const struct inherited *inherited_of(PyObject *object);
+
+/* BaseEventLoop.create_task: leaves with the task what it inherits. */
+PyObject *observed_create(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that a thread of the same process runs: from where one is offered to where it is done.
+ *
+ * A task is work of whoever submitted it. So what was open there (inherited.h) is opened again
+ * around the task's own range, in a category that says so: paths of ranges and samples lead through
+ * it, and nothing else counts it. */
+#include "pool_side.h"
+
+#include "annotation.h"
+#include "inherited.h"
+#include "state.h"
+
+/* A task that waits for a thread, in a capsule. */
+struct offered {
+    struct pool_side *side; /* owned */
+    annot_flow flow;
+    struct inherited inherited;
+    uint32_t opened;    /* ranges that take() opened, */
+    uint64_t recording; /* in this recording */
+};
+
+static const char offered_name[] = "pyannot.offered", taken_name[] = "pyannot.taken";
+
+/* ---- Methods ---------------------------------------------------------------------------------
+ */
+
+/* Of one that nobody took (it was cancelled, or the pool shut down): it waits no more. */
+static void offered_free(PyObject *task)
+{
+    bool is_offered = PyCapsule_IsValid(task, offered_name);
+    struct offered *offered = PyCapsule_GetPointer(task, is_offered ? offered_name : taken_name);
+    if (is_offered)
+        pool_side_count(offered->side, -1);
+    Py_DECREF(offered->side);
+    PyMem_Free(offered);
+}
+
+static void tell_submit(struct offered *offered)
+{
+    struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
+    offered->flow = annot_flow_new();
+    annot_push_event(&event);
+    annot_flow_begin(offered->flow, ANNOT_POOL_FLOW);
+    annot_pop();
+}
+
+/* offer(): a task for a thread of this process. */
+PyObject *pool_thread_offer(PyObject *self, PyObject *ignored)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    struct offered *offered = PyMem_Malloc(sizeof(*offered));
+    (void)ignored;
+    if (offered == NULL)
+        return PyErr_NoMemory();
+    offered->side = (struct pool_side *)Py_NewRef(self);
+    offered->flow = 0;
+    offered->inherited.count = offered->opened = 0;
+    if (annot_enabled()) {
+        inherited_gather(state_of_type(Py_TYPE(self)), &offered->inherited);
+        tell_submit(offered);
+    }
+    pool_side_count(side, 1);
+    PyObject *task = PyCapsule_New(offered, offered_name, offered_free);
+    if (task == NULL) {
+        Py_DECREF(self);
+        PyMem_Free(offered);
+    }
+    return task;
+}
+
+static void run_begin(struct pool_side *side, struct offered *offered, const struct pool_task *task)
+{
+    const struct inherited *inherited = &offered->inherited;
+    for (uint32_t i = 0; i < inherited->count; i++) {
+        const struct inherited_range *range = &inherited->ranges[i];
+        struct annot_event event = {.name = range->name,
+                                    .domain = range->domain,
+                                    .category = inherited_category(range->domain)};
+        annot_push_event(&event);
+    }
+    struct pool_function found = pool_function_find(side, task);
+    pool_side_push_function(found.function, found.chunk, ANNOT_POOL_RUN);
+    annot_flow_end(offered->flow);
+    Py_DECREF(found.function);
+    offered->opened = inherited->count + 1;
+    offered->recording = annot_recording();
+}
+
+/* NULL, with an exception: it is not offered. */
+static struct offered *take(PyObject *capsule, const struct pool_task *task)
+{
+    struct offered *offered = PyCapsule_IsValid(capsule, offered_name)
+                                  ? PyCapsule_GetPointer(capsule, offered_name)
+                                  : NULL;
+    if (offered == NULL) {
+        PyErr_SetString(PyExc_TypeError, "that is not what offer() gave, or it is taken");
+        return NULL;
+    }
+    PyCapsule_SetName(capsule, taken_name);
+    __atomic_add_fetch(&offered->side->running_count, 1, __ATOMIC_RELAXED);
+    pool_side_count(offered->side, 0);
+    if (annot_enabled() && task->function != NULL)
+        run_begin(offered->side, offered, task);
+    return offered;
+}
+
+/* `exception`: its type, or NULL. What another recording has is closed already. */
+static void end(struct offered *offered, PyObject *exception)
+{
+    bool is_open = offered->opened > 0 && offered->recording == annot_recording();
+    if (is_open)
+        exception_pop(exception);
+    for (uint32_t i = 1; is_open && i < offered->opened; i++)
+        annot_pop();
+    offered->opened = 0;
+    __atomic_add_fetch(&offered->side->running_count, -1, __ATOMIC_RELAXED);
+    pool_side_count(offered->side, -1);
+}
+
+/* take(task, item): a thread begins with it. `item`: what has the function. */
+PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct pool_task task;
+    (void)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "take() takes 2 arguments");
+        return NULL;
+    }
+    if (annot_enabled())
+        pool_task_of_item(args[1], &task);
+    else
+        task = (struct pool_task){0};
+    if (take(args[0], &task) == NULL)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* done(task, error): and is through with it. `error` is what it raised, or None. */
+PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2 || !PyCapsule_IsValid(args[0], taken_name)) {
+        PyErr_SetString(PyExc_TypeError, "done() takes what was taken, and an exception");
+        return NULL;
+    }
+    end(PyCapsule_GetPointer(args[0], taken_name),
+        args[1] == Py_None ? NULL : (PyObject *)Py_TYPE(args[1]));
+    Py_RETURN_NONE;
+}
+
+/* run(task, function, *args, **keywords): all of it, for a library that calls a function only. */
+PyObject *pool_thread_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    (void)self;
+    if (count < 2) {
+        PyErr_SetString(PyExc_TypeError, "run() takes a task and a function");
+        return NULL;
+    }
+    const struct pool_task task = {.function = args[1]};
+    struct offered *offered = take(args[0], &task);
+    if (offered == NULL)
+        return NULL;
+    PyObject *result = PyObject_Vectorcall(args[1], args + 2, (size_t)count - 2, names);
+    end(offered, result ? NULL : PyErr_Occurred());
+    return result;
+}
