@@ -34,7 +34,7 @@ static const char *cell_text(const struct table *table, const struct table_row *
 
 /* ---- What stands out ------------------------------------------------------------------------- */
 
-enum { FINDINGS_MAX = 3, FINDING_INDENT = 8 };
+enum { FINDINGS_MAX = 3, FINDING_INDENT = 8, LABEL_SIZE = 512 };
 
 static void put_finding(const struct screen *screen, const struct table *table,
                         const struct table_row *row)
@@ -82,6 +82,7 @@ struct short_table {
     unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
     struct short_column columns[7];
     const char *size; /* the column that rows go by; NULL: their time, else how often */
+    bool inherited;   /* CPU time is with that of others who worked inside of it */
 };
 
 static const struct short_table short_tables[] = {
@@ -97,7 +98,8 @@ static const struct short_table short_tables[] = {
       {"blocked_ns", "waits"},
       {"p50_ns", "p50"},
       {"max_ns", "max"}},
-     NULL},
+     NULL,
+     true},
     {"track_ranges",
      "Tasks and requests (ranges on tracks)",
      "path",
@@ -109,7 +111,8 @@ static const struct short_table short_tables[] = {
       {"p50_ns", "p50"},
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
-     NULL},
+     NULL,
+     true},
     {"overlapping_ranges",
      "Overlapping ranges",
      "path",
@@ -120,7 +123,8 @@ static const struct short_table short_tables[] = {
       {"p50_ns", "p50"},
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
-     NULL},
+     NULL,
+     false},
     {"pools",
      "Pools: their workers are busy, or idle before, between and after tasks",
      "pool",
@@ -133,7 +137,8 @@ static const struct short_table short_tables[] = {
       {"idle_before_ns", "before"},
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
-     NULL},
+     NULL,
+     false},
     {"pool_workers",
      "Workers of pools",
      "worker",
@@ -146,15 +151,17 @@ static const struct short_table short_tables[] = {
       {"idle_before_ns", "before"},
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
-     NULL},
+     NULL,
+     false},
     {"imports",
      "Imports",
      "module",
      true,
      SCREEN_PART,
      {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
-     "self_ns"},
-    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL},
+     "self_ns",
+     false},
+    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL, false},
     {"counters",
      "Counters",
      "name",
@@ -165,7 +172,8 @@ static const struct short_table short_tables[] = {
       {"value_min", "min"},
       {"value_mean", "mean"},
       {"value_max", "max"}},
-     NULL},
+     NULL,
+     false},
 };
 
 /* Rows that people see: those that the program told, or all; by their time, else how often. */
@@ -214,13 +222,21 @@ static uint64_t find_order(const struct short_table *spec, const struct table *t
     return count;
 }
 
-/* Observers' names are of a domain of their own, which the table's title says already. */
+/* Observers' names are of a domain of their own, which says nothing to people: without it, also
+ * where a path begins with them. Longer ones are cut, as the screen does it. */
 static const char *label_of(const struct short_table *spec, const struct table *table,
-                            const struct table_row *row)
+                            const struct table_row *row, char text[LABEL_SIZE])
 {
+    static const char domain[] = "python:";
     const char *label = cell_text(table, row, spec->label);
-    const char *behind = row->observed ? strchr(label, ':') : NULL;
-    return behind ? behind + 1 : label;
+    size_t size = 0;
+    for (bool first = true; *label && size + 1 < LABEL_SIZE; first = text[size++] == '/') {
+        if (first && strncmp(label, domain, sizeof(domain) - 1) == 0 && label[sizeof(domain) - 1])
+            label += sizeof(domain) - 1;
+        text[size] = *label++;
+    }
+    text[size] = 0;
+    return text;
 }
 
 static const char *cell_number(const struct table_column *column, const struct cell *cell,
@@ -234,20 +250,37 @@ static const char *cell_number(const struct table_column *column, const struct c
                                        : number_count(cell->count, text);
 }
 
+/* What forked processes and threads did inside of a range that they inherited, by the path. */
+static uint64_t inherited_cpu_ns(const struct screen *screen, const char *path)
+{
+    const struct table *table = report_find(screen->report, "inherited_ranges");
+    struct table_row *row = table ? malloc(sizeof(*row)) : NULL;
+    uint64_t cpu_ns = 0;
+    for (uint64_t i = 0; row && i < table->row_count; i++) {
+        table_row(table, i, row);
+        if (row->role == ROW_PLAIN && strcmp(cell_text(table, row, "path"), path) == 0)
+            cpu_ns += cell_count(table, row, "cpu_ns");
+    }
+    free(row);
+    return cpu_ns;
+}
+
 static void put_short_row(const struct screen *screen, const struct short_table *spec,
                           const struct table *table, const struct table_row *row, size_t names)
 {
-    char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1];
+    char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1], label[LABEL_SIZE];
     printf(" ");
-    screen_put_cut(screen, row->observed ? STYLE_DIM : STYLE_PLAIN, label_of(spec, table, row),
-                   names);
+    screen_put_cut(screen, row->observed ? STYLE_DIM : STYLE_PLAIN,
+                   label_of(spec, table, row, label), names);
     for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++) {
         int at = spec->columns[i].name ? find_column(table, spec->columns[i].name) : -1;
         if (at < 0)
             continue;
-        const struct cell *cell = &row->cells[at];
-        snprintf(number, sizeof(number), "%s%s", cell->rough ? "~" : "",
-                 cell_number(&table->columns[at], cell, text));
+        struct cell cell = row->cells[at];
+        if (spec->inherited && strcmp(spec->columns[i].name, "cpu_ns") == 0)
+            cell.count += inherited_cpu_ns(screen, cell_text(table, row, spec->label));
+        snprintf(number, sizeof(number), "%s%s", cell.rough ? "~" : "",
+                 cell_number(&table->columns[at], &cell, text));
         printf(" %8s", number);
     }
     printf("\n");
@@ -279,13 +312,14 @@ static size_t label_width(const struct screen *screen, const struct short_table 
 {
     struct table_row *row = malloc(sizeof(*row));
     size_t room = screen->width - 2, width = SCREEN_NAME_MIN;
+    char label[LABEL_SIZE];
     for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++)
         if (spec->columns[i].name && find_column(table, spec->columns[i].name) >= 0)
             room -= 9;
     for (uint64_t i = 0; i < count && row; i++) {
         table_row(table, order[i].index, row);
-        size_t label = term_text_width(label_of(spec, table, row));
-        width = label > width ? label : width;
+        size_t needed = term_text_width(label_of(spec, table, row, label));
+        width = needed > width ? needed : width;
     }
     free(row);
     return width < room ? width : room;

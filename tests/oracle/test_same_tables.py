@@ -373,6 +373,7 @@ def check_rest(checks, screen, told):
         share_is(checks, share, row["cost"], row["whole"], f"finding {row['finding']!r}")
     checks.equal(len(found), min(len(told["diagnosis"]), 3), "findings")
     paths = {row["path"]: row for row in told["ranges"] if "rest" not in row}
+    inherited = {row["path"]: row["cpu_ns"] for row in told.get("inherited_ranges", [])}
     columns = ("total_ns", "cpu_ns", "runnable_ns", "blocked_ns", "p50_ns", "max_ns")
     for line in section(screen, "Ranges"):
         cells = re.match(r" (\S+) +([\d,]+)" + rf" +{NUMBER}" * 6 + "$", line)
@@ -381,7 +382,8 @@ def check_rest(checks, screen, told):
         row = paths[cells.group(1)]
         checks.equal(int(cells.group(2)), row["count"], f"{line!r}: count")
         for text, column in zip(cells.groups()[2:], columns):
-            time_is(checks, text, row[column] or 0, f"{line!r}: {column}")
+            others = inherited.get(row["path"], 0) if column == "cpu_ns" else 0
+            time_is(checks, text, (row[column] or 0) + others, f"{line!r}: {column}")
     end = re.search(r"^([\d,]+) process(?:es)?, ([\d,]+) threads?; ([\d,]+) samples? .*?"
                     r"([\d,]+) waits?", screen, re.M)
     recording, sampling = told["recording"], told["sampling"]
