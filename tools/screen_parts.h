@@ -9,6 +9,7 @@ enum {
     SCREEN_WIDTH_MIN = 60,
     SCREEN_WIDTH = 80,
     SCREEN_WIDTH_MAX = 120,
+    SCREEN_NAME_ROOM = 20, /* below, columns that matter less make room */
     SCREEN_NAME_MIN = 12,
     SCREEN_NAME_MAX = 34,
     SCREEN_BAR_LEAST = 4, /* where names need the room */
@@ -44,6 +45,27 @@ void screen_bar(const struct screen *screen, unsigned width, uint64_t part, uint
 
 /* The last cell of a line, of which `used` columns are taken. */
 void screen_location(const struct screen *screen, const char *text, size_t used);
+
+/* ---- Rows with paths: screen_lines.c ---- */
+
+struct screen_line {
+    uint64_t index; /* of the table's row */
+    char *path;
+    const char *label; /* the end of the path */
+    uint32_t depth;
+};
+
+struct screen_lines { /* a vec.h */
+    struct screen_line *items;
+    size_t count, capacity;
+};
+
+/* 0 or -ENOMEM; the label is copied. */
+int screen_lines_add(struct screen_lines *lines, uint64_t index, const char *label);
+/* Each follows the nearest one that its path lies in, and is labelled by the rest. 0 or -ENOMEM. */
+int screen_lines_nest(struct screen_lines *lines);
+void screen_lines_free(struct screen_lines *lines);
+unsigned screen_line_indent(const struct screen_line *line); /* columns before the label */
 
 /* ---- Tables: screen_own.c, screen_tree.c, screen_tables.c ---- */
 

@@ -81,8 +81,9 @@ struct short_table {
     bool observed;      /* with what observers told */
     unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
     struct short_column columns[7];
-    const char *size; /* the column that rows go by; NULL: their time, else how often */
-    bool inherited;   /* CPU time is with that of others who worked inside of it */
+    const char *size;        /* the column that rows go by; NULL: their time, else how often */
+    bool inherited;          /* CPU time is with that of others who worked inside of it */
+    const char *optional[3]; /* columns that make room for names, these first */
 };
 
 static const struct short_table short_tables[] = {
@@ -99,7 +100,8 @@ static const struct short_table short_tables[] = {
       {"p50_ns", "p50"},
       {"max_ns", "max"}},
      NULL,
-     true},
+     true,
+     {"runnable_ns", "p50_ns", "max_ns"}},
     {"track_ranges",
      "Tasks and requests (ranges on tracks)",
      "path",
@@ -112,7 +114,8 @@ static const struct short_table short_tables[] = {
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
      NULL,
-     true},
+     true,
+     {"p50_ns", "max_ns"}},
     {"overlapping_ranges",
      "Overlapping ranges",
      "path",
@@ -124,7 +127,8 @@ static const struct short_table short_tables[] = {
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
      NULL,
-     false},
+     false,
+     {NULL}},
     {"pools",
      "Pools: their workers are busy, or idle before, between and after tasks",
      "pool",
@@ -138,7 +142,8 @@ static const struct short_table short_tables[] = {
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
      NULL,
-     false},
+     false,
+     {NULL}},
     {"pool_workers",
      "Workers of pools",
      "worker",
@@ -152,7 +157,8 @@ static const struct short_table short_tables[] = {
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
      NULL,
-     false},
+     false,
+     {NULL}},
     {"imports",
      "Imports",
      "module",
@@ -160,8 +166,9 @@ static const struct short_table short_tables[] = {
      SCREEN_PART,
      {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
      "self_ns",
-     false},
-    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL, false},
+     false,
+     {NULL}},
+    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL, false, {NULL}},
     {"counters",
      "Counters",
      "name",
@@ -173,7 +180,8 @@ static const struct short_table short_tables[] = {
       {"value_mean", "mean"},
       {"value_max", "max"}},
      NULL,
-     false},
+     false,
+     {NULL}},
 };
 
 /* Rows that people see: those that the program told, or all; by their time, else how often. */
@@ -265,33 +273,85 @@ static uint64_t inherited_cpu_ns(const struct screen *screen, const char *path)
     return cpu_ns;
 }
 
-static void put_short_row(const struct screen *screen, const struct short_table *spec,
-                          const struct table *table, const struct table_row *row, size_t names)
+/* What is on its way to the screen. */
+struct short_view {
+    const struct screen *screen;
+    const struct short_table *spec;
+    const struct table *table;
+    struct table_row *row; /* room for one */
+    struct screen_lines lines;
+    size_t names;      /* their width */
+    unsigned left_out; /* of the optional columns */
+};
+
+enum { COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column) };
+
+/* Where a column of the screen is in the table; < 0: it is not shown. */
+static int shown_column(const struct short_view *view, size_t column)
 {
-    char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1], label[LABEL_SIZE];
-    printf(" ");
-    screen_put_cut(screen, row->observed ? STYLE_DIM : STYLE_PLAIN,
-                   label_of(spec, table, row, label), names);
-    for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++) {
-        int at = spec->columns[i].name ? find_column(table, spec->columns[i].name) : -1;
+    const char *name = view->spec->columns[column].name;
+    for (unsigned i = 0; name && i < view->left_out; i++)
+        if (strcmp(name, view->spec->optional[i]) == 0)
+            return -1;
+    return name ? find_column(view->table, name) : -1;
+}
+
+static size_t room_for_names(const struct short_view *view)
+{
+    size_t room = view->screen->width - 2, taken = 0;
+    for (size_t i = 0; i < COLUMNS_MAX; i++)
+        taken += shown_column(view, i) >= 0 ? 9 : 0;
+    return room > taken + SCREEN_NAME_MIN ? room - taken : SCREEN_NAME_MIN;
+}
+
+/* As wide as the longest label, if there is so much room without columns that matter less. */
+static void fit_names(struct short_view *view)
+{
+    const size_t optional = sizeof(view->spec->optional) / sizeof(*view->spec->optional);
+    size_t width = SCREEN_NAME_MIN;
+    for (size_t i = 0; i < view->lines.count; i++) {
+        const struct screen_line *line = &view->lines.items[i];
+        size_t needed = screen_line_indent(line) + term_text_width(line->label);
+        width = needed > width ? needed : width;
+    }
+    size_t enough = width < SCREEN_NAME_ROOM ? width : SCREEN_NAME_ROOM;
+    while (view->left_out < optional && view->spec->optional[view->left_out] &&
+           room_for_names(view) < enough)
+        view->left_out++;
+    size_t room = room_for_names(view);
+    view->names = width < room ? width : room;
+}
+
+static void put_short_row(const struct short_view *view, const struct screen_line *line)
+{
+    char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1];
+    const struct table_row *row = view->row;
+    size_t indent = screen_line_indent(line);
+    indent = indent < view->names ? indent : view->names - 1;
+    table_row(view->table, line->index, view->row);
+    printf(" %*s", (int)indent, "");
+    screen_put_cut(view->screen, row->observed ? STYLE_DIM : STYLE_PLAIN, line->label,
+                   view->names - indent);
+    for (size_t i = 0; i < COLUMNS_MAX; i++) {
+        int at = shown_column(view, i);
         if (at < 0)
             continue;
         struct cell cell = row->cells[at];
-        if (spec->inherited && strcmp(spec->columns[i].name, "cpu_ns") == 0)
-            cell.count += inherited_cpu_ns(screen, cell_text(table, row, spec->label));
+        if (view->spec->inherited && strcmp(view->spec->columns[i].name, "cpu_ns") == 0)
+            cell.count += inherited_cpu_ns(view->screen, cell_text(view->table, row, "path"));
         snprintf(number, sizeof(number), "%s%s", cell.rough ? "~" : "",
-                 cell_number(&table->columns[at], &cell, text));
+                 cell_number(&view->table->columns[at], &cell, text));
         printf(" %8s", number);
     }
     printf("\n");
 }
 
-static void put_short_head(const struct short_table *spec, const struct table *table, size_t names)
+static void put_short_head(const struct short_view *view)
 {
-    printf(" %-*s", (int)names, "");
-    for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++)
-        if (spec->columns[i].name && find_column(table, spec->columns[i].name) >= 0)
-            printf(" %8s", spec->columns[i].title);
+    printf(" %-*s", (int)view->names, "");
+    for (size_t i = 0; i < COLUMNS_MAX; i++)
+        if (shown_column(view, i) >= 0)
+            printf(" %8s", view->spec->columns[i].title);
     printf("\n");
 }
 
@@ -306,51 +366,53 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
     return worthy;
 }
 
-/* As wide as the longest label, if there is so much room. */
-static size_t label_width(const struct screen *screen, const struct short_table *spec,
-                          const struct table *table, const struct order *order, uint64_t count)
+static int make_lines(struct short_view *view, const struct order *order, size_t count)
 {
-    struct table_row *row = malloc(sizeof(*row));
-    size_t room = screen->width - 2, width = SCREEN_NAME_MIN;
     char label[LABEL_SIZE];
-    for (size_t i = 0; i < sizeof(spec->columns) / sizeof(*spec->columns); i++)
-        if (spec->columns[i].name && find_column(table, spec->columns[i].name) >= 0)
-            room -= 9;
-    for (uint64_t i = 0; i < count && row; i++) {
-        table_row(table, order[i].index, row);
-        size_t needed = term_text_width(label_of(spec, table, row, label));
-        width = needed > width ? needed : width;
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        table_row(view->table, order[i].index, view->row);
+        label_of(view->spec, view->table, view->row, label);
+        rc = screen_lines_add(&view->lines, order[i].index, label);
     }
-    free(row);
-    return width < room ? width : room;
+    if (rc == 0 && strcmp(view->spec->label, "path") == 0)
+        rc = screen_lines_nest(&view->lines);
+    return rc;
+}
+
+/* `order` has room for all rows. */
+static int put_rows(struct short_view *view, struct order *order)
+{
+    const struct short_table *spec = view->spec;
+    uint64_t count = find_order(spec, view->table, view->row, order);
+    uint64_t shown = count_worthy(view->screen, spec, order, count);
+    uint64_t wall_ns = (uint64_t)view->screen->facts->totals->wall_ns;
+    if (count == 0 || (spec->wall_part && order[0].size * spec->wall_part < wall_ns))
+        return 0;
+    int rc = make_lines(view, order, shown);
+    fit_names(view);
+    screen_title(view->screen, spec->title);
+    put_short_head(view);
+    for (size_t i = 0; i < view->lines.count; i++)
+        put_short_row(view, &view->lines.items[i]);
+    if (shown < count)
+        printf(" (%llu more: annot report --table %s)\n", (unsigned long long)(count - shown),
+               spec->name);
+    return rc;
 }
 
 static int put_short(const struct screen *screen, const struct short_table *spec)
 {
-    const struct table *table = report_find(screen->report, spec->name);
-    if (!table || table->row_count == 0)
+    struct short_view view = {.screen = screen, .spec = spec};
+    view.table = report_find(screen->report, spec->name);
+    if (!view.table || view.table->row_count == 0)
         return 0;
-    struct order *order = calloc(table->row_count, sizeof(*order));
-    struct table_row *row = malloc(sizeof(*row));
-    int rc = order && row ? 0 : -ENOMEM;
-    uint64_t count = rc == 0 ? find_order(spec, table, row, order) : 0;
-    uint64_t shown = count_worthy(screen, spec, order, count);
-    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns;
-    size_t names = label_width(screen, spec, table, order, shown);
-    bool worth = count > 0 && order[0].size * spec->wall_part >= wall_ns * (spec->wall_part > 0);
-    if (worth) {
-        screen_title(screen, spec->title);
-        put_short_head(spec, table, names);
-    }
-    for (uint64_t i = 0; worth && i < shown; i++) {
-        table_row(table, order[i].index, row);
-        put_short_row(screen, spec, table, row, names);
-    }
-    if (worth && shown < count)
-        printf(" (%llu more: annot report --table %s)\n", (unsigned long long)(count - shown),
-               spec->name);
+    struct order *order = calloc(view.table->row_count, sizeof(*order));
+    view.row = malloc(sizeof(*view.row));
+    int rc = order && view.row ? put_rows(&view, order) : -ENOMEM;
+    screen_lines_free(&view.lines);
+    free(view.row);
     free(order);
-    free(row);
     return rc;
 }
 

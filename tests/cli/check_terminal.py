@@ -48,7 +48,7 @@ def check_widths(annot, path, problems):
         wide = [line for line in lines if len(line) > columns and not line.startswith("(")]
         if wide:
             problems.append(f"{columns} columns: {wide[0]!r} has {len(wide[0])}")
-        if "file/analyse " not in text:
+        if not re.search(r"^ file .*\n   analyse ", text, re.M):
             problems.append(f"{columns} columns: the costliest range is not there")
 
 

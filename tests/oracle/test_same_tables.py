@@ -374,16 +374,26 @@ def check_rest(checks, screen, told):
     checks.equal(len(found), min(len(told["diagnosis"]), 3), "findings")
     paths = {row["path"]: row for row in told["ranges"] if "rest" not in row}
     inherited = {row["path"]: row["cpu_ns"] for row in told.get("inherited_ranges", [])}
-    columns = ("total_ns", "cpu_ns", "runnable_ns", "blocked_ns", "p50_ns", "max_ns")
-    for line in section(screen, "Ranges"):
-        cells = re.match(r" (\S+) +([\d,]+)" + rf" +{NUMBER}" * 6 + "$", line)
-        if not cells or cells.group(1) not in paths:
+    titles = {"total": "total_ns", "CPU": "cpu_ns", "ready": "runnable_ns", "waits": "blocked_ns",
+              "p50": "p50_ns", "max": "max_ns"}
+    lines = section(screen, "Ranges")
+    columns = [titles[title] for title in lines[0].split()[1:]] if lines else []
+    around, seen = [], 0
+    for line in lines[1:]:
+        cells = re.match(r" ( *)(\S.*?) +([\d,]+)" + rf" +{NUMBER}" * len(columns) + "$", line)
+        if not cells:
             continue
-        row = paths[cells.group(1)]
-        checks.equal(int(cells.group(2)), row["count"], f"{line!r}: count")
-        for text, column in zip(cells.groups()[2:], columns):
+        depth = len(cells.group(1)) // 2
+        around[depth:] = [cells.group(2)]
+        path = "/".join(around)
+        if path not in paths:
+            continue
+        row, seen = paths[path], seen + 1
+        checks.equal(int(cells.group(3)), row["count"], f"{line!r}: count")
+        for text, column in zip(cells.groups()[3:], columns):
             others = inherited.get(row["path"], 0) if column == "cpu_ns" else 0
             time_is(checks, text, (row[column] or 0) + others, f"{line!r}: {column}")
+    checks.equal(seen > 0, bool(lines), "ranges on the first screen")
     end = re.search(r"^([\d,]+) process(?:es)?, ([\d,]+) threads?; ([\d,]+) samples? .*?"
                     r"([\d,]+) waits?", screen, re.M)
     recording, sampling = told["recording"], told["sampling"]
