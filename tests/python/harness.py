@@ -15,6 +15,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 import unittest
@@ -142,13 +143,14 @@ class RecordingTest(unittest.TestCase):
 
 def run_where_there_are(*packages):
     """Starts this test again with the Python that has the tests' packages, if this one lacks some
-    and that one is of the same version."""
+    and that one runs the same modules: it is of the same version and kind."""
     elsewhere.run_where_told()
     python = os.environ.get("ANNOT_TEST_PYTHON", "")
     if all(map(importlib.util.find_spec, packages)) or python in ("", sys.executable):
         return
     names = ",".join(packages)
-    check = f"import sys, {names}; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
+    kind = sysconfig.get_config_var("SOABI")
+    check = f"import sysconfig, {names}; assert sysconfig.get_config_var('SOABI') == {kind!r}"
     if subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0:
         os.execv(python, [python, *sys.argv])
 
