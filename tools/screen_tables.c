@@ -82,7 +82,6 @@ struct short_table {
     unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
     struct short_column columns[7];
     const char *size;        /* the column that rows go by; NULL: their time, else how often */
-    bool inherited;          /* CPU time is with that of others who worked inside of it */
     const char *optional[3]; /* columns that make room for names, these first */
 };
 
@@ -100,7 +99,6 @@ static const struct short_table short_tables[] = {
       {"p50_ns", "p50"},
       {"max_ns", "max"}},
      NULL,
-     true,
      {"runnable_ns", "p50_ns", "max_ns"}},
     {"track_ranges",
      "Tasks and requests (ranges on tracks)",
@@ -114,7 +112,6 @@ static const struct short_table short_tables[] = {
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
      NULL,
-     true,
      {"p50_ns", "max_ns"}},
     {"overlapping_ranges",
      "Overlapping ranges",
@@ -127,7 +124,6 @@ static const struct short_table short_tables[] = {
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
      NULL,
-     false,
      {NULL}},
     {"pools",
      "Pools: their workers are busy, or idle before, between and after tasks",
@@ -142,7 +138,6 @@ static const struct short_table short_tables[] = {
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
      NULL,
-     false,
      {NULL}},
     {"pool_workers",
      "Workers of pools",
@@ -157,8 +152,20 @@ static const struct short_table short_tables[] = {
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
      NULL,
-     false,
      {NULL}},
+    {"tasks",
+     "Tasks of pools, from submission to result: how long each part took",
+     "function",
+     true,
+     SCREEN_PART,
+     {{"count", "tasks"},
+      {"mean_ns", "mean"},
+      {"p50_ns", "p50"},
+      {"max_ns", "max"},
+      {"total_ns", "total"},
+      {"cpu_ns", "CPU"}},
+     NULL,
+     {"p50_ns", "max_ns"}},
     {"imports",
      "Imports",
      "module",
@@ -166,9 +173,8 @@ static const struct short_table short_tables[] = {
      SCREEN_PART,
      {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
      "self_ns",
-     false,
      {NULL}},
-    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL, false, {NULL}},
+    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL, {NULL}},
     {"counters",
      "Counters",
      "name",
@@ -180,7 +186,6 @@ static const struct short_table short_tables[] = {
       {"value_mean", "mean"},
       {"value_max", "max"}},
      NULL,
-     false,
      {NULL}},
 };
 
@@ -286,6 +291,12 @@ struct short_view {
 
 enum { COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column) };
 
+/* Of ranges: rows lie in one another, and CPU time is with that of others who worked inside. */
+static bool has_paths(const struct short_table *spec)
+{
+    return strcmp(spec->label, "path") == 0;
+}
+
 /* Where a column of the screen is in the table; < 0: it is not shown. */
 static int shown_column(const struct short_view *view, size_t column)
 {
@@ -337,11 +348,11 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
         if (at < 0)
             continue;
         struct cell cell = row->cells[at];
-        if (view->spec->inherited && strcmp(view->spec->columns[i].name, "cpu_ns") == 0)
+        if (has_paths(view->spec) && strcmp(view->spec->columns[i].name, "cpu_ns") == 0)
             cell.count += inherited_cpu_ns(view->screen, cell_text(view->table, row, "path"));
         snprintf(number, sizeof(number), "%s%s", cell.rough ? "~" : "",
                  cell_number(&view->table->columns[at], &cell, text));
-        printf(" %8s", number);
+        printf(" %8s", row->role == ROW_PART && cell.state != CELL_KNOWN ? "" : number);
     }
     printf("\n");
 }
@@ -366,6 +377,23 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
     return worthy;
 }
 
+enum { PARTS_MAX = 3 }; /* rows whose parts are there */
+
+/* The parts that a row is followed by stand below it. */
+static int add_parts(struct short_view *view, uint64_t index)
+{
+    int rc = 0;
+    while (++index < view->table->row_count && rc == 0) {
+        table_row(view->table, index, view->row);
+        if (view->row->role != ROW_PART)
+            break;
+        rc = screen_lines_add(&view->lines, index, cell_text(view->table, view->row, "part"));
+        if (rc == 0)
+            view->lines.items[view->lines.count - 1].depth = 1;
+    }
+    return rc;
+}
+
 static int make_lines(struct short_view *view, const struct order *order, size_t count)
 {
     char label[LABEL_SIZE];
@@ -374,10 +402,22 @@ static int make_lines(struct short_view *view, const struct order *order, size_t
         table_row(view->table, order[i].index, view->row);
         label_of(view->spec, view->table, view->row, label);
         rc = screen_lines_add(&view->lines, order[i].index, label);
+        if (rc == 0 && i < PARTS_MAX)
+            rc = add_parts(view, order[i].index);
     }
-    if (rc == 0 && strcmp(view->spec->label, "path") == 0)
+    if (rc == 0 && has_paths(view->spec))
         rc = screen_lines_nest(&view->lines);
     return rc;
+}
+
+/* What is missing from a table of tasks, and the like. */
+static void put_notes(const struct table *table)
+{
+    char text[NUMBER_TEXT_SIZE];
+    for (unsigned i = 0; i < table->note_count; i++)
+        if (table->notes[i].after && table->notes[i].count > 0)
+            printf(" %s%s%s\n", table->notes[i].before, number_count(table->notes[i].count, text),
+                   table->notes[i].after);
 }
 
 /* `order` has room for all rows. */
@@ -398,6 +438,7 @@ static int put_rows(struct short_view *view, struct order *order)
     if (shown < count)
         printf(" (%llu more: annot report --table %s)\n", (unsigned long long)(count - shown),
                spec->name);
+    put_notes(view->table);
     return rc;
 }
 
@@ -414,14 +455,6 @@ static int put_short(const struct screen *screen, const struct short_table *spec
     free(view.row);
     free(order);
     return rc;
-}
-
-/* Tables that are printed as --all does: of tasks, of what was found. */
-static int put_table(const struct screen *screen, const char *name)
-{
-    const struct table *table = report_find(screen->report, name);
-    return table && table->row_count > 0 && table->title ? report_text_table(table, screen->view)
-                                                         : 0;
 }
 
 /* Did the program mark ranges itself? Then these say what it did. */
@@ -445,5 +478,5 @@ int screen_tables(const struct screen *screen)
         rc = screen_tree(screen);
     for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
         rc = put_short(screen, &short_tables[i]);
-    return rc == 0 ? put_table(screen, "tasks") : rc;
+    return rc;
 }

@@ -23,13 +23,21 @@ struct pool_functions {
     struct map64 index_of_name; /* name and is_local -> function + 1 */
     VEC(struct function_times) items;
     VEC(struct pool_function) sorted;
+    uint64_t cpu_ns[POOL_WHOLE]; /* of parts whose function is not told */
+    bool has_cpu;
 };
 
 const char *pool_part_name(enum pool_part part)
 {
     static const char *const names[POOL_PART_COUNT] = {
-        [POOL_QUEUED] = "queued", [POOL_UNPICKLE] = "unpickle", [POOL_RUN] = "run",
-        [POOL_SEND] = "send",     [POOL_WAITING] = "waiting",   [POOL_FETCH] = "fetch",
+        [POOL_HAND_OVER] = "hand over",
+        [POOL_START] = "worker start",
+        [POOL_QUEUED] = "queued",
+        [POOL_UNPICKLE] = "unpickle",
+        [POOL_RUN] = "run",
+        [POOL_SEND] = "send",
+        [POOL_WAITING] = "waiting",
+        [POOL_FETCH] = "fetch",
         [POOL_WHOLE] = "",
     };
     return names[part];
@@ -59,11 +67,16 @@ void pool_functions_destroy(struct pool_functions *functions)
     free(functions);
 }
 
+static uint64_t key_of(uint32_t name, bool is_local)
+{
+    return ((uint64_t)name << 1 | is_local) + 1;
+}
+
 /* Threads and processes have rows of their own: the way of a task is another. */
 static struct function_times *function_of(struct pool_functions *functions, uint32_t name,
                                           bool is_local)
 {
-    uint64_t key = ((uint64_t)name << 1 | is_local) + 1;
+    uint64_t key = key_of(name, is_local);
     const uint64_t *found = map64_find(&functions->index_of_name, key);
     if (found)
         return &functions->items.items[*found - 1];
@@ -135,8 +148,52 @@ static uint64_t quantile(const struct pool_functions *functions, const struct hi
     return value < max_ns ? value : max_ns;
 }
 
+void pool_functions_add_cpu(struct pool_functions *functions, enum pool_part part, uint32_t name,
+                            bool is_local, uint64_t cpu_ns)
+{
+    functions->has_cpu = true;
+    if (name == 0) {
+        functions->cpu_ns[part] += cpu_ns;
+        return;
+    }
+    const uint64_t *found = map64_find(&functions->index_of_name, key_of(name, is_local));
+    if (found)
+        functions->items.items[*found - 1].told.cpu_ns[part] += cpu_ns;
+}
+
+/* The only function of processes, whose pickling it must have been; NULL: there are several. */
+static struct pool_function *only_function(struct pool_functions *functions)
+{
+    struct pool_function *only = NULL;
+    for (size_t i = 0; i < functions->items.count; i++) {
+        struct pool_function *function = &functions->items.items[i].told;
+        if (function->is_local)
+            continue;
+        if (only)
+            return NULL;
+        only = function;
+    }
+    return only;
+}
+
+static void finish_cpu(struct pool_functions *functions)
+{
+    const uint32_t pickling =
+        1u << POOL_HAND_OVER | 1u << POOL_UNPICKLE | 1u << POOL_SEND | 1u << POOL_FETCH;
+    for (size_t i = 0; i < functions->items.count; i++)
+        functions->items.items[i].told.cpu_known = 1u << POOL_RUN;
+    struct pool_function *only = only_function(functions);
+    for (int part = 0; only && part < POOL_WHOLE; part++) {
+        only->cpu_ns[part] += functions->cpu_ns[part];
+        only->cpu_ns[POOL_WHOLE] += only->cpu_ns[part];
+        only->cpu_known = pickling | 1u << POOL_RUN | 1u << POOL_WHOLE;
+    }
+}
+
 int pool_functions_finish(struct pool_functions *functions)
 {
+    if (functions->has_cpu)
+        finish_cpu(functions);
     for (size_t i = 0; i < functions->items.count; i++) {
         struct function_times *function = &functions->items.items[i];
         for (int part = 0; part < POOL_PART_COUNT; part++) {

@@ -10,17 +10,21 @@
 #include <stdbool.h>
 
 enum pool_part {
-    POOL_QUEUED = 0, /* submitted, until the worker had all of its bytes */
-    POOL_UNPICKLE,   /* until the function was called */
-    POOL_RUN,        /* until it returned */
-    POOL_SEND,       /* the result is pickled and written */
-    POOL_WAITING,    /* it lies in the pipe, until the parent has read it */
-    POOL_FETCH,      /* the parent unpickles it */
-    POOL_WHOLE,      /* all of them */
+    /* Of the time from its submission until the worker had all of its bytes: */
+    POOL_HAND_OVER = 0, /* the parent pickled and wrote it */
+    POOL_START,         /* else: the process of the worker that ran it was starting */
+    POOL_QUEUED,        /* the rest: it waited behind others */
+    /* After that, one after the other: */
+    POOL_UNPICKLE, /* until the function was called */
+    POOL_RUN,      /* until it returned */
+    POOL_SEND,     /* the result is pickled and written */
+    POOL_WAITING,  /* it lies in the pipe, until the parent has read it */
+    POOL_FETCH,    /* the parent unpickles it */
+    POOL_WHOLE,    /* all of them */
     POOL_PART_COUNT,
 };
 
-/* "queued", "unpickle", ...; "" for the whole. */
+/* "hand over", "worker start", "queued", ...; "" for the whole. */
 const char *pool_part_name(enum pool_part part);
 
 struct pool_part_times {
@@ -36,6 +40,8 @@ struct pool_function {
     uint64_t received_count;   /* of `count`: the worker ended in "send", the result had arrived */
     uint64_t bytes_in, bytes_out;
     struct pool_part_times parts[POOL_PART_COUNT];
+    uint64_t cpu_ns[POOL_PART_COUNT];
+    uint32_t cpu_known; /* bit of each part */
 };
 
 /* A task from its submission to its result: its parts add up to the whole. */
@@ -55,6 +61,10 @@ void pool_functions_destroy(struct pool_functions *functions);
 /* Tasks that came to an end, and those that did not; then once finish. 0 or -ENOMEM. */
 int pool_functions_add(struct pool_functions *functions, const struct pool_way *way);
 int pool_functions_add_unfinished(struct pool_functions *functions, uint32_t name, bool is_local);
+/* Before finish, with samples: CPU time of a part. Of `name`, or for 0 of whatever there is: that
+ * is known if there is one function of processes only. */
+void pool_functions_add_cpu(struct pool_functions *functions, enum pool_part part, uint32_t name,
+                            bool is_local, uint64_t cpu_ns);
 int pool_functions_finish(struct pool_functions *functions);
 
 /* After that: the longest time first. Owned by the object. */

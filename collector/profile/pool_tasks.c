@@ -21,19 +21,27 @@ enum { OPEN_MAX = 8 };
 /* Instants that a task goes through. */
 enum instant { SUBMITTED, RECEIVED, BEGUN, ENDED, SENT, READ, FETCHED, INSTANT_COUNT };
 
+struct stretch {
+    int64_t begin_ns, end_ns; /* the same: nothing */
+};
+
 struct task {
     int64_t at_ns[INSTANT_COUNT];
+    struct stretch hand_over; /* pickled and written by the parent */
+    struct stretch start;     /* of the worker that ran it */
     uint64_t bytes_in, bytes_out, chunk;
     uint64_t pool; /* 0: not known */
     uint32_t name;
     uint8_t known;           /* bit of each instant */
     bool is_local, is_begun; /* a worker told of it */
     bool is_call;            /* it was submitted by itself, not by a call that submits several */
+    bool is_handed;          /* the end of `hand_over` is still to come */
 };
 
 /* An open range of the category. */
 struct open_range {
-    uint64_t task; /* whose function it is; 0: none */
+    uint64_t task;   /* whose function it is; 0: none */
+    uint64_t handed; /* what a parent sends; 0: nothing */
     int64_t begin_ns;
     uint64_t bytes, chunk, since_ns;
     uint32_t depth, name;
@@ -103,6 +111,32 @@ static void set(struct task *task, enum instant instant, int64_t time_ns)
     task->known |= (uint8_t)(1u << instant);
 }
 
+static uint64_t time_between(int64_t begin_ns, int64_t end_ns)
+{
+    return end_ns > begin_ns ? (uint64_t)(end_ns - begin_ns) : 0;
+}
+
+static struct stretch both(struct stretch one, struct stretch other)
+{
+    struct stretch both = {one.begin_ns > other.begin_ns ? one.begin_ns : other.begin_ns,
+                           one.end_ns < other.end_ns ? one.end_ns : other.end_ns};
+    return both.end_ns > both.begin_ns ? both : (struct stretch){0};
+}
+
+/* The time until the worker has the task: what the parent did for it, what of the rest its worker
+ * needed to start, and that it waited behind others. */
+static void split_queued(const struct task *task, uint64_t *parts_ns)
+{
+    struct stretch all = {task->at_ns[SUBMITTED], task->at_ns[RECEIVED]};
+    struct stretch hand_over = both(task->hand_over, all), start = both(task->start, all);
+    struct stretch shared = both(hand_over, start);
+    parts_ns[POOL_HAND_OVER] = time_between(hand_over.begin_ns, hand_over.end_ns);
+    parts_ns[POOL_START] =
+        time_between(start.begin_ns, start.end_ns) - time_between(shared.begin_ns, shared.end_ns);
+    parts_ns[POOL_QUEUED] =
+        time_between(all.begin_ns, all.end_ns) - parts_ns[POOL_HAND_OVER] - parts_ns[POOL_START];
+}
+
 /* Each part ends where the next begins. The parent may have read a result before the worker's call
  * that wrote it returns, and clocks of processors differ by some nanoseconds: an instant is no
  * earlier than the one before it, and a result was sent when it was read. */
@@ -122,8 +156,9 @@ static int task_count(struct pool_tasks *tasks, struct task *task, bool was_rece
     for (int i = 1; i < INSTANT_COUNT; i++)
         if (!(task->known & 1u << i) || at[i] < at[i - 1])
             at[i] = at[i - 1];
-    for (int i = 0; i < POOL_WHOLE; i++)
-        way.parts_ns[i] = (uint64_t)(at[i + 1] - at[i]);
+    split_queued(task, way.parts_ns);
+    for (int i = RECEIVED; i < FETCHED; i++)
+        way.parts_ns[POOL_UNPICKLE + i - RECEIVED] = (uint64_t)(at[i + 1] - at[i]);
     return pool_functions_add(tasks->functions, &way);
 }
 
@@ -133,7 +168,7 @@ static int task_settle(struct pool_tasks *tasks, uint64_t flow, struct task *tas
     unsigned all = (1u << INSTANT_COUNT) - 1;
     unsigned wanted = task->is_local ? 1u << SUBMITTED | 1u << BEGUN | 1u << ENDED : all;
     uint64_t index;
-    if ((task->known & wanted) != wanted)
+    if ((task->known & wanted) != wanted || task->is_handed)
         return 0;
     if (task_count(tasks, task, false) != 0 || !map64_take(&tasks->index_of_flow, flow, &index))
         return -ENOMEM;
@@ -209,11 +244,6 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
     return is_call ? take_call(tasks, begin, values) : 0;
 }
 
-static uint64_t time_between(int64_t begin_ns, int64_t end_ns)
-{
-    return end_ns > begin_ns ? (uint64_t)(end_ns - begin_ns) : 0;
-}
-
 /* `received_ns`: it was unpickled from then on. */
 static void tell_worker(struct pool_thread *thread, const struct open_range *range,
                         int64_t received_ns, int64_t end_ns)
@@ -233,14 +263,26 @@ static void tell_worker(struct pool_thread *thread, const struct open_range *ran
     }
 }
 
+/* From where its process was forked or started on. */
+static struct stretch start_of(const struct pool_tasks *tasks, uint32_t thread, int64_t ready_ns)
+{
+    uint32_t ordinal = trace_thread_get(tasks->trace, thread)->process;
+    const struct trace_process *process = trace_process_get(tasks->trace, ordinal);
+    int64_t begin_ns = process->fork_ns ? process->fork_ns : process->start_ns;
+    bool known = begin_ns != 0 && ready_ns > begin_ns;
+    return known ? (struct stretch){begin_ns, ready_ns} : (struct stretch){0};
+}
+
 /* The function of a task has returned. */
 static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
-                   const struct open_range *range, int64_t end_ns)
+                   const struct open_range *range, const struct item *span)
 {
     struct task *task = task_of(tasks, range->task);
+    int64_t end_ns = span->end_ns;
     bool pickled = thread->unpickle.begin_ns && thread->unpickle_end_ns <= range->begin_ns;
     int64_t received_ns = pickled ? thread->unpickle.begin_ns : range->begin_ns;
     tell_worker(thread, range, received_ns, end_ns);
+    thread->told.is_local = range->is_local;
     thread->unpickle.begin_ns = 0;
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
@@ -250,10 +292,23 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
     task->name = range->name;
     task->chunk = range->chunk;
     task->is_local = range->is_local;
+    if (!range->is_local)
+        task->start = start_of(tasks, span->event->thread, thread->told.ready_ns);
     set(task, BEGUN, range->begin_ns);
     set(task, ENDED, end_ns);
     thread->sending = task->is_local ? 0 : range->task;
     return task_settle(tasks, range->task, task);
+}
+
+/* The parent is through with pickling and writing it. */
+static int end_hand_over(struct pool_tasks *tasks, const struct open_range *range, int64_t end_ns)
+{
+    struct task *task = task_of(tasks, range->handed);
+    if (!task)
+        return tasks->refused ? 0 : -ENOMEM;
+    task->hand_over = (struct stretch){range->begin_ns, end_ns};
+    task->is_handed = false;
+    return task_settle(tasks, range->handed, task);
 }
 
 /* The result of the task before is out. */
@@ -284,12 +339,14 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
         return 0;
     struct open_range range = *last;
     thread->open_count--;
+    if (range.handed)
+        return end_hand_over(tasks, &range, span->end_ns);
     if (span->flags & (ITEM_UNFINISHED | ITEM_END_LOST))
         return 0;
     if (range.role == POOL_ROLE_START_UP)
         thread->told.ready_ns = span->end_ns;
     if (range.task)
-        return end_run(tasks, thread, &range, span->end_ns);
+        return end_run(tasks, thread, &range, span);
     if (range.role == POOL_ROLE_SEND)
         return end_send(tasks, thread, span->end_ns);
     if (range.has_bytes && range.role == POOL_ROLE_UNPICKLE) {
@@ -314,10 +371,9 @@ static int bind(struct pool_tasks *tasks, struct open_range *range, const struct
 }
 
 /* In a parent: the task was submitted, or its result is there. */
-static int pass(struct pool_tasks *tasks, const struct pool_thread *thread,
-                const struct event *event)
+static int pass(struct pool_tasks *tasks, struct pool_thread *thread, const struct event *event)
 {
-    const struct open_range *range = &thread->open[thread->open_count - 1];
+    struct open_range *range = &thread->open[thread->open_count - 1];
     struct task *task = task_of(tasks, event->id);
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
@@ -327,6 +383,10 @@ static int pass(struct pool_tasks *tasks, const struct pool_thread *thread,
         task->bytes_out = range->bytes;
     } else {
         set(task, SUBMITTED, event->time_ns - (int64_t)range->since_ns);
+        if (range->role == POOL_ROLE_SEND && range->handed == 0) {
+            range->handed = event->id;
+            task->is_handed = true;
+        }
         task->is_call = range->role == POOL_ROLE_SUBMIT &&
                         (thread->open_count == 1 || range[-1].role != POOL_ROLE_CALL);
     }
@@ -452,6 +512,9 @@ static int count_rest(struct pool_tasks *tasks)
         struct task *task = &tasks->tasks.items[entry->value - 1];
         if (!task->is_begun) {
             tasks->unseen++;
+        } else if (task->known ==
+                   (1u << INSTANT_COUNT) - 1) { /* the parent never said it was out */
+            error = task_count(tasks, task, false);
         } else if (is_received(task)) {
             set(task, SENT, task->at_ns[READ]);
             error = task_count(tasks, task, true);
@@ -462,14 +525,29 @@ static int count_rest(struct pool_tasks *tasks)
     return error;
 }
 
-/* CPU time of a worker in its tasks. */
+/* The part of a task's way that a range of a pool is. */
+static enum pool_part part_of(uint16_t role, bool in_worker)
+{
+    if (role == POOL_ROLE_RUN)
+        return POOL_RUN;
+    if (role == POOL_ROLE_SEND)
+        return in_worker ? POOL_SEND : POOL_HAND_OVER;
+    return role != POOL_ROLE_UNPICKLE ? POOL_WHOLE : in_worker ? POOL_UNPICKLE : POOL_FETCH;
+}
+
+/* CPU time in a range of a pool: of the function, and of a worker in its tasks. */
 static void take_cpu(void *context, uint32_t thread, uint16_t role, uint32_t name, uint64_t cpu_ns)
 {
     struct pool_tasks *tasks = context;
-    (void)name;
-    bool in_task = role == POOL_ROLE_RUN || role == POOL_ROLE_UNPICKLE || role == POOL_ROLE_SEND;
-    if (in_task && thread < tasks->threads.count && tasks->threads.items[thread].is_worker)
-        tasks->threads.items[thread].told.cpu_ns += cpu_ns;
+    struct pool_thread *told = thread < tasks->threads.count ? &tasks->threads.items[thread] : NULL;
+    bool in_worker = told && told->is_worker;
+    enum pool_part part = part_of(role, in_worker);
+    if (part == POOL_WHOLE)
+        return;
+    if (in_worker)
+        told->told.cpu_ns += cpu_ns;
+    pool_functions_add_cpu(tasks->functions, part, part == POOL_RUN ? name : 0,
+                           told && told->told.is_local, cpu_ns);
 }
 
 static int finish_workers(struct pool_tasks *tasks)

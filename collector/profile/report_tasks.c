@@ -2,6 +2,7 @@
 /* The table of tasks of Python's pools and executors: a function's row has the whole way of its
  * tasks; below it, the parts of the way, which add up to it. */
 #include "pool_tasks.h"
+#include "range_stats.h"
 #include "report_parts.h"
 #include "text.h"
 
@@ -22,6 +23,8 @@ enum {
     RESULT_BYTES,
     TOTAL,
     SHARE,
+    CPU,
+    MEAN,
     P50,
     P90,
     MAX,
@@ -41,6 +44,8 @@ static const struct table_column columns[] = {
     [RESULT_BYTES] = {.name = "result_bytes", .type = COLUMN_BYTES, .adds_up = true},
     [TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .adds_up = true},
     [SHARE] = {.title = "%", .type = COLUMN_SHARE, .rank = 2, .of = TOTAL, .of_row = true},
+    [CPU] = {.name = "cpu_ns", .title = "cpu", .type = COLUMN_TIME, .adds_up = true},
+    [MEAN] = {.name = "mean_ns", .title = "mean", .type = COLUMN_TIME},
     [P50] = {.name = "p50_ns", .title = "p50", .type = COLUMN_TIME},
     [P90] = {.name = "p90_ns", .title = "p90", .type = COLUMN_TIME},
     [MAX] = {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 4},
@@ -57,6 +62,8 @@ struct place {
 
 static bool is_shown(const struct pool_function *function, enum pool_part part)
 {
+    if (part == POOL_HAND_OVER || part == POOL_START)
+        return function->parts[part].sum_ns > 0;
     return !function->is_local || part == POOL_QUEUED || part == POOL_RUN;
 }
 
@@ -92,6 +99,13 @@ static void fill_part(const struct pool_function *function, enum pool_part part,
         row_count(row, PICKLED, part == POOL_UNPICKLE ? function->bytes_in : function->bytes_out);
 }
 
+/* As that of ranges with so few samples. */
+static bool is_rough(const struct report *report, uint64_t cpu_ns)
+{
+    double samples = (double)cpu_ns / 1e9 * trace_sampling_get(report->trace)->frequency_hz;
+    return cpu_ns > 0 && samples < RANGE_FEW_SAMPLES && !report_is_exact(report);
+}
+
 static void fill(const struct table *table, uint64_t index, struct table_row *row)
 {
     const struct report *report = table->context;
@@ -105,6 +119,12 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     else
         fill_part(function, place->part, row);
     row_count(row, TOTAL, times->sum_ns);
+    if (function->cpu_known & 1u << place->part) {
+        row_count(row, CPU, function->cpu_ns[place->part]);
+        row->cells[CPU].rough = is_rough(report, function->cpu_ns[place->part]);
+    }
+    if (function->count > 0)
+        row_count(row, MEAN, times->sum_ns / function->count);
     row_count(row, P50, times->p50_ns);
     row_count(row, P90, times->p90_ns);
     row_count(row, MAX, times->max_ns);

@@ -20,11 +20,16 @@ PROGRAM = """
     from pyannot import observe
     observe.start("pools")
 
+    pickled = []
+
     class Argument:
-        "Tells when it was unpickled."
+        "Tells when it was pickled, and unpickled."
         def __init__(self, number):
             self.number = number
         def __getstate__(self):
+            begun = now()
+            time.sleep(0.001)
+            pickled.append(now() - begun)
             return {"number": self.number, "text": "x" * 100_000}
         def __setstate__(self, state):
             self.__dict__.update(state)
@@ -72,7 +77,7 @@ PROGRAM = """
                 pool.join()
         wall = now() - before
         stamps = [dict(result.stamps, before=before, after=after) for result in results]
-        print(json.dumps({"stamps": stamps, "wall": wall}))
+        print(json.dumps({"stamps": stamps, "wall": wall, "pickled": sum(pickled)}))
 
     if __name__ == "__main__":
         run(sys.argv[1], multiprocessing.get_context(sys.argv[2]), int(sys.argv[3]))
@@ -93,7 +98,21 @@ class Truth(RecordingTest):
         self.assertEqual(len(rows), 1)
         self.assertEqual(rows[0]["count"], TASKS)
         parts = {part["part"]: part for part in rows[0]["parts"]}
+        self.assertEqual(sum(part["total_ns"] for part in parts.values()), rows[0]["total_ns"])
+        self.check_way_to_worker(kind, parts, told["pickled"])
         return {"whole": rows[0], **parts}, told["stamps"], told["wall"]
+
+    def check_way_to_worker(self, kind, parts, pickled):
+        """The pool's thread pickles while nobody has the task yet: an executor's does not tell."""
+        if kind == "executor":
+            self.assertNotIn("hand over", parts)
+            return
+        hand_over = parts["hand over"]["total_ns"]
+        self.assertGreaterEqual(hand_over, pickled - TASKS * CLOCK_NS)
+        self.assertLess(hand_over, pickled + parts["queued"]["total_ns"])
+        # The parts are told apart here; below, stamps know the time until the worker has it.
+        for part in ("hand over", "worker start"):
+            parts["queued"]["total_ns"] += parts.pop(part, {"total_ns": 0})["total_ns"]
 
     def bounds(self, stamps):
         """{part: (least, most)} of the sums. "queued" and "waiting" have one neighbour each that

@@ -21,6 +21,7 @@ static void make(void)
 static enum pool_role role_of(const char *name)
 {
     return strcmp(name, "submit") == 0     ? POOL_ROLE_SUBMIT
+           : strcmp(name, "starting") == 0 ? POOL_ROLE_START_UP
            : strcmp(name, "send") == 0     ? POOL_ROLE_SEND
            : strcmp(name, "unpickle") == 0 ? POOL_ROLE_UNPICKLE
                                            : POOL_ROLE_RUN;
@@ -116,10 +117,97 @@ TEST(the_parts_of_a_task_follow_each_other)
     CHECK_INT(found->item_count, 3);
     CHECK_INT(found->bytes_in, 70);
     CHECK_INT(found->bytes_out, 30);
-    /* Queued from 40 to 980. */
-    check_parts(found, (const uint64_t[]){940, 20, 500, 10, 490, 4});
+    /* On its way to the worker from 40 to 980, written by the parent from 100 to 110. */
+    check_parts(found, (const uint64_t[]){10, 0, 930, 20, 500, 10, 490, 4});
     CHECK_INT(found->parts[POOL_RUN].p50_ns, 500);
     CHECK_INT(found->parts[POOL_RUN].max_ns, 500);
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+/* A worker whose process begins at 105 and is ready at 400. */
+static void start_late(void)
+{
+    worker = maker_thread(maker, maker_process(maker, 14, 10, "python3 a.py", 105), 14, "main");
+    push(worker, 200, "starting");
+    maker_pop(maker, worker, 400);
+}
+
+TEST(what_a_worker_needs_to_start_is_not_waiting_behind_others)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 60); /* at 40; written until 110 */
+    start_late();
+    work(7, 1000, 500);
+    fetch(7, 2000);
+    submit(8, 0);
+    work(8, 3000, 500); /* it was ready long before */
+    fetch(8, 4000);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_INT(found->count, 2);
+    CHECK_INT(found->parts[POOL_HAND_OVER].sum_ns, 10 + 10);
+    CHECK_INT(found->parts[POOL_START].sum_ns, 290 + 290);
+    CHECK_INT(found->parts[POOL_QUEUED].sum_ns, (940 - 300) + (2880 - 300));
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(a_task_that_is_written_when_its_worker_has_it_was_handed_over_until_then)
+{
+    const struct pool_function *found;
+    make();
+    push(parent, 100, "send");
+    point(parent, 100, EVENT_FLOW_BEGIN, 7);
+    work(7, 1000, 500);
+    fetch(7, 2000);
+    maker_pop(maker, parent, 5000);
+    push(parent, 6000, "send"); /* never seen to end */
+    point(parent, 6000, EVENT_FLOW_BEGIN, 8);
+    work(8, 7000, 500);
+    fetch(8, 8000);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_INT(found->count, 2);
+    CHECK_INT(found->parts[POOL_HAND_OVER].sum_ns, 880 + 980);
+    CHECK_INT(found->parts[POOL_QUEUED].sum_ns, 0);
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+static void cpu(uint32_t where, int64_t time, uint64_t weight)
+{
+    maker_sample(
+        maker, &(struct sample){
+                   .set = SAMPLE_SET_CPU, .thread = where, .time_ns = time, SAMPLE_VALUES(weight)});
+}
+
+TEST(cpu_time_stands_beside_each_part_as_far_as_it_is_known)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 60);
+    work(7, 1000, 500);
+    fetch(7, 2000);
+    cpu(parent, 105, 1);
+    cpu(worker, 990, 2);
+    cpu(worker, 1200, 3);
+    cpu(worker, 1506, 4);
+    cpu(taker, 2003, 5);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+
+    const enum pool_part parts[] = {POOL_HAND_OVER, POOL_UNPICKLE, POOL_RUN, POOL_SEND, POOL_FETCH};
+
+    uint64_t one_ns = found->cpu_ns[POOL_HAND_OVER];
+    CHECK(one_ns > 0);
+    for (unsigned i = 0; i < 5; i++) {
+        CHECK_INT(found->cpu_ns[parts[i]], (i + 1) * one_ns);
+        CHECK(found->cpu_known & 1u << parts[i]);
+    }
+    CHECK_INT(found->cpu_ns[POOL_WHOLE], 15 * one_ns);
+    CHECK(!(found->cpu_known & (1u << POOL_QUEUED | 1u << POOL_START | 1u << POOL_WAITING)));
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
@@ -133,7 +221,7 @@ TEST(it_does_not_matter_which_thread_is_read_first)
     submit(7, 60);
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 1);
-    check_parts(found, (const uint64_t[]){940, 20, 500, 10, 490, 4});
+    check_parts(found, (const uint64_t[]){10, 0, 930, 20, 500, 10, 490, 4});
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
@@ -147,7 +235,7 @@ TEST(a_result_that_is_read_while_it_is_written_was_sent_then)
     fetch(7, 1506);
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 1);
-    check_parts(found, (const uint64_t[]){880, 20, 500, 6, 0, 4});
+    check_parts(found, (const uint64_t[]){10, 0, 870, 20, 500, 6, 0, 4});
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
@@ -168,7 +256,8 @@ TEST(a_worker_that_is_ended_in_send_has_sent_what_was_received)
     CHECK_INT(found->received_count, 1);
     CHECK_INT(found->unfinished_count, 0);
     CHECK_INT(found->bytes_out, 60);
-    check_parts(found, (const uint64_t[]){940 + 1880, 20 + 20, 500 + 300, 10 + 300, 390, 4 + 4});
+    check_parts(found, (const uint64_t[]){10 + 10, 0, 930 + 1870, 20 + 20, 500 + 300, 10 + 300, 390,
+                                          4 + 4});
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
@@ -204,7 +293,7 @@ TEST(threads_queue_and_run_and_have_a_row_of_their_own)
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 2);
     CHECK(!found[0].is_local && found[1].is_local);
-    check_parts(&found[1], (const uint64_t[]){99, 0, 300, 0, 0, 0});
+    check_parts(&found[1], (const uint64_t[]){0, 0, 99, 0, 300, 0, 0, 0});
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
