@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# function: save_entry
+# kind: disk
+# words: save_entry, disk
+"""A journal that makes sure of each entry before it takes the next."""
+import os
+import tempfile
+
+
+def save_entry(journal, number):
+    journal.write(b"%08d " % number * 100000)
+    journal.flush()
+    os.fsync(journal.fileno())  # CAUSE
+
+
+def main():
+    with tempfile.NamedTemporaryFile(dir=".") as journal:
+        for number in range(1500):
+            save_entry(journal, number)
+        print(journal.tell())
+
+
+if __name__ == "__main__":
+    main()

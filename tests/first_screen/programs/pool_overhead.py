@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# function: double
+# kind: overhead
+# words: overhead, chunk
+"""Hands numbers out one by one: each task is far smaller than its way to the worker and back."""
+from multiprocessing import Pool
+
+
+def double(number):
+    return number * 2
+
+
+def main():
+    with Pool(2) as pool:
+        print(sum(pool.imap(double, range(100000))))  # CAUSE
+
+
+if __name__ == "__main__":
+    main()
