@@ -15,7 +15,7 @@ def save_entry(journal, number):
 
 def main():
     with tempfile.NamedTemporaryFile(dir=".") as journal:
-        for number in range(1500):
+        for number in range(250):
             save_entry(journal, number)
         print(journal.tell())
 
