@@ -157,7 +157,7 @@ static const struct short_table short_tables[] = {
      "Tasks of pools, from submission to result: how long each part took",
      "function",
      true,
-     SCREEN_PART,
+     0,
      {{"count", "tasks"},
       {"mean_ns", "mean"},
       {"p50_ns", "p50"},
