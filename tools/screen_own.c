@@ -76,7 +76,7 @@ static const struct own_row *next_part(const struct own_view *view, const bool *
     const struct own_row *found = NULL;
     for (uint32_t at = 0; at < view->count; at++) {
         const struct own_row *row = &view->rows[at];
-        if (row->label == 0 && row->purpose != PURPOSE_NONE && !told[row->purpose] &&
+        if (row->label == 0 && !told[row->purpose] &&
             (!found || value_of(view, row) > value_of(view, found)))
             found = row;
     }
@@ -92,7 +92,8 @@ static void describe_rest(const struct screen *screen, const struct own_view *vi
     const struct own_row *part;
     text_format(text, "(");
     while (told < 3 && (part = next_part(view, taken))) {
-        text_format(text, "%s%s", told++ ? ", " : "", code_purpose_name(part->purpose));
+        text_format(text, "%s%s", told++ ? ", " : "",
+                    part->purpose ? code_purpose_name(part->purpose) : "other code");
         taken[part->purpose] = true;
     }
     uint32_t more = 0;
