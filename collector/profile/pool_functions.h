@@ -12,7 +12,7 @@
 enum pool_part {
     /* Of the time from its submission until the worker had all of its bytes: */
     POOL_HAND_OVER = 0, /* the parent pickled and wrote it */
-    POOL_START,         /* else: the process of the worker that ran it was starting */
+    POOL_START,         /* else: the worker that ran it was starting, with its initializer */
     POOL_QUEUED,        /* the rest: it waited behind others */
     /* After that, one after the other: */
     POOL_UNPICKLE, /* until the function was called */

@@ -343,7 +343,8 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
         return end_hand_over(tasks, &range, span->end_ns);
     if (span->flags & (ITEM_UNFINISHED | ITEM_END_LOST))
         return 0;
-    if (range.role == POOL_ROLE_START_UP)
+    bool is_start = range.role == POOL_ROLE_START_UP || range.role == POOL_ROLE_INITIALIZER;
+    if (is_start && span->end_ns > thread->told.ready_ns)
         thread->told.ready_ns = span->end_ns;
     if (range.task)
         return end_run(tasks, thread, &range, span);

@@ -82,6 +82,23 @@ PROGRAM = """
     if __name__ == "__main__":
         run(sys.argv[1], multiprocessing.get_context(sys.argv[2]), int(sys.argv[3]))
 """
+SLOW_START = """
+    import multiprocessing, time
+    from pyannot import observe
+    observe.start("pools")
+
+    def prepare():
+        time.sleep(0.2)
+
+    def meet(number):
+        time.sleep(0.1)
+
+    if __name__ == "__main__":
+        with multiprocessing.get_context("spawn").Pool(2, initializer=prepare) as pool:
+            pool.map(meet, range(2), chunksize=1)
+            pool.close()
+            pool.join()
+"""
 TASKS, WORKERS, TRIES = 50, 2, 6
 CLOCK_NS = 2_000  # what a conversion of clocks may be off, a task
 
@@ -168,6 +185,16 @@ class Truth(RecordingTest):
                 break
         print(f"{kind}, {method}: off by {100 * min(errors):.2f} %, of {len(errors)}", flush=True)
         self.assertLess(min(errors), 0.01)
+
+    def test_workers_that_start_slowly(self):
+        """Two tasks, one for each worker: nobody waits behind another."""
+        self.record(SLOW_START, options=["--no-sample"])
+        path = str(self.folder / "out.annot")
+        report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)
+        row, = (row for row in report["tasks"] if row["function"] == "meet")
+        parts = {part["part"]: part["total_ns"] for part in row["parts"]}
+        self.assertGreaterEqual(parts["worker start"], 2 * 200_000_000)
+        self.assertLess(parts["queued"], 0.25 * parts["worker start"])
 
     def test_map_fork(self):
         self.check("map", "fork")

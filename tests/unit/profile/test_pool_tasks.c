@@ -22,6 +22,7 @@ static enum pool_role role_of(const char *name)
 {
     return strcmp(name, "submit") == 0     ? POOL_ROLE_SUBMIT
            : strcmp(name, "starting") == 0 ? POOL_ROLE_START_UP
+           : strcmp(name, "prepare") == 0  ? POOL_ROLE_INITIALIZER
            : strcmp(name, "send") == 0     ? POOL_ROLE_SEND
            : strcmp(name, "unpickle") == 0 ? POOL_ROLE_UNPICKLE
                                            : POOL_ROLE_RUN;
@@ -150,6 +151,24 @@ TEST(what_a_worker_needs_to_start_is_not_waiting_behind_others)
     CHECK_INT(found->parts[POOL_HAND_OVER].sum_ns, 10 + 10);
     CHECK_INT(found->parts[POOL_START].sum_ns, 290 + 290);
     CHECK_INT(found->parts[POOL_QUEUED].sum_ns, (940 - 300) + (2880 - 300));
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
+TEST(an_initializer_belongs_to_the_start_of_its_worker)
+{
+    const struct pool_function *found;
+    make();
+    submit(7, 60);
+    start_late();
+    push(worker, 450, "prepare");
+    maker_pop(maker, worker, 900);
+    work(7, 1000, 500);
+    fetch(7, 2000);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pool_tasks_functions(tasks, &found), 1);
+    CHECK_INT(found->parts[POOL_START].sum_ns, 900 - 110);
+    CHECK_INT(found->parts[POOL_QUEUED].sum_ns, 940 - 10 - (900 - 110));
     pool_tasks_destroy(tasks);
     maker_destroy(maker);
 }
