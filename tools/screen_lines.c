@@ -30,6 +30,33 @@ void screen_lines_free(struct screen_lines *lines)
     vec_free(lines);
 }
 
+void screen_lines_inherit(struct screen_lines *lines, const char *path, uint64_t cpu_ns)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (strcmp(lines->items[i].path, path) == 0)
+            lines->items[i].inherited_ns += cpu_ns;
+}
+
+/* Observers' names are of a domain of their own, which says nothing to people. */
+static void take_domain_off(char *label)
+{
+    static const char domain[] = "python:";
+    const size_t size = sizeof(domain) - 1;
+    char *to = label;
+    for (bool first = true; *label; first = *to++ == '/') {
+        if (first && strncmp(label, domain, size) == 0 && label[size])
+            label += size;
+        *to = *label++;
+    }
+    *to = 0;
+}
+
+void screen_lines_shorten(struct screen_lines *lines)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        take_domain_off(lines->items[i].label);
+}
+
 unsigned screen_line_indent(const struct screen_line *line)
 {
     return line->depth * INDENT;

@@ -51,8 +51,9 @@ void screen_location(const struct screen *screen, const char *text, size_t used)
 struct screen_line {
     uint64_t index; /* of the table's row */
     char *path;
-    const char *label; /* the end of the path */
+    char *label; /* the end of the path */
     uint32_t depth;
+    uint64_t inherited_ns; /* CPU time of others inside of it */
 };
 
 struct screen_lines { /* a vec.h */
@@ -64,6 +65,10 @@ struct screen_lines { /* a vec.h */
 int screen_lines_add(struct screen_lines *lines, uint64_t index, const char *label);
 /* Each follows the nearest one that its path lies in, and is labelled by the rest. 0 or -ENOMEM. */
 int screen_lines_nest(struct screen_lines *lines);
+/* Adds CPU time of others to the line of a path, if there is one. */
+void screen_lines_inherit(struct screen_lines *lines, const char *path, uint64_t cpu_ns);
+/* In the end: labels without the domain of what was observed. Paths are not whole then. */
+void screen_lines_shorten(struct screen_lines *lines);
 void screen_lines_free(struct screen_lines *lines);
 unsigned screen_line_indent(const struct screen_line *line); /* columns before the label */
 

@@ -34,7 +34,7 @@ static const char *cell_text(const struct table *table, const struct table_row *
 
 /* ---- What stands out ------------------------------------------------------------------------- */
 
-enum { FINDINGS_MAX = 3, FINDING_INDENT = 8, LABEL_SIZE = 512 };
+enum { FINDINGS_MAX = 3, FINDING_INDENT = 8 };
 
 static void put_finding(const struct screen *screen, const struct table *table,
                         const struct table_row *row)
@@ -235,23 +235,6 @@ static uint64_t find_order(const struct short_table *spec, const struct table *t
     return count;
 }
 
-/* Observers' names are of a domain of their own, which says nothing to people: without it, also
- * where a path begins with them. Longer ones are cut, as the screen does it. */
-static const char *label_of(const struct short_table *spec, const struct table *table,
-                            const struct table_row *row, char text[LABEL_SIZE])
-{
-    static const char domain[] = "python:";
-    const char *label = cell_text(table, row, spec->label);
-    size_t size = 0;
-    for (bool first = true; *label && size + 1 < LABEL_SIZE; first = text[size++] == '/') {
-        if (first && strncmp(label, domain, sizeof(domain) - 1) == 0 && label[sizeof(domain) - 1])
-            label += sizeof(domain) - 1;
-        text[size] = *label++;
-    }
-    text[size] = 0;
-    return text;
-}
-
 static const char *cell_number(const struct table_column *column, const struct cell *cell,
                                char *text)
 {
@@ -261,21 +244,6 @@ static const char *cell_number(const struct table_column *column, const struct c
         return number_value(cell->value, text);
     return column->type == COLUMN_TIME ? number_time_short(cell->count, text)
                                        : number_count(cell->count, text);
-}
-
-/* What forked processes and threads did inside of a range that they inherited, by the path. */
-static uint64_t inherited_cpu_ns(const struct screen *screen, const char *path)
-{
-    const struct table *table = report_find(screen->report, "inherited_ranges");
-    struct table_row *row = table ? malloc(sizeof(*row)) : NULL;
-    uint64_t cpu_ns = 0;
-    for (uint64_t i = 0; row && i < table->row_count; i++) {
-        table_row(table, i, row);
-        if (row->role == ROW_PLAIN && strcmp(cell_text(table, row, "path"), path) == 0)
-            cpu_ns += cell_count(table, row, "cpu_ns");
-    }
-    free(row);
-    return cpu_ns;
 }
 
 /* What is on its way to the screen. */
@@ -289,7 +257,10 @@ struct short_view {
     unsigned left_out; /* of the optional columns */
 };
 
-enum { COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column) };
+enum {
+    COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column),
+    COLUMN_WIDTH = 9,
+};
 
 /* Of ranges: rows lie in one another, and CPU time is with that of others who worked inside. */
 static bool has_paths(const struct short_table *spec)
@@ -311,7 +282,7 @@ static size_t room_for_names(const struct short_view *view)
 {
     size_t room = view->screen->width - 2, taken = 0;
     for (size_t i = 0; i < COLUMNS_MAX; i++)
-        taken += shown_column(view, i) >= 0 ? 9 : 0;
+        taken += shown_column(view, i) >= 0 ? COLUMN_WIDTH : 0;
     return room > taken + SCREEN_NAME_MIN ? room - taken : SCREEN_NAME_MIN;
 }
 
@@ -337,6 +308,7 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
 {
     char text[NUMBER_TEXT_SIZE], number[NUMBER_TEXT_SIZE + 1];
     const struct table_row *row = view->row;
+    unsigned blanks = 0; /* nothing is known: no blanks at the end of a line */
     size_t indent = screen_line_indent(line);
     indent = indent < view->names ? indent : view->names - 1;
     table_row(view->table, line->index, view->row);
@@ -349,10 +321,15 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
             continue;
         struct cell cell = row->cells[at];
         if (has_paths(view->spec) && strcmp(view->spec->columns[i].name, "cpu_ns") == 0)
-            cell.count += inherited_cpu_ns(view->screen, cell_text(view->table, row, "path"));
+            cell.count += line->inherited_ns;
+        if (row->role == ROW_PART && cell.state != CELL_KNOWN) {
+            blanks += COLUMN_WIDTH;
+            continue;
+        }
         snprintf(number, sizeof(number), "%s%s", cell.rough ? "~" : "",
                  cell_number(&view->table->columns[at], &cell, text));
-        printf(" %8s", row->role == ROW_PART && cell.state != CELL_KNOWN ? "" : number);
+        printf("%*s", (int)(blanks + COLUMN_WIDTH), number);
+        blanks = 0;
     }
     printf("\n");
 }
@@ -362,7 +339,7 @@ static void put_short_head(const struct short_view *view)
     printf(" %-*s", (int)view->names, "");
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         if (shown_column(view, i) >= 0)
-            printf(" %8s", view->spec->columns[i].title);
+            printf("%*s", COLUMN_WIDTH, view->spec->columns[i].title);
     printf("\n");
 }
 
@@ -394,19 +371,33 @@ static int add_parts(struct short_view *view, uint64_t index)
     return rc;
 }
 
+/* What forked processes and threads did inside of ranges that they inherited, by the path. */
+static void add_inherited(struct short_view *view)
+{
+    const struct table *table = report_find(view->screen->report, "inherited_ranges");
+    for (uint64_t i = 0; table && i < table->row_count; i++) {
+        table_row(table, i, view->row);
+        if (view->row->role == ROW_PLAIN)
+            screen_lines_inherit(&view->lines, cell_text(table, view->row, "path"),
+                                 cell_count(table, view->row, "cpu_ns"));
+    }
+}
+
 static int make_lines(struct short_view *view, const struct order *order, size_t count)
 {
-    char label[LABEL_SIZE];
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         table_row(view->table, order[i].index, view->row);
-        label_of(view->spec, view->table, view->row, label);
-        rc = screen_lines_add(&view->lines, order[i].index, label);
+        rc = screen_lines_add(&view->lines, order[i].index,
+                              cell_text(view->table, view->row, view->spec->label));
         if (rc == 0 && i < PARTS_MAX)
             rc = add_parts(view, order[i].index);
     }
-    if (rc == 0 && has_paths(view->spec))
+    if (rc == 0 && has_paths(view->spec)) {
+        add_inherited(view);
         rc = screen_lines_nest(&view->lines);
+    }
+    screen_lines_shorten(&view->lines);
     return rc;
 }
 

@@ -259,8 +259,8 @@ static void find_crowd(struct findings *findings)
              number_time_short(wall->busy_ns, busy),
              number_time_short(wall->thread_ready_ns, ready));
     snprintf(finding->advice, TEXT_SIZE,
-             "try %u workers (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS for numerical "
-             "libraries)",
+             "only %u run at once: try fewer workers or threads (OMP_NUM_THREADS, "
+             "OPENBLAS_NUM_THREADS for numerical libraries)",
              wall->processors);
 }
 
