@@ -78,6 +78,12 @@ enum pool_role {
     POOL_ROLE_CALL = 12,
 };
 
+/* What events of OBSERVER_ASYNCIO are. */
+enum asyncio_role {
+    ASYNCIO_ROLE_TASK = 1,
+    ASYNCIO_ROLE_BLOCKED = 2,
+};
+
 /* Texts of these observers, as annot/observers.h defines them. */
 #define OBSERVER_IMPORT_PREFIX "import "
 #define POOL_FLOW              "task"
@@ -90,6 +96,7 @@ enum pool_role {
 #define POOL_KEY_KIND          "kind"
 #define POOL_KEY_SIZE          "workers"
 #define POOL_KEY_STARTED       "start_method"
+#define ASYNCIO_KEY_MS         "ms"
 
 /* What an event belongs to and who told it. Scope 0 is the default: of no domain and no category,
  * told by the program. */

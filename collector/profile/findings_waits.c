@@ -112,7 +112,9 @@ void find_waits(struct findings *findings)
     const struct wall_wait *waits;
     uint32_t count = wall_waits(findings->report->samples.wall, &waits);
     for (uint32_t i = 0; i < count; i++)
-        if (waits[i].label != 0 && wait_words[waits[i].reason].does &&
+        if (waits[i].label != 0 &&
+            !findings_block_loop(findings, waits[i].label, waits[i].time_ns) &&
+            wait_words[waits[i].reason].does &&
             findings_reach(waits[i].time_ns, findings_wall_ns(findings), WAIT_PART))
             tell_wait(findings, &waits[i]);
 }

@@ -274,12 +274,15 @@ static int find_workers(struct own_time *own)
     return error;
 }
 
+/* A shell that waits for what it has started, or for what that prints, does nothing meanwhile. */
 static bool is_idle(const struct own_time *own, const struct sum *sum)
 {
     const struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
     bool known = sum->thread < trace_thread_count(own->trace);
+    bool for_other =
+        sum->reason == WAIT_CHILD || (sum->reason == WAIT_PIPE && row->purpose == PURPOSE_NONE);
     return sum->reason != ON_CPU &&
-           (!known || !own->works[sum->thread] || (sum->reason == WAIT_CHILD && row->label == 0));
+           (!known || !own->works[sum->thread] || (for_other && row->label == 0));
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */

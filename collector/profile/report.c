@@ -268,6 +268,7 @@ static int read_all(struct report *report)
 {
     const struct pass_source source = recording_pass_source(report->options.reader);
     const struct sink sinks[] = {range_stats_sink(report->stats), pool_tasks_sink(report->tasks),
+                                 loop_blocks_sink(report->loops, report->samples.present),
                                  report_samples_sink(&report->samples)};
     struct pass *pass =
         pass_create(&source, report->options.selection, sinks, sizeof(sinks) / sizeof(*sinks));
@@ -278,6 +279,8 @@ static int read_all(struct report *report)
         rc = report_samples_finish(&report->samples, pass, range_stats_totals(report->stats));
     if (rc == 0)
         rc = pool_tasks_finish(report->tasks);
+    if (rc == 0)
+        rc = loop_blocks_finish(report->loops, report->samples.own);
     pass_destroy(pass);
     return rc;
 }
@@ -348,10 +351,12 @@ int report_create(const struct report_options *options, struct report **ret_repo
     };
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);
+    report->loops = loop_blocks_create(report->trace);
     report->texts = source_texts_create(report->trace);
+    bool made = report->stats && report->tasks && report->loops && report->texts;
     int rc = report_samples_begin(&report->samples, options);
     if (rc == 0)
-        rc = report->stats && report->tasks && report->texts ? read_all(report) : -ENOMEM;
+        rc = made ? read_all(report) : -ENOMEM;
     if (rc == 0) {
         find_facts(report);
         rc = add_tables(report);
@@ -375,6 +380,7 @@ void report_destroy(struct report *report)
     free(report->nothing);
     report_samples_fini(&report->samples);
     pool_tasks_destroy(report->tasks);
+    loop_blocks_destroy(report->loops);
     source_texts_destroy(report->texts);
     range_stats_destroy(report->stats);
     free(report);

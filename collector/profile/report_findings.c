@@ -182,7 +182,8 @@ int report_add_findings(struct report *report)
     void (*const of_waits[])(struct findings *) = {
         find_waits, find_host, find_crowd, find_gil, find_serial, find_uneven, find_faults,
     };
-    void (*const of_samples[])(struct findings *) = {find_start_up, find_gc, find_hand_over};
+    void (*const of_samples[])(struct findings *) = {find_start_up, find_gc, find_hand_over,
+                                                     find_loop};
     struct findings findings = {.report = report, .trace = report->trace};
     struct table *table = report_add_table(report, "diagnosis", fill);
     for (size_t i = 0; i < sizeof(of_waits) / sizeof(*of_waits) && report->facts.wall; i++)

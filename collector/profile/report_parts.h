@@ -5,6 +5,7 @@
 
 #include "call_label.h"
 #include "line_stats.h"
+#include "loop_blocks.h"
 #include "own_tree.h"
 #include "pass.h"
 #include "pool_tasks.h"
@@ -109,6 +110,7 @@ struct report {
     struct range_stats *stats;
     struct report_samples samples;
     struct pool_tasks *tasks;
+    struct loop_blocks *loops;
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];

@@ -98,8 +98,9 @@ bool task_push(struct state *state, struct annotation *annotation);
 bool task_pop(struct state *state);
 bool task_mark(struct state *state, struct annotation *annotation);
 
-/* An event of domain "python", category "asyncio". */
+/* Events of domain "python", category "asyncio": of a task, and of a turn that took long. */
 struct annot_event task_event(void);
+struct annot_event blocked_event(void);
 
 /* In a forked child. */
 void task_forked(void);

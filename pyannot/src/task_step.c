@@ -7,6 +7,8 @@
 #include "observed.h"
 #include "task.h"
 
+#include <annot/observers.h>
+
 #include <pthread.h>
 #include <time.h>
 
@@ -78,11 +80,11 @@ static void tell_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
     PyObject *turn_owner = NULL;
     const char *turn_text = turn ? text_of(turn, &turn_owner) : NULL;
     const struct annot_value values[] = {
-        annot_value_double("ms", (double)duration_ns / 1e6),
+        annot_value_double(ANNOT_ASYNCIO_KEY_MS, (double)duration_ns / 1e6),
         annot_value_string("turn", turn_text ? turn_text : "?"),
         annot_value_string("stack", stack ? stack : ""),
     };
-    struct annot_event event = task_event();
+    struct annot_event event = blocked_event();
     event.text = "event loop blocked";
     event.values = values;
     event.value_count = stack ? 3 : 2;

@@ -30,19 +30,30 @@ static inline uint32_t count_add(uint32_t *count, int number)
 #endif
 }
 
-struct annot_event task_event(void)
+/* The same whoever stores it. */
+static struct annot_event asyncio_event(annot_category *category, enum annot_asyncio_role role)
 {
     static annot_domain domain;
-    static annot_category category;
-    if (__atomic_load_n(&category, __ATOMIC_RELAXED) == 0) { /* the same whoever stores it */
+    if (__atomic_load_n(category, __ATOMIC_RELAXED) == 0) {
         __atomic_store_n(&domain, annot_domain_create("python"), __ATOMIC_RELAXED);
-        __atomic_store_n(
-            &category,
-            annot_category_observed(domain, "asyncio", ANNOT_OBSERVER_ASYNCIO, ANNOT_ASYNCIO_TASK),
-            __ATOMIC_RELAXED);
+        __atomic_store_n(category,
+                         annot_category_observed(domain, "asyncio", ANNOT_OBSERVER_ASYNCIO, role),
+                         __ATOMIC_RELAXED);
     }
     return (struct annot_event){.domain = __atomic_load_n(&domain, __ATOMIC_RELAXED),
-                                .category = __atomic_load_n(&category, __ATOMIC_RELAXED)};
+                                .category = __atomic_load_n(category, __ATOMIC_RELAXED)};
+}
+
+struct annot_event task_event(void)
+{
+    static annot_category category;
+    return asyncio_event(&category, ANNOT_ASYNCIO_TASK);
+}
+
+struct annot_event blocked_event(void)
+{
+    static annot_category category;
+    return asyncio_event(&category, ANNOT_ASYNCIO_BLOCKED);
 }
 
 /* The only thread: nobody looks at the same time. */

@@ -70,8 +70,10 @@ enum annot_pool_role {
 
 enum annot_asyncio_role {
     ANNOT_ASYNCIO_TASK = 1,
-    ANNOT_ASYNCIO_BLOCKED = 2, /* a turn of the event loop that takes long */
+    ANNOT_ASYNCIO_BLOCKED = 2, /* a mark: a turn of the event loop that took long, or still does */
 };
+
+#define ANNOT_ASYNCIO_KEY_MS "ms" /* key-value of such a mark: how long, a double */
 
 enum annot_subprocess_role {
     ANNOT_SUBPROCESS_START = 1,

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* A turn and a sample meet when the later of the two comes: a turn looks at the last samples of its
+ * thread, a sample at the thread's turns. See loop_blocks.h. */
+#include "loop_blocks.h"
+
+#include "vec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a thread did: ran at `begin_ns`, or waited from then on and was ready after that. */
+struct moment {
+    int64_t begin_ns;
+    uint64_t cpu_ns, blocked_ns, ready_ns;
+    uint32_t stack;
+    uint8_t reason; /* enum wait_reason */
+};
+
+/* A long turn. */
+struct block {
+    int64_t begin_ns, end_ns;
+    uint32_t thread, others; /* tasks that were there, without its own */
+    uint64_t ready_ns;
+};
+
+/* Of a block: what its thread did at one stack. */
+struct part {
+    uint32_t block, row; /* the stack, until all is read */
+    uint8_t reason;
+    uint64_t cpu_ns, blocked_ns;
+};
+
+/* A thread and its turns. */
+struct loop {
+    VEC(uint32_t) blocks; /* in order of time */
+    VEC(int32_t)
+    opened; /* by its blocks: how many more tasks are there than in the one before,
+               and one more at the end */
+    struct moment *recent;
+    uint32_t recent_count, recent_next;
+};
+
+/* What a place is made of. */
+struct place {
+    struct loop_place place;
+    uint64_t waits_ns[WAIT_REASON_COUNT];
+    uint32_t row;
+};
+
+struct loop_blocks {
+    const struct trace *trace;
+    VEC(struct loop) loops; /* by thread */
+    VEC(struct block) blocks;
+    VEC(struct part) parts;
+    VEC(struct place) sums;
+    VEC(struct loop_place) places;
+    struct loop_totals totals;
+};
+
+struct loop_blocks *loop_blocks_create(const struct trace *trace)
+{
+    struct loop_blocks *blocks = calloc(1, sizeof(*blocks));
+    if (blocks)
+        blocks->trace = trace;
+    return blocks;
+}
+
+void loop_blocks_destroy(struct loop_blocks *blocks)
+{
+    if (!blocks)
+        return;
+    for (size_t i = 0; i < blocks->loops.count; i++) {
+        vec_free(&blocks->loops.items[i].blocks);
+        vec_free(&blocks->loops.items[i].opened);
+        free(blocks->loops.items[i].recent);
+    }
+    vec_free(&blocks->loops);
+    vec_free(&blocks->blocks);
+    vec_free(&blocks->parts);
+    vec_free(&blocks->sums);
+    vec_free(&blocks->places);
+    free(blocks);
+}
+
+/* NULL: out of memory. */
+static struct loop *loop_of(struct loop_blocks *blocks, uint32_t thread)
+{
+    while (blocks->loops.count <= thread)
+        if (vec_push(&blocks->loops, (struct loop){0}) != 0)
+            return NULL;
+    return &blocks->loops.items[thread];
+}
+
+/* ---- Turns and samples meet ------------------------------------------------------------------ */
+
+static uint64_t overlap_ns(const struct block *block, int64_t begin_ns, uint64_t length_ns)
+{
+    int64_t end_ns = begin_ns + (int64_t)length_ns;
+    int64_t from_ns = begin_ns > block->begin_ns ? begin_ns : block->begin_ns;
+    int64_t to_ns = end_ns < block->end_ns ? end_ns : block->end_ns;
+    return to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+}
+
+static int join(struct loop_blocks *blocks, uint32_t index, const struct moment *moment)
+{
+    struct block *block = &blocks->blocks.items[index];
+    bool ran = moment->begin_ns > block->begin_ns && moment->begin_ns <= block->end_ns;
+    int64_t ready_from_ns = moment->begin_ns + (int64_t)moment->blocked_ns;
+    struct part part = {.block = index,
+                        .row = moment->stack,
+                        .reason = moment->reason,
+                        .cpu_ns = ran ? moment->cpu_ns : 0,
+                        .blocked_ns = overlap_ns(block, moment->begin_ns, moment->blocked_ns)};
+    block->ready_ns += overlap_ns(block, ready_from_ns, moment->ready_ns);
+    bool counts = part.cpu_ns + part.blocked_ns > 0 && blocks->parts.count < LOOP_PARTS_MAX;
+    return counts ? vec_push(&blocks->parts, part) : 0;
+}
+
+/* The first of the loop's turns that ends at that time or later: an index into its blocks. */
+static size_t find_block(const struct loop_blocks *blocks, const struct loop *loop, int64_t time_ns)
+{
+    size_t low = 0, high = loop->blocks.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (blocks->blocks.items[loop->blocks.items[middle]].end_ns < time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int join_known(struct loop_blocks *blocks, const struct loop *loop,
+                      const struct moment *moment)
+{
+    int64_t end_ns = moment->begin_ns + (int64_t)(moment->blocked_ns + moment->ready_ns);
+    int error = 0;
+    for (size_t i = find_block(blocks, loop, moment->begin_ns); i < loop->blocks.count; i++) {
+        uint32_t index = loop->blocks.items[i];
+        if (error || blocks->blocks.items[index].begin_ns > end_ns)
+            break;
+        error = join(blocks, index, moment);
+    }
+    return error;
+}
+
+static int keep(struct loop *loop, const struct moment *moment)
+{
+    if (!loop->recent)
+        loop->recent = calloc(LOOP_RECENT, sizeof(*loop->recent));
+    if (!loop->recent)
+        return -ENOMEM;
+    loop->recent[loop->recent_next] = *moment;
+    loop->recent_next = (loop->recent_next + 1) % LOOP_RECENT;
+    loop->recent_count += loop->recent_count < LOOP_RECENT;
+    return 0;
+}
+
+static int take_sample(struct loop_blocks *blocks, const struct sample *sample)
+{
+    const struct sample_sets *sets = trace_sets_get(blocks->trace);
+    enum sample_role role = sample_role(sets, sample);
+    if (role != SAMPLE_ROLE_CPU && role != SAMPLE_ROLE_OFF_CPU)
+        return 0;
+    struct loop *loop = loop_of(blocks, sample->thread);
+    if (!loop)
+        return -ENOMEM;
+    struct off_share off =
+        role == SAMPLE_ROLE_OFF_CPU ? sample_off_share(sets, sample) : (struct off_share){0};
+    const struct moment moment = {.begin_ns = sample->time_ns,
+                                  .cpu_ns = sample_cpu_ns(sets, sample),
+                                  .blocked_ns = off.blocked_ns,
+                                  .ready_ns = off.runnable_ns,
+                                  .stack = sample->stack,
+                                  .reason = sample->reason < WAIT_REASON_COUNT ? sample->reason
+                                                                               : WAIT_UNKNOWN};
+    int error = join_known(blocks, loop, &moment);
+    return error ? error : keep(loop, &moment);
+}
+
+/* ---- Marks and tasks ------------------------------------------------------------------------- */
+
+static double duration_ms(const struct loop_blocks *blocks, const struct args *values)
+{
+    for (uint32_t i = 0; i < values->count; i++) {
+        const struct arg *value = &values->items[i];
+        const char *key = trace_string(blocks->trace, value->key)->bytes;
+        if (value->kind == VALUE_DOUBLE && strcmp(key, ASYNCIO_KEY_MS) == 0)
+            return value->value.float64;
+    }
+    return 0;
+}
+
+/* A turn of a loop that runs inside of another's is a part of that. */
+static int take_mark(struct loop_blocks *blocks, const struct event *mark,
+                     const struct args *values)
+{
+    double ns = duration_ms(blocks, values) * 1e6;
+    struct loop *loop = loop_of(blocks, mark->thread);
+    if (!loop || (loop->opened.count == 0 && vec_push(&loop->opened, 0) != 0))
+        return -ENOMEM;
+    struct block block = {
+        .begin_ns = mark->time_ns, .end_ns = mark->time_ns, .thread = mark->thread};
+    if (!(ns >= LOOP_BLOCK_NS && ns <= 1e18) || blocks->blocks.count >= LOOP_BLOCKS_MAX)
+        return 0;
+    block.begin_ns -= (int64_t)ns;
+    if (loop->blocks.count > 0) {
+        uint32_t last = loop->blocks.items[loop->blocks.count - 1];
+        int64_t last_ns = blocks->blocks.items[last].end_ns;
+        block.begin_ns = block.begin_ns > last_ns ? block.begin_ns : last_ns;
+    }
+    uint32_t index = (uint32_t)blocks->blocks.count;
+    if (vec_push(&blocks->blocks, block) != 0 || vec_push(&loop->blocks, index) != 0 ||
+        vec_push(&loop->opened, 0) != 0)
+        return -ENOMEM;
+    int error = 0;
+    for (uint32_t i = 0; i < loop->recent_count && !error; i++)
+        error = join(blocks, index, &loop->recent[i]);
+    return error;
+}
+
+/* What began in the second half of a turn did not have to wait for it, what ended before its end
+ * did not either; the turn's own task may end with it. */
+static void take_task(struct loop_blocks *blocks, const struct item *span)
+{
+    uint32_t thread = span->event->thread;
+    struct loop *loop = thread < blocks->loops.count ? &blocks->loops.items[thread] : NULL;
+    if (!loop || loop->blocks.count == 0)
+        return;
+    size_t first = find_block(blocks, loop, span->begin_ns);
+    size_t end = find_block(blocks, loop, span->end_ns + 1);
+    if (first < end) {
+        const struct block *block = &blocks->blocks.items[loop->blocks.items[first]];
+        first += span->begin_ns - block->begin_ns > block->end_ns - span->begin_ns;
+    }
+    loop->opened.items[first]++;
+    loop->opened.items[end]--;
+}
+
+static int take(void *context, const struct item *item)
+{
+    struct loop_blocks *blocks = context;
+    if (item->kind == ITEM_SAMPLE)
+        return take_sample(blocks, item->sample);
+    if (item->kind != ITEM_INSTANT && (item->kind != ITEM_SPAN || item->lane != LANE_TRACK))
+        return 0;
+    const struct scope *scope = trace_scope(blocks->trace, item->event->scope);
+    if (scope->observer != OBSERVER_ASYNCIO)
+        return 0;
+    if (item->kind == ITEM_INSTANT)
+        return scope->role == ASYNCIO_ROLE_BLOCKED ? take_mark(blocks, item->event, &item->args)
+                                                   : 0;
+    if (item->depth == 0)
+        take_task(blocks, item);
+    return 0;
+}
+
+struct sink loop_blocks_sink(struct loop_blocks *blocks, bool with_samples)
+{
+    return (struct sink){take, blocks, WANT_EVENTS | (with_samples ? WANT_SAMPLES : 0)};
+}
+
+/* ---- What they are in the end ---------------------------------------------------------------- */
+
+static uint64_t time_of(const struct block *block)
+{
+    uint64_t length_ns = (uint64_t)(block->end_ns - block->begin_ns);
+    return length_ns > block->ready_ns ? length_ns - block->ready_ns : 0;
+}
+
+static bool counts(const struct block *block)
+{
+    return block->others > 0 && time_of(block) >= LOOP_BLOCK_NS;
+}
+
+static void count_loop(struct loop_blocks *blocks, const struct loop *loop)
+{
+    struct loop_totals *totals = &blocks->totals;
+    uint64_t time_ns = 0;
+    int64_t tasks = 0;
+    for (size_t i = 0; i < loop->blocks.count; i++) {
+        struct block *block = &blocks->blocks.items[loop->blocks.items[i]];
+        tasks += loop->opened.items[i];
+        block->others = tasks > 1 ? (uint32_t)tasks - 1 : 0;
+        if (!counts(block))
+            continue;
+        time_ns += time_of(block);
+        totals->count++;
+        totals->waiting = block->others > totals->waiting ? block->others : totals->waiting;
+    }
+    totals->loops += time_ns > 0;
+    totals->time_ns = time_ns > totals->time_ns ? time_ns : totals->time_ns;
+}
+
+static int by_block(const void *left, const void *right)
+{
+    const struct part *a = left, *b = right;
+    if (a->block != b->block)
+        return a->block < b->block ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static struct place *place_of(struct loop_blocks *blocks, const struct own_time *own, uint32_t row)
+{
+    for (size_t i = 0; i < blocks->sums.count; i++)
+        if (blocks->sums.items[i].row == row)
+            return &blocks->sums.items[i];
+    struct place fresh = {.row = row};
+    if (row != UINT32_MAX) {
+        const struct own_row *known = own_time_row(own, row);
+        fresh.place.label = known->label;
+        fresh.place.purpose = known->purpose;
+        fresh.place.line = known->line;
+    }
+    if (vec_push(&blocks->sums, fresh) != 0)
+        return NULL;
+    return &blocks->sums.items[blocks->sums.count - 1];
+}
+
+/* Its parts are those from `first` on: the row that has most of them; returns where they end. */
+static size_t find_row(const struct loop_blocks *blocks, uint32_t block, size_t first,
+                       uint32_t *ret_row)
+{
+    const struct part *parts = blocks->parts.items;
+    uint64_t most_ns = 0, time_ns = 0;
+    *ret_row = UINT32_MAX;
+    for (; first < blocks->parts.count && parts[first].block == block; first++) {
+        bool same = time_ns > 0 && parts[first - 1].row == parts[first].row;
+        time_ns = (same ? time_ns : 0) + parts[first].cpu_ns + parts[first].blocked_ns;
+        if (time_ns > most_ns) {
+            most_ns = time_ns;
+            *ret_row = parts[first].row;
+        }
+    }
+    return first;
+}
+
+static int add_block(struct loop_blocks *blocks, const struct own_time *own, uint32_t index,
+                     size_t *first)
+{
+    const struct block *block = &blocks->blocks.items[index];
+    uint32_t row;
+    size_t begin = *first;
+    *first = find_row(blocks, index, begin, &row);
+    if (!counts(block))
+        return 0;
+    struct place *place = place_of(blocks, own, row);
+    if (!place)
+        return -ENOMEM;
+    uint64_t time_ns = time_of(block);
+    place->place.count++;
+    place->place.time_ns += time_ns;
+    place->place.max_ns = time_ns > place->place.max_ns ? time_ns : place->place.max_ns;
+    for (size_t i = begin; i < *first; i++) {
+        const struct part *part = &blocks->parts.items[i];
+        place->place.waiting_ns += part->blocked_ns;
+        place->waits_ns[part->reason] += part->blocked_ns;
+    }
+    return 0;
+}
+
+static uint8_t main_reason(const struct place *place)
+{
+    unsigned most = WAIT_UNKNOWN;
+    for (unsigned i = 0; i < WAIT_REASON_COUNT; i++)
+        if (place->waits_ns[i] > place->waits_ns[most])
+            most = i;
+    return (uint8_t)most;
+}
+
+static int longest_first(const void *left, const void *right)
+{
+    const struct loop_place *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? 1 : -1;
+    return a->label < b->label ? -1 : a->label > b->label;
+}
+
+static int make_places(struct loop_blocks *blocks)
+{
+    for (size_t i = 0; i < blocks->sums.count; i++) {
+        blocks->sums.items[i].place.reason = main_reason(&blocks->sums.items[i]);
+        if (vec_push(&blocks->places, blocks->sums.items[i].place) != 0)
+            return -ENOMEM;
+    }
+    if (blocks->places.count > 0)
+        qsort(blocks->places.items, blocks->places.count, sizeof(*blocks->places.items),
+              longest_first);
+    return 0;
+}
+
+int loop_blocks_finish(struct loop_blocks *blocks, const struct own_time *own)
+{
+    size_t first = 0;
+    int32_t line;
+    int error = 0;
+    for (size_t i = 0; i < blocks->loops.count; i++)
+        count_loop(blocks, &blocks->loops.items[i]);
+    for (size_t i = 0; i < blocks->parts.count; i++) {
+        struct part *part = &blocks->parts.items[i];
+        part->row = own ? own_time_row_of(own, part->row, &line) : UINT32_MAX;
+    }
+    if (blocks->parts.count > 0)
+        qsort(blocks->parts.items, blocks->parts.count, sizeof(*blocks->parts.items), by_block);
+    for (uint32_t i = 0; i < blocks->blocks.count && !error; i++)
+        error = add_block(blocks, own, i, &first);
+    return error ? error : make_places(blocks);
+}
+
+const struct loop_totals *loop_blocks_totals(const struct loop_blocks *blocks)
+{
+    return &blocks->totals;
+}
+
+uint32_t loop_blocks_places(const struct loop_blocks *blocks, const struct loop_place **ret_places)
+{
+    *ret_places = blocks->places.items;
+    return (uint32_t)blocks->places.count;
+}

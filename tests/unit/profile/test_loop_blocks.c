@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns of event loops that took long: where their time went, and whom they kept waiting. */
+#include "loop_blocks.h"
+#include "test.h"
+#include "trace_maker.h"
+
+#define MS INT64_C(1000000)
+
+static struct maker *maker;
+static uint32_t loop, process, slow, other, select_stack;
+static unsigned task_count;
+
+static uint32_t own_frame(uint32_t parent, const char *function, const char *file)
+{
+    const struct maker_frame frame = {
+        .kind = FRAME_PYTHON, .function = function, .file = file, .line = 7, .first_line = 5};
+    return maker_stack(maker, parent, &frame);
+}
+
+static void make(void)
+{
+    maker = maker_create();
+    process = maker_process(maker, 10, 0, "python3 a.py", 0);
+    loop = maker_thread(maker, process, 10, "main");
+    uint32_t main = own_frame(0, "main", "/src/a.py");
+    uint32_t turn = own_frame(main, "Handle._run", "/usr/lib/python3.11/asyncio/events.py");
+    slow = own_frame(turn, "slow", "/src/a.py");
+    other = own_frame(turn, "other", "/src/a.py");
+    select_stack = own_frame(main, "select", "/usr/lib/python3.11/selectors.py");
+    task_count = 0;
+}
+
+static void task(int64_t begin, int64_t end)
+{
+    uint32_t track = maker_track(maker, process, 100 + task_count++, "task", -1);
+    struct event event = {
+        .kind = EVENT_TRACK_BEGIN,
+        .thread = loop,
+        .time_ns = begin,
+        .lane = track,
+        .name = maker_string(maker, "task"),
+        .scope = maker_observed(maker, "asyncio", OBSERVER_ASYNCIO, ASYNCIO_ROLE_TASK)};
+    maker_event(maker, &event);
+    event.kind = EVENT_TRACK_END;
+    event.time_ns = end;
+    maker_event(maker, &event);
+}
+
+/* A turn that ends then. */
+static void turn(int64_t end, double ms)
+{
+    const struct event mark = {
+        .kind = EVENT_MARK,
+        .thread = loop,
+        .time_ns = end,
+        .name = maker_string(maker, "event loop blocked"),
+        .scope = maker_observed(maker, "asyncio", OBSERVER_ASYNCIO, ASYNCIO_ROLE_BLOCKED)};
+    maker_event(maker, &mark);
+    maker_value(maker, "ms", VALUE_DOUBLE, (union value){.float64 = ms});
+}
+
+static void run(uint32_t stack, int64_t time)
+{
+    const struct sample sample = {.set = SAMPLE_SET_CPU,
+                                  .thread = loop,
+                                  .time_ns = time,
+                                  .stack = stack,
+                                  SAMPLE_VALUES(10 * MS)};
+    maker_sample(maker, &sample);
+}
+
+/* Until it was woken, then ready until the end. */
+static void off(uint32_t stack, int64_t begin, int64_t wake, int64_t end)
+{
+    const struct sample sample = {
+        .thread = loop, .time_ns = begin, .end_ns = end, .stack = stack, .reason = WAIT_SLEEP};
+    maker_wait(maker, &sample, wake);
+}
+
+/* Own times of the same samples decide whose function a stack is. */
+static int take_own(void *own, const struct item *item)
+{
+    return own_time_add(own, item->sample);
+}
+
+static struct loop_blocks *read_all(void)
+{
+    maker_finish(maker, 10000 * MS);
+    const struct pass_source source = maker_pass_source(maker);
+    struct loop_blocks *blocks = loop_blocks_create(maker_trace(maker));
+    struct own_time *own = own_time_create(maker_trace(maker));
+    const struct sink sinks[] = {loop_blocks_sink(blocks, true), {take_own, own, WANT_SAMPLES}};
+    CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, sinks, 2), 0);
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(loop_blocks_finish(blocks, own), 0);
+    own_time_destroy(own);
+    return blocks;
+}
+
+static void check_place(const struct loop_place *place, const char *name, uint32_t count,
+                        int64_t time_ms, int64_t waiting_ms)
+{
+    char text[64];
+    code_name(maker_trace(maker), place->label, text, sizeof(text));
+    CHECK_STR(text, name);
+    CHECK_INT(place->count, count);
+    CHECK_INT(place->time_ns, time_ms * MS);
+    CHECK_INT(place->waiting_ns, waiting_ms * MS);
+}
+
+static void finish(struct loop_blocks *blocks)
+{
+    loop_blocks_destroy(blocks);
+    maker_destroy(maker);
+}
+
+TEST(turns_count_for_the_function_that_took_most_of_them)
+{
+    const struct loop_place *places;
+    make();
+    task(10 * MS, 5000 * MS);
+    task(20 * MS, 5000 * MS);
+    task(30 * MS, 5000 * MS);
+    turn(400 * MS, 200);
+    turn(900 * MS, 300);
+    turn(1500 * MS, 100);
+    run(other, 210 * MS); /* in the first turn */
+    off(slow, 220 * MS, 390 * MS, 390 * MS);
+    off(select_stack, 400 * MS, 600 * MS, 600 * MS); /* between turns */
+    off(slow, 620 * MS, 880 * MS, 880 * MS);
+    run(other, 1420 * MS);
+    run(other, 1430 * MS);
+    run(slow, 1440 * MS);
+    struct loop_blocks *blocks = read_all();
+    CHECK_INT(loop_blocks_places(blocks, &places), 2);
+    check_place(&places[0], "slow", 2, 500, 430);
+    CHECK_INT(places[0].max_ns, 300 * MS);
+    CHECK_INT(places[0].reason, WAIT_SLEEP);
+    check_place(&places[1], "other", 1, 100, 0);
+    const struct loop_totals *totals = loop_blocks_totals(blocks);
+    CHECK_INT(totals->count, 3);
+    CHECK_INT(totals->loops, 1);
+    CHECK_INT(totals->waiting, 2);
+    CHECK_INT(totals->time_ns, 600 * MS);
+    finish(blocks);
+}
+
+TEST(nobody_waits_for_the_only_task)
+{
+    const struct loop_place *places;
+    make();
+    task(10 * MS, 650 * MS);
+    task(500 * MS, 510 * MS);  /* while the loop goes on */
+    task(640 * MS, 9000 * MS); /* what the turn begins at its end */
+    turn(400 * MS, 200);
+    turn(649 * MS, 100);
+    turn(8000 * MS, 100); /* alone again */
+    off(slow, 200 * MS, 390 * MS, 390 * MS);
+    struct loop_blocks *blocks = read_all();
+    CHECK_INT(loop_blocks_places(blocks, &places), 0);
+    CHECK_INT(loop_blocks_totals(blocks)->count, 0);
+    finish(blocks);
+}
+
+TEST(time_without_a_processor_blocks_no_loop)
+{
+    const struct loop_place *places;
+    make();
+    task(10 * MS, 5000 * MS);
+    task(20 * MS, 5000 * MS);
+    turn(400 * MS, 200);
+    turn(900 * MS, 200);
+    off(slow, 210 * MS, 220 * MS, 390 * MS); /* waited for 10, was ready for 170 */
+    off(slow, 710 * MS, 810 * MS, 860 * MS); /* 100, and 50 */
+    struct loop_blocks *blocks = read_all();
+    CHECK_INT(loop_blocks_places(blocks, &places), 1);
+    check_place(&places[0], "slow", 1, 150, 100);
+    finish(blocks);
+}
+
+TEST(a_loop_inside_of_a_loop_counts_once)
+{
+    make();
+    task(10 * MS, 5000 * MS);
+    task(20 * MS, 5000 * MS);
+    turn(300 * MS, 100);
+    turn(400 * MS, 300); /* around it */
+    turn(450 * MS, -5);
+    turn(460 * MS, 1e300);
+    struct loop_blocks *blocks = read_all();
+    CHECK_INT(loop_blocks_totals(blocks)->time_ns, 200 * MS);
+    finish(blocks);
+}
+
+TEST(what_no_sample_shows_is_a_turn_all_the_same)
+{
+    const struct loop_place *places;
+    make();
+    task(10 * MS, 5000 * MS);
+    task(20 * MS, 5000 * MS);
+    turn(400 * MS, 200);
+    struct loop_blocks *blocks = read_all();
+    CHECK_INT(loop_blocks_places(blocks, &places), 1);
+    CHECK_INT(places[0].label, 0);
+    CHECK_INT(places[0].time_ns, 200 * MS);
+    finish(blocks);
+}
