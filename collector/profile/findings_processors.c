@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* From so many hundredths on. */
 enum {
@@ -38,6 +39,64 @@ void find_host(struct findings *findings)
     snprintf(finding->advice, FINDING_TEXT_SIZE, "try a quiet machine");
 }
 
+/* ---- More threads than processors ------------------------------------------------------------ */
+
+/* Busy threads that a native library began: they never run Python. */
+struct native_threads {
+    uint32_t count;
+    uint32_t module; /* string: what most of them were begun by; of several, the last */
+};
+
+/* The outermost frame that is not the C library's. */
+static uint32_t beginner_of(const struct trace *trace, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t found = 0;
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
+        const struct frame *frame =
+            stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
+        uint32_t path = stacks_get_module(stacks, frame->module)->path;
+        const char *name = text_base_name(trace_string(trace, path)->bytes);
+        bool is_libc = strncmp(name, "libc.", 5) == 0 || strncmp(name, "libpthread", 10) == 0;
+        if (frame->kind == FRAME_NATIVE && name[0] && !is_libc)
+            found = path;
+    }
+    return found;
+}
+
+static struct native_threads find_native_threads(const struct findings *findings)
+{
+    const struct report_samples *samples = &findings->report->samples;
+    struct native_threads found = {0};
+    for (uint32_t i = 0; i < samples->all.thread_count; i++) {
+        const struct thread_entry *entry = &samples->entries[i];
+        uint32_t module = entry->label || !own_time_is_busy(samples->own, i)
+                              ? 0
+                              : beginner_of(findings->trace, entry->stack);
+        const char *path = trace_string(findings->trace, module)->bytes;
+        if (module == 0 || !strstr(path, ".so"))
+            continue;
+        found.count++;
+        found.module = module;
+    }
+    return found;
+}
+
+static void advise_crowd(const struct findings *findings, const struct native_threads *native,
+                         unsigned processors, struct finding *finding)
+{
+    const char *path = trace_string(findings->trace, native->module)->bytes;
+    struct text text = text_init(finding->advice, FINDING_TEXT_SIZE);
+    text_format(&text, "only %u run at once: try ", processors);
+    if (native->count * 2 < findings_own(findings)->busy_count)
+        text_format(&text, "fewer workers or threads");
+    else if (strstr(path, "blas"))
+        text_format(&text, "OPENBLAS_NUM_THREADS=1 in processes that work side by side");
+    else
+        text_format(&text, "fewer threads of that library (OMP_NUM_THREADS=1, "
+                           "OPENBLAS_NUM_THREADS=1) in processes that work side by side");
+}
+
 /* The program's own threads are too many. */
 void find_crowd(struct findings *findings)
 {
@@ -53,13 +112,16 @@ void find_crowd(struct findings *findings)
     snprintf(finding->finding, FINDING_TEXT_SIZE,
              "of the wall time more threads were ready than the %u processors can run.",
              wall->processors);
-    snprintf(finding->evidence, FINDING_TEXT_SIZE, "They ran for %s and were ready for another %s.",
-             number_time_short(wall->busy_ns, busy),
-             number_time_short(wall->thread_ready_ns, ready));
-    snprintf(finding->advice, FINDING_TEXT_SIZE,
-             "only %u run at once: try fewer workers or threads (OMP_NUM_THREADS, "
-             "OPENBLAS_NUM_THREADS for numerical libraries)",
-             wall->processors);
+    struct native_threads native = find_native_threads(findings);
+    struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
+    text_format(&text, "They ran for %s and were ready for another %s.",
+                number_time_short(wall->busy_ns, busy),
+                number_time_short(wall->thread_ready_ns, ready));
+    if (native.count > 0)
+        text_format(&text, " Of %u busy threads, %u are those of %s.",
+                    findings_own(findings)->busy_count, native.count,
+                    text_base_name(trace_string(findings->trace, native.module)->bytes));
+    advise_crowd(findings, &native, wall->processors, finding);
 }
 
 static bool waits_for_gil(const struct findings *findings)

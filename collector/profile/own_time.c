@@ -16,6 +16,11 @@ enum { OWN_PART = 20, HELPER_PART = 20 };
 /* A thread that waits so often for a lock, which own code asks for, is one that works. */
 enum { LOCKS_FEW = 3 };
 
+enum thread_flags {
+    THREAD_WORKS = 1u << 0, /* its waits count */
+    THREAD_BUSY = 1u << 1,
+};
+
 /* In place of a reason: the sample is one of CPU time. */
 enum { ON_CPU = 15, REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
 
@@ -51,7 +56,7 @@ struct own_time {
     VEC(struct own_row) sorted;
     VEC(struct own_wait) waits;
     struct map64 row_by_key;
-    bool *works; /* by thread: its waits count */
+    uint8_t *threads; /* enum thread_flags of each */
     uint32_t busy_count;
     struct own_row purposes[PURPOSE_COUNT];
     struct own_totals totals;
@@ -81,7 +86,7 @@ void own_time_destroy(struct own_time *own)
         return;
     free(own->labels);
     free(own->places);
-    free(own->works);
+    free(own->threads);
     map64_free(&own->sum_by_key);
     map64_free(&own->row_by_key);
     vec_free(&own->sums);
@@ -247,29 +252,31 @@ static bool asks_for_lock(const struct own_time *own, const struct sum *sum)
     return false;
 }
 
-/* Main threads, those with some CPU time, and those that wait for locks again and again. -ENOMEM.
- */
+/* Main threads, those with some of the CPU time that the busiest one has (so that a hundred that do
+ * the same are all busy), and those that wait for locks again and again. -ENOMEM. */
 static int find_workers(struct own_time *own)
 {
     uint32_t count = trace_thread_count(own->trace);
-    uint64_t *cpu_ns = calloc((size_t)count + 1, sizeof(*cpu_ns)), all_ns = 0;
-    own->works = calloc((size_t)count + 1, sizeof(*own->works));
+    uint64_t *cpu_ns = calloc((size_t)count + 1, sizeof(*cpu_ns)), most_ns = 0;
+    own->threads = calloc((size_t)count + 1, sizeof(*own->threads));
     for (size_t i = 0; i < own->sums.count && cpu_ns; i++) {
         const struct sum *sum = &own->sums.items[i];
         if (sum->reason == ON_CPU && sum->thread < count) {
             cpu_ns[sum->thread] += sum->time_ns;
-            all_ns += sum->time_ns;
+            most_ns = cpu_ns[sum->thread] > most_ns ? cpu_ns[sum->thread] : most_ns;
         }
-        if (sum->thread < count && own->works)
-            own->works[sum->thread] |= asks_for_lock(own, sum);
+        if (sum->thread < count && own->threads && asks_for_lock(own, sum))
+            own->threads[sum->thread] |= THREAD_WORKS;
     }
     own->busy_count = 0;
-    for (uint32_t i = 0; i < count && cpu_ns && own->works; i++) {
-        bool busy = cpu_ns[i] * HELPER_PART > all_ns;
-        own->works[i] |= busy || is_main(own->trace, i);
+    for (uint32_t i = 0; i < count && cpu_ns && own->threads; i++) {
+        bool busy = cpu_ns[i] * HELPER_PART > most_ns;
+        if (busy || is_main(own->trace, i))
+            own->threads[i] |= THREAD_WORKS;
+        own->threads[i] |= busy ? THREAD_BUSY : 0;
         own->busy_count += busy;
     }
-    int error = cpu_ns && own->works ? 0 : -ENOMEM;
+    int error = cpu_ns && own->threads ? 0 : -ENOMEM;
     free(cpu_ns);
     return error;
 }
@@ -281,8 +288,8 @@ static bool is_idle(const struct own_time *own, const struct sum *sum)
     bool known = sum->thread < trace_thread_count(own->trace);
     bool for_other =
         sum->reason == WAIT_CHILD || (sum->reason == WAIT_PIPE && row->purpose == PURPOSE_NONE);
-    return sum->reason != ON_CPU &&
-           (!known || !own->works[sum->thread] || (for_other && row->label == 0));
+    return sum->reason != ON_CPU && (!known || !(own->threads[sum->thread] & THREAD_WORKS) ||
+                                     (for_other && row->label == 0));
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -541,6 +548,11 @@ int own_time_each(const struct own_time *own, own_time_take *take, void *context
                       sum->reason == ON_CPU ? (unsigned)WAIT_REASON_COUNT : sum->reason, &times);
     }
     return rc;
+}
+
+bool own_time_is_busy(const struct own_time *own, uint32_t thread)
+{
+    return thread < trace_thread_count(own->trace) && (own->threads[thread] & THREAD_BUSY);
 }
 
 const struct own_label *own_time_label(const struct own_time *own, uint32_t label)

@@ -39,7 +39,7 @@ struct own_wait {
 struct own_totals {
     uint64_t cpu_ns, sample_count, ready_ns, waiting_ns; /* of the rows */
     uint64_t idle_ns;    /* waits of helpers, which the rows do not have */
-    uint32_t busy_count; /* threads with a twentieth of the CPU time */
+    uint32_t busy_count; /* threads with a twentieth of the busiest one's CPU time */
     enum own_level level;
     struct own_row purposes[PURPOSE_COUNT]; /* outside of the user's own code, whatever the level */
 };
@@ -63,7 +63,7 @@ int own_time_finish(struct own_time *own);
 /* After finish. The rows, the most CPU time first (`by_wall`: with waits); waits, the longest
  * first, those of helpers last. What threads wait for that do next to nothing but help others (a
  * pool's own, a queue's consumer, a shell that waits for its command) is in no row: there waits
- * count of main threads, of those with a twentieth of the CPU time, and of those whose own code
+ * count of main threads, of those that are busy, and of those whose own code
  * waits for a lock again and again. Owned by the object. */
 const struct own_totals *own_time_totals(const struct own_time *own);
 uint32_t own_time_rows(struct own_time *own, bool by_wall, const struct own_row **ret_rows);
@@ -79,6 +79,9 @@ const struct own_row *own_time_row(const struct own_time *own, uint32_t row);
 typedef int own_time_take(void *context, uint32_t stack, unsigned reason,
                           const struct own_times *times);
 int own_time_each(const struct own_time *own, own_time_take *take, void *context);
+
+/* After finish: does the thread have a twentieth of the busiest one's CPU time? */
+bool own_time_is_busy(const struct own_time *own, uint32_t thread);
 
 /* Is a frame own, called by Python code or not? And what its function is. */
 struct own_label {

@@ -70,6 +70,7 @@ uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
 struct thread_entry {
     uint32_t label; /* 0: not known */
     uint32_t tries; /* samples that did not show it */
+    uint32_t stack; /* of the last of these */
 };
 
 struct report_samples {

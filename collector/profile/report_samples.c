@@ -74,6 +74,7 @@ static void look_for_entry(struct report_samples *samples, const struct sample *
         return;
     entry->label = entry_function(samples->trace, sample->stack);
     entry->tries += entry->label == 0;
+    entry->stack = sample->stack;
 }
 
 /* Is it of the functions and waits? */

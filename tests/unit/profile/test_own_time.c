@@ -71,6 +71,24 @@ static void check_wait(const struct own_wait *wait, const char *name, enum wait_
     CHECK_INT(wait->waiting_ns, waiting_ns);
 }
 
+TEST(threads_that_do_the_same_are_all_busy)
+{
+    enum { MANY = 64 };
+
+    begin();
+    uint32_t work = push(0, FRAME_PYTHON, "work", "/src/a.py");
+    uint32_t first = maker_thread(maker, 0, 200, "worker");
+    for (int i = 1; i < MANY; i++)
+        maker_thread(maker, 0, 200 + i, "worker");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    for (uint32_t i = 0; i < MANY; i++)
+        run_in(own, first + i, work, i == 0 ? 4 : 100);
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(own_time_totals(own)->busy_count, MANY - 1);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
 TEST(a_wait_belongs_to_the_own_function_that_asked_for_it)
 {
     const struct own_wait *found;
