@@ -97,8 +97,26 @@ static void find_gc(struct findings *findings)
              "made");
 }
 
+/* What helps against the cause of most losses; "" where nothing is known to. */
+static const char *lost_advice(const uint64_t *lost, enum loss *ret_cause)
+{
+    static const char *const advice[LOSS_COUNT] = {
+        [LOSS_POOL_FULL] = "try record --pool-size 64M, --policy wait, or fewer annotations "
+                           "(--disable)",
+        [LOSS_COLLECTOR_LATE] = "try record --pool-size 64M, or a less busy machine",
+        [LOSS_NO_MEMORY] = "try a larger /dev/shm, or a smaller record --pool-size",
+        [LOSS_TOO_LARGE] = "try shorter texts in the annotations",
+    };
+    enum loss most = LOSS_POOL_FULL;
+    for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
+        most = lost[cause] > lost[most] ? (enum loss)cause : most;
+    *ret_cause = most;
+    return advice[most] ? advice[most] : "";
+}
+
 static void find_lost(struct findings *findings)
 {
+    enum loss cause;
     const struct report_facts *facts = &findings->report->facts;
     char count[NUMBER_TEXT_SIZE];
     uint64_t all = facts->event_count + facts->lost_count;
@@ -107,11 +125,10 @@ static void find_lost(struct findings *findings)
     struct finding *finding = findings_add(findings, "lost", facts->lost_count, all);
     if (!finding)
         return;
+    snprintf(finding->advice, FINDING_TEXT_SIZE, "%s", lost_advice(facts->lost, &cause));
     snprintf(finding->finding, FINDING_TEXT_SIZE,
-             "of the records were lost: %s. Counts are too low where that happened.",
-             number_count(facts->lost_count, count));
-    snprintf(finding->advice, FINDING_TEXT_SIZE,
-             "try a larger buffer (record --buffer), or fewer annotations");
+             "of the records were lost: %s (%s). Counts are too low where that happened.",
+             number_count(facts->lost_count, count), loss_name(cause));
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
