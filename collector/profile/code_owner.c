@@ -103,7 +103,6 @@ static enum code_purpose python_purpose(const char *path)
         {"uvloop/", PURPOSE_LOOP},
         {"anyio/", PURPOSE_LOOP},
         {"trio/", PURPOSE_LOOP},
-        {"selectors.py", PURPOSE_LOOP},
         {"threading.py", PURPOSE_THREADS},
         {"runpy.py", PURPOSE_START_UP},
         {"site.py", PURPOSE_START_UP},

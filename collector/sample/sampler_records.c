@@ -341,6 +341,34 @@ static uint32_t switch_flags(const struct bpf_sampler *sampler, const struct sam
     return record->flags | (gil ? SAMPLER_GIL_WAIT : 0);
 }
 
+/* Is it asked for by Python's own subprocess.py? */
+static bool is_in_subprocess(const struct trace *trace, uint32_t stack)
+{
+    static const char name[] = "/subprocess.py";
+    const struct stacks *stacks = trace_stacks_get(trace);
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
+        const struct frame *frame =
+            stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
+        if (frame->kind != FRAME_PYTHON)
+            continue;
+        uint32_t source = stacks_get_label(stacks, frame->label)->source;
+        const struct trace_string *path =
+            trace_string(trace, stacks_get_source(stacks, source)->path);
+        size_t size = sizeof(name) - 1;
+        if (path->length > size && memcmp(path->bytes + path->length - size, name, size) == 0)
+            return strstr(path->bytes, "/python3.") != NULL;
+    }
+    return false;
+}
+
+/* It waits for a command by waiting for what that prints, or by looking again and again. */
+static bool waits_for_command(const struct bpf_sampler *sampler, const struct sample *sample)
+{
+    bool may_be =
+        sample->reason == WAIT_POLL || sample->reason == WAIT_PIPE || sample->reason == WAIT_SLEEP;
+    return may_be && is_in_subprocess(sampler->options.trace, sample->stack);
+}
+
 static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch *record)
 {
     struct common common = {
@@ -362,6 +390,8 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
     if (record->flags & SAMPLER_STILL_OFF)
         out.sample.flags |= SAMPLE_UNFINISHED;
     int error = take_common(sampler, &common, &out);
+    if (!error && waits_for_command(sampler, &out.sample))
+        out.sample.reason = WAIT_CHILD;
     sampler->counts.switches++;
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
