@@ -74,8 +74,8 @@ static const char *advice_of(const struct findings *findings, const struct own_w
         return "";
     if (all->reason == WAIT_SLEEP && all->count >= POLLS_FEW &&
         all->waiting_ns / all->count < POLL_NS)
-        return "try waiting for an event (join, Event, Condition) instead of asking again and "
-               "again";
+        return "if it asks again and again for something, try waiting for that (Event, Condition, "
+               "join)";
     if (outside && findings->report->samples.by_wall)
         return "try several at once (threads, asyncio), if one does not need the other";
     return wait_words[all->reason].advice;

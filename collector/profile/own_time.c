@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums by stack and thread, and what they are once all samples are in. See own_time.h. */
-#include "own_time.h"
+#include "own_parts.h"
 
 #include "call_label.h"
 #include "hash_map.h"
@@ -11,25 +11,9 @@
 #include <string.h>
 
 /* The user's own code is worth a table of its own from this part of the CPU time and waits on. */
-enum { OWN_PART = 20, HELPER_PART = 20 };
+enum { OWN_PART = 20 };
 
-/* A thread that waits so often for a lock, which own code asks for, is one that works. */
-enum { LOCKS_FEW = 3 };
-
-enum thread_flags {
-    THREAD_WORKS = 1u << 0, /* its waits count */
-    THREAD_BUSY = 1u << 1,
-};
-
-/* In place of a reason: the sample is one of CPU time. */
-enum { ON_CPU = 15, REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
-
-/* What one thread did at one stack. */
-struct sum {
-    uint32_t stack, thread;
-    uint8_t reason; /* or ON_CPU */
-    uint64_t count, time_ns, ready_ns, max_ns, unfinished;
-};
+enum { REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
 
 /* Where a stack counts. */
 struct place {
@@ -51,12 +35,12 @@ struct own_time {
     struct place *places;     /* by stack */
     uint32_t stack_count;
     struct map64 sum_by_key;
-    VEC(struct sum) sums;
+    VEC(struct own_sum) sums;
     VEC(struct own_row) rows; /* as they were found: a row's number stays */
     VEC(struct own_row) sorted;
     VEC(struct own_wait) waits;
     struct map64 row_by_key;
-    uint8_t *threads; /* enum thread_flags of each */
+    uint8_t *threads; /* enum own_thread_flags of each */
     uint32_t busy_count;
     struct own_row purposes[PURPOSE_COUNT];
     struct own_totals totals;
@@ -96,14 +80,14 @@ void own_time_destroy(struct own_time *own)
     free(own);
 }
 
-static struct sum *sum_of(struct own_time *own, const struct sample *sample, uint8_t reason)
+static struct own_sum *sum_of(struct own_time *own, const struct sample *sample, uint8_t reason)
 {
     uint32_t stack = sample->stack < own->stack_count ? sample->stack : 0;
     uint32_t thread = sample->thread < THREAD_UNKNOWN ? sample->thread : THREAD_UNKNOWN;
     uint64_t key = ((uint64_t)stack << THREAD_BITS | thread) << REASON_BITS;
     const uint64_t *found = map64_find(&own->sum_by_key, key | reason);
     if (!found) {
-        struct sum fresh = {.stack = stack, .thread = thread, .reason = reason};
+        struct own_sum fresh = {.stack = stack, .thread = thread, .reason = reason};
         if (vec_push(&own->sums, fresh) != 0 ||
             map64_put(&own->sum_by_key, key | reason, own->sums.count) != 0)
             return NULL;
@@ -125,7 +109,7 @@ int own_time_add(struct own_time *own, const struct sample *sample)
     else
         off = sample_off_share(sets, sample);
     uint8_t reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
-    struct sum *sum = sum_of(own, sample, role == SAMPLE_ROLE_CPU ? ON_CPU : reason);
+    struct own_sum *sum = sum_of(own, sample, role == SAMPLE_ROLE_CPU ? OWN_ON_CPU : reason);
     if (!sum)
         return -ENOMEM;
     time_ns += off.blocked_ns;
@@ -231,79 +215,30 @@ static void look_at_labels(struct own_time *own)
                                             code_is_bootstrap(own->trace, i)};
 }
 
-/* ---- Which threads --------------------------------------------------------------------------- */
-
-static bool is_main(const struct trace *trace, uint32_t ordinal)
-{
-    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
-    return thread && thread->tid == trace_process_get(trace, thread->process)->ns_pid;
-}
-
-/* Does own Python code ask for a lock itself? A queue's consumer waits inside of the queue. */
-static bool asks_for_lock(const struct own_time *own, const struct sum *sum)
-{
-    for (uint32_t at = sum->stack; at != 0 && sum->reason == WAIT_LOCK;) {
-        const struct stack *stack = stacks_get_stack(own->stacks, at);
-        const struct frame *frame = stacks_get_frame(own->stacks, stack->frame);
-        if (frame->kind == FRAME_PYTHON)
-            return own->labels[frame->label].owner == CODE_OWN && sum->count >= LOCKS_FEW;
-        at = stack->parent;
-    }
-    return false;
-}
-
-/* Main threads, those with some of the CPU time that the busiest one has (so that a hundred that do
- * the same are all busy), and those that wait for locks again and again. -ENOMEM. */
-static int find_workers(struct own_time *own)
-{
-    uint32_t count = trace_thread_count(own->trace);
-    uint64_t *cpu_ns = calloc((size_t)count + 1, sizeof(*cpu_ns)), most_ns = 0;
-    own->threads = calloc((size_t)count + 1, sizeof(*own->threads));
-    for (size_t i = 0; i < own->sums.count && cpu_ns; i++) {
-        const struct sum *sum = &own->sums.items[i];
-        if (sum->reason == ON_CPU && sum->thread < count) {
-            cpu_ns[sum->thread] += sum->time_ns;
-            most_ns = cpu_ns[sum->thread] > most_ns ? cpu_ns[sum->thread] : most_ns;
-        }
-        if (sum->thread < count && own->threads && asks_for_lock(own, sum))
-            own->threads[sum->thread] |= THREAD_WORKS;
-    }
-    own->busy_count = 0;
-    for (uint32_t i = 0; i < count && cpu_ns && own->threads; i++) {
-        bool busy = cpu_ns[i] * HELPER_PART > most_ns;
-        if (busy || is_main(own->trace, i))
-            own->threads[i] |= THREAD_WORKS;
-        own->threads[i] |= busy ? THREAD_BUSY : 0;
-        own->busy_count += busy;
-    }
-    int error = cpu_ns && own->threads ? 0 : -ENOMEM;
-    free(cpu_ns);
-    return error;
-}
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* A shell that waits for what it has started, or for what that prints, does nothing meanwhile. */
-static bool is_idle(const struct own_time *own, const struct sum *sum)
+static bool is_idle(const struct own_time *own, const struct own_sum *sum)
 {
     const struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
     bool known = sum->thread < trace_thread_count(own->trace);
     bool for_other =
         sum->reason == WAIT_CHILD || (sum->reason == WAIT_PIPE && row->purpose == PURPOSE_NONE);
-    return sum->reason != ON_CPU && (!known || !(own->threads[sum->thread] & THREAD_WORKS) ||
-                                     (for_other && row->label == 0));
+    return sum->reason != OWN_ON_CPU &&
+           (!known || !(own->threads[sum->thread] & OWN_THREAD_WORKS) ||
+            (for_other && row->label == 0));
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------ */
-
-static struct own_times times_of(const struct sum *sum)
+static struct own_times times_of(const struct own_sum *sum)
 {
-    bool cpu = sum->reason == ON_CPU;
+    bool cpu = sum->reason == OWN_ON_CPU;
     return (struct own_times){.cpu_ns = cpu ? sum->time_ns : 0,
                               .ready_ns = sum->ready_ns,
                               .waiting_ns = cpu ? 0 : sum->time_ns,
                               .sample_count = cpu ? sum->count : 0};
 }
 
-static void add_to_row(struct own_time *own, const struct sum *sum)
+static void add_to_row(struct own_time *own, const struct own_sum *sum)
 {
     struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
     struct own_totals *totals = &own->totals;
@@ -311,7 +246,7 @@ static void add_to_row(struct own_time *own, const struct sum *sum)
     row->cpu_ns += times.cpu_ns;
     row->sample_count += times.sample_count;
     row->waiting_ns += times.waiting_ns;
-    row->wait_count += sum->reason == ON_CPU ? 0 : sum->count;
+    row->wait_count += sum->reason == OWN_ON_CPU ? 0 : sum->count;
     row->ready_ns += times.ready_ns;
     totals->cpu_ns += times.cpu_ns;
     totals->sample_count += times.sample_count;
@@ -350,7 +285,7 @@ static int find_lines(struct own_time *own)
     if (!lines)
         return -ENOMEM;
     for (size_t i = 0; i < own->sums.count; i++) {
-        const struct sum *sum = &own->sums.items[i];
+        const struct own_sum *sum = &own->sums.items[i];
         const struct place *place = &own->places[sum->stack];
         uint64_t time_ns = is_idle(own, sum) ? 0 : sum->time_ns + sum->ready_ns;
         lines[i] = (struct line_sum){place->row, place->line, time_ns};
@@ -363,7 +298,7 @@ static int find_lines(struct own_time *own)
 
 /* ---- Waits ----------------------------------------------------------------------------------- */
 
-static int add_wait(struct own_time *own, const struct sum *sum, struct map64 *wait_by_key)
+static int add_wait(struct own_time *own, const struct own_sum *sum, struct map64 *wait_by_key)
 {
     const struct place *place = &own->places[sum->stack];
     const struct own_row *row = &own->rows.items[place->row - 1];
@@ -418,12 +353,12 @@ static int add_up(struct own_time *own)
     own->totals = (struct own_totals){.level = own->totals.level, .busy_count = own->busy_count};
     own->waits.count = 0;
     for (size_t i = 0; i < own->sums.count && !error; i++) {
-        const struct sum *sum = &own->sums.items[i];
+        const struct own_sum *sum = &own->sums.items[i];
         if (is_idle(own, sum))
             own->totals.idle_ns += sum->time_ns + sum->ready_ns;
         else
             add_to_row(own, sum);
-        if (sum->reason != ON_CPU && sum->time_ns > 0)
+        if (sum->reason != OWN_ON_CPU && sum->time_ns > 0)
             error = add_wait(own, sum, &wait_by_key);
     }
     map64_free(&wait_by_key);
@@ -458,7 +393,9 @@ static bool has_enough(const struct own_time *own)
 int own_time_finish(struct own_time *own)
 {
     look_at_labels(own);
-    int error = find_workers(own);
+    const struct own_sums sums = {own->trace, own->labels, own->sums.items, own->sums.count};
+    own->threads = own_threads_find(&sums, &own->busy_count);
+    int error = own->threads ? 0 : -ENOMEM;
     for (unsigned level = OWN_USER; level < OWN_LEVELS && !error; level++) {
         error = resolve_all(own, (enum own_level)level);
         if (!error)
@@ -541,18 +478,20 @@ int own_time_each(const struct own_time *own, own_time_take *take, void *context
 {
     int rc = 0;
     for (size_t i = 0; i < own->sums.count && rc == 0; i++) {
-        const struct sum *sum = &own->sums.items[i];
+        const struct own_sum *sum = &own->sums.items[i];
         struct own_times times = times_of(sum);
+        struct own_moment moment = {sum->stack, sum->thread, sum->reason};
+        if (sum->reason == OWN_ON_CPU)
+            moment.reason = WAIT_REASON_COUNT;
         if (!is_idle(own, sum))
-            rc = take(context, sum->stack,
-                      sum->reason == ON_CPU ? (unsigned)WAIT_REASON_COUNT : sum->reason, &times);
+            rc = take(context, &moment, &times);
     }
     return rc;
 }
 
 bool own_time_is_busy(const struct own_time *own, uint32_t thread)
 {
-    return thread < trace_thread_count(own->trace) && (own->threads[thread] & THREAD_BUSY);
+    return thread < trace_thread_count(own->trace) && (own->threads[thread] & OWN_THREAD_BUSY);
 }
 
 const struct own_label *own_time_label(const struct own_time *own, uint32_t label)

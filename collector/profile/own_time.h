@@ -49,6 +49,11 @@ struct own_times {
     uint64_t cpu_ns, ready_ns, waiting_ns, sample_count;
 };
 
+struct own_moment {
+    uint32_t stack, thread;
+    unsigned reason; /* enum wait_reason; of CPU time WAIT_REASON_COUNT */
+};
+
 struct own_time;
 
 /* `trace` outlives it and is complete. NULL: out of memory. destroy accepts NULL. */
@@ -64,7 +69,8 @@ int own_time_finish(struct own_time *own);
  * first, those of helpers last. What threads wait for that do next to nothing but help others (a
  * pool's own, a queue's consumer, a shell that waits for its command) is in no row: there waits
  * count of main threads, of those that are busy, and of those whose own code
- * waits for a lock again and again. Owned by the object. */
+ * waits for a lock again and again, is called by a pool, or
+ * waits for something outside while its main thread waits for it. Owned by the object. */
 const struct own_totals *own_time_totals(const struct own_time *own);
 uint32_t own_time_rows(struct own_time *own, bool by_wall, const struct own_row **ret_rows);
 uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_waits);
@@ -74,9 +80,9 @@ uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_
 uint32_t own_time_row_of(const struct own_time *own, uint32_t stack, int32_t *ret_line);
 const struct own_row *own_time_row(const struct own_time *own, uint32_t row);
 
-/* After finish, what the rows are made of: all that a thread did at a stack, its waits by cause
- * (of CPU time WAIT_REASON_COUNT). Ends at the first result that is not 0, and returns that. */
-typedef int own_time_take(void *context, uint32_t stack, unsigned reason,
+/* After finish, what the rows are made of: all that a thread did at a stack, its waits by cause.
+ * Ends at the first result that is not 0, and returns that. */
+typedef int own_time_take(void *context, const struct own_moment *moment,
                           const struct own_times *times);
 int own_time_each(const struct own_time *own, own_time_take *take, void *context);
 

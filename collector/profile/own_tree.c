@@ -144,17 +144,17 @@ static void add_times(struct own_times *sum, const struct own_times *times)
     sum->sample_count += times->sample_count;
 }
 
-static int take_times(void *context, uint32_t stack, unsigned reason, const struct own_times *times)
+static int take_times(void *context, const struct own_moment *moment, const struct own_times *times)
 {
     struct own_tree *tree = context;
-    const struct place *place = &tree->places[stack];
+    const struct place *place = &tree->places[moment->stack];
     uint32_t node = place->node;
     if (place->purpose != PURPOSE_NONE || node == 0)
         node = child_of(tree, node,
                         (struct own_node){.purpose = place->purpose, .reason = OWN_NODE_RUNS});
     uint32_t wait = node;
-    if (node != 0 && reason < WAIT_REASON_COUNT && times->waiting_ns > 0)
-        wait = child_of(tree, node, (struct own_node){.reason = (uint8_t)reason});
+    if (node != 0 && moment->reason < WAIT_REASON_COUNT && times->waiting_ns > 0)
+        wait = child_of(tree, node, (struct own_node){.reason = (uint8_t)moment->reason});
     if (node == 0 || wait == 0)
         return -ENOMEM;
     struct own_times self = *times, waits = {.waiting_ns = times->waiting_ns};

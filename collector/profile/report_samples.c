@@ -112,11 +112,13 @@ struct sink report_samples_sink(struct report_samples *samples)
     return (struct sink){take, samples, wants};
 }
 
-/* One thread did the work, or several did it in turns: a script that a shell began. */
+/* One thread did the work, or several did it in turns: a script that a shell began. CPU time is an
+ * estimate, waits are exact. */
 static bool is_sequential(const struct own_totals *own, const struct wall_totals *wall)
 {
-    uint64_t sum_ns = own->cpu_ns + own->ready_ns + own->waiting_ns;
-    return own->busy_count <= 1 || sum_ns <= wall->wall_ns + wall->wall_ns / 10;
+    uint64_t off_ns = own->ready_ns + own->waiting_ns;
+    uint64_t most_ns = wall->wall_ns + wall->wall_ns / 10;
+    return (own->busy_count <= 1 && off_ns <= most_ns) || own->cpu_ns + off_ns <= most_ns;
 }
 
 /* CPU time says little of threads that hardly used it. */

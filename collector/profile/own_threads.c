@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads whose waits say what the program waits for, and those that only help others: a pool's
+ * own, a queue's consumer, a heartbeat. */
+#include "own_parts.h"
+
+#include <stdlib.h>
+
+/* A thread that waits so often itself is one that works. */
+enum { WAITS_FEW = 3 };
+
+enum { BUSY_PART = 20 };
+
+struct thread_sums {
+    uint64_t cpu_ns, all_ns;
+    uint64_t passive_ns;    /* waited for other threads, or to be told to end */
+    uint64_t outside_count; /* waits for something outside of the program, in own code */
+    bool works;
+};
+
+/* Does own Python code ask for a lock itself? A queue's consumer waits inside of the queue. */
+static bool asks_for_lock(const struct own_sums *sums, const struct own_sum *sum)
+{
+    const struct stacks *stacks = trace_stacks_get(sums->trace);
+    for (uint32_t at = sum->stack; at != 0 && sum->reason == WAIT_LOCK;) {
+        const struct stack *stack = stacks_get_stack(stacks, at);
+        const struct frame *frame = stacks_get_frame(stacks, stack->frame);
+        if (frame->kind == FRAME_PYTHON)
+            return sums->labels[frame->label].owner == CODE_OWN && sum->count >= WAITS_FEW;
+        at = stack->parent;
+    }
+    return false;
+}
+
+struct own_place {
+    bool in_own;    /* own Python code is on the stack, */
+    bool is_called; /* which a pool called */
+};
+
+static struct own_place place_of(const struct own_sums *sums, uint32_t at)
+{
+    const struct stacks *stacks = trace_stacks_get(sums->trace);
+    struct own_place place = {0};
+    while (at != 0 && !place.is_called) {
+        const struct stack *stack = stacks_get_stack(stacks, at);
+        const struct frame *frame = stacks_get_frame(stacks, stack->frame);
+        const struct own_label *label = &sums->labels[frame->label];
+        place.is_called = place.in_own && label->purpose == PURPOSE_POOL;
+        place.in_own |= frame->kind == FRAME_PYTHON && label->owner == CODE_OWN;
+        at = stack->parent;
+    }
+    return place;
+}
+
+static bool is_outside(unsigned reason)
+{
+    return reason == WAIT_SLEEP || reason == WAIT_SOCKET || reason == WAIT_DISK ||
+           reason == WAIT_PIPE || reason == WAIT_CHILD || reason == WAIT_TERMINAL;
+}
+
+static void add(const struct own_sums *sums, const struct own_sum *sum, struct thread_sums *thread)
+{
+    bool on_cpu = sum->reason == OWN_ON_CPU;
+    thread->all_ns += sum->time_ns + sum->ready_ns;
+    thread->cpu_ns += on_cpu ? sum->time_ns : 0;
+    if (on_cpu)
+        return;
+    if (sum->reason == WAIT_LOCK || sum->reason == WAIT_SIGNAL)
+        thread->passive_ns += sum->time_ns;
+    struct own_place place = place_of(sums, sum->stack);
+    thread->works |= place.is_called || asks_for_lock(sums, sum);
+    thread->outside_count += place.in_own && is_outside(sum->reason) ? sum->count : 0;
+}
+
+static bool is_main(const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
+}
+
+/* By process: does its main thread wait for others most of the time? */
+static void find_passive(const struct trace *trace, const struct thread_sums *threads,
+                         bool *passive)
+{
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++)
+        if (is_main(trace, i) && threads[i].passive_ns * 2 > threads[i].all_ns)
+            passive[trace_thread_get(trace, i)->process] = true;
+}
+
+static uint8_t flags_of(const struct own_sums *sums, const struct thread_sums *threads, uint32_t at,
+                        uint64_t most_ns, const bool *passive)
+{
+    const struct thread_sums *thread = &threads[at];
+    bool busy = thread->cpu_ns * BUSY_PART > most_ns;
+    bool asks =
+        passive[trace_thread_get(sums->trace, at)->process] && thread->outside_count >= WAITS_FEW;
+    bool works = busy || asks || thread->works || is_main(sums->trace, at);
+    return (uint8_t)((busy ? OWN_THREAD_BUSY : 0) | (works ? OWN_THREAD_WORKS : 0));
+}
+
+uint8_t *own_threads_find(const struct own_sums *sums, uint32_t *ret_busy_count)
+{
+    uint32_t count = trace_thread_count(sums->trace);
+    struct thread_sums *threads = calloc((size_t)count + 1, sizeof(*threads));
+    bool *passive = calloc((size_t)trace_process_count(sums->trace) + 1, sizeof(*passive));
+    uint8_t *flags = calloc((size_t)count + 1, sizeof(*flags));
+    uint64_t most_ns = 0;
+    bool made = threads && passive && flags;
+    for (size_t i = 0; i < sums->count && made; i++)
+        if (sums->items[i].thread < count)
+            add(sums, &sums->items[i], &threads[sums->items[i].thread]);
+    if (made)
+        find_passive(sums->trace, threads, passive);
+    for (uint32_t i = 0; i < count && made; i++)
+        most_ns = threads[i].cpu_ns > most_ns ? threads[i].cpu_ns : most_ns;
+    *ret_busy_count = 0;
+    for (uint32_t i = 0; i < count && made; i++) {
+        flags[i] = flags_of(sums, threads, i, most_ns, passive);
+        *ret_busy_count += (flags[i] & OWN_THREAD_BUSY) != 0;
+    }
+    free(threads);
+    free(passive);
+    if (made)
+        return flags;
+    free(flags);
+    return NULL;
+}
