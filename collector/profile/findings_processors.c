@@ -4,6 +4,7 @@
 #include "number.h"
 #include "text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ enum {
     CROWD_PART = 30,  /* of the wall time */
     GIL_PART = 30,    /* of the time of busy threads */
     SERIAL_PART = 25, /* of the wall time */
+    ALONE_PART = 50,  /* of the wall time, of a program that has a pool of processes */
 };
 
 void find_host(struct findings *findings)
@@ -158,31 +160,96 @@ void find_gil(struct findings *findings)
     snprintf(finding->advice, FINDING_TEXT_SIZE, "try processes in place of threads");
 }
 
-/* A program that uses several processors, but not all the time. Amdahl's law: with a serial part s
- * nothing makes it faster than 1 / s times what it would take on one processor. */
+/* ---- One thread alone ------------------------------------------------------------------------ */
+
+/* CPU time of one thread by own functions. */
+struct alone {
+    const struct own_time *own;
+    uint32_t thread;
+    VEC(uint64_t) row_ns;
+};
+
+static int add_alone(void *context, const struct own_moment *moment, const struct own_times *times)
+{
+    struct alone *alone = context;
+    int32_t line;
+    uint32_t row = own_time_row_of(alone->own, moment->stack, &line);
+    if (moment->thread != alone->thread || times->cpu_ns == 0 || row == UINT32_MAX)
+        return 0;
+    while (alone->row_ns.count <= row)
+        if (vec_push(&alone->row_ns, 0) != 0)
+            return -ENOMEM;
+    alone->row_ns.items[row] += times->cpu_ns;
+    return 0;
+}
+
+/* The own function with most of a thread's CPU time; NULL: none, or out of memory. */
+static const struct own_row *hottest_of(const struct findings *findings, uint32_t thread)
+{
+    struct alone alone = {.own = findings->report->samples.own, .thread = thread};
+    const struct own_row *found = NULL;
+    uint64_t most_ns = 0;
+    int error = own_time_each(alone.own, add_alone, &alone);
+    for (uint32_t i = 0; i < alone.row_ns.count && !error; i++) {
+        const struct own_row *row = own_time_row(alone.own, i);
+        if (row->label == 0 || alone.row_ns.items[i] <= most_ns)
+            continue;
+        most_ns = alone.row_ns.items[i];
+        found = row;
+    }
+    vec_free(&alone.row_ns);
+    return found;
+}
+
+static bool has_process_pool(const struct findings *findings)
+{
+    const struct pool_worker *workers;
+    uint32_t count = pools_workers(pool_tasks_pools(findings->report->tasks), &workers);
+    for (uint32_t i = 0; i < count; i++)
+        if (!workers[i].is_local && workers[i].task_count > 0)
+            return true;
+    return false;
+}
+
+/* It works on several processors, but hardly; or it does what it can. */
+static bool is_serial(const struct findings *findings, const struct wall_totals *wall)
+{
+    const struct own_row *purposes = findings_own(findings)->purposes;
+    uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
+    uint64_t single_ns = wall->single_ns > begin_ns ? wall->single_ns - begin_ns : 0;
+    if (waits_for_gil(findings)) /* which lets one of them run */
+        return false;
+    if (wall->processors < 2 || wall->busy_ns == 0)
+        return false;
+    if (has_process_pool(findings) && findings_reach(single_ns, wall->wall_ns, ALONE_PART))
+        return true;
+    return findings_own(findings)->busy_count > 1 &&
+           findings_reach(single_ns, wall->wall_ns, SERIAL_PART) &&
+           findings_reach(wall->parallel_ns, wall->wall_ns, SERIAL_PART);
+}
+
+/* Amdahl's law: with a serial part s nothing makes a program faster than 1 / s times what it would
+ * take on one processor. */
 void find_serial(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
-    const struct own_row *purposes = findings_own(findings)->purposes, *rows;
-    uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
-    uint64_t single_ns = wall->single_ns > begin_ns ? wall->single_ns - begin_ns : 0;
     char place[FINDING_NAME_SIZE];
-    if (waits_for_gil(findings)) /* which lets one of them run */
-        return;
-    if (wall->processors < 2 || findings_own(findings)->busy_count < 2 || wall->busy_ns == 0 ||
-        !findings_reach(single_ns, wall->wall_ns, SERIAL_PART) ||
-        !findings_reach(wall->parallel_ns, wall->wall_ns, SERIAL_PART))
+    if (!is_serial(findings, wall))
         return;
     struct finding *finding = findings_add(findings, "serial", wall->single_ns, wall->wall_ns);
     if (!finding)
         return;
-    snprintf(finding->finding, FINDING_TEXT_SIZE,
-             "of the wall time only one thread had something to do.");
+    const struct own_row *row = hottest_of(findings, wall->single);
+    struct text text = text_init(finding->finding, FINDING_TEXT_SIZE);
+    text_format(&text, "of the wall time only one thread had something to do");
+    if (row)
+        text_format(&text, ", mostly %s", findings_place(findings, row->label, row->line, place));
+    text_format(&text, ".");
+    double fastest = wall->alone_ns ? (double)wall->busy_ns / (double)wall->alone_ns : 1;
     snprintf(finding->evidence, FINDING_TEXT_SIZE,
-             "So however many processors there are, this program can be at most %.1f "
-             "times as fast as on one.",
-             (double)wall->busy_ns / (double)wall->single_ns);
-    if (own_time_rows(findings->report->samples.own, false, &rows) > 0 && rows[0].label)
-        snprintf(finding->advice, FINDING_TEXT_SIZE, "try to share out what %s does",
-                 findings_place(findings, rows[0].label, rows[0].line, place));
+             "This serial part limits the speed-up: however many processors there are, at most "
+             "%.1f times as fast as on one.",
+             fastest > 1 ? fastest : 1);
+    if (row)
+        snprintf(finding->advice, FINDING_TEXT_SIZE, "try to share that out, or to make it faster");
 }

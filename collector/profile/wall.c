@@ -47,6 +47,7 @@ struct now {
     uint32_t row;      /* BLOCKED: as own_time_row_of() */
     int32_t line;
     uint32_t next, before; /* 1 + thread, of those that wait for something outside; 0: none */
+    uint64_t single_ns;    /* it alone was able to run */
 };
 
 struct wall {
@@ -63,7 +64,8 @@ struct wall {
     struct now *now;
     uint32_t outside; /* the first of those that wait for something outside */
     uint32_t running, ready, present;
-    uint32_t partly; /* of running: in an interval with short waits */
+    uint64_t able_sum; /* of the numbers of threads that run or are ready: of one, its own */
+    uint32_t partly;   /* of running: in an interval with short waits */
     /* Of them: the log of the part of the time in which none runs, the sum of their parts, and how
      * much of their short waits they were ready. */
     double partly_log, partly_sum, partly_ready;
@@ -437,7 +439,11 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     totals->thread_ready_ns += wall->ready * time_ns;
     uint32_t able = wall->running + wall->ready;
     bool crowded = totals->processors > 0 && able > totals->processors;
-    totals->single_ns += able == 1 ? time_ns : 0;
+    if (able == 1) {
+        totals->single_ns += time_ns;
+        totals->alone_ns += wall->running ? time_ns : 0;
+        wall->now[wall->able_sum].single_ns += time_ns;
+    }
     totals->parallel_ns += able > 1 ? time_ns : 0;
     totals->crowded_ns += crowded ? time_ns : 0;
     totals->contended_ns += wall->ready > 0 && !crowded ? time_ns : 0;
@@ -471,6 +477,11 @@ static void count_partly(struct wall *wall, const struct now *now, int by)
         wall->partly_sum = wall->partly_log = wall->partly_ready = 0;
 }
 
+static bool is_able(unsigned state)
+{
+    return state == RUNNING || state == READY;
+}
+
 static void apply(struct wall *wall, const struct change *change)
 {
     struct now *now = &wall->now[change->thread];
@@ -480,6 +491,8 @@ static void apply(struct wall *wall, const struct change *change)
         count_partly(wall, now, 1);
         return;
     }
+    if (is_able(change->state) != is_able(now->state))
+        wall->able_sum += is_able(change->state) ? change->thread : -(uint64_t)change->thread;
     wall->running += (change->state == RUNNING) - (now->state == RUNNING);
     wall->ready += (change->state == READY) - (now->state == READY);
     wall->present += (change->state != ABSENT) - (now->state != ABSENT);
@@ -514,6 +527,14 @@ static int go_through(struct wall *wall)
     return error ? error : pass_time(wall, (uint64_t)(wall->totals.end_ns - time_ns));
 }
 
+static void find_single(struct wall *wall)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < wall->thread_count; i++)
+        most = wall->now[i].single_ns > wall->now[most].single_ns ? i : most;
+    wall->totals.single = most;
+}
+
 static int longest_first(const void *left, const void *right)
 {
     const struct wall_wait *a = left, *b = right;
@@ -540,6 +561,7 @@ int wall_finish(struct wall *wall, const struct own_time *own, int64_t begin_ns,
         qsort(wall->changes.items, wall->changes.count, sizeof(*wall->changes.items), in_time);
     if (!error)
         error = go_through(wall);
+    find_single(wall);
     if (!error && wall->waits.count > 0)
         qsort(wall->waits.items, wall->waits.count, sizeof(*wall->waits.items), longest_first);
     return error;

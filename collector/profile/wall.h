@@ -24,6 +24,8 @@ struct wall_totals {
     uint64_t absent_ns;    /* no thread was there yet, or any more */
     uint64_t full_ns;      /* of running: on all processors */
     uint64_t single_ns;    /* one thread ran or was ready, */
+    uint64_t alone_ns;     /* and ran; */
+    uint32_t single;       /* most of that time this one */
     uint64_t parallel_ns;  /* several were, */
     uint64_t crowded_ns;   /* of these: more than there are processors */
     uint64_t contended_ns; /* some were ready, though there are processors for all of them */
