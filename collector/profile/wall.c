@@ -1,76 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Goes through the lives and waits of all threads in order of time. See wall.h. */
-#include "wall.h"
-
-#include "hash_map.h"
-#include "vec.h"
+#include "wall_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* A stretch off the CPU: blocked until `wake_ns`, then ready. */
-struct stretch {
-    int64_t begin_ns, wake_ns, end_ns;
-    uint32_t thread, stack;
-    uint8_t reason;
-};
-
-/* Short waits between two instants, whose places are not known: the thread ran for a part of the
- * time only, which is the same all over it. */
-struct interval {
-    int64_t begin_ns, end_ns;
-    uint64_t blocked_ns, ready_ns;
-    uint32_t thread;
-    double part; /* of the time outside of its stretches: it ran */
-};
-
-enum state { ABSENT = 0, RUNNING, BLOCKED, READY, PART_BEGINS, PART_ENDS };
-
-/* A thread comes into a state. Of equal times, the smaller `order` is first. */
-struct change {
-    int64_t time_ns;
-    uint32_t thread;
-    uint32_t stretch; /* BLOCKED: 1 + index; PART_BEGINS: of an interval */
-    uint8_t state, order;
-};
-
-struct life {
-    int64_t begin_ns, end_ns; /* as far as it was seen */
-};
-
-/* A thread while time goes on. */
-struct now {
-    uint8_t state, reason;
-    uint32_t interval; /* 1 + index; 0: it runs all the time */
-    uint32_t row;      /* BLOCKED: as own_time_row_of() */
-    int32_t line;
-    uint32_t next, before; /* 1 + thread, of those that wait for something outside; 0: none */
-    uint64_t single_ns;    /* it alone was able to run */
-};
-
-struct wall {
-    const struct trace *trace;
-    const struct pass_selection *selection;
-    const struct own_time *own;
-    struct life *lives; /* by thread */
-    uint32_t thread_count;
-    VEC(struct stretch) stretches;
-    VEC(struct interval) intervals;
-    VEC(struct change) changes;
-    VEC(struct wall_wait) waits;
-    struct map64 wait_by_key;
-    struct now *now;
-    uint32_t outside; /* the first of those that wait for something outside */
-    uint32_t running, ready, present;
-    uint64_t able_sum; /* of the numbers of threads that run or are ready: of one, its own */
-    uint32_t partly;   /* of running: in an interval with short waits */
-    /* Of them: the log of the part of the time in which none runs, the sum of their parts, and how
-     * much of their short waits they were ready. */
-    double partly_log, partly_sum, partly_ready;
-    struct wall_totals totals;
-};
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
@@ -118,14 +52,6 @@ static void leave_out_short(struct wall *wall)
     wall->stretches.count = kept;
 }
 
-static void see(struct life *life, int64_t begin_ns, int64_t end_ns)
-{
-    if (life->begin_ns == 0 || begin_ns < life->begin_ns)
-        life->begin_ns = begin_ns;
-    if (end_ns > life->end_ns)
-        life->end_ns = end_ns;
-}
-
 /* What finds no room counts as running. */
 static int add_interval(struct wall *wall, const struct sample *sample)
 {
@@ -146,7 +72,7 @@ int wall_add(struct wall *wall, const struct sample *sample)
     enum sample_role role = sample_role(sets, sample);
     if (role == SAMPLE_ROLE_OTHER || sample->thread >= wall->thread_count)
         return 0;
-    see(&wall->lives[sample->thread], sample->time_ns, sample_told_ns(sample));
+    wall_see(&wall->lives[sample->thread], sample->time_ns, sample_told_ns(sample));
     if (role == SAMPLE_ROLE_SHORT_WAITS)
         return add_interval(wall, sample);
     if (role != SAMPLE_ROLE_OFF_CPU || sample->end_ns <= sample->time_ns)
@@ -167,156 +93,6 @@ int wall_add(struct wall *wall, const struct sample *sample)
     while (wall->stretches.count >= WALL_WAITS_MAX)
         leave_out_short(wall);
     return vec_push(&wall->stretches, stretch);
-}
-
-/* ---- Lives ----------------------------------------------------------------------------------- */
-
-static bool is_main(const struct trace *trace, const struct trace_thread *thread)
-{
-    return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
-}
-
-/* A main thread lives as long as its process, others as long as they were seen. */
-static struct life life_of(const struct wall *wall, uint32_t ordinal)
-{
-    const struct wall_totals *totals = &wall->totals;
-    const struct trace_thread *thread = trace_thread_get(wall->trace, ordinal);
-    const struct trace_process *process = trace_process_get(wall->trace, thread->process);
-    struct life life = wall->lives[ordinal];
-    bool wanted = pass_selects_thread(wall->selection, ordinal);
-    if (thread->first_ns)
-        see(&life, thread->first_ns, thread->last_ns);
-    if (is_main(wall->trace, thread)) {
-        int64_t begin_ns = process->start_ns ? process->start_ns : totals->begin_ns;
-        int64_t end_ns =
-            process->end != PROCESS_RUNNING && process->end_ns ? process->end_ns : totals->end_ns;
-        see(&life, begin_ns, end_ns);
-    }
-    life.begin_ns = life.begin_ns > totals->begin_ns ? life.begin_ns : totals->begin_ns;
-    life.end_ns = life.end_ns < totals->end_ns ? life.end_ns : totals->end_ns;
-    return wanted ? life : (struct life){0};
-}
-
-/* ---- Changes --------------------------------------------------------------------------------- */
-
-static int add_change(struct wall *wall, int64_t time_ns, uint32_t thread, enum state state,
-                      size_t stretch)
-{
-    /* Between a wait and the next one a thread runs; it begins before all, and ends after all. */
-    static const uint8_t orders[] = {[ABSENT] = 6, [RUNNING] = 3,   [BLOCKED] = 4,
-                                     [READY] = 5,  [PART_ENDS] = 1, [PART_BEGINS] = 2};
-    struct change change = {.time_ns = time_ns,
-                            .thread = thread,
-                            .stretch = (uint32_t)stretch,
-                            .state = (uint8_t)state,
-                            .order = orders[state]};
-    return vec_push(&wall->changes, change);
-}
-
-static int add_lives(struct wall *wall)
-{
-    int error = 0;
-    for (uint32_t i = 0; i < wall->thread_count && !error; i++) {
-        wall->lives[i] = life_of(wall, i);
-        struct life life = wall->lives[i];
-        if (life.end_ns <= life.begin_ns)
-            continue;
-        error = add_change(wall, life.begin_ns, i, RUNNING, 0);
-        if (!error)
-            error = add_change(wall, life.end_ns, i, ABSENT, 0);
-    }
-    return error;
-}
-
-static int add_stretches(struct wall *wall)
-{
-    int error = 0;
-    for (size_t i = 0; i < wall->stretches.count && !error; i++) {
-        const struct stretch *stretch = &wall->stretches.items[i];
-        uint32_t thread = stretch->thread;
-        if (wall->lives[thread].end_ns <= wall->lives[thread].begin_ns)
-            continue;
-        if (stretch->wake_ns > stretch->begin_ns)
-            error = add_change(wall, stretch->begin_ns, thread, BLOCKED, i + 1);
-        if (!error && stretch->end_ns > stretch->wake_ns)
-            error = add_change(wall, stretch->wake_ns, thread, READY, 0);
-        if (!error && stretch->end_ns < wall->lives[thread].end_ns)
-            error = add_change(wall, stretch->end_ns, thread, RUNNING, 0);
-    }
-    return error;
-}
-
-static int by_thread(uint32_t a, uint32_t b, int64_t a_ns, int64_t b_ns)
-{
-    if (a != b)
-        return a < b ? -1 : 1;
-    return a_ns < b_ns ? -1 : a_ns > b_ns;
-}
-
-static int stretches_by_thread(const void *left, const void *right)
-{
-    const struct stretch *a = left, *b = right;
-    return by_thread(a->thread, b->thread, a->begin_ns, b->begin_ns);
-}
-
-static int intervals_by_thread(const void *left, const void *right)
-{
-    const struct interval *a = left, *b = right;
-    return by_thread(a->thread, b->thread, a->begin_ns, b->begin_ns);
-}
-
-/* How long of the interval its thread was in none of the stretches from `*at` on. */
-static uint64_t outside_of_stretches(const struct wall *wall, const struct interval *interval,
-                                     size_t *at)
-{
-    const struct stretch *items = wall->stretches.items;
-    uint64_t outside_ns = (uint64_t)interval->end_ns - (uint64_t)interval->begin_ns;
-    while (*at < wall->stretches.count && by_thread(items[*at].thread, interval->thread,
-                                                    items[*at].end_ns, interval->begin_ns) <= 0)
-        ++*at;
-    for (size_t i = *at; i < wall->stretches.count && items[i].thread == interval->thread &&
-                         items[i].begin_ns < interval->end_ns;
-         i++) {
-        int64_t from_ns = items[i].begin_ns, to_ns = items[i].end_ns;
-        from_ns = from_ns > interval->begin_ns ? from_ns : interval->begin_ns;
-        to_ns = to_ns < interval->end_ns ? to_ns : interval->end_ns;
-        uint64_t inside_ns = to_ns > from_ns ? (uint64_t)to_ns - (uint64_t)from_ns : 0;
-        outside_ns = inside_ns < outside_ns ? outside_ns - inside_ns : 0;
-    }
-    return outside_ns;
-}
-
-static int add_intervals(struct wall *wall)
-{
-    size_t at = 0;
-    int error = 0;
-    if (wall->intervals.count == 0)
-        return 0;
-    if (wall->stretches.count > 0)
-        qsort(wall->stretches.items, wall->stretches.count, sizeof(struct stretch),
-              stretches_by_thread);
-    qsort(wall->intervals.items, wall->intervals.count, sizeof(struct interval),
-          intervals_by_thread);
-    for (size_t i = 0; i < wall->intervals.count && !error; i++) {
-        struct interval *interval = &wall->intervals.items[i];
-        double outside = (double)outside_of_stretches(wall, interval, &at);
-        double waits = (double)interval->blocked_ns + (double)interval->ready_ns;
-        interval->part = waits < outside ? 1 - waits / outside : 0;
-        error = add_change(wall, interval->begin_ns, interval->thread, PART_BEGINS, i + 1);
-        if (!error)
-            error = add_change(wall, interval->end_ns, interval->thread, PART_ENDS, i + 1);
-    }
-    return error;
-}
-
-static int in_time(const void *left, const void *right)
-{
-    const struct change *a = left, *b = right;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return (int)a->order - (int)b->order;
 }
 
 /* ---- While all wait -------------------------------------------------------------------------- */
@@ -371,7 +147,7 @@ static unsigned rank_of(const struct wall *wall, uint32_t thread)
     const struct now *now = &wall->now[thread];
     if (now->state != BLOCKED)
         return 0;
-    if (!is_main(wall->trace, trace_thread_get(wall->trace, thread)))
+    if (!wall_is_main(wall->trace, trace_thread_get(wall->trace, thread)))
         return 1;
     return is_in_own_code(wall, now) ? 4 : now->reason == WAIT_CHILD ? 2 : 3;
 }
@@ -389,11 +165,28 @@ static uint32_t find_leader(const struct wall *wall)
     return leader;
 }
 
+/* What ends the leader's wait: a thread that waits for something outside. A command is another
+ * process. So many are looked at. */
+static uint32_t find_outside(const struct wall *wall, uint32_t leader)
+{
+    enum { LOOK_MAX = 64 };
+
+    uint32_t at = wall->outside;
+    bool command = wall->now[leader].reason == WAIT_CHILD;
+    for (int i = 0; i < LOOK_MAX && at != 0; i++) {
+        uint32_t process = trace_thread_get(wall->trace, at - 1)->process;
+        if (!command || process != trace_thread_get(wall->trace, leader)->process)
+            return at - 1;
+        at = wall->now[at - 1].next;
+    }
+    return leader;
+}
+
 static int add_wait(struct wall *wall, uint64_t time_ns)
 {
     uint32_t leader = find_leader(wall);
-    if (is_inside(wall->now[leader].reason) && wall->outside)
-        leader = wall->outside - 1;
+    if (is_inside(wall->now[leader].reason))
+        leader = find_outside(wall, leader);
     const struct now *now = &wall->now[leader];
     uint64_t key = ((uint64_t)now->row << 8 | now->reason) + 1;
     const uint64_t *found = map64_find(&wall->wait_by_key, key);
@@ -428,6 +221,23 @@ static void pass_running(struct wall *wall, uint64_t time_ns)
     totals->short_ns += idle_ns - ready_ns;
 }
 
+/* More threads than processors: they are all in use by them, or would be twice. Else others have
+ * them. */
+static bool is_crowded(const struct wall *wall, uint32_t able)
+{
+    uint32_t processors = wall->totals.processors;
+    return processors > 0 && able > processors &&
+           (wall->running >= processors || able >= 2 * processors);
+}
+
+/* The part of the time in which all processors are used, at least: threads that run partly need not
+ * do so at the same time. */
+static double full_part(const struct wall *wall, double running)
+{
+    double part = running - (double)wall->totals.processors + 1;
+    return wall->totals.processors == 0 || part < 0 ? 0 : part < 1 ? part : 1;
+}
+
 /* Nothing changes for so long. */
 static int pass_time(struct wall *wall, uint64_t time_ns)
 {
@@ -435,10 +245,11 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     if (time_ns == 0)
         return 0;
     double whole = wall->running - wall->partly; /* threads that run all the time */
-    totals->busy_ns += (uint64_t)((whole + wall->partly_sum) * (double)time_ns);
+    double running = whole + wall->partly_sum;
+    totals->busy_ns += (uint64_t)(running * (double)time_ns);
     totals->thread_ready_ns += wall->ready * time_ns;
     uint32_t able = wall->running + wall->ready;
-    bool crowded = totals->processors > 0 && able > totals->processors;
+    bool crowded = is_crowded(wall, able);
     if (able == 1) {
         totals->single_ns += time_ns;
         totals->alone_ns += wall->running ? time_ns : 0;
@@ -449,7 +260,7 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     totals->contended_ns += wall->ready > 0 && !crowded ? time_ns : 0;
     if (wall->running > 0) {
         pass_running(wall, time_ns);
-        totals->full_ns += totals->processors && wall->running >= totals->processors ? time_ns : 0;
+        totals->full_ns += (uint64_t)(full_part(wall, running) * (double)time_ns);
     } else if (wall->ready > 0) {
         totals->ready_ns += time_ns;
     } else if (wall->present > 0) {
@@ -552,13 +363,7 @@ int wall_finish(struct wall *wall, const struct own_time *own, int64_t begin_ns,
     wall->totals.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
     wall->totals.wall_ns = (uint64_t)(wall->totals.end_ns - begin_ns);
     wall->totals.processors = trace_session_get(wall->trace)->processors;
-    int error = add_lives(wall);
-    if (!error)
-        error = add_intervals(wall);
-    if (!error)
-        error = add_stretches(wall);
-    if (!error && wall->changes.count > 0)
-        qsort(wall->changes.items, wall->changes.count, sizeof(*wall->changes.items), in_time);
+    int error = wall_list_changes(wall);
     if (!error)
         error = go_through(wall);
     find_single(wall);

@@ -22,13 +22,14 @@ struct wall_totals {
     uint64_t running_ns, ready_ns, waiting_ns;
     uint64_t short_ns;     /* waiting, each time too short to have been recorded with its place */
     uint64_t absent_ns;    /* no thread was there yet, or any more */
-    uint64_t full_ns;      /* of running: on all processors */
+    uint64_t full_ns;      /* of running: on all processors, at least */
     uint64_t single_ns;    /* one thread ran or was ready, */
     uint64_t alone_ns;     /* and ran; */
     uint32_t single;       /* most of that time this one */
     uint64_t parallel_ns;  /* several were, */
-    uint64_t crowded_ns;   /* of these: more than there are processors */
-    uint64_t contended_ns; /* some were ready, though there are processors for all of them */
+    uint64_t crowded_ns;   /* of these: more than there are processors, all of which they had, or
+                              twice as many */
+    uint64_t contended_ns; /* some were ready, and it was not for that */
     uint64_t busy_ns;      /* all threads together: running */
     uint64_t thread_ready_ns; /* and ready */
     uint64_t shortest_ns;     /* shorter waits were left out */

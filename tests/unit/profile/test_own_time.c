@@ -284,3 +284,64 @@ TEST(short_waits_are_no_time_in_which_a_thread_ran)
     own_time_destroy(own);
     maker_destroy(maker);
 }
+
+/* A command takes the time, not what a thread beside does until it is over. */
+TEST(a_wait_for_a_command_is_not_a_heartbeats)
+{
+    const struct wall_wait *waits;
+    begin();
+    uint32_t build = push(0, FRAME_PYTHON, "build", "/src/a.py");
+    uint32_t beat = push(0, FRAME_PYTHON, "beat", "/src/a.py");
+    uint32_t command = maker_process(maker, 300, 100, "python b.py", 0);
+    uint32_t other = maker_thread(maker, command, 300, "main");
+    struct own_time *own = own_time_create(maker_trace(maker));
+    struct wall *wall = wall_create(maker_trace(maker), &PASS_SELECT_ALL);
+    maker_finish(maker, 1000);
+    off(own, wall, &(struct off){workers[1], WAIT_SLEEP, 0, 1000, 1000, beat});
+    off(own, wall, &(struct off){workers[0], WAIT_CHILD, 0, 1000, 1000, build});
+    off(own, wall, &(struct off){other, WAIT_LOCK, 0, 700, 700, 0});
+    off(own, wall, &(struct off){other, WAIT_DISK, 700, 1000, 1000, beat});
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
+    CHECK_INT(wall_waits(wall, &waits), 2);
+    CHECK_STR(name_of(waits[0].label), "build");
+    CHECK_INT(waits[0].reason, WAIT_CHILD);
+    CHECK_INT(waits[0].time_ns, 700);
+    CHECK_INT(waits[1].reason, WAIT_DISK); /* the command itself waits for that */
+    CHECK_INT(waits[1].time_ns, 300);
+    wall_destroy(wall);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
+/* So many of four threads are ready all the time, and none runs, on two processors. */
+static struct wall_totals crowd(int ready)
+{
+    begin();
+    uint32_t third = maker_thread(maker, 0, 102, "worker");
+    uint32_t fourth = maker_thread(maker, 0, 103, "worker");
+    const uint32_t threads[] = {workers[0], workers[1], third, fourth};
+    struct own_time *own = own_time_create(maker_trace(maker));
+    struct wall *wall = wall_create(maker_trace(maker), &PASS_SELECT_ALL);
+    maker_finish(maker, 1000);
+    trace_session(maker_trace(maker))->processors = 2;
+    for (int i = 0; i < 4; i++) {
+        int64_t begin = i < ready ? 0 : 999;
+        off(own, wall, &(struct off){threads[i], WAIT_PREEMPTED, begin, 1000, 1000, 0});
+    }
+    CHECK_INT(own_time_finish(own), 0);
+    CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
+    struct wall_totals totals = *wall_totals(wall);
+    wall_destroy(wall);
+    own_time_destroy(own);
+    maker_destroy(maker);
+    return totals;
+}
+
+TEST(a_crowd_has_the_processors_or_is_twice_as_large)
+{
+    CHECK_INT(crowd(3).crowded_ns, 1); /* others have them, until a fourth one comes */
+    CHECK_INT(crowd(3).contended_ns, 999);
+    CHECK_INT(crowd(4).crowded_ns, 1000);
+    CHECK_INT(crowd(4).contended_ns, 0);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of the wall time: what is known of threads, and the changes that follow from it. */
+#ifndef ANNOT_WALL_PARTS_H
+#define ANNOT_WALL_PARTS_H
+
+#include "hash_map.h"
+#include "vec.h"
+#include "wall.h"
+
+/* A stretch off the CPU: blocked until `wake_ns`, then ready. */
+struct stretch {
+    int64_t begin_ns, wake_ns, end_ns;
+    uint32_t thread, stack;
+    uint8_t reason;
+};
+
+/* Short waits between two instants, whose places are not known: the thread ran for a part of the
+ * time only, which is the same all over it. */
+struct interval {
+    int64_t begin_ns, end_ns;
+    uint64_t blocked_ns, ready_ns;
+    uint32_t thread;
+    double part; /* of the time outside of its stretches: it ran */
+};
+
+enum state { ABSENT = 0, RUNNING, BLOCKED, READY, PART_BEGINS, PART_ENDS };
+
+/* A thread comes into a state. Of equal times, the smaller `order` is first. */
+struct change {
+    int64_t time_ns;
+    uint32_t thread;
+    uint32_t stretch; /* BLOCKED: 1 + index; PART_BEGINS: of an interval */
+    uint8_t state, order;
+};
+
+struct life {
+    int64_t begin_ns, end_ns; /* as far as it was seen */
+};
+
+/* A thread while time goes on. */
+struct now {
+    uint8_t state, reason;
+    uint32_t interval; /* 1 + index; 0: it runs all the time */
+    uint32_t row;      /* BLOCKED: as own_time_row_of() */
+    int32_t line;
+    uint32_t next, before; /* 1 + thread, of those that wait for something outside; 0: none */
+    uint64_t single_ns;    /* it alone was able to run */
+};
+
+struct wall {
+    const struct trace *trace;
+    const struct pass_selection *selection;
+    const struct own_time *own;
+    struct life *lives; /* by thread */
+    uint32_t thread_count;
+    VEC(struct stretch) stretches;
+    VEC(struct interval) intervals;
+    VEC(struct change) changes;
+    VEC(struct wall_wait) waits;
+    struct map64 wait_by_key;
+    struct now *now;
+    uint32_t outside; /* the first of those that wait for something outside */
+    uint32_t running, ready, present;
+    uint64_t able_sum; /* of the numbers of threads that run or are ready: of one, its own */
+    uint32_t partly;   /* of running: in an interval with short waits */
+    /* Of them: the log of the part of the time in which none runs, the sum of their parts, and how
+     * much of their short waits they were ready. */
+    double partly_log, partly_sum, partly_ready;
+    struct wall_totals totals;
+};
+
+/* Takes the life in that a thread was seen. */
+static inline void wall_see(struct life *life, int64_t begin_ns, int64_t end_ns)
+{
+    if (life->begin_ns == 0 || begin_ns < life->begin_ns)
+        life->begin_ns = begin_ns;
+    if (end_ns > life->end_ns)
+        life->end_ns = end_ns;
+}
+
+static inline bool wall_is_main(const struct trace *trace, const struct trace_thread *thread)
+{
+    return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
+}
+
+/* All changes, in order of time. 0 or -ENOMEM (wall_changes.c). */
+int wall_list_changes(struct wall *wall);
+
+#endif
