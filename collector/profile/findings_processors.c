@@ -10,11 +10,12 @@
 
 /* From so many hundredths on. */
 enum {
-    HOST_PART = 20,   /* of the wall time */
-    CROWD_PART = 30,  /* of the wall time */
-    GIL_PART = 30,    /* of the time of busy threads */
-    SERIAL_PART = 25, /* of the wall time */
-    ALONE_PART = 50,  /* of the wall time, of a program that has a pool of processes */
+    HOST_PART = 20,    /* of the wall time */
+    CROWD_PART = 30,   /* of the wall time */
+    GIL_PART = 30,     /* of the time in which busy threads wanted to run, */
+    GIL_ALL_PART = 10, /* and of all their time */
+    SERIAL_PART = 25,  /* of the wall time */
+    ALONE_PART = 50,   /* of the wall time, of a program that has a pool of processes */
 };
 
 void find_host(struct findings *findings)
@@ -28,7 +29,7 @@ void find_host(struct findings *findings)
     if (!finding)
         return;
     struct text text = text_init(finding->finding, FINDING_TEXT_SIZE);
-    text_format(&text, "of the wall time it waited for a processor");
+    text_format(&text, "of the wall time a thread waited for a processor");
     if ((facts->others_ms + facts->stolen_ms) * 10 < wall->wall_ns / 1000000)
         text_format(&text, " that others had: programs, the host of a virtual machine, a quota");
     if (facts->others_ms * 10 >= wall->wall_ns / 1000000)
@@ -126,29 +127,52 @@ void find_crowd(struct findings *findings)
     advise_crowd(findings, &native, wall->processors, finding);
 }
 
-static bool waits_for_gil(const struct findings *findings)
+/* ---- The GIL --------------------------------------------------------------------------------- */
+
+/* What busy threads did. */
+struct gil_times {
+    const struct own_time *own;
+    uint64_t gil_ns, cpu_ns, all_ns, sample_count;
+};
+
+static int add_gil(void *context, const struct own_moment *moment, const struct own_times *times)
 {
-    const struct sample_stats *stats = &findings->report->samples.all;
-    uint64_t gil_ns = stats->waits[WAIT_GIL].total_ns;
-    return findings_reach(gil_ns, gil_ns + stats->all.cpu_ns, GIL_PART) &&
-           stats->all.sample_count >= SAMPLES_FEW;
+    struct gil_times *gil = context;
+    if (!own_time_is_busy(gil->own, moment->thread))
+        return 0;
+    gil->gil_ns += moment->reason == WAIT_GIL ? times->waiting_ns : 0;
+    gil->cpu_ns += times->cpu_ns;
+    gil->all_ns += times->cpu_ns + times->waiting_ns + times->ready_ns;
+    gil->sample_count += times->sample_count;
+    return 0;
+}
+
+/* Several threads want to run Python, and that is a good part of what they do. */
+static bool waits_for_gil(const struct findings *findings, struct gil_times *ret_times)
+{
+    struct gil_times times = {.own = findings->report->samples.own};
+    own_time_each(times.own, add_gil, &times);
+    *ret_times = times;
+    return findings_own(findings)->busy_count > 1 && times.sample_count >= SAMPLES_FEW &&
+           findings_reach(times.gil_ns, times.gil_ns + times.cpu_ns, GIL_PART) &&
+           findings_reach(times.gil_ns, times.all_ns, GIL_ALL_PART);
 }
 
 void find_gil(struct findings *findings)
 {
-    const struct sample_stats *stats = &findings->report->samples.all;
-    uint64_t gil_ns = stats->waits[WAIT_GIL].total_ns, busy_ns = gil_ns + stats->all.cpu_ns;
+    struct gil_times times;
     const struct own_wait *waits;
     uint32_t count = own_time_waits(findings->report->samples.own, &waits);
     char place[FINDING_NAME_SIZE];
-    if (!waits_for_gil(findings))
+    if (!waits_for_gil(findings, &times))
         return;
-    struct finding *finding = findings_add(findings, "gil", gil_ns, busy_ns);
+    struct finding *finding =
+        findings_add(findings, "gil", times.gil_ns, times.gil_ns + times.cpu_ns);
     if (!finding)
         return;
     snprintf(finding->finding, FINDING_TEXT_SIZE,
-             "of what %u busy threads did was waiting for the GIL, which lets one of "
-             "them run Python at a time.",
+             "of the time in which %u busy threads wanted to run, they waited for the GIL, which "
+             "lets one of them run Python at a time.",
              findings_own(findings)->busy_count);
     for (uint32_t i = 0; i < count; i++) {
         if (waits[i].reason != WAIT_GIL || waits[i].label == 0)
@@ -201,14 +225,19 @@ static const struct own_row *hottest_of(const struct findings *findings, uint32_
     return found;
 }
 
-static bool has_process_pool(const struct findings *findings)
+/* Workers in processes of their own, with tasks. */
+static bool has_process_pool(const struct findings *findings, uint32_t thread, bool *ret_is_worker)
 {
     const struct pool_worker *workers;
     uint32_t count = pools_workers(pool_tasks_pools(findings->report->tasks), &workers);
-    for (uint32_t i = 0; i < count; i++)
-        if (!workers[i].is_local && workers[i].task_count > 0)
-            return true;
-    return false;
+    bool found = false;
+    *ret_is_worker = false;
+    for (uint32_t i = 0; i < count; i++) {
+        bool works = !workers[i].is_local && workers[i].task_count > 0;
+        found |= works;
+        *ret_is_worker |= works && workers[i].thread == thread;
+    }
+    return found;
 }
 
 /* It works on several processors, but hardly; or it does what it can. */
@@ -217,11 +246,13 @@ static bool is_serial(const struct findings *findings, const struct wall_totals 
     const struct own_row *purposes = findings_own(findings)->purposes;
     uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
     uint64_t single_ns = wall->single_ns > begin_ns ? wall->single_ns - begin_ns : 0;
-    if (waits_for_gil(findings)) /* which lets one of them run */
+    struct gil_times times;
+    if (waits_for_gil(findings, &times)) /* which lets one of them run */
         return false;
-    if (wall->processors < 2 || wall->busy_ns == 0)
+    bool is_worker, has_pool = has_process_pool(findings, wall->single, &is_worker);
+    if (wall->processors < 2 || wall->busy_ns == 0 || is_worker) /* a worker alone: uneven */
         return false;
-    if (has_process_pool(findings) && findings_reach(single_ns, wall->wall_ns, ALONE_PART))
+    if (has_pool && findings_reach(single_ns, wall->wall_ns, ALONE_PART))
         return true;
     return findings_own(findings)->busy_count > 1 &&
            findings_reach(single_ns, wall->wall_ns, SERIAL_PART) &&
