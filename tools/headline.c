@@ -359,7 +359,11 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
     const struct own_row *rows;
     uint32_t count = facts->own ? own_time_rows(facts->own, false, &rows) : 0;
     char name[256], place[512], time[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
-    if (count == 0 || rows[0].label == 0 || rows[0].sample_count < SAMPLES_MIN)
+    while (count > 0 && rows[0].label == 0) { /* a program's own time has no line */
+        rows++;
+        count--;
+    }
+    if (count == 0 || rows[0].sample_count < SAMPLES_MIN)
         return 0;
     uint64_t cpu_ns = own_time_totals(facts->own)->cpu_ns;
     code_name(trace, rows[0].label, name, sizeof(name));

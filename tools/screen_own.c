@@ -29,7 +29,7 @@ static uint64_t value_of(const struct own_view *view, const struct own_row *row)
 static bool is_shown(const struct screen *screen, const struct own_view *view, uint32_t at)
 {
     const struct own_row *row = &view->rows[at];
-    return row->label != 0 && at < screen->rows &&
+    return (row->label || row->program) && at < screen->rows &&
            value_of(view, row) * SCREEN_ROW_PART >= view->whole_ns;
 }
 
@@ -54,12 +54,30 @@ static size_t width_before_name(const struct own_view *view)
     return 19u + view->bar + (view->by_wall ? 16 : 0) + (view->has_ready ? 8 : 0);
 }
 
+/* "render"; "(gzip)": another program, or a library's own thread. */
+static void name_row(const struct screen *screen, const struct own_row *row, char *buffer,
+                     size_t size)
+{
+    char name[256];
+    if (row->label) {
+        code_name(screen->trace, row->label, buffer, size);
+        return;
+    }
+    code_rest_name(screen->trace, row->purpose, row->program, name, sizeof(name));
+    snprintf(buffer, size, "(%s)", name);
+}
+
 static void put_own_row(const struct screen *screen, const struct own_view *view,
                         const struct own_row *row)
 {
     char text[512];
     put_own_numbers(screen, view, row);
-    code_name(screen->trace, row->label, text, sizeof(text));
+    name_row(screen, row, text, sizeof(text));
+    if (row->label == 0) {
+        screen_put(screen, STYLE_DIM, text);
+        printf("\n");
+        return;
+    }
     screen_put_cut(screen, owner_style(code_owner_of(screen->trace, row->label)), text,
                    view->name_width);
     code_location(screen->trace, row->label, row->line, text, sizeof(text));
@@ -76,7 +94,7 @@ static const struct own_row *next_part(const struct own_view *view, const bool *
     const struct own_row *found = NULL;
     for (uint32_t at = 0; at < view->count; at++) {
         const struct own_row *row = &view->rows[at];
-        if (row->label == 0 && !told[row->purpose] &&
+        if (row->label == 0 && row->program == 0 && !told[row->purpose] &&
             (!found || value_of(view, row) > value_of(view, found)))
             found = row;
     }
@@ -138,7 +156,7 @@ static struct widths find_widths(const struct screen *screen, const struct own_v
         const struct own_row *row = &view->rows[i];
         if (!is_shown(screen, view, i))
             continue;
-        code_name(screen->trace, row->label, text, sizeof(text));
+        name_row(screen, row, text, sizeof(text));
         widths.name = term_text_width(text) > widths.name ? term_text_width(text) : widths.name;
         code_location(screen->trace, row->label, row->line, text, sizeof(text));
         widths.place = term_text_width(text) > widths.place ? term_text_width(text) : widths.place;
@@ -278,8 +296,8 @@ static void put_wait(const struct screen *screen, const struct own_wait *wait, s
     screen_time(wait->max_ns);
     printf("  ");
     if (wait->label == 0) {
-        snprintf(text, sizeof(text), "(%s)",
-                 wait->purpose ? code_purpose_name(wait->purpose) : "other code");
+        name_row(screen, &(struct own_row){.purpose = wait->purpose, .program = wait->program},
+                 text, sizeof(text));
         screen_put(screen, STYLE_DIM, text);
     } else {
         code_name(screen->trace, wait->label, text, sizeof(text));

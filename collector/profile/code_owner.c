@@ -203,6 +203,23 @@ enum code_owner code_owner_of(const struct trace *trace, uint32_t ordinal)
     }
 }
 
+uint32_t code_beginner(const struct trace *trace, uint32_t stack)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t found = 0;
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
+        const struct frame *frame =
+            stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
+        uint32_t path = stacks_get_module(stacks, frame->module)->path;
+        const char *name = text_base_name(trace_string(trace, path)->bytes);
+        bool is_system = begins(name, "libc.") || begins(name, "libpthread") ||
+                         begins(name, "ld-linux") || name[0] == '[';
+        if (frame->kind == FRAME_NATIVE && name[0] && !is_system)
+            found = path;
+    }
+    return found;
+}
+
 enum code_purpose code_purpose_of(const struct trace *trace, uint32_t ordinal)
 {
     const struct label *label = stacks_get_label(trace_stacks_get(trace), ordinal);
@@ -250,6 +267,15 @@ size_t code_name(const struct trace *trace, uint32_t ordinal, char *buffer, size
         text_format(&text, "%.*s.%s", (int)(local - at), at, local + strlen(LOCALS));
     else
         text_add(&text, at, name->length - (size_t)(at - name->bytes));
+    return text.length;
+}
+
+size_t code_rest_name(const struct trace *trace, unsigned purpose, uint32_t program, char *buffer,
+                      size_t size)
+{
+    struct text text = text_init(buffer, size);
+    const char *name = program ? text_base_name(trace_string(trace, program)->bytes) : "other code";
+    text_format(&text, "%s", purpose ? code_purpose_name(purpose) : name);
     return text.length;
 }
 

@@ -46,11 +46,20 @@ bool code_is_extension(const struct trace *trace, uint32_t label);
 /* What processes and threads of Python begin with: what called it is the parent's, who forked. */
 bool code_is_bootstrap(const struct trace *trace, uint32_t label);
 
+/* The file of the outermost frame that is not the C library's: the program that runs there, or the
+ * library that began the thread. A string; 0: not known. */
+uint32_t code_beginner(const struct trace *trace, uint32_t stack);
+
 /* ---- Names and places for people ------------------------------------------------------------ */
 
 /* A function by its name alone: "render", "Parser.parse". Both write at most size - 1 bytes and
  * NUL, and return the length. */
 size_t code_name(const struct trace *trace, uint32_t label, char *buffer, size_t size);
+
+/* The same of what is no function: "imports"; of no purpose its program, "gzip", or "other code".
+ */
+size_t code_rest_name(const struct trace *trace, unsigned purpose, uint32_t program, char *buffer,
+                      size_t size);
 
 /* Where it is: "io_bound.py:16" relative to where the command was begun or to the folder of its
  * script, "json/decoder.py:343" of what is installed, the module's name of code without a source.

@@ -50,23 +50,6 @@ struct native_threads {
     uint32_t module; /* string: what most of them were begun by; of several, the last */
 };
 
-/* The outermost frame that is not the C library's. */
-static uint32_t beginner_of(const struct trace *trace, uint32_t stack)
-{
-    const struct stacks *stacks = trace_stacks_get(trace);
-    uint32_t found = 0;
-    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent) {
-        const struct frame *frame =
-            stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame);
-        uint32_t path = stacks_get_module(stacks, frame->module)->path;
-        const char *name = text_base_name(trace_string(trace, path)->bytes);
-        bool is_libc = strncmp(name, "libc.", 5) == 0 || strncmp(name, "libpthread", 10) == 0;
-        if (frame->kind == FRAME_NATIVE && name[0] && !is_libc)
-            found = path;
-    }
-    return found;
-}
-
 static struct native_threads find_native_threads(const struct findings *findings)
 {
     const struct report_samples *samples = &findings->report->samples;
@@ -75,7 +58,7 @@ static struct native_threads find_native_threads(const struct findings *findings
         const struct thread_entry *entry = &samples->entries[i];
         uint32_t module = entry->label || !own_time_is_busy(samples->own, i)
                               ? 0
-                              : beginner_of(findings->trace, entry->stack);
+                              : code_beginner(findings->trace, entry->stack);
         const char *path = trace_string(findings->trace, module)->bytes;
         if (module == 0 || !strstr(path, ".so"))
             continue;
@@ -240,6 +223,24 @@ static bool has_process_pool(const struct findings *findings, uint32_t thread, b
     return found;
 }
 
+/* Are busy threads in several processes, or in one without Python, whose threads take turns? */
+static bool can_be_parallel(const struct findings *findings)
+{
+    const struct report_samples *samples = &findings->report->samples;
+    uint32_t process = UINT32_MAX;
+    bool python = false;
+    for (uint32_t i = 0; i < samples->all.thread_count; i++) {
+        if (!own_time_is_busy(samples->own, i))
+            continue;
+        uint32_t of = trace_thread_get(findings->trace, i)->process;
+        if (process != UINT32_MAX && of != process)
+            return true;
+        process = of;
+        python |= samples->entries[i].label != 0;
+    }
+    return !python;
+}
+
 /* It works on several processors, but hardly; or it does what it can. */
 static bool is_serial(const struct findings *findings, const struct wall_totals *wall)
 {
@@ -254,7 +255,7 @@ static bool is_serial(const struct findings *findings, const struct wall_totals 
         return false;
     if (has_pool && findings_reach(single_ns, wall->wall_ns, ALONE_PART))
         return true;
-    return findings_own(findings)->busy_count > 1 &&
+    return findings_own(findings)->busy_count > 1 && can_be_parallel(findings) &&
            findings_reach(single_ns, wall->wall_ns, SERIAL_PART) &&
            findings_reach(wall->parallel_ns, wall->wall_ns, SERIAL_PART);
 }

@@ -177,7 +177,10 @@ static int resolve(struct own_time *own, uint32_t stack)
 {
     int32_t line = 0;
     struct own_row row = search(own, stack, &line);
-    uint64_t key = ((uint64_t)row.label << 8 | row.purpose) + 1;
+    if (row.label == 0 && row.purpose == PURPOSE_NONE)
+        row.program = code_beginner(own->trace, stack);
+    uint64_t what = row.program ? (uint64_t)1 << 40 | row.program : row.label;
+    uint64_t key = (what << 8 | row.purpose) + 1;
     const uint64_t *found = map64_find(&own->row_by_key, key);
     if (!found) {
         if (vec_push(&own->rows, row) != 0 ||
@@ -217,16 +220,24 @@ static void look_at_labels(struct own_time *own)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* A shell that waits for what it has started, or for what that prints, does nothing meanwhile. */
+/* Waits outside of own code that say nothing: of a shell for what it has started, or for what that
+ * prints; of a pool's threads and workers for tasks and results. */
+static bool is_by_design(const struct own_row *row, unsigned reason)
+{
+    bool inside =
+        reason == WAIT_LOCK || reason == WAIT_PIPE || reason == WAIT_POLL || reason == WAIT_SOCKET;
+    if (row->label != 0)
+        return false;
+    return reason == WAIT_CHILD || (row->purpose == PURPOSE_POOL && inside) ||
+           (row->purpose == PURPOSE_NONE && reason == WAIT_PIPE);
+}
+
 static bool is_idle(const struct own_time *own, const struct own_sum *sum)
 {
     const struct own_row *row = &own->rows.items[own->places[sum->stack].row - 1];
     bool known = sum->thread < trace_thread_count(own->trace);
-    bool for_other =
-        sum->reason == WAIT_CHILD || (sum->reason == WAIT_PIPE && row->purpose == PURPOSE_NONE);
-    return sum->reason != OWN_ON_CPU &&
-           (!known || !(own->threads[sum->thread] & OWN_THREAD_WORKS) ||
-            (for_other && row->label == 0));
+    return sum->reason != OWN_ON_CPU && (!known || is_by_design(row, sum->reason) ||
+                                         !(own->threads[sum->thread] & OWN_THREAD_WORKS));
 }
 
 static struct own_times times_of(const struct own_sum *sum)
@@ -307,6 +318,7 @@ static int add_wait(struct own_time *own, const struct own_sum *sum, struct map6
     const uint64_t *found = map64_find(wait_by_key, key);
     if (!found) {
         struct own_wait fresh = {.label = row->label,
+                                 .program = row->program,
                                  .purpose = row->purpose,
                                  .reason = sum->reason,
                                  .helper = helper,
@@ -325,10 +337,19 @@ static int add_wait(struct own_time *own, const struct own_sum *sum, struct map6
 }
 
 /* Equal numbers: an order that does not depend on how a recording numbers functions. */
-static int by_name(const struct own_time *own, const uint32_t labels[2], const uint8_t purposes[2])
+static int by_name(const struct own_time *own, const struct own_row *a, const struct own_row *b)
 {
-    int order = call_compare_labels(own->trace, labels[0], labels[1]);
-    return order ? order : (int)purposes[0] - (int)purposes[1];
+    int order = call_compare_labels(own->trace, a->label, b->label);
+    if (order || a->purpose != b->purpose)
+        return order ? order : (int)a->purpose - (int)b->purpose;
+    return strcmp(trace_string(own->trace, a->program)->bytes,
+                  trace_string(own->trace, b->program)->bytes);
+}
+
+static struct own_row row_of_wait(const struct own_wait *wait)
+{
+    return (struct own_row){
+        .label = wait->label, .purpose = wait->purpose, .program = wait->program};
 }
 
 static int longest_first(const void *left, const void *right, void *own)
@@ -338,8 +359,8 @@ static int longest_first(const void *left, const void *right, void *own)
         return a->helper ? 1 : -1;
     if (a->waiting_ns != b->waiting_ns)
         return a->waiting_ns < b->waiting_ns ? 1 : -1;
-    int order = by_name(own, (const uint32_t[]){a->label, b->label},
-                        (const uint8_t[]){a->purpose, b->purpose});
+    struct own_row a_row = row_of_wait(a), b_row = row_of_wait(b);
+    int order = by_name(own, &a_row, &b_row);
     return order ? order : (int)a->reason - (int)b->reason;
 }
 
@@ -370,7 +391,7 @@ static void sum_purposes(struct own_time *own)
 {
     for (size_t i = 0; i < own->rows.count; i++) {
         const struct own_row *row = &own->rows.items[i];
-        if (row->label == 0)
+        if (row->label == 0 && row->program == 0)
             own->purposes[row->purpose] = *row;
     }
 }
@@ -447,12 +468,12 @@ static int largest_first(const void *left, const void *right, void *context)
     const struct row_order *order = context;
     uint64_t a_ns = order->by_wall ? wall_of(a) : a->cpu_ns;
     uint64_t b_ns = order->by_wall ? wall_of(b) : b->cpu_ns;
-    if ((a->label == 0) != (b->label == 0))
-        return a->label == 0 ? 1 : -1;
+    bool a_named = a->label || a->program, b_named = b->label || b->program;
+    if (a_named != b_named)
+        return a_named ? -1 : 1;
     if (a_ns != b_ns)
         return a_ns < b_ns ? 1 : -1;
-    return by_name(order->own, (const uint32_t[]){a->label, b->label},
-                   (const uint8_t[]){a->purpose, b->purpose});
+    return by_name(order->own, a, b);
 }
 
 uint32_t own_time_rows(struct own_time *own, bool by_wall, const struct own_row **ret_rows)

@@ -18,16 +18,17 @@ enum own_level { OWN_USER = 0, OWN_PACKAGES, OWN_PYTHON, OWN_ALL, OWN_LEVELS };
 
 /* A function of one's own, or what the time outside of those was for. */
 struct own_row {
-    uint32_t label;  /* 0: none; then: */
-    uint8_t purpose; /* enum code_purpose */
-    int32_t line;    /* where most of its time went; 0: not known */
+    uint32_t label;   /* 0: none; then: */
+    uint8_t purpose;  /* enum code_purpose; of none: */
+    uint32_t program; /* the file of what ran there: string; 0: not known */
+    int32_t line;     /* where most of its time went; 0: not known */
     uint64_t cpu_ns, sample_count;
     uint64_t ready_ns, waiting_ns, wait_count;
 };
 
 /* Waits of one cause in one place. */
 struct own_wait {
-    uint32_t label;
+    uint32_t label, program;
     uint8_t purpose;
     uint8_t reason; /* enum wait_reason */
     bool helper;    /* of threads that are there for others only: in no row */
@@ -65,7 +66,8 @@ void own_time_destroy(struct own_time *own);
 int own_time_add(struct own_time *own, const struct sample *sample);
 int own_time_finish(struct own_time *own);
 
-/* After finish. The rows, the most CPU time first (`by_wall`: with waits); waits, the longest
+/* After finish. The rows, the most CPU time first (`by_wall`: with waits), those of functions and
+ * programs before the others; waits, the longest
  * first, those of helpers last. What threads wait for that do next to nothing but help others (a
  * pool's own, a queue's consumer, a shell that waits for its command) is in no row: there waits
  * count of main threads, of those that are busy, and of those whose own code

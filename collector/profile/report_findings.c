@@ -176,21 +176,27 @@ static int largest_first(const void *left, const void *right)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* A pool that mostly hands tasks over has threads that get in each other's way: its consequence. */
+static bool is_one_of(const struct finding *finding, const char *const *diseases)
+{
+    for (; *diseases; diseases++)
+        if (strcmp(finding->disease, *diseases) == 0)
+            return true;
+    return false;
+}
+
+/* A pool that mostly hands tasks over has threads that get in each other's way, and a parent that
+ * is busy alone: its consequences. */
 static void leave_consequences(struct findings *findings)
 {
-    static const char *const of_overhead[] = {"oversubscribed", "gil"};
+    static const char *const cause[] = {"overhead", NULL};
+    static const char *const of_it[] = {"oversubscribed", "gil", "serial", NULL};
     size_t kept = 0;
     bool overhead = false;
     for (size_t i = 0; i < findings->items.count; i++)
-        overhead = overhead || strcmp(findings->items.items[i].disease, "overhead") == 0;
-    for (size_t i = 0; i < findings->items.count; i++) {
-        const char *disease = findings->items.items[i].disease;
-        bool left = overhead &&
-                    (strcmp(disease, of_overhead[0]) == 0 || strcmp(disease, of_overhead[1]) == 0);
-        if (!left)
+        overhead |= is_one_of(&findings->items.items[i], cause);
+    for (size_t i = 0; i < findings->items.count; i++)
+        if (!overhead || !is_one_of(&findings->items.items[i], of_it))
             findings->items.items[kept++] = findings->items.items[i];
-    }
     findings->items.count = kept;
 }
 

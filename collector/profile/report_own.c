@@ -6,6 +6,7 @@
 #include "code_owner.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- What rows are called -------------------------------------------------------------------- */
@@ -37,7 +38,10 @@ static void fill_place(const struct report *report, struct table_row *row,
     row_text(row, PURPOSE, code_purpose_name(place->purpose));
     report_function_cells(report, row, FUNCTION, place->label);
     if (place->label == 0) {
-        row_text(row, NAME, place->purpose ? code_purpose_name(place->purpose) : "(other code)");
+        char name[200], shown[204];
+        code_rest_name(report->trace, place->purpose, place->program, name, sizeof(name));
+        snprintf(shown, sizeof(shown), place->purpose ? "%s" : "(%s)", name);
+        row_text(row, NAME, shown);
         row_text(row, LOCATION, "");
         row_text(row, OWNER, code_owner_name(CODE_UNKNOWN));
         return;
@@ -142,9 +146,11 @@ static void fill_wait(const struct table *table, uint64_t index, struct table_ro
     }
     const struct own_wait *wait = &waits[index];
     if (!row->sums_only)
-        fill_place(
-            report, row,
-            &(struct own_row){.label = wait->label, .purpose = wait->purpose, .line = wait->line});
+        fill_place(report, row,
+                   &(struct own_row){.label = wait->label,
+                                     .purpose = wait->purpose,
+                                     .program = wait->program,
+                                     .line = wait->line});
     row_text(row, WAIT_REASON_COLUMN, wait_reason_name((enum wait_reason)wait->reason));
     row_count(row, WAIT_COUNT, wait->count);
     row_count(row, WAIT_TOTAL, wait->waiting_ns);

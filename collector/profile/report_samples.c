@@ -127,6 +127,19 @@ static bool is_mostly_idle(const struct own_totals *own)
     return own->cpu_ns * 5 < own->cpu_ns + own->ready_ns + own->waiting_ns;
 }
 
+/* It has others do the work, and its own functions say which and when. */
+static bool waits_for_commands(const struct own_time *own, const struct wall_totals *wall)
+{
+    enum { COMMANDS_PART = 3 };
+
+    const struct own_wait *waits;
+    uint32_t count = own_time_waits(own, &waits);
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum_ns += waits[i].label && waits[i].reason == WAIT_CHILD ? waits[i].waiting_ns : 0;
+    return sum_ns * COMMANDS_PART > wall->wall_ns;
+}
+
 int report_samples_finish(struct report_samples *samples, struct pass *pass,
                           const struct range_totals *totals)
 {
@@ -151,7 +164,9 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
     samples->by_wall = samples->off_cpu &&
                        is_sequential(own_time_totals(samples->own), wall_totals(samples->wall));
     samples->with_waits =
-        samples->by_wall || (samples->off_cpu && is_mostly_idle(own_time_totals(samples->own)));
+        samples->by_wall ||
+        (samples->off_cpu && (is_mostly_idle(own_time_totals(samples->own)) ||
+                              waits_for_commands(samples->own, wall_totals(samples->wall))));
     samples->tree = own_tree_create(samples->own, samples->with_waits);
     return samples->tree ? 0 : -ENOMEM;
 }
