@@ -189,6 +189,8 @@ enum code_owner code_owner_of(const struct trace *trace, uint32_t ordinal)
     case FRAME_PYTHON:
         return python_owner(trace, source_of(trace, label));
     case FRAME_NATIVE:
+        if (begins(trace_string(trace, label->text)->bytes, "annot_")) /* linked statically */
+            return CODE_ANNOT;
         if (label->module == 0 || is_entry(trace_string(trace, label->text)->bytes))
             return CODE_LIBRARY;
         return native_owner(module_of(trace, label));

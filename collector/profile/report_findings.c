@@ -109,7 +109,8 @@ static const char *lost_advice(const uint64_t *lost, enum loss *ret_cause)
     };
     enum loss most = LOSS_POOL_FULL;
     for (unsigned cause = 0; cause < LOSS_COUNT; cause++)
-        most = lost[cause] > lost[most] ? (enum loss)cause : most;
+        if (cause != LOSS_OVERWRITTEN && lost[cause] > lost[most])
+            most = (enum loss)cause;
     *ret_cause = most;
     return advice[most] ? advice[most] : "";
 }
@@ -119,16 +120,17 @@ static void find_lost(struct findings *findings)
     enum loss cause;
     const struct report_facts *facts = &findings->report->facts;
     char count[NUMBER_TEXT_SIZE];
-    uint64_t all = facts->event_count + facts->lost_count;
-    if (!findings_reach(facts->lost_count, all, LOST_PART))
+    uint64_t lost = facts->lost_count - facts->lost[LOSS_OVERWRITTEN]; /* as was asked for */
+    uint64_t all = facts->event_count + lost;
+    if (!findings_reach(lost, all, LOST_PART))
         return;
-    struct finding *finding = findings_add(findings, "lost", facts->lost_count, all);
+    struct finding *finding = findings_add(findings, "lost", lost, all);
     if (!finding)
         return;
     snprintf(finding->advice, FINDING_TEXT_SIZE, "%s", lost_advice(facts->lost, &cause));
     snprintf(finding->finding, FINDING_TEXT_SIZE,
              "of the records were lost: %s (%s). Counts are too low where that happened.",
-             number_count(facts->lost_count, count), loss_name(cause));
+             number_count(lost, count), loss_name(cause));
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
