@@ -56,25 +56,74 @@ const struct own_totals *findings_own(const struct findings *findings)
 
 /* ---- Start-up, garbage, losses --------------------------------------------------------------- */
 
+static uint64_t time_of(const struct own_row *row)
+{
+    return row->cpu_ns + row->waiting_ns + row->ready_ns;
+}
+
+/* Time of imports by process. */
+struct importers {
+    const struct findings *findings;
+    VEC(uint64_t) process_ns;
+};
+
+static int add_importer(void *context, const struct own_moment *moment,
+                        const struct own_times *times)
+{
+    struct importers *importers = context;
+    const struct own_time *own = importers->findings->report->samples.own;
+    const struct trace_thread *thread =
+        trace_thread_get(importers->findings->trace, moment->thread);
+    int32_t line;
+    uint32_t row = own_time_row_of(own, moment->stack, &line);
+    if (!thread || row == UINT32_MAX || own_time_row(own, row)->purpose != PURPOSE_IMPORT)
+        return 0;
+    while (importers->process_ns.count <= thread->process)
+        if (vec_push(&importers->process_ns, 0) != 0)
+            return -ENOMEM;
+    importers->process_ns.items[thread->process] +=
+        times->cpu_ns + times->ready_ns + times->waiting_ns;
+    return 0;
+}
+
+/* Processes with a good part of the imports; 0: out of memory. */
+static uint32_t count_importers(const struct findings *findings, uint64_t imports_ns)
+{
+    struct importers importers = {.findings = findings};
+    uint32_t count = 0;
+    int error = own_time_each(findings->report->samples.own, add_importer, &importers);
+    for (size_t i = 0; i < importers.process_ns.count && !error; i++)
+        count += importers.process_ns.items[i] * 20 > imports_ns;
+    vec_free(&importers.process_ns);
+    return count;
+}
+
 static void find_start_up(struct findings *findings)
 {
-    struct own_row imports = findings_own(findings)->purposes[PURPOSE_IMPORT];
-    uint64_t imports_ns = imports.cpu_ns + imports.waiting_ns + imports.ready_ns;
-    uint64_t all_ns = findings_own(findings)->cpu_ns + findings_own(findings)->waiting_ns +
-                      findings_own(findings)->ready_ns;
+    const struct own_totals *own = findings_own(findings);
+    const struct own_row *imports = &own->purposes[PURPOSE_IMPORT];
+    const struct own_row *start = &own->purposes[PURPOSE_START_UP];
+    uint64_t begin_ns = time_of(imports) + time_of(start);
+    uint64_t all_ns = own->cpu_ns + own->waiting_ns + own->ready_ns;
+    bool starts = time_of(start) * 4 > begin_ns;
     char time[NUMBER_TEXT_SIZE];
-    if (!findings_reach(imports_ns, all_ns, START_UP_PART) ||
-        imports.sample_count < SAMPLES_FEW / 2)
+    if (!findings_reach(begin_ns, all_ns, START_UP_PART) ||
+        imports->sample_count + start->sample_count < SAMPLES_FEW / 2)
         return;
-    struct finding *finding = findings_add(findings, "imports", imports_ns, all_ns);
+    struct finding *finding = findings_add(findings, "imports", begin_ns, all_ns);
     if (!finding)
         return;
-    snprintf(finding->finding, FINDING_TEXT_SIZE, "of the %s goes to imports: %s.",
+    snprintf(finding->finding, FINDING_TEXT_SIZE, "of the %s goes to imports%s: %s.",
              findings->report->samples.by_wall ? "wall time" : "time of all threads",
-             number_time_short(imports_ns, time));
+             starts ? " and the start of interpreters" : "", number_time_short(begin_ns, time));
+    uint32_t processes = count_importers(findings, time_of(imports));
+    if (processes > 1)
+        snprintf(finding->evidence, FINDING_TEXT_SIZE, "%u processes import, each by itself.",
+                 processes);
     snprintf(finding->advice, FINDING_TEXT_SIZE,
-             "try importing rarely used modules inside the functions that use them; "
-             "annot report --table imports has all of them");
+             "try %simporting rarely used modules inside the functions that use them; "
+             "annot report --table imports has all of them",
+             processes > 1 ? "fewer processes that live longer, or " : "");
 }
 
 static void find_gc(struct findings *findings)
