@@ -126,21 +126,52 @@ static void find_start_up(struct findings *findings)
              processes > 1 ? "fewer processes that live longer, or " : "");
 }
 
+/* Collections in own code: not those of imports, which make objects once, nor the last one. */
+struct collections {
+    const struct own_time *own;
+    const struct stacks *stacks;
+    uint64_t cpu_ns, sample_count;
+};
+
+static int add_collection(void *context, const struct own_moment *moment,
+                          const struct own_times *times)
+{
+    struct collections *found = context;
+    int32_t line;
+    uint32_t row = own_time_row_of(found->own, moment->stack, &line);
+    bool in_own = row != UINT32_MAX && own_time_row(found->own, row)->label != 0;
+    for (uint32_t at = moment->stack; at != 0 && in_own && times->cpu_ns > 0;) {
+        const struct stack *stack = stacks_get_stack(found->stacks, at);
+        at = stack->parent;
+        if (stacks_get_frame(found->stacks, stack->frame)->kind != FRAME_COLLECTOR)
+            continue;
+        found->cpu_ns += times->cpu_ns;
+        found->sample_count += times->sample_count;
+        break;
+    }
+    return 0;
+}
+
 static void find_gc(struct findings *findings)
 {
-    const struct thread_share *all = &findings->report->samples.all.all;
+    struct collections gc = {.own = findings->report->samples.own,
+                             .stacks = trace_stacks_get(findings->trace)};
+    uint64_t all_ns = findings_own(findings)->cpu_ns;
+    uint64_t whole_ns = findings->report->samples.all.all.gc_ns;
     char time[NUMBER_TEXT_SIZE];
-    /* each sample stands for as much time */
-    double samples =
-        all->cpu_ns ? (double)all->gc_ns * (double)all->sample_count / (double)all->cpu_ns : 0;
-    if (!findings_reach(all->gc_ns, all->cpu_ns, GC_PART) || samples < SAMPLES_FEW / 2.0)
+    own_time_each(gc.own, add_collection, &gc);
+    if (!findings_reach(gc.cpu_ns, all_ns, GC_PART) || gc.sample_count < SAMPLES_FEW / 2)
         return;
-    struct finding *finding = findings_add(findings, "gc", all->gc_ns, all->cpu_ns);
+    struct finding *finding = findings_add(findings, "gc", gc.cpu_ns, all_ns);
     if (!finding)
         return;
     snprintf(finding->finding, FINDING_TEXT_SIZE,
              "of the CPU time is Python's garbage collector: %s.",
-             number_time_short(all->gc_ns, time));
+             number_time_short(gc.cpu_ns, time));
+    if (whole_ns > gc.cpu_ns && findings_reach(whole_ns - gc.cpu_ns, all_ns, GC_PART))
+        snprintf(finding->evidence, FINDING_TEXT_SIZE,
+                 "Another %s goes to collections of imports and of the interpreter's end.",
+                 number_time_short(whole_ns - gc.cpu_ns, time));
     snprintf(finding->advice, FINDING_TEXT_SIZE,
              "try gc.freeze() after start-up, or gc.disable() where many objects are "
              "made");
