@@ -117,9 +117,14 @@ static void find_start_up(struct findings *findings)
              findings->report->samples.by_wall ? "wall time" : "time of all threads",
              starts ? " and the start of interpreters" : "", number_time_short(begin_ns, time));
     uint32_t processes = count_importers(findings, time_of(imports));
+    uint64_t longest_ns;
+    const char *longest = report_longest_import(findings->report->stats, &longest_ns);
+    struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
     if (processes > 1)
-        snprintf(finding->evidence, FINDING_TEXT_SIZE, "%u processes import, each by itself.",
-                 processes);
+        text_format(&text, "%u processes import, each by itself. ", processes);
+    if (longest)
+        text_format(&text, "Longest: import %s, %s with all that it imports.", longest,
+                    number_time_short(longest_ns, time));
     snprintf(finding->advice, FINDING_TEXT_SIZE,
              "try %simporting rarely used modules inside the functions that use them; "
              "annot report --table imports has all of them",

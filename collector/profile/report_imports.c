@@ -61,6 +61,21 @@ bool report_row_is_import(const struct range_stats *stats, uint32_t index)
     return import_of(stats, index) != RANGE_NO_ROW;
 }
 
+const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns)
+{
+    const char *longest = NULL;
+    *ret_total_ns = 0;
+    for (uint32_t i = 0; i < range_stats_row_count(stats); i++) {
+        const struct range_row *row = range_stats_row(stats, i);
+        const char *module = row->kind == RANGE_PUSHED ? module_of(stats, i) : NULL;
+        if (!module || row->total_ns <= *ret_total_ns)
+            continue;
+        longest = module;
+        *ret_total_ns = row->total_ns;
+    }
+    return longest;
+}
+
 static int add_row(struct modules *modules, const struct range_stats *stats, uint32_t index)
 {
     struct module module = {0};

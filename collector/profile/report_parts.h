@@ -149,6 +149,9 @@ bool report_row_is_observed(const struct range_stats *stats, uint32_t index);
 /* Is the row told by the table of imports: an import, or what pyannot saw inside of one? */
 bool report_row_is_import(const struct range_stats *stats, uint32_t index);
 
+/* The module whose import took longest, with those that it imports; NULL: there is none. */
+const char *report_longest_import(const struct range_stats *stats, uint64_t *ret_total_ns);
+
 /* Rows of so few samples that their times say little. */
 #define REPORT_FEW_NOTE "(~ from fewer than 10 samples: a rough estimate)"
 bool report_few_samples(uint64_t count);
