@@ -89,6 +89,19 @@ static unsigned find_parts(const struct report_facts *facts,
     return count;
 }
 
+/* " (poll_device awaits sleep)": where tasks of an event loop were suspended for longest. */
+static bool add_awaits(const struct trace *trace, const struct report_facts *facts,
+                       struct text *text)
+{
+    const struct await_place *places;
+    uint32_t count = awaits_places(facts->awaits, &places);
+    if (count == 0 || places[0].function == 0)
+        return false;
+    text_format(text, " (%s awaits %s)", trace_string(trace, places[0].function)->bytes,
+                trace_string(trace, places[0].awaits)->bytes);
+    return true;
+}
+
 /* " (call_api 57 %, query_db 29 %)" */
 static void add_places(const struct trace *trace, const struct report_facts *facts,
                        const struct part *part, struct text *text)
@@ -99,6 +112,8 @@ static void add_places(const struct trace *trace, const struct report_facts *fac
     char name[128], share[NUMBER_TEXT_SIZE];
     unsigned told = 0;
     if (part->time_ns * 100 < totals->wall_ns * CAUSE_PLACES)
+        return;
+    if (part->reason == WAIT_POLL && add_awaits(trace, facts, text))
         return;
     for (uint32_t i = 0; i < count && told < PLACES_MAX; i++) {
         if (waits[i].reason != part->reason || waits[i].label == 0 ||

@@ -213,6 +213,7 @@ int report_screen(const struct report *report, const struct report_view *view)
     if (rc == 0)
         rc = screen_tables(&screen);
     screen_waits(&screen);
+    screen_awaits(&screen);
     report_text_missing(report, view);
     put_end(&screen);
     return rc;

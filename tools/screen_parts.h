@@ -81,6 +81,7 @@ void screen_own(const struct screen *screen);
  * that is more: one waited for another. */
 uint64_t screen_whole(const struct screen *screen);
 void screen_waits(const struct screen *screen);
+void screen_awaits(const struct screen *screen); /* screen_awaits.c */
 
 /* The tree of calls, if it says more than the own functions do. 0 or -ENOMEM. */
 int screen_tree(const struct screen *screen);

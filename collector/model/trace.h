@@ -82,6 +82,7 @@ enum pool_role {
 enum asyncio_role {
     ASYNCIO_ROLE_TASK = 1,
     ASYNCIO_ROLE_BLOCKED = 2,
+    ASYNCIO_ROLE_AWAITED = 3,
 };
 
 /* Texts of these observers, as annot/observers.h defines them. */
@@ -97,6 +98,10 @@ enum asyncio_role {
 #define POOL_KEY_SIZE          "workers"
 #define POOL_KEY_STARTED       "start_method"
 #define ASYNCIO_KEY_MS         "ms"
+#define ASYNCIO_KEY_AWAITS     "awaits"
+#define ASYNCIO_KEY_FUNCTION   "function"
+#define ASYNCIO_KEY_FILE       "file"
+#define ASYNCIO_KEY_LINE       "line"
 
 /* What an event belongs to and who told it. Scope 0 is the default: of no domain and no category,
  * told by the program. */

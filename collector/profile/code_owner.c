@@ -330,3 +330,13 @@ size_t code_location(const struct trace *trace, uint32_t ordinal, int32_t line, 
         text_format(&text, line > 0 ? "%s:%d" : "%s", relative(trace, source), line);
     return text.length;
 }
+
+size_t code_file_location(const struct trace *trace, uint32_t file, int32_t line, char *buffer,
+                          size_t size)
+{
+    const char *path = trace_string(trace, file)->bytes;
+    struct text text = text_init(buffer, size);
+    if (*path)
+        text_format(&text, line > 0 ? "%s:%d" : "%s", relative(trace, path), line);
+    return text.length;
+}

@@ -66,5 +66,8 @@ size_t code_rest_name(const struct trace *trace, unsigned purpose, uint32_t prog
  * `line` 0: where it begins. */
 size_t code_location(const struct trace *trace, uint32_t label, int32_t line, char *buffer,
                      size_t size);
+/* The same of a file's path: a string. */
+size_t code_file_location(const struct trace *trace, uint32_t file, int32_t line, char *buffer,
+                          size_t size);
 
 #endif

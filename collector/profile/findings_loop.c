@@ -5,9 +5,13 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Hundredths of the wall time; or one turn alone, which somebody feels. */
 enum { LOOP_PART = 5, LOOP_LONG_NS = 500000000 };
+
+/* The same of awaits in one place, and so many of them. */
+enum { AWAIT_PART = 20, AWAITS_FEW = 3 };
 
 static uint64_t longest_ns(const struct loop_place *places, uint32_t count)
 {
@@ -90,4 +94,67 @@ bool findings_block_loop(const struct findings *findings, uint32_t label, uint64
         if (label != 0 && places[i].label == label && places[i].waiting_ns * 2 > time_ns)
             return true;
     return false;
+}
+
+/* ---- Awaits ---------------------------------------------------------------------------------- */
+
+/* Tasks that await each other, or what others of the program do. */
+static bool is_inside(const char *awaits)
+{
+    static const char *const names[] = {
+        "Future",     "Task",           "_GatheringFuture",  "gather",       "wait",
+        "wait_for",   "Queue.get",      "Queue.put",         "Queue.join",   "Lock.acquire",
+        "Event.wait", "Condition.wait", "Semaphore.acquire", "Barrier.wait", "to_thread"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(awaits, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static uint64_t polled_ns(const struct findings *findings)
+{
+    const struct wall_wait *waits;
+    uint32_t count = wall_waits(findings->report->samples.wall, &waits);
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum_ns += waits[i].reason == WAIT_POLL ? waits[i].time_ns : 0;
+    return sum_ns;
+}
+
+static void tell_await(struct findings *findings, const struct await_place *place)
+{
+    char where[FINDING_NAME_SIZE], count[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE];
+    struct finding *finding =
+        findings_add(findings, "blocked", place->total_ns, findings_wall_ns(findings));
+    if (!finding)
+        return;
+    code_file_location(findings->trace, place->file, place->line, where, sizeof(where));
+    snprintf(finding->finding, FINDING_TEXT_SIZE,
+             "of the wall time %s (%s) awaits %s: %s times, %s each, one by one.",
+             trace_string(findings->trace, place->function)->bytes, where,
+             trace_string(findings->trace, place->awaits)->bytes, number_count(place->count, count),
+             number_time_short(place->total_ns / place->count, mean));
+    snprintf(finding->advice, FINDING_TEXT_SIZE,
+             "try several at once (asyncio.gather, TaskGroup), if one does not need the other");
+}
+
+/* The loop has nothing to do while one task after the other awaits something in one place: awaits
+ * of several tasks at once are together longer than the loop waits. */
+void find_awaits(struct findings *findings)
+{
+    enum { ALONE_TENTHS = 11 };
+
+    const struct await_place *places;
+    uint32_t count = awaits_places(findings->report->awaits, &places);
+    uint64_t wall_ns = findings_wall_ns(findings), loop_ns = polled_ns(findings), all_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_inside(trace_string(findings->trace, places[i].awaits)->bytes))
+            all_ns += places[i].total_ns;
+    if (all_ns * 10 > loop_ns * ALONE_TENTHS)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (places[i].function != 0 && places[i].count >= AWAITS_FEW &&
+            !is_inside(trace_string(findings->trace, places[i].awaits)->bytes) &&
+            findings_reach(places[i].total_ns, wall_ns, AWAIT_PART))
+            tell_await(findings, &places[i]);
 }

@@ -47,8 +47,9 @@ const struct own_totals *findings_own(const struct findings *findings);
 /* findings_waits.c: one own function waits; pages are read from disk. */
 void find_waits(struct findings *findings);
 void find_faults(struct findings *findings);
-/* findings_loop.c: an event loop could not go on. */
+/* findings_loop.c: an event loop could not go on; its tasks await one thing after the other. */
 void find_loop(struct findings *findings);
+void find_awaits(struct findings *findings);
 /* Were more than half of so long waits in that function an event loop's? */
 bool findings_block_loop(const struct findings *findings, uint32_t label, uint64_t time_ns);
 /* findings_processors.c: who had them, and for how many there was something to do. */

@@ -511,10 +511,10 @@ const char *range_stats_name(const struct range_stats *stats, uint32_t index,
     return trace_string(stats->trace, node->name)->bytes;
 }
 
-enum observer range_stats_observer(const struct range_stats *stats, uint32_t index)
+const struct scope *range_stats_scope(const struct range_stats *stats, uint32_t index)
 {
     uint32_t scope = range_stats_is_other(index) ? 0 : range_stats_row(stats, index)->scope;
-    return (enum observer)trace_scope(stats->trace, scope)->observer;
+    return trace_scope(stats->trace, scope);
 }
 
 uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index)

@@ -140,10 +140,16 @@ static inline bool range_row_is_rough(const struct range_row *row)
     return row->sample_count > 0 && row->sample_count < RANGE_FEW_SAMPLES;
 }
 
+/* Who reports them, and as what: of a row "(other)" the program. */
+const struct scope *range_stats_scope(const struct range_stats *stats, uint32_t index);
+
+static inline enum observer range_stats_observer(const struct range_stats *stats, uint32_t index)
+{
+    return (enum observer)range_stats_scope(stats, index)->observer;
+}
+
 /* A row's innermost range: its name, and its domain's ("" if it has none). NULL: a row "(other)".
  */
-/* Who reports them: of a row "(other)" the program. */
-enum observer range_stats_observer(const struct range_stats *stats, uint32_t index);
 const char *range_stats_name(const struct range_stats *stats, uint32_t index,
                              const char **ret_domain);
 

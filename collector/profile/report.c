@@ -269,6 +269,7 @@ static int read_all(struct report *report)
     const struct pass_source source = recording_pass_source(report->options.reader);
     const struct sink sinks[] = {range_stats_sink(report->stats), pool_tasks_sink(report->tasks),
                                  loop_blocks_sink(report->loops, report->samples.present),
+                                 awaits_sink(report->awaits),
                                  report_samples_sink(&report->samples)};
     struct pass *pass =
         pass_create(&source, report->options.selection, sinks, sizeof(sinks) / sizeof(*sinks));
@@ -281,6 +282,7 @@ static int read_all(struct report *report)
         rc = pool_tasks_finish(report->tasks);
     if (rc == 0)
         rc = loop_blocks_finish(report->loops, report->samples.own);
+    awaits_finish(report->awaits);
     pass_destroy(pass);
     return rc;
 }
@@ -305,6 +307,7 @@ static void find_facts(struct report *report)
     facts->samples = &report->samples.all;
     facts->own = report->samples.own;
     facts->tree = report->samples.tree;
+    facts->awaits = report->awaits;
     facts->wall = report->samples.off_cpu ? report->samples.wall : NULL;
     find_others(report);
     facts->holds_gil = report->options.selection->flags & SAMPLE_HOLDS_GIL;
@@ -325,10 +328,10 @@ static void find_facts(struct report *report)
 static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {
-        add_recording,      report_add_ranges, report_add_imports, report_add_plain,
-        report_add_tasks,   report_add_pools,  report_add_owners,  report_add_functions,
-        report_add_lines,   report_add_waits,  report_add_own,     report_add_findings,
-        report_add_callers, add_sampling,      add_missing,
+        add_recording,       report_add_ranges,  report_add_imports, report_add_plain,
+        report_add_tasks,    report_add_pools,   report_add_owners,  report_add_functions,
+        report_add_lines,    report_add_waits,   report_add_awaits,  report_add_own,
+        report_add_findings, report_add_callers, add_sampling,       add_missing,
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(makers) / sizeof(*makers); i++)
@@ -352,8 +355,9 @@ int report_create(const struct report_options *options, struct report **ret_repo
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);
     report->loops = loop_blocks_create(report->trace);
+    report->awaits = awaits_create(report->trace);
     report->texts = source_texts_create(report->trace);
-    bool made = report->stats && report->tasks && report->loops && report->texts;
+    bool made = report->stats && report->tasks && report->loops && report->awaits && report->texts;
     int rc = report_samples_begin(&report->samples, options);
     if (rc == 0)
         rc = made ? read_all(report) : -ENOMEM;
@@ -381,6 +385,7 @@ void report_destroy(struct report *report)
     report_samples_fini(&report->samples);
     pool_tasks_destroy(report->tasks);
     loop_blocks_destroy(report->loops);
+    awaits_destroy(report->awaits);
     source_texts_destroy(report->texts);
     range_stats_destroy(report->stats);
     free(report);

@@ -6,6 +6,7 @@
 #ifndef ANNOT_REPORT_H
 #define ANNOT_REPORT_H
 
+#include "awaits.h"
 #include "line_stats.h"
 #include "own_tree.h"
 #include "pass.h"
@@ -78,6 +79,7 @@ struct report_facts {
     const struct sample_stats *samples; /* of all */
     struct own_time *own;               /* by own functions; NULL without samples */
     const struct own_tree *tree;        /* and as a tree of calls */
+    const struct awaits *awaits;        /* where tasks of asyncio were suspended */
     const struct wall *wall;            /* NULL if it is not known what threads waited for */
     struct sample_checks checks;
     uint64_t others_ms;        /* that other programs used of the processors, */

@@ -290,7 +290,8 @@ static void leave_consequences(struct findings *findings)
 int report_add_findings(struct report *report)
 {
     void (*const of_waits[])(struct findings *) = {
-        find_waits, find_host, find_crowd, find_gil, find_serial, find_uneven, find_faults,
+        find_waits, find_awaits, find_host,   find_crowd,
+        find_gil,   find_serial, find_uneven, find_faults,
     };
     void (*const of_samples[])(struct findings *) = {find_start_up, find_gc, find_hand_over,
                                                      find_loop};

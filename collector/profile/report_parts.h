@@ -3,6 +3,7 @@
 #ifndef ANNOT_REPORT_PARTS_H
 #define ANNOT_REPORT_PARTS_H
 
+#include "awaits.h"
 #include "call_label.h"
 #include "line_stats.h"
 #include "loop_blocks.h"
@@ -112,6 +113,7 @@ struct report {
     struct report_samples samples;
     struct pool_tasks *tasks;
     struct loop_blocks *loops;
+    struct awaits *awaits;
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];
@@ -138,6 +140,7 @@ int report_add_pools(struct report *report); /* pools, their workers */
 int report_add_owners(struct report *report);
 int report_add_functions(struct report *report);
 int report_add_waits(struct report *report);
+int report_add_awaits(struct report *report);
 int report_add_own(struct report *report);
 int report_add_lines(struct report *report);
 int report_add_findings(struct report *report);

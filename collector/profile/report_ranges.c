@@ -215,16 +215,21 @@ static void fill_owner(const struct report *report, const struct range_table *ra
     }
 }
 
+/* Marks that make up a table of their own. */
+static bool is_told(const struct report *report, uint32_t index)
+{
+    const struct scope *scope = range_stats_scope(report->stats, index);
+    return scope->observer == OBSERVER_SELFTEST || scope->observer == OBSERVER_POOL ||
+           (scope->observer == OBSERVER_ASYNCIO && scope->role == ASYNCIO_ROLE_AWAITED);
+}
+
 /* Imports have a table of their own; by what pyannot marks to be sure that marks arrive (as `annot
  * info` tells) nobody wants to know of his program. */
 static enum row_role role_of(const struct report *report, enum range_kind kind, uint32_t index)
 {
-    enum observer observer = range_stats_observer(report->stats, index);
     if (kind == RANGE_PUSHED)
         return report_row_is_import(report->stats, index) ? ROW_APART : ROW_PLAIN;
-    /* A pool's marks are its facts: the table of pools has them. */
-    bool is_told = observer == OBSERVER_SELFTEST || observer == OBSERVER_POOL;
-    return kind == RANGE_MARK && is_told ? ROW_HIDDEN : ROW_PLAIN;
+    return kind == RANGE_MARK && is_told(report, index) ? ROW_HIDDEN : ROW_PLAIN;
 }
 
 static void fill_rest(const struct range_table *ranges, const struct rest *rest,

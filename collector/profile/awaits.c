@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* See awaits.h. */
+#include "awaits.h"
+
+#include "hash_map.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct awaits {
+    const struct trace *trace;
+    VEC(struct await_place) places; /* the first one: of those that found no room */
+    struct wide_map place_by_key;
+};
+
+struct awaits *awaits_create(const struct trace *trace)
+{
+    struct awaits *awaits = calloc(1, sizeof(*awaits));
+    if (!awaits || vec_push(&awaits->places, (struct await_place){0}) != 0) {
+        free(awaits);
+        return NULL;
+    }
+    awaits->trace = trace;
+    return awaits;
+}
+
+void awaits_destroy(struct awaits *awaits)
+{
+    if (!awaits)
+        return;
+    vec_free(&awaits->places);
+    wide_map_free(&awaits->place_by_key);
+    free(awaits);
+}
+
+/* What a mark says. */
+struct told {
+    struct await_place place;
+    double ms;
+};
+
+static void read_value(const struct awaits *awaits, const struct arg *value, struct told *told)
+{
+    const char *key = trace_string(awaits->trace, value->key)->bytes;
+    if (value->kind == VALUE_DOUBLE && strcmp(key, ASYNCIO_KEY_MS) == 0)
+        told->ms = value->value.float64;
+    else if (value->kind == VALUE_INT64 && strcmp(key, ASYNCIO_KEY_LINE) == 0)
+        told->place.line = (int32_t)value->value.int64;
+    else if (value->kind != VALUE_STRING)
+        return;
+    else if (strcmp(key, ASYNCIO_KEY_AWAITS) == 0)
+        told->place.awaits = value->value.string;
+    else if (strcmp(key, ASYNCIO_KEY_FUNCTION) == 0)
+        told->place.function = value->value.string;
+    else if (strcmp(key, ASYNCIO_KEY_FILE) == 0)
+        told->place.file = value->value.string;
+}
+
+/* NULL: out of memory. */
+static struct await_place *find_place(struct awaits *awaits, const struct await_place *place)
+{
+    const struct wide_key *key = WIDE_KEY((uint64_t)place->function << 32 | place->file,
+                                          (uint64_t)place->awaits << 32 | (uint32_t)place->line);
+    const uint64_t *found = wide_map_find(&awaits->place_by_key, key);
+    if (found)
+        return &awaits->places.items[*found];
+    if (awaits->places.count > AWAITS_MAX)
+        return &awaits->places.items[0];
+    if (wide_map_put(&awaits->place_by_key, key, awaits->places.count) != 0 ||
+        vec_push(&awaits->places, *place) != 0)
+        return NULL;
+    return &awaits->places.items[awaits->places.count - 1];
+}
+
+static int take(void *context, const struct item *item)
+{
+    struct awaits *awaits = context;
+    if (item->kind != ITEM_INSTANT)
+        return 0;
+    const struct scope *scope = trace_scope(awaits->trace, item->event->scope);
+    if (scope->observer != OBSERVER_ASYNCIO || scope->role != ASYNCIO_ROLE_AWAITED)
+        return 0;
+    struct told told = {0};
+    for (uint32_t i = 0; i < item->args.count; i++)
+        read_value(awaits, &item->args.items[i], &told);
+    if (!(told.ms >= 0 && told.ms < 1e12))
+        return 0;
+    struct await_place *place = find_place(awaits, &told.place);
+    if (!place)
+        return -ENOMEM;
+    uint64_t time_ns = (uint64_t)(told.ms * 1e6);
+    place->count++;
+    place->total_ns += time_ns;
+    place->max_ns = time_ns > place->max_ns ? time_ns : place->max_ns;
+    return 0;
+}
+
+struct sink awaits_sink(struct awaits *awaits)
+{
+    return (struct sink){take, awaits, WANT_EVENTS};
+}
+
+static int longest_first(const void *left, const void *right, void *trace)
+{
+    const struct await_place *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    int order =
+        strcmp(trace_string(trace, a->function)->bytes, trace_string(trace, b->function)->bytes);
+    if (order == 0)
+        order =
+            strcmp(trace_string(trace, a->awaits)->bytes, trace_string(trace, b->awaits)->bytes);
+    return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+void awaits_finish(struct awaits *awaits)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < awaits->places.count; i++)
+        if (awaits->places.items[i].count > 0)
+            awaits->places.items[kept++] = awaits->places.items[i];
+    awaits->places.count = kept;
+    if (kept > 0)
+        qsort_r(awaits->places.items, kept, sizeof(*awaits->places.items), longest_first,
+                (void *)(uintptr_t)awaits->trace);
+}
+
+uint32_t awaits_places(const struct awaits *awaits, const struct await_place **ret_places)
+{
+    *ret_places = awaits->places.items;
+    return (uint32_t)awaits->places.count;
+}
