@@ -9,13 +9,25 @@ A program's disease is its file's name up to the first dash. Over all runs, prec
 what was said that is true, recall the part of what is true that was said: each must be PART, 0.95
 by default. That others had the processors ("host") is true whenever something else runs on the
 machine; it counts only where nothing else did, by the processors' own clocks.
+
+Comments at the beginning of a program say what it needs and what is right besides:
+
+    # says: WORDS            what is said has these words, else it counts as missed
+    # also: DISEASE, reason  another disease that it has besides, and rightly so
+    # record: OPTION...      options of annot record
+    # beside: N ...          N busy processes for each processor run meanwhile, not recorded
+    # needs: MODULE          it is left out where Python has no such module
+
+A program that ends with exit status 77 cannot run here, and is left out.
 """
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,15 +36,29 @@ HERE = pathlib.Path(__file__).resolve().parent
 NEEDED = 0.95
 IDLE_PART = 0.05  # others may use so much of the processors
 SKIP = 77
-# A cause that a program with another disease has besides, and rightly so.
-ALSO = {
-    "imbalance": {"serial"},  # while the last worker goes on, it runs alone
-    "few_tasks": {"idle_worker", "imports"},
-    "oversubscribed": {"host"},
-    "gil": {"host"},
-    "overhead": {"gil", "oversubscribed"},  # of the parent's three threads
-    "blocked": {"imports"},
-}
+TEXTS = ("finding", "evidence", "advice")
+COMMENT = re.compile(r"# (says|also|record|beside|needs): (.*)")
+
+
+class Program:
+    """One file: its disease, None if it is healthy, and what its comments say."""
+
+    def __init__(self, path):
+        self.path = path
+        self.disease = path.stem.split("-")[0] if path.parent.name == "sick" else None
+        self.comments = collections.defaultdict(list)
+        for line in path.read_text().splitlines():
+            if comment := COMMENT.fullmatch(line):
+                self.comments[comment[1]].append(comment[2])
+        self.also = {line.split(",")[0] for line in self.comments["also"]}
+        self.options = [word for line in self.comments["record"] for word in line.split()]
+        self.beside = sum(int(line.split()[0]) for line in self.comments["beside"])
+
+    def missing(self, python):
+        """The modules it needs that `python` does not have."""
+        return [module for module in self.comments["needs"]
+                if subprocess.run([python, "-c", f"import {module}"], check=False,
+                                  stderr=subprocess.DEVNULL).returncode]
 
 
 def busy_ticks():
@@ -43,64 +69,107 @@ def busy_ticks():
 
 
 def programs(names):
-    """(disease or None, path) of the programs whose names begin so; all without names."""
-    for kind in ("sick", "healthy"):
-        for path in sorted((HERE / kind).glob("*.py")):
-            if not names or any(path.stem.startswith(name) for name in names):
-                yield path.stem.split("-")[0] if kind == "sick" else None, path
+    """Those whose names begin so; all without names."""
+    paths = [path for kind in ("sick", "healthy") for path in sorted((HERE / kind).glob("*.py"))]
+    return [Program(path) for path in paths
+            if not names or any(path.stem.startswith(name) for name in names)]
 
 
-def diagnose(annot, python, path, folder):
-    """What annot says of one run of a program: (ids of diseases, did others use processors)."""
-    recording = pathlib.Path(folder) / "r.annot"
-    before, before_steal = busy_ticks()
-    used = os.times()
-    subprocess.run([annot, "record", "-q", "--force", "-o", recording, python, path], check=True,
-                   stdout=subprocess.DEVNULL, timeout=120)
-    after, after_steal = busy_ticks()
-    now = os.times()
+@contextlib.contextmanager
+def busy_processes(count):
+    code = "while True: pass"
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def record(annot, python, program, recording):
+    """Whether others used processors meanwhile; None: the program cannot run here."""
+    processors = len(os.sched_getaffinity(0))
+    with busy_processes(program.beside * processors):
+        before, before_steal = busy_ticks()
+        used = os.times()
+        status = subprocess.run([annot, "record", "-q", "--force", "-o", recording,
+                                 *program.options, python, program.path], check=False,
+                                stdout=subprocess.DEVNULL, timeout=120).returncode
+        after, after_steal = busy_ticks()
+        now = os.times()
+    if status not in (0, SKIP):
+        sys.exit(f"{program.path.stem}: exit status {status}")
     ours = sum((now[2] - used[2], now[3] - used[3])) * 100
-    lasted = (now[4] - used[4]) * 100 * len(os.sched_getaffinity(0))
+    lasted = (now[4] - used[4]) * 100 * processors
     others = after - before - ours + after_steal - before_steal
+    return None if status == SKIP else others > IDLE_PART * lasted
+
+
+def read(annot, recording):
     out = subprocess.run([annot, "report", "--json", recording], check=True, capture_output=True,
                          timeout=60).stdout
     report = json.loads(out)
-    return report, others > IDLE_PART * lasted
+    if report["sampling"]["way"] != "eBPF":
+        print("skipped: waits are recorded with eBPF only, which does not work here")
+        sys.exit(SKIP)
+    return report
 
 
-def compare(disease, path, report, busy):
+def compare(program, report, busy):
     """What one run shows: (true, false, missed) by disease, and lines that say what was wrong."""
-    found = {row["disease"]: row["finding"] for row in report["diagnosis"]}
-    said = set(found) - ALSO.get(disease, set()) - ({"host"} if busy else set())
+    found = collections.defaultdict(str)
+    for row in report["diagnosis"]:
+        found[row["disease"]] += " ".join(filter(None, map(row.get, TEXTS))) + " "
+    name, disease, wanted = program.path.stem, program.disease, program.comments["says"]
+    said = set(found) - program.also - ({"host"} if busy and disease != "host" else set())
     counts, wrong = collections.Counter(), []
-    if disease in said:
+    if disease in said and all(words in found[disease] for words in wanted):
         counts[disease, "true"] += 1
+    elif disease in said:
+        counts[disease, "missed"] += 1
+        wrong.append(f"{name}: {disease}, but not \"{wanted[0]}\": {found[disease]}")
     elif disease:
         counts[disease, "missed"] += 1
-        wrong.append(f"{path.stem}: not said, but {sorted(said) or 'nothing'}")
+        wrong.append(f"{name}: not said, but {sorted(said) or 'nothing'}")
     for other in said - {disease}:
         counts[other, "false"] += 1
-        wrong.append(f"{path.stem}: {other}, which is wrong: {found[other]}")
+        wrong.append(f"{name}: {other}, which is wrong: {found[other]}")
     return counts, wrong
 
 
 def judge(annot, python, chosen, runs):
-    """The same of all runs. Waits need eBPF."""
-    counts, wrong = collections.Counter(), []
+    """The same of all runs, and which programs were left out."""
+    counts, wrong, left_out = collections.Counter(), [], set()
     with tempfile.TemporaryDirectory(prefix="annot-diagnosis-") as folder:
-        for disease, path in chosen * runs:
-            report, busy = diagnose(annot, python, path, folder)
-            if report["sampling"]["way"] != "eBPF":
-                print("skipped: waits are recorded with eBPF only, which does not work here")
-                sys.exit(SKIP)
-            more, lines = compare(disease, path, report, busy)
+        recording = pathlib.Path(folder) / "r.annot"
+        for program in chosen * runs:
+            busy = record(annot, python, program, recording)
+            if busy is None:
+                left_out.add(program.path.stem)
+                continue
+            more, lines = compare(program, read(annot, recording), busy)
             counts += more
             wrong += lines
-    return counts, wrong
+    return counts, wrong, left_out
 
 
 def part(some, whole):
     return some / whole if whole else 1.0
+
+
+def table(counts):
+    """A row for each disease, and one for all."""
+    names = sorted({name for name, _ in counts})
+    sums = {key: sum(counts[name, key] for name in names) for key in ("true", "false", "missed")}
+    counts = {**counts, **{("all", key): value for key, value in sums.items()}}
+    rows = []
+    for name in [*names, "all"]:
+        true, false, missed = (counts.get((name, key), 0) for key in ("true", "false", "missed"))
+        rows.append({"disease": name, "runs": true + missed, "true": true, "false": false,
+                     "missed": missed, "precision": part(true, true + false),
+                     "recall": part(true, true + missed)})
+    return rows
 
 
 def main():
@@ -112,27 +181,24 @@ def main():
     parser.add_argument("--python", default=os.environ.get("ANNOT_TEST_PYTHON") or sys.executable)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    chosen = list(programs(args.names))
-    counts, wrong = judge(args.annot, args.python, chosen, args.runs)
-    rows = []
-    for name in sorted({name for name, _ in counts}):
-        true, false, missed = (counts[name, key] for key in ("true", "false", "missed"))
-        rows.append({"disease": name, "runs": true + missed, "true": true, "false": false,
-                     "missed": missed, "precision": part(true, true + false),
-                     "recall": part(true, true + missed)})
+    chosen = [program for program in programs(args.names) if not program.missing(args.python)]
+    counts, wrong, left_out = judge(args.annot, args.python, chosen, args.runs)
+    left_out |= {program.path.stem for program in programs(args.names)} - {
+        program.path.stem for program in chosen}
+    rows = table(counts)
     print(f"{'disease':16} {'runs':>5} {'precision':>9} {'recall':>7}")
     for row in rows:
         print(f"{row['disease']:16} {row['runs']:5} {row['precision']:9.2f} {row['recall']:7.2f}")
-    sums = [sum(row[key] for row in rows) for key in ("true", "false", "missed")]
-    precision, recall = part(sums[0], sums[0] + sums[1]), part(sums[0], sums[0] + sums[2])
-    healthy = sum(disease is None for disease, _ in chosen) * args.runs
-    print(f"{'all':16} {sums[0] + sums[2]:5} {precision:9.2f} {recall:7.2f}"
-          f"   and {healthy} runs of healthy programs")
+    healthy = sum(program.disease is None for program in chosen) * args.runs
+    print(f"and {healthy} runs of healthy programs")
+    for name in sorted(left_out):
+        print(f"left out, as this machine cannot run it: {name}")
     print("\n".join(wrong))
     if args.json:
-        pathlib.Path(args.json).write_text(json.dumps({"rows": rows, "healthy": healthy,
-                                                       "wrong": wrong}, indent=1) + "\n")
-    return 0 if precision >= args.needed and recall >= args.needed else 1
+        pathlib.Path(args.json).write_text(json.dumps(
+            {"rows": rows[:-1], "healthy": healthy, "left_out": sorted(left_out), "wrong": wrong},
+            indent=1) + "\n")
+    return 0 if min(rows[-1]["precision"], rows[-1]["recall"]) >= args.needed else 1
 
 
 if __name__ == "__main__":

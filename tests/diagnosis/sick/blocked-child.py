@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs a command that takes long, again and again."""
+# says: convert
 import subprocess
 
 

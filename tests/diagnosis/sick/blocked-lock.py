@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A thread sleeps with the lock that the main thread needs."""
+# says: sleeps in hold
 import threading
 import time
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Asks a slow service for one thing after the other."""
+# says: sleeps in call_service
 import time
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Four threads that all run Python."""
+# says: spin
 import threading
 
 

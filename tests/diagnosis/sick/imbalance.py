@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The last task takes as long as all others together."""
+# says: (work)
+# also: serial, while the last task goes on alone
 import multiprocessing
 import time
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Hands over thousands of tasks that do nothing."""
+# says: chunksize=
 import multiprocessing
 
 
