@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+"""Builds a large index of lists in dicts, which the collector goes through again and again."""
+
+
+def index(count):
+    return {i: [{"id": i}, [i, i + 1], {"text": [str(i)]}] for i in range(count)}
+
+
+kept = [index(150_000) for _ in range(2)]
