@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""Four workers get three short tasks; for all the rest of the time there is no pool."""
+import multiprocessing
+import time
+
+
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+if __name__ == "__main__":
+    with multiprocessing.Pool(4) as pool:
+        pool.map(work, [0.005] * 3, chunksize=1)
+    work(1.5)
