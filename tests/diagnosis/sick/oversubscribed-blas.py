@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """As many workers as processors, in each of which a BLAS starts as many threads again."""
-# says: BLAS
+# says: are those of
 # needs: numpy
 import multiprocessing
 import os
