@@ -311,16 +311,21 @@ static int print_grid(struct printing *p)
 static int print_table(struct printing *p)
 {
     struct grid_column columns[TABLE_COLUMNS_MAX];
-    size_t count = 0;
+    size_t count = 0, fills = 0;
     for (unsigned i = 0; i < p->table->column_count; i++) {
         const struct table_column *column = &p->table->columns[i];
         if (p->used[i])
             columns[count++] =
                 (struct grid_column){column->title, column->rank, column->type == COLUMN_TEXT};
+        if (p->used[i] && column->fills)
+            fills = count - 1;
     }
     p->grid = grid_create(columns, count);
     if (!p->grid)
         return -ENOMEM;
+    grid_let_fill(p->grid, fills);
+    if (p->table->brief)
+        grid_be_brief(p->grid);
     add_rows(p);
     int rc = print_grid(p);
     grid_destroy(p->grid);

@@ -204,7 +204,7 @@ void term_print(const char *text)
 
 /* All texts in one array, measured when it is printed. */
 
-enum { FIRST_MIN = 24, COLUMNS_MAX = 32, GAP = 2 };
+enum { FIRST_MIN = 24, FILL_MIN = 16, COLUMNS_MAX = 32, GAP = 2 };
 
 struct grid_cell {
     size_t at;         /* of its text */
@@ -219,6 +219,8 @@ struct grid {
     size_t widths[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
     size_t first_max; /* 0 = as wide as it needs */
+    size_t fills;     /* a column; 0: none */
+    bool brief;
     bool no_memory;
 };
 
@@ -274,7 +276,7 @@ void grid_add_styled(struct grid *grid, const char *text, const char *style)
 void grid_add_time(struct grid *grid, uint64_t ns)
 {
     char text[NUMBER_TEXT_SIZE];
-    grid_add(grid, number_time(ns, text));
+    grid_add(grid, grid->brief ? number_time_short(ns, text) : number_time(ns, text));
 }
 
 void grid_add_count(struct grid *grid, uint64_t count)
@@ -286,7 +288,18 @@ void grid_add_count(struct grid *grid, uint64_t count)
 void grid_add_percent(struct grid *grid, uint64_t part, uint64_t whole)
 {
     char text[NUMBER_TEXT_SIZE];
-    grid_add(grid, number_percent(part, whole, text));
+    grid_add(grid,
+             grid->brief ? number_share(part, whole, text) : number_percent(part, whole, text));
+}
+
+void grid_let_fill(struct grid *grid, size_t column)
+{
+    grid->fills = column;
+}
+
+void grid_be_brief(struct grid *grid)
+{
+    grid->brief = true;
 }
 
 void grid_limit_first(struct grid *grid, size_t width)
@@ -303,15 +316,34 @@ static size_t width_of_rest(const struct grid *grid)
     return width;
 }
 
-static bool hide_least_wanted(struct grid *grid)
+/* Of those that are less wanted than `rank`. */
+static bool hide_least_wanted(struct grid *grid, unsigned rank)
 {
     size_t worst = 0;
     for (size_t i = 1; i < grid->column_count; i++) {
-        if (!grid->hidden[i] && grid->columns[i].rank > grid->columns[worst].rank)
+        if (!grid->hidden[i] && grid->columns[i].rank > rank &&
+            (worst == 0 || grid->columns[i].rank > grid->columns[worst].rank))
             worst = i;
     }
     grid->hidden[worst] = worst != 0;
     return worst != 0;
+}
+
+/* The column that fills gets what is left, and first what those have that are wanted less. Returns
+ * how many are hidden. */
+static size_t fit_filling(struct grid *grid, size_t width)
+{
+    size_t hidden = 0, fills = grid->fills;
+    if (fills == 0 || width == 0)
+        return 0;
+    while (width_of_rest(grid) + grid->widths[0] > width &&
+           hide_least_wanted(grid, grid->columns[fills].rank))
+        hidden++;
+    size_t over = width_of_rest(grid) + grid->widths[0];
+    over = over > width ? over - width : 0;
+    size_t spare = grid->widths[fills] > FILL_MIN ? grid->widths[fills] - FILL_MIN : 0;
+    grid->widths[fills] -= over < spare ? over : spare;
+    return hidden;
 }
 
 /* Decides what is hidden and how wide the first column is. */
@@ -321,13 +353,24 @@ static void fit(struct grid *grid, size_t width, size_t *ret_hidden)
         grid->widths[0] = grid->first_max;
     size_t least = grid->widths[0] < FIRST_MIN ? grid->widths[0] : FIRST_MIN;
     memset(grid->hidden, 0, sizeof(grid->hidden));
-    *ret_hidden = 0;
-    while (width && width_of_rest(grid) + least > width && hide_least_wanted(grid))
+    *ret_hidden = fit_filling(grid, width);
+    while (width && width_of_rest(grid) + least > width && hide_least_wanted(grid, 0))
         ++*ret_hidden;
     size_t rest = width_of_rest(grid);
     size_t room = width > rest + least ? width - rest : least;
     if (width && grid->widths[0] > room)
         grid->widths[0] = room;
+}
+
+/* As term_shorten, but cut at its end. */
+static size_t cut_end(const char *text, size_t width, char *buffer, size_t size)
+{
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    bool cut = term_text_width(text) > width;
+    char *to = copy_clean(text, cut ? width - 1 : width, buffer, buffer + size - sizeof(ellipsis));
+    if (cut)
+        memcpy(to, ellipsis, sizeof(ellipsis));
+    return term_text_width(buffer);
 }
 
 /* Padding waits in cell->blanks until a text follows, so that no line ends in blanks. */
@@ -336,7 +379,9 @@ static void print_cell(const struct grid *grid, size_t column, const char *text,
 {
     const char *style = cell->style;
     size_t width = grid->widths[column];
-    size_t used = term_shorten(text, width, cell->text, cell->size);
+    size_t used = column > 0 && column == grid->fills
+                      ? cut_end(text, width, cell->text, cell->size)
+                      : term_shorten(text, width, cell->text, cell->size);
     bool left = column == 0 || grid->columns[column].left;
     cell->blanks += (column ? GAP : 0) + (left ? 0 : width - used);
     size_t length = strlen(cell->text), shown = length;

@@ -45,8 +45,9 @@ void term_write(FILE *stream, const char *text, size_t size);
 /* ---- Grids ----------------------------------------------------------------------------------- */
 
 /* A grid of texts that fits a width. Its first column is left-aligned and shrinks (an ellipsis in
- * the middle); of the others, the least wanted disappear when there is no room. Without a width it
- * is as wide as it needs. Thread-safety: none. */
+ * the middle); of the others, the least wanted disappear when there is no room. A column that fills
+ * is cut at its end, once those that are less wanted have gone, before the first one shrinks.
+ * Without a width the grid is as wide as it needs. Thread-safety: none. */
 
 struct grid_column {
     const char *title;
@@ -69,6 +70,10 @@ void grid_add_styled(struct grid *table, const char *text, const char *style);
 void grid_add_time(struct grid *table, uint64_t ns);
 void grid_add_count(struct grid *table, uint64_t count);
 void grid_add_percent(struct grid *table, uint64_t part, uint64_t whole);
+/* The column that fills: it stands behind the first. */
+void grid_let_fill(struct grid *table, size_t column);
+/* Times and parts with two or three digits. */
+void grid_be_brief(struct grid *table);
 
 /* The first column is no wider than that, whatever room there is. */
 void grid_limit_first(struct grid *table, size_t width);

@@ -18,6 +18,8 @@ struct line_stats {
     struct line_sums *sums; /* by stack; the first: without one */
     uint32_t *row_of_frame; /* 1 + index in `rows`; 0: not looked at */
     struct line_sums totals;
+    const struct own_time *own; /* while rows are made */
+    bool with_waits;
     VEC(struct line_row) rows;
     VEC(struct file_line) files; /* the first is none */
     struct map64 row_by_key, file_by_key;
@@ -71,21 +73,22 @@ void line_stats_add(struct line_stats *stats, const struct sample *sample)
     struct off_share off = sample_off_share(sets, sample);
     sums->waiting_ns += off.blocked_ns;
     sums->waits += off.blocked_ns > 0;
+    sums->ready_ns += off.runnable_ns;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* The row of a line of a file; 0: its file is not known. -ENOMEM. */
-static int64_t file_of(struct line_stats *stats, const struct frame *frame)
+static int64_t file_of(struct line_stats *stats, const struct call_place *place)
 {
-    uint32_t source = stacks_get_label(stats->stacks, frame->label)->source;
-    uint64_t key = (uint64_t)source << 32 | (uint32_t)frame->line;
-    if (source == 0 || frame->line <= 0)
+    uint32_t source = stacks_get_label(stats->stacks, place->label)->source;
+    uint64_t key = (uint64_t)source << 32 | (uint32_t)place->line;
+    if (source == 0 || place->line <= 0)
         return 0;
     const uint64_t *found = map64_find(&stats->file_by_key, key);
     if (found)
         return (int64_t)*found;
-    const struct file_line fresh = {.source = source, .line = frame->line};
+    const struct file_line fresh = {.source = source, .line = place->line};
     uint64_t index = stats->files.count;
     if (vec_push(&stats->files, fresh) != 0 || vec_push(&stats->file_seen, 0) != 0 ||
         map64_put(&stats->file_by_key, key, index) != 0)
@@ -93,13 +96,16 @@ static int64_t file_of(struct line_stats *stats, const struct frame *frame)
     return (int64_t)index;
 }
 
-static int64_t make_row(struct line_stats *stats, uint32_t label, int32_t line, int64_t file)
+static int64_t make_row(struct line_stats *stats, const struct call_place *place)
 {
-    uint64_t key = ((uint64_t)label << 32 | (uint32_t)line) + 1;
+    int32_t line = place->line > 0 ? place->line : 0;
+    uint64_t key = ((uint64_t)place->label << 32 | (uint32_t)line) + 1;
     const uint64_t *found = map64_find(&stats->row_by_key, key);
+    int64_t file = found ? 0 : file_of(stats, place);
     if (found || file < 0)
         return found ? (int64_t)*found : file;
-    const struct line_row fresh = {.label = label, .line = line, .file_line = (uint32_t)file};
+    const struct line_row fresh = {
+        .label = place->label, .line = line, .file_line = (uint32_t)file};
     uint64_t index = stats->rows.count;
     if (vec_push(&stats->rows, fresh) != 0 || vec_push(&stats->row_seen, 0) != 0 ||
         map64_put(&stats->row_by_key, key, index) != 0)
@@ -113,8 +119,7 @@ static int64_t row_of(struct line_stats *stats, uint32_t ordinal)
     const struct frame *frame = stacks_get_frame(stats->stacks, ordinal);
     if (*known != 0)
         return *known - 1;
-    int32_t line = frame->line > 0 ? frame->line : 0;
-    int64_t row = make_row(stats, frame->label, line, file_of(stats, frame));
+    int64_t row = make_row(stats, &(struct call_place){frame->label, frame->line});
     if (row >= 0)
         *known = (uint32_t)row + 1;
     return row;
@@ -141,6 +146,7 @@ static void add_self(struct line_sums *to, const struct line_sums *sums)
     to->count += sums->count;
     to->waiting_ns += sums->waiting_ns;
     to->waits += sums->waits;
+    to->ready_ns += sums->ready_ns;
 }
 
 static void add_total(struct line_stats *stats, uint32_t row, uint32_t stack, uint64_t time_ns)
@@ -178,14 +184,54 @@ static int take_stack(struct line_stats *stats, uint32_t stack)
     return 0;
 }
 
-static int most_first(const void *left, const void *right, void *trace)
+static void add_times(struct own_times *to, const struct own_times *times)
+{
+    to->cpu_ns += times->cpu_ns;
+    to->ready_ns += times->ready_ns;
+    to->waiting_ns += times->waiting_ns;
+    to->sample_count += times->sample_count;
+}
+
+/* For the innermost own function; without one, where all of its samples count. */
+static int take_own(void *context, const struct own_moment *moment, const struct own_times *times)
+{
+    struct line_stats *stats = context;
+    struct call_place place = {0};
+    uint32_t at = own_time_row_of(stats->own, moment->stack, &place.line);
+    place.label = at == UINT32_MAX ? 0 : own_time_row(stats->own, at)->label;
+    int64_t index =
+        place.label ? make_row(stats, &place) : row_of(stats, counted_frame(stats, moment->stack));
+    if (index < 0)
+        return (int)index;
+    struct line_row *row = &stats->rows.items[index];
+    row->is_own = row->is_own || place.label != 0;
+    add_times(&row->own, times);
+    if (row->file_line)
+        add_times(&stats->files.items[row->file_line].own, times);
+    return 0;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int most_first(const void *left, const void *right, void *context)
 {
     const struct line_row *a = left, *b = right;
-    if ((a->label == 0) != (b->label == 0))
-        return a->label == 0 ? 1 : -1;
-    if (a->sums.self_ns != b->sums.self_ns)
-        return a->sums.self_ns < b->sums.self_ns ? 1 : -1;
-    int order = call_compare_labels(trace, a->label, b->label);
+    const struct line_stats *stats = context;
+    bool by_value = stats->weight.set != 0, waits = stats->with_waits;
+    int order = (a->label == 0) - (b->label == 0);
+    if (order == 0 && !by_value)
+        order = b->is_own - a->is_own;
+    if (order == 0 && !by_value)
+        order = compare(line_time_ns(&a->own, waits), line_time_ns(&b->own, waits));
+    if (order == 0 && !by_value)
+        order = compare(a->own.waiting_ns, b->own.waiting_ns);
+    if (order == 0)
+        order = compare(a->sums.self_ns, b->sums.self_ns);
+    if (order == 0)
+        order = call_compare_labels(stats->trace, a->label, b->label);
     return order ? order : (a->line > b->line) - (a->line < b->line);
 }
 
@@ -198,18 +244,21 @@ static int by_place(const void *left, const void *right)
 }
 
 /* What `file_line` of the rows means is lost: nobody asks for it any more. */
-int line_stats_finish(struct line_stats *stats)
+int line_stats_finish(struct line_stats *stats, const struct own_time *own, bool with_waits)
 {
     const struct file_line none = {0};
     int error = vec_push(&stats->files, none) || vec_push(&stats->file_seen, 0) ? -ENOMEM : 0;
     for (uint32_t stack = 0; stack < stats->stack_count && !error; stack++)
         if (stats->sums[stack].count > 0 || stats->sums[stack].waits > 0)
             error = take_stack(stats, stack);
+    stats->own = own;
+    stats->with_waits = with_waits;
+    if (!error)
+        error = own_time_each(own, take_own, stats);
     if (error)
         return error;
     stats->totals.total_ns = stats->totals.self_ns;
-    qsort_r(stats->rows.items, stats->rows.count, sizeof(*stats->rows.items), most_first,
-            (void *)(uintptr_t)stats->trace);
+    qsort_r(stats->rows.items, stats->rows.count, sizeof(*stats->rows.items), most_first, stats);
     qsort(stats->files.items, stats->files.count, sizeof(*stats->files.items), by_place);
     return 0;
 }
@@ -217,6 +266,11 @@ int line_stats_finish(struct line_stats *stats)
 const struct line_sums *line_stats_totals(const struct line_stats *stats)
 {
     return &stats->totals;
+}
+
+const struct line_sums *line_stats_stack(const struct line_stats *stats, uint32_t stack)
+{
+    return &stats->sums[stack];
 }
 
 uint32_t line_stats_rows(const struct line_stats *stats, const struct line_row **ret_rows)

@@ -2,11 +2,14 @@
 /* Samples added up by lines of source: of functions, and of files.
  *
  * A sample counts for the line that the innermost Python frame of its stack is at, with what native
- * code does for that; without Python, for the innermost line that is known. Memory: 32 bytes for
- * each stack of the recording, 8 for each frame. Thread-safety: one thread per object. */
+ * code does for that; without Python, for the innermost line that is known. Apart from that, CPU
+ * time and waits count for the line of the innermost own function (own_time.h), with what libraries
+ * do for that; where nothing is own, for the line above. Memory: 48 bytes for each stack of the
+ * recording, 8 for each frame. Thread-safety: one thread per object. */
 #ifndef ANNOT_LINE_STATS_H
 #define ANNOT_LINE_STATS_H
 
+#include "own_time.h"
 #include "sample.h"
 #include "sample_weight.h"
 #include "trace.h"
@@ -15,6 +18,7 @@ struct line_sums {
     uint64_t self_ns, count;    /* of samples that count for the line */
     uint64_t total_ns;          /* the line was anywhere on the stack, counted once */
     uint64_t waiting_ns, waits; /* stretches off the CPU that count for it, until it could run */
+    uint64_t ready_ns;          /* and from then on */
 };
 
 /* A line of a function. */
@@ -22,7 +26,9 @@ struct line_row {
     uint32_t label;     /* 0: of no function */
     int32_t line;       /* 0: not known */
     uint32_t file_line; /* of the lines of files; 0: none */
+    bool is_own;        /* some of `own` is of own code; else all of it is of others' */
     struct line_sums sums;
+    struct own_times own;
 };
 
 /* A line of a file, which several functions may share. */
@@ -30,6 +36,7 @@ struct file_line {
     uint32_t source;
     int32_t line;
     struct line_sums sums;
+    struct own_times own;
 };
 
 struct line_stats;
@@ -38,15 +45,23 @@ struct line_stats;
 struct line_stats *line_stats_create(const struct trace *trace, struct sample_weight weight);
 void line_stats_destroy(struct line_stats *stats);
 
-/* Samples in any order, then once finish: 0 or -ENOMEM. */
+/* Samples in any order, then once finish: 0 or -ENOMEM. `own` is finished, and of the same
+ * samples. */
 void line_stats_add(struct line_stats *stats, const struct sample *sample);
-int line_stats_finish(struct line_stats *stats);
+int line_stats_finish(struct line_stats *stats, const struct own_time *own, bool with_waits);
 
-/* Of all samples. */
+/* Of all samples; of those that end in a stack. */
 const struct line_sums *line_stats_totals(const struct line_stats *stats);
+const struct line_sums *line_stats_stack(const struct line_stats *stats, uint32_t stack);
 
-/* The lines of functions, the most time first; those of files, by file and line. Owned by the
- * object. */
+/* What rows are compared by: CPU time, or with waits. */
+static inline uint64_t line_time_ns(const struct own_times *times, bool with_waits)
+{
+    return times->cpu_ns + (with_waits ? times->ready_ns + times->waiting_ns : 0);
+}
+
+/* The lines of functions: own ones, then the others, the most time first (of a value other than CPU
+ * time: the largest value first); those of files, by file and line. Owned by the object. */
 uint32_t line_stats_rows(const struct line_stats *stats, const struct line_row **ret_rows);
 uint32_t line_stats_files(const struct line_stats *stats, const struct file_line **ret_lines);
 

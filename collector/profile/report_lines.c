@@ -1,50 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of lines: the hottest, with their text. */
+/* The table of lines: the hottest of own code, with what libraries do for them, and their text. For
+ * people, the lines of others are one row; programs have all of them. */
 #include "report_parts.h"
 
 #include "code_owner.h"
 #include "stacks.h"
 #include "text.h"
 
-/* People have a terminal of some width, and see where a longer line begins. */
-enum { SHOWN_BYTES = 60 };
+#include <stdio.h>
+
+/* People have a terminal of some width, and see where a longer line begins. A row from this part
+ * of the time on is one of its own. */
+enum { SHOWN_BYTES = 100, SHOWN_PART = 500, READY_PART = 50 };
 
 enum {
-    NAME,
     LOCATION,
+    OWN_TIME,
+    OWN_SHARE,
+    OWN_CPU,
+    OWN_READY,
+    OWN_WAITING,
+    SELF,
+    SHARE,
+    TOTAL,
+    WAITING,
+    OWN_HITS,
+    NAME,
+    SHOWN,
     FUNCTION,
     KIND,
     MODULE,
     FILE_PATH,
     LINE,
-    SELF,
-    SHARE,
-    TOTAL,
-    WAITING,
     HITS,
     WAITS,
     TEXT,
-    SHOWN
 };
 
 static const struct table_column columns[] = {
-    [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
     [LOCATION] = {.name = "location", .title = "line", .type = COLUMN_TEXT},
+    [OWN_TIME] = {.name = "own_time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    [OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = OWN_TIME},
+    [OWN_CPU] = {.name = "own_cpu_ns", .title = "CPU", .type = COLUMN_TIME, .adds_up = true},
+    [OWN_READY] =
+        {.name = "own_ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 3, .adds_up = true},
+    [OWN_WAITING] = {.name = "own_waiting_ns",
+                     .title = "waits",
+                     .type = COLUMN_TIME,
+                     .rank = 1,
+                     .adds_up = true,
+                     .rare = true},
+    [SELF] = {.name = "cpu_self_ns", .type = COLUMN_TIME, .adds_up = true},
+    [SHARE] = {.type = COLUMN_SHARE, .of = SELF},
+    [TOTAL] = {.name = "cpu_total_ns", .type = COLUMN_TIME, .rank = 2},
+    [WAITING] = {.name = "waiting_ns", .type = COLUMN_TIME, .adds_up = true},
+    [OWN_HITS] =
+        {.name = "own_hits", .title = "hits", .type = COLUMN_COUNT, .rank = 5, .adds_up = true},
+    [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT, .rank = 4},
+    [SHOWN] = {.title = "source", .type = COLUMN_TEXT, .rank = 2, .fills = true},
     [FUNCTION] = {.name = "function", .type = COLUMN_TEXT},
     [KIND] = {.name = "kind", .type = COLUMN_TEXT},
     [MODULE] = {.name = "module", .type = COLUMN_TEXT},
     [FILE_PATH] = {.name = "file", .type = COLUMN_TEXT},
     [LINE] = {.name = "line", .type = COLUMN_NUMBER},
-    [SELF] = {.name = "cpu_self_ns", .title = "self", .type = COLUMN_TIME, .adds_up = true},
-    [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = SELF},
-    [TOTAL] = {.name = "cpu_total_ns", .title = "total", .type = COLUMN_TIME, .rank = 2},
-    [WAITING] =
-        {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .rank = 3, .adds_up = true},
-    [HITS] =
-        {.name = "sample_count", .title = "hits", .type = COLUMN_COUNT, .rank = 4, .adds_up = true},
+    [HITS] = {.name = "sample_count", .type = COLUMN_COUNT, .adds_up = true},
     [WAITS] = {.name = "wait_count", .type = COLUMN_COUNT, .adds_up = true},
     [TEXT] = {.name = "text", .type = COLUMN_TEXT},
-    [SHOWN] = {.title = "source", .type = COLUMN_TEXT, .rank = 1},
 };
 
 /* In place of those of CPU time. */
@@ -70,12 +91,40 @@ static void fill_place(const struct report *report, struct table_row *row,
     const struct stacks *stacks = trace_stacks_get(trace);
     uint32_t source = stacks_get_label(stacks, line->label)->source;
     const char *text;
-    report_name_cells(report, row, NAME, &(struct call_place){line->label, line->line});
+    size_t size;
+    char *room = row_room(row, &size);
+    row_take(row, LOCATION, code_location(trace, line->label, line->line, room, size));
+    room = row_room(row, &size);
+    row_take(row, NAME, code_name(trace, line->label, room, size));
+    row->owner = (uint8_t)code_owner_of(trace, line->label);
     report_function_cells(report, row, FUNCTION, line->label);
     row_text(row, FILE_PATH, trace_string(trace, stacks_get_source(stacks, source)->path)->bytes);
+    row_number(row, LINE, line->line);
     size_t length = source_line(report->texts, source, (uint32_t)line->line, &text);
     fill_text(row, TEXT, text, length);
     fill_text(row, SHOWN, text, utf8_cut(text, length, SHOWN_BYTES));
+}
+
+/* Of a value, all rows are alike. */
+static enum row_role role_of(const struct report *report, const struct table *table,
+                             const struct line_row *line)
+{
+    uint64_t time_ns = line_time_ns(&line->own, report->samples.with_waits);
+    if (report->options.value)
+        return line->sums.self_ns > 0 ? ROW_PLAIN : ROW_MINOR;
+    if (!line->is_own)
+        return time_ns + line->own.waiting_ns > 0 ? ROW_APART : ROW_MINOR;
+    if (!report->samples.with_waits)
+        time_ns += line->own.waiting_ns;
+    return time_ns > 0 && time_ns * SHOWN_PART >= table->columns[OWN_SHARE].whole ? ROW_PLAIN
+                                                                                  : ROW_MINOR;
+}
+
+/* Nothing stands for 0. */
+static void fill_number(struct table_row *row, unsigned column, uint64_t number)
+{
+    row_count(row, column, number);
+    row->cells[column].quiet = number == 0;
 }
 
 static void fill(const struct table *table, uint64_t index, struct table_row *row)
@@ -84,19 +133,77 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     const struct line_row *lines;
     line_stats_rows(report->samples.lines, &lines);
     const struct line_row *line = &lines[index];
+    row->role = (uint8_t)role_of(report, table, line);
     if (line->label == 0) {
         row->role = ROW_REST;
         row->rest = "no stack";
         row_text(row, KIND, "none");
     } else if (!row->sums_only) {
         fill_place(report, row, line);
-        row_number(row, LINE, line->line);
     }
+    row_count(row, OWN_TIME, line_time_ns(&line->own, report->samples.with_waits));
+    fill_number(row, OWN_CPU, line->own.cpu_ns);
+    fill_number(row, OWN_READY, line->own.ready_ns);
+    fill_number(row, OWN_WAITING, line->own.waiting_ns);
+    fill_number(row, OWN_HITS, line->own.sample_count);
     row_count(row, SELF, line->sums.self_ns);
     row_count(row, TOTAL, line->sums.total_ns);
     row_count(row, WAITING, line->sums.waiting_ns);
     row_count(row, HITS, line->sums.count);
     row_count(row, WAITS, line->sums.waits);
+}
+
+/* As on the first screen: of the wall time, or of the time of threads if that is more. */
+static uint64_t find_whole(const struct report *report)
+{
+    const struct own_totals *totals = own_time_totals(report->samples.own);
+    uint64_t sum_ns = totals->cpu_ns;
+    if (report->samples.with_waits)
+        sum_ns += totals->ready_ns + totals->waiting_ns;
+    if (!report->samples.by_wall)
+        return sum_ns;
+    const struct wall_totals *wall = wall_totals(report->samples.wall);
+    return sum_ns + wall->short_ns > wall->wall_ns ? sum_ns + wall->short_ns : wall->wall_ns;
+}
+
+/* What people see: of a value, that; else times of own code, ready time if there is much. */
+static const char *title_of(const struct report *report, unsigned column)
+{
+    static const char *const of_value[sizeof(columns) / sizeof(*columns)] = {
+        [SELF] = "self", [SHARE] = "%", [TOTAL] = "total"};
+    const struct own_totals *totals = own_time_totals(report->samples.own);
+    bool with_waits = report->samples.with_waits;
+    if (report->options.value && column >= OWN_TIME && column <= OWN_HITS)
+        return of_value[column];
+    if (column == OWN_TIME && !with_waits)
+        return "CPU";
+    if (column == OWN_CPU && !with_waits)
+        return NULL;
+    bool much = totals->ready_ns * READY_PART > find_whole(report);
+    if (column == OWN_READY && !(much && with_waits))
+        return NULL;
+    return columns[column].title;
+}
+
+static int add_title(const struct report *report, struct table *table)
+{
+    static const char *const whose[OWN_LEVELS] = {
+        "Hottest lines of own code, with what libraries do for them",
+        "Hottest lines of installed packages, with what they call",
+        "Hottest lines of Python code, with what it calls",
+        "Hottest lines, with what they call",
+    };
+    char title[512];
+    if (report->options.value) {
+        snprintf(title, sizeof(title), "Lines by %s, with what native code does for them",
+                 report->options.value);
+        return report_title(report, table, title);
+    }
+    snprintf(title, sizeof(title), "%s (%s)", whose[own_time_totals(report->samples.own)->level],
+             report->samples.by_wall      ? "wall time"
+             : report->samples.with_waits ? "time of threads"
+                                          : "CPU time");
+    return report_title(report, table, title);
 }
 
 int report_add_lines(struct report *report)
@@ -106,13 +213,20 @@ int report_add_lines(struct report *report)
         return 0;
     struct table *table = report_add_table(report, "lines", fill);
     table->limit = report->options.functions;
-    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-        table_add_column(table, report_value_column(report, columns[i], value_names[i]));
+    table->apart = "(imports, other code)";
+    table->brief = true;
+    for (unsigned i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+        struct table_column column = report_value_column(report, columns[i], value_names[i]);
+        if (report->samples.present)
+            column.title = title_of(report, i);
+        table_add_column(table, column);
+    }
     if (!report->samples.present)
         return 0;
     table->columns[SHARE].whole = line_stats_totals(report->samples.lines)->self_ns;
+    table->columns[OWN_SHARE].whole = find_whole(report);
     table->row_count = line_stats_rows(report->samples.lines, &rows);
-    return report_title(report, table, "hottest lines, with what native code does for them");
+    return add_title(report, table);
 }
 
 const struct line_stats *report_lines(const struct report *report)

@@ -30,10 +30,11 @@ int report_samples_begin(struct report_samples *samples, const struct report_opt
     samples->frames = frame_stats_create(trace, options->weight);
     samples->own = own_time_create(trace);
     samples->wall = wall_create(trace, options->selection);
-    samples->lines = options->lines ? line_stats_create(trace, options->weight) : NULL;
+    bool lines = options->lines || options->callers;
+    samples->lines = lines ? line_stats_create(trace, options->weight) : NULL;
     samples->entries = calloc((size_t)samples->all.thread_count + 1, sizeof(*samples->entries));
-    bool made = (samples->lines || !options->lines) && samples->frames && samples->own &&
-                samples->wall && samples->entries;
+    bool made = (samples->lines || !lines) && samples->frames && samples->own && samples->wall &&
+                samples->entries;
     return made ? 0 : -ENOMEM;
 }
 
@@ -154,8 +155,6 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
         return 0;
     frame_stats_finish(samples->frames);
     int rc = own_time_finish(samples->own);
-    if (rc == 0 && samples->lines)
-        rc = line_stats_finish(samples->lines);
     if (rc == 0)
         rc = wall_finish(samples->wall, samples->own, totals->begin_ns,
                          totals->begin_ns + totals->wall_ns);
@@ -168,7 +167,10 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
         (samples->off_cpu && (is_mostly_idle(own_time_totals(samples->own)) ||
                               waits_for_commands(samples->own, wall_totals(samples->wall))));
     samples->tree = own_tree_create(samples->own, samples->with_waits);
-    return samples->tree ? 0 : -ENOMEM;
+    rc = samples->tree ? 0 : -ENOMEM;
+    if (rc == 0 && samples->lines)
+        rc = line_stats_finish(samples->lines, samples->own, samples->with_waits);
+    return rc;
 }
 
 /* ---- Sums by thread -------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct table_column {
     uint8_t rank;      /* with too little room the highest goes first; 0 stays */
     bool adds_up;      /* all rows together have the whole of it */
     bool rare;         /* people see it if a row has something there */
+    bool fills;        /* a text that takes what room the others leave, and is cut at its end */
     uint8_t of;        /* COLUMN_SHARE: the index of a column */
     bool of_row;    /* COLUMN_SHARE without a whole: of the row that it is a part of, or itself */
     uint64_t whole; /* COLUMN_SHARE; 0: see `of_row` */
@@ -101,6 +102,7 @@ struct table {
     bool has_sum;      /* people see a row with all sums */
     bool rest_alone;   /* people see it also if it has nothing but a rest */
     bool long_labels;  /* of hundreds of columns: people see a part of them */
+    bool brief;        /* times with the digits that people compare */
     bool tells_hidden; /* a line says how many columns had no room */
     const char *few;   /* the line that explains the mark of few samples; NULL: there is none */
 

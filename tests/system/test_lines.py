@@ -204,6 +204,41 @@ def lines_add_up_to_the_time_of_functions(home):
                   f"{row['function']}:{row['line']} has more time than its function")
 
 
+WAITS = """import json
+import time
+
+
+def call_api():
+    time.sleep(0.04)
+
+
+def render():
+    return json.dumps(list(range(20000)))
+
+
+for _ in range(8):
+    call_api()
+    render()
+"""
+
+
+@case
+def a_line_that_only_waits_is_the_first_and_has_callers(home):
+    script = pathlib.Path(home.work, "waits.py")
+    script.write_text(WAITS, encoding="utf-8")
+    python = samples.interpreters()[-1][1]
+    path = str(home.record(python, script, options=["--no-preload"]).ok().path)
+    if not any(row["own_waiting_ns"] for row in lines_of(home, path)):
+        raise Skip("waits are not known here")
+    text = home.run(ANNOT, "report", "--lines", path).ok().out.decode().strip().splitlines()
+    check(text[2].startswith("waits.py:6 ") and text[2].endswith("time.sleep(0.04)"), text)
+    check(" 0 " not in " ".join(text[2:-1]) and "libpython" not in " ".join(text), text)
+    done = home.run(ANNOT, "report", "--json", "--callers", "call_api", path).ok()
+    callers = json.loads(done.out)["callers"]
+    equal([row["function"] for row in callers], ["<module>"], "who calls call_api")
+    check(callers[0]["waiting_ns"] >= 8 * 40_000_000, f"{callers} lacks waits")
+
+
 @case
 def the_source_is_shown_where_the_file_is_gone(home):
     script, path = record(home, samples.interpreters()[-1][1])

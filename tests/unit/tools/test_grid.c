@@ -52,6 +52,24 @@ TEST(without_a_width_nothing_is_cut)
     CHECK_INT(hidden, 0);
 }
 
+TEST(a_column_that_fills_is_cut_before_the_first_one_and_after_what_is_less_wanted)
+{
+    static const struct grid_column sources[] = {
+        {"line", 0, true}, {"time", 0, false}, {"hits", 3, false}, {"source", 1, true}};
+
+    static const char *const cells[] = {"a/path/longer/than/that.py:7", "2 ms", "1",
+                                        "return [one for one in many]"};
+    table = grid_create(sources, 4);
+    CHECK(table);
+    for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+        grid_add(table, cells[i]);
+    grid_let_fill(table, 3);
+    print(56);
+    CHECK_STR(printed, "line                          time  source\n"
+                       "a/path/longer/than/that.py:7  2 ms  return [one for one\xe2\x80\xa6\n");
+    CHECK_INT(hidden, 1);
+}
+
 TEST(the_first_column_shrinks_before_others_go)
 {
     fill();
