@@ -2,16 +2,18 @@
 /* The texts of source files that samples were in, so that a report shows them on any machine.
  *
  * They are read when the recording ends. A file that changed since the first program began is not
- * the one that ran, and is left out. Paths are foreign: regular files alone are opened, and what is
- * read of them is bounded. */
+ * the one that ran, and is left out; the recording names some of these. Paths are foreign: regular
+ * files alone are opened, and what is read of them is bounded. */
 #include "collector_parts.h"
 
 #include "file_io.h"
 #include "hash.h"
 #include "stacks.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 1 << 20, ALL_BYTES_MAX = 16 << 20, ROOTS_MAX = 16 };
+enum { FILE_BYTES_MAX = 1 << 20, ALL_BYTES_MAX = 16 << 20, ROOTS_MAX = 16, NAMED_MAX = 5 };
+
+/* The begin of a process is rounded down to such a tick: a file that was written just before it
+ * would seem to have changed since. Nothing loads its code that fast. */
+enum { START_TICK_NS = 10000000 };
 
 #define CHANGED_FACT                                                                               \
-    "source files that changed after the program began; their text is not in the recording"
+    "source files that changed after the program began; their text is not in the recording: "
 #define NO_ROOM_FACT                                                                               \
     "source files whose text is not in the recording: larger than 1 MiB, or more than 16 MiB in "  \
     "all"
@@ -34,6 +40,8 @@ struct source_reading {
     int64_t begin_realtime_ns; /* of the first program */
     size_t bytes;              /* kept */
     uint64_t changed, no_room;
+    char names[1024]; /* of changed ones */
+    struct text named;
     char *buffer;
 };
 
@@ -63,8 +71,8 @@ static void look_at_processes(struct source_reading *reading)
     int64_t first_ns = session->begin_ns;
     for (uint32_t i = 0; i < trace_process_count(reading->trace); i++) {
         const struct trace_process *process = trace_process_get(reading->trace, i);
-        if (process->start_ns != 0 && process->start_ns < first_ns)
-            first_ns = process->start_ns;
+        if (process->start_ns != 0 && process->start_ns + START_TICK_NS < first_ns)
+            first_ns = process->start_ns + START_TICK_NS;
         add_root(reading, process);
     }
     reading->begin_realtime_ns = session->begin_realtime_ns + (first_ns - session->begin_ns);
@@ -103,13 +111,27 @@ static int keep_text(struct source_reading *reading, uint32_t ordinal, size_t si
     return 0;
 }
 
+/* Of a file below where the command was begun, what is behind that. */
+static void name_changed(struct source_reading *reading, uint32_t ordinal)
+{
+    const struct source *source = stacks_get_source(trace_stacks_get(reading->trace), ordinal);
+    const char *path = trace_string(reading->trace, source->path)->bytes;
+    const struct trace_session *session = trace_session_get(reading->trace);
+    const char *folder = trace_string(reading->trace, session->directory)->bytes;
+    size_t length = strlen(folder);
+    if (length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/')
+        path += length + 1;
+    if (reading->changed++ < NAMED_MAX)
+        text_format(&reading->named, "%s%s", reading->changed > 1 ? ", " : "", path);
+}
+
 static int read_source(struct source_reading *reading, uint32_t ordinal, int fd,
                        const struct stat *status)
 {
     int64_t changed_ns =
         (int64_t)status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
     if (changed_ns > reading->begin_realtime_ns) {
-        reading->changed++;
+        name_changed(reading, ordinal);
         return 0;
     }
     if (status->st_size > FILE_BYTES_MAX ||
@@ -156,11 +178,22 @@ static int note(struct trace *trace, const char *text, uint64_t count)
     return count ? trace_fact_set(trace, FACT_NOTE, text, count) : 0;
 }
 
+static int note_changed(struct source_reading *reading)
+{
+    char fact[sizeof(CHANGED_FACT) + sizeof(reading->names) + 32];
+    struct text text = text_init(fact, sizeof(fact));
+    text_format(&text, "%s%s", CHANGED_FACT, reading->named.buffer);
+    if (reading->changed > NAMED_MAX)
+        text_format(&text, ", %" PRIu64 " more", reading->changed - NAMED_MAX);
+    return note(reading->trace, fact, reading->changed > 0);
+}
+
 int sources_keep(struct trace *trace)
 {
     struct source_reading reading = {.trace = trace, .buffer = malloc(FILE_BYTES_MAX)};
     uint32_t count = stacks_source_count(trace_stacks_get(trace));
     int error = reading.buffer ? 0 : -ENOMEM;
+    reading.named = text_init(reading.names, sizeof(reading.names));
     if (!error)
         look_at_processes(&reading);
     for (uint32_t i = 1; i < count && !error; i++)
@@ -169,6 +202,6 @@ int sources_keep(struct trace *trace)
         close(reading.roots[i]);
     free(reading.buffer);
     if (!error)
-        error = note(trace, CHANGED_FACT, reading.changed);
+        error = note_changed(&reading);
     return error ? error : note(trace, NO_ROOM_FACT, reading.no_room);
 }

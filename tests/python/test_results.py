@@ -72,6 +72,16 @@ class Numbers(ResultsTest):
     assert "(sleepy" in headline, headline  # before Python 3.11 time.sleep() is a select()
             """)
 
+    def test_a_program_that_was_just_written_has_its_text(self):
+        for _ in range(3):  # each begins at another moment of a tick
+            self.run_work("""
+    with pyannot.record("out.annot", force=True, sample=999) as r:
+        spin(0.2)
+    if r.recording.sample_count:
+        assert "while time.process_time() < until:" in r.text("--lines"), r.text("--lines")
+    assert "source files that changed" not in r.text()
+            """)
+
     def test_rows_are_sorted_and_limited(self):
         self.run_work("""
     with pyannot.record(sample=999) as r:

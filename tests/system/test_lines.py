@@ -276,6 +276,7 @@ def a_file_that_changed_since_is_not_shown(home):
     check(mine and all(row["text"] == "" for row in mine), f"{mine}")
     info = home.run(ANNOT, "info", path).ok().out.decode()
     check("source files that changed after the program began" in info, info)
+    check("not in the recording: changes.py\n" in info, info)
 
 
 @case
