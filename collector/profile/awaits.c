@@ -35,28 +35,51 @@ void awaits_destroy(struct awaits *awaits)
     free(awaits);
 }
 
-/* What a mark says. */
-struct told {
-    struct await_place place;
-    double ms;
-};
+/* ---- What marks say -------------------------------------------------------------------------- */
 
-static void read_value(const struct awaits *awaits, const struct arg *value, struct told *told)
+/* Tasks that await each other, or what others of the program do. */
+bool awaits_names_inside(const char *awaits)
 {
-    const char *key = trace_string(awaits->trace, value->key)->bytes;
-    if (value->kind == VALUE_DOUBLE && strcmp(key, ASYNCIO_KEY_MS) == 0)
-        told->ms = value->value.float64;
-    else if (value->kind == VALUE_INT64 && strcmp(key, ASYNCIO_KEY_LINE) == 0)
-        told->place.line = (int32_t)value->value.int64;
-    else if (value->kind != VALUE_STRING)
-        return;
-    else if (strcmp(key, ASYNCIO_KEY_AWAITS) == 0)
-        told->place.awaits = value->value.string;
-    else if (strcmp(key, ASYNCIO_KEY_FUNCTION) == 0)
-        told->place.function = value->value.string;
-    else if (strcmp(key, ASYNCIO_KEY_FILE) == 0)
-        told->place.file = value->value.string;
+    static const char *const names[] = {
+        "Future",     "Task",           "_GatheringFuture",  "gather",       "wait",
+        "wait_for",   "Queue.get",      "Queue.put",         "Queue.join",   "Lock.acquire",
+        "Event.wait", "Condition.wait", "Semaphore.acquire", "Barrier.wait", "to_thread"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(awaits, names[i]) == 0)
+            return true;
+    return false;
 }
+
+static const struct arg *find(const struct trace *trace, const struct args *values, const char *key,
+                              enum value_kind kind)
+{
+    for (uint32_t i = 0; i < values->count; i++)
+        if (values->items[i].kind == kind &&
+            strcmp(trace_string(trace, values->items[i].key)->bytes, key) == 0)
+            return &values->items[i];
+    return NULL;
+}
+
+static uint32_t find_string(const struct trace *trace, const struct args *values, const char *key)
+{
+    const struct arg *value = find(trace, values, key, VALUE_STRING);
+    return value ? value->value.string : 0;
+}
+
+uint64_t awaits_duration_ns(const struct trace *trace, const struct args *values)
+{
+    const struct arg *value = find(trace, values, ASYNCIO_KEY_MS, VALUE_DOUBLE);
+    double ms = value ? value->value.float64 : 0;
+    return ms > 0 && ms < 1e11 ? (uint64_t)(ms * 1e6) : 0;
+}
+
+bool awaits_is_inside(const struct trace *trace, const struct args *values)
+{
+    uint32_t awaits = find_string(trace, values, ASYNCIO_KEY_AWAITS);
+    return awaits_names_inside(trace_string(trace, awaits)->bytes);
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
 static struct await_place *find_place(struct awaits *awaits, const struct await_place *place)
@@ -82,15 +105,19 @@ static int take(void *context, const struct item *item)
     const struct scope *scope = trace_scope(awaits->trace, item->event->scope);
     if (scope->observer != OBSERVER_ASYNCIO || scope->role != ASYNCIO_ROLE_AWAITED)
         return 0;
-    struct told told = {0};
-    for (uint32_t i = 0; i < item->args.count; i++)
-        read_value(awaits, &item->args.items[i], &told);
-    if (!(told.ms >= 0 && told.ms < 1e12))
+    uint64_t time_ns = awaits_duration_ns(awaits->trace, &item->args);
+    const struct arg *line = find(awaits->trace, &item->args, ASYNCIO_KEY_LINE, VALUE_INT64);
+    const struct await_place told = {
+        .function = find_string(awaits->trace, &item->args, ASYNCIO_KEY_FUNCTION),
+        .file = find_string(awaits->trace, &item->args, ASYNCIO_KEY_FILE),
+        .awaits = find_string(awaits->trace, &item->args, ASYNCIO_KEY_AWAITS),
+        .line = line ? (int32_t)line->value.int64 : 0,
+    };
+    if (time_ns == 0)
         return 0;
-    struct await_place *place = find_place(awaits, &told.place);
+    struct await_place *place = find_place(awaits, &told);
     if (!place)
         return -ENOMEM;
-    uint64_t time_ns = (uint64_t)(told.ms * 1e6);
     place->count++;
     place->total_ns += time_ns;
     place->max_ns = time_ns > place->max_ns ? time_ns : place->max_ns;

@@ -33,4 +33,10 @@ void awaits_finish(struct awaits *awaits);
 /* The longest time first. Owned by the object. Returns how many. */
 uint32_t awaits_places(const struct awaits *awaits, const struct await_place **ret_places);
 
+/* Of the key-values of a mark: how long (0: not told, or no such time can be); whether what was
+ * awaited is what other tasks of the program do. */
+uint64_t awaits_duration_ns(const struct trace *trace, const struct args *values);
+bool awaits_is_inside(const struct trace *trace, const struct args *values);
+bool awaits_names_inside(const char *awaits);
+
 #endif

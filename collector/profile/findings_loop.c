@@ -5,7 +5,6 @@
 #include "text.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Hundredths of the wall time; or one turn alone, which somebody feels. */
 enum { LOOP_PART = 5, LOOP_LONG_NS = 500000000 };
@@ -98,19 +97,6 @@ bool findings_block_loop(const struct findings *findings, uint32_t label, uint64
 
 /* ---- Awaits ---------------------------------------------------------------------------------- */
 
-/* Tasks that await each other, or what others of the program do. */
-static bool is_inside(const char *awaits)
-{
-    static const char *const names[] = {
-        "Future",     "Task",           "_GatheringFuture",  "gather",       "wait",
-        "wait_for",   "Queue.get",      "Queue.put",         "Queue.join",   "Lock.acquire",
-        "Event.wait", "Condition.wait", "Semaphore.acquire", "Barrier.wait", "to_thread"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (strcmp(awaits, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static uint64_t polled_ns(const struct findings *findings)
 {
     const struct wall_wait *waits;
@@ -148,13 +134,13 @@ void find_awaits(struct findings *findings)
     uint32_t count = awaits_places(findings->report->awaits, &places);
     uint64_t wall_ns = findings_wall_ns(findings), loop_ns = polled_ns(findings), all_ns = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!is_inside(trace_string(findings->trace, places[i].awaits)->bytes))
+        if (!awaits_names_inside(trace_string(findings->trace, places[i].awaits)->bytes))
             all_ns += places[i].total_ns;
     if (all_ns * 10 > loop_ns * ALONE_TENTHS)
         return;
     for (uint32_t i = 0; i < count; i++)
         if (places[i].function != 0 && places[i].count >= AWAITS_FEW &&
-            !is_inside(trace_string(findings->trace, places[i].awaits)->bytes) &&
+            !awaits_names_inside(trace_string(findings->trace, places[i].awaits)->bytes) &&
             findings_reach(places[i].total_ns, wall_ns, AWAIT_PART))
             tell_await(findings, &places[i]);
 }

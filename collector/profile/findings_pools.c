@@ -11,6 +11,7 @@
 enum {
     HAND_OVER_PART = 20, /* of the CPU time */
     UNEVEN_PART = 10,    /* of the wall time */
+    IDLE_PART = 5,       /* of the wall time, of the pool's workers together */
 };
 
 /* The function with the most tasks; NULL: none in processes. */
@@ -165,11 +166,14 @@ static void tell_uneven(struct findings *findings, const struct evenness *even)
     snprintf(finding->advice, FINDING_TEXT_SIZE, "try smaller tasks, or the longest ones first");
 }
 
-static void tell_idle(struct findings *findings, const struct evenness *even)
+/* The pool was in use for `use_ns`. */
+static void tell_idle(struct findings *findings, const struct evenness *even, uint64_t use_ns)
 {
     uint32_t all = even->count + even->idle_count;
-    uint64_t cost_ns = findings_wall_ns(findings) / all * even->idle_count;
+    uint64_t cost_ns = use_ns / all * even->idle_count;
     bool few = even->task_count < all;
+    if (!findings_reach(cost_ns, findings_wall_ns(findings), IDLE_PART))
+        return;
     struct finding *finding = findings_add(findings, few ? "few_tasks" : "idle_worker", cost_ns,
                                            findings_wall_ns(findings));
     if (!finding)
@@ -195,6 +199,6 @@ void find_uneven(struct findings *findings)
             findings_reach(even.lost_ns, findings_wall_ns(findings), UNEVEN_PART))
             tell_uneven(findings, &even);
         if (even.count > 0 && even.idle_count > 0)
-            tell_idle(findings, &even);
+            tell_idle(findings, &even, (uint64_t)(pools[pool].end_ns - pools[pool].begin_ns));
     }
 }

@@ -3,11 +3,14 @@
  * thread, a sample at the thread's turns. See loop_blocks.h. */
 #include "loop_blocks.h"
 
+#include "awaits.h"
 #include "vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+/* A turn that was over so long ago kept nobody waiting. */
+enum { LOOP_AFTER_NS = 20000000 };
 
 /* What a thread did: ran at `begin_ns`, or waited from then on and was ready after that. */
 struct moment {
@@ -20,7 +23,7 @@ struct moment {
 /* A long turn. */
 struct block {
     int64_t begin_ns, end_ns;
-    uint32_t thread, others; /* tasks that were there, without its own */
+    uint32_t thread, others; /* tasks that went on as soon as it was over */
     uint64_t ready_ns;
 };
 
@@ -72,7 +75,6 @@ void loop_blocks_destroy(struct loop_blocks *blocks)
         return;
     for (size_t i = 0; i < blocks->loops.count; i++) {
         vec_free(&blocks->loops.items[i].blocks);
-        vec_free(&blocks->loops.items[i].opened);
         free(blocks->loops.items[i].recent);
     }
     vec_free(&blocks->loops);
@@ -179,30 +181,19 @@ static int take_sample(struct loop_blocks *blocks, const struct sample *sample)
     return error ? error : keep(loop, &moment);
 }
 
-/* ---- Marks and tasks ------------------------------------------------------------------------- */
-
-static double duration_ms(const struct loop_blocks *blocks, const struct args *values)
-{
-    for (uint32_t i = 0; i < values->count; i++) {
-        const struct arg *value = &values->items[i];
-        const char *key = trace_string(blocks->trace, value->key)->bytes;
-        if (value->kind == VALUE_DOUBLE && strcmp(key, ASYNCIO_KEY_MS) == 0)
-            return value->value.float64;
-    }
-    return 0;
-}
+/* ---- Marks ------------------------------------------------------------------------- */
 
 /* A turn of a loop that runs inside of another's is a part of that. */
 static int take_mark(struct loop_blocks *blocks, const struct event *mark,
                      const struct args *values)
 {
-    double ns = duration_ms(blocks, values) * 1e6;
+    uint64_t ns = awaits_duration_ns(blocks->trace, values);
     struct loop *loop = loop_of(blocks, mark->thread);
-    if (!loop || (loop->opened.count == 0 && vec_push(&loop->opened, 0) != 0))
+    if (!loop)
         return -ENOMEM;
     struct block block = {
         .begin_ns = mark->time_ns, .end_ns = mark->time_ns, .thread = mark->thread};
-    if (!(ns >= LOOP_BLOCK_NS && ns <= 1e18) || blocks->blocks.count >= LOOP_BLOCKS_MAX)
+    if (ns < LOOP_BLOCK_NS || blocks->blocks.count >= LOOP_BLOCKS_MAX)
         return 0;
     block.begin_ns -= (int64_t)ns;
     if (loop->blocks.count > 0) {
@@ -211,8 +202,7 @@ static int take_mark(struct loop_blocks *blocks, const struct event *mark,
         block.begin_ns = block.begin_ns > last_ns ? block.begin_ns : last_ns;
     }
     uint32_t index = (uint32_t)blocks->blocks.count;
-    if (vec_push(&blocks->blocks, block) != 0 || vec_push(&loop->blocks, index) != 0 ||
-        vec_push(&loop->opened, 0) != 0)
+    if (vec_push(&blocks->blocks, block) != 0 || vec_push(&loop->blocks, index) != 0)
         return -ENOMEM;
     int error = 0;
     for (uint32_t i = 0; i < loop->recent_count && !error; i++)
@@ -220,22 +210,20 @@ static int take_mark(struct loop_blocks *blocks, const struct event *mark,
     return error;
 }
 
-/* What began in the second half of a turn did not have to wait for it, what ended before its end
- * did not either; the turn's own task may end with it. */
-static void take_task(struct loop_blocks *blocks, const struct item *span)
+/* A task goes on, after it has awaited something outside of the program: if a turn is just over,
+ * that kept it waiting. */
+static void take_awaited(struct loop_blocks *blocks, const struct event *mark,
+                         const struct args *values)
 {
-    uint32_t thread = span->event->thread;
-    struct loop *loop = thread < blocks->loops.count ? &blocks->loops.items[thread] : NULL;
-    if (!loop || loop->blocks.count == 0)
+    int64_t begin_ns = mark->time_ns - (int64_t)awaits_duration_ns(blocks->trace, values);
+    const struct loop *loop =
+        mark->thread < blocks->loops.count ? &blocks->loops.items[mark->thread] : NULL;
+    size_t next = loop ? find_block(blocks, loop, mark->time_ns) : 0;
+    if (next == 0 || awaits_is_inside(blocks->trace, values))
         return;
-    size_t first = find_block(blocks, loop, span->begin_ns);
-    size_t end = find_block(blocks, loop, span->end_ns + 1);
-    if (first < end) {
-        const struct block *block = &blocks->blocks.items[loop->blocks.items[first]];
-        first += span->begin_ns - block->begin_ns > block->end_ns - span->begin_ns;
-    }
-    loop->opened.items[first]++;
-    loop->opened.items[end]--;
+    struct block *block = &blocks->blocks.items[loop->blocks.items[next - 1]];
+    bool before = begin_ns < block->end_ns - (block->end_ns - block->begin_ns) / 2;
+    block->others += before && mark->time_ns - block->end_ns < LOOP_AFTER_NS;
 }
 
 static int take(void *context, const struct item *item)
@@ -243,17 +231,14 @@ static int take(void *context, const struct item *item)
     struct loop_blocks *blocks = context;
     if (item->kind == ITEM_SAMPLE)
         return take_sample(blocks, item->sample);
-    if (item->kind != ITEM_INSTANT && (item->kind != ITEM_SPAN || item->lane != LANE_TRACK))
+    if (item->kind != ITEM_INSTANT)
         return 0;
     const struct scope *scope = trace_scope(blocks->trace, item->event->scope);
     if (scope->observer != OBSERVER_ASYNCIO)
         return 0;
-    if (item->kind == ITEM_INSTANT)
-        return scope->role == ASYNCIO_ROLE_BLOCKED ? take_mark(blocks, item->event, &item->args)
-                                                   : 0;
-    if (item->depth == 0)
-        take_task(blocks, item);
-    return 0;
+    if (scope->role == ASYNCIO_ROLE_AWAITED)
+        take_awaited(blocks, item->event, &item->args);
+    return scope->role == ASYNCIO_ROLE_BLOCKED ? take_mark(blocks, item->event, &item->args) : 0;
 }
 
 struct sink loop_blocks_sink(struct loop_blocks *blocks, bool with_samples)
@@ -278,11 +263,8 @@ static void count_loop(struct loop_blocks *blocks, const struct loop *loop)
 {
     struct loop_totals *totals = &blocks->totals;
     uint64_t time_ns = 0;
-    int64_t tasks = 0;
     for (size_t i = 0; i < loop->blocks.count; i++) {
-        struct block *block = &blocks->blocks.items[loop->blocks.items[i]];
-        tasks += loop->opened.items[i];
-        block->others = tasks > 1 ? (uint32_t)tasks - 1 : 0;
+        const struct block *block = &blocks->blocks.items[loop->blocks.items[i]];
         if (!counts(block))
             continue;
         time_ns += time_of(block);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns of event loops that took long, while other tasks were there: where their time went.
+/* Turns of event loops that took long, while other tasks had to wait: where their time went.
  *
  * pyannot marks such a turn when it ends (OBSERVER_ASYNCIO, ASYNCIO_ROLE_BLOCKED). The samples and
  * waits of its thread in that time say what it did. A turn that was short without the time in which
- * it had no processor is none, nor is one that kept nobody waiting.
+ * it had no processor is none, nor is one that kept nobody waiting: some task that awaited
+ * something outside of the program (a sleep, a socket; not what other tasks do) has to go on as
+ * soon as it is over.
  *
  * Memory: 48 bytes a turn, up to LOOP_BLOCKS_MAX; 40 bytes a sample in one, up to LOOP_PARTS_MAX;
  * what is beyond counts nowhere. The last LOOP_RECENT samples of each thread are kept, 48 bytes
@@ -33,7 +35,7 @@ struct loop_place {
 struct loop_totals {
     uint32_t loops;   /* that were blocked */
     uint32_t count;   /* turns */
-    uint32_t waiting; /* most tasks that were there in one of them, without its own */
+    uint32_t waiting; /* most tasks that one of them kept waiting */
     uint64_t time_ns; /* of the loop that was blocked for longest */
 };
 

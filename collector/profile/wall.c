@@ -165,12 +165,28 @@ static uint32_t find_leader(const struct wall *wall)
     return leader;
 }
 
+/* So many threads are looked at. */
+enum { LOOK_MAX = 64 };
+
+/* For whom the leader waits, who waits for others himself: a thread of its process with a wait in
+ * own code that may end from outside. Else the leader. */
+static uint32_t find_worker(const struct wall *wall, uint32_t leader)
+{
+    uint32_t process = trace_thread_get(wall->trace, leader)->process;
+    for (uint32_t i = leader + 1; i < wall->thread_count && i - leader < LOOK_MAX; i++) {
+        const struct now *now = &wall->now[i];
+        bool may_end = now->reason == WAIT_SOCKET || now->reason == WAIT_PIPE;
+        if (now->state == BLOCKED && may_end && is_in_own_code(wall, now) &&
+            trace_thread_get(wall->trace, i)->process == process)
+            return i;
+    }
+    return leader;
+}
+
 /* What ends the leader's wait: a thread that waits for something outside. A command is another
- * process. So many are looked at. */
+ * process. */
 static uint32_t find_outside(const struct wall *wall, uint32_t leader)
 {
-    enum { LOOK_MAX = 64 };
-
     uint32_t at = wall->outside;
     bool command = wall->now[leader].reason == WAIT_CHILD;
     for (int i = 0; i < LOOK_MAX && at != 0; i++) {
@@ -179,7 +195,7 @@ static uint32_t find_outside(const struct wall *wall, uint32_t leader)
             return at - 1;
         at = wall->now[at - 1].next;
     }
-    return leader;
+    return wall->now[leader].reason == WAIT_LOCK ? find_worker(wall, leader) : leader;
 }
 
 static int add_wait(struct wall *wall, uint64_t time_ns)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Four workers get three short tasks; for all the rest of the time there is no pool."""
+# also: serial, the main process has nearly all of the work
 import multiprocessing
 import time
 

@@ -7,8 +7,7 @@
 #define MS INT64_C(1000000)
 
 static struct maker *maker;
-static uint32_t loop, process, slow, other, select_stack;
-static unsigned task_count;
+static uint32_t loop, track, slow, other, select_stack;
 
 static uint32_t own_frame(uint32_t parent, const char *function, const char *file)
 {
@@ -20,30 +19,29 @@ static uint32_t own_frame(uint32_t parent, const char *function, const char *fil
 static void make(void)
 {
     maker = maker_create();
-    process = maker_process(maker, 10, 0, "python3 a.py", 0);
+    uint32_t process = maker_process(maker, 10, 0, "python3 a.py", 0);
     loop = maker_thread(maker, process, 10, "main");
     uint32_t main = own_frame(0, "main", "/src/a.py");
     uint32_t turn = own_frame(main, "Handle._run", "/usr/lib/python3.11/asyncio/events.py");
     slow = own_frame(turn, "slow", "/src/a.py");
     other = own_frame(turn, "other", "/src/a.py");
     select_stack = own_frame(main, "select", "/usr/lib/python3.11/selectors.py");
-    task_count = 0;
+    track = maker_track(maker, process, 100, "task", -1);
 }
 
-static void task(int64_t begin, int64_t end)
+/* A task goes on then, after it has awaited that for so long. */
+static void went_on(int64_t time, double ms, const char *awaits)
 {
-    uint32_t track = maker_track(maker, process, 100 + task_count++, "task", -1);
-    struct event event = {
-        .kind = EVENT_TRACK_BEGIN,
+    const struct event mark = {
+        .kind = EVENT_TRACK_MARK,
         .thread = loop,
-        .time_ns = begin,
+        .time_ns = time,
         .lane = track,
-        .name = maker_string(maker, "task"),
-        .scope = maker_observed(maker, "asyncio", OBSERVER_ASYNCIO, ASYNCIO_ROLE_TASK)};
-    maker_event(maker, &event);
-    event.kind = EVENT_TRACK_END;
-    event.time_ns = end;
-    maker_event(maker, &event);
+        .name = maker_string(maker, "awaited"),
+        .scope = maker_observed(maker, "asyncio", OBSERVER_ASYNCIO, ASYNCIO_ROLE_AWAITED)};
+    maker_event(maker, &mark);
+    maker_value(maker, "ms", VALUE_DOUBLE, (union value){.float64 = ms});
+    maker_value_text(maker, "awaits", awaits);
 }
 
 /* A turn that ends then. */
@@ -118,12 +116,14 @@ TEST(turns_count_for_the_function_that_took_most_of_them)
 {
     const struct loop_place *places;
     make();
-    task(10 * MS, 5000 * MS);
-    task(20 * MS, 5000 * MS);
-    task(30 * MS, 5000 * MS);
     turn(400 * MS, 200);
+    went_on(401 * MS, 210, "sleep");
+    went_on(402 * MS, 180, "StreamReader.read");
+    went_on(403 * MS, 300, "Queue.get");
     turn(900 * MS, 300);
+    went_on(901 * MS, 290, "sleep");
     turn(1500 * MS, 100);
+    went_on(1501 * MS, 95, "sleep");
     run(other, 210 * MS); /* in the first turn */
     off(slow, 220 * MS, 390 * MS, 390 * MS);
     off(select_stack, 400 * MS, 600 * MS, 600 * MS); /* between turns */
@@ -145,16 +145,15 @@ TEST(turns_count_for_the_function_that_took_most_of_them)
     finish(blocks);
 }
 
-TEST(nobody_waits_for_the_only_task)
+TEST(a_turn_counts_only_if_a_task_goes_on_right_after_it)
 {
     const struct loop_place *places;
     make();
-    task(10 * MS, 650 * MS);
-    task(500 * MS, 510 * MS);  /* while the loop goes on */
-    task(640 * MS, 9000 * MS); /* what the turn begins at its end */
     turn(400 * MS, 200);
-    turn(649 * MS, 100);
-    turn(8000 * MS, 100); /* alone again */
+    went_on(401 * MS, 190, "Queue.get"); /* what the turn itself put there */
+    went_on(402 * MS, 50, "sleep");      /* began in its second half */
+    went_on(450 * MS, 240, "sleep");     /* would have slept anyway */
+    turn(8000 * MS, 100);                /* alone */
     off(slow, 200 * MS, 390 * MS, 390 * MS);
     struct loop_blocks *blocks = read_all();
     CHECK_INT(loop_blocks_places(blocks, &places), 0);
@@ -166,10 +165,10 @@ TEST(time_without_a_processor_blocks_no_loop)
 {
     const struct loop_place *places;
     make();
-    task(10 * MS, 5000 * MS);
-    task(20 * MS, 5000 * MS);
     turn(400 * MS, 200);
+    went_on(401 * MS, 210, "sleep");
     turn(900 * MS, 200);
+    went_on(901 * MS, 210, "sleep");
     off(slow, 210 * MS, 220 * MS, 390 * MS); /* waited for 10, was ready for 170 */
     off(slow, 710 * MS, 810 * MS, 860 * MS); /* 100, and 50 */
     struct loop_blocks *blocks = read_all();
@@ -181,10 +180,10 @@ TEST(time_without_a_processor_blocks_no_loop)
 TEST(a_loop_inside_of_a_loop_counts_once)
 {
     make();
-    task(10 * MS, 5000 * MS);
-    task(20 * MS, 5000 * MS);
     turn(300 * MS, 100);
+    went_on(301 * MS, 110, "sleep");
     turn(400 * MS, 300); /* around it */
+    went_on(401 * MS, 310, "sleep");
     turn(450 * MS, -5);
     turn(460 * MS, 1e300);
     struct loop_blocks *blocks = read_all();
@@ -196,9 +195,8 @@ TEST(what_no_sample_shows_is_a_turn_all_the_same)
 {
     const struct loop_place *places;
     make();
-    task(10 * MS, 5000 * MS);
-    task(20 * MS, 5000 * MS);
     turn(400 * MS, 200);
+    went_on(401 * MS, 210, "sleep");
     struct loop_blocks *blocks = read_all();
     CHECK_INT(loop_blocks_places(blocks, &places), 1);
     CHECK_INT(places[0].label, 0);
