@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A spawned worker for each processor; each imports a lot for tasks that take next to nothing."""
+"""Spawned workers, one fewer than processors. Each imports a lot for tasks that do little."""
 import multiprocessing
 import os
 
@@ -7,20 +7,33 @@ import os
 def parse(number):
     import asyncio
     import concurrent.futures
+    import decimal
+    import doctest
     import email.message
+    import ftplib
     import http.server
+    import imaplib
     import logging.config
+    import mailbox
+    import pdb
+    import plistlib
     import pydoc
+    import smtplib
     import sqlite3
+    import statistics
+    import tarfile
     import unittest.mock
     import urllib.request
+    import wsgiref.simple_server
     import xml.dom.minidom
     import xmlrpc.client
-    return number + len([asyncio, concurrent, email, http, logging, pydoc, sqlite3, unittest,
-                         urllib, xml, xmlrpc])
+    import zipfile
+    return number + len([asyncio, concurrent, decimal, doctest, email, ftplib, http, imaplib,
+                         logging, mailbox, pdb, plistlib, pydoc, smtplib, sqlite3, statistics,
+                         tarfile, unittest, urllib, wsgiref, xml, xmlrpc, zipfile])
 
 
 if __name__ == "__main__":
-    workers = len(os.sched_getaffinity(0))
+    workers = max(1, len(os.sched_getaffinity(0)) - 1)
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         pool.map(parse, range(8 * workers), chunksize=1)
