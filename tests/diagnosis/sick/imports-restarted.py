@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A spawned worker for each processor, and a new one after every two tasks. Each imports a lot for
 tasks that do little."""
-# also: gc, as the end of each worker collects all that it has imported
 import multiprocessing
 import os
 
