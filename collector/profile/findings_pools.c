@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* From so many hundredths on. */
@@ -13,6 +14,9 @@ enum {
     UNEVEN_PART = 10,    /* of the wall time */
     IDLE_PART = 5,       /* of the wall time, of the pool's workers together */
 };
+
+/* From so many bytes of a call on, they are what its hand-over costs. */
+enum { LARGE_BYTES = 65536 };
 
 /* The function with the most tasks; NULL: none in processes. */
 static const struct pool_function *busiest_function(const struct findings *findings)
@@ -93,6 +97,17 @@ static void advise_chunk(const struct pool *pool, const struct pool_function *fu
             2 * (unsigned long long)chunk);
 }
 
+/* What large objects cost grows with them, however many are in a chunk. */
+static void advise_bytes(const struct pool_function *function, struct finding *finding)
+{
+    char in[NUMBER_TEXT_SIZE], out[NUMBER_TEXT_SIZE];
+    snprintf(finding->advice, FINDING_TEXT_SIZE,
+             "try to send less: each task takes %s and returns %s, pickled (shared memory, a file, "
+             "or an initializer for what all need)",
+             number_size(function->bytes_in / function->count, in),
+             number_size(function->bytes_out / function->count, out));
+}
+
 void find_hand_over(struct findings *findings)
 {
     struct own_row pools = findings_own(findings)->purposes[PURPOSE_POOL];
@@ -112,37 +127,75 @@ void find_hand_over(struct findings *findings)
              trace_string(findings->trace, function->name)->bytes,
              number_time_short(function->parts[POOL_RUN].p50_ns, run));
     tell_parts(function, finding);
-    advise_chunk(find_chunked(findings), function, finding);
+    if (function->bytes_in + function->bytes_out > function->item_count * LARGE_BYTES)
+        advise_bytes(function, finding);
+    else
+        advise_chunk(find_chunked(findings), function, finding);
 }
 
 /* Of the workers of one pool: how long they were idle while the last one still ran. */
 struct evenness {
     uint32_t count, idle_count; /* that got tasks; that got none */
     uint64_t task_count, lost_ns;
-    int64_t last_ns;
+    uint64_t others_cpu_ns; /* of all but the last, on average */
     const struct pool_worker *last;
 };
 
-static struct evenness find_evenness(const struct findings *findings, uint32_t pool)
+static int latest_first(const void *left, const void *right)
+{
+    const struct pool_worker *const *a = left, *const *b = right;
+    return ((*a)->last_ns < (*b)->last_ns) - ((*a)->last_ns > (*b)->last_ns);
+}
+
+/* Workers of one pool. */
+typedef VEC(const struct pool_worker *) worker_list;
+
+/* Those that another one replaced ended for that: as many as there can be at once are left. */
+static void sum_evenness(worker_list *workers, uint64_t size, struct evenness *even)
+{
+    qsort(workers->items, workers->count, sizeof(workers->items[0]), latest_first);
+    if (size > 0 && workers->count > size)
+        workers->count = size;
+    even->count = (uint32_t)workers->count;
+    even->last = workers->items[0];
+    for (size_t i = 1; i < workers->count; i++) {
+        even->lost_ns += (uint64_t)(even->last->last_ns - workers->items[i]->last_ns) / even->count;
+        even->others_cpu_ns += workers->items[i]->cpu_ns / (even->count - 1);
+    }
+}
+
+static struct evenness find_evenness(const struct findings *findings, const struct pool *pools,
+                                     uint32_t pool)
 {
     const struct pool_worker *workers;
     uint32_t count = pools_workers(pool_tasks_pools(findings->report->tasks), &workers);
     struct evenness even = {0};
+    worker_list used = {0};
     for (uint32_t i = 0; i < count; i++) {
         if (workers[i].pool != pool || workers[i].is_local)
             continue;
-        even.count += workers[i].task_count > 0;
         even.idle_count += workers[i].task_count == 0;
         even.task_count += workers[i].task_count;
-        if (workers[i].task_count > 0 && (!even.last || workers[i].last_ns > even.last_ns)) {
-            even.last = &workers[i];
-            even.last_ns = workers[i].last_ns;
-        }
+        if (workers[i].task_count > 0 && vec_push(&used, &workers[i]) != 0)
+            break;
     }
-    for (uint32_t i = 0; i < count && even.count > 0; i++)
-        if (workers[i].pool == pool && !workers[i].is_local && workers[i].task_count > 0)
-            even.lost_ns += (uint64_t)(even.last_ns - workers[i].last_ns) / even.count;
+    if (used.count > 0)
+        sum_evenness(&used, pools[pool].size, &even);
+    vec_free(&used);
     return even;
+}
+
+/* Others that have the processors make workers end at different times as well: then the last one
+ * has not done more. */
+static bool is_uneven(const struct findings *findings, const struct evenness *even)
+{
+    const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
+    uint64_t more_ns = even->count > 1 && even->last->cpu_ns > even->others_cpu_ns
+                           ? even->last->cpu_ns - even->others_cpu_ns
+                           : 0;
+    return even->count > 1 && findings_reach(even->lost_ns, wall->wall_ns, UNEVEN_PART) &&
+           (even->lost_ns > wall->contended_ns ||
+            findings_reach(more_ns, wall->wall_ns, UNEVEN_PART));
 }
 
 static void tell_uneven(struct findings *findings, const struct evenness *even)
@@ -190,13 +243,11 @@ static void tell_idle(struct findings *findings, const struct evenness *even, ui
 
 void find_uneven(struct findings *findings)
 {
-    const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     const struct pool *pools;
     uint32_t count = pools_all(pool_tasks_pools(findings->report->tasks), &pools);
     for (uint32_t pool = 0; pool < count; pool++) {
-        struct evenness even = find_evenness(findings, pool);
-        if (even.count > 1 && even.lost_ns > wall->contended_ns &&
-            findings_reach(even.lost_ns, findings_wall_ns(findings), UNEVEN_PART))
+        struct evenness even = find_evenness(findings, pools, pool);
+        if (is_uneven(findings, &even))
             tell_uneven(findings, &even);
         if (even.count > 0 && even.idle_count > 0)
             tell_idle(findings, &even, (uint64_t)(pools[pool].end_ns - pools[pool].begin_ns));

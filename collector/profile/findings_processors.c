@@ -10,6 +10,7 @@
 
 /* From so many hundredths on. */
 enum {
+    OTHERS_PART = 10,  /* of the wall time, of one processor */
     HOST_PART = 20,    /* of the wall time */
     CROWD_PART = 30,   /* of the wall time */
     GIL_PART = 30,     /* of the time in which busy threads wanted to run, */
@@ -18,26 +19,39 @@ enum {
     ALONE_PART = 50,   /* of the wall time, of a program that has a pool of processes */
 };
 
+/* Where nobody else seems to have used the processors, only the time counts in which nothing of the
+ * program ran: a short wait for a processor beside a thread that runs is the scheduler's own. */
+static uint64_t taken_ns(const struct findings *findings)
+{
+    const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
+    const struct report_facts *facts = &findings->report->facts;
+    uint64_t others_ns = (facts->others_ms + facts->stolen_ms) * 1000000;
+    return findings_reach(others_ns, wall->wall_ns, OTHERS_PART) ? wall->contended_ns
+                                                                 : wall->ready_ns;
+}
+
 void find_host(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     const struct report_facts *facts = &findings->report->facts;
-    double wall_ms = (double)wall->wall_ns / 1e6;
-    if (!findings_reach(wall->contended_ns, wall->wall_ns, HOST_PART))
+    uint64_t wall_ms = wall->wall_ns / 1000000, taken = taken_ns(findings);
+    bool others = facts->others_ms * 100 >= wall_ms * OTHERS_PART;
+    bool stolen = facts->stolen_ms * 100 >= wall_ms * OTHERS_PART;
+    if (!findings_reach(taken, wall->wall_ns, HOST_PART))
         return;
-    struct finding *finding = findings_add(findings, "host", wall->contended_ns, wall->wall_ns);
+    struct finding *finding = findings_add(findings, "host", taken, wall->wall_ns);
     if (!finding)
         return;
     struct text text = text_init(finding->finding, FINDING_TEXT_SIZE);
     text_format(&text, "of the wall time a thread waited for a processor");
-    if ((facts->others_ms + facts->stolen_ms) * 10 < wall->wall_ns / 1000000)
+    if (!others && !stolen)
         text_format(&text, " that others had: programs, the host of a virtual machine, a quota");
-    if (facts->others_ms * 10 >= wall->wall_ns / 1000000)
-        text_format(&text, ": other programs used %.1f of %u", (double)facts->others_ms / wall_ms,
-                    wall->processors);
-    if (facts->stolen_ms * 10 >= wall->wall_ns / 1000000)
+    if (others)
+        text_format(&text, ": other programs used %.1f of %u",
+                    (double)facts->others_ms / (double)wall_ms, wall->processors);
+    if (stolen)
         text_format(&text, ": the host of the virtual machine took %.1f of %u",
-                    (double)facts->stolen_ms / wall_ms, wall->processors);
+                    (double)facts->stolen_ms / (double)wall_ms, wall->processors);
     text_format(&text, ".");
     snprintf(finding->advice, FINDING_TEXT_SIZE, "try a quiet machine");
 }
@@ -246,7 +260,7 @@ static bool is_serial(const struct findings *findings, const struct wall_totals 
 {
     const struct own_row *purposes = findings_own(findings)->purposes;
     uint64_t begin_ns = purposes[PURPOSE_IMPORT].cpu_ns + purposes[PURPOSE_START_UP].cpu_ns;
-    uint64_t single_ns = wall->single_ns > begin_ns ? wall->single_ns - begin_ns : 0;
+    uint64_t single_ns = wall->alone_ns > begin_ns ? wall->alone_ns - begin_ns : 0;
     struct gil_times times;
     if (waits_for_gil(findings, &times)) /* which lets one of them run */
         return false;
@@ -268,7 +282,7 @@ void find_serial(struct findings *findings)
     char place[FINDING_NAME_SIZE];
     if (!is_serial(findings, wall))
         return;
-    struct finding *finding = findings_add(findings, "serial", wall->single_ns, wall->wall_ns);
+    struct finding *finding = findings_add(findings, "serial", wall->alone_ns, wall->wall_ns);
     if (!finding)
         return;
     const struct own_row *row = hottest_of(findings, wall->single);
@@ -278,10 +292,14 @@ void find_serial(struct findings *findings)
         text_format(&text, ", mostly %s", findings_place(findings, row->label, row->line, place));
     text_format(&text, ".");
     double fastest = wall->alone_ns ? (double)wall->busy_ns / (double)wall->alone_ns : 1;
-    snprintf(finding->evidence, FINDING_TEXT_SIZE,
-             "This serial part limits the speed-up: however many processors there are, at most "
-             "%.1f times as fast as on one.",
-             fastest > 1 ? fastest : 1);
+    if (fastest < 1.05)
+        snprintf(finding->evidence, FINDING_TEXT_SIZE,
+                 "However many processors there are, they do not make it faster.");
+    else
+        snprintf(finding->evidence, FINDING_TEXT_SIZE,
+                 "This serial part limits the speed-up: however many processors there are, at most "
+                 "%.1f times as fast as on one.",
+                 fastest);
     if (row)
         snprintf(finding->advice, FINDING_TEXT_SIZE, "try to share that out, or to make it faster");
 }
