@@ -374,6 +374,8 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
     const struct own_row *rows;
     uint32_t count = facts->own ? own_time_rows(facts->own, false, &rows) : 0;
     char name[256], place[512], time[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
+    if (size > 0)
+        buffer[0] = 0;
     while (count > 0 && rows[0].label == 0) { /* a program's own time has no line */
         rows++;
         count--;
@@ -384,10 +386,11 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
     code_name(trace, rows[0].label, name, sizeof(name));
     code_location(trace, rows[0].label, rows[0].line, place, sizeof(place));
     text_format(&text, "%s", name);
+    size_t length = text.length;
     if (place[0])
         text_format(&text, " (%s)", place);
     text_format(&text, ", %s", number_time_short(rows[0].cpu_ns, time));
     text_format(&text, ", %s of", number_share(rows[0].cpu_ns, cpu_ns, share));
     text_format(&text, " %s CPU time.", number_time_short(cpu_ns, time));
-    return text.length;
+    return length;
 }

@@ -577,7 +577,7 @@ void info_print_losses(const struct info_options *options, const struct info_cou
         printf(sum == 1 ? " record: " : " records: ");
         loss_print(total);
     }
-    sample_loss_print(trace, &wholes);
+    sample_loss_print(trace, &wholes, stdout);
     print_processes(options, counts);
     bool begun = false;
     missing_each(trace, total, print_call, &begun);

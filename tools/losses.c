@@ -118,7 +118,7 @@ static void print_loss(const struct trace *trace, const struct trace_fact *fact,
     fputs(around[1], stream);
 }
 
-void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes)
+void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes, FILE *stream)
 {
     static const char *const around[2] = {": ", ""};
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
@@ -126,9 +126,9 @@ void sample_loss_print(const struct trace *trace, const struct sample_wholes *wh
         const char *means = meaning_of(trace_string(trace, fact->name)->bytes)->means;
         if (!is_loss(fact))
             continue;
-        printf("  ");
-        print_loss(trace, fact, wholes, around, stdout);
-        printf(means ? "\n      %s\n" : "\n", means);
+        fputs("  ", stream);
+        print_loss(trace, fact, wholes, around, stream);
+        fprintf(stream, means ? "\n      %s\n" : "\n", means);
     }
 }
 

@@ -25,7 +25,7 @@ bool sample_loss_counts(const struct trace *trace, const struct sample_wholes *w
 
 /* A line for each: "  13 of 7,731 stretches off the CPU: the kernel did not tell their end", and
  * below it what it means. To standard output. */
-void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes);
+void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes, FILE *stream);
 
 /* All in one line, without meanings: "13 of 7,731 stretches off the CPU (the kernel ...), ...". */
 void sample_loss_print_short(const struct trace *trace, const struct sample_wholes *wholes,

@@ -9,6 +9,8 @@
 #include "out_stream.h"
 #include "report.h"
 
+#include <stdio.h>
+
 /* Those that were asked for. */
 struct report_tables {
     const struct table *items[REPORT_TABLES_MAX];
@@ -45,7 +47,8 @@ enum { HEADLINE_SIZE = 1024 };
 size_t headline_wall(const struct trace *trace, const struct report_facts *facts, char *buffer,
                      size_t size);
 
-/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Empty: too few samples to say. */
+/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Returns the length of the name that
+ * it begins with; 0: too few samples to say, and the text is empty. */
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size);
 
@@ -67,7 +70,7 @@ int report_text(const struct report *report, const struct report_view *view);
 void report_text_notes(const struct table *table, bool shown);
 
 /* What is missing, if anything is: records, parts of samples, of the file. */
-void report_text_missing(const struct report *report, const struct report_view *view);
+void report_text_missing(const struct report *report, const struct report_view *view, FILE *out);
 
 /* One table with its notes, if it has rows for people. 0 or -ENOMEM; -ENODATA: it has columns for
  * programs only. */

@@ -3,137 +3,99 @@
  * matter, own code first. All of it is of the tables and facts of profile/report.h. */
 #include "losses.h"
 #include "missing.h"
+#include "number.h"
 #include "recording.h"
 #include "screen_parts.h"
-#include "term.h"
+#include "text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Text ------------------------------------------------------------------------------------ */
-
-void screen_put(const struct screen *screen, const char *style, const char *text)
-{
-    bool styled = screen->view->color && *style && *text;
-    if (styled)
-        printf("\033[%sm", style);
-    term_print(text);
-    if (styled)
-        printf("\033[0m");
-}
-
-void screen_put_wrapped(const struct screen *screen, const char *style, const char *text,
-                        unsigned indent)
-{
-    unsigned room = screen->width - indent;
-    while (*text) {
-        size_t size = strlen(text), cut = size;
-        if (term_text_width(text) > room) {
-            for (cut = room; cut > 0 && (text[cut] != ' ' || text[cut + 1] == '%');)
-                cut--;
-            if (cut == 0)
-                cut = strcspn(text, " ");
-        }
-        char line[HEADLINE_SIZE];
-        snprintf(line, sizeof(line), "%.*s", (int)cut, text);
-        screen_put(screen, style, line);
-        printf("\n");
-        text += cut;
-        text += strspn(text, " ");
-        if (*text)
-            printf("%*s", (int)indent, "");
-    }
-}
-
-void screen_title(const struct screen *screen, const char *title)
-{
-    printf("\n");
-    screen_put(screen, STYLE_BOLD, title);
-    printf("\n");
-}
-
-void screen_bar(const struct screen *screen, unsigned width, uint64_t part, uint64_t whole)
-{
-    char bar[SCREEN_BAR_MAX + 1];
-    uint64_t cells = whole ? (uint64_t)((double)part / (double)whole * width + 0.5) : 0;
-    cells = cells > width ? width : cells;
-    memset(bar, '#', cells);
-    bar[cells] = '\0';
-    printf("  ");
-    screen_put(screen, STYLE_DIM, bar);
-    printf("%*s", (int)(width - cells), "");
-}
-
-void screen_put_cut(const struct screen *screen, const char *style, const char *text, size_t width)
-{
-    char buffer[4 * SCREEN_WIDTH_MAX + 4];
-    size_t used = term_shorten(text, width < SCREEN_WIDTH_MAX ? width : SCREEN_WIDTH_MAX, buffer,
-                               sizeof(buffer));
-    screen_put(screen, style, buffer);
-    printf("%*s", (int)(width > used ? width - used : 0), "");
-}
-
-void screen_location(const struct screen *screen, const char *text, size_t used)
-{
-    char buffer[4 * SCREEN_WIDTH_MAX + 4];
-    size_t room =
-        screen->width > used + 2 + SCREEN_NAME_MIN ? screen->width - used - 2 : SCREEN_NAME_MIN;
-    term_shorten(text, room, buffer, sizeof(buffer));
-    printf("  ");
-    screen_put(screen, STYLE_DIM, buffer);
-}
-
-void screen_time(uint64_t ns)
-{
-    char text[NUMBER_TEXT_SIZE];
-    printf(" %7s", number_time_short(ns, text));
-}
-
-void screen_share(uint64_t part, uint64_t whole)
-{
-    char text[NUMBER_TEXT_SIZE];
-    printf(" %6s", number_share(part, whole, text));
-}
-
 /* ---- The headline ---------------------------------------------------------------------------- */
+
+/* "39 % ready but without a processor" stands out as the column does. */
+static void mark_ready(struct screen_text *text)
+{
+    const char *phrase = wait_phrase(WAIT_PREEMPTED);
+    const char *found = strstr(text->text, phrase), *from = found;
+    if (!found)
+        return;
+    while (from > text->text && !(from[-1] == ' ' && strchr(",:", from[-2])))
+        from--;
+    text->mark_at = (size_t)(from - text->text);
+    text->mark_size = (size_t)(found - from) + strlen(phrase);
+    text->mark_style = STYLE_BOLD ";" STYLE_READY;
+}
 
 static void put_headline(const struct screen *screen)
 {
-    char text[HEADLINE_SIZE];
-    headline_wall(screen->trace, screen->facts, text, sizeof(text));
-    screen_put_wrapped(screen, STYLE_BOLD, text, 0);
-    if (headline_hottest(screen->trace, screen->facts, text, sizeof(text)) > 0) {
-        printf("Hottest: ");
-        screen_put_wrapped(screen, STYLE_OWN, text, 9);
+    char buffer[HEADLINE_SIZE];
+    struct screen_text text = {.style = STYLE_BOLD, .text = buffer};
+    headline_wall(screen->trace, screen->facts, buffer, sizeof(buffer));
+    mark_ready(&text);
+    screen_put_text(screen, &text);
+    size_t name = headline_hottest(screen->trace, screen->facts, buffer, sizeof(buffer));
+    if (name > 0) {
+        fputs("Hottest: ", screen->out);
+        screen_put_text(screen, &(struct screen_text){.style = STYLE_PLAIN,
+                                                      .text = buffer,
+                                                      .indent = strlen("Hottest: "),
+                                                      .mark_size = name,
+                                                      .mark_style = STYLE_OWN});
     }
     if (screen->view->options->only[0]) {
-        printf("Only: ");
-        screen_put_wrapped(screen, STYLE_DIM, screen->view->options->only, 6);
+        fputs("Only: ", screen->out);
+        screen_put_wrapped(screen, STYLE_DIM, screen->view->options->only, strlen("Only: "));
     }
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static void put_count(const char *before, uint64_t count, const char *one, const char *many)
+static void add_count(struct text *text, const char *before, uint64_t count, const char *what)
 {
-    char text[NUMBER_TEXT_SIZE];
-    printf("%s%s %s", before, number_count(count, text), count == 1 ? one : many);
+    char number[NUMBER_TEXT_SIZE];
+    const char *many = count == 1 ? "" : text_ends_with(what, "s") ? "es" : "s";
+    text_format(text, "%s%s %s%s", before, number_count(count, number), what, many);
 }
 
-static void put_losses(const struct screen *screen)
+static void add_losses(const struct screen *screen, struct text *text)
 {
     const struct report_facts *facts = screen->facts;
     const struct sample_wholes wholes = {facts->samples->all.sample_count,
                                          facts->samples->stretch_count};
-    bool cut = recording_is_cut(screen->view->options->reader);
-    if (facts->lost_count > 0)
-        put_count("; ", facts->lost_count, "record was lost", "records were lost");
-    else if (sample_loss_any(screen->trace) && sample_loss_counts(screen->trace, &wholes))
-        printf("; parts of the samples are missing");
-    else
-        printf("; nothing lost");
-    printf(cut ? ", up to where it was cut short\n" : "\n");
+    if (facts->lost_count > 0) {
+        add_count(text, "; ", facts->lost_count, "record");
+        text_format(text, facts->lost_count == 1 ? " was lost" : " were lost");
+    } else if (sample_loss_any(screen->trace) && sample_loss_counts(screen->trace, &wholes)) {
+        text_format(text, "; parts of the samples are missing");
+    } else {
+        text_format(text, "; nothing lost");
+    }
+    if (recording_is_cut(screen->view->options->reader))
+        text_format(text, ", up to where it was cut short");
+}
+
+/* "1 process, 1 thread; 30 samples (99 Hz), 118 waits; nothing lost" */
+static void put_counts(const struct screen *screen)
+{
+    const struct sample_stats *samples = screen->facts->samples;
+    const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
+    char buffer[512], number[NUMBER_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    add_count(&text, "", trace_process_count(screen->trace), "process");
+    add_count(&text, ", ", trace_thread_count(screen->trace), "thread");
+    if (screen->facts->own) {
+        add_count(&text, "; ", samples->all.sample_count, "sample");
+        if (sampling->frequency_hz)
+            text_format(&text, " (%s Hz)", number_count(sampling->frequency_hz, number));
+        add_count(&text, ", ", samples->stretch_count, "wait");
+    }
+    if (screen->facts->event_count)
+        add_count(&text, ", ", screen->facts->event_count, "event");
+    add_losses(screen, &text);
+    screen_put_wrapped(screen, STYLE_DIM, buffer, 0);
 }
 
 /* Half of the width in which the first row's share of CPU time lies, 19 times of 20, in points:
@@ -152,44 +114,64 @@ static double imprecision(const struct screen *screen)
     return 196 * guess;
 }
 
+/* A line that may need several: "hint: ..." */
+static void put_line(const struct screen *screen, const char *before, const char *text)
+{
+    fputs(before, screen->out);
+    screen_put_wrapped(screen, STYLE_DIM, text, (unsigned)strlen(before));
+}
+
 static void put_end(const struct screen *screen)
 {
-    const struct sample_stats *samples = screen->facts->samples;
     const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
-    char text[NUMBER_TEXT_SIZE];
-    printf("\n");
-    put_count("", trace_process_count(screen->trace), "process", "processes");
-    put_count(", ", trace_thread_count(screen->trace), "thread", "threads");
-    if (screen->facts->own) {
-        put_count("; ", samples->all.sample_count, "sample", "samples");
-        if (sampling->frequency_hz)
-            printf(" (%s Hz)", number_count(sampling->frequency_hz, text));
-        put_count(", ", samples->stretch_count, "wait", "waits");
-    }
-    if (screen->facts->event_count)
-        put_count(", ", screen->facts->event_count, "event", "events");
-    put_losses(screen);
     double points = screen->facts->own ? imprecision(screen) : 0;
-    if (points >= 10)
-        printf("few samples: a share of CPU time is right to within %.0f points (record --rate "
-               "999)\n",
-               points);
-    if (sampling->reason && sampling->rung < SAMPLING_BPF) {
-        printf("without eBPF: ");
-        screen_put_wrapped(screen, STYLE_PLAIN,
-                           trace_string(screen->trace, sampling->reason)->bytes, 14);
+    char text[128];
+    fputs("\n", screen->out);
+    put_counts(screen);
+    if (points >= 10) {
+        snprintf(text, sizeof(text),
+                 "few samples: shares of CPU time are right to within %.0f points (--rate 999)",
+                 points);
+        screen_put_wrapped(screen, STYLE_DIM, text, 0);
     }
-    if (sampling->hint) {
-        printf("hint: ");
-        screen_put_wrapped(screen, STYLE_PLAIN, trace_string(screen->trace, sampling->hint)->bytes,
-                           6);
-    }
-    printf("next: annot report --all     annot flame     annot export\n");
+    if (sampling->reason && sampling->rung < SAMPLING_BPF)
+        put_line(screen, "without eBPF: ", trace_string(screen->trace, sampling->reason)->bytes);
+    if (sampling->hint)
+        put_line(screen, "hint: ", trace_string(screen->trace, sampling->hint)->bytes);
+    screen_put_wrapped(screen, STYLE_DIM,
+                       "next: annot report --all     annot flame     annot export", 0);
 }
+
+/* What is missing, as the other reports tell it; its lines are of any width. */
+static int put_missing(const struct screen *screen)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return -ENOMEM;
+    report_text_missing(screen->report, screen->view, stream);
+    if (fclose(stream) != 0)
+        return -ENOMEM;
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        unsigned indent = (unsigned)strspn(line, " ");
+        *end = 0;
+        fprintf(screen->out, "%*s", (int)indent, "");
+        if (line[indent])
+            screen_put_wrapped(screen, STYLE_PLAIN, line + indent, indent);
+        else
+            fputs("\n", screen->out);
+    }
+    free(text);
+    return 0;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 struct screen screen_init(const struct report *report, const struct report_view *view)
 {
     unsigned width = view->width ? view->width : SCREEN_WIDTH;
+    uint64_t limit = view->options->limit;
     width = width < SCREEN_WIDTH_MIN   ? SCREEN_WIDTH_MIN
             : width > SCREEN_WIDTH_MAX ? SCREEN_WIDTH_MAX
                                        : width;
@@ -198,9 +180,10 @@ struct screen screen_init(const struct report *report, const struct report_view 
         .view = view,
         .facts = report_facts(report),
         .trace = store_reader_trace(view->options->reader),
+        .out = stdout,
         .width = width,
         .bar = SCREEN_BAR_MIN + (width > SCREEN_WIDTH ? (width - SCREEN_WIDTH) / 4 : 0),
-        .rows = view->options->limit,
+        .rows = {limit, limit, limit, limit},
     };
 }
 
@@ -214,7 +197,8 @@ int report_screen(const struct report *report, const struct report_view *view)
         rc = screen_tables(&screen);
     screen_waits(&screen);
     screen_awaits(&screen);
-    report_text_missing(report, view);
+    if (rc == 0)
+        rc = put_missing(&screen);
     put_end(&screen);
     return rc;
 }

@@ -24,20 +24,21 @@ static const char *rung_name(unsigned rung)
     }
 }
 
-static void print_text(const struct trace *trace, const char *before, uint32_t text)
+static void print_text(FILE *out, const struct trace *trace, const char *before, uint32_t text)
 {
-    printf("%s", before);
-    term_print(trace_string(trace, text)->bytes);
-    printf("\n");
+    const struct trace_string *string = trace_string(trace, text);
+    fputs(before, out);
+    term_write(out, string->bytes, string->length);
+    fputs("\n", out);
 }
 
 /* Why not a higher rung, and what lifts it. */
 static void print_reason(const struct trace *trace, const struct trace_sampling *sampling)
 {
     if (sampling->reason && sampling->rung != SAMPLING_NONE)
-        print_text(trace, "           without eBPF: ", sampling->reason);
+        print_text(stdout, trace, "           without eBPF: ", sampling->reason);
     if (sampling->hint)
-        print_text(trace, "           hint: ", sampling->hint);
+        print_text(stdout, trace, "           hint: ", sampling->hint);
 }
 
 /* What is almost all is not all. */
@@ -57,7 +58,7 @@ static void print_sampling(const struct trace *trace, const struct report_facts 
     if (sampling->rung == SAMPLING_OFF && !facts->has_samples)
         return;
     if (sampling->rung == SAMPLING_NONE) {
-        print_text(trace, "sampled    nothing: ", sampling->reason);
+        print_text(stdout, trace, "sampled    nothing: ", sampling->reason);
         print_reason(trace, sampling);
         return;
     }
@@ -100,32 +101,37 @@ static const char *lost_text(const struct trace *trace, const struct report_fact
                : "no records, and few parts of the samples (see the end)";
 }
 
+struct calls_line {
+    FILE *out;
+    const char *before; /* the next one */
+};
+
 static void print_call(void *context, const struct missing *missing)
 {
-    const char **before = context;
+    struct calls_line *line = context;
     char text[NUMBER_TEXT_SIZE];
     if (missing->kind != MISSING_CALLS)
         return;
-    printf("%s%s %s", *before, number_count(missing->count, text), missing->what);
-    *before = ", ";
+    fprintf(line->out, "%s%s %s", line->before, number_count(missing->count, text), missing->what);
+    line->before = ", ";
 }
 
 /* Processes that could not take part, remarkable calls. */
-static void print_missing(const struct trace *trace)
+static void print_missing(FILE *out, const struct trace *trace)
 {
     static const char first[] = "remarkable calls: ";
-    const char *before = first;
+    struct calls_line line = {out, first};
     char text[NUMBER_TEXT_SIZE];
     uint32_t refused = trace_refusal_count(trace);
     if (refused)
-        printf("refused    %s %s could not take part; annot info says why\n",
-               number_count(refused, text), refused == 1 ? "process" : "processes");
-    missing_each(trace, NULL, print_call, &before);
-    if (before != first)
-        printf("\n");
+        fprintf(out, "refused    %s %s could not take part; annot info says why\n",
+                number_count(refused, text), refused == 1 ? "process" : "processes");
+    missing_each(trace, NULL, print_call, &line);
+    if (line.before != first)
+        fputs("\n", out);
 }
 
-static void print_missing_volumes(const struct store_reader *reader)
+static void print_missing_volumes(FILE *out, const struct store_reader *reader)
 {
     for (uint32_t i = 0; i < store_reader_damage_count(reader); i++) {
         const struct store_damage *damage = store_reader_damage(reader, i);
@@ -133,29 +139,31 @@ static void print_missing_volumes(const struct store_reader *reader)
         if (!damage->missing_count)
             continue;
         store_damage_text(damage, text);
-        printf("incomplete ");
-        term_print(text);
-        printf("\n");
+        fputs("incomplete ", out);
+        term_write(out, text, sizeof(text));
+        fputs("\n", out);
     }
 }
 
-static void print_damage(const struct store_reader *reader, const struct report_facts *facts)
+static void print_damage(FILE *out, const struct store_reader *reader,
+                         const struct report_facts *facts)
 {
     char text[NUMBER_TEXT_SIZE];
     uint32_t parts = damaged_part_count(reader);
     uint64_t missing = facts->unreadable_count;
     const char *before = "; ";
-    print_missing_volumes(reader);
+    print_missing_volumes(out, reader);
     if (recording_is_cut(reader))
-        printf("cut        it has no end: what was not written yet is missing");
+        fprintf(out, "cut        it has no end: what was not written yet is missing");
     else if (parts)
-        printf("damage     %u %s", parts, parts == 1 ? "part" : "parts");
+        fprintf(out, "damage     %u %s", parts, parts == 1 ? "part" : "parts");
     else
         before = "           ";
     if (missing)
-        printf("%srecords missing from the numbers below: %s", before, number_count(missing, text));
+        fprintf(out, "%srecords missing from the numbers below: %s", before,
+                number_count(missing, text));
     if (parts || missing)
-        printf("\n");
+        fprintf(out, "\n");
 }
 
 /* Why there is nothing at all, and what would show more. */
@@ -181,55 +189,58 @@ static const char *nothing_text(const struct trace *trace)
 }
 
 /* What the limits left out, and what the numbers can't show. */
-static void print_remarks(const struct trace *trace, const struct report_facts *facts)
+static void print_remarks(FILE *out, const struct trace *trace, const struct report_facts *facts)
 {
     const struct range_totals *totals = facts->totals;
     char text[NUMBER_TEXT_SIZE];
     if (facts->event_count == 0 && !facts->has_samples)
-        printf("\n%s\n", nothing_text(trace));
+        fprintf(out, "\n%s\n", nothing_text(trace));
     if (totals->lost_outside)
-        printf("\nRecords lost outside of all ranges above: %s.\n",
-               number_count(totals->lost_outside, text));
+        fprintf(out, "\nRecords lost outside of all ranges above: %s.\n",
+                number_count(totals->lost_outside, text));
     if (totals->orphan_count)
-        printf("\nEnds without a beginning in this recording, not counted: %s.\n",
-               number_count(totals->orphan_count, text));
+        fprintf(out, "\nEnds without a beginning in this recording, not counted: %s.\n",
+                number_count(totals->orphan_count, text));
     if (totals->other_count)
-        printf("\nToo many paths: further ones share the row \"(other)\"; entries there: %s.\n",
-               number_count(totals->other_count, text));
+        fprintf(out,
+                "\nToo many paths: further ones share the row \"(other)\"; entries there: %s.\n",
+                number_count(totals->other_count, text));
     if (totals->quantile_count)
-        printf("\nToo many paths: durations left out of the quantiles: %s.\n",
-               number_count(totals->quantile_count, text));
+        fprintf(out, "\nToo many paths: durations left out of the quantiles: %s.\n",
+                number_count(totals->quantile_count, text));
     if (totals->threads_cut)
-        printf("\nToo many threads: the columns procs and threads are lower bounds.\n");
+        fprintf(out, "\nToo many threads: the columns procs and threads are lower bounds.\n");
 }
 
 /* Of a hundred, one is a matter of the last instruction. */
-static void print_checks(const struct sample_checks *checks, bool few_as_well)
+static void print_checks(FILE *out, const struct sample_checks *checks, bool few_as_well)
 {
     char text[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
     if (checks->contradicted && (few_as_well || checks->contradicted * 50 >= checks->checked))
-        printf(
+        fprintf(
+            out,
             "\n%s of %s samples contradict the events of their threads.\nThey count for the ranges "
             "that the events show.\n",
             number_count(checks->contradicted, text), number_count(checks->checked, all));
 }
 
-static void print_losses(const struct trace *trace, const struct report_facts *facts, bool all)
+static void print_losses(FILE *out, const struct trace *trace, const struct report_facts *facts,
+                         bool all)
 {
     char text[NUMBER_TEXT_SIZE];
     const struct sample_wholes wholes = wholes_of(facts);
     if (sample_loss_any(trace))
-        printf(trace_unwatched(trace) ? "\nMissing:\n" : "\nMissing from the samples:\n");
-    sample_loss_print(trace, &wholes);
+        fprintf(out, trace_unwatched(trace) ? "\nMissing:\n" : "\nMissing from the samples:\n");
+    sample_loss_print(trace, &wholes, out);
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
         const struct trace_fact *fact = trace_fact_get(trace, i);
         if (fact->kind == FACT_NOTE && fact->value > 0)
-            print_text(trace, "\n", fact->name);
+            print_text(out, trace, "\n", fact->name);
     }
-    print_checks(&facts->checks, all);
+    print_checks(out, &facts->checks, all);
     if (facts->late_count)
-        printf("\nSamples that arrived too late to get their exact ranges: %s.\n",
-               number_count(facts->late_count, text));
+        fprintf(out, "\nSamples that arrived too late to get their exact ranges: %s.\n",
+                number_count(facts->late_count, text));
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -279,17 +290,17 @@ static void print_header(const struct trace *trace, const struct report_facts *f
         printf("lost       %s %s: ", number_count(sum, a), sum == 1 ? "record" : "records");
     if (sum > 0)
         loss_print(facts->lost);
-    print_missing(trace);
+    print_missing(stdout, trace);
 }
 
-void report_text_missing(const struct report *report, const struct report_view *view)
+void report_text_missing(const struct report *report, const struct report_view *view, FILE *out)
 {
     const struct trace *trace = store_reader_trace(view->options->reader);
     const struct report_facts *facts = report_facts(report);
-    print_missing(trace);
-    print_damage(view->options->reader, facts);
-    print_remarks(trace, facts);
-    print_losses(trace, facts, false);
+    print_missing(out, trace);
+    print_damage(out, view->options->reader, facts);
+    print_remarks(out, trace, facts);
+    print_losses(out, trace, facts, false);
 }
 
 int report_text(const struct report *report, const struct report_view *view)
@@ -299,7 +310,7 @@ int report_text(const struct report *report, const struct report_view *view)
     const struct trace *trace = store_reader_trace(view->options->reader);
     int rc = 0;
     print_header(trace, facts, view->options, recording_is_cut(reader));
-    print_damage(reader, facts);
+    print_damage(stdout, reader, facts);
     for (unsigned i = 0; rc == 0 && i < report_table_count(report); i++) {
         const struct table *table = report_table(report, i);
         if (table->title && table->limit > 0)
@@ -307,7 +318,7 @@ int report_text(const struct report *report, const struct report_view *view)
         else
             report_text_notes(table, false);
     }
-    print_remarks(trace, facts);
-    print_losses(trace, facts, true);
+    print_remarks(stdout, trace, facts);
+    print_losses(stdout, trace, facts, true);
     return rc;
 }

@@ -3,49 +3,82 @@
 #include "screen_parts.h"
 
 #include "code_owner.h"
-#include "number.h"
 #include "term.h"
 
-#include <stdio.h>
+#include <string.h>
 
-enum { AWAITS_WIDTH = 16 };
+struct awaits_view {
+    const struct await_place *places;
+    uint64_t count; /* that are shown */
+    struct screen_places widths;
+    size_t awaits; /* how wide that column is */
+};
 
-static void put_await(const struct screen *screen, const struct await_place *place, size_t names)
+enum { LOCATION_SIZE = 512, AWAITS_WIDTH = 20 };
+
+/* `location` has room for its text. */
+static struct screen_place place_of(const struct screen *screen, const struct await_place *await,
+                                    char location[LOCATION_SIZE])
 {
-    char count[NUMBER_TEXT_SIZE], location[512];
-    const char *awaits = trace_string(screen->trace, place->awaits)->bytes;
-    const char *function = trace_string(screen->trace, place->function)->bytes;
-    screen_time(place->total_ns);
-    printf("  ");
-    screen_put_cut(screen, STYLE_PLAIN, awaits, AWAITS_WIDTH);
-    printf(" %7s", number_count(place->count, count));
-    screen_time(place->total_ns / place->count);
-    screen_time(place->max_ns);
-    printf("  ");
-    screen_put_cut(screen, STYLE_OWN, function, names);
-    code_file_location(screen->trace, place->file, place->line, location, sizeof(location));
-    screen_location(screen, location, 52 + names);
-    printf("\n");
+    code_file_location(screen->trace, await->file, await->line, location, LOCATION_SIZE);
+    return (struct screen_place){.name = trace_string(screen->trace, await->function)->bytes,
+                                 .location = location};
+}
+
+static const char *awaits_of(const struct screen *screen, const struct await_place *await)
+{
+    return trace_string(screen->trace, await->awaits)->bytes;
+}
+
+static struct awaits_view make_view(const struct screen *screen)
+{
+    struct awaits_view view = {.widths = screen_places_init(), .awaits = strlen("awaits")};
+    uint32_t count = awaits_places(screen->facts->awaits, &view.places);
+    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns;
+    char location[LOCATION_SIZE];
+    for (; view.count < count && view.count < screen->rows.waits; view.count++) {
+        const struct await_place *await = &view.places[view.count];
+        const struct screen_place place = place_of(screen, await, location);
+        size_t width = term_text_width(awaits_of(screen, await));
+        if (await->function == 0 || await->total_ns * SCREEN_PART < wall_ns)
+            break;
+        screen_places_add(screen, &view.widths, &place);
+        view.awaits = width > view.awaits ? width : view.awaits;
+    }
+    view.awaits = view.awaits < AWAITS_WIDTH ? view.awaits : AWAITS_WIDTH;
+    return view;
+}
+
+static size_t width_of_numbers(const struct awaits_view *view)
+{
+    return 36 + view->awaits;
+}
+
+static void put_await(const struct screen *screen, const struct awaits_view *view,
+                      const struct await_place *await)
+{
+    char count[NUMBER_TEXT_SIZE], location[LOCATION_SIZE];
+    const struct screen_place place = place_of(screen, await, location);
+    screen_time(screen, STYLE_PLAIN, await->total_ns, 0);
+    fputs("  ", screen->out);
+    screen_put_cut(screen, STYLE_PLAIN, awaits_of(screen, await), view->awaits);
+    fprintf(screen->out, " %7s", number_count(await->count, count));
+    screen_time(screen, STYLE_PLAIN, await->total_ns / await->count, 0);
+    screen_time(screen, STYLE_PLAIN, await->max_ns, 0);
+    fputs("  ", screen->out);
+    screen_places_put(screen, &view->widths, &place, width_of_numbers(view));
 }
 
 void screen_awaits(const struct screen *screen)
 {
-    const struct await_place *places;
-    uint32_t count = awaits_places(screen->facts->awaits, &places), shown = 0;
-    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns;
-    size_t names = SCREEN_NAME_MIN;
-    for (; shown < count && shown < screen->rows; shown++) {
-        const char *name = trace_string(screen->trace, places[shown].function)->bytes;
-        if (places[shown].function == 0 || places[shown].total_ns * SCREEN_PART < wall_ns)
-            break;
-        names = term_text_width(name) > names ? term_text_width(name) : names;
-    }
-    if (shown == 0)
+    struct awaits_view view = make_view(screen);
+    if (view.count == 0)
         return;
-    names = names < SCREEN_NAME_MIN + 8 ? names : SCREEN_NAME_MIN + 8;
+    screen_places_fit(screen, &view.widths, width_of_numbers(&view));
     screen_title(screen, "Awaits of asyncio tasks, which overlap");
-    printf(" %7s  %-*s %7s %7s %7s  %-*s  %s\n", "total", AWAITS_WIDTH, "awaits", "times", "mean",
-           "max", (int)names, "function", "location");
-    for (uint32_t i = 0; i < shown; i++)
-        put_await(screen, &places[i], names);
+    fprintf(screen->out, " %7s  %-*s %7s %7s %7s", "total", (int)view.awaits, "awaits", "times",
+            "mean", "max");
+    screen_places_head(screen, &view.widths);
+    for (uint64_t i = 0; i < view.count; i++)
+        put_await(screen, &view, &view.places[i]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of a report's first screen: the user's own functions, and where threads waited. */
+/* The table of a report's first screen that comes first: the user's own functions. */
 #include "screen_parts.h"
 
 #include "code_owner.h"
@@ -15,7 +15,7 @@ struct own_view {
     bool by_wall;   /* with waits: of one thread that did the work, or of threads that waited */
     bool has_ready; /* some row has such time to speak of */
     uint64_t whole_ns, most_ns;
-    size_t name_width;
+    struct screen_places places;
     unsigned bar;
     const struct own_row *rows;
     uint32_t count;
@@ -29,60 +29,39 @@ static uint64_t value_of(const struct own_view *view, const struct own_row *row)
 static bool is_shown(const struct screen *screen, const struct own_view *view, uint32_t at)
 {
     const struct own_row *row = &view->rows[at];
-    return (row->label || row->program) && at < screen->rows &&
+    return (row->label || row->program) && at < screen->rows.own &&
            value_of(view, row) * SCREEN_ROW_PART >= view->whole_ns;
+}
+
+/* Of what is largest in it. */
+static const char *bar_style(const struct own_row *row)
+{
+    if (row->cpu_ns >= row->ready_ns && row->cpu_ns >= row->waiting_ns)
+        return STYLE_OWN;
+    return row->ready_ns >= row->waiting_ns ? STYLE_READY : STYLE_DIM;
 }
 
 static void put_own_numbers(const struct screen *screen, const struct own_view *view,
                             const struct own_row *row)
 {
-    screen_time(value_of(view, row));
-    screen_share(value_of(view, row), view->whole_ns);
-    screen_bar(screen, view->bar, value_of(view, row), view->most_ns);
+    uint64_t value = value_of(view, row), whole = view->whole_ns;
+    screen_time(screen, STYLE_PLAIN, value, whole);
+    screen_share(screen, value, whole);
+    screen_put_bar(screen, &(struct screen_bar){view->bar, value, view->most_ns, bar_style(row)});
     if (view->by_wall)
-        screen_time(row->cpu_ns);
+        screen_time(screen, STYLE_PLAIN, row->cpu_ns, whole);
     if (view->has_ready)
-        screen_time(row->ready_ns);
+        screen_time(screen, STYLE_READY, row->ready_ns, whole);
     if (view->by_wall)
-        screen_time(row->waiting_ns);
-    printf("  ");
+        screen_time(screen, STYLE_PLAIN, row->waiting_ns, whole);
+    fprintf(screen->out, "  ");
 }
 
 /* Columns of the numbers and of what is between them. */
-static size_t width_before_name(const struct own_view *view)
+static size_t width_of_numbers(const struct own_view *view)
 {
-    return 19u + view->bar + (view->by_wall ? 16 : 0) + (view->has_ready ? 8 : 0);
-}
-
-/* "render"; "(gzip)": another program, or a library's own thread. */
-static void name_row(const struct screen *screen, const struct own_row *row, char *buffer,
-                     size_t size)
-{
-    char name[256];
-    if (row->label) {
-        code_name(screen->trace, row->label, buffer, size);
-        return;
-    }
-    code_rest_name(screen->trace, row->purpose, row->program, name, sizeof(name));
-    snprintf(buffer, size, "(%s)", name);
-}
-
-static void put_own_row(const struct screen *screen, const struct own_view *view,
-                        const struct own_row *row)
-{
-    char text[512];
-    put_own_numbers(screen, view, row);
-    name_row(screen, row, text, sizeof(text));
-    if (row->label == 0) {
-        screen_put(screen, STYLE_DIM, text);
-        printf("\n");
-        return;
-    }
-    screen_put_cut(screen, owner_style(code_owner_of(screen->trace, row->label)), text,
-                   view->name_width);
-    code_location(screen->trace, row->label, row->line, text, sizeof(text));
-    screen_location(screen, text, width_before_name(view) + view->name_width);
-    printf("\n");
+    return 17u + (view->bar ? 2 + view->bar : 0) + (view->by_wall ? 16 : 0) +
+           (view->has_ready ? 8 : 0);
 }
 
 /* It is worth a line from this part of the whole on. */
@@ -101,34 +80,60 @@ static const struct own_row *next_part(const struct own_view *view, const bool *
     return found && value_of(view, found) * 2 * SCREEN_ROW_PART >= view->whole_ns ? found : NULL;
 }
 
-/* What the remainder is for: its three largest parts. */
-static void describe_rest(const struct screen *screen, const struct own_view *view,
-                          struct text *text)
+enum { PARTS_MAX = 3 };
+
+/* What the remainder is for: its largest parts, at most three. Returns how many. */
+static unsigned find_parts(const struct own_view *view, const char *names[PARTS_MAX])
 {
-    unsigned told = 0;
+    unsigned count = 0;
     bool taken[PURPOSE_COUNT] = {false};
     const struct own_row *part;
-    text_format(text, "(");
-    while (told < 3 && (part = next_part(view, taken))) {
-        text_format(text, "%s%s", told++ ? ", " : "",
-                    part->purpose ? code_purpose_name(part->purpose) : "other code");
+    while (count < PARTS_MAX && (part = next_part(view, taken))) {
+        names[count++] = part->purpose ? code_purpose_name(part->purpose) : "other code";
         taken[part->purpose] = true;
     }
-    uint32_t more = 0;
-    for (uint32_t at = 0; at < view->count; at++)
-        more += view->rows[at].label != 0 && !is_shown(screen, view, at);
-    if (more)
-        text_format(text, "%s%u more function%s", told++ ? ", " : "", more, more == 1 ? "" : "s");
-    text_format(text, "%s)", told ? "" : "other code");
+    return count;
 }
 
-/* All that has no line, and `more`. */
+static uint32_t count_more(const struct screen *screen, const struct own_view *view)
+{
+    uint32_t more = 0;
+    for (uint32_t at = 0; at < view->count; at++)
+        more += (view->rows[at].label || view->rows[at].program) && !is_shown(screen, view, at);
+    return more;
+}
+
+/* "(imports, other code, 2 more functions)", with less of the names where there is no room. */
+static void describe_rest(const struct screen *screen, const struct own_view *view, char *buffer,
+                          size_t size)
+{
+    const char *names[PARTS_MAX] = {"other code"};
+    unsigned count = find_parts(view, names), told;
+    uint32_t more = count_more(screen, view);
+    size_t room = screen->width - width_of_numbers(view);
+    bool known = count > 0 || more > 0;
+    for (told = known ? count : 1;; told--) {
+        struct text text = text_init(buffer, size);
+        uint32_t left = more + (known ? count - told : 0);
+        text_format(&text, "(");
+        for (unsigned i = 0; i < told; i++)
+            text_format(&text, "%s%s", i ? ", " : "", names[i]);
+        if (left)
+            text_format(&text, "%s%u %s", told ? ", " : "", left,
+                        told == count && known ? (left == 1 ? "more function" : "more functions")
+                                               : "more");
+        text_format(&text, ")");
+        if (told == 0 || text.length <= room)
+            return;
+    }
+}
+
+/* A line of what is in no row above, if it is worth one. */
 static void put_own_rest(const struct screen *screen, const struct own_view *view,
                          const struct own_row *more)
 {
     struct own_row rest = *more;
-    char buffer[256];
-    struct text text = text_init(buffer, sizeof(buffer));
+    char text[256];
     for (uint32_t i = 0; i < view->count; i++) {
         if (is_shown(screen, view, i))
             continue;
@@ -138,46 +143,44 @@ static void put_own_rest(const struct screen *screen, const struct own_view *vie
     }
     if (value_of(view, &rest) * REST_PART < view->whole_ns || value_of(view, &rest) == 0)
         return;
-    describe_rest(screen, view, &text);
+    describe_rest(screen, view, text, sizeof(text));
     put_own_numbers(screen, view, &rest);
-    screen_put(screen, STYLE_DIM, buffer);
-    printf("\n");
+    screen_put(screen, STYLE_DIM, text);
+    fprintf(screen->out, "\n");
 }
 
-struct widths {
-    size_t name, place;
-};
-
-static struct widths find_widths(const struct screen *screen, const struct own_view *view)
+static struct screen_place place_of(const struct own_row *row)
 {
-    struct widths widths = {SCREEN_NAME_MIN, 0};
-    char text[512];
-    for (uint32_t i = 0; i < view->count; i++) {
-        const struct own_row *row = &view->rows[i];
-        if (!is_shown(screen, view, i))
-            continue;
-        name_row(screen, row, text, sizeof(text));
-        widths.name = term_text_width(text) > widths.name ? term_text_width(text) : widths.name;
-        code_location(screen->trace, row->label, row->line, text, sizeof(text));
-        widths.place = term_text_width(text) > widths.place ? term_text_width(text) : widths.place;
-    }
-    return widths;
+    return (struct screen_place){.label = row->label, .line = row->line};
+}
+
+static bool is_wide(const struct screen *screen, const struct own_view *view)
+{
+    return width_of_numbers(view) + screen_places_want(&view->places) > screen->width;
 }
 
 /* Names and locations come before bars, and before a column that says next to nothing. */
 static void fit(const struct screen *screen, struct own_view *view)
 {
-    struct widths widths = find_widths(screen, view);
-    size_t most = SCREEN_NAME_MAX - (SCREEN_WIDTH_MAX - screen->width) * 2 / 5;
+    const unsigned bars[] = {screen->bar, SCREEN_BAR_MIN, SCREEN_BAR_LEAST, 0};
     uint64_t ready_ns = own_time_totals(screen->facts->own)->ready_ns;
-    view->bar = screen->bar;
+    view->places = screen_places_init();
     view->has_ready = view->by_wall;
-    view->name_width = widths.name < most ? widths.name : most;
-    size_t after = view->name_width + 2 + widths.place;
-    if (width_before_name(view) + after > screen->width && ready_ns * SCREEN_PART < view->whole_ns)
-        view->has_ready = false;
-    if (width_before_name(view) + after > screen->width)
-        view->bar = SCREEN_BAR_LEAST;
+    for (uint32_t i = 0; i < view->count; i++) {
+        const struct screen_place place = place_of(&view->rows[i]);
+        if (place.label && is_shown(screen, view, i))
+            screen_places_add(screen, &view->places, &place);
+    }
+    for (size_t i = 0; i < sizeof(bars) / sizeof(*bars); i++) {
+        view->bar = bars[i];
+        if (!is_wide(screen, view))
+            break;
+        if (bars[i] == SCREEN_BAR_LEAST && ready_ns * SCREEN_PART < view->whole_ns)
+            view->has_ready = false;
+        if (!is_wide(screen, view))
+            break;
+    }
+    screen_places_fit(screen, &view->places, width_of_numbers(view));
 }
 
 static const char *own_title(const struct screen *screen)
@@ -212,29 +215,53 @@ static void put_unseen(const struct screen *screen, const struct own_view *view,
 {
     const struct own_totals *totals = own_time_totals(screen->facts->own);
     uint64_t sum_ns = totals->cpu_ns + totals->ready_ns + totals->waiting_ns + brief_ns;
-    struct own_row unseen = {0};
-    if (!screen->facts->by_wall || view->whole_ns <= sum_ns)
+    uint64_t unseen_ns = view->whole_ns > sum_ns ? view->whole_ns - sum_ns : 0;
+    if (!screen->facts->by_wall || unseen_ns == 0 || unseen_ns * SCREEN_ROW_PART < view->whole_ns)
         return;
-    unseen.cpu_ns = view->whole_ns - sum_ns;
-    if (unseen.cpu_ns * SCREEN_ROW_PART < view->whole_ns)
-        return;
-    screen_time(unseen.cpu_ns);
-    screen_share(unseen.cpu_ns, view->whole_ns);
-    screen_bar(screen, view->bar, unseen.cpu_ns, view->most_ns);
-    printf("%*s", view->has_ready ? 26 : 18, "");
-    screen_put(screen, STYLE_DIM, "(not seen by samples)");
-    printf("\n");
+    screen_time(screen, STYLE_PLAIN, unseen_ns, view->whole_ns);
+    screen_share(screen, unseen_ns, view->whole_ns);
+    screen_put_bar(screen, &(struct screen_bar){view->bar, unseen_ns, view->most_ns, STYLE_DIM});
+    fprintf(screen->out, "%*s", view->has_ready ? 26 : 18, "");
+    screen_put(screen, STYLE_DIM, "(between samples)");
+    fprintf(screen->out, "\n");
+}
+
+/* Waits too short to be recorded with their places. */
+static void put_brief(const struct screen *screen, const struct own_view *view,
+                      const struct own_row *brief)
+{
+    int64_t least_ns = trace_sampling_get(screen->trace)->off_cpu_threshold_ns;
+    char text[64], time[NUMBER_TEXT_SIZE];
+    put_own_numbers(screen, view, brief);
+    snprintf(text, sizeof(text), "(waits below %s)", number_time_plain((uint64_t)least_ns, time));
+    screen_put(screen, STYLE_DIM, least_ns > 0 ? text : "(short waits)");
+    fprintf(screen->out, "\n");
 }
 
 static void put_own_head(const struct screen *screen, const struct own_view *view)
 {
     if (!view->by_wall)
         return;
-    printf(" %7s %6s  %-*s %7s", screen->facts->by_wall ? "wall" : "time", "", (int)view->bar, "",
-           "CPU");
+    fprintf(screen->out, " %7s %6s%*s %7s", screen->facts->by_wall ? "wall" : "time", "",
+            view->bar ? (int)view->bar + 2 : 0, "", "CPU");
     if (view->has_ready)
-        printf(" %7s", "ready");
-    printf(" %7s  %-*s  %s\n", "waits", (int)view->name_width, "function", "location");
+        fprintf(screen->out, " %7s", "ready");
+    fprintf(screen->out, " %7s", "waits");
+    screen_places_head(screen, &view->places);
+}
+
+static void put_own_row(const struct screen *screen, const struct own_view *view,
+                        const struct own_row *row)
+{
+    char name[256], text[260] = "";
+    struct screen_place place = place_of(row);
+    if (!row->label) { /* another program, or a library's own thread: "(gzip)" */
+        code_rest_name(screen->trace, row->purpose, row->program, name, sizeof(name));
+        snprintf(text, sizeof(text), "(%s)", name);
+        place.name = text;
+    }
+    put_own_numbers(screen, view, row);
+    screen_places_put(screen, &view->places, &place, width_of_numbers(view));
 }
 
 uint64_t screen_whole(const struct screen *screen)
@@ -272,63 +299,6 @@ void screen_own(const struct screen *screen)
     bool is_told = brief.waiting_ns * SCREEN_ROW_PART >= view.whole_ns && brief.waiting_ns > 0;
     put_own_rest(screen, &view, is_told ? &(struct own_row){0} : &brief);
     put_unseen(screen, &view, brief.waiting_ns);
-    if (is_told) {
-        put_own_numbers(screen, &view, &brief);
-        screen_put(screen, STYLE_DIM, "(short waits, whose places are not recorded)");
-        printf("\n");
-    }
-}
-
-/* ---- Waits ----------------------------------------------------------------------------------- */
-
-static void put_wait(const struct screen *screen, const struct own_wait *wait, size_t names)
-{
-    char text[512], count[NUMBER_TEXT_SIZE];
-    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns;
-    screen_time(wait->waiting_ns);
-    if (screen->facts->by_wall)
-        screen_share(wait->waiting_ns, wall_ns);
-    else
-        printf("%7s", "");
-    printf("  %-13.13s", wait_reason_name((enum wait_reason)wait->reason));
-    printf(" %7s", number_count(wait->count, count));
-    screen_time(wait->count ? wait->waiting_ns / wait->count : 0);
-    screen_time(wait->max_ns);
-    printf("  ");
-    if (wait->label == 0) {
-        name_row(screen, &(struct own_row){.purpose = wait->purpose, .program = wait->program},
-                 text, sizeof(text));
-        screen_put(screen, STYLE_DIM, text);
-    } else {
-        code_name(screen->trace, wait->label, text, sizeof(text));
-        screen_put_cut(screen, owner_style(code_owner_of(screen->trace, wait->label)), text, names);
-        code_location(screen->trace, wait->label, wait->line, text, sizeof(text));
-        screen_location(screen, text, 56 + names);
-    }
-    printf("\n");
-}
-
-/* Waits in places that cost two hundredths of the wall time and more. */
-void screen_waits(const struct screen *screen)
-{
-    const struct own_wait *waits;
-    uint32_t count = screen->facts->wall ? own_time_waits(screen->facts->own, &waits) : 0;
-    uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, shown = 0;
-    size_t names = SCREEN_NAME_MIN;
-    char name[512];
-    for (; shown < count && shown < screen->rows; shown++) {
-        const struct own_wait *wait = &waits[shown];
-        if (wait->helper || wait->waiting_ns * SCREEN_PART < wall_ns)
-            break;
-        code_name(screen->trace, wait->label, name, sizeof(name));
-        names = wait->label && term_text_width(name) > names ? term_text_width(name) : names;
-    }
-    if (shown == 0)
-        return;
-    names = names < SCREEN_NAME_MIN + 8 ? names : SCREEN_NAME_MIN + 8;
-    screen_title(screen, "Waits");
-    printf(" %7s %6s  %-13s %7s %7s %7s  %-*s  %s\n", "total", "", "for", "times", "mean", "max",
-           (int)names, "function", "location");
-    for (uint64_t i = 0; i < shown; i++)
-        put_wait(screen, &waits[i], names);
+    if (is_told)
+        put_brief(screen, &view, &brief);
 }

@@ -5,18 +5,24 @@
 
 #include "report_print.h"
 
+#include <stdio.h>
+
 enum {
     SCREEN_WIDTH_MIN = 60,
     SCREEN_WIDTH = 80,
     SCREEN_WIDTH_MAX = 120,
     SCREEN_NAME_ROOM = 20, /* below, columns that matter less make room */
     SCREEN_NAME_MIN = 12,
-    SCREEN_NAME_MAX = 34,
-    SCREEN_BAR_LEAST = 4, /* where names need the room */
     SCREEN_BAR_MIN = 8,
+    SCREEN_BAR_LEAST = 4, /* where names and locations need the room */
     SCREEN_BAR_MAX = 24,
     SCREEN_ROW_PART = 100, /* rows below a hundredth go into the remainder */
     SCREEN_PART = 50,      /* a table matters if it has a fiftieth */
+};
+
+/* Rows of each table, at most. */
+struct screen_rows {
+    uint64_t own, tree, tables, waits;
 };
 
 struct screen {
@@ -24,27 +30,77 @@ struct screen {
     const struct report_view *view;
     const struct report_facts *facts;
     const struct trace *trace;
+    FILE *out;
     unsigned width, bar;
-    uint64_t rows; /* of a table */
+    struct screen_rows rows;
 };
 
+/* To standard output. */
 struct screen screen_init(const struct report *report, const struct report_view *view);
 
-/* To standard output; foreign text is made harmless. */
+/* ---- Texts and numbers: screen_text.c ---- */
+
+#define STYLE_READY "33"
+
+/* Foreign text is made harmless. */
 void screen_put(const struct screen *screen, const char *style, const char *text);
 void screen_title(const struct screen *screen, const char *title);
 /* Cut or padded to a width, by columns of the terminal. */
 void screen_put_cut(const struct screen *screen, const char *style, const char *text, size_t width);
-/* Broken at blanks into lines; those behind the first are indented. */
+
+/* A text that is broken at blanks into lines, of which those behind the first are indented. */
+struct screen_text {
+    const char *style, *text;
+    unsigned indent;
+    size_t mark_at, mark_size; /* a part of it, if any, has a style of its own */
+    const char *mark_style;
+};
+
+void screen_put_text(const struct screen *screen, const struct screen_text *text);
 void screen_put_wrapped(const struct screen *screen, const char *style, const char *text,
                         unsigned indent);
-/* Cells of 8, 7 and 2 + width columns. */
-void screen_time(uint64_t ns);
-void screen_share(uint64_t part, uint64_t whole);
-void screen_bar(const struct screen *screen, unsigned width, uint64_t part, uint64_t whole);
 
-/* The last cell of a line, of which `used` columns are taken. */
-void screen_location(const struct screen *screen, const char *text, size_t used);
+/* A cell of 8 columns. What is below a hundred thousandth of the whole is a matter of rounding: 0.
+ */
+void screen_time(const struct screen *screen, const char *style, uint64_t ns, uint64_t whole);
+/* Cells of 7, and of 2 + width columns; of a width of 0: none. */
+void screen_share(const struct screen *screen, uint64_t part, uint64_t whole);
+
+struct screen_bar {
+    unsigned width;
+    uint64_t part, whole;
+    const char *style;
+};
+
+void screen_put_bar(const struct screen *screen, const struct screen_bar *bar);
+
+/* ---- The last two cells of a row, a function and its location: screen_places.c ----
+ *
+ * A column of names and one of locations. Where both have no room, names are cut down to
+ * SCREEN_NAME_MIN first; of a location folders, then the middle, never the line. */
+
+struct screen_places {
+    size_t name, place; /* columns that they take */
+};
+
+struct screen_place {
+    uint32_t label;
+    int32_t line;                /* 0: where the function begins */
+    size_t indent;               /* columns of the name's that are taken */
+    const char *name, *location; /* without a label */
+};
+
+/* Of nothing yet. */
+struct screen_places screen_places_init(void);
+void screen_places_add(const struct screen *screen, struct screen_places *places,
+                       const struct screen_place *place);
+size_t screen_places_want(const struct screen_places *places);
+/* Into what is behind `used` columns. */
+void screen_places_fit(const struct screen *screen, struct screen_places *places, size_t used);
+void screen_places_head(const struct screen *screen, const struct screen_places *places);
+/* The end of a line of which `used` columns are taken without the indentation, with its newline. */
+void screen_places_put(const struct screen *screen, const struct screen_places *places,
+                       const struct screen_place *place, size_t used);
 
 /* ---- Rows with paths: screen_lines.c ---- */
 
@@ -72,7 +128,7 @@ void screen_lines_shorten(struct screen_lines *lines);
 void screen_lines_free(struct screen_lines *lines);
 unsigned screen_line_indent(const struct screen_line *line); /* columns before the label */
 
-/* ---- Tables: screen_own.c, screen_tree.c, screen_tables.c ---- */
+/* ---- Tables: screen_own.c, screen_waits.c, screen_tree.c, screen_tables.c ---- */
 
 /* What stands out. 0 or -ENOMEM. */
 int screen_findings(const struct screen *screen);

@@ -41,13 +41,13 @@ static void put_finding(const struct screen *screen, const struct table *table,
 {
     static const char *const more[] = {"evidence", "advice"};
     char share[NUMBER_TEXT_SIZE];
-    printf(" %6s ",
-           number_share(cell_count(table, row, "cost"), cell_count(table, row, "whole"), share));
+    fprintf(screen->out, " %6s ",
+            number_share(cell_count(table, row, "cost"), cell_count(table, row, "whole"), share));
     screen_put_wrapped(screen, STYLE_PLAIN, cell_text(table, row, "finding"), FINDING_INDENT);
     for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++) {
         const char *text = cell_text(table, row, more[i]);
         if (*text) {
-            printf("%*s", FINDING_INDENT, "");
+            fprintf(screen->out, "%*s", FINDING_INDENT, "");
             screen_put_wrapped(screen, i ? STYLE_DIM : STYLE_PLAIN, text, FINDING_INDENT);
         }
     }
@@ -312,7 +312,7 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
     size_t indent = screen_line_indent(line);
     indent = indent < view->names ? indent : view->names - 1;
     table_row(view->table, line->index, view->row);
-    printf(" %*s", (int)indent, "");
+    fprintf(view->screen->out, " %*s", (int)indent, "");
     screen_put_cut(view->screen, row->observed ? STYLE_DIM : STYLE_PLAIN, line->label,
                    view->names - indent);
     for (size_t i = 0; i < COLUMNS_MAX; i++) {
@@ -328,19 +328,20 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
         }
         snprintf(number, sizeof(number), "%s%s", cell.rough ? "~" : "",
                  cell_number(&view->table->columns[at], &cell, text));
-        printf("%*s", (int)(blanks + COLUMN_WIDTH), number);
+        fprintf(view->screen->out, "%*s", (int)(blanks + COLUMN_WIDTH), number);
         blanks = 0;
     }
-    printf("\n");
+    fputs("\n", view->screen->out);
 }
 
 static void put_short_head(const struct short_view *view)
 {
-    printf(" %-*s", (int)view->names, "");
+    FILE *out = view->screen->out;
+    fprintf(out, " %-*s", (int)view->names, "");
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         if (shown_column(view, i) >= 0)
-            printf("%*s", COLUMN_WIDTH, view->spec->columns[i].title);
-    printf("\n");
+            fprintf(out, "%*s", COLUMN_WIDTH, view->spec->columns[i].title);
+    fputs("\n", out);
 }
 
 /* So many of the first rows are worth a line. */
@@ -348,7 +349,7 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
                              const struct order *order, uint64_t count)
 {
     uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, worthy = 0;
-    while (worthy < count && worthy < screen->rows &&
+    while (worthy < count && worthy < screen->rows.tables &&
            (spec->wall_part == 0 || order[worthy].size * SCREEN_ROW_PART >= wall_ns))
         worthy++;
     return worthy;
@@ -402,13 +403,18 @@ static int make_lines(struct short_view *view, const struct order *order, size_t
 }
 
 /* What is missing from a table of tasks, and the like. */
-static void put_notes(const struct table *table)
+static void put_notes(const struct screen *screen, const struct table *table)
 {
-    char text[NUMBER_TEXT_SIZE];
-    for (unsigned i = 0; i < table->note_count; i++)
-        if (table->notes[i].after && table->notes[i].count > 0)
-            printf(" %s%s%s\n", table->notes[i].before, number_count(table->notes[i].count, text),
-                   table->notes[i].after);
+    char text[512], count[NUMBER_TEXT_SIZE];
+    for (unsigned i = 0; i < table->note_count; i++) {
+        const struct table_note *note = &table->notes[i];
+        if (!note->after || note->count == 0)
+            continue;
+        snprintf(text, sizeof(text), "%s%s%s", note->before, number_count(note->count, count),
+                 note->after);
+        fputs(" ", screen->out);
+        screen_put_wrapped(screen, STYLE_PLAIN, text, 1);
+    }
 }
 
 /* `order` has room for all rows. */
@@ -427,9 +433,9 @@ static int put_rows(struct short_view *view, struct order *order)
     for (size_t i = 0; i < view->lines.count; i++)
         put_short_row(view, &view->lines.items[i]);
     if (shown < count)
-        printf(" (%llu more: annot report --table %s)\n", (unsigned long long)(count - shown),
-               spec->name);
-    put_notes(view->table);
+        fprintf(view->screen->out, " (%llu more: annot report --table %s)\n",
+                (unsigned long long)(count - shown), spec->name);
+    put_notes(view->screen, view->table);
     return rc;
 }
 

@@ -18,7 +18,7 @@ struct tree_view {
     bool *shown; /* by node: its line is there */
     bool by_wall;
     uint64_t whole_ns;
-    size_t name_width;
+    struct screen_places places;
     bool open[TREE_DEPTH_MAX]; /* a later line of that depth hangs from the same branch */
 };
 
@@ -81,17 +81,19 @@ static bool is_worth(const struct tree_view *view)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static size_t node_name(const struct screen *screen, const struct own_node *node, char *buffer,
-                        size_t size)
+/* What is no function. */
+static void node_text(const struct own_node *node, char *buffer, size_t size)
 {
-    struct text text = text_init(buffer, size);
-    if (node->label != 0)
-        return code_name(screen->trace, node->label, buffer, size);
     if (node->reason != OWN_NODE_RUNS)
-        text_format(&text, "%s", wait_phrase(node->reason));
+        snprintf(buffer, size, "%s", wait_phrase(node->reason));
     else
-        text_format(&text, "(%s)", node->purpose ? code_purpose_name(node->purpose) : "other code");
-    return text.length;
+        snprintf(buffer, size, "(%s)",
+                 node->purpose ? code_purpose_name(node->purpose) : "other code");
+}
+
+static struct screen_place place_of(const struct own_node *node)
+{
+    return (struct screen_place){.label = node->label, .indent = 2 * (size_t)node->depth};
 }
 
 /* Does a later line hang from the same branch? */
@@ -116,35 +118,34 @@ static void add_branch(const struct tree_view *view, uint32_t node, struct text 
 static void put_line(const struct screen *screen, const struct tree_view *view, uint32_t at)
 {
     const struct own_node *node = &view->nodes[at];
-    char text[512], branch[4 * TREE_DEPTH_MAX] = "";
+    const struct screen_place place = place_of(node);
+    char text[128], branch[4 * TREE_DEPTH_MAX] = "";
     struct text branches = text_init(branch, sizeof(branch));
     uint64_t value = value_of(view, &node->total);
     add_branch(view, at, &branches);
-    screen_time(value);
-    screen_share(value, view->whole_ns);
-    screen_time(view->by_wall ? node->total.cpu_ns : node->total.waiting_ns);
-    printf("  ");
+    screen_time(screen, STYLE_PLAIN, value, view->whole_ns);
+    screen_share(screen, value, view->whole_ns);
+    screen_time(screen, STYLE_PLAIN, view->by_wall ? node->total.cpu_ns : node->total.waiting_ns,
+                view->whole_ns);
+    fputs("  ", screen->out);
     screen_put(screen, STYLE_DIM, branch);
-    node_name(screen, node, text, sizeof(text));
-    size_t used = term_text_width(branch);
-    if (node->label == 0) {
-        screen_put(screen, STYLE_DIM, text);
-    } else {
-        screen_put_cut(screen, owner_style(code_owner_of(screen->trace, node->label)), text,
-                       view->name_width > used ? view->name_width - used : 1);
-        code_location(screen->trace, node->label, 0, text, sizeof(text));
-        screen_location(screen, text, TREE_NUMBERS + view->name_width);
+    if (node->label != 0) {
+        screen_places_put(screen, &view->places, &place, TREE_NUMBERS);
+        return;
     }
-    printf("\n");
+    node_text(node, text, sizeof(text));
+    screen_put(screen, STYLE_DIM, text);
+    fputs("\n", screen->out);
 }
 
 static void put_lines(const struct screen *screen, struct tree_view *view)
 {
-    printf(" %7s %6s %7s  %-*s  %s\n",
-           screen->facts->by_wall ? "wall"
-           : view->by_wall        ? "time"
-                                  : "CPU",
-           "", view->by_wall ? "CPU" : "waits", (int)view->name_width, "function", "location");
+    fprintf(screen->out, " %7s %6s %7s",
+            screen->facts->by_wall ? "wall"
+            : view->by_wall        ? "time"
+                                   : "CPU",
+            "", view->by_wall ? "CPU" : "waits");
+    screen_places_head(screen, &view->places);
     for (uint32_t i = 0; i < view->count; i++) {
         if (!view->shown[i])
             continue;
@@ -153,18 +154,15 @@ static void put_lines(const struct screen *screen, struct tree_view *view)
     }
 }
 
-static size_t find_name_width(const struct screen *screen, const struct tree_view *view)
+static void fit(const struct screen *screen, struct tree_view *view)
 {
-    size_t width = SCREEN_NAME_MIN, most = screen->width - TREE_NUMBERS - 20;
-    char name[512];
+    view->places = screen_places_init();
     for (uint32_t i = 0; i < view->count; i++) {
-        if (!view->shown[i])
-            continue;
-        node_name(screen, &view->nodes[i], name, sizeof(name));
-        size_t used = term_text_width(name) + 2 * (size_t)view->nodes[i].depth;
-        width = used > width ? used : width;
+        const struct screen_place place = place_of(&view->nodes[i]);
+        if (view->shown[i] && place.label)
+            screen_places_add(screen, &view->places, &place);
     }
-    return width < most ? width : most;
+    screen_places_fit(screen, &view->places, TREE_NUMBERS);
 }
 
 static struct tree_view make_view(const struct screen *screen)
@@ -182,13 +180,13 @@ static int put_tree(const struct screen *screen, uint64_t limit, bool always)
     struct tree_view view = make_view(screen);
     int rc = choose(&view, limit);
     if (rc == 0 && view.shown_count > 0 && (always || is_worth(&view))) {
-        view.name_width = find_name_width(screen, &view);
+        fit(screen, &view);
         screen_title(screen, screen->facts->by_wall ? "Call tree (wall time)"
                              : view.by_wall         ? "Call tree (time of threads)"
                                                     : "Call tree (CPU time)");
         put_lines(screen, &view);
         if (!always && view.shown_count == limit)
-            printf(" (more of it: annot report --tree)\n");
+            fputs(" (more of it: annot report --tree)\n", screen->out);
     }
     free(view.shown);
     return rc;
@@ -196,7 +194,7 @@ static int put_tree(const struct screen *screen, uint64_t limit, bool always)
 
 int screen_tree(const struct screen *screen)
 {
-    return put_tree(screen, screen->rows, false);
+    return put_tree(screen, screen->rows.tree, false);
 }
 
 int report_tree(const struct report *report, const struct report_view *view)

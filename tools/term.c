@@ -179,6 +179,41 @@ size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_
     return term_text_width(buffer);
 }
 
+size_t term_line(const char *text, size_t width)
+{
+    const char *at = text, *blank = NULL;
+    size_t used = 0;
+    while (*at) {
+        const char *next = at;
+        used += take_glyph(&next).columns;
+        if (*at == ' ' && at > text && at[-1] != ' ' && at[1] != '%')
+            blank = at;
+        if (used > width && *at != ' ')
+            break;
+        at = next;
+    }
+    if (!*at)
+        return (size_t)(at - text);
+    if (blank)
+        at = blank;
+    else if (at == text) /* narrower than one character */
+        take_glyph(&at);
+    return (size_t)(at - text);
+}
+
+void term_wrap(FILE *stream, const char *text, size_t width, size_t used, size_t indent)
+{
+    while (*text) {
+        size_t size = term_line(text, width > used ? width - used : 1);
+        term_write(stream, text, size);
+        fputc('\n', stream);
+        text += size;
+        text += strspn(text, " ");
+        fprintf(stream, "%*s", *text ? (int)indent : 0, "");
+        used = indent;
+    }
+}
+
 size_t term_take(const char **text, char bytes[TERM_GLYPH_SIZE])
 {
     struct glyph glyph = take_glyph(text);

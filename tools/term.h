@@ -30,6 +30,15 @@ size_t term_text_width(const char *text);
  * buffer_size >= 4 * width + 4. */
 size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_size);
 
+/* How many bytes of `text` make a line of at most `width` columns: up to the last blank that fits,
+ * but for those before a "%"; all of it, if it fits. A word that is longer is broken. At least 1
+ * unless the text is empty; blanks behind it are the caller's. */
+size_t term_line(const char *text, size_t width);
+
+/* The same to a stream: lines of `width` columns, those behind the first indented; `used` columns
+ * of the first are taken. Ends with a newline. */
+void term_wrap(FILE *stream, const char *text, size_t width, size_t used, size_t indent);
+
 enum { TERM_GLYPH_SIZE = 8 };
 
 /* The bytes that show the next character of `text`, which moves behind it, and their number. */

@@ -37,6 +37,19 @@ TEST(shortening_keeps_both_ends)
     check_short("größe größe", 5, "gr…ße");
 }
 
+TEST(lines_break_at_the_last_blank_that_fits)
+{
+    CHECK_INT(term_line("one two three", 20), 13);
+    CHECK_INT(term_line("one two three", 7), 7);
+    CHECK_INT(term_line("one two three", 6), 3);
+    CHECK_INT(term_line("one     two", 9), 3);
+    CHECK_INT(term_line("took 57 % of it", 8), 4);
+    CHECK_INT(term_line("a_word_without_any", 6), 6);
+    CHECK_INT(term_line("größe über", 6), 7);
+    CHECK_INT(term_line("", 6), 0);
+    CHECK_INT(term_line("読む", 1), 3);
+}
+
 TEST(control_characters_do_not_pass)
 {
     check_short("a\033[31mb\n", 20, "a\\e[31mb\\n");

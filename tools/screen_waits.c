@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of a report's first screen of where threads waited, and for what. */
+#include "screen_parts.h"
+
+#include "code_owner.h"
+#include "term.h"
+
+#include <string.h>
+
+struct waits_view {
+    const struct own_wait *waits;
+    uint64_t count; /* that are shown */
+    uint64_t wall_ns;
+    struct screen_places places;
+    size_t reason; /* how wide that column is */
+    bool by_wall;
+};
+
+static const char *reason_name(const struct own_wait *wait)
+{
+    return wait_reason_name((enum wait_reason)wait->reason);
+}
+
+static struct screen_place place_of(const struct own_wait *wait)
+{
+    return (struct screen_place){.label = wait->label, .line = wait->line};
+}
+
+/* Those that cost two hundredths of the wall time and more. */
+static struct waits_view make_view(const struct screen *screen)
+{
+    struct waits_view view = {
+        .places = screen_places_init(),
+        .wall_ns = (uint64_t)screen->facts->totals->wall_ns,
+        .reason = strlen("for"),
+        .by_wall = screen->facts->by_wall,
+    };
+    uint32_t count = screen->facts->wall ? own_time_waits(screen->facts->own, &view.waits) : 0;
+    for (; view.count < count && view.count < screen->rows.waits; view.count++) {
+        const struct own_wait *wait = &view.waits[view.count];
+        const struct screen_place place = place_of(wait);
+        size_t width = term_text_width(reason_name(wait));
+        if (wait->helper || wait->waiting_ns * SCREEN_PART < view.wall_ns)
+            break;
+        view.reason = width > view.reason ? width : view.reason;
+        if (wait->label)
+            screen_places_add(screen, &view.places, &place);
+    }
+    return view;
+}
+
+static size_t width_of_numbers(const struct waits_view *view)
+{
+    return 36 + view->reason + (view->by_wall ? 7 : 0);
+}
+
+static void put_wait(const struct screen *screen, const struct waits_view *view,
+                     const struct own_wait *wait)
+{
+    const struct screen_place place = place_of(wait);
+    char count[NUMBER_TEXT_SIZE];
+    screen_time(screen, STYLE_PLAIN, wait->waiting_ns, 0);
+    if (view->by_wall)
+        screen_share(screen, wait->waiting_ns, view->wall_ns);
+    fprintf(screen->out, "  %-*s %7s", (int)view->reason, reason_name(wait),
+            number_count(wait->count, count));
+    screen_time(screen, STYLE_PLAIN, wait->count ? wait->waiting_ns / wait->count : 0, 0);
+    screen_time(screen, STYLE_PLAIN, wait->max_ns, 0);
+    fputs("  ", screen->out);
+    if (wait->label) {
+        screen_places_put(screen, &view->places, &place, width_of_numbers(view));
+        return;
+    }
+    char name[256], text[260];
+    code_rest_name(screen->trace, wait->purpose, wait->program, name, sizeof(name));
+    snprintf(text, sizeof(text), "(%s)", name);
+    screen_put(screen, STYLE_DIM, text);
+    fputs("\n", screen->out);
+}
+
+void screen_waits(const struct screen *screen)
+{
+    struct waits_view view = make_view(screen);
+    if (view.count == 0)
+        return;
+    screen_places_fit(screen, &view.places, width_of_numbers(&view));
+    screen_title(screen, "Waits");
+    fprintf(screen->out, " %7s%*s  %-*s %7s %7s %7s", "total", view.by_wall ? 7 : 0, "",
+            (int)view.reason, "for", "times", "mean", "max");
+    screen_places_head(screen, &view.places);
+    for (uint64_t i = 0; i < view.count; i++)
+        put_wait(screen, &view, &view.waits[i]);
+}
