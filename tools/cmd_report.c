@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LIMIT_DEFAULT = 10 }; /* as the table of options has it */
+
 struct report_values {
     const char *sort, *by, *table, *value, *callers, *color;
     struct selection_values selection; /* its range: of samples only */
@@ -168,6 +170,7 @@ static int make_report(const struct report_values *values, const char *path,
         .options = &options,
         .width = term_width(STDOUT_FILENO),
         .wide = values->wide,
+        .limited = values->limit != LIMIT_DEFAULT,
         .color = term_color(STDOUT_FILENO, values->color),
     };
     struct report *report;

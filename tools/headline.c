@@ -44,6 +44,20 @@ const char *wait_phrase(unsigned reason)
     return phrases[reason < WAIT_REASON_COUNT ? reason : WAIT_UNKNOWN];
 }
 
+const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE])
+{
+    int64_t least_ns = trace_sampling_get(trace)->off_cpu_threshold_ns;
+    char time[NUMBER_TEXT_SIZE];
+    if (least_ns > 0 && least_ns % 1000000 == 0)
+        snprintf(buffer, HEADLINE_BRIEF_SIZE, "waits below %lld ms", (long long)least_ns / 1000000);
+    else if (least_ns > 0)
+        snprintf(buffer, HEADLINE_BRIEF_SIZE, "waits below %s",
+                 number_time_short((uint64_t)least_ns, time));
+    else
+        snprintf(buffer, HEADLINE_BRIEF_SIZE, "short waits");
+    return buffer;
+}
+
 /* ---- The wall time --------------------------------------------------------------------------- */
 
 /* One part of the sentence. */
@@ -134,7 +148,7 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
     const struct wall_totals *totals = wall_totals(facts->wall);
     struct part parts[WAIT_REASON_COUNT + 1];
     unsigned count = find_parts(facts, parts);
-    char share[NUMBER_TEXT_SIZE];
+    char share[NUMBER_TEXT_SIZE], brief[HEADLINE_BRIEF_SIZE];
     text_format(text, "%s running", number_share(totals->running_ns, totals->wall_ns, share));
     if (totals->processors > 1 && totals->full_ns * 100 >= totals->wall_ns)
         text_format(text,
@@ -149,10 +163,10 @@ static void add_parts(const struct trace *trace, const struct report_facts *fact
             add_places(trace, facts, &parts[i], text);
     }
     if (totals->short_ns > if_small(totals, totals->short_ns))
-        text_format(text, ", %s in short waits",
-                    number_share(totals->short_ns, totals->wall_ns, share));
+        text_format(text, ", %s in %s", number_share(totals->short_ns, totals->wall_ns, share),
+                    headline_brief(trace, brief));
     if (totals->absent_ns > if_small(totals, totals->absent_ns))
-        text_format(text, ", %s without a process",
+        text_format(text, ", %s before its start or after its end",
                     number_share(totals->absent_ns, totals->wall_ns, share));
 }
 

@@ -22,6 +22,7 @@ struct report_view {
     const struct report_options *options;
     unsigned width; /* of the terminal; 0: unlimited */
     bool wide;      /* names as long as they are */
+    bool limited;   /* the rows of tables were asked for */
     bool color;
 };
 
@@ -55,9 +56,14 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
 /* What a thread waits for, in a sentence: "asleep", "waiting for a lock"; in a table: "sleep". */
 const char *wait_phrase(unsigned reason);
 
+/* "waits below 1 ms": those whose place and cause were not recorded. Returns the buffer. */
+enum { HEADLINE_BRIEF_SIZE = 64 };
+
+const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE]);
+
 /* ---- For people ---- */
 
-/* The answer, on one screen: 0 or -ENOMEM. */
+/* The answer, on one screen: 0 or -ENOMEM, or the status of a message. */
 int report_screen(const struct report *report, const struct report_view *view);
 
 /* The tree of own calls, as far as it has a hundredth of the time. 0 or -ENOMEM. */

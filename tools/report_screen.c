@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The first screen of `annot report`: where the time went, in words, then the few tables that
  * matter, own code first. All of it is of the tables and facts of profile/report.h. */
+#include "cmd.h"
 #include "losses.h"
 #include "missing.h"
 #include "number.h"
@@ -183,22 +184,77 @@ struct screen screen_init(const struct report *report, const struct report_view 
         .out = stdout,
         .width = width,
         .bar = SCREEN_BAR_MIN + (width > SCREEN_WIDTH ? (width - SCREEN_WIDTH) / 4 : 0),
-        .rows = {limit, limit, limit, limit},
+        .rows = {limit, limit, limit, limit, limit},
     };
 }
 
+/* Rows for a screen that is still too long with those before. */
+static const struct screen_rows less[] = {
+    {10, 10, 6, 6, 6}, {8, 8, 5, 4, 5}, {6, 6, 4, 3, 4}, {6, 6, 3, 0, 3}, {5, 0, 2, 0, 2},
+};
+
+static struct screen_rows fewer(const struct screen_rows *a, const struct screen_rows *b)
+{
+    return (struct screen_rows){
+        .own = a->own < b->own ? a->own : b->own,
+        .tree = a->tree < b->tree ? a->tree : b->tree,
+        .tables = a->tables < b->tables ? a->tables : b->tables,
+        .minor = a->minor < b->minor ? a->minor : b->minor,
+        .waits = a->waits < b->waits ? a->waits : b->waits,
+    };
+}
+
+static int put_all(const struct screen *screen)
+{
+    put_headline(screen);
+    int rc = screen_findings(screen);
+    screen_own(screen);
+    if (rc == 0)
+        rc = screen_tables(screen);
+    screen_waits(screen);
+    screen_awaits(screen);
+    if (rc == 0)
+        rc = put_missing(screen);
+    put_end(screen);
+    return rc;
+}
+
+/* Into a text of its own, which the caller frees. */
+static int make_text(const struct screen *like, char **ret_text)
+{
+    struct screen screen = *like;
+    size_t size = 0;
+    *ret_text = NULL;
+    screen.out = open_memstream(ret_text, &size);
+    if (!screen.out)
+        return -ENOMEM;
+    int rc = put_all(&screen);
+    return fclose(screen.out) == 0 ? rc : -ENOMEM;
+}
+
+static unsigned count_lines(const char *text)
+{
+    unsigned count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* With the rows that were asked for, or, if none were, with so many that it is one screen. */
 int report_screen(const struct report *report, const struct report_view *view)
 {
+    const size_t levels = view->limited ? 0 : sizeof(less) / sizeof(*less);
     struct screen screen = screen_init(report, view);
-    put_headline(&screen);
-    int rc = screen_findings(&screen);
-    screen_own(&screen);
-    if (rc == 0)
-        rc = screen_tables(&screen);
-    screen_waits(&screen);
-    screen_awaits(&screen);
-    if (rc == 0)
-        rc = put_missing(&screen);
-    put_end(&screen);
+    const struct screen_rows wanted = screen.rows;
+    char *text = NULL;
+    int rc = make_text(&screen, &text);
+    for (size_t i = 0; i < levels && rc == 0 && count_lines(text) > SCREEN_LINES; i++) {
+        free(text);
+        screen.rows = fewer(&wanted, &less[i]);
+        rc = make_text(&screen, &text);
+    }
+    if (text && fputs(text, stdout) < 0)
+        rc = cmd_fail(CMD_FAILED, "cannot write to standard output: %s", strerror(errno));
+    free(text);
     return rc;
 }

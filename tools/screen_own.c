@@ -230,12 +230,11 @@ static void put_unseen(const struct screen *screen, const struct own_view *view,
 static void put_brief(const struct screen *screen, const struct own_view *view,
                       const struct own_row *brief)
 {
-    int64_t least_ns = trace_sampling_get(screen->trace)->off_cpu_threshold_ns;
-    char text[64], time[NUMBER_TEXT_SIZE];
+    char text[HEADLINE_BRIEF_SIZE];
     put_own_numbers(screen, view, brief);
-    snprintf(text, sizeof(text), "(waits below %s)", number_time_plain((uint64_t)least_ns, time));
-    screen_put(screen, STYLE_DIM, least_ns > 0 ? text : "(short waits)");
-    fprintf(screen->out, "\n");
+    fputs("(", screen->out);
+    screen_put(screen, STYLE_DIM, headline_brief(screen->trace, text));
+    fputs(")\n", screen->out);
 }
 
 static void put_own_head(const struct screen *screen, const struct own_view *view)

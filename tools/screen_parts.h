@@ -11,6 +11,7 @@ enum {
     SCREEN_WIDTH_MIN = 60,
     SCREEN_WIDTH = 80,
     SCREEN_WIDTH_MAX = 120,
+    SCREEN_LINES = 45,
     SCREEN_NAME_ROOM = 20, /* below, columns that matter less make room */
     SCREEN_NAME_MIN = 12,
     SCREEN_BAR_MIN = 8,
@@ -20,9 +21,9 @@ enum {
     SCREEN_PART = 50,      /* a table matters if it has a fiftieth */
 };
 
-/* Rows of each table, at most. */
+/* Rows of each table, at most; `minor`: of those that say least. */
 struct screen_rows {
-    uint64_t own, tree, tables, waits;
+    uint64_t own, tree, tables, minor, waits;
 };
 
 struct screen {
@@ -77,10 +78,11 @@ void screen_put_bar(const struct screen *screen, const struct screen_bar *bar);
 /* ---- The last two cells of a row, a function and its location: screen_places.c ----
  *
  * A column of names and one of locations. Where both have no room, names are cut down to
- * SCREEN_NAME_MIN first; of a location folders, then the middle, never the line. */
+ * six columns first; of a location folders, then the middle, never the line. */
 
 struct screen_places {
     size_t name, place; /* columns that they take */
+    bool headless;      /* no room for the title of the second */
 };
 
 struct screen_place {
@@ -104,8 +106,10 @@ void screen_places_put(const struct screen *screen, const struct screen_places *
 
 /* ---- Rows with paths: screen_lines.c ---- */
 
+#define SCREEN_LINE_ALONE UINT64_MAX
+
 struct screen_line {
-    uint64_t index; /* of the table's row */
+    uint64_t index; /* of the table's row; SCREEN_LINE_ALONE: none, it is its label alone */
     char *path;
     char *label; /* the end of the path */
     uint32_t depth;

@@ -4,11 +4,12 @@
 
 #include "code_owner.h"
 #include "term.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, TEXT_SIZE = 512, HEAD_SIZE = 8 };
+enum { GAP = 2, TEXT_SIZE = 512, HEAD_SIZE = 8, NAME_LEAST = 6 };
 
 /* "[garbage collector]" and the like are no names of functions: they stand in ( ) as all that is
  * not. */
@@ -42,7 +43,7 @@ static void find_place(const struct screen *screen, const struct screen_place *p
 
 struct screen_places screen_places_init(void)
 {
-    return (struct screen_places){SCREEN_NAME_MIN, HEAD_SIZE};
+    return (struct screen_places){.name = SCREEN_NAME_MIN, .place = HEAD_SIZE};
 }
 
 void screen_places_add(const struct screen *screen, struct screen_places *places,
@@ -72,11 +73,15 @@ void screen_places_fit(const struct screen *screen, struct screen_places *places
     places->name = left > least ? left : least;
     if (places->name + GAP + HEAD_SIZE > room)
         places->name = SCREEN_NAME_MIN;
+    places->headless = places->name + GAP + HEAD_SIZE > room;
 }
 
 void screen_places_head(const struct screen *screen, const struct screen_places *places)
 {
-    fprintf(screen->out, "  %-*s  location\n", (int)places->name, "function");
+    if (places->headless)
+        fputs("  function\n", screen->out);
+    else
+        fprintf(screen->out, "  %-*s  location\n", (int)places->name, "function");
 }
 
 /* The last folders that fit, then the middle of the file's name; never the line. */
@@ -99,13 +104,19 @@ static void cut_place(const char *text, size_t room, char buffer[TEXT_SIZE])
     snprintf(buffer + strlen(buffer), 32, "%.31s", line);
 }
 
-/* How wide the name is where its location needs the room. */
-static size_t fit_name(const struct screen_places *places, size_t name, size_t place, size_t room)
+/* How wide the name is where its location needs the room: the location's folders go before the
+ * name is cut further. */
+static size_t fit_name(const struct screen_places *places, const char *name, const char *place,
+                       size_t room)
 {
-    size_t left = room > place + GAP ? room - place - GAP : 0;
-    size_t least = name < SCREEN_NAME_MIN ? name : SCREEN_NAME_MIN;
+    size_t width = term_text_width(name), whole = term_text_width(place);
+    size_t file = strchr(place, '/') ? term_text_width(text_base_name(place)) + 2 : whole;
+    size_t left = room > whole + GAP ? room - whole - GAP : 0;
+    size_t least = width < SCREEN_NAME_MIN ? width : SCREEN_NAME_MIN;
     if (places->name <= left)
         return places->name;
+    if (least + GAP + file > room && least > NAME_LEAST)
+        least = NAME_LEAST;
     return left > least ? left : least;
 }
 
@@ -127,7 +138,7 @@ void screen_places_put(const struct screen *screen, const struct screen_places *
         fputs("\n", screen->out);
         return;
     }
-    size_t width = fit_name(&rest, term_text_width(name), term_text_width(text), room);
+    size_t width = fit_name(&rest, name, text, room);
     screen_put_cut(screen, style, name, width);
     fputs("  ", screen->out);
     cut_place(text, room > width + GAP ? room - width - GAP : 1, cut);

@@ -79,6 +79,7 @@ struct short_column {
 struct short_table {
     const char *name, *title, *label;
     bool observed;      /* with what observers told */
+    bool unlike;        /* it matters if its rows differ */
     unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
     struct short_column columns[7];
     const char *size;        /* the column that rows go by; NULL: their time, else how often */
@@ -89,6 +90,7 @@ static const struct short_table short_tables[] = {
     {"ranges",
      "Ranges",
      "path",
+     false,
      false,
      0,
      {{"count", "count"},
@@ -101,9 +103,10 @@ static const struct short_table short_tables[] = {
      NULL,
      {"runnable_ns", "p50_ns", "max_ns"}},
     {"track_ranges",
-     "Tasks and requests (ranges on tracks)",
+     "Tasks and requests",
      "path",
      true,
+     false,
      SCREEN_PART,
      {{"count", "count"},
       {"total_ns", "total"},
@@ -112,10 +115,11 @@ static const struct short_table short_tables[] = {
       {"p99_ns", "p99"},
       {"max_ns", "max"}},
      NULL,
-     {"p50_ns", "max_ns"}},
+     {"p50_ns", "max_ns", "cpu_ns"}},
     {"overlapping_ranges",
      "Overlapping ranges",
      "path",
+     false,
      false,
      0,
      {{"count", "count"},
@@ -126,43 +130,45 @@ static const struct short_table short_tables[] = {
      NULL,
      {NULL}},
     {"pools",
-     "Pools: their workers are busy, or idle before, between and after tasks",
+     "Pools: busy, or idle before the first task, between tasks, after the last",
      "pool",
      true,
+     false,
      SCREEN_PART,
      {{"size", "workers"},
       {"task_count", "tasks"},
-      {"wall_ns", "in use"},
+      {"wall_ns", "wall"},
       {"busy_ns", "busy"},
       {"idle_before_ns", "before"},
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
      NULL,
-     {NULL}},
+     {"size", "wall_ns", "task_count"}},
     {"pool_workers",
-     "Workers of pools",
+     "Workers of pools: busy, or idle before their first task, between, after",
      "worker",
+     true,
      true,
      SCREEN_PART,
      {{"task_count", "tasks"},
-      {"worker_ns", "there"},
+      {"worker_ns", "alive"},
       {"busy_ns", "busy"},
       {"cpu_ns", "CPU"},
       {"idle_before_ns", "before"},
       {"idle_between_ns", "between"},
       {"idle_after_ns", "after"}},
      NULL,
-     {NULL}},
+     {"cpu_ns", "worker_ns", "idle_between_ns"}},
     {"tasks",
      "Tasks of pools, from submission to result: how long each part took",
      "function",
      true,
+     false,
      0,
      {{"count", "tasks"},
       {"mean_ns", "mean"},
       {"p50_ns", "p50"},
       {"max_ns", "max"},
-      {"total_ns", "total"},
       {"cpu_ns", "CPU"}},
      NULL,
      {"p50_ns", "max_ns"}},
@@ -170,14 +176,16 @@ static const struct short_table short_tables[] = {
      "Imports",
      "module",
      true,
+     false,
      SCREEN_PART,
      {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
      "self_ns",
      {NULL}},
-    {"marks", "Marks", "name", false, 0, {{"count", "count"}}, NULL, {NULL}},
+    {"marks", "Marks", "name", false, false, 0, {{"count", "count"}}, NULL, {NULL}},
     {"counters",
      "Counters",
      "name",
+     false,
      false,
      0,
      {{"count", "count"},
@@ -260,6 +268,7 @@ struct short_view {
 enum {
     COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column),
     COLUMN_WIDTH = 9,
+    ALIKE_PART = 5, /* of the busiest worker's time */
 };
 
 /* Of ranges: rows lie in one another, and CPU time is with that of others who worked inside. */
@@ -283,7 +292,7 @@ static size_t room_for_names(const struct short_view *view)
     size_t room = view->screen->width - 2, taken = 0;
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         taken += shown_column(view, i) >= 0 ? COLUMN_WIDTH : 0;
-    return room > taken + SCREEN_NAME_MIN ? room - taken : SCREEN_NAME_MIN;
+    return room > taken ? room - taken : 0;
 }
 
 /* As wide as the longest label, if there is so much room without columns that matter less. */
@@ -294,6 +303,8 @@ static void fit_names(struct short_view *view)
     for (size_t i = 0; i < view->lines.count; i++) {
         const struct screen_line *line = &view->lines.items[i];
         size_t needed = screen_line_indent(line) + term_text_width(line->label);
+        if (line->index == SCREEN_LINE_ALONE)
+            continue;
         width = needed > width ? needed : width;
     }
     size_t enough = width < SCREEN_NAME_ROOM ? width : SCREEN_NAME_ROOM;
@@ -301,6 +312,7 @@ static void fit_names(struct short_view *view)
            room_for_names(view) < enough)
         view->left_out++;
     size_t room = room_for_names(view);
+    room = room > SCREEN_NAME_MIN ? room : SCREEN_NAME_MIN;
     view->names = width < room ? width : room;
 }
 
@@ -311,6 +323,12 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
     unsigned blanks = 0; /* nothing is known: no blanks at the end of a line */
     size_t indent = screen_line_indent(line);
     indent = indent < view->names ? indent : view->names - 1;
+    if (line->index == SCREEN_LINE_ALONE) {
+        fprintf(view->screen->out, " %*s", (int)indent, "");
+        screen_put(view->screen, STYLE_DIM, line->label);
+        fputs("\n", view->screen->out);
+        return;
+    }
     table_row(view->table, line->index, view->row);
     fprintf(view->screen->out, " %*s", (int)indent, "");
     screen_put_cut(view->screen, row->observed ? STYLE_DIM : STYLE_PLAIN, line->label,
@@ -344,12 +362,27 @@ static void put_short_head(const struct short_view *view)
     fputs("\n", out);
 }
 
+/* Workers that are as busy as each other say no more than their pool. */
+static bool are_alike(const struct short_view *view)
+{
+    uint64_t most = 0, least = UINT64_MAX;
+    for (uint64_t i = 0; i < view->table->row_count; i++) {
+        table_row(view->table, i, view->row);
+        uint64_t busy = cell_count(view->table, view->row, "busy_ns");
+        most = busy > most ? busy : most;
+        least = busy < least ? busy : least;
+    }
+    return most == 0 || (most - least) * ALIKE_PART <= most;
+}
+
 /* So many of the first rows are worth a line. */
 static uint64_t count_worthy(const struct screen *screen, const struct short_table *spec,
                              const struct order *order, uint64_t count)
 {
     uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, worthy = 0;
-    while (worthy < count && worthy < screen->rows.tables &&
+    bool minor = strcmp(spec->name, "imports") == 0;
+    uint64_t most = minor ? screen->rows.minor : screen->rows.tables;
+    while (worthy < count && worthy < most &&
            (spec->wall_part == 0 || order[worthy].size * SCREEN_ROW_PART >= wall_ns))
         worthy++;
     return worthy;
@@ -357,19 +390,53 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
 
 enum { PARTS_MAX = 3 }; /* rows whose parts are there */
 
-/* The parts that a row is followed by stand below it. */
+/* Tasks wait for workers beside one another, so that these parts add up to more than any time that
+ * passed, and say nothing of how large the others are. */
+static bool is_beside(const char *part)
+{
+    static const char *const parts[] = {"worker start", "queued", "waiting"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        if (strcmp(part, parts[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The row at an index, if it is a part of one before. */
+static bool take_part(struct short_view *view, uint64_t index)
+{
+    if (index >= view->table->row_count)
+        return false;
+    table_row(view->table, index, view->row);
+    return view->row->role == ROW_PART;
+}
+
+static int add_part(struct short_view *view, uint64_t index, const char *label)
+{
+    int rc = screen_lines_add(&view->lines, index, label);
+    if (rc == 0)
+        view->lines.items[view->lines.count - 1].depth = 1;
+    return rc;
+}
+
+/* The parts that a row is followed by stand below it, small ones in one line. */
 static int add_parts(struct short_view *view, uint64_t index)
 {
+    uint64_t whole = cell_count(view->table, view->row, "total_ns"), worked = whole;
+    unsigned small = 0;
     int rc = 0;
-    while (++index < view->table->row_count && rc == 0) {
-        table_row(view->table, index, view->row);
-        if (view->row->role != ROW_PART)
-            break;
-        rc = screen_lines_add(&view->lines, index, cell_text(view->table, view->row, "part"));
-        if (rc == 0)
-            view->lines.items[view->lines.count - 1].depth = 1;
+    for (uint64_t at = index + 1; take_part(view, at); at++)
+        if (is_beside(cell_text(view->table, view->row, "part")))
+            worked -= cell_count(view->table, view->row, "total_ns");
+    for (uint64_t at = index + 1; rc == 0 && take_part(view, at); at++) {
+        const char *part = cell_text(view->table, view->row, "part");
+        uint64_t of = is_beside(part) ? whole : worked;
+        bool shown = cell_count(view->table, view->row, "total_ns") * SCREEN_PART >= of && of > 0;
+        small += !shown;
+        rc = shown ? add_part(view, at, part) : 0;
     }
-    return rc;
+    char label[64];
+    snprintf(label, sizeof(label), "(%u part%s below 2 %%)", small, small == 1 ? "" : "s");
+    return rc == 0 && small > 0 ? add_part(view, SCREEN_LINE_ALONE, label) : rc;
 }
 
 /* What forked processes and threads did inside of ranges that they inherited, by the path. */
@@ -424,7 +491,8 @@ static int put_rows(struct short_view *view, struct order *order)
     uint64_t count = find_order(spec, view->table, view->row, order);
     uint64_t shown = count_worthy(view->screen, spec, order, count);
     uint64_t wall_ns = (uint64_t)view->screen->facts->totals->wall_ns;
-    if (count == 0 || (spec->wall_part && order[0].size * spec->wall_part < wall_ns))
+    if (shown == 0 || (spec->wall_part && order[0].size * spec->wall_part < wall_ns) ||
+        (spec->unlike && are_alike(view)))
         return 0;
     int rc = make_lines(view, order, shown);
     fit_names(view);
@@ -468,12 +536,25 @@ static bool has_own_ranges(const struct screen *screen)
     return found;
 }
 
+/* Where room is short, the workers say what their only pool does. */
+static bool is_told_by_workers(const struct screen *screen, const struct short_table *spec)
+{
+    struct short_view view = {.screen = screen, .row = malloc(sizeof(*view.row))};
+    bool pools = strcmp(spec->name, "pools") == 0 && screen->rows.minor == 0;
+    const struct table *table = pools ? report_find(screen->report, spec->name) : NULL;
+    view.table = report_find(screen->report, "pool_workers");
+    bool told = table && table->row_count == 1 && view.table && view.row && !are_alike(&view);
+    free(view.row);
+    return told;
+}
+
 int screen_tables(const struct screen *screen)
 {
     int rc = 0;
     if (!has_own_ranges(screen))
         rc = screen_tree(screen);
     for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
-        rc = put_short(screen, &short_tables[i]);
+        if (!is_told_by_workers(screen, &short_tables[i]))
+            rc = put_short(screen, &short_tables[i]);
     return rc;
 }

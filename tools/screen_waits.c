@@ -13,7 +13,7 @@ struct waits_view {
     uint64_t wall_ns;
     struct screen_places places;
     size_t reason; /* how wide that column is */
-    bool by_wall;
+    bool by_wall, has_max;
 };
 
 static const char *reason_name(const struct own_wait *wait)
@@ -34,6 +34,7 @@ static struct waits_view make_view(const struct screen *screen)
         .wall_ns = (uint64_t)screen->facts->totals->wall_ns,
         .reason = strlen("for"),
         .by_wall = screen->facts->by_wall,
+        .has_max = true,
     };
     uint32_t count = screen->facts->wall ? own_time_waits(screen->facts->own, &view.waits) : 0;
     for (; view.count < count && view.count < screen->rows.waits; view.count++) {
@@ -51,7 +52,7 @@ static struct waits_view make_view(const struct screen *screen)
 
 static size_t width_of_numbers(const struct waits_view *view)
 {
-    return 36 + view->reason + (view->by_wall ? 7 : 0);
+    return 28 + view->reason + (view->by_wall ? 7 : 0) + (view->has_max ? 8 : 0);
 }
 
 static void put_wait(const struct screen *screen, const struct waits_view *view,
@@ -65,7 +66,8 @@ static void put_wait(const struct screen *screen, const struct waits_view *view,
     fprintf(screen->out, "  %-*s %7s", (int)view->reason, reason_name(wait),
             number_count(wait->count, count));
     screen_time(screen, STYLE_PLAIN, wait->count ? wait->waiting_ns / wait->count : 0, 0);
-    screen_time(screen, STYLE_PLAIN, wait->max_ns, 0);
+    if (view->has_max)
+        screen_time(screen, STYLE_PLAIN, wait->max_ns, 0);
     fputs("  ", screen->out);
     if (wait->label) {
         screen_places_put(screen, &view->places, &place, width_of_numbers(view));
@@ -83,10 +85,13 @@ void screen_waits(const struct screen *screen)
     struct waits_view view = make_view(screen);
     if (view.count == 0)
         return;
+    if (width_of_numbers(&view) + SCREEN_NAME_ROOM > screen->width)
+        view.has_max = false;
     screen_places_fit(screen, &view.places, width_of_numbers(&view));
     screen_title(screen, "Waits");
-    fprintf(screen->out, " %7s%*s  %-*s %7s %7s %7s", "total", view.by_wall ? 7 : 0, "",
-            (int)view.reason, "for", "times", "mean", "max");
+    fprintf(screen->out, " %7s%*s  %-*s %7s %7s%*s", "total", view.by_wall ? 7 : 0, "",
+            (int)view.reason, "for", "times", "mean", view.has_max ? 8 : 0,
+            view.has_max ? "max" : "");
     screen_places_head(screen, &view.places);
     for (uint64_t i = 0; i < view.count; i++)
         put_wait(screen, &view, &view.waits[i]);

@@ -26,7 +26,7 @@ from random_schedule import FUNCTIONS, GC, GIL, PERIOD_NS, Schedule
 REASONS = ("unknown", "preempted", "disk", "page fault", "pipe", "socket", "lock", "the GIL",
            "sleep", "poll", "child process", "terminal", "signal", "other file")
 PHRASES = {"running": "running", "ready but without a processor": "ready", "asleep": "sleep",
-           "in short waits": "short waits", "without a process": "absent",
+           "in short waits": "short waits", "before its start or after its end": "absent",
            "waiting for the disk": "disk", "waiting for memory": "page fault",
            "waiting for a pipe": "pipe", "waiting for a socket": "socket",
            "waiting for a lock": "lock", "waiting for the GIL": "the GIL",
@@ -291,7 +291,8 @@ def check_headline(checks, screen, told):
     states = collections.Counter()
     for row in told["wall"]:
         states[row.get("reason") or row["state"]] += row["time_ns"]
-    parts = re.findall(rf"{SHARE} ([^,()]+?)(?:,|$)", re.sub(r" \([^)]*\)", "", head.group(2)))
+    sentence = re.sub(r"in waits below [\d.]+ .?s", "in short waits", head.group(2))
+    parts = re.findall(rf"{SHARE} ([^,()]+?)(?:,|$)", re.sub(r" \([^)]*\)", "", sentence))
     adds_up(checks, [share for share, _ in parts], f"headline {text!r}")
     rest_ns = wall_ns - sum(states[PHRASES[phrase]] for _, phrase in parts if phrase in PHRASES)
     for share, phrase in parts:
@@ -315,7 +316,7 @@ def own_rows(screen):
     titles = "Own code|Installed|Python functions|Functions|Where "
     lines = section(screen, f"(?:{titles})")
     for line in lines:
-        found = re.match(rf" *{NUMBER} +{SHARE} +#* +(?:{NUMBER} +(?:{NUMBER} +)?{NUMBER} +)?"
+        found = re.match(rf" *{NUMBER} +{SHARE} +(?:#+ +)?(?:{NUMBER} +(?:{NUMBER} +)?{NUMBER} +)?"
                          r"(\S.*)$", line)
         if found:
             yield found.groups()
