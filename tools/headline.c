@@ -9,13 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* In hundredths of the wall: causes below the first are "other waits"; from the second on they name
  * their places, which have at least the third. */
 enum { CAUSE_MIN = 1, CAUSE_PLACES = 10, PLACE_MIN = 5, PLACES_MAX = 2, SAMPLES_MIN = 5 };
 
-/* Of a processor: below, others do not matter. */
-#define OTHERS_MIN 0.05
+/* Of a processor: below, others do not matter. Their clocks are coarse: of a shorter time they say
+ * nothing. */
+#define OTHERS_MIN     0.05
+#define OTHERS_WALL_NS UINT64_C(300000000)
 
 /* Other waits are worth a word from this part of the wall on. */
 enum { OTHER_PART = 1000 };
@@ -324,11 +327,16 @@ static void add_others(const struct report_facts *facts, const struct wall_total
                   {facts->stolen_ms, "the host of this virtual machine took"}};
 
     double wall_ms = (double)totals->wall_ns / 1e6;
+    double left = totals->processors - (double)totals->busy_ns / (double)totals->wall_ns;
     const char *before = "; ";
+    if (totals->wall_ns < OTHERS_WALL_NS)
+        return;
     for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++) {
-        double part = wall_ms > 0 ? (double)takers[i].ms / wall_ms : 0;
+        double part = (double)takers[i].ms / wall_ms;
+        part = part < left ? part : left;
         if (part < OTHERS_MIN * totals->processors)
             continue;
+        left -= part;
         text_format(text, "%s%s %.2f", before, takers[i].who, part);
         before = ", ";
     }
@@ -376,6 +384,31 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
     text_format(&text, ".");
     if (facts->wall)
         add_processors(trace, facts, &text);
+    return text.length;
+}
+
+/* ---- The end of the command ---- */
+
+size_t headline_ending(const struct trace *trace, char *buffer, size_t size)
+{
+    enum { COMMAND_WIDTH = 60 };
+
+    const struct trace_session *session = trace_session_get(trace);
+    struct text text = text_init(buffer, size);
+    int status = session->command_status;
+    char command[4 * COMMAND_WIDTH + 4];
+    if (!session->command || status == -1 || status == 0 ||
+        !(WIFEXITED(status) || WIFSIGNALED(status)))
+        return 0;
+    term_shorten(trace_string(trace, session->command)->bytes, COMMAND_WIDTH, command,
+                 sizeof(command));
+    if (WIFEXITED(status)) {
+        text_format(&text, "%s ended with exit status %d.", command, WEXITSTATUS(status));
+        return text.length;
+    }
+    const char *name = sigabbrev_np(WTERMSIG(status));
+    text_format(&text, "%s was killed by signal %d", command, WTERMSIG(status));
+    text_format(&text, name ? " (SIG%s)." : ".", name);
     return text.length;
 }
 

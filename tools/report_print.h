@@ -53,6 +53,10 @@ size_t headline_wall(const struct trace *trace, const struct report_facts *facts
 size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
                         size_t size);
 
+/* "python3 a.py ended with exit status 1." Empty, and 0: its end is not known, or was as it should
+ * be. */
+size_t headline_ending(const struct trace *trace, char *buffer, size_t size);
+
 /* What a thread waits for, in a sentence: "asleep", "waiting for a lock"; in a table: "sleep". */
 const char *wait_phrase(unsigned reason);
 

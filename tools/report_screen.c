@@ -46,6 +46,8 @@ static void put_headline(const struct screen *screen)
                                                       .mark_size = name,
                                                       .mark_style = STYLE_OWN});
     }
+    if (headline_ending(screen->trace, buffer, sizeof(buffer)) > 0)
+        screen_put_wrapped(screen, STYLE_LOSS, buffer, 0);
     if (screen->view->options->only[0]) {
         fputs("Only: ", screen->out);
         screen_put_wrapped(screen, STYLE_DIM, screen->view->options->only, strlen("Only: "));
@@ -99,6 +101,8 @@ static void put_counts(const struct screen *screen)
     screen_put_wrapped(screen, STYLE_DIM, buffer, 0);
 }
 
+enum { SAMPLES_LEAST = 5 };
+
 /* Half of the width in which the first row's share of CPU time lies, 19 times of 20, in points:
  * 1.96 times the root of p (1 - p) / n. */
 static double imprecision(const struct screen *screen)
@@ -122,19 +126,30 @@ static void put_line(const struct screen *screen, const char *before, const char
     screen_put_wrapped(screen, STYLE_DIM, text, (unsigned)strlen(before));
 }
 
-static void put_end(const struct screen *screen)
+/* How much is to be made of shares of few samples. */
+static void put_few(const struct screen *screen)
 {
-    const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
     double points = screen->facts->own ? imprecision(screen) : 0;
+    uint64_t samples = screen->facts->own ? own_time_totals(screen->facts->own)->sample_count : 0;
     char text[128];
-    fputs("\n", screen->out);
-    put_counts(screen);
-    if (points >= 10) {
+    if (samples > 0 && samples < SAMPLES_LEAST)
+        snprintf(text, sizeof(text),
+                 "few samples: shares of CPU time say next to nothing (--rate 999)");
+    else if (points >= 10)
         snprintf(text, sizeof(text),
                  "few samples: shares of CPU time are right to within %.0f points (--rate 999)",
                  points);
-        screen_put_wrapped(screen, STYLE_DIM, text, 0);
-    }
+    else
+        return;
+    screen_put_wrapped(screen, STYLE_DIM, text, 0);
+}
+
+static void put_end(const struct screen *screen)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
+    fputs("\n", screen->out);
+    put_counts(screen);
+    put_few(screen);
     if (sampling->reason && sampling->rung < SAMPLING_BPF)
         put_line(screen, "without eBPF: ", trace_string(screen->trace, sampling->reason)->bytes);
     if (sampling->hint)

@@ -42,6 +42,7 @@ struct screen screen_init(const struct report *report, const struct report_view 
 /* ---- Texts and numbers: screen_text.c ---- */
 
 #define STYLE_READY "33"
+#define STYLE_LOSS  "31"
 
 /* Foreign text is made harmless. */
 void screen_put(const struct screen *screen, const char *style, const char *text);

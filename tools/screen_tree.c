@@ -81,11 +81,24 @@ static bool is_worth(const struct tree_view *view)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* What is no function. */
-static void node_text(const struct own_node *node, char *buffer, size_t size)
+/* Who waits for a thread or for a pool's task waits for a lock that is not his. */
+static const char *phrase_of(const struct own_node *node, const struct own_node *caller)
 {
+    unsigned purpose = caller && caller->label == 0 ? caller->purpose : PURPOSE_NONE;
+    if (node->reason == WAIT_LOCK && purpose == PURPOSE_THREADS)
+        return "waiting for a thread";
+    if (node->reason == WAIT_LOCK && purpose == PURPOSE_POOL)
+        return "waiting for the pool";
+    return wait_phrase(node->reason);
+}
+
+/* What is no function. */
+static void node_text(const struct tree_view *view, const struct own_node *node, char *buffer,
+                      size_t size)
+{
+    const struct own_node *caller = node->depth > 0 ? &view->nodes[node->parent] : NULL;
     if (node->reason != OWN_NODE_RUNS)
-        snprintf(buffer, size, "%s", wait_phrase(node->reason));
+        snprintf(buffer, size, "%s", phrase_of(node, caller));
     else
         snprintf(buffer, size, "(%s)",
                  node->purpose ? code_purpose_name(node->purpose) : "other code");
@@ -133,7 +146,7 @@ static void put_line(const struct screen *screen, const struct tree_view *view, 
         screen_places_put(screen, &view->places, &place, TREE_NUMBERS);
         return;
     }
-    node_text(node, text, sizeof(text));
+    node_text(view, node, text, sizeof(text));
     screen_put(screen, STYLE_DIM, text);
     fputs("\n", screen->out);
 }
