@@ -4,9 +4,9 @@
 #include "cmd.h"
 #include "losses.h"
 #include "missing.h"
-#include "number.h"
 #include "recording.h"
 #include "screen_parts.h"
+#include "term.h"
 #include "text.h"
 
 #include <errno.h>
@@ -97,8 +97,16 @@ static void put_counts(const struct screen *screen)
     }
     if (screen->facts->event_count)
         add_count(&text, ", ", screen->facts->event_count, "event");
+    size_t counts = text.length;
     add_losses(screen, &text);
-    screen_put_wrapped(screen, STYLE_DIM, buffer, 0);
+    if (term_text_width(buffer) > screen->width) { /* "nothing lost" stays together */
+        buffer[counts + 1] = 0;
+        screen_put_wrapped(screen, STYLE_DIM, buffer, 0);
+        counts += 2;
+    } else {
+        counts = 0;
+    }
+    screen_put_wrapped(screen, STYLE_DIM, buffer + counts, 0);
 }
 
 enum { SAMPLES_LEAST = 5 };

@@ -56,7 +56,7 @@ void talk_tell_start(const struct talk_values *values, const struct trace *trace
     if (sampling->rung > SAMPLING_NONE)
         fprintf(stderr, ", %u times a second", sampling->frequency_hz);
     if (sampling->rung > SAMPLING_NONE && sampling->off_cpu)
-        fprintf(stderr, ", and stretches off the CPU from %s on",
+        fprintf(stderr, ", and waits from %s on",
                 number_time_plain((uint64_t)sampling->off_cpu_threshold_ns, text));
     if (sampling->reason) {
         fputs("; reason: ", stderr);
@@ -101,11 +101,6 @@ void sampling_note(const struct trace *trace)
 
 #define INTERVAL_NS INT64_C(500000000)
 #define SECOND_NS   INT64_C(1000000000)
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 void status_line_begin(struct status_line *line)
 {
@@ -215,33 +210,66 @@ static bool nothing_lost(const struct trace *trace, const struct collector_count
     return counts->lost_count == 0 && !sample_loss_any(trace) && misuse_sums(trace, calls) == 0;
 }
 
-/* A larger recording is not read again: the prompt comes first. */
-enum { HEADLINE_RECORDS_MAX = 2000000 };
+static const char prefix[] = "annot: ";
 
-/* What took the time, as the report says it. */
-static void print_headline(const char *path, const struct collector_counts *counts,
+/* A larger recording is not read again: the prompt comes first. LINE_WIDTH: of what is no terminal.
+ */
+enum { HEADLINE_RECORDS_MAX = 2000000, LINE_WIDTH = 80, PREFIX_WIDTH = sizeof(prefix) - 1 };
+
+static unsigned line_width(void)
+{
+    unsigned width = term_width(STDERR_FILENO);
+    return width ? width : LINE_WIDTH;
+}
+
+/* "annot: TEXT", in lines of the terminal's width. */
+static void say(const char *text)
+{
+    fputs(prefix, stderr);
+    term_wrap(stderr, text, line_width(), PREFIX_WIDTH, PREFIX_WIDTH);
+}
+
+/* The same, of which the end stays in one line. */
+static void say_and(const char *text, const char *end)
+{
+    char whole[2 * HEADLINE_SIZE];
+    snprintf(whole, sizeof(whole), "%s%s%s", text, *end ? "; " : "", end);
+    if (!*end || PREFIX_WIDTH + term_text_width(whole) <= line_width()) {
+        say(whole);
+        return;
+    }
+    snprintf(whole, sizeof(whole), "%s;", text);
+    say(whole);
+    fprintf(stderr, "%*s", PREFIX_WIDTH, "");
+    term_wrap(stderr, end, line_width(), PREFIX_WIDTH, PREFIX_WIDTH);
+}
+
+/* What took the time, as the report says it. Whether it was read. */
+static bool print_headline(const char *path, const struct collector_counts *counts,
                            uint32_t stack_count)
 {
     const struct pass_selection all = PASS_SELECT_ALL;
     struct report_options options = {.path = path, .only = "", .selection = &all};
     struct report *report = NULL;
-    char text[HEADLINE_SIZE];
+    char text[2 * HEADLINE_SIZE];
     if (stack_count > STACKS_READ_AGAIN_MAX ||
         counts->event_count + counts->sample_count + counts->stretch_count > HEADLINE_RECORDS_MAX ||
         store_reader_open(path, &options.reader) != 0)
-        return;
-    if (report_create(&options, &report) == 0) {
+        return false;
+    bool read = report_create(&options, &report) == 0;
+    if (read) {
+        static const char hottest[] = " Hottest: ";
         const struct trace *trace = store_reader_trace(options.reader);
-        size_t length = headline_wall(trace, report_facts(report), text, sizeof(text));
-        fputs("annot: ", stderr);
-        term_write(stderr, text, length);
-        length = headline_hottest(trace, report_facts(report), text, sizeof(text));
-        fputs(length ? " Hottest: " : "", stderr);
-        term_write(stderr, text, length);
-        fputs("\n", stderr);
+        const struct report_facts *facts = report_facts(report);
+        size_t length = headline_wall(trace, facts, text, HEADLINE_SIZE),
+               size = sizeof(hottest) - 1;
+        if (headline_hottest(trace, facts, text + length + size, HEADLINE_SIZE - size) > 0)
+            memcpy(text + length, hottest, size);
+        say(text);
     }
     report_destroy(report);
     store_reader_close(options.reader);
+    return read;
 }
 
 static uint64_t size_of_files(const struct status_summary *summary)
@@ -259,60 +287,75 @@ static uint64_t size_of_files(const struct status_summary *summary)
     return bytes;
 }
 
-/* "3 processes, 5 threads, 567 samples (eBPF, 99 Hz) in 1.2 s (52 KiB); complete, nothing lost" */
+static void add_count(struct text *text, const char *before, uint64_t count, const char *what)
+{
+    char number[NUMBER_TEXT_SIZE];
+    const char *many = count == 1 ? "" : text_ends_with(what, "s") ? "es" : "s";
+    text_format(text, "%s%s %s%s", before, number_count(count, number), what, many);
+}
+
+/* "3 processes, 5 threads, 567 samples, 26 waits (52 KiB); nothing lost" */
 static void print_counts(const struct trace *trace, const struct collector_counts *counts,
-                         const struct status_summary *summary)
+                         const struct status_summary *summary, bool with_time)
 {
     const struct trace_session *session = trace_session_get(trace);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
-    char text[NUMBER_TEXT_SIZE];
-    fprintf(stderr, "annot: %u process%s", trace_process_count(trace),
-            trace_process_count(trace) == 1 ? "" : "es");
+    char buffer[HEADLINE_SIZE], number[NUMBER_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    add_count(&text, "", trace_process_count(trace), "process");
     if (trace_fact_value(trace, TRACE_FACT_UNSEEN))
-        fprintf(stderr, " (and %s without a sample)",
-                number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), text));
-    fprintf(stderr, ", %u thread%s", trace_thread_count(trace), plural(trace_thread_count(trace)));
+        text_format(&text, " (and %s without a sample)",
+                    number_count(trace_fact_value(trace, TRACE_FACT_UNSEEN), number));
+    add_count(&text, ", ", trace_thread_count(trace), "thread");
     if (counts->event_count || sampling->rung <= SAMPLING_NONE)
-        fprintf(stderr, ", %s event%s", number_count(counts->event_count, text),
-                plural(counts->event_count));
+        add_count(&text, ", ", counts->event_count, "event");
     if (sampling->rung > SAMPLING_NONE)
-        fprintf(stderr, ", %s sample%s (%s, %u Hz)", number_count(counts->sample_count, text),
-                plural(counts->sample_count), sampling_rung_text(sampling->rung),
-                sampling->frequency_hz);
+        add_count(&text, ", ", counts->sample_count, "sample");
     if (counts->stretch_count)
-        fprintf(stderr, ", %s stretch%s off the CPU", number_count(counts->stretch_count, text),
-                counts->stretch_count == 1 ? "" : "es");
-    fprintf(stderr, " in %s",
-            number_time_plain((uint64_t)(session->end_ns - session->begin_ns), text));
-    fprintf(stderr, " (%s)%s\n", number_size(size_of_files(summary), text),
-            summary->incomplete           ? "; not all of it could be written"
-            : nothing_lost(trace, counts) ? "; complete, nothing lost"
-                                          : "");
+        add_count(&text, ", ", counts->stretch_count, "wait");
+    if (with_time)
+        text_format(&text, " in %s",
+                    number_time_plain((uint64_t)(session->end_ns - session->begin_ns), number));
+    text_format(&text, " (%s)", number_size(size_of_files(summary), number));
+    say_and(buffer, summary->incomplete           ? "not all of it could be written"
+                    : nothing_lost(trace, counts) ? "nothing lost"
+                                                  : "");
 }
 
-/* " | annot flame x.annot -o x.svg", if that is not there already. */
-static void print_export(const struct status_summary *summary, const char *command,
-                         const char *extension)
+/* "annot flame x.annot", unless its file, x.svg, is there already. */
+static void add_export(struct text *text, const struct status_summary *summary, const char *command,
+                       const char *extension)
 {
-    char name[PATH_MAX], recording[4 * PATH_MAX], output[4 * PATH_MAX];
+    char name[PATH_MAX], recording[4 * PATH_MAX];
     size_t length = strlen(summary->output);
     if (text_ends_with(summary->output, ".annot"))
         length -= strlen(".annot");
     snprintf(name, sizeof(name), "%.*s%s", (int)length, summary->output, extension);
     cmd_quote(summary->output, recording, sizeof(recording));
-    cmd_quote(name, output, sizeof(output));
     if (access(name, F_OK) != 0 && !(summary->also && text_ends_with(summary->also, extension)))
-        fprintf(stderr, " | annot %s %s -o %s", command, recording, output);
+        text_format(text, "\n%s %s", command, recording);
 }
 
+/* The commands in one line, if they fit, else each in its own. */
 static void print_next(const struct status_summary *summary, const struct collector_counts *counts)
 {
-    char recording[4 * PATH_MAX];
+    static const char before[] = "annot: next: ", gap[] = "    ";
+    char recording[4 * PATH_MAX], *rest = NULL, buffer[3 * sizeof(recording)];
+    struct text text = text_init(buffer, sizeof(buffer));
     cmd_quote(summary->output, recording, sizeof(recording));
-    fprintf(stderr, "annot: next: annot report %s", recording);
+    text_format(&text, "annot report %s", recording);
     if (counts->sample_count)
-        print_export(summary, "flame", ".svg");
-    print_export(summary, "export", ".pftrace");
+        add_export(&text, summary, "annot flame", ".svg");
+    add_export(&text, summary, "annot export", ".pftrace");
+    bool fits = sizeof(before) - 1 + text.length + 2 * sizeof(gap) <= line_width();
+    fputs(before, stderr);
+    for (char *line = strtok_r(buffer, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (line > buffer && fits)
+            fputs(gap, stderr);
+        else if (line > buffer)
+            fprintf(stderr, "\n%*s", (int)sizeof(before) - 1, "");
+        term_write(stderr, line, strlen(line));
+    }
     fputs("\n", stderr);
 }
 
@@ -353,6 +396,14 @@ static void print_nothing(const struct trace *trace, const char *hint)
     fprintf(stderr, "hint: %s\n", hint ? hint : likely_reason(sampling));
 }
 
+/* How the command ended, unless that was as it should be. */
+static void print_ending(const struct trace *trace)
+{
+    char text[HEADLINE_SIZE];
+    if (headline_ending(trace, text, sizeof(text)) > 0)
+        say(text);
+}
+
 static void print_quiet(const struct trace *trace, const struct sample_wholes *wholes)
 {
     uint64_t calls[MISUSE_COUNT];
@@ -380,12 +431,14 @@ bool status_line_summary(const struct status_summary *summary)
     print_notes(trace, summary->verbose ? UINT32_MAX : LISTED);
     sampling_note(trace);
     if (!summary->incomplete && !any && counts.lost_count == 0) {
+        print_ending(trace);
         print_nothing(trace, summary->hint);
         return false;
     }
-    if (!summary->incomplete)
-        print_headline(summary->output, &counts, stacks_stack_count(trace_stacks_get(trace)));
-    print_counts(trace, &counts, summary);
+    bool told = !summary->incomplete && print_headline(summary->output, &counts,
+                                                       stacks_stack_count(trace_stacks_get(trace)));
+    print_ending(trace);
+    print_counts(trace, &counts, summary, !told);
     print_losses(trace);
     loss_note_samples(trace, &wholes);
     loss_note_calls(trace);

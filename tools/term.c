@@ -179,6 +179,25 @@ size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_
     return term_text_width(buffer);
 }
 
+/* Does what follows belong to what is before it: the unit of a number? */
+static bool is_unit(const char *word)
+{
+    static const char *const units[] = {"%", "ns", "us", "ms", "s", "KiB", "MiB", "GiB", "points"};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+        size_t length = strlen(units[i]);
+        if (strncmp(word, units[i], length) == 0 && !(word[length] >= 'a' && word[length] <= 'z'))
+            return true;
+    }
+    return false;
+}
+
+/* May a line end before this blank? */
+static bool is_break(const char *text, const char *at)
+{
+    bool number = at > text && at[-1] >= '0' && at[-1] <= '9';
+    return *at == ' ' && at > text && at[-1] != ' ' && !(number && is_unit(at + 1));
+}
+
 size_t term_line(const char *text, size_t width)
 {
     const char *at = text, *blank = NULL;
@@ -186,7 +205,7 @@ size_t term_line(const char *text, size_t width)
     while (*at) {
         const char *next = at;
         used += take_glyph(&next).columns;
-        if (*at == ' ' && at > text && at[-1] != ' ' && at[1] != '%')
+        if (is_break(text, at))
             blank = at;
         if (used > width && *at != ' ')
             break;

@@ -31,8 +31,8 @@ size_t term_text_width(const char *text);
 size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_size);
 
 /* How many bytes of `text` make a line of at most `width` columns: up to the last blank that fits,
- * but for those before a "%"; all of it, if it fits. A word that is longer is broken. At least 1
- * unless the text is empty; blanks behind it are the caller's. */
+ * but for those between a number and its unit; all of it, if it fits. A word that is longer is
+ * broken. At least 1 unless the text is empty; blanks behind it are the caller's. */
 size_t term_line(const char *text, size_t width);
 
 /* The same to a stream: lines of `width` columns, those behind the first indented; `used` columns

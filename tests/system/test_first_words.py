@@ -5,6 +5,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -29,7 +30,9 @@ def script(home):
 
 
 def said(done):
-    return done.err.decode().splitlines()
+    """Lines at the end, each whole: they are broken where the terminal ends."""
+    text = re.sub(r"\n +annot ", "  annot ", done.err.decode())
+    return re.sub(r"\n +", " ", text).splitlines()
 
 
 @case
@@ -57,7 +60,7 @@ def what_is_next_works(home):
     path = script(home)
     done = home.annot("record", "-o", home.work / "r.annot", path, "0.3").ok()
     line = said(done)[-1].split("next: ")[1]
-    for command in line.split(" | "):
+    for command in re.split("  +", line):
         home.annot(*command.split()[1:]).ok()
     check((home.work / "r.svg").exists() and (home.work / "r.pftrace").exists(), line)
 

@@ -44,6 +44,8 @@ TEST(lines_break_at_the_last_blank_that_fits)
     CHECK_INT(term_line("one two three", 6), 3);
     CHECK_INT(term_line("one     two", 9), 3);
     CHECK_INT(term_line("took 57 % of it", 8), 4);
+    CHECK_INT(term_line("took 57.7 ms", 10), 4);
+    CHECK_INT(term_line("took 57 more", 10), 7);
     CHECK_INT(term_line("a_word_without_any", 6), 6);
     CHECK_INT(term_line("größe über", 6), 7);
     CHECK_INT(term_line("", 6), 0);
