@@ -430,8 +430,9 @@ static const struct option_spec options[] = {
      "also the local variables of Python frames", NULL},
     {"json", 0, OPTION_FLAG, offsetof(struct dump_values, json), NULL,
      "one JSON object per process and line", NULL},
-    {"rung", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none",
-     "best way of sampling to try", "bpf"},
+    {"sampling", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none",
+     "the best way of sampling to try: with eBPF, from outside (remote), or none", "bpf"},
+    {"rung", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none", NULL, NULL},
     {0},
 };
 

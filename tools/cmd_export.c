@@ -190,8 +190,8 @@ static int fail_empty(const struct plan *f)
                               "what is waited for",
                         f->recording, quoted);
     return cmd_fail(CMD_FAILED, "%s has no %s%s%s\nannot info %s tells how it was recorded",
-                    f->recording, f->wanted.off_cpu ? "stretches off the CPU" : "samples",
-                    reason[0] ? ": " : "", reason, quoted);
+                    f->recording, f->wanted.off_cpu ? "waits" : "samples", reason[0] ? ": " : "",
+                    reason, quoted);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */

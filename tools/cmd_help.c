@@ -74,7 +74,8 @@ void cmd_print_help(const struct cmd *cmd)
     printf("annot %s: %s\n\nusage: annot %s%s%s\n\noptions:\n", cmd->name, cmd->summary, cmd->name,
            cmd->usage[0] ? " " : "", cmd->usage);
     for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
-        print_option(spec);
+        if (spec->help)
+            print_option(spec);
     print_option(&(struct option_spec){"help", 'h', OPTION_FLAG, 0, NULL, "print this text", NULL});
     if (cmd->details)
         printf("\n%s", cmd->details);
@@ -159,6 +160,8 @@ static void put_command(struct out_stream *out, const struct cmd *cmd)
     put_bool(out, ",\n  \"command_follows\": ", cmd->command_follows);
     out_text(out, ",\n  \"options\": [");
     for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++) {
+        if (!spec->help)
+            continue;
         put_option(out, spec);
         out_text(out, ",");
     }

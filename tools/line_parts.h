@@ -153,7 +153,7 @@ struct line_values {
          NULL},                                                                                    \
         {"samples",   0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct line_values, samples),                                \
-         NULL,        "also print samples and stretches off the CPU, with stacks",                 \
+         NULL,        "also print samples and waits, with stacks",                                 \
          NULL},                                                                                    \
         {"python",    0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct line_values, python),                                 \

@@ -61,11 +61,11 @@ int sampling_check(const struct sampling_values *values, int status)
     if (values->rate == 0 || values->rate > RATE_MAX)
         return cmd_fail(status,
                         "option --off-cpu-rate: a number from 1 to %d\nthe default is "
-                        "500000 stretches a second",
+                        "500000 waits a second",
                         RATE_MAX);
     if (values->off_cpu && values->no_off_cpu)
         return cmd_fail(status, "options --off-cpu and --no-off-cpu: use only one\nwithout them, "
-                                "stretches of 1ms and more are recorded");
+                                "waits of 1ms and more are recorded");
     if (values->frequency_hz > FREQUENCY_SENSIBLE && !values->none)
         cmd_note("%u samples a second slow busy threads down and distort the recording\n"
                  "--rate 999 costs about 2 %%",

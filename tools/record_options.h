@@ -40,7 +40,7 @@ int volume_check(uint64_t bytes, int status);
 struct sampling_values {
     uint64_t frequency_hz;
     bool none;                /* --no-sample */
-    bool off_cpu, no_off_cpu; /* all stretches, no stretches; neither: from threshold_ns on */
+    bool off_cpu, no_off_cpu; /* all waits, no waits; neither: from threshold_ns on */
     int64_t threshold_ns;
     uint64_t rate;
     const char *rung;
@@ -55,33 +55,40 @@ struct sampling_values {
      "99"},                                                                                        \
         {"off-cpu",   0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct sampling_values, off_cpu),                            \
-         NULL,        "record every stretch off the CPU, however short",                           \
+         NULL,        "record every wait, however short",                                          \
          NULL},                                                                                    \
         {"no-off-cpu", 0,                                                                          \
          OPTION_FLAG,  (at) + offsetof(struct sampling_values, no_off_cpu),                        \
-         NULL,         "record no stretches off the CPU",                                          \
+         NULL,         "record no waits",                                                          \
          NULL},                                                                                    \
         {"off-cpu-threshold",                                                                      \
          0,                                                                                        \
          OPTION_TIME,                                                                              \
          (at) + offsetof(struct sampling_values, threshold_ns),                                    \
          "TIME",                                                                                   \
-         "record only stretches off the CPU of at least TIME",                                     \
+         "record only waits of at least TIME",                                                     \
          "1ms"},                                                                                   \
         {"off-cpu-rate",                                                                           \
          0,                                                                                        \
          OPTION_COUNT,                                                                             \
          (at) + offsetof(struct sampling_values, rate),                                            \
          "N",                                                                                      \
-         "record at most N stretches per second",                                                  \
+         "record at most N waits per second",                                                      \
          "500000"},                                                                                \
         {"no-source", 0,                                                                           \
          OPTION_FLAG, (at) + offsetof(struct sampling_values, no_source),                          \
          NULL,        "keep no text of source files in the recording",                             \
          NULL},                                                                                    \
+        {"sampling",                                                                               \
+         0,                                                                                        \
+         OPTION_CHOICE,                                                                            \
+         (at) + offsetof(struct sampling_values, rung),                                            \
+         "bpf|remote|none",                                                                        \
+         "the best way of sampling to try: with eBPF, from outside (remote), or none",             \
+         "bpf"},                                                                                   \
     {                                                                                              \
         "rung", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),                   \
-            "bpf|remote|none", "best way of sampling to try", "bpf"                                \
+            "bpf|remote|none", NULL, NULL                                                          \
     }
 
 /* 0, or a message was printed: returns `status`. */

@@ -73,10 +73,10 @@ static void print_sampling(const struct trace *trace, const struct report_facts 
         printf(", %s of stacks complete", complete_text(all, a));
     printf("\n");
     if (facts->off_cpu)
-        printf("off CPU    %s blocked and %s runnable in %s stretch%s\n",
+        printf("off CPU    %s waiting and %s ready in %s wait%s\n",
                number_time_plain(all->all.blocked_ns, a),
                number_time_plain(all->all.runnable_ns, b), number_count(all->stretch_count, c),
-               all->stretch_count == 1 ? "" : "es");
+               all->stretch_count == 1 ? "" : "s");
     print_reason(trace, sampling);
 }
 
@@ -278,8 +278,8 @@ static void print_header(const struct trace *trace, const struct report_facts *f
                facts->event_count == 1 ? "" : "s");
     printf("\n");
     if (annotated)
-        printf("in ranges  %s of %s thread time (%s)\n", number_time_plain(totals->covered_ns, a),
-               number_time_plain(totals->thread_ns, b),
+        printf("in ranges  %s of %s of all threads (%s)\n",
+               number_time_plain(totals->covered_ns, a), number_time_plain(totals->thread_ns, b),
                number_percent(totals->covered_ns, totals->thread_ns, c));
     print_sampling(trace, facts);
     uint64_t sum = facts->lost_count;

@@ -151,6 +151,8 @@ static int fail_unknown(struct options *options, const char *word, size_t length
     const char *best = NULL;
     unsigned best_distance = options_near_limit(name);
     for (const struct option_spec *spec = options->specs; spec && spec->name; spec++) {
+        if (!spec->help)
+            continue;
         bool starts = length >= 2 && strncmp(spec->name, name, strlen(name)) == 0;
         unsigned distance = starts ? 0 : options_distance(name, spec->name);
         if (distance < best_distance || (distance == best_distance && !best)) {

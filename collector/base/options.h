@@ -30,7 +30,8 @@ struct option_spec {
     enum option_kind kind;
     size_t offset;          /* of the value in the command's struct */
     const char *value_name; /* what help calls the value: "FILE" */
-    const char *help;       /* a phrase; help adds the default */
+    const char *help;       /* a phrase; help adds the default. NULL: of an older name, which is
+                               understood, and told nowhere */
     const char *fallback;   /* the value if not given, as one would type it; NULL = zero */
 };
 

@@ -17,7 +17,7 @@ def recorded(home, kind):
     equal(result.out, b"done\n", "what the program wrote")
     dump = home.dump(result.path).whole()
     misuse = [sum(process["misuse"][i] for process in dump.processes) for i in range(7)]
-    equal(result.err_text.count("\n"), 4 if any(misuse) else 3,
+    equal(result.err_text.count("\nannot: ") + 1, 4 if any(misuse) else 3,
           f"lines of the messages: {result.err_text}")
     dump.path, dump.said = result.path, result.err_text
     dump.chrome = json.loads(home.export(result.path, ".json").read_bytes())

@@ -9,7 +9,7 @@ annot record --duration soon -- true
 echo $?
 annot record --pool-size 16MB -- true
 echo $?
-for wrong in "--rate 0" "--rate 20000" "--rate often" "--off-cpu-rate 0" "--rung top"; do
+for wrong in "--rate 0" "--rate 20000" "--rate often" "--off-cpu-rate 0" "--sampling top"; do
     annot record $wrong -- true
     echo $?
 done
