@@ -25,6 +25,7 @@ struct attach_programs {
     uint32_t count;
     int64_t begin_ns;
     enum attach_rest rest;
+    bool verbose; /* says of each that it has no annotations */
 };
 
 /* Looks at each while its pidfd is held. 0, or a message was printed: the exit status. fini accepts

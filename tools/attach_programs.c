@@ -89,9 +89,10 @@ static void note_state(const struct attach_programs *programs, const struct targ
                        bool may_come)
 {
     switch (target->state) {
-    case TARGET_PLAIN:
-        note(programs, target, "libannot is not in it",
-             may_come ? "; if it loads it, its annotations come as well" : "");
+    case TARGET_PLAIN: /* most programs: they are sampled, as they were asked to be */
+        if (programs->rest != ATTACH_SAMPLED || programs->verbose)
+            note(programs, target, "libannot is not in it",
+                 may_come ? "; if it loads it, its annotations come as well" : "");
         break;
     case TARGET_SHUT:
         note(programs, target, "its libannot found no directory that it could use", "");

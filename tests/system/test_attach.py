@@ -184,7 +184,7 @@ def program_that_loads_libannot_later_is_recorded_from_then_on(home):
     doctor = home.annot("attach", "-p", asked.pid, "-o", "x.annot", "--duration", "1ms")
     if doctor.status:
         raise Skip(f"no samples here: {doctor.err_text}")
-    attached = Attached(home, [asked.pid])
+    attached = Attached(home, [asked.pid], "-v")
     asked.ask("go on", "steps 4")
     message = attached.stop()
     check("libannot is not in it; if it loads it" in message, message)
