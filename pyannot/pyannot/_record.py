@@ -75,6 +75,10 @@ class record(Results):
     def start(self) -> "record":
         """Begins; returns when events are recorded. Raises RecordingError where that cannot be."""
         previous, folder, path = self._folder, None, self._kept
+        if _recording._state.claim is not None:
+            raise RecordingError(
+                "this program is recorded already, by a block of record() or start_recording()",
+                "blocks of record() cannot lie in one another: use one around both")
         if path is None:
             name = tempfile.mkdtemp(prefix="annot-")
             folder = weakref.finalize(self, _remove, name, os.getpid())

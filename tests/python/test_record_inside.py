@@ -164,6 +164,20 @@ class Refusals(Inside):
         self.assertEqual(self.names(), {"still recorded": 1})
         self.assertFalse((self.folder / "other.annot").exists())
 
+    def test_a_block_inside_of_a_block_is_refused_in_words_of_blocks(self):
+        output = self.run_program("""
+            import pyannot
+            with pyannot.record(sample=0):
+                try:
+                    with pyannot.record(sample=0):
+                        pass
+                except pyannot.RecordingError as error:
+                    print(error)
+            """)
+        self.assertIn("already, by a block of record()", output)
+        self.assertNotIn("/tmp", output)
+        self.assertNotIn("stop_recording", output)
+
     def test_a_file_that_is_there_is_kept(self):
         (self.folder / "out.annot").write_text("mine")
         output = self.run_program(self.REFUSED, "out.annot")
