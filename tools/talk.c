@@ -51,7 +51,7 @@ void talk_tell_start(const struct talk_values *values, const struct trace *trace
     if (!values->verbose)
         return;
     fputs("annot: the recording is ", stderr);
-    term_write(stderr, output, SIZE_MAX);
+    term_write(stderr, output, strlen(output));
     fprintf(stderr, "\nannot: sampling: %s", sampling_rung_text(sampling->rung));
     if (sampling->rung > SAMPLING_NONE)
         fprintf(stderr, ", %u times a second", sampling->frequency_hz);
@@ -294,9 +294,9 @@ static void add_count(struct text *text, const char *before, uint64_t count, con
     text_format(text, "%s%s %s%s", before, number_count(count, number), what, many);
 }
 
-/* "3 processes, 5 threads, 567 samples, 26 waits (52 KiB); nothing lost" */
+/* "3 processes, 5 threads, 567 samples, 26 waits; nothing lost" */
 static void print_counts(const struct trace *trace, const struct collector_counts *counts,
-                         const struct status_summary *summary, bool with_time)
+                         const struct status_summary *summary, bool with_headline)
 {
     const struct trace_session *session = trace_session_get(trace);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
@@ -313,10 +313,11 @@ static void print_counts(const struct trace *trace, const struct collector_count
         add_count(&text, ", ", counts->sample_count, "sample");
     if (counts->stretch_count)
         add_count(&text, ", ", counts->stretch_count, "wait");
-    if (with_time)
+    if (!with_headline) {
         text_format(&text, " in %s",
                     number_time_plain((uint64_t)(session->end_ns - session->begin_ns), number));
-    text_format(&text, " (%s)", number_size(size_of_files(summary), number));
+        text_format(&text, " (%s)", number_size(size_of_files(summary), number));
+    }
     say_and(buffer, summary->incomplete           ? "not all of it could be written"
                     : nothing_lost(trace, counts) ? "nothing lost"
                                                   : "");
@@ -438,7 +439,7 @@ bool status_line_summary(const struct status_summary *summary)
     bool told = !summary->incomplete && print_headline(summary->output, &counts,
                                                        stacks_stack_count(trace_stacks_get(trace)));
     print_ending(trace);
-    print_counts(trace, &counts, summary, !told);
+    print_counts(trace, &counts, summary, told);
     print_losses(trace);
     loss_note_samples(trace, &wholes);
     loss_note_calls(trace);
