@@ -69,6 +69,8 @@ static int fail_unknown_command(const char *name)
 static int fail_options(const struct cmd *cmd, const struct options *options)
 {
     const char *hint = options->unknown[0] ? hint_find(cmd->name, options->unknown) : NULL;
+    if (!hint && options->unknown[0] && !options->near)
+        hint = hint_find_near(cmd->name, options->unknown);
     return cmd_fail(cmd->misuse_status ? cmd->misuse_status : CMD_MISUSE, "%s\n%s", options->error,
                     hint ? hint : options->hint);
 }

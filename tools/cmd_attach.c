@@ -76,6 +76,7 @@ struct attach_values {
     const char *policy;
     struct option_list filter;
     struct sampling_values sampling;
+    struct picture_values picture;
     struct talk_values talk;
 };
 
@@ -326,7 +327,9 @@ static int finish(struct attach *attach)
     });
     talk_tell_facts(&attach->values->talk, collector_trace(attach->collector));
     if (error == 0 && any && attach->output.also)
-        return record_output_write(&attach->output);
+        return record_output_write(&attach->output, &attach->values->picture);
+    if (any)
+        record_output_note(&attach->output, &attach->values->picture);
     return error;
 }
 
@@ -336,6 +339,7 @@ static int attach_and_record(struct attach *attach)
                             : attach->values->sampling.none ? ATTACH_LEFT_OUT
                                                             : ATTACH_SAMPLED;
     int status = attach_programs_init(&attach->programs, &attach->pids, rest);
+    attach->programs.verbose = attach->values->talk.verbose;
     watch_processes(attach);
     if (attach->values->asked)
         asker_begin();
@@ -424,6 +428,7 @@ static const struct option_spec options[] = {
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct attach_values, policy)),
+    PICTURE_OPTIONS(offsetof(struct attach_values, picture)),
     TALK_OPTIONS(offsetof(struct attach_values, talk)),
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
      "for programs: print to standard output when the recording begins and when it is complete; "

@@ -33,6 +33,7 @@ struct record_values {
     const char *policy;
     struct sampling_values sampling;
     struct python_values python;
+    struct picture_values picture;
     struct talk_values talk;
 };
 
@@ -132,8 +133,11 @@ static void tell(struct record *record)
                               !record->values->sampling.no_source);
     bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
-    if (record->output.also && any)
-        record_output_write(&record->output); /* its message is out; the status is the command's */
+    if (record->output.also && any) /* its message is out; the status is the command's */
+        record_output_write(&record->output, &record->values->picture);
+    else if (any)
+        record_output_note(&record->output, &record->values->picture);
+    program_note_options(&record->program, record->child.wait_status == 0);
 }
 
 static void on_ended(void *context, pid_t pid, int wait_status)
@@ -314,6 +318,7 @@ static const struct option_spec options[] = {
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
+    PICTURE_OPTIONS(offsetof(struct record_values, picture)),
     TALK_OPTIONS(offsetof(struct record_values, talk)),
     {0},
 };

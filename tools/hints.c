@@ -4,11 +4,15 @@
 #include "hints.h"
 
 #include "cmd.h"
+#include "options.h"
 #include "text.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* So many letters may be wrong in a word of so many. */
+enum { NEAR_MAX = 2, NEAR_LENGTH = 6 };
 
 const struct hint hint_table[] = {
     /* ---- Commands ---- */
@@ -64,10 +68,8 @@ const struct hint hint_table[] = {
      "-o FILE (--output) names the recording"},
     {"record|attach", "overwrite|force-overwrite|y", "--force replaces an existing recording"},
     {"record|attach", "nonblocking|no-pause", "annot never pauses a program"},
-    {"record|attach", "i|idle|show-all|wall|async-mode",
+    {"record|attach", "i|show-all|wall|async-mode",
      "waits are always recorded; annot flame --idle shows them beside the CPU time"},
-    {"record|attach", "gil",
-     "annot report --gil and annot flame --gil choose from what was recorded"},
     {"record|attach", "function|functions-only",
      "annot report and annot flame --python show "
      "functions"},
@@ -90,9 +92,10 @@ const struct hint hint_table[] = {
     {"report", "stdio|tui|text|no-pager|stats", "annot report prints text; no option is needed"},
     {"report|cat", "f|format|output-format|renderer",
      "--json prints for programs; annot export FILE -o x.pftrace writes other formats"},
-    {"report|cat", "o|output|outfile",
-     "send it to a file with > x.txt; annot export FILE -o x.json "
-     "writes other formats"},
+    {"report", "o|output|outfile",
+     "send it to a file: annot report FILE > x.txt, or --html FILE > x.html"},
+    {"cat", "o|output|outfile",
+     "send it to a file with > x.txt; annot export FILE -o x.json writes other formats"},
     {"report|flame|export", "wall|off|offcpu",
      "annot flame --idle shows CPU time and waits, --off-cpu waits alone"},
     {"report", "idle", "annot flame --idle draws CPU time and waits; annot report has both"},
@@ -133,15 +136,40 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
+/* One of "a|b|c" that `word` is a misspelling of. */
+static bool is_near(const char *words, const char *word)
+{
+    char known[32];
+    for (; *words; words += strcspn(words, "|"), words += *words == '|') {
+        snprintf(known, sizeof(known), "%.*s", (int)strcspn(words, "|"), words);
+        if (strlen(known) >= NEAR_LENGTH && options_distance(known, word) <= NEAR_MAX)
+            return true;
+    }
+    return false;
+}
+
+static bool applies(const struct hint *hint, const char *command)
+{
+    if (!command || !hint->command)
+        return !command && !hint->command;
+    return strcmp(hint->command, "*") == 0 || is_among(hint->command, command);
+}
+
+const char *hint_find_near(const char *command, const char *word)
+{
+    word += strspn(word, "-");
+    for (size_t i = 0; i < hint_count; i++)
+        if (applies(&hint_table[i], command) && is_near(hint_table[i].words, word))
+            return hint_table[i].text;
+    return NULL;
+}
+
 const char *hint_find(const char *command, const char *word)
 {
     word += strspn(word, "-");
     for (size_t i = 0; i < hint_count; i++) {
         const struct hint *hint = &hint_table[i];
-        bool applies = command && hint->command
-                           ? strcmp(hint->command, "*") == 0 || is_among(hint->command, command)
-                           : !command && !hint->command;
-        if (applies && is_among(hint->words, word))
+        if (applies(hint, command) && is_among(hint->words, word))
             return hint->text;
     }
     return NULL;

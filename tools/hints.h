@@ -19,6 +19,9 @@ extern const size_t hint_count;
 /* For an option of a command with its dashes; or for a command (`command` NULL). NULL: no hint. */
 const char *hint_find(const char *command, const char *word);
 
+/* The same for a word that is misspelt, by two letters at most. */
+const char *hint_find_near(const char *command, const char *word);
+
 /* For something that is not a command but says what is wanted: a file, a process number. Into
  * `buffer`, which is returned; NULL: no hint. */
 const char *hint_for_operand(const char *word, char *buffer, size_t size);

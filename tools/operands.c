@@ -134,7 +134,7 @@ int record_output_choose(const char *name, bool force, int status, struct record
     const struct exporter *exporter = exporter_by_path(name);
     size_t length = strlen(name);
     ret->also = exporter ? name : NULL;
-    if (length + sizeof(".annot") > sizeof(ret->recording))
+    if (length + sizeof("-999.annot") > sizeof(ret->recording))
         return cmd_fail(status, "%s: %s", name, strerror(ENAMETOOLONG));
     if (!exporter) {
         snprintf(ret->recording, sizeof(ret->recording), "%s", name);
@@ -144,6 +144,8 @@ int record_output_choose(const char *name, bool force, int status, struct record
         length -= strlen(".gz");
     length -= strlen(extension_of(exporter, name));
     snprintf(ret->recording, sizeof(ret->recording), "%.*s.annot", (int)length, name);
+    for (int i = 2; !force && access(ret->recording, F_OK) == 0 && i < 1000; i++)
+        snprintf(ret->recording, sizeof(ret->recording), "%.*s-%d.annot", (int)length, name, i);
     return force || access(name, F_OK) != 0
                ? 0
                : cmd_fail(status,
@@ -152,12 +154,31 @@ int record_output_choose(const char *name, bool force, int status, struct record
                           name);
 }
 
-int record_output_write(const struct record_output *output)
+int record_output_write(const struct record_output *output, const struct picture_values *picture)
 {
     bool is_flame = exporter_by_path(output->also) == &export_svg;
-    char option[] = "-o", force[] = "--force";
-    char *words[] = {(char *)output->recording, option, (char *)output->also, force, NULL};
-    return cmd_run(is_flame ? &cmd_flame : &cmd_export, 4, words);
+    char option[] = "-o", force[] = "--force", gil[] = "--gil", idle[] = "--idle";
+    char *words[7] = {(char *)output->recording, option, (char *)output->also, force};
+    int count = 4;
+    if (picture->gil)
+        words[count++] = gil;
+    if (picture->idle && is_flame) /* timelines show waits anyway */
+        words[count++] = idle;
+    return cmd_run(is_flame ? &cmd_flame : &cmd_export, count, words);
+}
+
+void record_output_note(const struct record_output *output, const struct picture_values *picture)
+{
+    char name[4 * PATH_MAX];
+    cmd_quote(output->recording, name, sizeof(name));
+    if (picture->idle)
+        cmd_note("option --idle: everything is recorded; a picture shows it\n"
+                 "annot flame --idle %s",
+                 name);
+    if (picture->gil)
+        cmd_note("option --gil: everything is recorded; a report or a picture chooses\n"
+                 "annot report --gil %s, or annot flame --gil %s",
+                 name, name);
 }
 
 static const char to_export[] = "annot export writes it, of a recording (.annot)";

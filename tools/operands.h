@@ -43,12 +43,35 @@ struct record_output {
     const char *also; /* what is written of it, as it was named; NULL = nothing */
 };
 
-/* 0, or a message was printed: returns `status`. `name` is not NULL. */
+/* What is shown of the recording; rows of an option table, `at` is the offset of the struct. */
+struct picture_values {
+    bool gil, idle;
+};
+
+#define PICTURE_OPTIONS(at)                                                                        \
+    {"idle",                                                                                       \
+     0,                                                                                            \
+     OPTION_FLAG,                                                                                  \
+     (at) + offsetof(struct picture_values, idle),                                                 \
+     NULL,                                                                                         \
+     "with -o x.svg: also the time that threads waited; annot flame --idle shows it later",        \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "gil", 0, OPTION_FLAG, (at) + offsetof(struct picture_values, gil), NULL,                  \
+            "with -o x.svg, x.json or x.pftrace: only samples of threads that held Python's GIL",  \
+            NULL                                                                                   \
+    }
+
+/* 0, or a message was printed: returns `status`. `name` is not NULL. A recording that the user did
+ * not name gets a number if there is one already. */
 int record_output_choose(const char *name, bool force, int status, struct record_output *ret);
 
 /* After the recording, of which there is something to show. Returns the exit status; messages are
  * those of `annot export`. */
-int record_output_write(const struct record_output *output);
+int record_output_write(const struct record_output *output, const struct picture_values *picture);
+
+/* Says how to get what is asked of a picture that is not written. */
+void record_output_note(const struct record_output *output, const struct picture_values *picture);
 
 /* Before anything is done: does the name of an output end as a file of another format does? `mine`:
  * the extension of this command's ("svg"). 0; otherwise the message is out, with what writes or

@@ -8,6 +8,7 @@
 #define ANNOT_RECORD_PARTS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum program_status { PROGRAM_NOT_EXECUTABLE = 126, PROGRAM_NOT_FOUND = 127 };
 
@@ -23,6 +24,10 @@ struct program {
  * status. fini accepts a zeroed object. */
 int program_choose(struct program *program, char **operands);
 void program_fini(struct program *program);
+
+/* After it has ended: says so if one of its arguments is an output of annot's, which nobody made.
+ * `well`: it did not fail. */
+void program_note_options(const struct program *program, bool well);
 
 /* Why the command could not be executed; the exit status. `error` is negative. */
 int program_fail(const char *command, int error);

@@ -193,6 +193,40 @@ int program_choose(struct program *program, char **operands)
     return error == 0 ? 0 : program_fail(operands[0], error);
 }
 
+/* The value of annot's -o or --output in the word, or in the next one; NULL: there is none. */
+static const char *output_of(char *const *word)
+{
+    static const char joined[] = "--output=";
+    if (strcmp(word[0], "-o") == 0 || strcmp(word[0], "--output") == 0)
+        return word[1];
+    return strncmp(word[0], joined, sizeof(joined) - 1) == 0 ? word[0] + sizeof(joined) - 1 : NULL;
+}
+
+/* No other program writes the first; the others it should have written if it did not fail. */
+static bool is_of_annot(const char *output, bool well)
+{
+    static const char *const endings[] = {".pftrace", ".svg", ".json"};
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+        if (well && text_ends_with(output, endings[i]))
+            return true;
+    return text_ends_with(output, ".annot");
+}
+
+void program_note_options(const struct program *program, bool well)
+{
+    for (char *const *word = program->argv + 1; word[-1] && *word; word++) {
+        const char *output = output_of(word);
+        char quoted[4 * PATH_MAX];
+        if (!output || !is_of_annot(output, well) || access(output, F_OK) == 0)
+            continue;
+        cmd_quote(output, quoted, sizeof(quoted));
+        cmd_note("the command had the option -o %s, and did not write it\n"
+                 "options of annot come before the command: annot record -o %s COMMAND",
+                 quoted, quoted);
+        return;
+    }
+}
+
 void program_fini(struct program *program)
 {
     free(program->made);

@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "file_io.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +24,7 @@ struct look {
 
 static const char to_record[] = "\"annot record -o FILE -- COMMAND\" makes a recording";
 static const char is_export[] = "this is an export; give the .annot file that it was made from";
+static const char is_picture[] = "open it in a browser; to see the times, give the .annot file";
 static const char unpack[] = "unpack it first: zstd -d FILE";
 
 static const struct look looks[] = {
@@ -32,6 +34,10 @@ static const struct look looks[] = {
     {"#!", 2, "a script", "to record it: annot record -- FILE"},
     {"annot manifest", 14, "a result of annot merge",
      "annot cat reads it; if it is damaged, annot merge makes it anew"},
+    {"<svg", 4, "a picture (SVG)", is_picture},
+    {"<?xml", 5, "a picture (SVG)", is_picture},
+    {"<!DOCTYPE html", 14, "a page (HTML)", is_picture},
+    {"<!doctype html", 14, "a page (HTML)", is_picture},
     {"{", 1, "JSON", is_export},
     {"[", 1, "JSON", is_export},
     {"\x1f\x8b", 2, "gzip data", "unpack it first: gunzip FILE"},
@@ -73,6 +79,13 @@ static void fail_by_content(const char *path)
     }
     if (!what)
         what = text ? "text" : "unknown data";
+    if (text && text_ends_with(path, ".py")) {
+        char quoted[4 * PATH_MAX];
+        cmd_quote(path, quoted, sizeof(quoted));
+        cmd_fail(0, "cannot read %s: not a recording, but a program\nto record it: annot record %s",
+                 path, quoted);
+        return;
+    }
     cmd_fail(0, "cannot read %s: not a recording, it looks like %s\n%s", path, what, hint);
 }
 

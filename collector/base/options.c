@@ -162,6 +162,7 @@ static int fail_unknown(struct options *options, const char *word, size_t length
     }
     if (!best)
         return fail(options, "--help lists the options");
+    options->near = true;
     snprintf(options->hint, sizeof(options->hint), "did you mean --%s?", best);
     return -EINVAL;
 }

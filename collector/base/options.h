@@ -57,6 +57,7 @@ struct options {
     int operand_count;
     bool help;        /* -h or --help was there; nothing after it was looked at */
     char unknown[40]; /* the option that is in no table, with its dashes; "" = none */
+    bool near;        /* and the hint names one that is spelt like it */
     char error[192];
     char hint[192];
 };

@@ -8,7 +8,7 @@ for word in script.py ./a.out x.annot 1234 -m -p -o; do
     echo $?
 done
 for wrong in "--pid 12" "-p 12" "-F 99" "--sample 99" "-g" "--subprocesses" "--native" \
-    "--format speedscope" "--idle" "--gil" "-t 3" "--timeout 5" "-e cycles" "--rtae 3" \
+    "--format speedscope" "--show-all" "--fequency 99" "-t 3" "--timeout 5" "-e cycles" "--rtae 3" \
     "--durration 3"; do
     annot record $wrong -- true
     echo $?
