@@ -58,8 +58,8 @@ static size_t width_of_numbers(const struct waits_view *view)
 static void put_wait(const struct screen *screen, const struct waits_view *view,
                      const struct own_wait *wait)
 {
-    const struct screen_place place = place_of(wait);
-    char count[NUMBER_TEXT_SIZE];
+    struct screen_place place = place_of(wait);
+    char count[NUMBER_TEXT_SIZE], name[256], text[260];
     screen_time(screen, STYLE_PLAIN, wait->waiting_ns, 0);
     if (view->by_wall)
         screen_share(screen, wait->waiting_ns, view->wall_ns);
@@ -69,15 +69,12 @@ static void put_wait(const struct screen *screen, const struct waits_view *view,
     if (view->has_max)
         screen_time(screen, STYLE_PLAIN, wait->max_ns, 0);
     fputs("  ", screen->out);
-    if (wait->label) {
-        screen_places_put(screen, &view->places, &place, width_of_numbers(view));
-        return;
+    if (!wait->label) {
+        code_rest_name(screen->trace, wait->purpose, wait->program, name, sizeof(name));
+        snprintf(text, sizeof(text), "(%s)", name);
+        place.name = text;
     }
-    char name[256], text[260];
-    code_rest_name(screen->trace, wait->purpose, wait->program, name, sizeof(name));
-    snprintf(text, sizeof(text), "(%s)", name);
-    screen_put(screen, STYLE_DIM, text);
-    fputs("\n", screen->out);
+    screen_places_put(screen, &view->places, &place, width_of_numbers(view));
 }
 
 void screen_waits(const struct screen *screen)
