@@ -2,8 +2,9 @@
 /* `annot report --source`: the source, with what each of its lines took.
  *
  * Of hot functions the lines that samples were at, and some around them; of a file or function that
- * was named, all. A line's time is that of the Python line itself with the native code it calls;
- * total has all that it called. */
+ * was named, all. A line of own code has the time of what libraries do for it, as in the table of
+ * lines; one of a file of others its own, with the native code it calls. Total has all that it
+ * called. */
 #include "call_label.h"
 #include "cmd.h"
 #include "code_owner.h"
@@ -17,7 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTEXT = 2, HOT_PART = 50, LINE_MAX_BYTES = 1024, STYLED_PART = 10 };
+enum { CONTEXT = 2, HOT_PART = 50, LINE_MAX_BYTES = 1024, STYLED_PART = 10, WAITS_PART = 1000 };
+
+/* Columns of a time, of the bar, of all before the source with one time, of total and hits; with so
+ * many there is room for these. */
+enum { TIME = 8, HEAT = 4, BEFORE = 28, MORE = 17, ROOM_MIN = 30, WIDE = 110 };
 
 struct source_view {
     const struct report *report;
@@ -30,7 +35,27 @@ struct source_view {
     uint32_t row_count, line_count;
     const struct line_sums *all;
     struct line_sums *by_label;
+    bool *own_sources; /* by source: files of own code */
+    bool with_waits, by_value, has_waits;
+    uint64_t whole, most; /* time of all; of the line that has most */
 };
+
+/* What a line took. */
+struct cost {
+    uint64_t time, cpu, waits, hits;
+};
+
+/* Of an own file, with what libraries did; else its own. */
+static struct cost cost_of(const struct source_view *v, const struct file_line *line)
+{
+    const struct line_sums *sums = &line->sums;
+    const struct own_times *own = &line->own;
+    if (v->own_sources[line->source] && !v->by_value)
+        return (struct cost){line_time_ns(own, v->with_waits), own->cpu_ns, own->waiting_ns,
+                             own->sample_count};
+    uint64_t off_ns = v->with_waits ? sums->ready_ns + sums->waiting_ns : 0;
+    return (struct cost){sums->self_ns + off_ns, sums->self_ns, sums->waiting_ns, sums->count};
+}
 
 /* ---- What is shown --------------------------------------------------------------------------- */
 
@@ -72,7 +97,8 @@ static bool is_named_function(const struct source_view *v, uint32_t label)
 static bool is_hot(const struct source_view *v, uint32_t label)
 {
     const struct line_sums *sums = &v->by_label[label];
-    return (sums->self_ns > 0 && sums->self_ns * HOT_PART >= v->all->self_ns) ||
+    return (sums->total_ns > 0 && sums->total_ns * HOT_PART >= v->whole) ||
+           (sums->self_ns > 0 && sums->self_ns * HOT_PART >= v->all->self_ns) ||
            (sums->waiting_ns > 0 && sums->waiting_ns * HOT_PART >= v->all->waiting_ns);
 }
 
@@ -106,9 +132,10 @@ static void choose(const struct source_view *v, struct shown *shown)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static const struct line_sums *sums_of(const struct source_view *v, uint32_t source, uint32_t line)
+/* NULL: nothing is known of it. */
+static const struct file_line *find_line(const struct source_view *v, uint32_t source,
+                                         uint32_t line)
 {
-    static const struct line_sums none;
     uint32_t low = 0, high = v->line_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -120,52 +147,102 @@ static const struct line_sums *sums_of(const struct source_view *v, uint32_t sou
     }
     bool found = low < v->line_count && v->lines[low].source == source &&
                  (uint32_t)v->lines[low].line == line;
-    return found ? &v->lines[low].sums : &none;
+    return found ? &v->lines[low] : NULL;
 }
 
 static void print_time(uint64_t ns)
 {
     char text[NUMBER_TEXT_SIZE];
-    printf(" %8s", ns ? number_time_short(ns, text) : "");
+    printf(" %7s", ns ? number_time_short(ns, text) : "");
+}
+
+static bool shows_more(const struct source_view *v)
+{
+    return v->view->wide || v->view->width == 0 || v->view->width >= WIDE;
+}
+
+static void print_numbers(const struct source_view *v, const struct cost *cost, uint64_t total_ns)
+{
+    char text[NUMBER_TEXT_SIZE];
+    print_time(cost->time);
+    printf(" %6s", cost->time ? number_share(cost->time, v->whole, text) : "");
+    if (v->with_waits)
+        print_time(cost->cpu);
+    if (v->has_waits)
+        print_time(cost->waits);
+    if (!shows_more(v))
+        return;
+    print_time(total_ns);
+    printf(" %8s", cost->hits ? number_count(cost->hits, text) : "");
+}
+
+static void print_heat(const struct source_view *v, const struct cost *cost)
+{
+    uint64_t marks = v->most ? (cost->time * HEAT + v->most - 1) / v->most : 0;
+    printf(" %-*.*s ", HEAT, (int)(cost->time * 2 * HOT_PART >= v->whole ? marks : 0), "####");
+}
+
+static size_t width_before(const struct source_view *v)
+{
+    return BEFORE + (v->with_waits ? TIME : 0) + (v->has_waits ? TIME : 0) +
+           (shows_more(v) ? MORE : 0);
+}
+
+static size_t room_for_source(const struct source_view *v, size_t length)
+{
+    size_t before = width_before(v);
+    if (v->view->wide || v->view->width <= before + ROOM_MIN)
+        return length;
+    return v->view->width - before;
 }
 
 static void print_line(const struct source_view *v, uint32_t source, uint32_t line)
 {
-    const struct line_sums *sums = sums_of(v, source, line);
-    char count[NUMBER_TEXT_SIZE], share[NUMBER_TEXT_SIZE];
+    static const struct file_line none;
+    const struct file_line *found = find_line(v, source, line);
+    struct cost cost = cost_of(v, found ? found : &none);
     char text[LINE_MAX_BYTES];
     const char *begin;
     size_t length = source_line(report_texts(v->report), source, line, &begin);
     struct text copy = text_init(text, sizeof(text));
     for (size_t i = 0; i < length; i++)
         text_format(&copy, begin[i] == '\t' ? "    " : "%c", begin[i]);
-    bool hot =
-        v->view->color && sums->self_ns > 0 && sums->self_ns * STYLED_PART >= v->all->self_ns;
+    bool hot = v->view->color && cost.time > 0 && cost.time * STYLED_PART >= v->whole;
     printf("%s", hot ? "\033[1m" : "");
-    print_time(sums->self_ns);
-    printf(" %6s", sums->self_ns ? number_share(sums->self_ns, v->all->self_ns, share) : "");
-    print_time(sums->total_ns);
-    print_time(sums->waiting_ns);
-    printf(" %7s %5u  ", sums->count ? number_count(sums->count, count) : "", line);
-
-    enum { BEFORE = 50, ROOM_MIN = 30 };
-
-    size_t width = v->view->width > BEFORE + ROOM_MIN && !v->view->wide ? v->view->width - BEFORE
-                                                                        : copy.length;
+    print_numbers(v, &cost, found ? found->sums.total_ns : 0);
+    print_heat(v, &cost);
+    size_t width = room_for_source(v, copy.length);
     char cut[4 * LINE_MAX_BYTES + 4];
-    term_shorten(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
-    printf("%s%s\n", cut, hot ? "\033[0m" : "");
+    term_cut(text, width < LINE_MAX_BYTES ? width : LINE_MAX_BYTES, cut, sizeof(cut));
+    printf("%5u  %s%s\n", line, cut, hot ? "\033[0m" : "");
 }
 
-static void print_head(const struct source_view *v, uint32_t source)
+static uint32_t count_shown(const struct shown *shown)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 1; i <= shown->count; i++)
+        count += shown->lines[i];
+    return count;
+}
+
+static void print_head(const struct source_view *v, const struct shown *shown)
 {
     const struct trace_session *session = trace_session_get(v->trace);
     const char *folder = trace_string(v->trace, session->directory)->bytes;
     printf("\n");
-    term_print(call_short_path(path_of(v, source), folder));
-    if (source_line_count(report_texts(v->report), source) == 0)
+    term_print(call_short_path(path_of(v, shown->source), folder));
+    if (source_line_count(report_texts(v->report), shown->source) == 0)
         printf(" (its text is not in the recording)");
-    printf("\n %8s %6s %8s %8s %7s %5s  source\n", "self", "%", "total", "waits", "hits", "line");
+    else
+        printf(" (%u of %u lines)", count_shown(shown), shown->count);
+    printf("\n %7s %6s", v->by_value ? "value" : v->with_waits ? "time" : "CPU", "%");
+    if (v->with_waits)
+        printf(" %7s", "CPU");
+    if (v->has_waits)
+        printf(" %7s", "waits");
+    if (shows_more(v))
+        printf(" %7s %8s", "total", "hits");
+    printf(" %*s %5s  source\n", HEAT, "", "line");
 }
 
 static bool print_lines(const struct source_view *v, const struct shown *shown)
@@ -173,13 +250,12 @@ static bool print_lines(const struct source_view *v, const struct shown *shown)
     bool known = source_line_count(report_texts(v->report), shown->source) > 0;
     uint32_t last = 0;
     for (uint32_t i = 1; i <= shown->count; i++) {
-        const struct line_sums *sums = sums_of(v, shown->source, i);
-        if (!shown->lines[i] || (!known && sums->total_ns == 0 && sums->waits == 0))
+        if (!shown->lines[i] || (!known && !find_line(v, shown->source, i)))
             continue;
         if (last == 0)
-            print_head(v, shown->source);
+            print_head(v, shown);
         if (known && i != last + 1)
-            printf("%52s\n", "...");
+            printf("%*s\n", (int)width_before(v) - 2, "...");
         print_line(v, shown->source, i);
         last = i;
     }
@@ -188,12 +264,20 @@ static bool print_lines(const struct source_view *v, const struct shown *shown)
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* The lines of one file are `lines[begin]` to `lines[end - 1]`. 1: some are printed. */
-static int print_file(const struct source_view *v, uint32_t begin, uint32_t end)
+/* The first and the time of lines of one file. */
+struct file_part {
+    uint32_t begin, end;
+    uint64_t time_ns, shown_ns;
+};
+
+/* The lines of one file are `lines[begin]` to `lines[end - 1]`: which of them are shown. -ENOMEM.
+ */
+static int choose_lines(const struct source_view *v, struct file_part *part,
+                        struct shown *ret_shown)
 {
-    struct shown shown = {.source = v->lines[begin].source};
+    struct shown shown = {.source = v->lines[part->begin].source};
     uint32_t known = source_line_count(report_texts(v->report), shown.source);
-    uint32_t last = (uint32_t)v->lines[end - 1].line;
+    uint32_t last = (uint32_t)v->lines[part->end - 1].line;
     shown.count = known ? known : last;
     shown.lines = shown.count < UINT32_C(1) << 24
                       ? calloc((size_t)shown.count + 1, sizeof(*shown.lines))
@@ -201,16 +285,25 @@ static int print_file(const struct source_view *v, uint32_t begin, uint32_t end)
     if (!shown.lines)
         return -ENOMEM;
     choose(v, &shown);
-    bool any = print_lines(v, &shown);
-    free(shown.lines);
-    return any;
+    part->shown_ns = 0;
+    for (uint32_t i = part->begin; i < part->end; i++)
+        if ((uint32_t)v->lines[i].line <= shown.count && shown.lines[v->lines[i].line])
+            part->shown_ns += cost_of(v, &v->lines[i]).time;
+    *ret_shown = shown;
+    return 0;
 }
 
-/* The first and the time of lines of one file. */
-struct file_part {
-    uint32_t begin, end;
-    uint64_t time_ns;
-};
+/* 1: some are printed; without `print` nothing is. */
+static int take_file(const struct source_view *v, struct file_part *part, bool print)
+{
+    struct shown shown;
+    int rc = choose_lines(v, part, &shown);
+    if (rc == 0) {
+        rc = print ? print_lines(v, &shown) : 0;
+        free(shown.lines);
+    }
+    return rc;
+}
 
 static int most_first(const void *left, const void *right)
 {
@@ -220,18 +313,43 @@ static int most_first(const void *left, const void *right)
     return a->begin < b->begin ? -1 : 1;
 }
 
-/* How many. */
+/* How many: own ones, then the others. */
 static uint32_t find_files(const struct source_view *v, struct file_part *files)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < v->line_count; i++) {
-        if (i == 0 || v->lines[i].source != v->lines[i - 1].source)
-            files[count++] = (struct file_part){.begin = i};
-        files[count - 1].end = i + 1;
-        files[count - 1].time_ns += v->lines[i].sums.self_ns;
+    uint32_t count = 0, own = 0;
+    for (int others = 0; others < 2; others++) {
+        for (uint32_t i = 0; i < v->line_count; i++) {
+            uint32_t source = v->lines[i].source;
+            if (v->own_sources[source] == others)
+                continue;
+            if (i == 0 || source != v->lines[i - 1].source)
+                files[count++] = (struct file_part){.begin = i};
+            files[count - 1].end = i + 1;
+            files[count - 1].time_ns += cost_of(v, &v->lines[i]).time;
+        }
+        qsort(files + own, count - own, sizeof(*files), most_first);
+        own = count;
     }
-    qsort(files, count, sizeof(*files), most_first);
     return count;
+}
+
+/* What follows, and what of the time is not in it. */
+static void print_title(const struct source_view *v, const struct file_part *files, uint32_t count)
+{
+    const struct report_facts *facts = report_facts(v->report);
+    char share[NUMBER_TEXT_SIZE];
+    uint64_t shown_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        shown_ns += v->own_sources[v->lines[files[i].begin].source] ? files[i].shown_ns : 0;
+    if (v->by_value || v->name)
+        return;
+    uint64_t left_ns = shown_ns < v->whole ? v->whole - shown_ns : 0;
+    printf("\nLines of functions that have 2 %% of the %s and more.\n", facts->by_wall ? "wall time"
+                                                                        : v->with_waits
+                                                                            ? "time of threads"
+                                                                            : "CPU time");
+    printf("Left out: %s, in smaller functions, imports and other code.\n",
+           number_share(left_ns, v->whole, share));
 }
 
 static int fail(const char *name)
@@ -244,15 +362,28 @@ static int fail(const char *name)
                                        "report --lines lists all lines");
 }
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM. Of a label, `total_ns` is its time in own code. */
 static int add_labels(struct source_view *v)
 {
     v->by_label = calloc((size_t)stacks_label_count(v->stacks) + 1, sizeof(*v->by_label));
-    for (uint32_t i = 0; v->by_label && i < v->row_count; i++) {
-        v->by_label[v->rows[i].label].self_ns += v->rows[i].sums.self_ns;
-        v->by_label[v->rows[i].label].waiting_ns += v->rows[i].sums.waiting_ns;
+    v->own_sources = calloc((size_t)stacks_source_count(v->stacks) + 1, sizeof(bool));
+    if (!v->by_label || !v->own_sources)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < v->row_count; i++) {
+        const struct line_row *row = &v->rows[i];
+        v->by_label[row->label].self_ns += row->sums.self_ns;
+        v->by_label[row->label].waiting_ns += row->sums.waiting_ns;
+        v->by_label[row->label].total_ns +=
+            row->is_own && !v->by_value ? line_time_ns(&row->own, v->with_waits) : 0;
+        if (row->is_own)
+            v->own_sources[stacks_get_label(v->stacks, row->label)->source] = true;
     }
-    return v->by_label ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < v->line_count; i++) {
+        uint64_t time_ns = cost_of(v, &v->lines[i]).time;
+        v->most = time_ns > v->most ? time_ns : v->most;
+        v->has_waits |= cost_of(v, &v->lines[i]).waits * WAITS_PART > v->whole;
+    }
+    return 0;
 }
 
 /* How many files, or -ENOMEM. */
@@ -261,8 +392,12 @@ static int print_files(const struct source_view *v)
     struct file_part *files = calloc((size_t)v->line_count + 1, sizeof(*files));
     uint32_t count = files ? find_files(v, files) : 0;
     int any = files ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && any >= 0; i++)
+        any = take_file(v, &files[i], false);
+    if (count > 0 && any >= 0)
+        print_title(v, files, count);
     for (uint32_t i = 0; i < count && any >= 0; i++) {
-        int rc = print_file(v, files[i].begin, files[i].end);
+        int rc = take_file(v, &files[i], true);
         any = rc < 0 ? rc : any + rc;
     }
     free(files);
@@ -283,9 +418,13 @@ int report_source(const struct report *report, const struct report_view *view, c
     v.row_count = line_stats_rows(stats, &v.rows);
     v.line_count = line_stats_files(stats, &v.lines);
     v.all = line_stats_totals(stats);
+    v.by_value = view->options->value != NULL;
+    v.with_waits = report_facts(report)->with_waits && !v.by_value;
+    v.whole = v.by_value ? v.all->self_ns : report_lines_whole(report);
     int any = add_labels(&v);
     if (any == 0)
         any = print_files(&v);
     free(v.by_label);
+    free(v.own_sources);
     return any < 0 ? any : any > 0 ? 0 : fail(name);
 }

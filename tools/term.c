@@ -233,6 +233,17 @@ void term_wrap(FILE *stream, const char *text, size_t width, size_t used, size_t
     }
 }
 
+size_t term_cut(const char *text, size_t width, char *buffer, size_t buffer_size)
+{
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    bool cut = term_text_width(text) > width;
+    char *to =
+        copy_clean(text, cut ? width - 1 : width, buffer, buffer + buffer_size - sizeof(ellipsis));
+    if (cut)
+        memcpy(to, ellipsis, sizeof(ellipsis));
+    return term_text_width(buffer);
+}
+
 size_t term_take(const char **text, char bytes[TERM_GLYPH_SIZE])
 {
     struct glyph glyph = take_glyph(text);
@@ -416,17 +427,6 @@ static void fit(struct grid *grid, size_t width, size_t *ret_hidden)
         grid->widths[0] = room;
 }
 
-/* As term_shorten, but cut at its end. */
-static size_t cut_end(const char *text, size_t width, char *buffer, size_t size)
-{
-    static const char ellipsis[] = "\xe2\x80\xa6";
-    bool cut = term_text_width(text) > width;
-    char *to = copy_clean(text, cut ? width - 1 : width, buffer, buffer + size - sizeof(ellipsis));
-    if (cut)
-        memcpy(to, ellipsis, sizeof(ellipsis));
-    return term_text_width(buffer);
-}
-
 /* Padding waits in cell->blanks until a text follows, so that no line ends in blanks. */
 static void print_cell(const struct grid *grid, size_t column, const char *text,
                        struct cell_buffer *cell)
@@ -434,7 +434,7 @@ static void print_cell(const struct grid *grid, size_t column, const char *text,
     const char *style = cell->style;
     size_t width = grid->widths[column];
     size_t used = column > 0 && column == grid->fills
-                      ? cut_end(text, width, cell->text, cell->size)
+                      ? term_cut(text, width, cell->text, cell->size)
                       : term_shorten(text, width, cell->text, cell->size);
     bool left = column == 0 || grid->columns[column].left;
     cell->blanks += (column ? GAP : 0) + (left ? 0 : width - used);

@@ -39,6 +39,9 @@ size_t term_line(const char *text, size_t width);
  * of the first are taken. Ends with a newline. */
 void term_wrap(FILE *stream, const char *text, size_t width, size_t used, size_t indent);
 
+/* As term_shorten(), cut at its end. */
+size_t term_cut(const char *text, size_t width, char *buffer, size_t buffer_size);
+
 enum { TERM_GLYPH_SIZE = 8 };
 
 /* The bytes that show the next character of `text`, which moves behind it, and their number. */

@@ -115,6 +115,8 @@ const struct report_facts *report_facts(const struct report *report);
 /* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
 const struct line_stats *report_lines(const struct report *report);
 struct source_texts *report_texts(const struct report *report);
+/* What shares of these lines are of: as on the first screen. */
+uint64_t report_lines_whole(const struct report *report);
 
 /* Per cause the larger of what processes counted and what the gaps among the events say: in a
  * damaged recording only the gaps know, without final definitions as well. `gaps` has LOSS_COUNT

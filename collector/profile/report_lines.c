@@ -154,7 +154,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
 }
 
 /* As on the first screen: of the wall time, or of the time of threads if that is more. */
-static uint64_t find_whole(const struct report *report)
+uint64_t report_lines_whole(const struct report *report)
 {
     const struct own_totals *totals = own_time_totals(report->samples.own);
     uint64_t sum_ns = totals->cpu_ns;
@@ -179,7 +179,7 @@ static const char *title_of(const struct report *report, unsigned column)
         return "CPU";
     if (column == OWN_CPU && !with_waits)
         return NULL;
-    bool much = totals->ready_ns * READY_PART > find_whole(report);
+    bool much = totals->ready_ns * READY_PART > report_lines_whole(report);
     if (column == OWN_READY && !(much && with_waits))
         return NULL;
     return columns[column].title;
@@ -224,7 +224,7 @@ int report_add_lines(struct report *report)
     if (!report->samples.present)
         return 0;
     table->columns[SHARE].whole = line_stats_totals(report->samples.lines)->self_ns;
-    table->columns[OWN_SHARE].whole = find_whole(report);
+    table->columns[OWN_SHARE].whole = report_lines_whole(report);
     table->row_count = line_stats_rows(report->samples.lines, &rows);
     return add_title(report, table);
 }
