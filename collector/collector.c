@@ -500,6 +500,11 @@ void collector_note_command(struct collector *collector, int wait_status)
     entry->revision++;
 }
 
+int collector_note_block(struct collector *collector, int64_t begin_ns, int64_t end_ns)
+{
+    return trace_block_set(collector->trace, begin_ns, end_ns);
+}
+
 void collector_count(const struct collector *collector, struct collector_counts *ret_counts)
 {
     struct intake_counts counts;

@@ -91,6 +91,9 @@ int collector_step(struct collector *collector);
 /* A child of the caller ended. */
 void collector_note_exit(struct collector *collector, int pid, int wait_status);
 /* The command itself: its status goes into the recording. */
+/* The block of the program that asked for the recording: CLOCK_MONOTONIC, from begin to end. 0 or
+ * -errno. */
+int collector_note_block(struct collector *collector, int64_t begin_ns, int64_t end_ns);
 void collector_note_command(struct collector *collector, int wait_status);
 
 struct collector_counts {

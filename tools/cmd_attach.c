@@ -17,6 +17,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -32,8 +33,15 @@
 /* `annot attach --asked`: a program asked for the recording, and talks through two pipes.
  *
  * Standard output tells "recording SESSION" once events are recorded, and "complete" once the file
- * is; a line on standard input ends the recording. If the program goes away, that is no end: it or
- * its descendants may be what is recorded. */
+ * is. On standard input a line "begin NS" tells when the block of the program began that is
+ * recorded, in CLOCK_MONOTONIC; any other line ends the recording, "end NS" tells when the block
+ * did. If the program goes away, that is no end: it or its descendants may be what is recorded. */
+
+struct asker {
+    char line[64];
+    size_t length;
+    int64_t begin_ns, end_ns; /* of the block; 0: not told */
+};
 
 /* Before the first line is written: nobody may be left to read it. */
 static void asker_begin(void)
@@ -50,16 +58,34 @@ static void asker_tell(const char *what, const char *word)
     (void)ignored;
 }
 
+/* Is this the line that ends the recording? */
+static bool asker_take_line(struct asker *asker)
+{
+    asker->line[asker->length] = '\0';
+    asker->length = 0;
+    if (sscanf(asker->line, "begin %" SCNd64, &asker->begin_ns) == 1)
+        return false;
+    (void)sscanf(asker->line, "end %" SCNd64, &asker->end_ns);
+    return true;
+}
+
 /* Whether the end was asked for. `input`: as poll() left it; its fd becomes -1 when nobody can ask
  * any more. */
-static bool asker_wants_end(struct pollfd *input)
+static bool asker_wants_end(struct asker *asker, struct pollfd *input)
 {
     char bytes[64];
+    bool end = false;
     if (input->fd < 0 || !input->revents)
         return false;
     ssize_t size = read(input->fd, bytes, sizeof(bytes));
+    for (ssize_t i = 0; i < size; i++) {
+        if (bytes[i] == '\n')
+            end = asker_take_line(asker) || end;
+        else if (asker->length + 1 < sizeof(asker->line))
+            asker->line[asker->length++] = bytes[i];
+    }
     if (size > 0)
-        return true;
+        return end;
     if (size == 0 || (errno != EINTR && errno != EAGAIN))
         input->fd = -1;
     return false;
@@ -94,6 +120,7 @@ struct attach {
     struct record_output output;
     char command[4096];
     char place[PATH_MAX]; /* of who asked; "": ours */
+    struct asker asker;
     char filter[FILTER_TEXT_SIZE];
     int64_t end_ns; /* 0: none */
     bool over;      /* a signal said so */
@@ -280,7 +307,7 @@ static int run(struct attach *attach)
             status_line_update(&attach->line, attach->collector);
         while (read(attach->fds[FD_SIGNALS].fd, &info, sizeof(info)) == sizeof(info))
             attach->over = true;
-        if (asker_wants_end(&attach->fds[FD_ASKER]))
+        if (asker_wants_end(&attach->asker, &attach->fds[FD_ASKER]))
             attach->over = true;
         if (!any_left(attach))
             break;
@@ -301,8 +328,18 @@ static const char *nothing_hint(const struct attach *attach)
                : "they used hardly any CPU time; without --no-off-cpu their waits are recorded";
 }
 
+/* One that began and was not ended lasts to the end of the recording. */
+static void note_block(struct attach *attach)
+{
+    const struct asker *asker = &attach->asker;
+    int64_t end_ns = asker->end_ns ? asker->end_ns : clock_now_ns();
+    if (asker->begin_ns != 0)
+        (void)collector_note_block(attach->collector, asker->begin_ns, end_ns);
+}
+
 static int finish(struct attach *attach)
 {
+    note_block(attach);
     if (collector_complete(attach->collector) == 0 && attach->values->asked)
         asker_tell("complete", NULL);
     int error = collector_finish(attach->collector);

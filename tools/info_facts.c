@@ -353,7 +353,8 @@ static void print_ends(const char *name, const uint64_t ends[STACK_END_COUNT])
 /* What the samples themselves say is counted from them; policies are told elsewhere. */
 static bool is_counted_here(const char *name)
 {
-    return strcmp(name, TRACE_FACT_OVERWRITE) == 0 || strcmp(name, TRACE_FACT_WAIT) == 0 ||
+    return strcmp(name, TRACE_FACT_BLOCK_BEGIN) == 0 || strcmp(name, TRACE_FACT_BLOCK_TIME) == 0 ||
+           strcmp(name, TRACE_FACT_OVERWRITE) == 0 || strcmp(name, TRACE_FACT_WAIT) == 0 ||
            strcmp(name, "samples") == 0 || strncmp(name, "native stacks:", 14) == 0 ||
            strncmp(name, "Python stacks:", 14) == 0;
 }

@@ -113,7 +113,7 @@ int selection_init(struct selection *selection, const struct selection_values *v
     int64_t from_ns = 0, to_ns = 0;
     *selection = (struct selection){.values = values, .trace = trace};
     struct pass_selection *chosen = &selection->chosen;
-    *chosen = PASS_SELECT_ALL;
+    *chosen = values->from || values->to ? PASS_SELECT_ALL : pass_select_block(trace);
     chosen->range = values->range;
     chosen->flags = values->gil ? SAMPLE_HOLDS_GIL : 0;
     if (values->from && options_parse_time(values->from, &from_ns) == 0)

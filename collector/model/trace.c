@@ -299,6 +299,29 @@ uint64_t trace_fact_value(const struct trace *trace, const char *name)
     return 0;
 }
 
+int trace_block_set(struct trace *trace, int64_t from_ns, int64_t to_ns)
+{
+    int64_t before_ns = from_ns - trace->session.begin_ns;
+    if (before_ns < 0 || to_ns <= from_ns)
+        return 0;
+    int error = trace_fact_set(trace, FACT_COUNT, TRACE_FACT_BLOCK_BEGIN, (uint64_t)before_ns);
+    return error ? error
+                 : trace_fact_set(trace, FACT_COUNT, TRACE_FACT_BLOCK_TIME,
+                                  (uint64_t)(to_ns - from_ns));
+}
+
+bool trace_block(const struct trace *trace, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+    uint64_t before_ns = trace_fact_value(trace, TRACE_FACT_BLOCK_BEGIN);
+    uint64_t long_ns = trace_fact_value(trace, TRACE_FACT_BLOCK_TIME);
+    if (long_ns == 0 || long_ns > INT64_MAX / 4 || before_ns > INT64_MAX / 4 ||
+        trace->session.begin_ns > INT64_MAX / 2)
+        return false;
+    *ret_from_ns = trace->session.begin_ns + (int64_t)before_ns;
+    *ret_to_ns = *ret_from_ns + (int64_t)long_ns;
+    return true;
+}
+
 int64_t trace_begin_ns(const struct trace *trace)
 {
     return trace->session.begin_ns;

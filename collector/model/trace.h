@@ -319,6 +319,11 @@ enum fact_kind {
 #define TRACE_FACT_USED_MS   "processors: ms used by all programs"
 #define TRACE_FACT_STOLEN_MS "processors: ms taken by the host of this virtual machine"
 
+/* The FACT_COUNTs of the block of a program that asked for the recording (pyannot.record): when it
+ * began after the recording, and how long it was. A merge has none. */
+#define TRACE_FACT_BLOCK_BEGIN "block: ns after the recording began"
+#define TRACE_FACT_BLOCK_TIME  "block: ns long"
+
 struct label;
 struct source_place;
 struct trace; /* holds all of the above */
@@ -466,6 +471,11 @@ struct trace_fact *trace_fact(struct trace *trace, uint32_t index);
 const struct trace_fact *trace_fact_get(const struct trace *trace, uint32_t index);
 /* The value of the fact of that name; 0 if there is none. */
 uint64_t trace_fact_value(const struct trace *trace, const char *name);
+
+/* The times of that block, [from, to), CLOCK_MONOTONIC. set: 0 or as trace_fact_set; get: false if
+ * there is none. */
+int trace_block_set(struct trace *trace, int64_t from_ns, int64_t to_ns);
+bool trace_block(const struct trace *trace, int64_t *ret_from_ns, int64_t *ret_to_ns);
 
 /* The name of the FACT_LOSS that begins with TRACE_FACT_UNWATCHED, without its "processes: "; NULL:
  * as far as is known, processes were recorded to their end. */

@@ -294,7 +294,7 @@ static void find_others(struct report *report)
     uint64_t used_ms = trace_fact_value(report->trace, TRACE_FACT_USED_MS);
     uint64_t own_ms = facts->wall ? wall_totals(facts->wall)->busy_ns / 1000000 : 0;
     if (!facts->wall || !pass_selects_all(report->options.selection) ||
-        trace_host_count(report->trace) > 1)
+        report->options.selection->samples_to_ns != 0 || trace_host_count(report->trace) > 1)
         return;
     facts->others_ms = used_ms > own_ms ? used_ms - own_ms : 0;
     facts->stolen_ms = trace_fact_value(report->trace, TRACE_FACT_STOLEN_MS);
@@ -346,11 +346,12 @@ int report_create(const struct report_options *options, struct report **ret_repo
         return -ENOMEM;
     report->options = *options;
     report->trace = store_reader_trace(options->reader);
+    const struct pass_selection *selection = options->selection;
     const struct range_stats_options ranges = {
         .grouping = options->grouping,
         .weight = options->weight,
-        .from_ns = options->selection->from_ns,
-        .to_ns = options->selection->to_ns,
+        .from_ns = selection->samples_to_ns ? selection->samples_from_ns : selection->from_ns,
+        .to_ns = selection->samples_to_ns ? selection->samples_to_ns : selection->to_ns,
     };
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);

@@ -146,7 +146,8 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
 {
     const struct pass_counts *counts = pass_counts(pass);
     bool wanted = trace_sampling_get(samples->trace)->off_cpu;
-    samples->off_cpu = counts->stretches > 0 || (wanted && !pass_selects_all(samples->selection));
+    bool part = !pass_selects_all(samples->selection) || samples->selection->samples_to_ns != 0;
+    samples->off_cpu = counts->stretches > 0 || (wanted && part);
     if (samples->selection->flags) /* what threads did without these is not known */
         samples->off_cpu = false;
     samples->checks = counts->checks;

@@ -429,6 +429,13 @@ bool pass_thread_span(const struct pass *pass, uint32_t thread, int64_t *ret_fir
 
 /* ---- What a selection has ------------------------------------------------------------------- */
 
+struct pass_selection pass_select_block(const struct trace *trace)
+{
+    struct pass_selection selection = PASS_SELECT_ALL;
+    (void)trace_block(trace, &selection.samples_from_ns, &selection.samples_to_ns);
+    return selection;
+}
+
 bool pass_selects_all(const struct pass_selection *selection)
 {
     return selection->from_ns == INT64_MIN && selection->to_ns == INT64_MAX && !selection->range &&
@@ -448,9 +455,14 @@ bool pass_selects_time(const struct pass_selection *selection, int64_t time_ns)
 bool pass_selects_sample(const struct pass_selection *selection, const struct sample_sets *sets,
                          struct sample *sample, int64_t values[SAMPLE_VALUES_MAX])
 {
+    int64_t from_ns = selection->from_ns, to_ns = selection->to_ns;
+    if (selection->samples_to_ns != 0) {
+        from_ns = time_latest(from_ns, selection->samples_from_ns);
+        to_ns = time_earliest(to_ns, selection->samples_to_ns);
+    }
     return (sample->flags & selection->flags) == selection->flags &&
            pass_selects_thread(selection, sample->thread) &&
-           sample_cut(sets, sample, selection->from_ns, selection->to_ns, values);
+           sample_cut(sets, sample, from_ns, to_ns, values);
 }
 
 bool pass_names(struct pass *pass, uint32_t name)

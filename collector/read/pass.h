@@ -129,12 +129,17 @@ struct pass_source {
 struct pass_selection {
     int64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); INT64_MIN, INT64_MAX: no limit */
     const char *range;      /* name or pattern (text_matches); NULL: whatever range, or none */
-    uint32_t flags;         /* enum sample_flags that samples must have; events have none */
+    int64_t samples_from_ns, samples_to_ns; /* of samples alone, as well; both 0: no limit */
+    uint32_t flags; /* enum sample_flags that samples must have; events have none */
     bool (*wants)(void *context, uint32_t thread); /* NULL: all threads */
     void *context;
 };
 
 #define PASS_SELECT_ALL ((struct pass_selection){.from_ns = INT64_MIN, .to_ns = INT64_MAX})
+
+/* All; of the samples, those in the block of the program that asked for the recording
+ * (trace_block): what annot itself does before and after it is not the program's. */
+struct pass_selection pass_select_block(const struct trace *trace);
 
 /* Does it take all? Is the thread wanted? Is the instant? The part of a sample, as sample_cut():
  * false if none is. */

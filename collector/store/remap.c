@@ -131,13 +131,19 @@ static int64_t add_fact(struct trace *to, uint32_t ordinal, const void *entry)
         struct trace_fact *fact = trace_fact(to, i);
         if (fact->name != other->name || fact->kind != other->kind)
             continue;
-        fact->value += other->value;
+        if (fact->value > 0 ||
+            strcmp(trace_string(to, fact->name)->bytes, TRACE_FACT_BLOCK_TIME) != 0)
+            fact->value += other->value;
         fact->revision++;
         return i;
     }
     int64_t added = trace_fact_add(to);
-    if (added >= 0)
-        memcpy(trace_fact(to, (uint32_t)added), other, sizeof(*other));
+    if (added < 0)
+        return added;
+    struct trace_fact *fact = trace_fact(to, (uint32_t)added);
+    memcpy(fact, other, sizeof(*other));
+    if (strcmp(trace_string(to, fact->name)->bytes, TRACE_FACT_BLOCK_TIME) == 0)
+        fact->value = 0; /* it was of one program */
     return added;
 }
 

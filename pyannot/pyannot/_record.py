@@ -36,7 +36,8 @@ class record(Results):
             print(row.function, row.line, row.self_ns)
         r.flame("work.svg")
 
-    A notebook shows the object by itself. start() and stop() do the same without a block.
+    A notebook shows the object by itself. start() and stop() do the same without a block. The
+    results are of the block alone: what annot does to begin and to end it does not count.
 
     path: where the recording is kept; without it, it is a temporary file. All else is as for
     start_recording(). If the block raises, that is what is raised, whatever becomes of the

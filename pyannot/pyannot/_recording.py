@@ -28,6 +28,9 @@ START_SECONDS = 120.0
 # At the interpreter's exit, for the recording to be complete; annot goes on alone.
 EXIT_SECONDS = 60.0
 
+# Times of events are read from another clock, and converted.
+CLOCK_ERROR_NS = 10_000
+
 
 def _identity(fd: int) -> Optional[Tuple[int, int]]:
     """What is open there: the same for as long as it is the same."""
@@ -77,6 +80,7 @@ class _Collector:
     def __init__(self, path: str) -> None:
         self.path = path
         self.session = ""
+        self.end_ns = 0  # of the block: what comes then is not the program's; 0: not told
         self._rest = b""
         self._annot = 0
         self._messages = self._input = self._output = _Descriptor()
@@ -170,11 +174,17 @@ class _Collector:
             error = self._failed("cannot complete")
             raise RecordingError(str(error), error.hint or "annot recover completes it")
 
+    def tell_begin(self) -> None:
+        """Of the block: what was before is not the program's."""
+        number = self._input.number()
+        if number is not None:
+            _write(number, b"begin %d\n" % (time.monotonic_ns() - CLOCK_ERROR_NS))
+
     def _ask_for_end(self) -> bool:
         """Whether we can still talk to it."""
         number = self._input.number()
-        if number is not None:
-            _write(number, b"\n")  # if it has ended: its last words are still there
+        if number is not None:  # if it has ended: its last words are still there
+            _write(number, b"end %d\n" % self.end_ns if self.end_ns else b"\n")
         return number is not None and self._output.number() is not None
 
     def _lives(self) -> bool:
@@ -409,6 +419,7 @@ def start_recording(
         _observe(state, parts)
         atexit.register(_at_exit)
         state.collector = collector
+        collector.tell_begin()
     except BaseException:
         if state.claim is collector:
             state.collector = None
@@ -439,11 +450,12 @@ def stop_recording() -> Optional[str]:
 
 
 def _stop(seconds: Optional[float]) -> Optional[str]:
-    state = _state
+    state, now_ns = _state, time.monotonic_ns()
     with state.lock:
         collector, state.collector = state.collector, None
     if collector is None:
         return None
+    collector.end_ns = now_ns + CLOCK_ERROR_NS
     try:
         _leave(state)
         collector.stop(seconds)

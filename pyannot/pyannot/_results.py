@@ -67,13 +67,28 @@ def _place(row: Dict[str, Any]) -> Tuple[str, Optional[int]]:
     return _label(row["function"], file)[1], int(line)
 
 
+def _helpers(tables: Dict[str, Any]) -> List[Stat]:
+    """Functions of threads that only waited, for the others: the table of functions leaves them
+    out."""
+    shown = {row["function"] for row in tables["own_functions"]}
+    stats: Dict[str, Stat] = {}
+    for row in tables["wait_places"]:  # the longest first
+        if not row["in_helpers"] or not row["function"] or row["function"] in shown:
+            continue
+        stat = stats.get(row["function"]) or Stat(
+            row["name"], *_place(row), 0, 0, 0, 0, 0, row["kind"], row["owner"])
+        stats[row["function"]] = stat._replace(
+            waiting_ns=(stat.waiting_ns or 0) + row["total_ns"])
+    return list(stats.values())
+
+
 def _own(tables: Dict[str, Any]) -> List[Stat]:
     totals = {row["function"]: row["cpu_total_ns"]
               for table in ("functions", "python_functions") for row in tables[table]}
     return [Stat(row["name"], *_place(row), row["cpu_ns"],
                  totals.get(row["function"], row["cpu_ns"]), row["waiting_ns"], row["ready_ns"],
                  row["sample_count"], row["kind"], row["owner"])
-            for row in tables["own_functions"] if row.get("rest") is None]
+            for row in tables["own_functions"] if row.get("rest") is None] + _helpers(tables)
 
 
 def _all(rows: List[Dict[str, Any]], self_field: str) -> List[Stat]:
@@ -131,9 +146,10 @@ class Results:
         """Functions and their times, of a table of the report.
 
         functions: "own" are those of your own code, and what they called in libraries and the
-        interpreter counts for them; "python" all of Python, native code counting for the function
-        that called it; "all" has Python, native and kernel functions. sort: "wall" (on the CPU,
-        ready and waiting), "self", "total", "waiting", "ready", "count", "function" or "file".
+        interpreter counts for them; functions of threads that only waited are among them, with
+        their waits. "python" is all of Python, native code counting for the function that called
+        it; "all" has Python, native and kernel functions. sort: "wall" (on the CPU, ready and
+        waiting), "self", "total", "waiting", "ready", "count", "function" or "file".
         Without a limit all rows are returned. See Stat.
         """
         if sort not in _NUMBERS and sort not in _TEXTS:

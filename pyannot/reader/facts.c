@@ -326,7 +326,7 @@ static int find_weight(const struct trace *trace, const char *value, struct samp
 
 PyObject *report_object(struct store_reader *store, PyObject *path, const struct report_wish *wish)
 {
-    const struct pass_selection all = PASS_SELECT_ALL;
+    const struct pass_selection block = pass_select_block(store_reader_trace(store));
     struct report *report = NULL;
     int code;
     const char *name = PyUnicode_AsUTF8(path);
@@ -339,7 +339,7 @@ PyObject *report_object(struct store_reader *store, PyObject *path, const struct
         .path = name != NULL ? name : "",
         .only = "",
         .reader = store,
-        .selection = &all,
+        .selection = &block,
         .grouping = (enum range_grouping)wish->grouping,
         .sort = RANGE_COLUMN_SELF,
         .weight = weight,

@@ -149,15 +149,15 @@ static int take_sample(void *context, const struct item *item)
 
 static int create_parts(struct sample_rows *rows, struct store_reader *reader)
 {
-    const struct pass_selection all = PASS_SELECT_ALL;
+    const struct pass_selection block = pass_select_block(store_reader_trace(reader));
     const struct pass_source stored = recording_pass_source(reader);
-    rows->feed = sample_feed_create(&stored, &all);
+    rows->feed = sample_feed_create(&stored, &block);
     const struct pass_source source = {.trace = stored.trace,
                                        .next_events = no_events,
                                        .next_samples = sample_feed_next,
                                        .context = rows->feed};
     const struct sink sink = {take_sample, rows, WANT_SAMPLES | WANT_TIME_ORDER};
-    rows->pass = rows->feed ? pass_create(&source, &all, &sink, 1) : NULL;
+    rows->pass = rows->feed ? pass_create(&source, &block, &sink, 1) : NULL;
     return rows->pass ? 0 : -ENOMEM;
 }
 

@@ -72,6 +72,50 @@ class Numbers(ResultsTest):
     assert "(sleepy" in headline, headline  # before Python 3.11 time.sleep() is a select()
             """)
 
+    def test_the_results_are_of_the_block_alone(self):
+        self.run_work("""
+    def wall():
+        return r.recording.report()["recording"]["wall_ns"]
+    best = 1e9
+    for _ in range(8):  # on a busy machine, one of them
+        with pyannot.record() as r:
+            begin = time.monotonic_ns()
+            spin(0.02)
+            took = time.monotonic_ns() - begin
+        assert wall() >= took, (wall(), took)
+        best = min(best, wall() - took)
+        waited = sum(row["total_ns"] for row in r.recording.table("wait_places")
+                     if row["reason"] == "poll")
+        assert waited == 0, r.text("--table", "wait_places")
+    assert best < 2e6, best
+    with pyannot.record() as r:
+        pass
+    assert wall() < 50e6 and "waiting for events" not in r.text(), r.text()
+    with pyannot.record("out.annot", duration=0.05) as r:  # ends by itself
+        sleepy(0.2)
+    assert 0.04e9 < wall() < 0.2e9, wall()
+    whole = r.text("--from", "0ms", "--to", "10s", width=200).splitlines()[0]
+    assert whole != r.text(width=200).splitlines()[0], whole
+            """)
+
+    def test_a_thread_that_only_waits_has_a_row(self):
+        self.run_work("""
+    import threading
+    def helper():
+        for _ in range(4):
+            time.sleep(0.03)
+    with pyannot.record() as r:
+        thread = threading.Thread(target=helper)
+        thread.start()
+        sleepy(0.2)
+        thread.join()
+    if not r.recording.table("sampling")[0]["off_cpu"]:
+        sys.exit()  # waits cannot be recorded here
+    rows = {row.function: row for row in r.stats()}
+    assert rows["sleepy"].waiting_ns > 0.19e9, rows
+    assert 0.11e9 < rows["helper"].waiting_ns < 0.2e9, rows
+            """)
+
     def test_a_program_that_was_just_written_has_its_text(self):
         for _ in range(3):  # each begins at another moment of a tick
             self.run_work("""
