@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A turn and a sample meet when the later of the two comes: a turn looks at the last samples of its
- * thread, a sample at the thread's turns. See loop_blocks.h. */
-#include "loop_blocks.h"
-
+ * thread, a sample at the thread's turns. See report_parts.h. */
 #include "awaits.h"
+#include "report_parts.h"
 #include "vec.h"
 
 #include <errno.h>
