@@ -204,6 +204,17 @@ static uint64_t sum_of_events(const struct pass_counts *counts)
     return sum;
 }
 
+/* A picture of CPU time says little of a program that mostly waits. */
+static void note_hidden(const struct plan *plan)
+{
+    const struct flame_counts *counts = &plan->flame;
+    char cpu[NUMBER_TEXT_SIZE], hidden[NUMBER_TEXT_SIZE];
+    if (counts->hidden_ns > 2 * counts->cpu_ns)
+        cmd_note("%s is of %s CPU time; the program waited for %s, which --idle shows beside it",
+                 plan->output, number_time_short(counts->cpu_ns, cpu),
+                 number_time_short(counts->hidden_ns, hidden));
+}
+
 static void note_folded(const struct plan *plan)
 {
     const struct flame_counts *counts = &plan->flame;
@@ -227,6 +238,7 @@ static void note_written(const struct plan *plan, const struct pass_counts *read
     if (!plan->exporter->tells_missing)
         loss_note(store_reader_trace(plan->reader), &wholes);
     note_folded(plan);
+    note_hidden(plan);
     bool cpu_time = !plan->wanted.off_cpu && !plan->wanted.idle && !plan->wanted.value;
     if (!events && read->samples == 0 && cpu_time)
         cmd_note("nothing to write: %s%s has no samples of CPU time", what, plan->recording);

@@ -13,6 +13,7 @@ struct state {
     struct call_tree *tree;
     struct sample_weight weight; /* without `off_cpu` */
     bool any;
+    uint64_t cpu_ns, hidden_ns; /* as struct flame_counts */
 };
 
 static int begin(void *state, const struct export_job *job)
@@ -35,6 +36,23 @@ static int begin(void *state, const struct export_job *job)
     return s->tree ? 0 : -ENOMEM;
 }
 
+static bool is_main(const struct trace *trace, uint32_t ordinal)
+{
+    const struct trace_thread *thread = trace_thread_get(trace, ordinal);
+    return thread && thread->tid == trace_process_get(trace, thread->process)->ns_pid;
+}
+
+static void weigh(struct state *s, const struct sample *sample, bool taken)
+{
+    const struct trace *trace = s->job->source->trace;
+    const struct sample_sets *sets = trace_sets_get(trace);
+    bool all = s->job->options->off_cpu || s->job->options->idle || s->job->options->value;
+    if (!all && taken)
+        s->cpu_ns += sample_cpu_ns(sets, sample);
+    else if (!all && is_main(trace, sample->thread))
+        s->hidden_ns += sample_off_share(sets, sample).blocked_ns;
+}
+
 static int take(void *state, const struct item *item)
 {
     struct state *s = state;
@@ -43,6 +61,7 @@ static int take(void *state, const struct item *item)
     bool taken = s->job->options->off_cpu ? waits
                                           : (waits && s->job->options->idle) ||
                                                 sample_weight_takes(s->weight, sets, item->sample);
+    weigh(s, item->sample, taken);
     if (!taken)
         return 0;
     s->any = true;
@@ -86,6 +105,8 @@ static int end(void *state)
     int error = s->any ? call_tree_finish(s->tree) : -ENODATA;
     if (!error)
         error = flame_svg_write(trace, s->tree, &drawing, s->job->out, &counts);
+    counts.cpu_ns = s->cpu_ns;
+    counts.hidden_ns = s->hidden_ns;
     if (!error && wanted->ret_flame)
         *wanted->ret_flame = counts;
     return error;

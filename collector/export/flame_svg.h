@@ -35,6 +35,8 @@ struct flame_counts {
     uint64_t unseen_ns; /* time of those that are nowhere */
     double min_width;   /* that was used */
     uint64_t cut;       /* samples without their inner frames: call_tree_cut_count() */
+    uint64_t cpu_ns;    /* of CPU time only: all of it, */
+    uint64_t hidden_ns; /* and waits of main threads, which are not in the picture */
 };
 
 /* `tree` is finished. 0 or -errno (-ENOMEM, or that of the stream). */
