@@ -12,6 +12,7 @@ enum {
     SCREEN_WIDTH = 80,
     SCREEN_WIDTH_MAX = 120,
     SCREEN_LINES = 45,
+    SCREEN_FINDINGS = 3,
     SCREEN_NAME_ROOM = 20, /* below, columns that matter less make room */
     SCREEN_NAME_MIN = 12,
     SCREEN_BAR_MIN = 8,
@@ -24,6 +25,7 @@ enum {
 /* Rows of each table, at most; `minor`: of those that say least. */
 struct screen_rows {
     uint64_t own, tree, tables, minor, waits;
+    uint64_t findings;
 };
 
 struct screen {

@@ -34,7 +34,7 @@ static const char *cell_text(const struct table *table, const struct table_row *
 
 /* ---- What stands out ------------------------------------------------------------------------- */
 
-enum { FINDINGS_MAX = 3, FINDING_INDENT = 8 };
+enum { FINDING_INDENT = 8 };
 
 static void put_finding(const struct screen *screen, const struct table *table,
                         const struct table_row *row)
@@ -62,7 +62,7 @@ int screen_findings(const struct screen *screen)
     if (!row)
         return -ENOMEM;
     screen_title(screen, "What stands out");
-    for (uint64_t i = 0; i < table->row_count && i < FINDINGS_MAX; i++) {
+    for (uint64_t i = 0; i < table->row_count && i < screen->rows.findings; i++) {
         table_row(table, i, row);
         put_finding(screen, table, row);
     }
@@ -536,16 +536,18 @@ static bool has_own_ranges(const struct screen *screen)
     return found;
 }
 
-/* Where room is short, the workers say what their only pool does. */
-static bool is_told_by_workers(const struct screen *screen, const struct short_table *spec)
+/* Where room is short, the workers say what their only pool does; with still less, they are left
+ * out themselves. */
+static bool is_left_out(const struct screen *screen, const struct short_table *spec)
 {
     struct short_view view = {.screen = screen, .row = malloc(sizeof(*view.row))};
-    bool pools = strcmp(spec->name, "pools") == 0 && screen->rows.minor == 0;
+    bool tight = screen->rows.findings < SCREEN_FINDINGS;
+    bool pools = strcmp(spec->name, "pools") == 0 && screen->rows.minor == 0 && !tight;
     const struct table *table = pools ? report_find(screen->report, spec->name) : NULL;
     view.table = report_find(screen->report, "pool_workers");
     bool told = table && table->row_count == 1 && view.table && view.row && !are_alike(&view);
     free(view.row);
-    return told;
+    return told || (tight && spec->unlike);
 }
 
 int screen_tables(const struct screen *screen)
@@ -554,7 +556,7 @@ int screen_tables(const struct screen *screen)
     if (!has_own_ranges(screen))
         rc = screen_tree(screen);
     for (size_t i = 0; i < sizeof(short_tables) / sizeof(*short_tables) && rc == 0; i++)
-        if (!is_told_by_workers(screen, &short_tables[i]))
+        if (!is_left_out(screen, &short_tables[i]))
             rc = put_short(screen, &short_tables[i]);
     return rc;
 }

@@ -375,7 +375,8 @@ def check_rest(checks, screen, told):
     found = re.findall(rf"^ *{SHARE} (\S.*)$", "\n".join(section(screen, "What stands out")), re.M)
     for (share, _), row in zip(found, told["diagnosis"]):
         share_is(checks, share, row["cost"], row["whole"], f"finding {row['finding']!r}")
-    checks.equal(len(found), min(len(told["diagnosis"]), 3), "findings")
+    most = min(len(told["diagnosis"]), 3)
+    checks.equal(len(found) in (most, min(most, 2)), True, f"{len(found)} findings of {most}")
     paths = {row["path"]: row for row in told["ranges"] if "rest" not in row}
     inherited = {row["path"]: row["cpu_ns"] for row in told.get("inherited_ranges", [])}
     titles = {"total": "total_ns", "CPU": "cpu_ns", "ready": "runnable_ns", "waits": "blocked_ns",
