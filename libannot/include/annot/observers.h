@@ -71,9 +71,18 @@ enum annot_pool_role {
 enum annot_asyncio_role {
     ANNOT_ASYNCIO_TASK = 1,
     ANNOT_ASYNCIO_BLOCKED = 2, /* a mark: a turn of the event loop that took long, or still does */
+    ANNOT_ASYNCIO_AWAITED = 3, /* a mark on a task's track, when it goes on: it was suspended */
 };
 
-#define ANNOT_ASYNCIO_KEY_MS "ms" /* key-value of such a mark: how long, a double */
+#define ANNOT_ASYNCIO_KEY_MS "ms" /* key-value of BLOCKED and AWAITED: how long, a double */
+/* Where the task of an AWAITED was suspended: the innermost of its coroutines that is the user's
+ * own, else the innermost of all, by its qualified name, its file as the code has it, and the line
+ * of the await, an int64; and what that awaits: the innermost coroutine of a library, by its
+ * qualified name, "Queue.get", or the type of an object, "Future". */
+#define ANNOT_ASYNCIO_KEY_AWAITS   "awaits"
+#define ANNOT_ASYNCIO_KEY_FUNCTION "function"
+#define ANNOT_ASYNCIO_KEY_FILE     "file"
+#define ANNOT_ASYNCIO_KEY_LINE     "line"
 
 enum annot_subprocess_role {
     ANNOT_SUBPROCESS_START = 1,
