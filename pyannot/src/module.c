@@ -163,6 +163,9 @@ static PyMethodDef observe_functions[] = {
     {"tasks_unwatch", tasks_unwatch, METH_NOARGS, PyDoc_STR("tasks_unwatch()\n--\n\n")},
     {"tasks_types", tasks_types, METH_VARARGS,
      PyDoc_STR("tasks_types(types, steps, /)\n--\n\nThe types of tasks; whether steps are shown.")},
+    {"tasks_libraries", tasks_libraries, METH_O,
+     PyDoc_STR("tasks_libraries(folders, /)\n--\n\n"
+               "Where no code of the user's own lies; where tasks await is told from now on.")},
     {"tasks_slow_threshold", tasks_slow_threshold, METH_O,
      PyDoc_STR("tasks_slow_threshold(nanoseconds, /)\n--\n\n0: no turn of a loop is too long.")},
     {"tasks_blocked_threshold", tasks_blocked_threshold, METH_O,

@@ -38,6 +38,7 @@ PyTypeObject *observed_type_create(PyObject *module);
 PyObject *tasks_watch(PyObject *module, PyObject *args);
 PyObject *tasks_unwatch(PyObject *module, PyObject *ignored);
 PyObject *tasks_types(PyObject *module, PyObject *args);
+PyObject *tasks_libraries(PyObject *module, PyObject *folders);
 PyObject *tasks_slow_threshold(PyObject *module, PyObject *threshold);
 PyObject *tasks_blocked_threshold(PyObject *module, PyObject *threshold);
 PyObject *tasks_slow_turns(PyObject *module, PyObject *ignored);

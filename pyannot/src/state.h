@@ -57,7 +57,7 @@ enum later_type {
 
 struct task_exit;
 
-enum { TASK_EXITS = 2 };
+enum { TASK_EXITS = 2, TASK_AWAIT_NAMES = 9 };
 
 struct task_state {
     PyTypeObject *track_type;
@@ -67,10 +67,15 @@ struct task_state {
     PyObject *callback_name;     /* attributes of handles, callbacks and tasks */
     PyObject *self_name;
     PyObject *done_name;
-    PyObject *types;            /* tuple of the types of tasks, or NULL */
-    PyObject *get_running_loop; /* asyncio's own functions; NULL: not watching */
-    PyObject *current_task;     /* a function, or (up to 3.11) the dict by loop */
-    struct task_exit *spare;    /* memory of one freed object */
+    PyObject *get_coro_name;
+    PyObject *waiter_name;
+    PyObject *qualname_name;
+    PyObject *await_names[TASK_AWAIT_NAMES]; /* attributes of coroutines (task_await.c) */
+    PyObject *libraries;                     /* tuple of folders, or NULL: see task_await.c */
+    PyObject *types;                         /* tuple of the types of tasks, or NULL */
+    PyObject *get_running_loop;              /* asyncio's own functions; NULL: not watching */
+    PyObject *current_task;                  /* a function, or (up to 3.11) the dict by loop */
+    struct task_exit *spare;                 /* memory of one freed object */
 };
 
 /* What asyncio is asked by, while other threads stop watching: a new reference, or NULL. */

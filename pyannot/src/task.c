@@ -253,6 +253,7 @@ int task_exit_restore(struct state *state)
 /* Which task runs, asked of asyncio; watching and not watching: see task.h. */
 
 int task_watching;
+uint32_t task_unwatched;
 uint32_t task_process;
 int task_steps;
 _Thread_local struct task_cache task_cache;
@@ -368,6 +369,7 @@ static void unwatch(struct task_state *tasks)
     if (tasks->get_running_loop == NULL)
         return;
     __atomic_sub_fetch(&task_watching, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&task_unwatched, 1, __ATOMIC_RELAXED);
     task_cache = (struct task_cache){0};
     task_part_set(&tasks->get_running_loop, NULL);
     task_part_set(&tasks->current_task, NULL);
@@ -409,7 +411,7 @@ int task_install(PyObject *module)
     if (tasks->key == NULL || tasks->callback_name == NULL || tasks->self_name == NULL ||
         tasks->done_name == NULL)
         return -1;
-    return 0;
+    return task_await_install(tasks);
 }
 
 void task_clear(struct state *state)
@@ -425,6 +427,7 @@ void task_clear(struct state *state)
     Py_CLEAR(tasks->callback_name);
     Py_CLEAR(tasks->self_name);
     Py_CLEAR(tasks->done_name);
+    task_await_clear(tasks);
 }
 
 int task_traverse(struct state *state, visitproc visit, void *arg)

@@ -20,10 +20,19 @@ struct task_open {
     annot_domain domain;
 };
 
+/* Since when a task is suspended. Of the thread that steps it. */
+struct task_suspension {
+    uint64_t begin_ns;   /* 0: not known */
+    uint64_t recording;  /* in which it began */
+    uint64_t generation; /* of the gate, when that was asked */
+    uint32_t unwatched;  /* task_unwatched at that time */
+};
+
 struct task_track {
     PyObject_HEAD struct annot_track track;
-    uint64_t recording;      /* in which the range of its life was begun; 0: in none */
-    uint64_t generation;     /* of the gate, when that was last known to go on */
+    uint64_t recording;  /* in which the range of its life was begun; 0: in none */
+    uint64_t generation; /* of the gate, when that was last known to go on */
+    struct task_suspension suspension;
     uint32_t process;        /* task_process of the process that the track belongs to */
     uint32_t open;           /* ranges of `with` on it */
     uint32_t pushed;         /* ranges of push() on it */
@@ -98,9 +107,10 @@ bool task_push(struct state *state, struct annotation *annotation);
 bool task_pop(struct state *state);
 bool task_mark(struct state *state, struct annotation *annotation);
 
-/* Events of domain "python", category "asyncio": of a task, and of a turn that took long. */
+/* Events of domain "python", category "asyncio": of a task, of a turn that took long, of a wait. */
 struct annot_event task_event(void);
 struct annot_event blocked_event(void);
+struct annot_event awaited_event(void);
 
 /* In a forked child. */
 void task_forked(void);

@@ -37,6 +37,21 @@ void task_shown_end(struct task_track *track);
 /* Forgets the ranges of the track: it begins anew, or is freed. */
 void task_shown_clear(struct task_track *track);
 
+/* ---- Where tasks await (task_await.c) -------------------------------------------------------- */
+
+/* A task that was suspended for as long as this is told when it goes on. */
+#define AWAITED_NS UINT64_C(1000000)
+
+/* Raised whenever an interpreter ceases to watch: steps may have been missed since. */
+extern uint32_t task_unwatched;
+
+/* The mark. False: the task does not go on, its handle does something else. Never raises. */
+bool awaited_tell(struct state *state, const struct task_track *track, PyObject *task,
+                  uint64_t duration_ns);
+
+int task_await_install(struct task_state *tasks);
+void task_await_clear(struct task_state *tasks);
+
 /* ---- Slow turns (task_step.c) ---------------------------------------------------------------- */
 
 /* Turns of an event loop that take longer than a threshold. The loop's thread says when a turn
@@ -68,31 +83,25 @@ static inline void slow_end(struct slow_step *step, struct task_track *track, Py
         slow_end_watched(step, track, handle);
 }
 
-/* Without a watchdog: a mark at the end of the turn. Samples and waits have the stack. The clock is
- * the kernel's own, some milliseconds coarse, and costs less than a call. */
+/* Without a watchdog: a mark at the end of the turn. Samples and waits have the stack. */
 extern uint64_t blocked_threshold_ns; /* 0: none is told */
 
 void blocked_tell(uint64_t duration_ns, struct task_track *track, PyObject *handle);
 
-static inline uint64_t blocked_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* 0: not watched. */
-static inline uint64_t blocked_begin(void)
-{
-    return __atomic_load_n(&blocked_threshold_ns, __ATOMIC_RELAXED) ? blocked_now_ns() : 0;
-}
-
-static inline void blocked_end(uint64_t begin_ns, struct task_track *track, PyObject *handle)
+static inline void blocked_end(uint64_t duration_ns, struct task_track *track, PyObject *handle)
 {
     uint64_t threshold_ns = __atomic_load_n(&blocked_threshold_ns, __ATOMIC_RELAXED);
-    uint64_t duration_ns = begin_ns && threshold_ns ? blocked_now_ns() - begin_ns : 0;
     if (__builtin_expect(threshold_ns && duration_ns >= threshold_ns, 0))
         blocked_tell(duration_ns, track, handle);
+}
+
+/* When a turn begins and ends. For a task, which waits in between, by the exact clock; else by the
+ * kernel's own, some milliseconds coarse, which costs less than a call. */
+static inline uint64_t turn_now_ns(bool is_task)
+{
+    struct timespec now;
+    clock_gettime(is_task ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 #endif

@@ -305,24 +305,62 @@ static void step_push(const struct task_track *track)
     annot_push_event(&event);
 }
 
+/* Whether no step of the task was missed since. */
+static bool is_known(const struct task_suspension *since, uint32_t unwatched)
+{
+    return since->unwatched == unwatched &&
+           (since->generation == annot_gate_v1.generation || since->recording == annot_recording());
+}
+
+/* Before the step. False: it is none, the task stays suspended. */
+static bool task_goes_on(struct state *state, struct task_track *track, PyObject *task,
+                         uint64_t now_ns)
+{
+    struct task_suspension *since = &track->suspension;
+    uint32_t unwatched = __atomic_load_n(&task_unwatched, __ATOMIC_RELAXED);
+    bool goes_on = true;
+    if (__builtin_expect(since->begin_ns != 0 && now_ns - since->begin_ns >= AWAITED_NS, 0) &&
+        is_known(since, unwatched))
+        goes_on = awaited_tell(state, track, task, now_ns - since->begin_ns);
+    since->unwatched = unwatched; /* the step may end the watching */
+    return goes_on;
+}
+
+/* After the step. */
+static void task_suspended(struct task_suspension *since, uint64_t now_ns)
+{
+    uint64_t generation = annot_gate_v1.generation;
+    since->begin_ns = now_ns;
+    if (__builtin_expect(since->generation != generation, 0)) {
+        since->generation = generation;
+        since->recording = annot_recording();
+    }
+}
+
 static PyObject *step_run(struct observed *observed, struct state *state, PyObject *handle)
 {
     PyObject *task = task_of_handle(state, handle);
     struct task_track *track = task ? task_track_of(state, task) : NULL;
     bool is_step = track != NULL && __atomic_load_n(&task_steps, __ATOMIC_RELAXED);
-    if (track != NULL)
+    uint64_t begin_ns = turn_now_ns(track != NULL);
+    bool goes_on = false;
+    if (track != NULL) {
         task_life_begin(track);
+        goes_on = task_goes_on(state, track, task, begin_ns);
+    }
     if (is_step)
         step_push(track);
     struct slow_step *slow = slow_begin();
-    uint64_t begin_ns = blocked_begin();
     struct task_step step;
     task_step_begin(&step, track);
     PyObject *result = PyObject_CallOneArg(observed->wrapped, handle);
     task_step_end(&step);
     task_cache = (struct task_cache){0}; /* who asked after the task had left its context */
+    uint64_t end_ns = turn_now_ns(track != NULL);
+    if (goes_on)
+        task_suspended(&track->suspension, end_ns);
     slow_end(slow, track, handle);
-    blocked_end(begin_ns, track, handle);
+    blocked_end(end_ns - begin_ns, track, handle);
     if (is_step)
         annot_pop();
     if (track != NULL && task_is_done(state, task))

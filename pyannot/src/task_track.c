@@ -56,6 +56,12 @@ struct annot_event blocked_event(void)
     return asyncio_event(&category, ANNOT_ASYNCIO_BLOCKED);
 }
 
+struct annot_event awaited_event(void)
+{
+    static annot_category category;
+    return asyncio_event(&category, ANNOT_ASYNCIO_AWAITED);
+}
+
 /* The only thread: nobody looks at the same time. */
 void task_forked(void)
 {
@@ -104,6 +110,7 @@ static void track_open(struct task_track *track)
     track->open = 0;
     track->pushed = 0;
     track->life = TASK_LIFE_NONE;
+    track->suspension = (struct task_suspension){0};
     task_shown_clear(track);
 }
 

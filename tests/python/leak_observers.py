@@ -8,6 +8,7 @@ import functools
 import gc
 import subprocess
 import sys
+import time
 import types
 
 from leak_cases import case
@@ -99,5 +100,26 @@ def observed_tasks_that_inherit():
     async def main():
         with annotate("around"):
             return await asyncio.gather(asyncio.create_task(inner()), inner())
+
+    asyncio.run(main())
+
+
+@observed("asyncio")
+def observed_tasks_that_wait():
+    async def items():
+        await asyncio.sleep(0.0011)
+        yield
+
+    async def forever():
+        await asyncio.sleep(100)
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(forever())
+        async for _ in items():
+            loop.call_soon(task.get_stack)
+            await loop.run_in_executor(None, time.sleep, 0.0011)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())

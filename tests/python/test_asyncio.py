@@ -224,7 +224,8 @@ class Places(TasksTest):
             mark("before")
             asyncio.run(main())
         """)
-        marks = {line["name"]: line for line in self.lines if line["event"] == "mark"}
+        marks = {line["name"]: line for line in self.lines
+                 if line["event"] == "mark" and line.get("domain") != "python"}
         of_task = {name: line.get("values") for name, line in marks.items() if "track" in line}
         self.assertEqual(of_task, {
             "plain": None, "int": {"value": 3}, "both": {"value": "text", "item": 4},

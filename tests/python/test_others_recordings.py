@@ -171,7 +171,7 @@ class OthersTest(ObservedTest):
 
 
 # As often as the machine likes.
-SELDOM = {"event loop blocked", "gc generation 0", "gc generation 1", "gc generation 2"}
+SELDOM = {"awaited", "event loop blocked", "gc generation 0", "gc generation 1", "gc generation 2"}
 KEPT = ("event", "kind", "name", "domain", "category", "depth", "unfinished", "track", "value",
         "thread")
 

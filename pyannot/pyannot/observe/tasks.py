@@ -5,6 +5,9 @@ Ranges inside of a task go to its track by themselves (pyannot/src/task.h). That
 ends is seen where the loop calls its callbacks, asyncio.events.Handle._run; loops that have handles
 of their own (uvloop) show a task from its first range until its object is freed.
 
+A task that was suspended for 1 ms or longer makes a mark when it goes on: where it waited, for what
+and how long (pyannot/src/task_await.c).
+
 A callback that keeps the loop from others for 50 ms or longer makes a mark when it ends; samples
 and waits of that time have the stack.
 
@@ -19,6 +22,7 @@ Threads: install and remove by one at a time.
 import asyncio.base_events
 import asyncio.events
 import asyncio.tasks
+import os
 import sys
 
 from pyannot import _native
@@ -63,6 +67,7 @@ def remove():
     _creating.clear()
     _native.tasks_unwatch()
     _native.tasks_types((), False)
+    _native.tasks_libraries(())
     _native.tasks_blocked_threshold(0)
     _state[0] = "off"
     slow = sys.modules.get("pyannot.observe.slow_turns")
@@ -82,9 +87,17 @@ def _current_task():
     return asyncio.tasks.current_task
 
 
+def _libraries():
+    """Folders of code that is nobody's own, beside those of installed packages: the standard
+    library's and pyannot's."""
+    files = (getattr(asyncio, "__file__", None), __file__)
+    return tuple(os.path.dirname(os.path.dirname(file)) for file in files if file)
+
+
 def _options():
     types = {asyncio.tasks.Task, getattr(asyncio.tasks, "_PyTask", asyncio.tasks.Task)}
     _native.tasks_types(tuple(types), "asyncio-steps" in options)
+    _native.tasks_libraries(_libraries())
     _native.tasks_blocked_threshold(0 if "asyncio-slow" in options else BLOCKED_NS)
     if "asyncio-slow" in options:
         from pyannot.observe import slow_turns
