@@ -69,10 +69,21 @@ static void put_await(const struct screen *screen, const struct awaits_view *vie
     screen_places_put(screen, &view->widths, &place, width_of_numbers(view));
 }
 
+/* Tasks of a loop that always has something to do wait for that. */
+static bool is_idle(const struct screen *screen)
+{
+    const struct wall_wait *waits;
+    uint32_t count = screen->facts->wall ? wall_waits(screen->facts->wall, &waits) : 0;
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum_ns += waits[i].reason == WAIT_POLL ? waits[i].time_ns : 0;
+    return !screen->facts->wall || sum_ns * SCREEN_PART >= (uint64_t)screen->facts->totals->wall_ns;
+}
+
 void screen_awaits(const struct screen *screen)
 {
     struct awaits_view view = make_view(screen);
-    if (view.count == 0)
+    if (view.count == 0 || !is_idle(screen))
         return;
     screen_places_fit(screen, &view.widths, width_of_numbers(&view));
     screen_title(screen, "Awaits of asyncio tasks, which overlap");

@@ -186,8 +186,7 @@ static void find_gc(struct findings *findings)
 static const char *lost_advice(const uint64_t *lost, enum loss *ret_cause)
 {
     static const char *const advice[LOSS_COUNT] = {
-        [LOSS_POOL_FULL] = "try record --pool-size 64M, --policy wait, or fewer annotations "
-                           "(--disable)",
+        [LOSS_POOL_FULL] = "try record --pool-size 64M, --policy wait, or --disable",
         [LOSS_COLLECTOR_LATE] = "try record --pool-size 64M, or a less busy machine",
         [LOSS_NO_MEMORY] = "try a larger /dev/shm, or a smaller record --pool-size",
         [LOSS_TOO_LARGE] = "try shorter texts in the annotations",

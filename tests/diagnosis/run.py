@@ -180,7 +180,7 @@ def main():
     parser.add_argument("--needed", type=float, default=NEEDED)
     parser.add_argument("--python", default=os.environ.get("ANNOT_TEST_PYTHON") or sys.executable)
     parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     chosen = [program for program in programs(args.names) if not program.missing(args.python)]
     counts, wrong, left_out = judge(args.annot, args.python, chosen, args.runs)
     left_out |= {program.path.stem for program in programs(args.names)} - {
