@@ -45,6 +45,9 @@ def a_script_is_recorded_and_exported(home):
         equal(said(done)[0].split(" wall")[0][:7], "annot: ", "the beginning of the headline")
         check("spin (spinning.py:" in said(done)[0], f"the headline: {said(done)[0]}")
         equal(len(said(done)), 3, f"lines at the end, in {said(done)}")
+        wide = [line for line in done.err.decode().splitlines()
+                if len(line) > 80 and " annot " not in line]
+        equal(wide, [], "lines that are wider than 80 columns")
         check("nothing lost" in said(done)[1], said(done)[1])
         check(f"annot report {stem}.annot" in said(done)[2], said(done)[2])
         equal("annot flame" in said(done)[2], name != "x.svg", "whether a flame graph is next")
