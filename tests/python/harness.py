@@ -38,6 +38,15 @@ os.environ["ANNOT_DIR"] = private_directory()  # of this process, before it impo
 os.environ.setdefault("ANNOT_PYTHON", "none")  # only what the programs emit themselves
 
 
+def without_annot(text):
+    """The lines that annot did not write: its own have its name, or go on below such a one."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        inside = line.startswith("annot: ") or (inside and line.startswith(" " * len("annot: ")))
+        kept += [] if inside else [line]
+    return kept
+
+
 class Recording:
     """The events of a recording, as its Chrome export tells them."""
 

@@ -292,7 +292,7 @@ class Moments(harness.RecordingTest):
         for command in (alone, self.command(path, *arguments)):
             done = subprocess.run(command, capture_output=True, text=True, check=False,
                                   env=self.environment, timeout=harness.TIMEOUT_SECONDS)
-            told = [line for line in done.stderr.splitlines() if not line.startswith("annot: ")]
+            told = harness.without_annot(done.stderr)
             self.assertEqual((done.returncode, done.stdout, told), (0, "", []))
         return harness.Recording(self.folder / "out.annot").count("ranges")
 

@@ -189,8 +189,7 @@ ENDS = """
 
 
 def comparable(text):
-    lines = re.sub(r"0x[0-9a-f]+", "0x", text).splitlines()
-    return [line for line in lines if not line.startswith("annot: ")]
+    return harness.without_annot(re.sub(r"0x[0-9a-f]+", "0x", text))
 
 
 class Unchanged(RecordingTest):
