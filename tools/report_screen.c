@@ -152,12 +152,27 @@ static void put_few(const struct screen *screen)
     screen_put_wrapped(screen, STYLE_DIM, text, 0);
 }
 
+/* What a tenth of the time and more was waited for, nobody knows. */
+static void put_brief(const struct screen *screen)
+{
+    enum { BRIEF_PART = 10 };
+
+    const struct wall *wall = screen->facts->wall;
+    char brief[HEADLINE_BRIEF_SIZE], text[160];
+    if (!wall || wall_totals(wall)->short_ns * BRIEF_PART < wall_totals(wall)->wall_ns)
+        return;
+    snprintf(text, sizeof(text), "%s have no place: annot record --off-cpu records them",
+             headline_brief(screen->trace, brief));
+    screen_put_wrapped(screen, STYLE_DIM, text, 0);
+}
+
 static void put_end(const struct screen *screen)
 {
     const struct trace_sampling *sampling = trace_sampling_get(screen->trace);
     fputs("\n", screen->out);
     put_counts(screen);
     put_few(screen);
+    put_brief(screen);
     if (sampling->reason && sampling->rung < SAMPLING_BPF)
         put_line(screen, "without eBPF: ", trace_string(screen->trace, sampling->reason)->bytes);
     if (sampling->hint)

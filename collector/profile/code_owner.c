@@ -307,7 +307,8 @@ static const char *relative(const struct trace *trace, const char *path)
         behind = call_short_path(path, trace_string(trace, session->directory)->bytes);
     if (behind == path)
         script = behind_script(trace_string(trace, session->command)->bytes, path);
-    return script ? script : behind;
+    behind = script ? script : behind;
+    return begins(behind, "./") ? behind + 2 : behind;
 }
 
 /* "_csv.cpython-311-x86_64-linux-gnu.so" is "_csv". */

@@ -46,9 +46,10 @@ void find_host(struct findings *findings)
     text_format(&text, "of the wall time a thread waited for a processor");
     if (!others && !stolen)
         text_format(&text, " that others had: programs, the host of a virtual machine, a quota");
-    if (others)
+    double used = (double)facts->others_ms / (double)(wall_ms ? wall_ms : 1);
+    if (others) /* the kernel counts in hundredths of a second */
         text_format(&text, ": other programs used %.1f of %u",
-                    (double)facts->others_ms / (double)wall_ms, wall->processors);
+                    used < wall->processors ? used : wall->processors, wall->processors);
     if (stolen)
         text_format(&text, ": the host of the virtual machine took %.1f of %u",
                     (double)facts->stolen_ms / (double)wall_ms, wall->processors);
@@ -287,7 +288,7 @@ void find_serial(struct findings *findings)
         return;
     const struct own_row *row = hottest_of(findings, wall->single);
     struct text text = text_init(finding->finding, FINDING_TEXT_SIZE);
-    text_format(&text, "of the wall time only one thread had something to do");
+    text_format(&text, "of the wall time is serial: only one thread had something to do");
     if (row)
         text_format(&text, ", mostly %s", findings_place(findings, row->label, row->line, place));
     text_format(&text, ".");

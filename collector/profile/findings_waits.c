@@ -22,7 +22,8 @@ struct wait_words {
 static const struct wait_words wait_words[WAIT_REASON_COUNT] = {
     [WAIT_SLEEP] = {"sleeps", ""},
     [WAIT_SOCKET] = {"waits for the network", ""},
-    [WAIT_DISK] = {"waits for the disk", "try larger reads, or reading ahead in another thread"},
+    [WAIT_DISK] = {"waits for the disk",
+                   "try fewer and larger reads, writes and syncs, or another thread for them"},
     [WAIT_PIPE] = {"waits for a pipe", "the time is spent by the program at its other end"},
     [WAIT_CHILD] = {"waits for a child process", "the time is spent in that process"},
     [WAIT_LOCK] = {"waits for a lock", "try to hold it for less time, or a lock for each part of "

@@ -145,9 +145,7 @@ int report_samples_finish(struct report_samples *samples, struct pass *pass,
                           const struct range_totals *totals)
 {
     const struct pass_counts *counts = pass_counts(pass);
-    bool wanted = trace_sampling_get(samples->trace)->off_cpu;
-    bool part = !pass_selects_all(samples->selection) || samples->selection->samples_to_ns != 0;
-    samples->off_cpu = counts->stretches > 0 || (wanted && part);
+    samples->off_cpu = counts->stretches > 0 || trace_sampling_get(samples->trace)->off_cpu;
     if (samples->selection->flags) /* what threads did without these is not known */
         samples->off_cpu = false;
     samples->checks = counts->checks;
