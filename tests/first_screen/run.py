@@ -37,7 +37,7 @@ KINDS = {
     "child": r"child process|waitpid",
     "disk": r"\bdisk\b|fsync",
     "socket": r"\bsocket|\brecv\b",
-    "imports": r"\bimport",
+    "imports": r"\b[Ii]mport",
     "gc": r"garbage|\bGC\b",
     "overhead": r"overhead|per task|of each task|hands over tasks",
     "imbalance": r"straggle|longest task|last worker|uneven|one task",

@@ -8,14 +8,14 @@ import tempfile
 
 
 def save_entry(journal, number):
-    journal.write(b"%08d " % number * 100000)
+    journal.write(b"%08d " % number * 800000)
     journal.flush()
     os.fsync(journal.fileno())  # CAUSE
 
 
 def main():
     with tempfile.NamedTemporaryFile(dir=".") as journal:
-        for number in range(250):
+        for number in range(60):
             save_entry(journal, number)
         print(journal.tell())
 
