@@ -313,7 +313,8 @@ static void add_role_name(const struct trace *trace, const struct roles *roles,
         trace_thread_label(trace, role->first, name, sizeof(name));
     else
         trace_process_label(trace, role->first, name, sizeof(name));
-    text_format(text, " by %s%s", roles->of_threads ? "thread " : "", name);
+    bool named = strncmp(name, "thread ", strlen("thread ")) != 0; /* "thread 25782" is not */
+    text_format(text, " by %s%s", roles->of_threads && named ? "thread " : "", name);
 }
 
 /* "; other programs used 0.41, the host of this virtual machine took 0.1", if it matters. */

@@ -221,7 +221,8 @@ static void look_at_labels(struct own_time *own)
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* Waits outside of own code that say nothing: of a shell for what it has started, or for what that
- * prints; of a pool's threads and workers for tasks and results. */
+ * prints; of a pool's threads and workers for tasks and results; of a library's threads for work.
+ */
 static bool is_by_design(const struct own_row *row, unsigned reason)
 {
     bool inside =
@@ -229,7 +230,7 @@ static bool is_by_design(const struct own_row *row, unsigned reason)
     if (row->label != 0)
         return false;
     return reason == WAIT_CHILD || (row->purpose == PURPOSE_POOL && inside) ||
-           (row->purpose == PURPOSE_NONE && reason == WAIT_PIPE);
+           (row->purpose == PURPOSE_NONE && (reason == WAIT_PIPE || reason == WAIT_LOCK));
 }
 
 static bool is_idle(const struct own_time *own, const struct own_sum *sum)
