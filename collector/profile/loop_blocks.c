@@ -39,8 +39,8 @@ struct loop {
     VEC(int32_t)
     opened; /* by its blocks: how many more tasks are there than in the one before,
                and one more at the end */
-    struct moment *recent;
-    uint32_t recent_count, recent_next;
+    VEC(struct moment) recent;
+    uint32_t recent_next; /* the oldest, once there are LOOP_RECENT */
 };
 
 /* What a place is made of. */
@@ -74,7 +74,7 @@ void loop_blocks_destroy(struct loop_blocks *blocks)
         return;
     for (size_t i = 0; i < blocks->loops.count; i++) {
         vec_free(&blocks->loops.items[i].blocks);
-        free(blocks->loops.items[i].recent);
+        vec_free(&blocks->loops.items[i].recent);
     }
     vec_free(&blocks->loops);
     vec_free(&blocks->blocks);
@@ -146,15 +146,13 @@ static int join_known(struct loop_blocks *blocks, const struct loop *loop,
     return error;
 }
 
+/* The last ones; most threads have few, so their room grows with them. */
 static int keep(struct loop *loop, const struct moment *moment)
 {
-    if (!loop->recent)
-        loop->recent = calloc(LOOP_RECENT, sizeof(*loop->recent));
-    if (!loop->recent)
-        return -ENOMEM;
-    loop->recent[loop->recent_next] = *moment;
+    if (loop->recent.count < LOOP_RECENT)
+        return vec_push(&loop->recent, *moment);
+    loop->recent.items[loop->recent_next] = *moment;
     loop->recent_next = (loop->recent_next + 1) % LOOP_RECENT;
-    loop->recent_count += loop->recent_count < LOOP_RECENT;
     return 0;
 }
 
@@ -204,8 +202,8 @@ static int take_mark(struct loop_blocks *blocks, const struct event *mark,
     if (vec_push(&blocks->blocks, block) != 0 || vec_push(&loop->blocks, index) != 0)
         return -ENOMEM;
     int error = 0;
-    for (uint32_t i = 0; i < loop->recent_count && !error; i++)
-        error = join(blocks, index, &loop->recent[i]);
+    for (uint32_t i = 0; i < loop->recent.count && !error; i++)
+        error = join(blocks, index, &loop->recent.items[i]);
     return error;
 }
 
