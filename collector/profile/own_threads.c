@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* A thread that waits so often itself is one that works. */
+/* A function that asks for a lock so often, or a thread that waits so often itself, works. */
 enum { WAITS_FEW = 3 };
 
 enum { BUSY_PART = 20 };
@@ -17,18 +17,31 @@ struct thread_sums {
     bool works;
 };
 
-/* Does own Python code ask for a lock itself? A queue's consumer waits inside of the queue. */
-static bool asks_for_lock(const struct own_sums *sums, const struct own_sum *sum)
+/* The own Python function that asks for a lock itself; 0: none. A queue's consumer waits inside of
+ * the queue. */
+static uint32_t asks_for_lock(const struct own_sums *sums, const struct own_sum *sum)
 {
     const struct stacks *stacks = trace_stacks_get(sums->trace);
     for (uint32_t at = sum->stack; at != 0 && sum->reason == WAIT_LOCK;) {
         const struct stack *stack = stacks_get_stack(stacks, at);
         const struct frame *frame = stacks_get_frame(stacks, stack->frame);
         if (frame->kind == FRAME_PYTHON)
-            return sums->labels[frame->label].owner == CODE_OWN && sum->count >= WAITS_FEW;
+            return sums->labels[frame->label].owner == CODE_OWN ? frame->label : 0;
         at = stack->parent;
     }
-    return false;
+    return 0;
+}
+
+/* How often each function asked for a lock, whatever the thread. NULL: out of memory. */
+static uint64_t *count_locks(const struct own_sums *sums)
+{
+    uint32_t labels = stacks_label_count(trace_stacks_get(sums->trace));
+    uint64_t *counts = calloc((size_t)labels + 1, sizeof(*counts));
+    for (size_t i = 0; i < sums->count && counts; i++)
+        counts[asks_for_lock(sums, &sums->items[i])] += sums->items[i].count;
+    if (counts)
+        counts[0] = 0; /* of none */
+    return counts;
 }
 
 struct own_place {
@@ -57,7 +70,8 @@ static bool is_outside(unsigned reason)
            reason == WAIT_PIPE || reason == WAIT_CHILD || reason == WAIT_TERMINAL;
 }
 
-static void add(const struct own_sums *sums, const struct own_sum *sum, struct thread_sums *thread)
+static void add(const struct own_sums *sums, const struct own_sum *sum, const uint64_t *locks,
+                struct thread_sums *thread)
 {
     bool on_cpu = sum->reason == OWN_ON_CPU;
     thread->all_ns += sum->time_ns + sum->ready_ns;
@@ -67,7 +81,7 @@ static void add(const struct own_sums *sums, const struct own_sum *sum, struct t
     if (sum->reason == WAIT_LOCK || sum->reason == WAIT_SIGNAL)
         thread->passive_ns += sum->time_ns;
     struct own_place place = place_of(sums, sum->stack);
-    thread->works |= place.is_called || asks_for_lock(sums, sum);
+    thread->works |= place.is_called || locks[asks_for_lock(sums, sum)] >= WAITS_FEW;
     thread->outside_count += place.in_own && is_outside(sum->reason) ? sum->count : 0;
 }
 
@@ -103,11 +117,11 @@ uint8_t *own_threads_find(const struct own_sums *sums, uint32_t *ret_busy_count)
     struct thread_sums *threads = calloc((size_t)count + 1, sizeof(*threads));
     bool *passive = calloc((size_t)trace_process_count(sums->trace) + 1, sizeof(*passive));
     uint8_t *flags = calloc((size_t)count + 1, sizeof(*flags));
-    uint64_t most_ns = 0;
-    bool made = threads && passive && flags;
+    uint64_t *locks = count_locks(sums), most_ns = 0;
+    bool made = threads && passive && flags && locks;
     for (size_t i = 0; i < sums->count && made; i++)
         if (sums->items[i].thread < count)
-            add(sums, &sums->items[i], &threads[sums->items[i].thread]);
+            add(sums, &sums->items[i], locks, &threads[sums->items[i].thread]);
     if (made)
         find_passive(sums->trace, threads, passive);
     for (uint32_t i = 0; i < count && made; i++)
@@ -119,6 +133,7 @@ uint8_t *own_threads_find(const struct own_sums *sums, uint32_t *ret_busy_count)
     }
     free(threads);
     free(passive);
+    free(locks);
     if (made)
         return flags;
     free(flags);
