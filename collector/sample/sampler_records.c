@@ -396,14 +396,18 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
-/* Sums without a place. */
+/* Sums without a place. A thread's last ones come when it leaves its CPU for good: that may be long
+ * after its process was said to end, which need not be known any more. */
 static int take_short(struct bpf_sampler *sampler, const struct sampler_short *record)
 {
     struct common common = {.head = &record->head,
                             .image_ns = (int64_t)record->end_ns,
                             .passing = record->waits.blocked_ns == 0};
-    struct sampled *process = sampler_process_of(sampler, &record->head);
-    int64_t thread = process ? find_thread(sampler, process, &common) : -ENOMEM;
+    struct sampled *process = known_process(sampler, &record->head);
+    struct lives_task task = head_task(&record->head);
+    task.passing = common.passing;
+    int64_t thread = process ? find_thread(sampler, process, &common)
+                             : lives_thread(sampler->options.lives, &task, common.image_ns);
     if (thread < 0)
         return (int)thread;
     struct queued_sample out = {.sample = {.set = SAMPLE_SET_SHORT_WAITS,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""More processes than annot has descriptors for, dead ones whose status nobody will know, and
-ones out of sight."""
+"""More processes than annot has descriptors for, dead ones whose status nobody will know, ones out
+of sight, and ones that are long in going."""
 
+import json
 import os
 import resource
 import subprocess
@@ -95,6 +96,18 @@ def thousands_of_short_processes(home):
     equal(len(home.dump(result.path).whole().processes), count, "processes")
     # 14 KiB for each that has ended but is not yet read to its end, 0.5 KiB for one that was.
     check(result.own_kib < 40_000, f"annot took {result.own_kib} KiB")
+
+
+@case
+def processes_that_leave_their_processor_late(home):
+    """The last word of a thread comes when it leaves its CPU for good. Where many want to run, that
+    is long after the kernel said that its process ends, and annot has put the process away."""
+    child = "for k in $(seq 12); do x=$(true; echo $k | cat); done"
+    path = home.record("sh", "-c", f"for i in $(seq 12); do ({child}) & done; wait").ok().path
+    sampling = json.loads(home.annot("info", "--json", path).ok().out)["sampling"]
+    if sampling["way"] != "eBPF":
+        raise Skip(f"no sampling by eBPF here: {sampling}")
+    equal(sampling["lost"], {}, "what sampling has missed")
 
 
 @case
