@@ -31,12 +31,12 @@ import sys
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
              ["--suite=unit", "--suite=timed", "--suite=stress", "--suite=fuzz", "--suite=golden",
-              "--suite=cli", "--suite=two-sided"]),
+              "--suite=cli", "--suite=two-sided", "--suite=kill"]),
     "tsan": (["-Db_sanitize=thread", "-Db_lundef=false"],
              ["--suite=stress", "--suite=two-sided"]),
     "clang": (["-Dwerror=true"], ["--suite=headers"]),
 }
-MACHINE = {"python", "sampling", "stress", "system", "timed", "two-sided"}
+MACHINE = {"kill", "python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
 # Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
 PATIENCE = 5
@@ -51,14 +51,14 @@ CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d
 
 
 def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
-    """Configure (once) and build a variant: what its tests need; by clang, all there is."""
+    """Configure (once) and build a variant: what its tests need; by clang, annot besides."""
     folder = build / name
     environment = dict(os.environ, **COMPILERS.get(name, {}))
     options, selection = VARIANTS[name]
     if not (folder / "build.ninja").exists():
         subprocess.run(["meson", "setup", str(folder), *VARIANT_OPTIONS, *options],
                        env=environment, check=True, stdout=subprocess.DEVNULL)
-    wanted = [] if name == "clang" else needed(folder, selection)
+    wanted = needed(folder, selection) + (["tools/annot"] if name == "clang" else [])
     subprocess.run(["ninja", "-C", str(folder), "--quiet", *wanted], check=True)
     return folder
 
