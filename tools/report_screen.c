@@ -2,6 +2,7 @@
 /* The first screen of `annot report`: where the time went, in words, then the few tables that
  * matter, own code first. All of it is of the tables and facts of profile/report.h. */
 #include "cmd.h"
+#include "headline.h"
 #include "losses.h"
 #include "missing.h"
 #include "recording.h"
@@ -46,7 +47,7 @@ static void put_headline(const struct screen *screen)
                                                       .mark_size = name,
                                                       .mark_style = STYLE_OWN});
     }
-    if (headline_ending(screen->trace, buffer, sizeof(buffer)) > 0)
+    if (command_ending(screen->trace, buffer, sizeof(buffer)) > 0)
         screen_put_wrapped(screen, STYLE_LOSS, buffer, 0);
     if (screen->view->options->only[0]) {
         fputs("Only: ", screen->out);

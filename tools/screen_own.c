@@ -3,6 +3,7 @@
 #include "screen_parts.h"
 
 #include "code_owner.h"
+#include "headline.h"
 #include "term.h"
 #include "text.h"
 

@@ -2,6 +2,7 @@
 /* The tree of calls (profile/own_tree.h), as lines with branches. */
 #include "screen_parts.h"
 
+#include "headline.h"
 #include "term.h"
 #include "text.h"
 

@@ -4,6 +4,7 @@
 
 #include "clock_now.h"
 #include "cmd.h"
+#include "headline.h"
 #include "losses.h"
 #include "missing.h"
 #include "pass.h"
@@ -401,7 +402,7 @@ static void print_nothing(const struct trace *trace, const char *hint)
 static void print_ending(const struct trace *trace)
 {
     char text[HEADLINE_SIZE];
-    if (headline_ending(trace, text, sizeof(text)) > 0)
+    if (command_ending(trace, text, sizeof(text)) > 0)
         say(text);
 }
 

@@ -511,9 +511,23 @@ int own_time_each(const struct own_time *own, own_time_take *take, void *context
     return rc;
 }
 
+bool own_time_is_idle(const struct own_time *own, const struct own_moment *moment)
+{
+    bool on_cpu = moment->reason >= WAIT_REASON_COUNT;
+    const struct own_sum sum = {.stack = moment->stack < own->stack_count ? moment->stack : 0,
+                                .thread = moment->thread,
+                                .reason = on_cpu ? OWN_ON_CPU : (uint8_t)moment->reason};
+    return own->places[sum.stack].row != 0 && is_idle(own, &sum);
+}
+
 bool own_time_is_busy(const struct own_time *own, uint32_t thread)
 {
     return thread < trace_thread_count(own->trace) && (own->threads[thread] & OWN_THREAD_BUSY);
+}
+
+bool own_time_is_helper(const struct own_time *own, uint32_t thread)
+{
+    return thread >= trace_thread_count(own->trace) || !(own->threads[thread] & OWN_THREAD_WORKS);
 }
 
 const struct own_label *own_time_label(const struct own_time *own, uint32_t label)

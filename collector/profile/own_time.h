@@ -88,8 +88,13 @@ typedef int own_time_take(void *context, const struct own_moment *moment,
                           const struct own_times *times);
 int own_time_each(const struct own_time *own, own_time_take *take, void *context);
 
+/* After finish: is it a wait of a thread that only helps others, which is in no row? */
+bool own_time_is_idle(const struct own_time *own, const struct own_moment *moment);
+
 /* After finish: does the thread have a twentieth of the busiest one's CPU time? */
 bool own_time_is_busy(const struct own_time *own, uint32_t thread);
+/* Is it there for others only, so that its waits are in no row? */
+bool own_time_is_helper(const struct own_time *own, uint32_t thread);
 
 /* Is a frame own, called by Python code or not? And what its function is. */
 struct own_label {

@@ -267,12 +267,14 @@ static void free_missing(struct table *table)
 static int read_all(struct report *report)
 {
     const struct pass_source source = recording_pass_source(report->options.reader);
-    const struct sink sinks[] = {range_stats_sink(report->stats), pool_tasks_sink(report->tasks),
-                                 loop_blocks_sink(report->loops, report->samples.present),
-                                 awaits_sink(report->awaits),
-                                 report_samples_sink(&report->samples)};
-    struct pass *pass =
-        pass_create(&source, report->options.selection, sinks, sizeof(sinks) / sizeof(*sinks));
+    struct sink sinks[PASS_SINKS_MAX] = {
+        range_stats_sink(report->stats), pool_tasks_sink(report->tasks),
+        loop_blocks_sink(report->loops, report->samples.present), awaits_sink(report->awaits),
+        report_samples_sink(&report->samples)};
+    unsigned count = PASS_SINKS_MAX - REPORT_SINKS_MAX;
+    for (unsigned i = 0; i < report->options.sink_count && i < REPORT_SINKS_MAX; i++)
+        sinks[count++] = report->options.sinks[i];
+    struct pass *pass = pass_create(&source, report->options.selection, sinks, count);
     int rc = pass ? pass_run(pass) : -ENOMEM;
     if (rc == 0)
         rc = range_stats_finish(report->stats, pass);

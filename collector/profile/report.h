@@ -71,7 +71,12 @@ struct report_options {
     uint64_t limit, functions; /* rows that people see; `functions` 0: no table of them */
     bool all;                  /* each process has a row of its own */
     bool lines;                /* the table "lines" is there, and report_lines */
+    /* Whoever else wants something of the one reading: at most REPORT_SINKS_MAX, read with it. */
+    const struct sink *sinks;
+    unsigned sink_count;
 };
+
+enum { REPORT_SINKS_MAX = 3 };
 
 /* What the texts around the tables are made of. */
 struct report_facts {

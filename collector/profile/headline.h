@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer in words: how the wall time of a recording was spent, and what was hottest. The same
+ * sentences on every screen and page. Pure functions. */
+#ifndef ANNOT_HEADLINE_H
+#define ANNOT_HEADLINE_H
+
+#include "number.h"
+#include "report.h"
+
+enum { HEADLINE_SIZE = 1024 };
+
+/* "3.19 s wall: 9.6 % running, 86 % asleep (call_api 57 %, query_db 29 %), 4.1 % other waits." At
+ * most size - 1 bytes and NUL; returns the length. */
+size_t headline_wall(const struct trace *trace, const struct report_facts *facts, char *buffer,
+                     size_t size);
+
+/* "render (io_bound.py:16), 192 ms, 63 % of 303 ms CPU time." Returns the length of the name that
+ * it begins with; 0: too few samples to say, and the text is empty. */
+size_t headline_hottest(const struct trace *trace, const struct report_facts *facts, char *buffer,
+                        size_t size);
+
+/* What a thread waits for, in a sentence: "asleep", "waiting for a lock"; in a table: "sleep". */
+const char *wait_phrase(unsigned reason);
+
+/* "waits below 1 ms": those whose place and cause were not recorded. Returns the buffer. */
+enum { HEADLINE_BRIEF_SIZE = 64 };
+
+const char *headline_brief(const struct trace *trace, char buffer[HEADLINE_BRIEF_SIZE]);
+
+#endif
