@@ -63,7 +63,7 @@ const struct hint hint_table[] = {
      "chooses some"},
     {"record|attach", "f|format|output-format|file-format|renderer|svg|flamegraph|flame",
      "the name says the format: -o x.svg, -o x.json, -o x.pftrace"},
-    {"record|attach", "html", "annot report FILE --html prints a page of a recording"},
+    {"record|attach", "html", "annot html FILE writes a page of a recording"},
     {"record|attach", "out|outfile|output-file|output_file|O",
      "-o FILE (--output) names the recording"},
     {"record|attach", "overwrite|force-overwrite|y", "--force replaces an existing recording"},

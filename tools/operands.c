@@ -199,7 +199,7 @@ static const struct {
     {"png", "annot flame writes .svg; a browser makes other pictures of it"},
     {"jpg", "annot flame writes .svg; a browser makes other pictures of it"},
     {"pdf", "annot flame writes .svg; a browser prints it into a file"},
-    {"html", "annot flame writes .svg, which browsers open"},
+    {"html", "annot html writes it, of a recording (.annot)"},
 };
 
 int output_check(const char *output, const char *mine, int status)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The one reading behind a page, and the order of its data. */
+#include "page_parts.h"
+
+#include "text.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+uint32_t page_slot(const struct page_span *span, uint32_t slots, int64_t time_ns)
+{
+    if (time_ns <= span->begin_ns)
+        return 0;
+    uint64_t after_ns = (uint64_t)time_ns - (uint64_t)span->begin_ns;
+    if (after_ns >= span->length_ns)
+        return slots - 1;
+    return (uint32_t)((unsigned __int128)after_ns * slots / span->length_ns);
+}
+
+int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t slot)
+{
+    unsigned __int128 product = (unsigned __int128)span->length_ns * slot;
+    return span->begin_ns + (int64_t)((product + slots - 1) / slots);
+}
+
+/* As range_stats has it, but for what only the reading tells of a recording that was cut. */
+static struct page_span find_span(const struct trace *trace, const struct pass_selection *selection)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    int64_t begin_ns = session->begin_ns, end_ns = session->end_ns;
+    int64_t from_ns = selection->samples_to_ns ? selection->samples_from_ns : selection->from_ns;
+    int64_t to_ns = selection->samples_to_ns ? selection->samples_to_ns : selection->to_ns;
+    for (uint32_t i = 0; i < trace_thread_count(trace); i++)
+        if (trace_thread_get(trace, i)->last_ns > end_ns)
+            end_ns = trace_thread_get(trace, i)->last_ns;
+    begin_ns = from_ns > begin_ns ? from_ns : begin_ns;
+    end_ns = to_ns < end_ns ? to_ns : end_ns;
+    struct page_span span = {begin_ns, 1};
+    if (end_ns > begin_ns)
+        span.length_ns = (uint64_t)end_ns - (uint64_t)begin_ns;
+    return span;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int read_recording(struct page *page)
+{
+    struct report_options options = page->options.report;
+    struct store_info info;
+    store_reader_info(options.reader, &info);
+    page->has_samples = info.sample_count > 0;
+    page->trace = store_reader_trace(options.reader);
+    page->span = find_span(page->trace, options.selection);
+    page->row_limit = PAGE_ROWS_MAX;
+    int error = page_samples_init(&page->samples, &options, &page->span);
+    struct sink sinks[REPORT_SINKS_MAX] = {page_samples_sink(&page->samples)};
+    options.sinks = sinks;
+    options.sink_count = page->has_samples;
+    if (!error)
+        error = report_create(&options, &page->report);
+    if (!error && page->has_samples)
+        error = page_nodes_make(&page->nodes, &page->samples, report_facts(page->report)->own);
+    if (!error && page->has_samples)
+        error = page_sums_limit(&page->nodes.sums, PAGE_SUMS_MAX);
+    page_samples_fini(&page->samples);
+    return error;
+}
+
+int page_create(const struct page_options *options, struct page **ret_page)
+{
+    struct page *page = calloc(1, sizeof(*page));
+    if (!page)
+        return -ENOMEM;
+    page->options = *options;
+    int error = read_recording(page);
+    if (error)
+        page_destroy(page);
+    else
+        *ret_page = page;
+    return error;
+}
+
+void page_destroy(struct page *page)
+{
+    if (!page)
+        return;
+    page_nodes_fini(&page->nodes);
+    page_samples_fini(&page->samples);
+    report_destroy(page->report);
+    free(page->thread_index);
+    free(page->process_index);
+    free(page);
+}
+
+const struct report *page_report(const struct page *page)
+{
+    return page->report;
+}
+
+/* ---- The data -------------------------------------------------------------------------------- */
+
+void page_put_text(struct json_doc *doc, const char *key, const char *text)
+{
+    char cut[PAGE_TEXT_MAX + sizeof("…")];
+    size_t length = strnlen(text, PAGE_TEXT_MAX + 1);
+    if (length <= PAGE_TEXT_MAX) {
+        json_doc_text(doc, key, text);
+        return;
+    }
+    length = utf8_cut(text, PAGE_TEXT_MAX, PAGE_TEXT_MAX - 1);
+    memcpy(cut, text, length);
+    memcpy(cut + length, "…", sizeof("…"));
+    json_doc_text(doc, key, cut);
+}
+
+int page_write_data(struct page *page, struct out_stream *out)
+{
+    struct json_doc doc = {.out = out};
+    json_doc_object(&doc, NULL);
+    json_doc_int(&doc, "version", 1);
+    int error = page_put_facts(page, &doc);
+    page_put_wall(page, &doc);
+    if (!error)
+        error = page_put_owners(page, &doc);
+    if (!error)
+        error = page_put_calls(page, &doc);
+    if (!error)
+        error = page_put_tables(page, &doc);
+    page_put_left_out(page, &doc);
+    json_doc_close(&doc);
+    return error;
+}

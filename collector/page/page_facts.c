@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recording is, in words: title, facts, headline, and what the page leaves out. */
+#include "page_parts.h"
+
+#include "headline.h"
+#include "missing.h"
+#include "text.h"
+#include "trace.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { LABEL_SIZE = 512 };
+
+static const char *string_of(const struct page *page, uint32_t ordinal)
+{
+    return trace_string(page->trace, ordinal)->bytes;
+}
+
+/* "python pipeline.py" is known by its script. */
+void page_title(const struct page *page, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    char label[LABEL_SIZE];
+    const char *title = page->options.title;
+    if (!title && trace_process_count(page->trace) > 0) {
+        trace_process_label(page->trace, 0, label, sizeof(label));
+        const char *script = strncmp(label, "python", 6) == 0 ? strchr(label, ' ') : NULL;
+        title = script && strncmp(script, " -c", 3) != 0 ? script + 1 : label;
+    }
+    text_format(&text, "%s", title ? title : text_base_name(page->options.report.path));
+}
+
+static void put_sampling(const struct page *page, struct json_doc *doc)
+{
+    const struct trace_sampling *sampling = trace_sampling_get(page->trace);
+    char buffer[LABEL_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    if (!page->has_samples)
+        text_format(&text, "no samples");
+    else if (sampling->frequency_hz)
+        text_format(&text, "%u Hz, %s%s", sampling->frequency_hz,
+                    sampling_rung_text(sampling->rung),
+                    sampling->off_cpu ? ", with waits" : ", without waits");
+    else
+        text_format(&text, "%s", sampling_rung_text(sampling->rung));
+    json_doc_text(doc, "sampling", buffer);
+}
+
+static void put_began(const struct page *page, struct json_doc *doc)
+{
+    const struct trace_session *session = trace_session_get(page->trace);
+    int64_t after_ns = page->span.begin_ns - session->begin_ns;
+    time_t seconds = (time_t)((session->begin_realtime_ns + after_ns) / 1000000000);
+    struct tm parts;
+    char text[64] = "";
+    if (session->begin_realtime_ns > 0 && gmtime_r(&seconds, &parts))
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    json_doc_text(doc, "began", text);
+}
+
+static void put_headline(const struct page *page, struct json_doc *doc)
+{
+    const struct report_facts *facts = report_facts(page->report);
+    char sentence[HEADLINE_SIZE + sizeof("Hottest: ")];
+    json_doc_array(doc, "headline");
+    headline_wall(page->trace, facts, sentence, HEADLINE_SIZE);
+    json_doc_text(doc, NULL, sentence);
+    size_t prefix = (size_t)snprintf(sentence, sizeof(sentence), "Hottest: ");
+    if (headline_hottest(page->trace, facts, sentence + prefix, HEADLINE_SIZE) > 0)
+        json_doc_text(doc, NULL, sentence);
+    if (page->options.ending && page->options.ending[0])
+        json_doc_text(doc, NULL, page->options.ending);
+    json_doc_close(doc);
+}
+
+int page_put_facts(struct page *page, struct json_doc *doc)
+{
+    const struct trace_session *session = trace_session_get(page->trace);
+    const struct report_facts *facts = report_facts(page->report);
+    const struct trace_host *host = trace_host_get(page->trace, 0);
+    char title[PAGE_TEXT_MAX];
+    page_title(page, title, sizeof(title));
+    json_doc_text(doc, "title", title);
+    json_doc_object(doc, "facts");
+    page_put_text(doc, "command", string_of(page, session->command));
+    put_began(page, doc);
+    json_doc_uint(doc, "wall_ns", (uint64_t)facts->totals->wall_ns);
+    json_doc_uint(doc, "span_ns", page->span.length_ns);
+    json_doc_uint(doc, "processors", session->processors);
+    page_put_text(doc, "host",
+                  string_of(page, session->hostname ? session->hostname
+                                  : host            ? host->name
+                                                    : 0));
+    page_put_text(doc, "annot", string_of(page, session->annot_version));
+    put_sampling(page, doc);
+    page_put_text(doc, "file", text_base_name(page->options.report.path));
+    page_put_text(doc, "only", page->options.report.only);
+    json_doc_close(doc);
+    put_headline(page, doc);
+    return 0;
+}
+
+/* ---- What is left out ------------------------------------------------------------------------ */
+
+static void put_sentence(struct json_doc *doc, const char *before, uint64_t count,
+                         const char *after)
+{
+    char number[NUMBER_TEXT_SIZE], sentence[LABEL_SIZE];
+    snprintf(sentence, sizeof(sentence), "%s%s%s", before, number_count(count, number), after);
+    json_doc_text(doc, NULL, sentence);
+}
+
+void page_put_left_out(const struct page *page, struct json_doc *doc)
+{
+    const struct page_sums *sums = &page->nodes.sums;
+    json_doc_array(doc, "left_out");
+    if (sums->node_steps > 0)
+        json_doc_text(doc, NULL,
+                      "There are too many different stacks: the smallest count for their callers.");
+    if (sums->slot_shift > 0)
+        put_sentence(doc, "There are too many different stacks: time is cut into ",
+                     PAGE_SLOTS >> sums->slot_shift, " slots.");
+    if (sums->no_paths)
+        json_doc_text(doc, NULL,
+                      "There are too many different stacks: they cannot be filtered by "
+                      "range.");
+    if (sums->no_threads)
+        json_doc_text(doc, NULL,
+                      "There are too many different stacks: they cannot be filtered by "
+                      "thread.");
+    json_doc_close(doc);
+}

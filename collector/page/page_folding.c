@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Which frames of a stack people see in a tree, and what its thread is called there. */
+#include "page_parts.h"
+
+#include "stacks.h"
+#include "text.h"
+#include "trace.h"
+
+#include <string.h>
+
+enum { NO_FRAME = -1 };
+
+/* What of a path decides. */
+struct outline {
+    const struct own_time *own;
+    const struct stacks *stacks;
+    const uint32_t *labels; /* by call path */
+    const uint32_t *paths;
+    uint32_t count;
+    int64_t bootstrap, first_python, last_python; /* NO_FRAME: there is none */
+    int64_t last_other;                           /* of Python, that does not import */
+};
+
+static uint32_t label_at(const struct outline *outline, uint32_t at)
+{
+    return outline->labels[outline->paths[at]];
+}
+
+static const struct label *entry_at(const struct outline *outline, uint32_t at)
+{
+    return stacks_get_label(outline->stacks, label_at(outline, at));
+}
+
+static struct outline look_at(const struct own_time *own, const struct page_paths *call_paths,
+                              const uint32_t *paths, uint32_t count)
+{
+    struct outline outline = {.own = own,
+                              .stacks = trace_stacks_get(own_time_trace(own)),
+                              .labels = call_paths->labels.items,
+                              .paths = paths,
+                              .count = count,
+                              .bootstrap = NO_FRAME,
+                              .first_python = NO_FRAME,
+                              .last_python = NO_FRAME,
+                              .last_other = NO_FRAME};
+    for (uint32_t i = 0; i < count; i++) {
+        const struct own_label *label = own_time_label(own, label_at(&outline, i));
+        if (entry_at(&outline, i)->kind != FRAME_PYTHON)
+            continue;
+        if (label->bootstrap)
+            outline.bootstrap = i;
+        if (outline.first_python == NO_FRAME)
+            outline.first_python = i;
+        outline.last_python = i;
+        if (label->purpose != PURPOSE_IMPORT)
+            outline.last_other = i;
+    }
+    return outline;
+}
+
+/* What every program and thread of the C library begins with. */
+static bool is_start_up(const struct outline *outline, uint32_t at)
+{
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__libc_start_call_main",
+                                        "clone",
+                                        "clone3",
+                                        "__clone",
+                                        "__clone3",
+                                        "start_thread"};
+    const char *name =
+        trace_string(own_time_trace(outline->own), entry_at(outline, at)->text)->bytes;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The first frame that may be shown. Behind a bootstrap, its module runs what it was given. */
+static uint32_t start_of(const struct outline *outline)
+{
+    uint32_t at = 0;
+    if (outline->bootstrap != NO_FRAME) {
+        uint32_t source = entry_at(outline, (uint32_t)outline->bootstrap)->source;
+        for (at = (uint32_t)outline->bootstrap + 1;
+             at < outline->count && entry_at(outline, at)->source == source; at++)
+            ;
+        return at;
+    }
+    while (outline->first_python == NO_FRAME && at + 1 < outline->count && is_start_up(outline, at))
+        at++;
+    return at;
+}
+
+/* Of what is imported, the import is shown where nothing else is. */
+static bool is_shown(const struct outline *outline, uint32_t at, bool *importing)
+{
+    const struct own_label *label = own_time_label(outline->own, label_at(outline, at));
+    bool python = entry_at(outline, at)->kind == FRAME_PYTHON;
+    bool inner = (int64_t)at < outline->last_python; /* a Python function is below */
+    if (!python)
+        return !inner || label->owner == CODE_OWN;
+    if (label->purpose != PURPOSE_IMPORT)
+        return !inner || (label->purpose != PURPOSE_START_UP && label->owner != CODE_ANNOT);
+    bool first = !*importing && (int64_t)at > outline->last_other;
+    *importing |= first;
+    return first;
+}
+
+uint32_t page_fold(const struct own_time *own, const struct page_paths *call_paths, uint32_t *paths,
+                   uint32_t count)
+{
+    const struct outline outline = look_at(own, call_paths, paths, count);
+    uint32_t shown = 0;
+    bool importing = false;
+    for (uint32_t at = start_of(&outline); at < count; at++)
+        if (is_shown(&outline, at, &importing))
+            paths[shown++] = paths[at];
+    return shown;
+}
+
+/* ---- Roles ----------------------------------------------------------------------------------- */
+
+/* "Thread-12 (run)", "worker 3": without what tells apart those that do the same. */
+static void cut_number(char *name)
+{
+    size_t length = strlen(name);
+    while (length > 0 && strchr("0123456789", name[length - 1]))
+        length--;
+    while (length > 0 && name[length] && strchr("-_ #.", name[length - 1]))
+        length--;
+    if (length > 0)
+        name[length] = '\0';
+}
+
+/* Python's own names of worker processes: "ForkPoolWorker-1", "SpawnProcess-2". */
+static bool is_worker_name(const char *name)
+{
+    static const char *const begins[] = {"Fork", "Spawn", "Loky", "Process"};
+    bool worker = strstr(name, "PoolWorker") || strstr(name, "Process");
+    for (size_t i = 0; worker && i < sizeof(begins) / sizeof(*begins); i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    char name[256];
+    const struct trace_thread *entry = trace_thread_get(trace, thread);
+    const struct trace_process *process = entry ? trace_process_get(trace, entry->process) : NULL;
+    if (!process) {
+        text_format(&text, "other threads");
+        return;
+    }
+    if (entry->tid != process->ns_pid) {
+        trace_thread_label(trace, thread, name, sizeof(name));
+        cut_number(name);
+        text_format(&text, "thread %s", strcmp(name, "thread") == 0 ? "without a name" : name);
+        return;
+    }
+    trace_process_label(trace, entry->process, name, sizeof(name));
+    cut_number(name);
+    text_format(&text, "%s", entry->process == 0 ? "main" : is_worker_name(name) ? "worker" : name);
+}

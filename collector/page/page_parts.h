@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the page share with each other only. */
+#ifndef ANNOT_PAGE_PARTS_H
+#define ANNOT_PAGE_PARTS_H
+
+#include "hash_map.h"
+#include "json_writer.h"
+#include "page.h"
+#include "pass.h"
+#include "vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PAGE_SLOTS = 128, /* of the brush */
+    PAGE_NODES_MAX = 20000,
+    PAGE_SUMS_MAX = 160000,   /* of CPU time and waits together */
+    PAGE_SUMS_READ = 1 << 18, /* while the recording is read */
+    PAGE_ROWS_MAX = 500,      /* of a table */
+    PAGE_OWNERS_MAX = 1000,   /* threads, and processes */
+    PAGE_TEXT_MAX = 1000,     /* bytes of a foreign text */
+    PAGE_CPU = 0xff,          /* in place of a cause */
+    PAGE_READY = WAIT_REASON_COUNT,
+};
+
+#define PAGE_NONE UINT32_MAX
+
+/* ---- Time: page.c ---- */
+
+/* What slots divide: the wall time, as far as it is known before the recording is read. */
+struct page_span {
+    int64_t begin_ns;
+    uint64_t length_ns; /* not 0 */
+};
+
+/* Of `slots` equal parts, the one that an instant is in, and where one begins. What is outside
+ * counts for the first or the last. */
+uint32_t page_slot(const struct page_span *span, uint32_t slots, int64_t time_ns);
+int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t slot);
+
+/* ---- Sums: page_sums.c ----
+ *
+ * Time by slot, thread, node of a tree, path of ranges and cause, in bounded memory: where there
+ * are too many different ones, slots are joined, small nodes count for their parents, and in the
+ * end paths and threads are not told apart. Every sum over all of them stays exact. */
+
+struct page_sum {
+    uint32_t slot, thread, node, path;
+    uint8_t cause;  /* enum wait_reason, PAGE_READY or PAGE_CPU */
+    uint8_t reason; /* PAGE_READY: what it had waited for */
+    bool idle;      /* in no row of own functions */
+    uint64_t count, time_ns, max_ns;
+};
+
+struct page_sums {
+    VEC(struct page_sum) items;
+    struct wide_map index;
+    size_t limit;
+    const uint32_t *parents; /* of nodes, each smaller than its child; the root's own is itself */
+    uint32_t node_count;
+    uint32_t *into; /* nodes that count for others; NULL: none does */
+    unsigned slot_shift;
+    unsigned step;       /* of those that make room */
+    unsigned node_steps; /* of these: nodes were joined */
+    bool no_paths, no_threads;
+};
+
+void page_sums_fini(struct page_sums *sums);
+int page_sums_add(struct page_sums *sums, const struct page_sum *sum);
+/* Makes room until there are at most so many; until at most so many nodes have sums. */
+int page_sums_limit(struct page_sums *sums, size_t limit);
+int page_sums_limit_nodes(struct page_sums *sums, uint32_t limit);
+/* In the order of slots, threads, nodes. */
+void page_sums_sort(struct page_sums *sums);
+
+/* ---- Samples: page_samples.c ----
+ *
+ * Sums by call path: a stack without the lines of its frames. Memory: 16 bytes a stack of the
+ * recording, 12 a path, PAGE_SUMS_READ sums. */
+
+struct page_paths {
+    uint32_t *of_stack; /* by stack */
+    uint32_t stack_count;
+    VEC(uint32_t) parents, labels, stacks; /* by path; 0: none. stacks: one with samples, or any */
+};
+
+struct page_samples {
+    const struct trace *trace;
+    struct page_span span;
+    const char *range; /* of ranges of this name alone; NULL: all */
+    struct path_matches matches;
+    struct page_paths paths;
+    struct page_sums sums;
+};
+
+int page_samples_init(struct page_samples *samples, const struct report_options *options,
+                      const struct page_span *span);
+void page_samples_fini(struct page_samples *samples);
+struct sink page_samples_sink(struct page_samples *samples);
+
+/* ---- The tree of calls: page_nodes.c, page_folding.c ----
+ *
+ * Call paths as people want to see them: below the role of their thread, without what the
+ * interpreter and start-up do between Python functions. A path counts for the same own function as
+ * in the report. */
+
+enum page_function_kind {
+    PAGE_FUNCTION = 0,
+    PAGE_ROLE,    /* id: role */
+    PAGE_PURPOSE, /* id: enum code_purpose: what is in no own function */
+    PAGE_PROGRAM, /* id: string */
+};
+
+struct page_function {
+    uint8_t kind; /* enum page_function_kind */
+    bool mine;    /* counts as own here (own_time.h) */
+    uint32_t id;  /* label */
+};
+
+struct page_node {
+    uint32_t function, own; /* own: the function that it counts for; PAGE_NONE: nothing ends here */
+    int32_t line;
+    uint64_t line_ns;
+};
+
+struct page_nodes {
+    const struct trace *trace;
+    const struct own_time *own;
+    VEC(struct page_node) items; /* 0: the root */
+    VEC(uint32_t) parents;
+    VEC(struct page_function) functions;
+    VEC(char *) roles;
+    uint32_t *role_of; /* by thread; PAGE_NONE: not asked for yet */
+    uint32_t thread_count;
+    struct wide_map child_by_key;
+    struct map64 node_by_path, function_by_key;
+    struct page_sums sums; /* by these nodes */
+};
+
+/* Of finished times: the tree, and the sums by its nodes, of which there are few enough then. 0 or
+ * -ENOMEM. */
+int page_nodes_make(struct page_nodes *nodes, struct page_samples *samples,
+                    const struct own_time *own);
+void page_nodes_fini(struct page_nodes *nodes);
+
+/* Which frames of a path are shown, outermost first: indices into `paths` (of which there are
+ * `count`, the outermost first) are left at its front. Returns how many. */
+uint32_t page_fold(const struct own_time *own, const struct page_paths *call_paths, uint32_t *paths,
+                   uint32_t count);
+
+/* What a thread is called together with those that do the same: "main", "worker". */
+void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, size_t size);
+
+/* ---- All of it ---- */
+
+struct page {
+    struct page_options options;
+    const struct trace *trace;
+    struct report *report;
+    struct page_span span;
+    struct page_samples samples;
+    struct page_nodes nodes;
+    uint32_t *thread_index; /* by thread: as it is written; others have the last number */
+    uint32_t *process_index;
+    uint32_t row_limit;
+    bool has_samples;
+};
+
+/* A document with what is on the page, member by member. 0 or -ENOMEM. */
+/* What the page is called: at most size - 1 bytes and NUL. */
+void page_title(const struct page *page, char *buffer, size_t size);
+void page_put_text(struct json_doc *doc, const char *key, const char *text);
+int page_put_facts(struct page *page, struct json_doc *doc);        /* page_facts.c */
+void page_put_wall(const struct page *page, struct json_doc *doc);  /* page_wall.c */
+int page_put_tables(const struct page *page, struct json_doc *doc); /* page_tables.c */
+int page_put_owners(struct page *page,
+                    struct json_doc *doc);                   /* page_owners.c: processes, threads */
+int page_put_calls(struct page *page, struct json_doc *doc); /* page_calls.c: functions to off */
+void page_put_left_out(const struct page *page, struct json_doc *doc); /* page_facts.c */
+
+#endif
