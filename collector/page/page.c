@@ -27,6 +27,13 @@ int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t s
     return span->begin_ns + (int64_t)((product + slots - 1) / slots);
 }
 
+int64_t page_since_begin(const struct page *page, int64_t time_ns)
+{
+    int64_t end_ns = (int64_t)page->span.length_ns;
+    int64_t after_ns = time_ns > page->span.begin_ns ? time_ns - page->span.begin_ns : 0;
+    return after_ns > end_ns ? end_ns : after_ns;
+}
+
 /* As range_stats has it, but for what only the reading tells of a recording that was cut. */
 static struct page_span find_span(const struct trace *trace, const struct pass_selection *selection)
 {
@@ -47,25 +54,60 @@ static struct page_span find_span(const struct trace *trace, const struct pass_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+static int take_event(void *context, const struct item *item)
+{
+    struct page *page = context;
+    return item->kind == ITEM_COUNTER ? page_counters_take(&page->counters, item)
+                                      : page_spans_take(&page->spans, item);
+}
+
+static int begin(struct page *page)
+{
+    const struct report_options *options = &page->options.report;
+    struct store_info info;
+    store_reader_info(options->reader, &info);
+    page->has_samples = info.sample_count > 0;
+    page->trace = store_reader_trace(options->reader);
+    page->span = find_span(page->trace, options->selection);
+    page->row_limit = PAGE_ROWS_MAX;
+    page->names.trace = page->counters.trace = page->trace;
+    page->counters.span = page->ranges.span = page->span;
+    page->pools.names = &page->names;
+    page_spans_init(&page->spans, page->trace, &page->span, &page->names);
+    int error = page_states_init(&page->states, page->trace, &page->span);
+    return error || !page->has_samples ? error
+                                       : page_samples_init(&page->samples, options, &page->span);
+}
+
+static int finish(struct page *page)
+{
+    int error = page_lanes_finish(&page->spans);
+    if (!error)
+        error = page_tasks_finish(&page->spans);
+    if (!error)
+        error = page_pools_finish(&page->pools);
+    if (error || !page->has_samples)
+        return error;
+    page_states_finish(&page->states);
+    error = page_nodes_make(&page->nodes, &page->samples, report_facts(page->report)->own);
+    return error ? error : page_sums_limit(&page->nodes.sums, PAGE_SUMS_MAX);
+}
+
 static int read_recording(struct page *page)
 {
     struct report_options options = page->options.report;
-    struct store_info info;
-    store_reader_info(options.reader, &info);
-    page->has_samples = info.sample_count > 0;
-    page->trace = store_reader_trace(options.reader);
-    page->span = find_span(page->trace, options.selection);
-    page->row_limit = PAGE_ROWS_MAX;
-    int error = page_samples_init(&page->samples, &options, &page->span);
-    struct sink sinks[REPORT_SINKS_MAX] = {page_samples_sink(&page->samples)};
+    int error = begin(page);
+    const struct sink sinks[REPORT_SINKS_MAX] = {{take_event, page, WANT_EVENTS},
+                                                 page_samples_sink(&page->samples),
+                                                 page_states_sink(&page->states)};
     options.sinks = sinks;
-    options.sink_count = page->has_samples;
+    options.sink_count = page->has_samples ? REPORT_SINKS_MAX : 1;
+    options.range_watch = (struct range_watch){page_ranges_take, &page->ranges};
+    options.task_watch = (struct task_watch){page_pools_take, &page->pools};
     if (!error)
         error = report_create(&options, &page->report);
-    if (!error && page->has_samples)
-        error = page_nodes_make(&page->nodes, &page->samples, report_facts(page->report)->own);
-    if (!error && page->has_samples)
-        error = page_sums_limit(&page->nodes.sums, PAGE_SUMS_MAX);
+    if (!error)
+        error = finish(page);
     page_samples_fini(&page->samples);
     return error;
 }
@@ -90,6 +132,12 @@ void page_destroy(struct page *page)
         return;
     page_nodes_fini(&page->nodes);
     page_samples_fini(&page->samples);
+    page_states_fini(&page->states);
+    page_spans_fini(&page->spans);
+    page_counters_fini(&page->counters);
+    page_ranges_fini(&page->ranges);
+    vec_free(&page->pools.items);
+    page_names_fini(&page->names);
     report_destroy(page->report);
     free(page->thread_index);
     free(page->process_index);
@@ -117,20 +165,25 @@ void page_put_text(struct json_doc *doc, const char *key, const char *text)
     json_doc_text(doc, key, cut);
 }
 
+/* Threads and processes come first: the others refer to them. */
+static int put_all(struct page *page, struct json_doc *doc)
+{
+    int (*const writers[])(struct page *, struct json_doc *) = {
+        page_put_facts,  page_put_wall,  page_put_owners,   page_put_tables,  page_put_calls,
+        page_put_states, page_put_lanes, page_put_ranges,   page_put_pools,   page_put_tasks,
+        page_put_names,  page_put_trust, page_put_counters, page_put_sources, page_put_left_out};
+    int error = 0;
+    for (size_t i = 0; i < sizeof(writers) / sizeof(*writers) && !error; i++)
+        error = writers[i](page, doc);
+    return error;
+}
+
 int page_write_data(struct page *page, struct out_stream *out)
 {
     struct json_doc doc = {.out = out};
     json_doc_object(&doc, NULL);
     json_doc_int(&doc, "version", 1);
-    int error = page_put_facts(page, &doc);
-    page_put_wall(page, &doc);
-    if (!error)
-        error = page_put_owners(page, &doc);
-    if (!error)
-        error = page_put_calls(page, &doc);
-    if (!error)
-        error = page_put_tables(page, &doc);
-    page_put_left_out(page, &doc);
+    int error = put_all(page, &doc);
     json_doc_close(&doc);
     return error;
 }

@@ -213,46 +213,29 @@ static void put_nodes(const struct calls *calls)
     json_doc_close(calls->doc);
 }
 
-/* Names of ranges, each once, and the paths by their indices. */
-static int put_paths(const struct calls *calls)
+static int put_paths(struct page *page, const struct calls *calls)
 {
-    const struct stacks *stacks = trace_stacks_get(calls->page->trace);
-    uint32_t *names = new_numbers(calls->path_count), count = 0;
-    struct map64 name_by_key = {0};
-    char text[NAME_SIZE];
-    int error = names ? 0 : -ENOMEM;
-    json_doc_array(calls->doc, "names");
-    for (uint32_t i = 1; i < calls->path_count && !error; i++) {
-        const struct range_path *path = stacks_get_path(stacks, i);
-        uint32_t domain = trace_scope_domain(calls->page->trace, path->scope);
-        uint64_t key = ((uint64_t)domain << 32 | path->name) + 1;
-        const uint64_t *found = map64_find(&name_by_key, key);
-        if (calls->paths[i] == PAGE_NONE)
-            continue;
-        names[i] = found ? (uint32_t)*found : count++;
-        if (found)
-            continue;
-        trace_range_label(calls->page->trace, i, text, sizeof(text));
-        page_put_text(calls->doc, NULL, text);
-        error = map64_put(&name_by_key, key, names[i]);
-    }
-    json_doc_close(calls->doc);
+    const struct stacks *stacks = trace_stacks_get(page->trace);
+    int64_t name = 0;
     json_doc_object(calls->doc, "paths");
     json_doc_array(calls->doc, "parent");
-    for (uint32_t i = 0; i < calls->path_count && !error; i++)
+    for (uint32_t i = 0; i < calls->path_count; i++)
         if (calls->paths[i] != PAGE_NONE)
             json_doc_int(calls->doc, NULL,
                          i == 0 ? -1 : (int64_t)calls->paths[stacks_get_path(stacks, i)->parent]);
     json_doc_close(calls->doc);
     json_doc_array(calls->doc, "name");
-    for (uint32_t i = 0; i < calls->path_count && !error; i++)
-        if (calls->paths[i] != PAGE_NONE)
-            json_doc_int(calls->doc, NULL, i == 0 ? -1 : (int64_t)names[i]);
+    for (uint32_t i = 0; i < calls->path_count && name >= -1; i++) {
+        const struct range_path *path = stacks_get_path(stacks, i);
+        if (calls->paths[i] == PAGE_NONE)
+            continue;
+        uint32_t domain = trace_scope_domain(page->trace, path->scope);
+        name = i == 0 ? -1 : page_name_of(&page->names, domain, path->name);
+        json_doc_int(calls->doc, NULL, name);
+    }
     json_doc_close(calls->doc);
     json_doc_close(calls->doc);
-    map64_free(&name_by_key);
-    free(names);
-    return error;
+    return name < -1 ? -ENOMEM : 0;
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
@@ -340,7 +323,7 @@ int page_put_calls(struct page *page, struct json_doc *doc)
         find_used(&calls);
         put_functions(&calls);
         put_nodes(&calls);
-        error = put_paths(&calls);
+        error = put_paths(page, &calls);
     }
     if (!error) {
         json_doc_uint(doc, "slots", PAGE_SLOTS >> page->nodes.sums.slot_shift);

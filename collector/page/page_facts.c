@@ -112,10 +112,9 @@ static void put_sentence(struct json_doc *doc, const char *before, uint64_t coun
     json_doc_text(doc, NULL, sentence);
 }
 
-void page_put_left_out(const struct page *page, struct json_doc *doc)
+static void put_stacks_left_out(const struct page *page, struct json_doc *doc)
 {
     const struct page_sums *sums = &page->nodes.sums;
-    json_doc_array(doc, "left_out");
     if (sums->node_steps > 0)
         json_doc_text(doc, NULL,
                       "There are too many different stacks: the smallest count for their callers.");
@@ -124,11 +123,43 @@ void page_put_left_out(const struct page *page, struct json_doc *doc)
                      PAGE_SLOTS >> sums->slot_shift, " slots.");
     if (sums->no_paths)
         json_doc_text(doc, NULL,
-                      "There are too many different stacks: they cannot be filtered by "
-                      "range.");
+                      "There are too many different stacks: they cannot be filtered by range.");
     if (sums->no_threads)
         json_doc_text(doc, NULL,
-                      "There are too many different stacks: they cannot be filtered by "
-                      "thread.");
+                      "There are too many different stacks: they cannot be filtered by thread.");
+}
+
+static void put_ranges_left_out(const struct page *page, struct json_doc *doc)
+{
+    const struct page_spans *spans = &page->spans;
+    char time[NUMBER_TEXT_SIZE], after[LABEL_SIZE];
+    snprintf(after, sizeof(after), " ranges shorter than %s are counted in the tables, not drawn.",
+             number_time_short(spans->drawn.least_ns, time));
+    if (spans->short_count > 0)
+        put_sentence(doc, "", spans->short_count, after);
+    if (spans->tasks.dropped > 0)
+        put_sentence(doc, "", spans->tasks.dropped, " shorter tasks of event loops are not shown.");
+    if (spans->requests.dropped > 0)
+        put_sentence(doc, "", spans->requests.dropped, " shorter ranges of tracks are not listed.");
+    if (page->pools.dropped > 0)
+        put_sentence(doc, "", page->pools.dropped, " shorter tasks of pools are not shown.");
+}
+
+int page_put_left_out(struct page *page, struct json_doc *doc)
+{
+    size_t counters = page->counters.items.count;
+    uint32_t threads = 0;
+    json_doc_array(doc, "left_out");
+    put_stacks_left_out(page, doc);
+    put_ranges_left_out(page, doc);
+    if (counters > PAGE_COUNTERS_MAX)
+        put_sentence(doc, "", counters - PAGE_COUNTERS_MAX, " counters are in the tables only.");
+    for (uint32_t i = 0; i < trace_thread_count(page->trace); i++)
+        threads += page->thread_index[i] == PAGE_NONE;
+    if (threads > 0 && trace_thread_count(page->trace) > PAGE_OWNERS_MAX)
+        put_sentence(doc, "", threads, " threads that did less are not told apart.");
+    if (page->row_limit < PAGE_ROWS_MAX)
+        put_sentence(doc, "Tables are cut to their first ", page->row_limit, " rows.");
     json_doc_close(doc);
+    return 0;
 }

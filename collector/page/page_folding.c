@@ -123,27 +123,50 @@ uint32_t page_fold(const struct own_time *own, const struct page_paths *call_pat
 
 /* ---- Roles ----------------------------------------------------------------------------------- */
 
-/* "Thread-12 (run)", "worker 3": without what tells apart those that do the same. */
-static void cut_number(char *name)
+/* Of its length. */
+static size_t without_number(const char *name)
 {
-    size_t length = strlen(name);
+    size_t all = strlen(name), length = all;
     while (length > 0 && strchr("0123456789", name[length - 1]))
         length--;
     while (length > 0 && name[length] && strchr("-_ #.", name[length - 1]))
         length--;
-    if (length > 0)
-        name[length] = '\0';
+    return length > 0 ? length : all;
 }
 
-/* Python's own names of worker processes: "ForkPoolWorker-1", "SpawnProcess-2". */
+void page_cut_number(char *name)
+{
+    name[without_number(name)] = '\0';
+}
+
+/* Names of worker processes: "worker 3", "app.py (worker 3)", and Python's own: "ForkPoolWorker-1",
+ * "SpawnProcess-2". */
 static bool is_worker_name(const char *name)
 {
     static const char *const begins[] = {"Fork", "Spawn", "Loky", "Process"};
     bool worker = strstr(name, "PoolWorker") || strstr(name, "Process");
+    if (strncmp(name, "worker ", 7) == 0 || strstr(name, " (worker "))
+        return true;
     for (size_t i = 0; worker && i < sizeof(begins) / sizeof(*begins); i++)
         if (strncmp(name, begins[i], strlen(begins[i])) == 0)
             return true;
     return false;
+}
+
+/* "Thread-12 (consume)", Python's own name of a thread without one, is "thread consume". */
+static void name_thread(struct text *text, const char *name)
+{
+    size_t length = without_number(name);
+    if (strncmp(name, "Thread-", 7) == 0 || strncmp(name, "thread ", 7) == 0) {
+        const char *inner = strstr(name, " (");
+        length = inner ? strlen(inner) : 0;
+        if (length > 3)
+            text_format(text, "thread %.*s", (int)length - 3, inner + 2);
+        else
+            text_format(text, "thread without a name");
+        return;
+    }
+    text_format(text, "thread %.*s", (int)length, name);
 }
 
 void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, size_t size)
@@ -158,11 +181,14 @@ void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, si
     }
     if (entry->tid != process->ns_pid) {
         trace_thread_label(trace, thread, name, sizeof(name));
-        cut_number(name);
-        text_format(&text, "thread %s", strcmp(name, "thread") == 0 ? "without a name" : name);
+        name_thread(&text, name);
         return;
     }
     trace_process_label(trace, entry->process, name, sizeof(name));
-    cut_number(name);
-    text_format(&text, "%s", entry->process == 0 ? "main" : is_worker_name(name) ? "worker" : name);
+    if (entry->process == 0)
+        text_format(&text, "main");
+    else if (is_worker_name(name))
+        text_format(&text, "worker");
+    else
+        text_format(&text, "%.*s", (int)without_number(name), name);
 }

@@ -10,13 +10,6 @@
 
 enum { LABEL_SIZE = 512 };
 
-static int64_t since_begin(const struct page *page, int64_t time_ns)
-{
-    int64_t end_ns = (int64_t)page->span.length_ns;
-    int64_t after_ns = time_ns - page->span.begin_ns;
-    return after_ns < 0 ? 0 : after_ns > end_ns ? end_ns : after_ns;
-}
-
 /* ---- Which ones ------------------------------------------------------------------------------ */
 
 struct activity {
@@ -91,8 +84,8 @@ static void put_process(const struct page *page, struct json_doc *doc, uint32_t 
     json_doc_int(doc, "pid", process->pid);
     json_doc_int(doc, "parent",
                  process->parent < 0 ? -1 : (int)page->process_index[process->parent]);
-    json_doc_int(doc, "begin", since_begin(page, begin_ns));
-    json_doc_int(doc, "end", since_begin(page, end_ns));
+    json_doc_int(doc, "begin", page_since_begin(page, begin_ns));
+    json_doc_int(doc, "end", page_since_begin(page, end_ns));
     trace_process_end_label(page->trace, ordinal, label, sizeof(label));
     json_doc_text(doc, "ended", label);
     json_doc_close(doc);
@@ -131,8 +124,9 @@ static void put_thread(const struct page *page, struct json_doc *doc, uint32_t o
     json_doc_uint(doc, "process", page->process_index[thread->process]);
     page_role_name(page->trace, ordinal, label, sizeof(label));
     json_doc_text(doc, "role", label);
-    json_doc_int(doc, "begin", since_begin(page, begin_ns));
-    json_doc_int(doc, "end", end_ns ? since_begin(page, end_ns) : (int64_t)page->span.length_ns);
+    json_doc_int(doc, "begin", page_since_begin(page, begin_ns));
+    json_doc_int(doc, "end",
+                 end_ns ? page_since_begin(page, end_ns) : (int64_t)page->span.length_ns);
     json_doc_uint(doc, "cpu_ns", share->cpu_ns);
     json_doc_uint(doc, "ready_ns", share->runnable_ns + share->short_runnable_ns);
     json_doc_uint(doc, "waiting_ns", share->blocked_ns + share->short_blocked_ns);

@@ -7,6 +7,7 @@
 #include "json_writer.h"
 #include "page.h"
 #include "pass.h"
+#include "pool_tasks.h"
 #include "vec.h"
 
 #include <stdbool.h>
@@ -19,8 +20,17 @@ enum {
     PAGE_SUMS_READ = 1 << 18, /* while the recording is read */
     PAGE_ROWS_MAX = 500,      /* of a table */
     PAGE_OWNERS_MAX = 1000,   /* threads, and processes */
-    PAGE_TEXT_MAX = 1000,     /* bytes of a foreign text */
-    PAGE_CPU = 0xff,          /* in place of a cause */
+    PAGE_STATE_SLOTS = 4096,
+    PAGE_STATES_MAX = 64,   /* threads with states of their own */
+    PAGE_SPANS_MAX = 60000, /* ranges that are drawn */
+    PAGE_LANES_MAX = 500,
+    PAGE_DENSITY_SLOTS = 1024,
+    PAGE_TASKS_MAX = 20000, /* of pools, of event loops, requests: each */
+    PAGE_COUNTERS_MAX = 50,
+    PAGE_COUNTER_SLOTS = 240,
+    PAGE_BINS = 32,       /* of durations: four a decade from a microsecond on */
+    PAGE_TEXT_MAX = 1000, /* bytes of a foreign text */
+    PAGE_CPU = 0xff,      /* in place of a cause */
     PAGE_READY = WAIT_REASON_COUNT,
 };
 
@@ -149,8 +159,151 @@ void page_nodes_fini(struct page_nodes *nodes);
 uint32_t page_fold(const struct own_time *own, const struct page_paths *call_paths, uint32_t *paths,
                    uint32_t count);
 
+/* "worker 3" is "worker": cuts what tells apart those that do the same. */
+void page_cut_number(char *name);
 /* What a thread is called together with those that do the same: "main", "worker". */
 void page_role_name(const struct trace *trace, uint32_t thread, char *buffer, size_t size);
+
+/* ---- Names: page_names.c ----
+ *
+ * Names of ranges, each once, as numbers. */
+
+struct page_names {
+    const struct trace *trace;
+    VEC(uint64_t) items; /* domain << 32 | name: strings */
+    struct map64 index;
+};
+
+/* -ENOMEM. */
+int64_t page_name_of(struct page_names *names, uint32_t domain, uint32_t name);
+void page_names_fini(struct page_names *names);
+
+/* ---- States of threads: page_states.c ----
+ *
+ * Whether each thread ran, was ready or waited, and for what, by small slots. Memory: 80 KiB a
+ * thread, of which the first ones have their own, the others one for their role. */
+
+struct page_state;
+
+struct page_states {
+    const struct trace *trace;
+    struct page_span span;
+    struct page_state **by_thread; /* NULL: not seen */
+    struct thread_life *lives;     /* by thread */
+    uint32_t thread_count;
+    VEC(struct page_state *) items;
+    VEC(struct page_state *) roles; /* of the items: those of several threads */
+    size_t shown;                   /* of the items, after finish */
+    bool off_cpu;
+};
+
+int page_states_init(struct page_states *states, const struct trace *trace,
+                     const struct page_span *span);
+void page_states_fini(struct page_states *states);
+struct sink page_states_sink(struct page_states *states);
+void page_states_finish(struct page_states *states);
+
+/* ---- What is drawn: page_spans.c ----
+ *
+ * The longest ranges of each lane; of the others, how much of the time they covered. */
+
+enum page_lane_kind {
+    PAGE_LANE_THREAD,
+    PAGE_LANE_PROCESS,
+    PAGE_LANE_TRACK,
+    PAGE_LANE_QUEUE,
+    PAGE_LANE_KINDS
+};
+
+struct page_lane {
+    uint8_t kind;     /* enum page_lane_kind */
+    uint32_t ordinal; /* of the thread, the process, the queue; of the first track */
+    uint32_t process;
+    char *name; /* of tracks: what their names have in common; else NULL */
+    uint64_t short_count;
+    float *density; /* part of each slot that short ranges covered; NULL: none did */
+};
+
+struct page_range {
+    int64_t begin_ns;
+    uint64_t length_ns, self_ns;
+    uint32_t lane, sub; /* sub: the track, or what cannot lie beside others */
+    uint32_t name, thread;
+    uint32_t depth;
+};
+
+/* The longest of a number that is not known before. */
+struct page_longest {
+    VEC(struct page_range) items;
+    size_t limit;
+    uint64_t least_ns; /* shorter ones are left out */
+    uint64_t dropped;
+};
+
+struct page_spans {
+    const struct trace *trace;
+    struct page_span span;
+    struct page_names *names;
+    VEC(struct page_lane) lanes;
+    struct map64 lane_by_key;
+    struct page_longest drawn, tasks, requests;
+    struct map64 await_by_track; /* nanoseconds that a task was suspended */
+    uint64_t short_count;
+};
+
+int page_spans_init(struct page_spans *spans, const struct trace *trace,
+                    const struct page_span *span, struct page_names *names);
+void page_spans_fini(struct page_spans *spans);
+int page_lanes_finish(struct page_spans *spans); /* lays the lanes out: page_lanes.c */
+int page_spans_take(struct page_spans *spans, const struct item *item);
+/* Leaves the longest ones: 0 or -ENOMEM. */
+int page_longest_limit(struct page_longest *longest, size_t limit);
+int page_spans_limit(struct page_spans *spans, size_t limit);
+/* In order of time. */
+int page_tasks_finish(struct page_spans *spans);
+
+/* ---- Counters: page_counters.c ---- */
+
+struct page_counter;
+
+struct page_counters {
+    const struct trace *trace;
+    struct page_span span;
+    VEC(struct page_counter *) items;
+    struct map64 index;
+    uint64_t refused; /* values of counters for which there was no room */
+};
+
+int page_counters_take(struct page_counters *counters, const struct item *item);
+void page_counters_fini(struct page_counters *counters);
+
+/* ---- Ranges and tasks of pools, as the tables count them: page_ranges.c, page_pools.c ---- */
+
+struct range_shape;
+
+struct page_ranges {
+    struct page_span span;
+    VEC(struct range_shape *) items; /* by row; NULL: none of it came */
+    uint32_t count;                  /* that are there */
+};
+
+int page_ranges_take(void *ranges, uint32_t row, const struct item *span);
+void page_ranges_fini(struct page_ranges *ranges);
+
+struct page_task {
+    struct pool_task told;
+    uint32_t name;
+};
+
+struct page_pools {
+    struct page_names *names;
+    VEC(struct page_task) items;
+    uint64_t least_ns, dropped; /* tasks that ran shorter */
+};
+
+int page_pools_take(void *pools, const struct pool_task *task);
+int page_pools_limit(struct page_pools *pools, size_t limit);
+int page_pools_finish(struct page_pools *pools);
 
 /* ---- All of it ---- */
 
@@ -161,6 +314,12 @@ struct page {
     struct page_span span;
     struct page_samples samples;
     struct page_nodes nodes;
+    struct page_names names;
+    struct page_states states;
+    struct page_spans spans;
+    struct page_counters counters;
+    struct page_ranges ranges;
+    struct page_pools pools;
     uint32_t *thread_index; /* by thread: as it is written; others have the last number */
     uint32_t *process_index;
     uint32_t row_limit;
@@ -171,12 +330,23 @@ struct page {
 /* What the page is called: at most size - 1 bytes and NUL. */
 void page_title(const struct page *page, char *buffer, size_t size);
 void page_put_text(struct json_doc *doc, const char *key, const char *text);
-int page_put_facts(struct page *page, struct json_doc *doc);        /* page_facts.c */
-void page_put_wall(const struct page *page, struct json_doc *doc);  /* page_wall.c */
-int page_put_tables(const struct page *page, struct json_doc *doc); /* page_tables.c */
-int page_put_owners(struct page *page,
-                    struct json_doc *doc);                   /* page_owners.c: processes, threads */
-int page_put_calls(struct page *page, struct json_doc *doc); /* page_calls.c: functions to off */
-void page_put_left_out(const struct page *page, struct json_doc *doc); /* page_facts.c */
+int page_put_facts(struct page *page, struct json_doc *doc);
+int page_put_wall(struct page *page, struct json_doc *doc);
+int page_put_owners(struct page *page, struct json_doc *doc); /* processes, threads */
+int page_put_tables(struct page *page, struct json_doc *doc);
+int page_put_calls(struct page *page, struct json_doc *doc); /* functions, nodes, paths, cpu, off */
+int page_put_states(struct page *page, struct json_doc *doc);
+int page_put_lanes(struct page *page, struct json_doc *doc);
+int page_put_ranges(struct page *page, struct json_doc *doc);
+int page_put_pools(struct page *page, struct json_doc *doc);
+int page_put_tasks(struct page *page, struct json_doc *doc); /* of event loops, and requests */
+int page_put_names(struct page *page, struct json_doc *doc); /* after those that use them */
+int page_put_trust(struct page *page, struct json_doc *doc);
+int page_put_counters(struct page *page, struct json_doc *doc);
+int page_put_sources(struct page *page, struct json_doc *doc);
+int page_put_left_out(struct page *page, struct json_doc *doc); /* page_facts.c */
+int64_t page_since_begin(const struct page *page, int64_t time_ns);
+/* As base64: page_write.c. 0 or -ENOMEM. */
+int page_put_bytes(struct json_doc *doc, const char *key, const uint8_t *bytes, size_t size);
 
 #endif

@@ -134,7 +134,7 @@ static void put_table(const struct page *page, struct json_doc *doc, const struc
     json_doc_close(doc);
 }
 
-int page_put_tables(const struct page *page, struct json_doc *doc)
+int page_put_tables(struct page *page, struct json_doc *doc)
 {
     struct table_row *row = malloc(sizeof(*row));
     if (!row)

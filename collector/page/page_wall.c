@@ -61,7 +61,7 @@ static void put_waits(const struct page *page, struct json_doc *doc)
     }
 }
 
-void page_put_wall(const struct page *page, struct json_doc *doc)
+int page_put_wall(struct page *page, struct json_doc *doc)
 {
     const struct report_facts *facts = report_facts(page->report);
     char brief[HEADLINE_BRIEF_SIZE];
@@ -88,4 +88,5 @@ void page_put_wall(const struct page *page, struct json_doc *doc)
         json_doc_text(doc, NULL, wait_phrase(reason));
     json_doc_text(doc, NULL, wait_phrase(WAIT_PREEMPTED));
     json_doc_close(doc);
+    return 0;
 }

@@ -7,6 +7,7 @@
 #include "trace.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -79,8 +80,16 @@ static bool is_too_long(const struct bytes *data)
 
 static int halve(struct page *page)
 {
+    struct page_spans *spans = &page->spans;
     page->row_limit = page->row_limit / 2 + 1;
-    return page_sums_limit(&page->nodes.sums, page->nodes.sums.items.count / 2);
+    int error = page_sums_limit(&page->nodes.sums, page->nodes.sums.items.count / 2);
+    if (!error)
+        error = page_spans_limit(spans, spans->drawn.items.count / 2);
+    if (!error)
+        error = page_longest_limit(&spans->tasks, spans->tasks.items.count / 2);
+    if (!error)
+        error = page_longest_limit(&spans->requests, spans->requests.items.count / 2);
+    return error ? error : page_pools_limit(&page->pools, page->pools.items.count / 2);
 }
 
 static int make_short_data(struct page *page, struct bytes *into)
@@ -96,10 +105,10 @@ static int make_short_data(struct page *page, struct bytes *into)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-static void encode_some(struct out_stream *out, const uint8_t *bytes, size_t size)
+/* Returns the end. */
+static uint8_t *encode(const uint8_t *bytes, size_t size, uint8_t *at)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint8_t *at = out_reserve(out, (size + 2) / 3 * 4), *begin = at;
     for (size_t i = 0; i < size; i += 3) {
         size_t left = size - i;
         uint32_t three = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
@@ -109,13 +118,27 @@ static void encode_some(struct out_stream *out, const uint8_t *bytes, size_t siz
         *at++ = (uint8_t)(left > 1 ? digits[three >> 6 & 63] : '=');
         *at++ = (uint8_t)(left > 2 ? digits[three & 63] : '=');
     }
-    out_advance(out, (size_t)(at - begin));
+    return at;
 }
 
 static void write_base64(struct out_stream *out, const uint8_t *bytes, size_t size)
 {
-    for (size_t i = 0; i < size; i += ENCODE_SIZE)
-        encode_some(out, bytes + i, size - i < ENCODE_SIZE ? size - i : ENCODE_SIZE);
+    for (size_t i = 0; i < size; i += ENCODE_SIZE) {
+        size_t some = size - i < ENCODE_SIZE ? size - i : ENCODE_SIZE;
+        uint8_t *at = out_reserve(out, (some + 2) / 3 * 4);
+        out_advance(out, (size_t)(encode(bytes + i, some, at) - at));
+    }
+}
+
+int page_put_bytes(struct json_doc *doc, const char *key, const uint8_t *bytes, size_t size)
+{
+    uint8_t *text = malloc((size + 2) / 3 * 4 + 1);
+    if (!text)
+        return -ENOMEM;
+    *encode(bytes, size, text) = '\0';
+    json_doc_text(doc, key, (const char *)text);
+    free(text);
+    return 0;
 }
 
 static void write_head(const struct page *page, struct out_stream *out)

@@ -4,7 +4,6 @@
  * as send or submit (the first point), and unpickle (the last one). In which order the
  * threads' batches arrive does not matter: a task is complete when all its times are there.
  * Thread-safety: none. */
-
 #include "pool_tasks.h"
 
 #include "hash_map.h"
@@ -16,22 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_MAX = 8 };
-
-/* Instants that a task goes through. */
-enum instant { SUBMITTED, RECEIVED, BEGUN, ENDED, SENT, READ, FETCHED, INSTANT_COUNT };
+enum { OPEN_MAX = 8, KNOWN_ALL = (1 << TASK_INSTANTS) - 1 };
 
 struct stretch {
     int64_t begin_ns, end_ns; /* the same: nothing */
 };
 
 struct task {
-    int64_t at_ns[INSTANT_COUNT];
+    struct pool_task way;
     struct stretch hand_over; /* pickled and written by the parent */
     struct stretch start;     /* of the worker that ran it */
     uint64_t bytes_in, bytes_out, chunk;
-    uint64_t pool; /* 0: not known */
-    uint32_t name;
     uint8_t known;           /* bit of each instant */
     bool is_local, is_begun; /* a worker told of it */
     bool is_call;            /* it was submitted by itself, not by a call that submits several */
@@ -69,6 +63,7 @@ struct pool_tasks {
     struct pools *pools;
     struct pool_cpu *cpu;
     uint64_t refused, unseen;
+    struct task_watch watch;
 };
 
 static bool is_text(const struct pool_tasks *tasks, uint32_t string, const char *text)
@@ -105,9 +100,9 @@ static struct task *task_of(struct pool_tasks *tasks, uint64_t flow)
     return &tasks->tasks.items[index];
 }
 
-static void set(struct task *task, enum instant instant, int64_t time_ns)
+static void set(struct task *task, enum pool_instant instant, int64_t time_ns)
 {
-    task->at_ns[instant] = time_ns;
+    task->way.at_ns[instant] = time_ns;
     task->known |= (uint8_t)(1u << instant);
 }
 
@@ -127,7 +122,7 @@ static struct stretch both(struct stretch one, struct stretch other)
  * needed to start, and that it waited behind others. */
 static void split_queued(const struct task *task, uint64_t *parts_ns)
 {
-    struct stretch all = {task->at_ns[SUBMITTED], task->at_ns[RECEIVED]};
+    struct stretch all = {task->way.at_ns[TASK_SUBMITTED], task->way.at_ns[TASK_RECEIVED]};
     struct stretch hand_over = both(task->hand_over, all), start = both(task->start, all);
     struct stretch shared = both(hand_over, start);
     parts_ns[POOL_HAND_OVER] = time_between(hand_over.begin_ns, hand_over.end_ns);
@@ -142,39 +137,46 @@ static void split_queued(const struct task *task, uint64_t *parts_ns)
  * earlier than the one before it, and a result was sent when it was read. */
 static int task_count(struct pool_tasks *tasks, struct task *task, bool was_received)
 {
-    int64_t *at = task->at_ns;
-    struct pool_way way = {.name = task->name,
+    int64_t *at = task->way.at_ns;
+    struct pool_way way = {.name = task->way.name,
                            .is_local = task->is_local,
                            .was_received = was_received,
                            .item_count = task->chunk ? task->chunk : 1,
                            .bytes_in = task->bytes_in,
                            .bytes_out = task->bytes_out};
     if (task->is_local)
-        set(task, RECEIVED, at[BEGUN]);
-    else if (at[SENT] > at[READ])
-        at[SENT] = at[READ];
-    for (int i = 1; i < INSTANT_COUNT; i++)
+        set(task, TASK_RECEIVED, at[TASK_BEGUN]);
+    else if (at[TASK_SENT] > at[TASK_READ])
+        at[TASK_SENT] = at[TASK_READ];
+    for (int i = 1; i < TASK_INSTANTS; i++)
         if (!(task->known & 1u << i) || at[i] < at[i - 1])
             at[i] = at[i - 1];
+    int error = tasks->watch.told ? tasks->watch.told(tasks->watch.context, &task->way) : 0;
+    if (error)
+        return error;
     split_queued(task, way.parts_ns);
-    for (int i = RECEIVED; i < FETCHED; i++)
-        way.parts_ns[POOL_UNPICKLE + i - RECEIVED] = (uint64_t)(at[i + 1] - at[i]);
+    for (int i = TASK_RECEIVED; i < TASK_FETCHED; i++)
+        way.parts_ns[POOL_UNPICKLE + i - TASK_RECEIVED] = (uint64_t)(at[i + 1] - at[i]);
     return pool_functions_add(tasks->functions, &way);
 }
 
 /* Counts a task of which everything is known, and forgets it. 0 or -ENOMEM. */
 static int task_settle(struct pool_tasks *tasks, uint64_t flow, struct task *task)
 {
-    unsigned all = (1u << INSTANT_COUNT) - 1;
-    unsigned wanted = task->is_local ? 1u << SUBMITTED | 1u << BEGUN | 1u << ENDED : all;
+    const unsigned of_thread = 1u << TASK_SUBMITTED | 1u << TASK_BEGUN | 1u << TASK_ENDED;
+    unsigned wanted = task->is_local ? of_thread : KNOWN_ALL;
     uint64_t index;
     if ((task->known & wanted) != wanted || task->is_handed)
         return 0;
-    if (task_count(tasks, task, false) != 0 || !map64_take(&tasks->index_of_flow, flow, &index))
+    int error = task_count(tasks, task, false);
+    if (error)
+        return error;
+    if (!map64_take(&tasks->index_of_flow, flow, &index))
         return -ENOMEM;
-    if (pools_take_use(tasks->pools, task->pool, task->at_ns[SUBMITTED], task->at_ns[FETCHED]))
+    if (pools_take_use(tasks->pools, task->way.pool, task->way.at_ns[TASK_SUBMITTED],
+                       task->way.at_ns[TASK_FETCHED]))
         return -ENOMEM;
-    if (task->is_call && pools_take_call(tasks->pools, task->pool, 0, 0) != 0)
+    if (task->is_call && pools_take_call(tasks->pools, task->way.pool, 0, 0) != 0)
         return -ENOMEM;
     return vec_push(&tasks->free_tasks, (uint32_t)(index - 1));
 }
@@ -286,16 +288,17 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
     thread->unpickle.begin_ns = 0;
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
-    set(task, RECEIVED, received_ns);
+    set(task, TASK_RECEIVED, received_ns);
     task->bytes_in = pickled ? thread->unpickle.bytes : 0;
-    task->pool = thread->told.pool_id;
-    task->name = range->name;
+    task->way.pool = thread->told.pool_id;
+    task->way.worker = span->event->thread;
+    task->way.name = range->name;
     task->chunk = range->chunk;
     task->is_local = range->is_local;
     if (!range->is_local)
         task->start = start_of(tasks, span->event->thread, thread->told.ready_ns);
-    set(task, BEGUN, range->begin_ns);
-    set(task, ENDED, end_ns);
+    set(task, TASK_BEGUN, range->begin_ns);
+    set(task, TASK_ENDED, end_ns);
     thread->sending = task->is_local ? 0 : range->task;
     return task_settle(tasks, range->task, task);
 }
@@ -323,7 +326,7 @@ static int end_send(struct pool_tasks *tasks, struct pool_thread *thread, int64_
     struct task *task = flow ? task_of(tasks, flow) : NULL;
     if (!task)
         return flow && !tasks->refused ? -ENOMEM : 0;
-    set(task, SENT, end_ns);
+    set(task, TASK_SENT, end_ns);
     return task_settle(tasks, flow, task);
 }
 
@@ -365,7 +368,7 @@ static int bind(struct pool_tasks *tasks, struct open_range *range, const struct
         return range->task || tasks->refused ? 0 : -ENOMEM;
     range->task = event->id;
     range->is_local = event->kind == EVENT_FLOW_END;
-    task->name = range->name;
+    task->way.name = range->name;
     task->is_local = range->is_local;
     task->is_begun = true;
     return 0;
@@ -379,11 +382,11 @@ static int pass(struct pool_tasks *tasks, struct pool_thread *thread, const stru
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
     if (event->kind == EVENT_FLOW_END) {
-        set(task, READ, range->begin_ns);
-        set(task, FETCHED, event->time_ns);
+        set(task, TASK_READ, range->begin_ns);
+        set(task, TASK_FETCHED, event->time_ns);
         task->bytes_out = range->bytes;
     } else {
-        set(task, SUBMITTED, event->time_ns - (int64_t)range->since_ns);
+        set(task, TASK_SUBMITTED, event->time_ns - (int64_t)range->since_ns);
         if (range->role == POOL_ROLE_SEND && range->handed == 0) {
             range->handed = event->id;
             task->is_handed = true;
@@ -462,6 +465,11 @@ static int take(void *context, const struct item *item)
     return item->kind == ITEM_SPAN ? take_pushed(context, item) : 0;
 }
 
+void pool_tasks_tell(struct pool_tasks *tasks, const struct task_watch *watch)
+{
+    tasks->watch = *watch;
+}
+
 struct sink pool_tasks_sink(struct pool_tasks *tasks)
 {
     return (struct sink){take, tasks, WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS};
@@ -499,8 +507,8 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
 /* Whether only the end of "send" is missing of a task. */
 static bool is_received(const struct task *task)
 {
-    unsigned all = (1u << INSTANT_COUNT) - 1;
-    return !task->is_local && (task->known | 1u << SENT) == all;
+    unsigned all = (1u << TASK_INSTANTS) - 1;
+    return !task->is_local && (task->known | 1u << TASK_SENT) == all;
 }
 
 static int count_rest(struct pool_tasks *tasks)
@@ -513,14 +521,13 @@ static int count_rest(struct pool_tasks *tasks)
         struct task *task = &tasks->tasks.items[entry->value - 1];
         if (!task->is_begun) {
             tasks->unseen++;
-        } else if (task->known ==
-                   (1u << INSTANT_COUNT) - 1) { /* the parent never said it was out */
+        } else if (task->known == KNOWN_ALL) { /* the parent never said it was out */
             error = task_count(tasks, task, false);
         } else if (is_received(task)) {
-            set(task, SENT, task->at_ns[READ]);
+            set(task, TASK_SENT, task->way.at_ns[TASK_READ]);
             error = task_count(tasks, task, true);
         } else {
-            error = pool_functions_add_unfinished(tasks->functions, task->name, task->is_local);
+            error = pool_functions_add_unfinished(tasks->functions, task->way.name, task->is_local);
         }
     }
     return error;

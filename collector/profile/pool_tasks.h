@@ -19,11 +19,41 @@
 
 enum { POOL_TASKS_MAX = 1 << 20 };
 
+/* Instants that a task goes through: it is submitted; its worker has it, calls its function, and
+ * that returns; the result is sent, read by the parent, and unpickled. */
+enum pool_instant {
+    TASK_SUBMITTED,
+    TASK_RECEIVED,
+    TASK_BEGUN,
+    TASK_ENDED,
+    TASK_SENT,
+    TASK_READ,
+    TASK_FETCHED,
+    TASK_INSTANTS,
+};
+
+/* Once everything is known of it, each instant is no earlier than the one before it. */
+struct pool_task {
+    int64_t at_ns[TASK_INSTANTS];
+    uint64_t pool;   /* id; 0: not known */
+    uint32_t name;   /* of its function: string */
+    uint32_t worker; /* thread */
+};
+
+/* Is told of such tasks. 0, or what ends the pass. */
+struct task_watch {
+    int (*told)(void *context, const struct pool_task *task); /* NULL: nobody is */
+    void *context;
+};
+
 struct pool_tasks;
 
 /* `trace` outlives the object. NULL: out of memory. destroy accepts NULL. */
 struct pool_tasks *pool_tasks_create(const struct trace *trace);
 void pool_tasks_destroy(struct pool_tasks *tasks);
+
+/* Before the pass: whoever wants to know of each task. */
+void pool_tasks_tell(struct pool_tasks *tasks, const struct task_watch *watch);
 
 /* What takes the items of a pass, in any order of threads. Then, once that has read all, finish. 0
  * or -ENOMEM. */

@@ -87,6 +87,7 @@ struct range_stats {
     enum range_grouping grouping;
     struct sample_weight weight;
     int64_t from_ns, to_ns;
+    struct range_watch watch;
     struct path_tree tree;
     struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */
     struct histogram_pool *histograms;
@@ -126,6 +127,14 @@ int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *no
  * The thread that began it must be known (range_path_of). */
 struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
                               const struct item *span, bool *ret_nested);
+
+/* Whoever wants to know is told. */
+static inline int range_tell(const struct range_stats *stats, const struct range_row *row,
+                             const struct item *span)
+{
+    uint32_t index = (uint32_t)(row - stats->rows.items);
+    return stats->watch.told ? stats->watch.told(stats->watch.context, index, span) : 0;
+}
 
 /* Ranges of tracks begin and end. 0 or -ENOMEM. */
 int range_track_opened(struct range_stats *stats, const struct event *begin, uint32_t depth);

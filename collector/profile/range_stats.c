@@ -242,7 +242,7 @@ static int take_pushed(struct range_stats *stats, const struct item *span)
         stats->totals.covered_ns += duration_of(span);
         path->last_ns = span->end_ns > path->last_ns ? span->end_ns : path->last_ns;
     }
-    return 0;
+    return row ? range_tell(stats, row, span) : 0;
 }
 
 /* The row of something that has no parents. */
@@ -267,7 +267,7 @@ static int take_flat(struct range_stats *stats, enum range_kind kind, const stru
         return rc;
     add_duration(stats, row, span);
     row->self_ns += kind == RANGE_TRACK ? duration_of(span) : 0;
-    return 0;
+    return range_tell(stats, row, span);
 }
 
 static int take_span(struct range_stats *stats, const struct item *span)
@@ -371,6 +371,7 @@ struct range_stats *range_stats_create(const struct trace *trace,
     stats->trace = trace;
     stats->grouping = options->grouping;
     stats->weight = options->weight;
+    stats->watch = options->watch;
     stats->from_ns = options->from_ns;
     stats->to_ns = options->to_ns;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
@@ -584,10 +585,10 @@ int range_track_closed(struct range_stats *stats, const struct item *span)
     bool nested;
     if (!path)
         return 0; /* it did not open */
-    range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
+    struct range_row *row = range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
     if (span->depth == 0)
         leave_track(stats, track, path);
-    return 0;
+    return range_tell(stats, row, span);
 }
 
 void range_stats_free_tracks(struct range_stats *stats)

@@ -94,12 +94,21 @@ struct range_totals {
     bool threads_cut;          /* process and thread counts are lower bounds */
 };
 
+/* A range ended, and counts for this row. 0, or what ends the pass. */
+typedef int range_told(void *context, uint32_t row, const struct item *span);
+
+struct range_watch {
+    range_told *told; /* NULL: nobody is */
+    void *context;
+};
+
 struct range_stats_options {
     enum range_grouping grouping;
     uint32_t row_limit;           /* 0 = 200,000: about 60 MiB */
     size_t histogram_limit_bytes; /* 0 = 96 MiB */
     struct sample_weight weight;  /* what samples count for: all that is called cpu here */
     int64_t from_ns, to_ns;       /* the part of the recording that is fed; 0: no limit */
+    struct range_watch watch;
 };
 
 struct range_stats;

@@ -354,6 +354,7 @@ int report_create(const struct report_options *options, struct report **ret_repo
         .weight = options->weight,
         .from_ns = selection->samples_to_ns ? selection->samples_from_ns : selection->from_ns,
         .to_ns = selection->samples_to_ns ? selection->samples_to_ns : selection->to_ns,
+        .watch = options->range_watch,
     };
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);
@@ -362,6 +363,8 @@ int report_create(const struct report_options *options, struct report **ret_repo
     report->texts = source_texts_create(report->trace);
     bool made = report->stats && report->tasks && report->loops && report->awaits && report->texts;
     int rc = report_samples_begin(&report->samples, options);
+    if (made)
+        pool_tasks_tell(report->tasks, &options->task_watch);
     if (rc == 0)
         rc = made ? read_all(report) : -ENOMEM;
     if (rc == 0) {
@@ -415,4 +418,14 @@ const struct table *report_find(const struct report *report, const char *name)
 const struct report_facts *report_facts(const struct report *report)
 {
     return &report->facts;
+}
+
+const struct range_stats *report_ranges(const struct report *report)
+{
+    return report->stats;
+}
+
+const struct pools *report_pools(const struct report *report)
+{
+    return pool_tasks_pools(report->tasks);
 }

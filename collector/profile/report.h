@@ -10,6 +10,7 @@
 #include "line_stats.h"
 #include "own_tree.h"
 #include "pass.h"
+#include "pool_tasks.h"
 #include "range_stats.h"
 #include "sample_weight.h"
 #include "store.h"
@@ -74,6 +75,9 @@ struct report_options {
     /* Whoever else wants something of the one reading: at most REPORT_SINKS_MAX, read with it. */
     const struct sink *sinks;
     unsigned sink_count;
+    /* Who wants each range and task that the tables count. */
+    struct range_watch range_watch;
+    struct task_watch task_watch;
 };
 
 enum { REPORT_SINKS_MAX = 3 };
@@ -116,6 +120,10 @@ const struct table *report_table(const struct report *report, unsigned index);
 const struct table *report_find(const struct report *report, const char *name);
 
 const struct report_facts *report_facts(const struct report *report);
+
+/* What the tables of ranges, and of pools, are made of. */
+const struct range_stats *report_ranges(const struct report *report);
+const struct pools *report_pools(const struct report *report);
 
 /* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
 const struct line_stats *report_lines(const struct report *report);

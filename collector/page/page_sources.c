@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The text of source files, with the time of each line: the hottest files, and of long ones the
+ * part around their hottest lines. */
+#include "page_parts.h"
+
+#include "code_owner.h"
+#include "line_stats.h"
+#include "stacks.h"
+#include "text.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINES_MAX = 4000, /* of all files */
+    FILE_LINES_MAX = 400,
+    FILES_MAX = 60,
+    AROUND = 12,
+    LINE_BYTES = 300,
+};
+
+struct hot_file {
+    uint32_t source;
+    size_t first, count; /* of its lines */
+    uint64_t time_ns;
+};
+
+/* CPU time says more than waits of the same length. */
+static uint64_t heat_of(const struct file_line *line)
+{
+    return line->own.cpu_ns * 4 + line->own.waiting_ns + line->own.ready_ns;
+}
+
+static int hottest_first(const void *left, const void *right)
+{
+    const struct hot_file *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? 1 : -1;
+    return a->source < b->source ? -1 : 1;
+}
+
+/* Lines are sorted by file. */
+static size_t find_files(const struct page *page, const struct file_line *lines, uint32_t count,
+                         struct hot_file *files)
+{
+    struct source_texts *texts = report_texts(page->report);
+    size_t found = 0;
+    for (uint32_t i = 0; i < count;) {
+        struct hot_file file = {.source = lines[i].source, .first = i};
+        for (; i < count && lines[i].source == file.source; i++) {
+            file.time_ns += heat_of(&lines[i]);
+            file.count++;
+        }
+        if (file.time_ns > 0 && source_line_count(texts, file.source) > 0)
+            files[found++] = file;
+    }
+    qsort(files, found, sizeof(*files), hottest_first);
+    return found;
+}
+
+struct part {
+    uint32_t first, last; /* lines, from 1 */
+};
+
+/* All of a short file; else as much around the hottest line as there is room, if something is hot
+ * there. */
+static struct part find_part(const struct file_line *lines, const struct hot_file *file,
+                             uint32_t line_count, uint32_t room)
+{
+    uint32_t most = room < FILE_LINES_MAX ? room : FILE_LINES_MAX;
+    if (line_count <= most)
+        return (struct part){1, line_count};
+    const struct file_line *hottest = &lines[file->first];
+    for (size_t i = 0; i < file->count; i++)
+        if (heat_of(&lines[file->first + i]) > heat_of(hottest))
+            hottest = &lines[file->first + i];
+    int64_t first = hottest->line, last = hottest->line;
+    for (size_t i = 0; i < file->count; i++) {
+        int64_t line = lines[file->first + i].line;
+        int64_t low = line < first ? line : first, high = line > last ? line : last;
+        if (line > 0 && heat_of(&lines[file->first + i]) > 0 && high - low + 2 * AROUND < most) {
+            first = low;
+            last = high;
+        }
+    }
+    first = first > AROUND ? first - AROUND : 1;
+    last = last + AROUND < line_count ? last + AROUND : line_count;
+    return (struct part){(uint32_t)first, (uint32_t)last};
+}
+
+enum column { LINE_CPU, LINE_WAIT, LINE_READY, LINE_HITS };
+
+static void put_column(struct json_doc *doc, const char *key, enum column column,
+                       const struct file_line *lines, const struct part *part)
+{
+    size_t at = 0;
+    json_doc_array(doc, key);
+    while (lines[at].line < (int64_t)part->first)
+        at++;
+    for (int64_t line = part->first; line <= part->last; line++) {
+        const struct own_times *own = lines[at].line == line ? &lines[at++].own : NULL;
+        json_doc_uint(doc, NULL,
+                      !own                   ? 0
+                      : column == LINE_CPU   ? own->cpu_ns
+                      : column == LINE_WAIT  ? own->waiting_ns
+                      : column == LINE_READY ? own->ready_ns
+                                             : own->sample_count);
+    }
+    json_doc_close(doc);
+}
+
+static void put_text(const struct page *page, struct json_doc *doc, uint32_t source,
+                     const struct part *part)
+{
+    char line[LINE_BYTES + 1];
+    json_doc_array(doc, "text");
+    for (uint32_t at = part->first; at <= part->last; at++) {
+        const char *begin;
+        size_t length = source_line(report_texts(page->report), source, at, &begin);
+        struct text text = text_init(line, sizeof(line));
+        text_add(&text, begin, length);
+        json_doc_text(doc, NULL, line);
+    }
+    json_doc_close(doc);
+}
+
+/* `lines` ends with one of another file. Returns how many lines it took. */
+static uint32_t put_file(const struct page *page, struct json_doc *doc,
+                         const struct file_line *lines, const struct hot_file *file, uint32_t room)
+{
+    const struct stacks *stacks = trace_stacks_get(page->trace);
+    uint32_t path = stacks_get_source(stacks, file->source)->path;
+    uint32_t count = source_line_count(report_texts(page->report), file->source);
+    struct part part = find_part(lines, file, count, room);
+    char name[PAGE_TEXT_MAX];
+    code_file_location(page->trace, path, 0, name, sizeof(name));
+    json_doc_object(doc, NULL);
+    json_doc_text(doc, "file", name);
+    page_put_text(doc, "path", trace_string(page->trace, path)->bytes);
+    json_doc_uint(doc, "first", part.first);
+    json_doc_uint(doc, "lines", count);
+    put_text(page, doc, file->source, &part);
+    put_column(doc, "cpu_ns", LINE_CPU, lines + file->first, &part);
+    put_column(doc, "wait_ns", LINE_WAIT, lines + file->first, &part);
+    put_column(doc, "ready_ns", LINE_READY, lines + file->first, &part);
+    put_column(doc, "hits", LINE_HITS, lines + file->first, &part);
+    json_doc_close(doc);
+    return part.last - part.first + 1;
+}
+
+static int put_files(const struct page *page, struct json_doc *doc, const struct file_line *lines,
+                     uint32_t count)
+{
+    struct hot_file *files = calloc((size_t)count + 1, sizeof(*files));
+    struct file_line *ended = calloc((size_t)count + 1, sizeof(*ended));
+    uint32_t room = LINES_MAX;
+    int error = files && ended ? 0 : -ENOMEM;
+    size_t found = 0;
+    if (!error) {
+        memcpy(ended, lines, count * sizeof(*lines));
+        ended[count].line = INT32_MAX;
+        found = find_files(page, lines, count, files);
+    }
+    for (size_t i = 0; i < found && i < FILES_MAX && room > 2 * AROUND; i++)
+        room -= put_file(page, doc, ended, &files[i], room);
+    free(files);
+    free(ended);
+    return error;
+}
+
+int page_put_sources(struct page *page, struct json_doc *doc)
+{
+    const struct line_stats *stats = report_lines(page->report);
+    const struct file_line *lines = NULL;
+    uint32_t count = stats && !page->options.no_source ? line_stats_files(stats, &lines) : 0;
+    json_doc_array(doc, "sources");
+    int error = count > 0 ? put_files(page, doc, lines, count) : 0;
+    json_doc_close(doc);
+    return error;
+}
