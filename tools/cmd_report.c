@@ -20,7 +20,7 @@ struct report_values {
     struct selection_values selection; /* its range: of samples only */
     uint64_t limit, functions;
     const char *source_of;
-    bool all, wide, python, native, tree, json, csv, html, lines, source;
+    bool all, wide, python, native, tree, json, csv, lines, source;
 };
 
 static const char sort_words[] = "path|count|total|self|share|min|mean|p50|p90|p99|max|processes|"
@@ -68,7 +68,7 @@ static int choose_tables(const struct report_values *values, const struct report
                : cmd_fail(CMD_MISUSE, "there is no table \"%s\"\none of %s", values->table, names);
 }
 
-/* For programs, or a browser. Errors of the output have their message. */
+/* For programs. Errors of the output have their message. */
 static int print_data(const struct report_values *values, const struct report_tables *tables)
 {
     const struct out_stream_options options = {0};
@@ -76,9 +76,7 @@ static int print_data(const struct report_values *values, const struct report_ta
     int rc = out_stream_open("-", &options, &out);
     if (rc < 0)
         return rc;
-    rc = values->json  ? report_json(tables, out)
-         : values->csv ? report_csv(tables, out)
-                       : report_html(tables, out);
+    rc = values->json ? report_json(tables, out) : report_csv(tables, out);
     int written = out_stream_close(out);
     if (written < 0 && written != -EPIPE) {
         cmd_fail(0, "cannot write to standard output: %s", strerror(-written));
@@ -119,7 +117,7 @@ static int print_report(const struct report_values *values, const struct report 
     int rc = choose_tables(values, report, &tables);
     if (rc != CMD_OK)
         return rc;
-    if (values->json || values->csv || values->html)
+    if (values->json || values->csv)
         return print_data(values, &tables);
     if (values->source || values->source_of)
         return report_source(report, view, values->source_of);
@@ -134,11 +132,10 @@ static int print_report(const struct report_values *values, const struct report 
                    ? report_text(report, view)
                    : report_screen(report, view);
     rc = report_text_table(tables.items[0], view);
-    return rc == -ENODATA ? cmd_fail(CMD_MISUSE,
-                                     "the table %s has no text form\n--json, --csv and "
-                                     "--html have it",
-                                     values->table)
-                          : rc;
+    return rc == -ENODATA
+               ? cmd_fail(CMD_MISUSE, "the table %s has no text form\n--json and --csv have it",
+                          values->table)
+               : rc;
 }
 
 /* The whole report of an open recording: 0, -errno, or the status of a message. */
@@ -146,7 +143,7 @@ static int make_report(const struct report_values *values, const char *path,
                        struct store_reader *reader, const struct selection *selection)
 {
     char only[1024];
-    bool data = values->json || values->csv || values->html;
+    bool data = values->json || values->csv;
     uint64_t limit = values->limit && !values->all ? values->limit : UINT64_MAX;
     struct report_options options = {
         .path = path,
@@ -194,9 +191,8 @@ static int run_report(const struct cmd_call *call)
     struct selection selection = {0};
     char name[RECORDING_NAME_SIZE];
     int status = selection_check(&values->selection);
-    if (values->json + values->csv + values->html > 1)
-        return cmd_fail(CMD_MISUSE, "options --json, --csv and --html: use only one\n"
-                                    "each has all tables");
+    if (values->json && values->csv)
+        return cmd_fail(CMD_MISUSE, "options --json and --csv: use only one\neach has all tables");
     const char *path = status == CMD_OK ? recording_choose(call, name) : NULL;
     struct store_reader *reader = path ? recording_open(path) : NULL;
     if (!reader)
@@ -254,12 +250,11 @@ static const struct option_spec report_options[] = {
      "all rows of all tables as comma-separated values, times in nanoseconds", NULL},
     {"table", 0, OPTION_TEXT, AT(table), "NAME", "this table alone, as --json calls it", NULL},
     {"lines", 0, OPTION_FLAG, AT(lines), NULL,
-     "the hottest lines; with --json, --csv and --html: all lines, beside the other tables", NULL},
+     "the hottest lines; with --json and --csv: all lines, beside the other tables", NULL},
     {"source", 0, OPTION_FLAG, AT(source), NULL,
      "the source of hot functions, with the time of each line", NULL},
     {"source-of", 0, OPTION_TEXT, AT(source_of), "NAME",
      "the whole source of this file or function, with the time of each line", NULL},
-    {"html", 0, OPTION_FLAG, AT(html), NULL, "a page with all rows of all tables", NULL},
     {"color", 0, OPTION_CHOICE, AT(color), "auto|always|never",
      "colours (default: auto, on a terminal unless NO_COLOR is set)", NULL},
     {"wide", 'w', OPTION_FLAG, AT(wide), NULL,

@@ -73,7 +73,4 @@ int report_source(const struct report *report, const struct report_view *view, c
 int report_json(const struct report_tables *tables, struct out_stream *out);
 int report_csv(const struct report_tables *tables, struct out_stream *out);
 
-/* A page for browsers, of all rows. */
-int report_html(const struct report_tables *tables, struct out_stream *out);
-
 #endif

@@ -186,16 +186,16 @@ static void put_node_column(const struct calls *calls, const char *name, enum no
 {
     const struct page_nodes *nodes = &calls->page->nodes;
     json_doc_array(calls->doc, name);
-    for (size_t i = 0; i < nodes->items.count; i++) {
+    json_doc_int(calls->doc, NULL, column == NODE_LINE ? 0 : -1); /* the root */
+    for (size_t i = 1; i < nodes->items.count; i++) {
         const struct page_node *node = &nodes->items.items[i];
-        uint32_t parent = nodes->parents.items[i];
         if (calls->nodes[i] == PAGE_NONE)
             continue;
         int64_t value = node->line;
         if (column == NODE_PARENT)
-            value = i == 0 ? -1 : (int64_t)calls->nodes[parent];
+            value = calls->nodes[nodes->parents.items[i]];
         else if (column == NODE_FUNCTION)
-            value = i == 0 ? -1 : (int64_t)calls->functions[node->function];
+            value = calls->functions[node->function];
         else if (column == NODE_OWN)
             value = node->own == PAGE_NONE ? -1 : (int64_t)calls->functions[node->own];
         json_doc_int(calls->doc, NULL, value);
@@ -233,6 +233,11 @@ static int put_paths(struct page *page, const struct calls *calls)
         name = i == 0 ? -1 : page_name_of(&page->names, domain, path->name);
         json_doc_int(calls->doc, NULL, name);
     }
+    json_doc_close(calls->doc);
+    json_doc_array(calls->doc, "kind");
+    for (uint32_t i = 0; i < calls->path_count; i++)
+        if (calls->paths[i] != PAGE_NONE)
+            json_doc_uint(calls->doc, NULL, stacks_get_path(stacks, i)->kind);
     json_doc_close(calls->doc);
     json_doc_close(calls->doc);
     return name < -1 ? -ENOMEM : 0;

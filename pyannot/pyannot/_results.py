@@ -179,11 +179,9 @@ class Results:
         return name
 
     def html(self, path: _Path) -> str:
-        """Writes the report as one page (HTML) into a file, which it replaces; returns its path."""
+        """Writes the page of `annot html` into a file, which it replaces; returns its path."""
         name = os.path.abspath(os.fspath(path))
-        page = self._annot("report", "--html", "--", self._file())
-        with open(name, "wb") as file:
-            file.write(page)
+        self._annot("html", "--force", "-o", name, "--", self._file())
         return name
 
     def open(self) -> str:

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""All outputs of `annot report`, and the flame graphs, tell the same sums: those of the samples.
+"""All outputs of `annot report`, the page, and the flame graphs tell the same sums: those of the
+samples.
 
 Truth is a sum over the samples of the recording, one by one, through the library's reader. Made
 recordings have exact sums and every kind of row; recorded ones have what happens.
 """
 
+import base64
 import csv
-import html.parser
+import gzip
 import json
 import os
 import re
@@ -143,39 +145,120 @@ def by_csv(text):
     return found
 
 
-class Page(html.parser.HTMLParser):
+def page_data(text):
+    """What is in the page of annot html."""
+    begin = text.index(">", text.index('id="data"')) + 1
+    return json.loads(gzip.decompress(base64.b64decode(text[begin:text.index("<", begin)])))
+
+
+def page_tables(data):
     """The tables of a page, as flat() has them."""
+    found = {}
+    for table in data["tables"]:
+        names = [column.get("name") for column in table["columns"]]
+        rows = []
+        for row in table["rows"]:
+            cells = {name: cell for name, cell in zip(names, row["cells"]) if name}
+            rows.append(spelled({**cells, **({"rest": row["rest"]} if "rest" in row else {})}))
+        if rows:
+            found[table["name"]] = rows
+    return found
 
-    def __init__(self, text):
-        super().__init__()
-        self.found, self.names, self.cells, self.into = {}, [], [], None
-        self.feed(text)
 
-    def handle_starttag(self, tag, attributes):
-        value = dict(attributes)
-        if tag == "table":
-            self.names, self.rows = [], self.found.setdefault(value["id"], [])
-        elif tag == "tr":
-            self.cells, self.kind = [], value.get("class")
-        elif tag in ("th", "td"):
-            self.into = self.names if tag == "th" else self.cells
-            self.into.append("")
-        elif tag == "data":
-            self.into[-1], self.into = value["value"], None
+def columns(data, *names):
+    return zip(*(data[name] for name in names))
 
-    def handle_data(self, data):
-        if self.into is not None:
-            self.into[-1] += data
 
-    def handle_endtag(self, tag):
-        if tag in ("th", "td"):
-            self.into = None
-        elif tag == "tr" and self.cells:
-            row = dict(zip(self.names, self.cells))
-            if self.kind == "rest":
-                row["rest"] = self.cells[0].strip("()")
-                del row[self.names[0]]
-            self.rows.append({name: cell for name, cell in row.items() if cell not in ("", "-")})
+def check_page_own(data, told):
+    """Sums by own function: what ends at each node counts for one."""
+    own = data["nodes"]["own"]
+    ready = len(data["causes"]) - 1
+    sums = {}
+    for node, ns, count in columns(data["cpu"], "node", "ns", "count"):
+        row = sums.setdefault(own[node], [0] * 5)
+        row[0] += ns
+        row[3] += count
+    for node, cause, idle, ns, count in columns(data["off"], "node", "cause", "idle", "ns",
+                                                "count"):
+        if not idle:
+            row = sums.setdefault(own[node], [0] * 5)
+            row[1 if cause == ready else 2] += ns
+            row[4] += count if cause != ready else 0
+    fields = ("cpu_ns", "ready_ns", "waiting_ns", "sample_count", "wait_count")
+    equal(sorted((data["functions"][function][0], *row) for function, row in sums.items()
+                 if any(row[:3])),
+          sorted((row["name"], *(row[field] for field in fields))
+                 for row in told["own_functions"]), "own functions of the page")
+
+
+def check_page_threads(data, told):
+    """Sums by thread, beside the threads' own numbers and the report's table."""
+    threads = data["threads"]
+    cpu, off = [0] * len(threads), [0] * len(threads)
+    for thread, ns in columns(data["cpu"], "thread", "ns"):
+        cpu[thread] += ns
+    for thread, ns in columns(data["off"], "thread", "ns"):
+        off[thread] += ns
+    equal(cpu, [thread["cpu_ns"] for thread in threads], "CPU time of threads on the page")
+    for i, thread in enumerate(threads):
+        check(off[i] <= thread["ready_ns"] + thread["waiting_ns"],
+              f"waits of {thread} on the page: {off[i]}")
+    by_tid = {}
+    for thread in threads:
+        pid = data["processes"][thread["process"]]["pid"]
+        by_tid[pid, thread["tid"]] = thread["cpu_ns"]
+    for row in told["threads"]:
+        if "rest" not in row and row.get("tid"):
+            equal(by_tid[row["pid"], row["tid"]], row["cpu_ns"], f"{row} on the page")
+
+
+def check_page_ranges(data, told):
+    """CPU time of the paths of threads' own ranges, each without those inside."""
+    paths, names = data["paths"], data["names"]
+    labels = [""]
+    for i in range(1, len(paths["parent"])):
+        parent, own = labels[paths["parent"][i]], paths["kind"][i] == 0
+        name = names[paths["name"][i]]
+        labels.append(None if parent is None or not own else f"{parent}/{name}".lstrip("/"))
+    sums = {}
+    for path, ns in columns(data["cpu"], "path", "ns"):
+        if labels[path]:
+            sums[labels[path]] = sums.get(labels[path], 0) + ns
+    equal(sums, {row["path"]: row["cpu_self_ns"] for row in told["ranges"]
+                 if "rest" not in row and row["cpu_self_ns"]}, "ranges on the page")
+    for shape in data["range_stats"]:
+        rows = [row for row in told[shape["kind"]] if row.get("path") == shape["path"]]
+        check(sum(shape["bins"]) in [row["count"] for row in rows], f"{shape} beside {rows}")
+
+
+def check_page_wall(data, told):
+    wall = {}
+    for part in data["wall"]:
+        wall[part["state"]] = wall.get(part["state"], 0) + part["ns"]
+    rows = {}
+    for row in told["wall"]:
+        rows[row["state"]] = rows.get(row["state"], 0) + row["time_ns"]
+    states = {"short waits": "short", "absent": "other"}
+    equal(wall, {states.get(state, state): ns for state, ns in rows.items() if ns},
+          "the wall bar of the page")
+
+
+def check_page(home, path, told):
+    """The numbers of the page are those of the report."""
+    home.run(ANNOT, "html", "--force", "-o", home.work / "page.html", path).ok()
+    text = (home.work / "page.html").read_text()
+    check(len(text) <= 5_000_000, f"the page has {len(text)} bytes")
+    data = page_data(text)
+    plain = json.loads(home.run(ANNOT, "html", "--data", path).ok().out)
+    equal(data, plain, "the data of the page, by itself")
+    by_json = {table: rows for table, rows in flat(told).items() if rows}
+    found = page_tables(data)
+    found.pop("lines", None)  # the report has them if it is asked
+    equal(list(found), list(by_json), "tables of the page")
+    for table, rows in by_json.items():
+        equal(found[table], rows, f"{table} on the page")
+    for part in (check_page_own, check_page_threads, check_page_ranges, check_page_wall):
+        part(data, told)
 
 
 def check_printers(home, path, told):
@@ -187,10 +270,7 @@ def check_printers(home, path, told):
     for table, rows in by_json.items():
         lines = [{name: cell.replace("\n", "\\n") for name, cell in row.items()} for row in rows]
         equal(found[table], lines, f"{table} as CSV")
-    page = Page(home.run(ANNOT, "report", "--html", path).ok().out.decode()).found
-    equal(list(page), list(by_json), "tables as HTML")
-    for table, rows in by_json.items():
-        equal(page[table], rows, f"{table} as HTML")
+    check_page(home, path, told)
 
 
 def tables(text):
