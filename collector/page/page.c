@@ -75,8 +75,9 @@ static int begin(struct page *page)
     page->pools.names = &page->names;
     page_spans_init(&page->spans, page->trace, &page->span, &page->names);
     int error = page_states_init(&page->states, page->trace, &page->span);
-    return error || !page->has_samples ? error
-                                       : page_samples_init(&page->samples, options, &page->span);
+    return error || !page->has_samples
+               ? error
+               : page_samples_init(&page->samples, page->trace, options->range, &page->span);
 }
 
 static int finish(struct page *page)

@@ -104,7 +104,7 @@ struct page_samples {
     struct page_sums sums;
 };
 
-int page_samples_init(struct page_samples *samples, const struct report_options *options,
+int page_samples_init(struct page_samples *samples, const struct trace *trace, const char *range,
                       const struct page_span *span);
 void page_samples_fini(struct page_samples *samples);
 struct sink page_samples_sink(struct page_samples *samples);

@@ -52,11 +52,10 @@ static int find_paths(struct page_paths *paths, const struct stacks *stacks)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-int page_samples_init(struct page_samples *samples, const struct report_options *options,
+int page_samples_init(struct page_samples *samples, const struct trace *trace, const char *range,
                       const struct page_span *span)
 {
-    const struct trace *trace = store_reader_trace(options->reader);
-    *samples = (struct page_samples){.trace = trace, .span = *span, .range = options->range};
+    *samples = (struct page_samples){.trace = trace, .span = *span, .range = range};
     int error = find_paths(&samples->paths, trace_stacks_get(trace));
     samples->sums.parents = samples->paths.parents.items;
     samples->sums.node_count = (uint32_t)samples->paths.parents.count;

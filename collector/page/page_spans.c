@@ -60,7 +60,7 @@ static int find_least(const struct page_longest *longest, size_t limit, uint64_t
 }
 
 /* What is dropped goes to whoever counts it. */
-typedef void drop_range(struct page_spans *spans, const struct page_range *range);
+typedef int drop_range(struct page_spans *spans, const struct page_range *range);
 
 static int keep_longest(struct page_longest *longest, size_t limit, struct page_spans *spans,
                         drop_range *drop)
@@ -74,7 +74,8 @@ static int keep_longest(struct page_longest *longest, size_t limit, struct page_
     for (size_t i = 0; i < longest->items.count; i++)
         equal += longest->items.items[i].length_ns > longest->least_ns;
     equal = limit - equal;
-    for (size_t i = 0; i < longest->items.count; i++) {
+    size_t count = longest->items.count;
+    for (size_t i = 0; i < count && !error; i++) {
         const struct page_range *range = &longest->items.items[i];
         bool is_longer = range->length_ns > longest->least_ns;
         bool is_equal = range->length_ns == longest->least_ns && equal > 0;
@@ -82,11 +83,11 @@ static int keep_longest(struct page_longest *longest, size_t limit, struct page_
         if (is_longer || is_equal)
             longest->items.items[kept++] = *range;
         else if (drop)
-            drop(spans, range);
+            error = drop(spans, range);
     }
-    longest->dropped += longest->items.count - kept;
+    longest->dropped += count - kept;
     longest->items.count = kept;
-    return 0;
+    return error;
 }
 
 int page_longest_limit(struct page_longest *longest, size_t limit)
@@ -99,9 +100,7 @@ static int add_range(struct page_longest *longest, const struct page_range *rang
 {
     if (range->length_ns < longest->least_ns) {
         longest->dropped++;
-        if (drop)
-            drop(spans, range);
-        return 0;
+        return drop ? drop(spans, range) : 0;
     }
     int error = vec_push(&longest->items, *range);
     if (!error && longest->items.count > 2 * longest->limit)
@@ -111,9 +110,8 @@ static int add_range(struct page_longest *longest, const struct page_range *rang
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-/* A range that is too short covers a part of its lane; what is inside of it does so itself. Where
- * there is no memory, it is only counted. */
-static void drop_drawn(struct page_spans *spans, const struct page_range *range)
+/* A range that is too short covers a part of its lane; what is inside of it does so itself. */
+static int drop_drawn(struct page_spans *spans, const struct page_range *range)
 {
     struct page_lane *lane = &spans->lanes.items[range->lane];
     lane->short_count++;
@@ -121,10 +119,11 @@ static void drop_drawn(struct page_spans *spans, const struct page_range *range)
     if (!lane->density)
         lane->density = calloc(PAGE_DENSITY_SLOTS, sizeof(*lane->density));
     if (!lane->density)
-        return;
+        return -ENOMEM;
     double slot_ns = (double)spans->span.length_ns / PAGE_DENSITY_SLOTS;
     lane->density[page_slot(&spans->span, PAGE_DENSITY_SLOTS, range->begin_ns)] +=
         (float)((double)range->self_ns / slot_ns);
+    return 0;
 }
 
 int page_spans_limit(struct page_spans *spans, size_t limit)

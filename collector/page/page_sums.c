@@ -142,7 +142,7 @@ static int halve_nodes(struct page_sums *sums)
 /* What is given up, in this order; the last one again and again. */
 static int make_room(struct page_sums *sums)
 {
-    static const char steps[] = "ssnnspnnnsnnsstn";
+    static const char steps[] = "ssnnspnnnsnnssstn";
     char step = steps[sums->step < sizeof(steps) - 2 ? sums->step : sizeof(steps) - 2];
     sums->step++;
     if (step == 'n')

@@ -130,8 +130,16 @@ def outputs_are_whole_or_there_is_a_message(home):
     out = home.work / "out.json"
     for arguments in (["report", recording], ["info", recording],
                       ["export", recording, "-o", out, "--force"],
-                      ["export", recording, "-o", out, "--force", "-f", "perfetto"]):
-        made_twice(home, arguments, out)
+                      ["export", recording, "-o", out, "--force", "-f", "perfetto"],
+                      ["html", recording, "-o", home.work / "out.html", "--force"]):
+        made_twice(home, arguments, arguments[3] if len(arguments) > 3 else out)
+
+
+@case
+def pages_of_samples_are_whole_or_there_is_a_message(home):
+    recording, page = home.work / "recording.annot", home.work / "out.html"
+    home.run(program("make_trace"), "sampled", recording).ok()
+    made_twice(home, ["html", recording, "-o", page, "--force"], page)
 
 
 if __name__ == "__main__":

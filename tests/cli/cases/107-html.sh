@@ -12,8 +12,9 @@ for part in facts headline wall left_out; do
 print('$part', json.load(sys.stdin)['$part'])"
 done
 echo "- one thread, a part of the time, a title"
-annot html --data -t main --from 10ms --to 60ms --title '<b>' run.annot | python3 -c "import json, sys
-data = json.load(sys.stdin)
+annot html --data -t main --from 10ms --to 60ms --title '<b>' run.annot >part.json
+python3 -c "import json
+data = json.load(open('part.json'))
 print(data['title'], data['facts']['only'], [thread['name'] for thread in data['threads']])"
 annot html --title '</title><b>' run.annot -o - | grep -o '<title>.*</title>'
 echo "- nothing in it"
