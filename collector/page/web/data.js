@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The data of the page: decoded once, with the indexes that all views use. */
+
+let data = null; // see docs: one object, columns of equal length
+let functions = []; // {index, name, file, line, owner, module, python, place}
+let node_count = 0;
+let node_parent = null, node_function = null, node_line = null; // typed arrays
+let path_text = []; // "process_file/file/parse" of each path of ranges
+
+/* By owner: the token of its colour, and its word. */
+const OWNERS = [
+    {token: 'own', text: 'your code'}, {token: 'lib', text: 'libraries'},
+    {token: 'interp', text: 'interpreter'}, {token: 'native', text: 'native code'},
+    {token: 'kernel', text: 'kernel'}, {token: 'gc', text: 'garbage collector'},
+    {token: 'role', text: ''},
+];
+const OWNER_OWN = 0, OWNER_KERNEL = 4, OWNER_ROLE = 6, OWNER_WAIT = 7;
+
+/* Colours of causes, by a word of their text. */
+const CAUSES = [
+    [/lock|futex|mutex|condition/, 'w-lock'], [/GIL/, 'w-gil'], [/disk|file/, 'w-disk'],
+    [/sleep/, 'w-sleep'], [/pipe|socket|net/, 'w-pipe'], [/poll|event/, 'w-poll'],
+    [/fault/, 'w-fault'], [/child|process/, 'w-child'], [/runnable|ready|preempt/, 'ready'],
+];
+
+async function decode_data(text) {
+    if (text.trimStart().startsWith('{'))
+        return JSON.parse(text);
+    const letters = atob(text.trim());
+    const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return JSON.parse(await new Response(stream).text());
+}
+
+function bytes_of(base64) {
+    return Uint8Array.from(atob(base64 || ''), (letter) => letter.charCodeAt(0));
+}
+
+function index_data(decoded) {
+    data = decoded;
+    functions = data.functions.map(([name, file, line, owner, module, kind], index) => ({
+        index, name, file, line, owner, module: module || '',
+        python: kind === undefined ? looks_python(file, line, owner) : kind === 'python',
+        place: line > 0 ? file + ':' + line : file || module || '',
+    }));
+    node_parent = Int32Array.from(data.nodes.parent);
+    node_function = Int32Array.from(data.nodes.function);
+    node_line = Int32Array.from(data.nodes.line);
+    node_count = node_parent.length;
+    path_text = data.paths.parent.map((parent, index) => index === 0 ? '' : null);
+    for (let path = 1; path < path_text.length; path++) {
+        const before = path_text[data.paths.parent[path]];
+        const name = data.names[data.paths.name[path]];
+        path_text[path] = before ? before + '/' + name : name;
+    }
+    cause_tokens = data.causes.map((text) => (CAUSES.find((one) => one[0].test(text)) ||
+        [null, 'w-other'])[1]);
+    ready_cause = data.causes.findIndex((text) => /^(ready|runnable)/.test(text));
+    states = (data.states.threads || []).map((one) => ({running: bytes_of(one.running),
+        ready: bytes_of(one.ready), cause: bytes_of(one.cause)}));
+}
+
+let cause_tokens = []; // by cause
+let ready_cause = -1;
+let states = []; // by thread: {running, ready, cause}, a byte a slot of data.states.slots
+
+function looks_python(file, line, owner) {
+    return line > 0 && owner < 2 && /(\.pyw?|\.pyx|^<.*>)$/.test(file);
+}
+
+function cause_text(cause) {
+    return cause === ready_cause ? 'ready, no processor' : data.causes[cause] || 'something else';
+}
+
+/* The function's name with its colour by owner, for tables. */
+function name_el(one) {
+    const kind = one.owner === OWNER_OWN ? 'own' : one.owner === 1 ? '' : 'dim';
+    return el('code', {class: kind, dir: 'auto', title: cut_name(one.name, 1000)},
+        cut_name(one.name));
+}
+
+function place_of(one, line) {
+    return line > 0 ? one.file + ':' + line : one.place;
+}
+
+/* A function without its line: where a click on its place leads. */
+function source_of(one) {
+    return data.sources.findIndex((source) => source.path === one.module ||
+        source.file === one.file);
+}
+
+function process_name(index) {
+    const process = data.processes[index];
+    return process ? process.name : '';
+}
+
+/* Short for people: the process alone for its main thread if it has one only. */
+function thread_name(index) {
+    const thread = data.threads[index];
+    const process = process_name(thread.process);
+    const name = thread.name.replace(/^Thread-\d+ \((.*)\)$/, '$1');
+    if (thread.name === 'main' || thread.name === '')
+        return thread.role === 'worker' || !has_threads(thread.process) ? process
+            : process + ' · main';
+    return name;
+}
+
+function has_threads(process) {
+    return data.threads.filter((thread) => thread.process === process).length > 1;
+}
+
+function table_of(name) {
+    return data.tables.find((table) => table.name === name) || null;
+}
+
+/* A row of a table as an object by the names of its columns, with role, owner, few, rest. */
+function row_object(table, row) {
+    const object = {role: row.role, owner: row.owner, few: row.few, rest: row.rest};
+    table.columns.forEach((column, index) => {
+        object[column.name] = row.cells[index];
+    });
+    return object;
+}
+
+function table_rows(name) {
+    const table = table_of(name);
+    return table ? table.rows.map((row) => row_object(table, row)) : [];
+}
+
+/* Mean shares of running and of ready threads in [from, to) of the wall, 0 to 1, of a thread. */
+function state_share(thread, from, to) {
+    const state = states[thread];
+    if (!state)
+        return [0, 0];
+    const first = Math.max(0, Math.floor(from));
+    const last = Math.min(data.states.slots, Math.max(first + 1, Math.ceil(to)));
+    let running = 0, ready = 0;
+    for (let slot = first; slot < last; slot++) {
+        running += state.running[slot];
+        ready += state.ready[slot];
+    }
+    const most = 255 * Math.max(1, last - first);
+    return [running / most, ready / most];
+}

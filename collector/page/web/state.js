@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* What is looked at: one object, the same in the address, so that a link shows the same again. What
+ * an address has wrong is left as it was at first. */
+
+const state = {};
+const fields = [];
+const views = [];
+let render_page = null; // page.js sets it
+
+/* A part of the state: {name, key, initial, read(text) -> value or undefined, write(value)}. A view
+ * may have its own. Its value is in the address if it differs from the initial one. */
+function add_field(field) {
+    fields.push(field);
+    state[field.name] = field.initial;
+}
+
+/* {key, title, question, has(), draw(box), keys: {k: f}, uses: what of time, own, idle it heeds} */
+function add_view(view) {
+    views.push(view);
+}
+
+const words = (...allowed) => (text) => allowed.includes(text) ? text : undefined;
+const as_is = (value) => String(value);
+const number_below = (limit) => (text) =>
+    /^\d{1,9}$/.test(text) && Number(text) < limit() ? Number(text) : undefined;
+const short_text = (text) => text.length <= 1000 ? text : undefined;
+const flag = (text) => text === '1' ? true : undefined;
+
+function flag_field(name) {
+    return {name, key: name, initial: false, read: flag, write: () => '1'};
+}
+
+function add_fields() {
+    const shown = () => views.filter((view) => view.has());
+    add_field({name: 'view', key: 'view', initial: 'summary', write: as_is,
+        read: (text) => shown().some((view) => view.key === text) ? text : undefined});
+    add_field({name: 'time', key: 'time', initial: 'cpu', read: words('cpu', 'wall'),
+        write: as_is});
+    add_field(flag_field('own'));
+    add_field(flag_field('idle'));
+    add_field({name: 'frames', key: 'frames', initial: 'python', read: words('python', 'all'),
+        write: as_is});
+    add_field({name: 'mode', key: 'mode', initial: 'flame', write: as_is,
+        read: words('flame', 'icicle', 'sandwich', 'treemap')});
+    add_field({name: 'stretch', key: 't', initial: '', read: read_stretch, write: as_is});
+    for (const [name, list] of [['process', 'processes'], ['thread', 'threads'],
+        ['focus', 'functions'], ['file', 'sources']])
+        add_field({name, key: name, initial: -1, read: number_below(() => data[list].length),
+            write: as_is});
+    add_field({name: 'range', key: 'range', initial: '', write: as_is,
+        read: (text) => data.names.includes(text) ? text : undefined});
+    add_field({name: 'task', key: 'task', initial: '', write: as_is,
+        read: (text) => functions.some((one) => one.name === text) ? text : undefined});
+    add_field({name: 'query', key: 'q', initial: '', read: short_text, write: as_is});
+    add_field({name: 'zoom', key: 'zoom', initial: -1, write: as_is,
+        read: number_below(() => node_count)});
+    add_field({name: 'theme', key: 'theme', initial: '', read: words('light', 'dark'),
+        write: as_is});
+}
+
+/* A stretch of time in slots: "40-80"; state.from and state.to go by it. */
+function read_stretch(text) {
+    const match = /^(\d{1,4})-(\d{1,4})$/.exec(text);
+    if (!match || Number(match[1]) >= Number(match[2]) || Number(match[2]) > data.slots)
+        return undefined;
+    return text;
+}
+
+function follow_stretch() {
+    const [from, to] = state.stretch ? state.stretch.split('-').map(Number) : [0, data.slots];
+    [state.from, state.to] = [from, to];
+}
+
+const slot_ns = (slot) => slot * data.facts.wall_ns / data.slots;
+
+/* The address with these changes: for links. */
+function address(changes = {}) {
+    const parts = [];
+    for (const field of fields) {
+        const value = field.name in changes ? changes[field.name] : state[field.name];
+        if (value !== field.initial)
+            parts.push(field.key + '=' + encodeURIComponent(field.write(value)));
+    }
+    return '#' + (parts.join('&') || 'view=summary');
+}
+
+function read_address() {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    for (const field of fields) {
+        const text = asked.get(field.key);
+        const value = text === null ? undefined : field.read(text);
+        state[field.name] = value === undefined ? field.initial : value;
+    }
+    follow_stretch();
+}
+
+/* The one way to change what is shown: go({view: 'flame', zoom: 17}). `from`, `to` (slots) are
+ * given together. Another view or another zoom is a step that the browser's "back" undoes. */
+function go(changes) {
+    if ('from' in changes || 'to' in changes) {
+        const whole = changes.from <= 0 && changes.to >= data.slots;
+        changes.stretch = whole ? '' : changes.from + '-' + changes.to;
+    }
+    const step = ['view', 'zoom', 'focus', 'file'].some((name) =>
+        name in changes && changes[name] !== state[name]);
+    Object.assign(state, changes);
+    follow_stretch();
+    const target = address();
+    if (location.hash !== target)
+        history[step ? 'pushState' : 'replaceState'](null, '', target);
+    render_page();
+}
+
+const toggle = (name, value) => go({[name]: state[name] === value ? NOTHING[name] : value});
+const NOTHING = {thread: -1, process: -1, range: '', task: ''};
+
+function is_filtered() {
+    return state.stretch !== '' || state.thread >= 0 || state.process >= 0 ||
+        state.range !== '' || state.task !== '';
+}
+
+const NO_FILTER = {from: 0, to: Infinity, thread: -1, process: -1, range: '', task: ''};
+
+// ---- Sums under the filters ----------------------------------------------------------------------
+
+/* Which threads, paths and nodes the filters let through: a byte each. */
+function passing_threads() {
+    return Uint8Array.from(data.threads, (thread, index) =>
+        Number((state.thread < 0 || index === state.thread) &&
+            (state.process < 0 || thread.process === state.process)));
+}
+
+function passing_paths() {
+    const passes = new Uint8Array(data.paths.parent.length).fill(state.range ? 0 : 1);
+    if (state.range)
+        for (let path = 1; path < passes.length; path++)
+            passes[path] = Number(passes[data.paths.parent[path]] ||
+                data.names[data.paths.name[path]] === state.range);
+    return passes;
+}
+
+/* In a task: below the function that the task runs. */
+function passing_nodes() {
+    const passes = new Uint8Array(node_count).fill(state.task ? 0 : 1);
+    if (state.task)
+        for (let node = 1; node < node_count; node++)
+            passes[node] = Number(passes[node_parent[node]] ||
+                functions[node_function[node]].name === state.task);
+    return passes;
+}
+
+const sums_cache = new Map();
+const SUMS_KEPT = 24;
+
+/* Sums under the filters: {cpu: ns by node, cpu_ns, samples, off: [{node, cause, thread, ns, count,
+ * max}], ready_ns, waiting_ns, cause_ns: by cause}. A wait counts for each cause apart. */
+function filtered() {
+    const key = [state.from, state.to, state.thread, state.process, state.range,
+        state.task].join('\u0000');
+    let sums = sums_cache.get(key);
+    if (!sums) {
+        sums = make_sums();
+        if (sums_cache.size >= SUMS_KEPT)
+            sums_cache.delete(sums_cache.keys().next().value);
+        sums_cache.set(key, sums);
+    }
+    sums.key = key;
+    return sums;
+}
+
+function make_sums() {
+    const passes = {thread: passing_threads(), path: passing_paths(), node: passing_nodes()};
+    const sums = {cpu: new Float64Array(node_count), cpu_ns: 0, samples: 0, off: [], ready_ns: 0,
+        waiting_ns: 0, cause_ns: new Float64Array(data.causes.length)};
+    const lets = (columns, index) => columns.slot[index] >= state.from &&
+        columns.slot[index] < state.to && passes.thread[columns.thread[index]] &&
+        passes.path[columns.path[index]] && passes.node[columns.node[index]];
+    const {cpu, off} = data;
+    for (let index = 0; index < cpu.slot.length; index++) {
+        if (!lets(cpu, index))
+            continue;
+        sums.cpu[cpu.node[index]] += cpu.ns[index];
+        sums.cpu_ns += cpu.ns[index];
+        sums.samples += cpu.count[index];
+    }
+    const found = new Map();
+    for (let index = 0; index < off.slot.length; index++)
+        if (lets(off, index))
+            add_wait(sums, found, index);
+    return sums;
+}
+
+function add_wait(sums, found, index) {
+    const {thread, node, cause, count, ns, max} = data.off;
+    const key = (node[index] * data.causes.length + cause[index]) * data.threads.length +
+        thread[index];
+    let wait = found.get(key);
+    if (!wait) {
+        wait = {node: node[index], cause: cause[index], thread: thread[index], ns: 0, count: 0,
+            max: 0};
+        found.set(key, wait);
+        sums.off.push(wait);
+    }
+    wait.ns += ns[index];
+    wait.count += count[index];
+    wait.max = Math.max(wait.max, max[index]);
+    sums.cause_ns[cause[index]] += ns[index];
+    if (cause[index] === ready_cause)
+        sums.ready_ns += ns[index];
+    else
+        sums.waiting_ns += ns[index];
+}
