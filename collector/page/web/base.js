@@ -1,23 +1,290 @@
-// SPDX-License-Identifier: MIT
-// What every view needs: the data, and elements that only ever hold text.
+/* SPDX-License-Identifier: MIT */
+/* What every part of the page stands on: elements, numbers as the report writes them, colours,
+ * canvases, the tip. All files of this folder are joined into one strict function: names at the
+ * top of a file are shared by all of them. */
 
+const NARROW = '\u202f';
+
+// ---- Elements -----------------------------------------------------------------------------------
+
+/* el('td', {class: 'l', css: {width: '3em'}, on: {click: f}, title: name}, child, [child, ...]).
+ * Texts become text nodes, never markup; an attribute that is null or false is left out. */
 function el(tag, attributes, ...children) {
-    const element = document.createElement(tag);
+    return fill_element(document.createElement(tag), attributes, children);
+}
+
+function svg_el(tag, attributes, ...children) {
+    const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    return fill_element(node, attributes, children);
+}
+
+function fill_element(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {}))
-        element.setAttribute(name, value);
-    element.append(...children.filter((child) => child !== null && child !== undefined));
-    return element;
+        set_attribute(node, name, value);
+    for (const child of children.flat(9))
+        if (child !== null && child !== undefined && child !== false)
+            node.append(child);
+    return node;
 }
 
-async function read_data() {
-    const text = document.getElementById("data").textContent;
-    const bytes = Uint8Array.from(atob(text), (digit) => digit.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).json();
+function set_attribute(node, name, value) {
+    if (value === null || value === undefined || value === false)
+        return;
+    if (name === 'css') {
+        for (const [property, text] of Object.entries(value))
+            node.style.setProperty(property, text);
+    } else if (name === 'on') {
+        for (const [event, listener] of Object.entries(value))
+            node.addEventListener(event, listener);
+    } else {
+        node.setAttribute(name, value === true ? '' : value);
+    }
 }
 
-read_data().then((data) => {
-    document.title = data.title;
-    for (const sentence of data.headline.slice(1))
-        document.body.append(el("p", {}, sentence));
+// ---- Numbers: the digits of collector/base/number.c ----------------------------------------------
+
+/* Like %.*f: to the even digit if the value lies exactly between two. */
+function fixed(value, decimals) {
+    const scaled = value * 10 ** decimals;
+    if (!Number.isInteger(value * 2 ** (decimals + 1)) || scaled % 1 !== 0.5)
+        return value.toFixed(decimals);
+    const below = Math.floor(scaled);
+    return ((below % 2 ? below + 1 : below) / 10 ** decimals).toFixed(decimals);
+}
+
+const TIME_UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
+
+/* ["348", "ms"], ["0", ""]: three digits that count, one unit. */
+function time_parts(ns) {
+    if (!(ns > 0))
+        return ['0', ''];
+    const [size, unit] = TIME_UNITS.find((one) => one[0] === 1 || ns >= one[0] * 0.9995);
+    const value = ns / size;
+    const decimals = size === 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    return [value >= 9999.5 ? count_text(value) : fixed(value, decimals), unit];
+}
+
+function time_text(ns) {
+    const [digits, unit] = time_parts(ns);
+    return unit ? digits + NARROW + unit : digits;
+}
+
+/* For columns: the unit in a slot of fixed width, so that digits line up. */
+function time_cell(ns) {
+    const [digits, unit] = time_parts(ns);
+    return [digits, el('span', {class: 'unit'}, unit)];
+}
+
+/* "28 %", "4.6 %", "< 0.1 %", "0 %", "-" of nothing. */
+function share_text(part, whole = 1) {
+    if (!(whole > 0))
+        return '-';
+    const percent = 100 * part / whole;
+    if (part > 0 && percent < 0.1)
+        return '<' + NARROW + '0.1' + NARROW + '%';
+    return fixed(percent, percent < 9.95 && part > 0 ? 1 : 0) + NARROW + '%';
+}
+
+function count_text(count) {
+    return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, NARROW);
+}
+
+function size_text(bytes) {
+    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+    let unit = 0;
+    for (; bytes >= 1023.95 && unit + 1 < units.length; unit++)
+        bytes /= 1024;
+    return fixed(bytes, unit ? 1 : 0) + NARROW + units[unit];
+}
+
+/* Any number in at most five characters: "12", "0.25", "11.6 M". */
+function value_text(value) {
+    const size = Math.abs(value);
+    const unit = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']].find((one) => size >= one[0]);
+    if (unit)
+        return (value / unit[0]).toPrecision(3) + NARROW + unit[1];
+    if (Number.isInteger(value) || size >= 1000)
+        return value < 0 ? '−' + count_text(-value) : count_text(value);
+    return String(Number(value.toPrecision(3)));
+}
+
+// ---- Colours -------------------------------------------------------------------------------------
+
+let tones = {};
+
+/* The colour of a token of page.css in the theme at hand, for canvases: tone('own'). */
+function tone(name) {
+    if (!tones[name])
+        tones[name] = getComputedStyle(document.documentElement).getPropertyValue('--' + name)
+            .trim();
+    return tones[name];
+}
+
+const TEXT_FONT = '-apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, ' +
+    'sans-serif';
+const CODE_FONT = 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace';
+
+/* A small square of a colour; the word beside it says the same. */
+function swatch(token, more = '') {
+    return el('i', {class: ('sw ' + more + (token === 'ready' ? ' hatch' : '')).trim(),
+        css: {'background-color': 'var(--' + token + ')'}});
+}
+
+/* parts: [[token, share], ...] of the width. */
+function mini_bar(parts, width) {
+    return el('span', {class: 'minibar', css: width ? {width} : {}}, parts.map(([token, share]) =>
+        el('i', {css: {width: 100 * Math.max(0, Math.min(1, share)) + '%',
+            'background-color': 'var(--' + token + ')'}})));
+}
+
+// ---- Canvases ------------------------------------------------------------------------------------
+
+const canvases = new Set();
+const resized = new ResizeObserver((entries) => {
+    for (const entry of entries)
+        if (entry.target.known_width !== entry.target.clientWidth)
+            redraw(entry.target);
 });
+
+/* A canvas as wide as its place. options: {label, height: number or f(width), class, draw(g, width,
+ * height, canvas)}. A view's canvas is forgotten when it leaves the document. */
+function canvas_box(options) {
+    const canvas = el('canvas', {class: options.class || 'full', role: 'img',
+        'aria-label': options.label});
+    canvas.options = options;
+    canvases.add(canvas);
+    resized.observe(canvas);
+    return canvas;
+}
+
+function draw_canvas(canvas) {
+    const {height, draw} = canvas.options;
+    const width = canvas.clientWidth;
+    if (!width)
+        return;
+    const tall = typeof height === 'function' ? height(width) : height;
+    const ratio = window.devicePixelRatio || 1;
+    const size = [Math.round(width * ratio), Math.round(tall * ratio)];
+    if (canvas.width !== size[0] || canvas.height !== size[1])
+        [canvas.width, canvas.height] = size;
+    canvas.known_width = width;
+    if (canvas.style.height !== tall + 'px')
+        canvas.style.height = tall + 'px';
+    const g = canvas.getContext('2d');
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.clearRect(0, 0, width, tall);
+    draw(g, width, tall, canvas);
+}
+
+/* Draws it before the next frame, once however often it is asked for. */
+function redraw(canvas) {
+    if (canvas.asked)
+        return;
+    canvas.asked = requestAnimationFrame(() => {
+        canvas.asked = 0;
+        if (canvas.isConnected)
+            draw_canvas(canvas);
+    });
+}
+
+function redraw_all() {
+    for (const canvas of canvases) {
+        if (canvas.isConnected)
+            draw_canvas(canvas);
+        else
+            forget_canvas(canvas);
+    }
+}
+
+function forget_canvas(canvas) {
+    canvases.delete(canvas);
+    resized.unobserve(canvas);
+}
+
+/* As much of the text as fits, with "…"; nothing if not even five letters do. */
+function fit_label(g, text, width) {
+    const short = text.length > 400 ? text.slice(0, 400) : text;
+    if (short === text && g.measureText(text).width <= width)
+        return text;
+    let low = 0, high = short.length;
+    while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (g.measureText(short.slice(0, middle) + '…').width <= width)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low > 4 ? short.slice(0, low) + '…' : '';
+}
+
+/* The same for a font of one width, without asking the browser for it. */
+function fit_code(text, width, letter) {
+    const room = Math.floor(width / letter);
+    if (text.length <= room)
+        return text;
+    return room > 5 ? text.slice(0, room - 1) + '…' : '';
+}
+
+const plain_letters = /^[\x20-\x7e]*$/;
+
+/* The end of an axis of time, with three to width / 110 ticks. */
+function axis_step(span, width) {
+    const ticks = Math.max(2, width / 110);
+    for (let exponent = 0; ; exponent++)
+        for (const digit of [1, 2, 5])
+            if (span / (digit * 10 ** exponent) <= ticks)
+                return digit * 10 ** exponent;
+}
+
+function axis_label(ns, step) {
+    if (ns === 0)
+        return '0';
+    const [size, unit] = TIME_UNITS.find((one) => one[0] === 1 || step >= one[0] ||
+        (one[0] === 1e9 && ns >= 1e9));
+    const decimals = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
+    return (ns / size).toFixed(Math.min(9, decimals)) + NARROW + unit;
+}
+
+/* A line at height y from x on, with times of [from, to] below it. */
+function draw_axis(g, place, from, to) {
+    const {x, y, width} = place;
+    const step = axis_step(to - from, width);
+    g.fillStyle = tone('line2');
+    g.fillRect(x, y, width, 1);
+    g.font = '11px ' + TEXT_FONT;
+    g.textBaseline = 'alphabetic';
+    for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
+        const at = x + (time - from) / (to - from) * width;
+        g.fillStyle = tone('line2');
+        g.fillRect(Math.round(at), y, 1, 4);
+        const text = axis_label(time, step);
+        const wide = g.measureText(text).width;
+        g.fillStyle = tone('ink3');
+        g.fillText(text, Math.max(x, Math.min(x + width - wide, at - wide / 2)), y + 15);
+    }
+}
+
+// ---- The tip -------------------------------------------------------------------------------------
+
+const tip = el('div', {class: 'tip', role: 'status', hidden: true});
+
+/* At the pointer; at a place {clientX, clientY} for keys. */
+function show_tip(at, ...children) {
+    tip.replaceChildren(...children.flat(9).filter((one) => one !== null && one !== false));
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    const left = Math.max(8, Math.min(innerWidth - box.width - 8, at.clientX + 14));
+    const below = at.clientY + 18;
+    const top = below + box.height > innerHeight ? at.clientY - box.height - 12 : below;
+    tip.style.left = left + 'px';
+    tip.style.top = Math.max(4, top) + 'px';
+}
+
+function hide_tip() {
+    tip.hidden = true;
+}
+
+/* A foreign name for a tip: a page is no place for all of 10,000 characters. */
+function cut_name(text, most = 200) {
+    return text.length > most ? text.slice(0, most - 1) + '…' : text;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The strip of time that stays in sight: how many threads run and are ready, and the stretch that
+ * all views are filtered by. */
+
+const STRIP_HEIGHT = 74, STRIP_AXIS = 18, STRIP_TOP = 5;
+
+function make_dock() {
+    boxes.dock_head = el('div', {class: 'dockhead'});
+    boxes.strip = canvas_box({label: 'Threads running and ready over time', class: 'strip',
+        height: STRIP_HEIGHT, draw: draw_strip});
+    boxes.strip.setAttribute('role', 'slider');
+    boxes.strip.setAttribute('tabindex', '0');
+    boxes.strip.setAttribute('aria-valuemin', '0');
+    boxes.strip.setAttribute('aria-valuemax', String(data.slots));
+    follow_brush(boxes.strip);
+    return el('div', {class: 'docked'}, boxes.dock_head, boxes.strip);
+}
+
+// ---- The curve -----------------------------------------------------------------------------------
+
+let strip_curve = null; // {width, running, ready}: sums over the threads, by pixel
+
+function make_curve(width) {
+    const shown = passing_threads();
+    const key = [width, state.thread, state.process].join();
+    if (strip_curve && strip_curve.key === key)
+        return strip_curve;
+    const points = Math.max(2, Math.min(data.states.slots, Math.floor(width / 2)));
+    const running = new Float64Array(points), ready = new Float64Array(points);
+    const step = data.states.slots / points;
+    for (let thread = 0; thread < states.length; thread++) {
+        if (!shown[thread])
+            continue;
+        for (let point = 0; point < points; point++) {
+            const [runs, waits] = state_share(thread, point * step, (point + 1) * step);
+            running[point] += runs;
+            ready[point] += waits;
+        }
+    }
+    strip_curve = {key, running, ready, points};
+    return strip_curve;
+}
+
+function draw_strip(g, width, height) {
+    const bottom = height - STRIP_AXIS;
+    const curve = make_curve(width);
+    const highest = Math.max(data.facts.processors, ...curve.running.map((runs, point) =>
+        runs + curve.ready[point]));
+    const most = Math.min(highest, 3 * data.facts.processors) * 1.06;
+    const y = (count) => bottom - (bottom - STRIP_TOP) * Math.min(count, most) / most;
+    fill_area(g, width, curve.points, () => y(0), (point) => y(curve.running[point]),
+        tone('run1'));
+    fill_area(g, width, curve.points, (point) => y(curve.running[point]),
+        (point) => y(curve.running[point] + curve.ready[point]), tone('ready'));
+    g.strokeStyle = tone('ink2');
+    g.setLineDash([2, 3]);
+    g.beginPath();
+    g.moveTo(0, Math.round(y(data.facts.processors)) + 0.5);
+    g.lineTo(width, Math.round(y(data.facts.processors)) + 0.5);
+    g.stroke();
+    g.setLineDash([]);
+    draw_axis(g, {x: 0, y: bottom, width}, 0, data.facts.wall_ns);
+    draw_stretch(g, width, bottom);
+}
+
+function fill_area(g, width, points, low, high, color) {
+    const x = (point) => point * width / (points - 1);
+    g.fillStyle = color;
+    g.beginPath();
+    for (let point = 0; point < points; point++)
+        g.lineTo(x(point), high(point));
+    for (let point = points - 1; point >= 0; point--)
+        g.lineTo(x(point), low(point));
+    g.fill();
+}
+
+function draw_stretch(g, width, bottom) {
+    if (!state.stretch && !brush.drawn)
+        return;
+    const [from, to] = brush.drawn || [state.from, state.to];
+    const left = from * width / data.slots, right = to * width / data.slots;
+    g.globalAlpha = 0.74;
+    g.fillStyle = tone('bg');
+    g.fillRect(0, 0, left, bottom);
+    g.fillRect(right, 0, width - right, bottom);
+    g.globalAlpha = 1;
+    g.strokeStyle = tone('accent');
+    g.lineWidth = 2;
+    g.strokeRect(left + 1, 1, Math.max(0, right - left - 2), bottom - 1);
+    g.lineWidth = 1;
+}
+
+// ---- The brush -----------------------------------------------------------------------------------
+
+const brush = {begin: null, drawn: null};
+
+function follow_brush(strip) {
+    const at = (event) => {
+        const box = strip.getBoundingClientRect();
+        const slot = (event.clientX - box.left) / box.width * data.slots;
+        return Math.max(0, Math.min(data.slots, slot));
+    };
+    strip.addEventListener('pointerdown', (event) => {
+        strip.setPointerCapture(event.pointerId);
+        brush.begin = at(event);
+    });
+    strip.addEventListener('pointermove', (event) => {
+        if (brush.begin === null)
+            return show_moment(event, at(event));
+        const end = at(event);
+        brush.drawn = [Math.floor(Math.min(brush.begin, end)),
+            Math.ceil(Math.max(brush.begin, end))];
+        redraw(strip);
+        return undefined;
+    });
+    strip.addEventListener('pointerup', (event) => end_brush(at(event)));
+    strip.addEventListener('pointercancel', () => end_brush(brush.begin));
+    strip.addEventListener('pointerleave', hide_tip);
+    strip.addEventListener('dblclick', () => go({from: 0, to: data.slots}));
+    strip.addEventListener('keydown', strip_key);
+}
+
+function end_brush(end) {
+    const drawn = brush.drawn;
+    const moved = drawn && Math.abs(end - brush.begin) >= 0.4;
+    brush.begin = brush.drawn = null;
+    if (moved)
+        go({from: drawn[0], to: drawn[1]});
+    else if (state.stretch)
+        go({from: 0, to: data.slots});
+}
+
+function show_moment(event, slot) {
+    const at = slot / data.slots * data.states.slots;
+    const lines = [];
+    let running = 0, ready = 0;
+    for (let thread = 0; thread < states.length; thread++) {
+        const [runs, waits] = state_share(thread, at - 8, at + 8);
+        running += runs;
+        ready += waits;
+    }
+    lines.push(el('b', {}, time_text(slot_ns(slot))), el('br'), fixed(running, 1) + ' running, ' +
+        fixed(ready, 1) + ' ready');
+    show_tip(event, lines);
+}
+
+/* Arrows move the stretch by a slot, with Shift they make it longer or shorter. */
+function strip_key(event) {
+    const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!way)
+        return;
+    event.preventDefault();
+    const begins = state.stretch ? state.from : 0;
+    const length = state.stretch ? state.to - state.from : Math.max(1, data.slots >> 3);
+    const longer = Math.max(1, Math.min(data.slots - begins, length + (event.shiftKey ? way : 0)));
+    const moved = event.shiftKey || !state.stretch ? begins : begins + way;
+    const from = Math.max(0, Math.min(data.slots - longer, moved));
+    go({from, to: from + longer});
+}
+
+// ---- What it says --------------------------------------------------------------------------------
+
+function chip(text, changes) {
+    return el('button', {type: 'button', class: 'chip', title: 'Remove this filter',
+        on: {click: () => go(changes)}}, el('span', {dir: 'auto'}, cut_name(text, 60)),
+    el('span', {'aria-hidden': 'true'}, '×'));
+}
+
+function filter_chips() {
+    const chips = [];
+    if (state.stretch)
+        chips.push(chip(stretch_text(), {stretch: ''}));
+    if (state.process >= 0)
+        chips.push(chip(process_name(state.process), {process: -1}));
+    if (state.thread >= 0)
+        chips.push(chip(thread_name(state.thread), {thread: -1}));
+    if (state.task)
+        chips.push(chip('in task ' + state.task, {task: ''}));
+    if (state.range)
+        chips.push(chip('in range ' + state.range, {range: ''}));
+    return chips;
+}
+
+function stretch_text() {
+    const step = data.facts.wall_ns / data.slots;
+    return axis_label(slot_ns(state.from), step) + ' – ' + axis_label(slot_ns(state.to), step);
+}
+
+function fill_dock() {
+    const cores = data.facts.processors;
+    boxes.dock_head.replaceChildren(...[
+        el('span', {class: 'key'}, 'Threads'),
+        legend_entry('run1', 'running'), legend_entry('ready', 'ready, no processor free'),
+        el('span', {class: 'wide'}, el('span', {class: 'dash'}), cores === 1 ? 'the processor'
+            : `the ${count_text(cores)} processors`),
+        ...filter_chips(),
+        is_filtered() ? null : el('span', {class: 'wide hint'},
+            'Drag to look at a stretch of time; all views follow.')].filter(Boolean));
+    boxes.strip.setAttribute('aria-valuenow', String(state.from));
+    boxes.strip.setAttribute('aria-valuetext', state.stretch ? stretch_text() : 'the whole time');
+    redraw(boxes.strip);
+}

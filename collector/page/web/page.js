@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* The page around the views: head, headline, wall bar, diagnosis, tabs, keys, theme, search. */
+
+const boxes = {}; // parts that are made once
+
+// ---- Headline and wall bar -----------------------------------------------------------------------
+
+const WALL_TOKENS = {ready: 'ready', short: 'w-other', other: 'w-other'};
+
+/* The parts of the wall bar: [{token, text, ns}]. */
+function wall_parts() {
+    const running = data.wall.filter((part) => part.state === 'running');
+    return data.wall.filter((part) => part.ns > 0).map((part) => {
+        let token = WALL_TOKENS[part.state] || 'w-other';
+        if (part.state === 'running')
+            token = running.length > 1 && part === running[0] ? 'run2' : 'run1';
+        else if (part.state === 'waiting')
+            token = cause_tokens[part.cause] || 'w-other';
+        return {token, text: part.text, ns: part.ns};
+    });
+}
+
+function bar_part(part, whole) {
+    const show = (event) => show_tip(event, el('b', {}, cut_name(part.text)), ' ',
+        time_text(part.ns), ', ', share_text(part.ns, whole));
+    return el('i', {class: part.token === 'ready' ? 'hatch' : null,
+        css: {flex: part.ns / whole + ' 0 auto', 'background-color': `var(--${part.token})`},
+        on: {mousemove: show, mouseleave: hide_tip}});
+}
+
+const LEGEND_MOST = 7;
+
+function bar_legend(parts, whole) {
+    const shown = parts.slice(0, LEGEND_MOST);
+    const rest = parts.slice(LEGEND_MOST).reduce((sum, part) => sum + part.ns, 0);
+    if (rest > 0)
+        shown.push({token: 'w-other', text: 'other waits', ns: rest});
+    return el('div', {class: 'legend'}, shown.map((part) => el('span', {}, swatch(part.token),
+        el('span', {dir: 'auto'}, cut_name(part.text, 60)), el('b', {}, share_text(part.ns, whole)),
+        el('span', {class: 'dim'}, time_text(part.ns)))));
+}
+
+/* A bar of parts of a whole, with its legend. */
+function share_bar(parts, whole, label) {
+    return [el('div', {class: 'bar', role: 'img', 'aria-label': label + ': ' + parts.map((part) =>
+        cut_name(part.text, 60) + ' ' + share_text(part.ns, whole)).join(', ')},
+    parts.map((part) => bar_part(part, whole))), bar_legend(parts, whole)];
+}
+
+/* "Hottest: render (io_bound.py:17)" with its numbers in bold. */
+function with_numbers(text) {
+    return text.split(/(<?\d[\d.,]*\s(?:%|s|ms|us|µs|ns)(?!\w))/).map((part, index) =>
+        index % 2 ? el('b', {}, part.replace(/\s/g, NARROW).replace('us', 'µs')) : part);
+}
+
+/* The first sentence is the title; what else the report says first stands below it. */
+function make_hero() {
+    const [first, ...more] = data.headline.join(' ').split(/(?<=[.!?])\s+(?=[A-Z0-9])/);
+    const title = document.querySelector('h1') || el('h1');
+    title.replaceChildren(first || data.title);
+    const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
+    return el('section', {class: 'hero', 'aria-label': 'Where the time went'}, title,
+        more.length ? el('p', {class: 'lede'}, with_numbers(more.join(' '))) : null,
+        whole > 0 ? share_bar(wall_parts(), whole, 'Wall time') : null);
+}
+
+// ---- Diagnosis -----------------------------------------------------------------------------------
+
+const FINDING_VIEWS = {host: 'timeline', blocked: 'waits', loop: 'tasks', lock: 'waits',
+    pool: 'pools', gil: 'timeline', gc: 'tree', import: 'tree'};
+const CARDS_MOST = 3;
+
+function make_cards() {
+    const findings = table_rows('findings').slice(0, CARDS_MOST);
+    if (!findings.length)
+        return null;
+    return el('div', {class: 'cards', role: 'list', 'aria-label': 'What stands out'},
+        findings.map(make_card));
+}
+
+/* "of the wall time sleeps in call_api ...": the share is said above it. */
+function make_card(finding) {
+    const share = finding.whole > 0 ? finding.cost / finding.whole : finding.share;
+    const whole = /^(of (?:the |all )?[\w ]*?time|of [\w ]+?)\s(.*)$/s.exec(finding.finding) ||
+        [null, '', finding.finding];
+    const [sentence, ...more] = whole[2].split(/(?<=[:.])\s/);
+    const view = views.find((one) => one.key === FINDING_VIEWS[finding.disease] && one.has());
+    return el('section', {class: 'card', role: 'listitem'},
+        el('div', {class: 'severity'}, el('i', {class: 'gauge'}, el('i', {css: {
+            width: Math.max(6, 100 * share) + '%'}})), share_text(share), ' ', whole[1]),
+        el('h3', {}, upper_first(sentence.replace(/[:.]$/, ''))),
+        el('p', {}, with_numbers([...more, finding.evidence].filter(Boolean).join(' '))),
+        finding.advice ? el('p', {class: 'try'}, el('em', {}, 'Try'),
+            finding.advice.replace(/^try/, ''), ' ', view ? el('a', {href:
+                address({view: view.key})}, view.title) : null) : null);
+}
+
+const upper_first = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+// ---- Head, tabs, search --------------------------------------------------------------------------
+
+function make_top() {
+    const {facts} = data;
+    const busy = data.threads.length === 1 ? '1 thread' : `${count_text(data.threads.length)} ` +
+        `threads in ${count_text(data.processes.length)} ` +
+        (data.processes.length === 1 ? 'process' : 'processes');
+    boxes.search = el('input', {type: 'search', placeholder: 'Search functions  /',
+        'aria-label': 'Search functions', maxlength: 1000, on: {input: search_input}});
+    return el('header', {class: 'top'}, el('span', {class: 'brand'}, 'annot'),
+        el('span', {class: 'slash', 'aria-hidden': 'true'}, '/'),
+        el('b', {class: 'title', dir: 'auto', title: cut_name(facts.command, 1000)},
+            cut_name(data.title, 120)),
+        el('span', {class: 'meta'}, [busy, facts.sampling, began_text(facts.began)]
+            .filter(Boolean).join(' · ')),
+        el('span', {class: 'space'}), boxes.search,
+        tool_button('Theme', 'light or dark (T)', switch_theme),
+        el('button', {type: 'button', class: 'tool', title: 'keys (?)', 'aria-label': 'Keys',
+            on: {click: () => boxes.help.showModal()}}, '?'));
+}
+
+function began_text(began) {
+    return (began || '').replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
+}
+
+function search_input(event) {
+    const heeds = views.find((view) => view.key === state.view);
+    const changes = {query: event.target.value};
+    if (!(heeds && heeds.searches))
+        changes.view = 'flame';
+    go(changes);
+}
+
+function shown_views() {
+    return views.filter((view) => view.has());
+}
+
+/* Links, so that a tab can be opened beside this one. The filters go along, not the zoom. */
+function fill_tabs() {
+    boxes.tabs.replaceChildren(...shown_views().map((view, index) => el('a', {
+        href: address({view: view.key, zoom: -1}), title: view.question + (index < 9
+            ? ` (${index + 1})` : ''), 'aria-current': state.view === view.key ? 'page' : null},
+    view.title)));
+    const current = boxes.tabs.querySelector('[aria-current]');
+    if (current && boxes.tabs.scrollWidth > boxes.tabs.clientWidth)
+        boxes.tabs.scrollLeft = current.offsetLeft - 60;
+}
+
+// ---- Theme ---------------------------------------------------------------------------------------
+
+const dark_scheme = matchMedia('(prefers-color-scheme: dark)');
+
+function apply_theme() {
+    const root = document.documentElement;
+    const theme = state.theme || (dark_scheme.matches ? 'dark' : 'light');
+    if (root.dataset.theme !== theme) {
+        root.dataset.theme = theme;
+        tones = {};
+    }
+}
+
+function switch_theme() {
+    const theme = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';
+    go({theme: theme === (dark_scheme.matches ? 'dark' : 'light') ? '' : theme});
+}
+
+// ---- Keys ----------------------------------------------------------------------------------------
+
+const KEYS = [['/', 'search functions'], ['1 … 9', 'views'], ['← →', 'in the strip of time: move ' +
+    'the stretch'], ['↑ ↓ ← → Enter', 'walk the call tree and the flame graph'],
+['C', 'CPU or wall time'], ['M', 'my code only'], ['W S A D', 'zoom and move the timeline'],
+['Esc', 'one step back: search, zoom, filters'], ['T', 'light or dark'], ['?', 'this list']];
+
+function make_help() {
+    return el('dialog', {'aria-label': 'Keys'}, el('h2', {}, 'Keys'), el('dl', {},
+        KEYS.map(([keys, what]) => [el('dt', {}, keys.split(/ (?=[^…])/).map((key) =>
+            [el('kbd', {}, key), ' '])), el('dd', {}, what)])),
+    el('form', {method: 'dialog'}, el('button', {class: 'tool'}, 'Close')));
+}
+
+function step_back() {
+    if (state.query)
+        go({query: ''});
+    else if (state.zoom >= 0)
+        go({zoom: -1});
+    else if (is_filtered())
+        clear_filters();
+}
+
+const PAGE_KEYS = {
+    '/': () => boxes.search.focus(),
+    '?': () => boxes.help.open ? boxes.help.close() : boxes.help.showModal(),
+    Escape: step_back,
+    c: () => go({time: state.time === 'cpu' ? 'wall' : 'cpu'}),
+    m: () => go({own: !state.own}),
+    t: switch_theme,
+};
+
+function page_key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
+        return;
+    if (event.target.matches('input, select, textarea')) {
+        if (event.key === 'Escape' && event.target === boxes.search) {
+            event.target.blur();
+            go({query: ''});
+        }
+        return;
+    }
+    if (boxes.help.open && event.key !== '?')
+        return;
+    const view = views.find((one) => one.key === state.view);
+    const named = shown_views()[Number(event.key) - 1];
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const action = (view && view.keys && view.keys[key]) || PAGE_KEYS[key] ||
+        (/^[1-9]$/.test(key) && named ? () => go({view: named.key, zoom: -1}) : null);
+    if (action) {
+        event.preventDefault();
+        action(event);
+    }
+}
+
+// ---- Drawing -------------------------------------------------------------------------------------
+
+function render() {
+    hide_tip();
+    apply_theme();
+    const view = shown_views().find((one) => one.key === state.view) || shown_views()[0];
+    document.body.classList.toggle('deep', view !== shown_views()[0]);
+    if (boxes.search.value !== state.query)
+        boxes.search.value = state.query;
+    fill_dock();
+    fill_tabs();
+    const focused = focus_mark();
+    boxes.view.replaceChildren();
+    boxes.view.setAttribute('aria-label', view.title);
+    view.draw(boxes.view);
+    if (focused)
+        restore_focus(focused);
+    redraw_all();
+}
+
+/* What had the focus in the view that is made anew: its place among its kind. */
+function focus_mark() {
+    const node = document.activeElement;
+    if (!node || !boxes.view.contains(node) || node === boxes.view)
+        return null;
+    const like = node.tagName.toLowerCase() + (node.getAttribute('role')
+        ? `[role="${node.getAttribute('role')}"]` : '');
+    return {like, index: [...boxes.view.querySelectorAll(like)].indexOf(node)};
+}
+
+function restore_focus(mark) {
+    const node = boxes.view.querySelectorAll(mark.like)[mark.index];
+    if (node)
+        node.focus({preventScroll: true});
+}
+
+function build_page() {
+    boxes.tabs = el('nav', {'aria-label': 'Views'});
+    boxes.view = el('main', {tabindex: -1});
+    boxes.help = make_help();
+    const hero = make_hero();
+    document.body.replaceChildren(
+        el('div', {class: 'wrap'}, make_top(), hero, make_cards()),
+        el('div', {class: 'dock'}, el('div', {class: 'wrap'}, make_dock(), boxes.tabs)),
+        el('div', {class: 'wrap'}, boxes.view, make_colophon()), boxes.help, tip);
+}
+
+function make_colophon() {
+    const {facts} = data;
+    return el('footer', {class: 'colophon'}, data.left_out.map((text) => el('p', {}, text)),
+        el('p', {}, ['annot ' + (facts.annot || ''), facts.file, facts.host].filter(Boolean)
+            .join(' · ')));
+}
+
+/* The last file of the script calls it. */
+async function start_page() {
+    index_data(await decode_data(document.getElementById('data').textContent));
+    add_fields();
+    read_address();
+    render_page = render;
+    build_page();
+    render();
+    const follow = () => {
+        read_address();
+        render();
+    };
+    addEventListener('hashchange', follow);
+    addEventListener('popstate', follow);
+    addEventListener('keydown', page_key);
+    dark_scheme.addEventListener('change', render);
+    addEventListener('beforeprint', () => print_theme(true));
+    addEventListener('afterprint', () => print_theme(false));
+    document.documentElement.dataset.ready = '1';
+}
+
+/* Paper is white, for canvases too. */
+function print_theme(printing) {
+    if (printing)
+        document.documentElement.dataset.theme = 'light';
+    else
+        apply_theme();
+    tones = {};
+    redraw_all();
+}
