@@ -220,10 +220,13 @@ function page_key(event) {
 
 // ---- Drawing -------------------------------------------------------------------------------------
 
-function render() {
+/* changes: what go() was given; null: anything. */
+function render(changes = null) {
     hide_tip();
-    apply_theme();
     const view = shown_views().find((one) => one.key === state.view) || shown_views()[0];
+    if (changes && !('view' in changes) && view.follow && view.follow(changes))
+        return;
+    apply_theme();
     document.body.classList.toggle('deep', view !== shown_views()[0]);
     if (boxes.search.value !== state.query)
         boxes.search.value = state.query;
@@ -287,7 +290,7 @@ async function start_page() {
     addEventListener('hashchange', follow);
     addEventListener('popstate', follow);
     addEventListener('keydown', page_key);
-    dark_scheme.addEventListener('change', render);
+    dark_scheme.addEventListener('change', () => render());
     addEventListener('beforeprint', () => print_theme(true));
     addEventListener('afterprint', () => print_theme(false));
     document.documentElement.dataset.ready = '1';

@@ -6,8 +6,8 @@
 const GLUE = new RegExp('^(_?PyObject_(Vectorcall|Call|FastCall|MakeTpCall|CallOneArg)|_PyEval_|' +
     'PyEval_|_PyFunction_|cfunction_|method_vectorcall|vectorcall_|slot_tp_|type_call|' +
     'object_vacall|_PyObject_(FastCall|Call|MakeTpCall|Vectorcall)|call_recorded|observed_call|' +
-    '_PyVectorcall_|PyVectorcall_|_?PyCFunction_|wrap_|clone|start_thread|Py_RunMain|Py_BytesMain|_PyRun_|' +
-    'run_mod|PyEval_EvalCode|_start|__libc_start)');
+    '_PyVectorcall_|PyVectorcall_|_?PyCFunction_|wrap_|clone|start_thread|Py_RunMain|' +
+    'Py_BytesMain|_PyRun_|run_mod|PyEval_EvalCode|_start|__libc_start)');
 
 const tree_cache = new Map();
 const TREES_KEPT = 6;
@@ -63,7 +63,7 @@ function add_wait_item(root, place, wait, options) {
     if (!leaf) {
         const name = wait.cause === ready_cause ? cause_text(wait.cause)
             : 'waits: ' + cause_text(wait.cause);
-        leaf = new_item({name, file: '', line: 0, owner: OWNER_WAIT, module: '', place: '',
+        leaf = new_item({name, file: '', line: 0, python: false, owner: OWNER_WAIT, module: '', place: '',
             index: -1}, wait.node, item);
         leaf.cause = wait.cause;
         item.map.set(key, leaf);
@@ -120,6 +120,8 @@ function is_folded(node, options) {
         return false;
     if (options.own)
         return one.owner !== OWNER_OWN;
+    if (options.frames === 'python' && one.file.startsWith('<frozen importlib.'))
+        return true;
     return options.frames === 'python' && !one.python && one.owner !== OWNER_OWN &&
         in_python(node);
 }

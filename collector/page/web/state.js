@@ -14,7 +14,9 @@ function add_field(field) {
     state[field.name] = field.initial;
 }
 
-/* {key, title, question, has(), draw(box), keys: {k: f}, uses: what of time, own, idle it heeds} */
+/* {key, title, question, has(), draw(box)}; also: keys: {k: f(event)}; searches: it heeds
+ * state.query; follow(changes) -> whether it showed these changes itself, without being drawn
+ * anew. */
 function add_view(view) {
     views.push(view);
 }
@@ -40,7 +42,7 @@ function add_fields() {
     add_field(flag_field('idle'));
     add_field({name: 'frames', key: 'frames', initial: 'python', read: words('python', 'all'),
         write: as_is});
-    add_field({name: 'mode', key: 'mode', initial: 'flame', write: as_is,
+    add_field({name: 'mode', key: 'mode', initial: 'icicle', write: as_is,
         read: words('flame', 'icicle', 'sandwich', 'treemap')});
     add_field({name: 'stretch', key: 't', initial: '', read: read_stretch, write: as_is});
     for (const [name, list] of [['process', 'processes'], ['thread', 'threads'],
@@ -108,7 +110,7 @@ function go(changes) {
     const target = address();
     if (location.hash !== target)
         history[step ? 'pushState' : 'replaceState'](null, '', target);
-    render_page();
+    render_page(changes);
 }
 
 const toggle = (name, value) => go({[name]: state[name] === value ? NOTHING[name] : value});
