@@ -6,6 +6,7 @@ const STRIP_HEIGHT = 74, STRIP_AXIS = 18, STRIP_TOP = 5;
 
 function make_dock() {
     boxes.dock_head = el('div', {class: 'dockhead'});
+    boxes.filter = make_filter_menu();
     boxes.strip = canvas_box({label: 'Threads running and ready over time', class: 'strip',
         height: STRIP_HEIGHT, draw: draw_strip});
     boxes.strip.setAttribute('role', 'slider');
@@ -13,7 +14,50 @@ function make_dock() {
     boxes.strip.setAttribute('aria-valuemin', '0');
     boxes.strip.setAttribute('aria-valuemax', String(data.slots));
     follow_brush(boxes.strip);
-    return el('div', {class: 'docked'}, boxes.dock_head, boxes.strip);
+    return el('div', {class: 'docked'}, el('div', {class: 'dockline'}, boxes.dock_head,
+        boxes.filter), boxes.strip);
+}
+
+const MENU_MOST = 200; // entries of a kind
+
+/* Processes, threads, ranges and tasks, one of each at a time. */
+function make_filter_menu() {
+    const groups = filter_choices().map(([field, label, choices]) => choices.length < 2 ? null
+        : el('optgroup', {label}, choices.slice(0, MENU_MOST).map(([value, text]) =>
+            el('option', {value: field + ' ' + value}, cut_name(text, 50)))));
+    if (!groups.some(Boolean))
+        return null;
+    const choose = (event) => {
+        const [field, ...value] = event.target.value.split(' ');
+        event.target.value = '';
+        if (field)
+            go({[field]: typeof state[field] === 'number' ? Number(value[0])
+                : value.join(' '), zoom: -1});
+    };
+    return el('select', {'aria-label': 'Filter', class: 'filter', on: {change: choose}},
+        el('option', {value: ''}, 'Filter …'), groups);
+}
+
+/* [field, label, [[value, text], ...]], the busiest first. */
+function filter_choices() {
+    const times = new Map();
+    data.threads.forEach((thread) => times.set(thread.process,
+        (times.get(thread.process) || 0) + thread.cpu_ns));
+    const processes = data.processes.map((process, index) => [index, process.name])
+        .sort((a, b) => (times.get(b[0]) || 0) - (times.get(a[0]) || 0));
+    const threads = data.threads.map((thread, index) => [index, thread_name(index)])
+        .sort((a, b) => data.threads[b[0]].cpu_ns - data.threads[a[0]].cpu_ns);
+    return [['process', 'Processes', processes], ['thread', 'Threads', threads],
+        ['range', 'Ranges', data.names.map((name) => [name, name])],
+        ['task', 'Tasks', task_functions().map((name) => [name, name])]];
+}
+
+/* Functions that tasks run, of pools and of asyncio. */
+function task_functions() {
+    const names = new Set([...data.pools.map((pool) => pool.function),
+        ...data.tasks.map((task) => task.name.replace(/ \(.*\)$/, ''))]);
+    return functions.map((one) => one.name).filter((name, index, all) => names.has(name) &&
+        all.indexOf(name) === index);
 }
 
 // ---- The curve -----------------------------------------------------------------------------------
@@ -162,7 +206,10 @@ function strip_key(event) {
 
 function chip(text, changes) {
     return el('button', {type: 'button', class: 'chip', title: 'Remove this filter',
-        on: {click: () => go(changes)}}, el('span', {dir: 'auto'}, cut_name(text, 60)),
+        on: {click: () => {
+            go(changes);
+            boxes.strip.focus({preventScroll: true});
+        }}}, el('span', {dir: 'auto'}, cut_name(text, 60)),
     el('span', {'aria-hidden': 'true'}, '×'));
 }
 

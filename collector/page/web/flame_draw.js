@@ -103,11 +103,8 @@ function paint_label(g, graph, box, y) {
     const rest = room - used - 24;
     const more = both.length * code_letter <= rest && width > 240 ? both
         : share.length * code_letter <= rest ? share : '';
-    if (more) {
-        g.globalAlpha = 0.78;
+    if (more)
         g.fillText(more, x + width - 8 - more.length * code_letter, middle);
-        g.globalAlpha = 1;
-    }
 }
 
 /* Found itself, or called by what was found. */

@@ -88,7 +88,7 @@ function make_card(finding) {
     return el('section', {class: 'card', role: 'listitem'},
         el('div', {class: 'severity'}, el('i', {class: 'gauge'}, el('i', {css: {
             width: Math.max(6, 100 * share) + '%'}})), share_text(share), ' ', whole[1]),
-        el('h3', {}, upper_first(sentence.replace(/[:.]$/, ''))),
+        el('h2', {}, upper_first(sentence.replace(/[:.]$/, ''))),
         el('p', {}, with_numbers([...more, finding.evidence].filter(Boolean).join(' '))),
         finding.advice ? el('p', {class: 'try'}, el('em', {}, 'Try'),
             finding.advice.replace(/^try/, ''), ' ', view ? el('a', {href:
@@ -106,7 +106,7 @@ function make_top() {
         (data.processes.length === 1 ? 'process' : 'processes');
     boxes.search = el('input', {type: 'search', placeholder: 'Search functions  /',
         'aria-label': 'Search functions', maxlength: 1000, on: {input: search_input}});
-    return el('header', {class: 'top'}, el('span', {class: 'brand'}, 'annot'),
+    return el('div', {class: 'top'}, el('span', {class: 'brand'}, 'annot'),
         el('span', {class: 'slash', 'aria-hidden': 'true'}, '/'),
         el('b', {class: 'title', dir: 'auto', title: cut_name(facts.command, 1000)},
             cut_name(data.title, 120)),
@@ -261,10 +261,10 @@ function build_page() {
     boxes.tabs = el('nav', {'aria-label': 'Views'});
     boxes.view = el('main', {tabindex: -1});
     boxes.help = make_help();
-    const hero = make_hero();
+    const [hero, cards] = [make_hero(), make_cards() || ''];
     document.body.replaceChildren(
-        el('div', {class: 'wrap'}, make_top(), hero, make_cards()),
-        el('div', {class: 'dock'}, el('div', {class: 'wrap'}, make_dock(), boxes.tabs)),
+        el('header', {class: 'wrap'}, make_top(), hero, cards),
+        el('div', {class: 'dock', role: 'region', 'aria-label': 'Time and views'}, el('div', {class: 'wrap'}, make_dock(), boxes.tabs)),
         el('div', {class: 'wrap'}, boxes.view, make_colophon()), boxes.help, tip);
 }
 

@@ -53,7 +53,7 @@ function table_row(cells, choose, on, title) {
         }
     };
     return el('tr', {title, tabindex: 0, class: on ? 'on' : null,
-        'aria-selected': on === undefined ? null : String(Boolean(on)),
+        'aria-current': on ? 'true' : null,
         on: {click: (event) => !event.target.closest('a, button') && choose(), keydown}}, cells);
 }
 

@@ -165,13 +165,12 @@ function draw_tree(box) {
         return;
     }
     const rows = tree_rows(tree, matches);
-    const list = el('div', {class: 'tree', role: 'tree', 'aria-label': 'Call tree'},
-        el('div', {role: 'none', 'aria-hidden': 'true', class: 'row head'},
-            el('span', {class: 'number'}, 'total'), el('span', {class: 'number'}, 'self'),
-            el('span', {class: 'number'}, 'share'), el('span'), el('span', {}, 'function'),
-            el('span', {}, 'location')),
+    const head = el('div', {class: 'row head', 'aria-hidden': 'true'},
+        ['total', 'self', 'share'].map((text) => el('span', {class: 'number'}, text)), el('span'),
+        el('span', {}, 'function'), el('span', {}, 'location'));
+    const list = el('div', {role: 'tree', 'aria-label': 'Call tree: total, self, share'},
         rows.map((row) => row.item ? item_row(row, tree, matches) : small_row(row, tree)));
-    box.append(el('div', {class: 'panel'}, list), tree_notes(tree));
+    box.append(el('div', {class: 'panel tree'}, head, list), tree_notes(tree));
     tree_keys(list, rows);
 }
 
