@@ -7,10 +7,17 @@ const boxes = {}; // parts that are made once
 
 const WALL_TOKENS = {ready: 'ready', short: 'w-other', other: 'w-other'};
 
-/* The parts of the wall bar: [{token, text, ns}]. */
+const WALL_ORDER = ['running', 'ready', 'waiting', 'short', 'other'];
+const WALL_LEAST = 0.001; // of the whole: smaller parts are one
+
+/* The parts of the wall bar: [{token, text, ns}], the largest of a state first. */
 function wall_parts() {
     const running = data.wall.filter((part) => part.state === 'running');
-    return data.wall.filter((part) => part.ns > 0).map((part) => {
+    const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
+    const large = data.wall.filter((part) => part.ns >= WALL_LEAST * whole);
+    large.sort((a, b) => WALL_ORDER.indexOf(a.state) - WALL_ORDER.indexOf(b.state) ||
+        (a.state === 'running' ? 0 : b.ns - a.ns));
+    const parts = large.map((part) => {
         let token = WALL_TOKENS[part.state] || 'w-other';
         if (part.state === 'running')
             token = running.length > 1 && part === running[0] ? 'run2' : 'run1';
@@ -18,6 +25,10 @@ function wall_parts() {
             token = cause_tokens[part.cause] || 'w-other';
         return {token, text: part.text, ns: part.ns};
     });
+    const rest = whole - parts.reduce((sum, part) => sum + part.ns, 0);
+    if (rest > 0)
+        parts.push({token: 'w-other', text: 'anything else', ns: rest});
+    return parts;
 }
 
 function bar_part(part, whole) {
@@ -85,7 +96,7 @@ function make_card(finding) {
         [null, '', finding.finding];
     const [sentence, ...more] = whole[2].split(/(?<=[:.])\s/);
     const view = views.find((one) => one.key === FINDING_VIEWS[finding.disease] && one.has());
-    return el('section', {class: 'card', role: 'listitem'},
+    return el('div', {class: 'card', role: 'listitem'},
         el('div', {class: 'severity'}, el('i', {class: 'gauge'}, el('i', {css: {
             width: Math.max(6, 100 * share) + '%'}})), share_text(share), ' ', whole[1]),
         el('h2', {}, upper_first(sentence.replace(/[:.]$/, ''))),

@@ -137,7 +137,7 @@ function range_section() {
 }
 
 function range_row(row, rows) {
-    const parts = row.path.replace(/^python:/, '').split('/');
+    const parts = row.path.replace(/(^|\/)python:/g, '$1').split('/');
     const inside = rows.filter((other) => other !== row &&
         row.path.startsWith(other.path + '/')).length;
     const name = inside ? parts[parts.length - 1] : parts.join(' / ');
