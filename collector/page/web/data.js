@@ -2,9 +2,9 @@
 /* The data of the page: decoded once, with the indexes that all views use. */
 
 let data = null; // see docs: one object, columns of equal length
-let functions = []; // {index, name, file, line, owner, module, python, place}
+let functions = []; // {index, name, file, line, owner: of OWNERS, module, python, mine, place}
 let node_count = 0;
-let node_parent = null, node_function = null, node_line = null; // typed arrays
+let node_parent = null, node_function = null, node_line = null, node_own = null; // typed arrays
 let path_text = []; // "process_file/file/parse" of each path of ranges
 
 /* By owner: the token of its colour, and its word. */
@@ -12,14 +12,14 @@ const OWNERS = [
     {token: 'own', text: 'your code'}, {token: 'lib', text: 'libraries'},
     {token: 'interp', text: 'interpreter'}, {token: 'native', text: 'native code'},
     {token: 'kernel', text: 'kernel'}, {token: 'gc', text: 'garbage collector'},
-    {token: 'role', text: ''},
+    {token: 'role', text: ''}, {token: 'role', text: ''},
 ];
-const OWNER_OWN = 0, OWNER_KERNEL = 4, OWNER_ROLE = 6, OWNER_WAIT = 7;
+const OWNER_OWN = 0, OWNER_KERNEL = 4, OWNER_ROLE = 6, OWNER_REST = 7, OWNER_WAIT = 8;
 
 /* Colours of causes, by a word of their text. */
 const CAUSES = [
-    [/lock|futex|mutex|condition/, 'w-lock'], [/GIL/, 'w-gil'], [/disk|file/, 'w-disk'],
-    [/sleep/, 'w-sleep'], [/pipe|socket|net/, 'w-pipe'], [/poll|event/, 'w-poll'],
+    [/lock\b|futex|mutex|condition/, 'w-lock'], [/GIL/, 'w-gil'], [/disk/, 'w-disk'],
+    [/sleep/, 'w-sleep'], [/pipe|socket|net/, 'w-pipe'], [/poll|event|signal/, 'w-poll'],
     [/fault/, 'w-fault'], [/child|process/, 'w-child'], [/runnable|ready|preempt/, 'ready'],
 ];
 
@@ -36,40 +36,57 @@ function bytes_of(base64) {
     return Uint8Array.from(atob(base64 || ''), (letter) => letter.charCodeAt(0));
 }
 
+/* Parts that a page of less than all has not. */
+const ABSENT = {states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [], tasks: [],
+    requests: [], counters: [], sources: [], trust: [], left_out: [], phrases: [], compare: null};
+
 function index_data(decoded) {
-    data = decoded;
-    functions = data.functions.map(([name, file, line, owner, module, kind], index) => ({
-        index, name, file, line, owner, module: module || '',
-        python: kind === undefined ? looks_python(file, line, owner) : kind === 'python',
-        place: line > 0 ? file + ':' + line : file || module || '',
-    }));
+    data = {...ABSENT, ...decoded};
+    functions = data.functions.map(make_function);
     node_parent = Int32Array.from(data.nodes.parent);
     node_function = Int32Array.from(data.nodes.function);
     node_line = Int32Array.from(data.nodes.line);
     node_count = node_parent.length;
+    node_own = Int32Array.from(data.nodes.own || new Array(node_count).fill(-1));
+    if (node_count && node_function[0] < 0) {
+        functions.push(make_function(['all', '', 0, OWNER_ROLE, '', 'role', '', 0],
+            functions.length));
+        node_function[0] = functions.length - 1;
+    }
+    index_paths();
+    cause_tokens = data.causes.map((text) => (CAUSES.find((one) => one[0].test(text)) ||
+        [null, 'w-other'])[1]);
+    ready_cause = data.causes.lastIndexOf('ready');
+    states = data.states.threads.map((one) => ({running: bytes_of(one.running),
+        ready: bytes_of(one.ready), cause: bytes_of(one.cause)}));
+}
+
+function make_function([name, file, line, owner, module, kind, word, mine], index) {
+    return {index, file, line, owner, module, python: kind === 'python', mine: mine === 1,
+        name: owner === OWNER_ROLE ? role_name(name) : name,
+        place: line > 0 ? file + ':' + line : file || module};
+}
+
+/* Without the number that Python gives a thread whose name it makes of its function's. */
+function role_name(name) {
+    return name.replace(/Thread-\d+ \((.*)\)$/, '$1');
+}
+
+function index_paths() {
     path_text = data.paths.parent.map((parent, index) => index === 0 ? '' : null);
     for (let path = 1; path < path_text.length; path++) {
         const before = path_text[data.paths.parent[path]];
         const name = data.names[data.paths.name[path]];
         path_text[path] = before ? before + '/' + name : name;
     }
-    cause_tokens = data.causes.map((text) => (CAUSES.find((one) => one[0].test(text)) ||
-        [null, 'w-other'])[1]);
-    ready_cause = data.causes.findIndex((text) => /^(ready|runnable)/.test(text));
-    states = (data.states.threads || []).map((one) => ({running: bytes_of(one.running),
-        ready: bytes_of(one.ready), cause: bytes_of(one.cause)}));
 }
 
 let cause_tokens = []; // by cause
 let ready_cause = -1;
 let states = []; // by thread: {running, ready, cause}, a byte a slot of data.states.slots
 
-function looks_python(file, line, owner) {
-    return line > 0 && owner < 2 && /(\.pyw?|\.pyx|^<.*>)$/.test(file);
-}
-
 function cause_text(cause) {
-    return cause === ready_cause ? 'ready, no processor' : data.causes[cause] || 'something else';
+    return cause === ready_cause ? 'ready, no processor' : data.causes[cause] || 'unknown';
 }
 
 /* The function's name with its colour by owner, for tables. */
@@ -85,8 +102,7 @@ function place_of(one, line) {
 
 /* A function without its line: where a click on its place leads. */
 function source_of(one) {
-    return data.sources.findIndex((source) => source.path === one.module ||
-        source.file === one.file);
+    return data.sources.findIndex((source) => source.file === one.file);
 }
 
 function process_name(index) {
@@ -98,11 +114,10 @@ function process_name(index) {
 function thread_name(index) {
     const thread = data.threads[index];
     const process = process_name(thread.process);
-    const name = thread.name.replace(/^Thread-\d+ \((.*)\)$/, '$1');
     if (thread.name === 'main' || thread.name === '')
         return thread.role === 'worker' || !has_threads(thread.process) ? process
             : process + ' · main';
-    return name;
+    return role_name(thread.name);
 }
 
 function has_threads(process) {
@@ -113,11 +128,12 @@ function table_of(name) {
     return data.tables.find((table) => table.name === name) || null;
 }
 
-/* A row of a table as an object by the names of its columns, with role, owner, few, rest. */
+/* A row of a table as an object by the names of its columns, with `role` and so on. */
 function row_object(table, row) {
-    const object = {role: row.role, owner: row.owner, few: row.few, rest: row.rest};
+    const object = {role: row.role || 'plain', few: row.few, rest: row.rest};
     table.columns.forEach((column, index) => {
-        object[column.name] = row.cells[index];
+        if (column.name)
+            object[column.name] = row.cells[index];
     });
     return object;
 }

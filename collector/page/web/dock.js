@@ -103,7 +103,7 @@ function draw_strip(g, width, height) {
     g.lineTo(width, Math.round(y(data.facts.processors)) + 0.5);
     g.stroke();
     g.setLineDash([]);
-    draw_axis(g, {x: 0, y: bottom, width}, 0, data.facts.wall_ns);
+    draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
     draw_stretch(g, width, bottom);
 }
 
@@ -229,7 +229,7 @@ function filter_chips() {
 }
 
 function stretch_text() {
-    const step = data.facts.wall_ns / data.slots;
+    const step = span_ns() / data.slots;
     return axis_label(slot_ns(state.from), step) + ' – ' + axis_label(slot_ns(state.to), step);
 }
 

@@ -12,7 +12,6 @@ const WALL_LEAST = 0.001; // of the whole: smaller parts are one
 
 /* The parts of the wall bar: [{token, text, ns}], the largest of a state first. */
 function wall_parts() {
-    const running = data.wall.filter((part) => part.state === 'running');
     const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
     const large = data.wall.filter((part) => part.ns >= WALL_LEAST * whole);
     large.sort((a, b) => WALL_ORDER.indexOf(a.state) - WALL_ORDER.indexOf(b.state) ||
@@ -20,7 +19,8 @@ function wall_parts() {
     const parts = large.map((part) => {
         let token = WALL_TOKENS[part.state] || 'w-other';
         if (part.state === 'running')
-            token = running.length > 1 && part === running[0] ? 'run2' : 'run1';
+            token = /\ball\b/.test(part.text) ? 'run2' : /several/.test(part.text) ? 'run-several'
+                : 'run1';
         else if (part.state === 'waiting')
             token = cause_tokens[part.cause] || 'w-other';
         return {token, text: part.text, ns: part.ns};
@@ -82,7 +82,7 @@ const FINDING_VIEWS = {host: 'timeline', blocked: 'waits', loop: 'tasks', lock: 
 const CARDS_MOST = 3;
 
 function make_cards() {
-    const findings = table_rows('findings').slice(0, CARDS_MOST);
+    const findings = table_rows('diagnosis').slice(0, CARDS_MOST);
     if (!findings.length)
         return null;
     return el('div', {class: 'cards', role: 'list', 'aria-label': 'What stands out'},

@@ -53,7 +53,7 @@ function add_self(item, ns) {
 }
 
 function add_wait_item(root, place, wait, options) {
-    if (!options.idle && is_idle(wait)) {
+    if (!options.idle && wait.idle) {
         root.idle_ns += wait.ns;
         return;
     }
@@ -69,24 +69,6 @@ function add_wait_item(root, place, wait, options) {
         item.map.set(key, leaf);
     }
     add_self(leaf, wait.ns);
-}
-
-/* Nobody's time: a helper thread that waits for work, or a worker without a task. */
-function is_idle(wait) {
-    return wait.cause !== ready_cause &&
-        (data.threads[wait.thread].helper || !has_own(wait.node));
-}
-
-let own_below = null; // by node: it or a caller is the user's own
-
-function has_own(node) {
-    if (!own_below) {
-        own_below = new Uint8Array(node_count);
-        for (let at = 1; at < node_count; at++)
-            own_below[at] = Number(own_below[node_parent[at]] ||
-                functions[node_function[at]].owner === OWNER_OWN);
-    }
-    return own_below[node];
 }
 
 /* place(node): the item that the time of a stack is added to, with its callers made. */
@@ -119,7 +101,7 @@ function is_folded(node, options) {
     if (one.owner === OWNER_ROLE)
         return false;
     if (options.own)
-        return one.owner !== OWNER_OWN;
+        return !one.mine;
     if (options.frames === 'python' && one.file.startsWith('<frozen importlib.'))
         return true;
     return options.frames === 'python' && !one.python && one.owner !== OWNER_OWN &&

@@ -36,7 +36,8 @@ function add_fields() {
     const shown = () => views.filter((view) => view.has());
     add_field({name: 'view', key: 'view', initial: 'summary', write: as_is,
         read: (text) => shown().some((view) => view.key === text) ? text : undefined});
-    add_field({name: 'time', key: 'time', initial: 'cpu', read: words('cpu', 'wall'),
+    add_field({name: 'time', key: 'time', read: words('cpu', 'wall'),
+        initial: data.by_wall ? 'wall' : 'cpu',
         write: as_is});
     add_field(flag_field('own'));
     add_field(flag_field('idle'));
@@ -73,7 +74,9 @@ function follow_stretch() {
     [state.from, state.to] = [from, to];
 }
 
-const slot_ns = (slot) => slot * data.facts.wall_ns / data.slots;
+/* What slots divide. */
+const span_ns = () => data.facts.span_ns || data.facts.wall_ns;
+const slot_ns = (slot) => slot * span_ns() / data.slots;
 
 /* The address with these changes: for links. */
 function address(changes = {}) {
@@ -154,8 +157,8 @@ function passing_nodes() {
 const sums_cache = new Map();
 const SUMS_KEPT = 24;
 
-/* Sums under the filters: {cpu: ns by node, cpu_ns, samples, off: [{node, cause, thread, ns, count,
- * max}], ready_ns, waiting_ns, cause_ns: by cause}. A wait counts for each cause apart. */
+/* Sums under the filters: {cpu: ns by node, cpu_ns, samples, off: [{node, cause, thread, idle, ns,
+ * count, max}], ready_ns, waiting_ns, cause_ns: by cause}. */
 function filtered() {
     const key = [state.from, state.to, state.thread, state.process, state.range,
         state.task].join('\u0000');
@@ -174,8 +177,9 @@ function make_sums() {
     const passes = {thread: passing_threads(), path: passing_paths(), node: passing_nodes()};
     const sums = {cpu: new Float64Array(node_count), cpu_ns: 0, samples: 0, off: [], ready_ns: 0,
         waiting_ns: 0, cause_ns: new Float64Array(data.causes.length)};
+    const any_thread = state.thread < 0 && state.process < 0;
     const lets = (columns, index) => columns.slot[index] >= state.from &&
-        columns.slot[index] < state.to && passes.thread[columns.thread[index]] &&
+        columns.slot[index] < state.to && (any_thread || passes.thread[columns.thread[index]]) &&
         passes.path[columns.path[index]] && passes.node[columns.node[index]];
     const {cpu, off} = data;
     for (let index = 0; index < cpu.slot.length; index++) {
@@ -193,13 +197,13 @@ function make_sums() {
 }
 
 function add_wait(sums, found, index) {
-    const {thread, node, cause, count, ns, max} = data.off;
-    const key = (node[index] * data.causes.length + cause[index]) * data.threads.length +
-        thread[index];
+    const {thread, node, cause, idle, count, ns, max} = data.off;
+    const key = ((node[index] * data.causes.length + cause[index]) * 2 + idle[index]) *
+        (data.threads.length + 1) + thread[index] + 1;
     let wait = found.get(key);
     if (!wait) {
-        wait = {node: node[index], cause: cause[index], thread: thread[index], ns: 0, count: 0,
-            max: 0};
+        wait = {node: node[index], cause: cause[index], thread: thread[index],
+            idle: idle[index] === 1, ns: 0, count: 0, max: 0};
         found.set(key, wait);
         sums.off.push(wait);
     }

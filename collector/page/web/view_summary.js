@@ -1,62 +1,104 @@
 /* SPDX-License-Identifier: MIT */
 /* Summary: which of the user's own functions, threads, places. */
 
-/* Time by the innermost own function: libraries work for it. [{one, cpu, itself, ready, waiting}] */
+/* Time by own function, as the report has it: libraries work for the innermost one that called them.
+ * What counts for none has a name in brackets. [{one, cpu, itself, ready, waiting, all, line}] */
 function own_times() {
     const sums = filtered();
     const times = new Map();
-    const owner = innermost_own();
     const time_of = (node) => {
-        const one = owner[node] < 0 ? null : functions[owner[node]];
-        if (!times.has(one))
-            times.set(one, {one, cpu: 0, itself: 0, ready: 0, waiting: 0});
-        return times.get(one);
+        const index = own_of(node);
+        if (!times.has(index))
+            times.set(index, {one: functions[index], cpu: 0, itself: 0, ready: 0, waiting: 0,
+                lines: new Map()});
+        return times.get(index);
     };
-    for (let node = 0; node < node_count; node++) {
-        if (!sums.cpu[node])
-            continue;
+    const add = (node, kind, ns) => {
         const time = time_of(node);
-        time.cpu += sums.cpu[node];
-        if (functions[node_function[node]].owner === OWNER_OWN)
-            time.itself += sums.cpu[node];
-    }
+        time[kind] += ns;
+        const line = own_line(node, time.one.index);
+        time.lines.set(line, (time.lines.get(line) || 0) + ns);
+        return time;
+    };
+    for (let node = 0; node < node_count; node++)
+        if (sums.cpu[node]) {
+            const time = add(node, 'cpu', sums.cpu[node]);
+            if (node_function[node] === time.one.index)
+                time.itself += sums.cpu[node];
+        }
     for (const wait of sums.off)
-        time_of(wait.node)[wait.cause === ready_cause ? 'ready' : 'waiting'] += wait.ns;
-    return [...times.values()];
+        if (!wait.idle)
+            add(wait.node, wait.cause === ready_cause ? 'ready' : 'waiting', wait.ns);
+    return [...times.values()].map(finish_time);
 }
 
-let own_of_node = null;
+function finish_time(time) {
+    time.all = time.cpu + time.ready + time.waiting;
+    time.line = [...time.lines].sort((a, b) => b[1] - a[1])[0][0];
+    return time;
+}
 
-/* By node: the innermost own function on its stack, or -1. */
-function innermost_own() {
-    if (!own_of_node) {
-        own_of_node = new Int32Array(node_count).fill(-1);
-        for (let node = 1; node < node_count; node++)
-            own_of_node[node] = functions[node_function[node]].owner === OWNER_OWN
-                ? node_function[node] : own_of_node[node_parent[node]];
-    }
-    return own_of_node;
+/* The function that what ends at a node counts for; -1 is the root's. */
+function own_of(node) {
+    return node_own[node] >= 0 ? node_own[node] : node_function[node];
+}
+
+/* The line of it where most of a node's time is. */
+function own_line(node, index) {
+    for (let at = node; at > 0; at = node_parent[at])
+        if (node_function[at] === index)
+            return node_line[at];
+    return 0;
 }
 
 const OWN_ROWS = 9;
 
+/* What shares are of: the wall time where the report's are, else all of these times. */
+function own_whole(sum) {
+    const wall = slot_ns(state.to) - slot_ns(state.from);
+    return data.by_wall && state.time === 'wall' && sum <= wall ? wall : sum;
+}
+
 function own_section() {
-    const total = filtered().cpu_ns;
-    const all = own_times().sort((a, b) => b.cpu - a.cpu);
-    const shown = all.filter((time) => time.one && time.cpu > 0).slice(0, OWN_ROWS);
-    const most = shown.length ? shown[0].cpu : 1;
-    const rest = total - shown.reduce((sum, time) => sum + time.cpu, 0);
-    const rows = shown.map((time) => table_row([cell(time_cell(time.cpu)),
-        cell(share_text(time.cpu, total)),
-        left_cell(mini_bar([['own', time.itself / most], ['lib', (time.cpu - time.itself) / most]])),
-        left_cell(name_el(time.one)), place_cell(time.one)],
-    () => go({view: 'tree', query: time.one.name})));
-    return el('section', {}, view_head('Where your code spent CPU time'),
-        simple_table([['CPU', '', '76px'], ['share', '', '56px'], ['', 'l', '96px'],
-            ['function', 'l'], ['location', 'l', '150px']], rows, rest > 0 ? [
-            cell(time_cell(rest)), cell(share_text(rest, total)), cell(),
-            left_cell('all else'), left_cell()] : null),
-        notes(legend_entry('own', 'in the function'), legend_entry('lib', 'in what it called')));
+    const wall = state.time === 'wall';
+    const size = (time) => wall ? time.all : time.cpu;
+    const all = own_times().filter((time) => size(time) > 0).sort((a, b) => size(b) - size(a));
+    const total = own_whole(all.reduce((sum, time) => sum + size(time), 0));
+    const shown = all.filter((time) => time.one.owner !== OWNER_REST).slice(0, OWN_ROWS);
+    const most = shown.length ? size(shown[0]) : 1;
+    const rest = all.filter((time) => !shown.includes(time));
+    const between = total - all.reduce((sum, time) => sum + size(time), 0);
+    return el('section', {}, view_head(wall ? 'Where your code spent its time'
+        : 'Where your code spent CPU time', wall ? 'of all its threads' : null, time_switch()),
+    simple_table([[wall ? 'time' : 'CPU', '', '76px'], ['share', '', '56px'], ['', 'l', '96px'],
+        ['function', 'l'], ['location', 'l', '150px']],
+    shown.map((time) => own_row(time, size(time), total, most)), rest.length || between > 0
+        ? rest_row(rest, size, total, between) : null),
+    wall ? notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
+        legend_entry('w-lock', 'waiting'))
+        : notes(legend_entry('own', 'in the function'), legend_entry('lib', 'in what it called')));
+}
+
+function own_row(time, ns, total, most) {
+    const parts = state.time === 'wall' ? [['run1', time.cpu / most], ['ready', time.ready / most],
+        ['w-lock', time.waiting / most]]
+        : [['own', time.itself / most], ['lib', (time.cpu - time.itself) / most]];
+    return table_row([cell(time_cell(ns)), cell(share_text(ns, total)), left_cell(mini_bar(parts)),
+        left_cell(name_el(time.one)), place_cell(time.one, time.line)],
+    () => go({view: 'tree', query: time.one.name}));
+}
+
+/* "imports, start-up, 12 more functions" */
+function rest_row(rest, size, total, between) {
+    const ns = rest.reduce((sum, time) => sum + size(time), between);
+    const named = rest.filter((time) => time.one.owner === OWNER_REST)
+        .map((time) => time.one.name.replace(/^\((.*)\)$/, '$1'));
+    const more = rest.length - named.length;
+    const others = more + named.slice(3).length;
+    const text = [...named.slice(0, 3), others > 0 ? `${count_text(others)} more` : null,
+        between > 0 ? 'between samples' : null].filter(Boolean).join(', ');
+    return [cell(time_cell(ns)), cell(share_text(ns, total)), cell(),
+        el('td', {class: 'l', colspan: 2}, text)];
 }
 
 function thread_rows() {
@@ -87,16 +129,15 @@ function thread_section() {
             legend_entry('w-sleep', 'waiting')));
 }
 
-/* Waits by cause and innermost own function. */
+/* Waits by cause and own function, without idle ones: [{one, cause, ns, count, max, line}]. */
 function wait_places() {
     const places = new Map();
-    const owner = innermost_own();
     for (const wait of filtered().off) {
-        if (wait.cause === ready_cause || is_idle(wait))
+        if (wait.cause === ready_cause || wait.idle)
             continue;
-        const index = owner[wait.node] < 0 ? node_function[wait.node] : owner[wait.node];
-        const key = index + ' ' + wait.cause;
-        const place = places.get(key) || {one: functions[index], cause: wait.cause, ns: 0,
+        const index = own_of(wait.node), line = own_line(wait.node, index);
+        const key = [index, wait.cause, line].join();
+        const place = places.get(key) || {one: functions[index], cause: wait.cause, line, ns: 0,
             count: 0, max: 0};
         place.ns += wait.ns;
         place.count += wait.count;
@@ -113,7 +154,7 @@ function wait_section() {
     const rows = places.slice(0, OWN_ROWS - 1).map((place) => table_row([
         cell(time_cell(place.ns)), cell(count_text(place.count)),
         left_cell(swatch(cause_tokens[place.cause]), ' ', cause_text(place.cause)),
-        left_cell(name_el(place.one)), place_cell(place.one)]));
+        left_cell(name_el(place.one)), place_cell(place.one, place.line)]));
     const rest = places.slice(OWN_ROWS - 1).reduce((sum, place) => sum + place.ns, 0);
     return el('section', {}, view_head('What it waited for', 'without helper threads that wait ' +
         'for work'), simple_table([['time', '', '76px'], ['times', '', '60px'],
@@ -124,15 +165,15 @@ function wait_section() {
 
 const RANGE_ROWS = 10;
 
-/* The report's ranges with most time, as a tree of their paths. */
-function range_section() {
-    const rows = table_rows('ranges').filter((row) => row.role !== 'hidden' && row.total_ns > 0)
-        .sort((a, b) => b.total_ns - a.total_ns).slice(0, RANGE_ROWS)
+/* Rows of a table of ranges with most time that the report shows, as a tree of their paths. */
+function range_section(name, title) {
+    const rows = table_rows(name).filter((row) => ['plain', 'part'].includes(row.role) &&
+        row.total_ns > 0).sort((a, b) => b.total_ns - a.total_ns).slice(0, RANGE_ROWS)
         .sort((a, b) => a.path < b.path ? -1 : 1);
     if (!rows.length)
         return null;
-    return el('section', {}, view_head('Ranges', 'those with most time'),
-        simple_table([['range', 'l'], ['count', '', '60px'], ['total', '', '76px'],
+    return el('section', {}, view_head(title, 'those with most time'),
+        simple_table([['name', 'l'], ['count', '', '60px'], ['total', '', '76px'],
             ['p50', '', '74px'], ['max', '', '74px']], rows.map((row) => range_row(row, rows))));
 }
 
@@ -154,5 +195,6 @@ add_view({
     question: 'Which of my functions, threads, ranges?',
     has: () => true,
     draw: (box) => box.append(el('div', {class: 'columns'}, own_section(), thread_section(),
-        wait_section(), range_section())),
+        wait_section(), range_section('ranges', 'Ranges'),
+        range_section('track_ranges', 'Tasks and requests'))),
 });
