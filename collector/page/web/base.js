@@ -41,7 +41,7 @@ function set_attribute(node, name, value) {
     }
 }
 
-// ---- Numbers: the digits of collector/base/number.c ----------------------------------------------
+// ---- Numbers: the digits of collector/base/number.c ---------------------------------------------
 
 /* Like %.*f: to the even digit if the value lies exactly between two. */
 function fixed(value, decimals) {
@@ -108,7 +108,7 @@ function value_text(value) {
     return String(Number(value.toPrecision(3)));
 }
 
-// ---- Colours -------------------------------------------------------------------------------------
+// ---- Colours ------------------------------------------------------------------------------------
 
 let tones = {};
 
@@ -137,7 +137,7 @@ function mini_bar(parts, width) {
             'background-color': 'var(--' + token + ')'}})));
 }
 
-// ---- Canvases ------------------------------------------------------------------------------------
+// ---- Canvases -----------------------------------------------------------------------------------
 
 const canvases = new Set();
 const resized = new ResizeObserver((entries) => {
@@ -236,11 +236,11 @@ function axis_step(span, width) {
                 return digit * 10 ** exponent;
 }
 
-function axis_label(ns, step) {
+/* A time on an axis up to `longest`, as exact as its steps. */
+function axis_label(ns, step, longest) {
     if (ns === 0)
         return '0';
-    const [size, unit] = TIME_UNITS.find((one) => one[0] === 1 || step >= one[0] ||
-        (one[0] === 1e9 && ns >= 1e9));
+    const [size, unit] = TIME_UNITS.find((one) => one[0] === 1 || longest >= one[0]);
     const decimals = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
     return (ns / size).toFixed(Math.min(9, decimals)) + NARROW + unit;
 }
@@ -257,14 +257,14 @@ function draw_axis(g, place, from, to) {
         const at = x + (time - from) / (to - from) * width;
         g.fillStyle = tone('line2');
         g.fillRect(Math.round(at), y, 1, 4);
-        const text = axis_label(time, step);
+        const text = axis_label(time, step, to);
         const wide = g.measureText(text).width;
         g.fillStyle = tone('ink3');
         g.fillText(text, Math.max(x, Math.min(x + width - wide, at - wide / 2)), y + 15);
     }
 }
 
-// ---- The tip -------------------------------------------------------------------------------------
+// ---- The tip ------------------------------------------------------------------------------------
 
 const tip = el('div', {class: 'tip', role: 'status', hidden: true});
 

@@ -130,7 +130,8 @@ function table_of(name) {
 
 /* A row of a table as an object by the names of its columns, with `role` and so on. */
 function row_object(table, row) {
-    const object = {role: row.role || 'plain', few: row.few, rest: row.rest};
+    const object = {role: row.role || 'plain', few: row.few, rest: row.rest,
+        observed: row.observed};
     table.columns.forEach((column, index) => {
         if (column.name)
             object[column.name] = row.cells[index];

@@ -60,7 +60,7 @@ function task_functions() {
         all.indexOf(name) === index);
 }
 
-// ---- The curve -----------------------------------------------------------------------------------
+// ---- The curve ----------------------------------------------------------------------------------
 
 let strip_curve = null; // {width, running, ready}: sums over the threads, by pixel
 
@@ -88,23 +88,29 @@ function make_curve(width) {
 function draw_strip(g, width, height) {
     const bottom = height - STRIP_AXIS;
     const curve = make_curve(width);
-    const highest = Math.max(data.facts.processors, ...curve.running.map((runs, point) =>
+    const processors = data.facts.processors || 1;
+    const highest = Math.max(processors, ...curve.running.map((runs, point) =>
         runs + curve.ready[point]));
-    const most = Math.min(highest, 3 * data.facts.processors) * 1.06;
+    const most = Math.min(highest, 3 * processors) * 1.06;
     const y = (count) => bottom - (bottom - STRIP_TOP) * Math.min(count, most) / most;
     fill_area(g, width, curve.points, () => y(0), (point) => y(curve.running[point]),
         tone('run1'));
     fill_area(g, width, curve.points, (point) => y(curve.running[point]),
         (point) => y(curve.running[point] + curve.ready[point]), tone('ready'));
+    if (data.facts.processors > 0)
+        dashed_line(g, width, Math.round(y(data.facts.processors)) + 0.5);
+    draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
+    draw_stretch(g, width, bottom);
+}
+
+function dashed_line(g, width, y) {
     g.strokeStyle = tone('ink2');
     g.setLineDash([2, 3]);
     g.beginPath();
-    g.moveTo(0, Math.round(y(data.facts.processors)) + 0.5);
-    g.lineTo(width, Math.round(y(data.facts.processors)) + 0.5);
+    g.moveTo(0, y);
+    g.lineTo(width, y);
     g.stroke();
     g.setLineDash([]);
-    draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
-    draw_stretch(g, width, bottom);
 }
 
 function fill_area(g, width, points, low, high, color) {
@@ -134,7 +140,7 @@ function draw_stretch(g, width, bottom) {
     g.lineWidth = 1;
 }
 
-// ---- The brush -----------------------------------------------------------------------------------
+// ---- The brush ----------------------------------------------------------------------------------
 
 const brush = {begin: null, drawn: null};
 
@@ -202,7 +208,7 @@ function strip_key(event) {
     go({from, to: from + longer});
 }
 
-// ---- What it says --------------------------------------------------------------------------------
+// ---- What it says -------------------------------------------------------------------------------
 
 function chip(text, changes) {
     return el('button', {type: 'button', class: 'chip', title: 'Remove this filter',
@@ -230,7 +236,8 @@ function filter_chips() {
 
 function stretch_text() {
     const step = span_ns() / data.slots;
-    return axis_label(slot_ns(state.from), step) + ' – ' + axis_label(slot_ns(state.to), step);
+    return [state.from, state.to].map((slot) => axis_label(slot_ns(slot), step, span_ns()))
+        .join(' – ');
 }
 
 function fill_dock() {
@@ -238,8 +245,8 @@ function fill_dock() {
     boxes.dock_head.replaceChildren(...[
         el('span', {class: 'key'}, 'Threads'),
         legend_entry('run1', 'running'), legend_entry('ready', 'ready, no processor free'),
-        el('span', {class: 'wide'}, el('span', {class: 'dash'}), cores === 1 ? 'the processor'
-            : `the ${count_text(cores)} processors`),
+        cores > 0 ? el('span', {class: 'wide'}, el('span', {class: 'dash'}), cores === 1
+            ? 'the processor' : `the ${count_text(cores)} processors`) : null,
         ...filter_chips(),
         is_filtered() ? null : el('span', {class: 'wide hint'},
             'Drag to look at a stretch of time; all views follow.')].filter(Boolean));

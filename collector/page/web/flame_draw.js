@@ -30,7 +30,7 @@ function lay_out(top, width, with_callers) {
     return {boxes: boxes.filter((box) => box.row < rows), rows};
 }
 
-// ---- Painting ------------------------------------------------------------------------------------
+// ---- Painting -----------------------------------------------------------------------------------
 
 function item_colors(item) {
     if (item.cause >= 0)
@@ -129,10 +129,10 @@ function outline_box(g, graph, item) {
     g.lineWidth = 1;
 }
 
-// ---- One canvas ----------------------------------------------------------------------------------
+// ---- One canvas ---------------------------------------------------------------------------------
 
-/* options: {tree, top, whole, callers: draw those of `top` too, upward, matches, label, choose(item),
- * tip(item)}. The canvas has `graph`; changing graph.top and redraw() zooms. */
+/* options: {tree, top, whole, callers: draw those of `top` too, upward, matches, label,
+ * choose(item), tip(item)}. The canvas has `graph`; changing graph.top and redraw() zooms. */
 function flame_canvas(options) {
     const graph = {...options, hover: null, selected: null, layout: {boxes: [], rows: 1}};
     const canvas = canvas_box({label: options.label,

@@ -3,7 +3,7 @@
 
 const boxes = {}; // parts that are made once
 
-// ---- Headline and wall bar -----------------------------------------------------------------------
+// ---- Headline and wall bar ----------------------------------------------------------------------
 
 const WALL_TOKENS = {ready: 'ready', short: 'w-other', other: 'w-other'};
 
@@ -75,7 +75,7 @@ function make_hero() {
         whole > 0 ? share_bar(wall_parts(), whole, 'Wall time') : null);
 }
 
-// ---- Diagnosis -----------------------------------------------------------------------------------
+// ---- Diagnosis ----------------------------------------------------------------------------------
 
 const FINDING_VIEWS = {host: 'timeline', blocked: 'waits', loop: 'tasks', lock: 'waits',
     pool: 'pools', gil: 'timeline', gc: 'tree', import: 'tree'};
@@ -108,7 +108,7 @@ function make_card(finding) {
 
 const upper_first = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-// ---- Head, tabs, search --------------------------------------------------------------------------
+// ---- Head, tabs, search -------------------------------------------------------------------------
 
 function make_top() {
     const {facts} = data;
@@ -156,7 +156,7 @@ function fill_tabs() {
         boxes.tabs.scrollLeft = current.offsetLeft - 60;
 }
 
-// ---- Theme ---------------------------------------------------------------------------------------
+// ---- Theme --------------------------------------------------------------------------------------
 
 const dark_scheme = matchMedia('(prefers-color-scheme: dark)');
 
@@ -174,7 +174,7 @@ function switch_theme() {
     go({theme: theme === (dark_scheme.matches ? 'dark' : 'light') ? '' : theme});
 }
 
-// ---- Keys ----------------------------------------------------------------------------------------
+// ---- Keys ---------------------------------------------------------------------------------------
 
 const KEYS = [['/', 'search functions'], ['1 … 9', 'views'], ['← →', 'in the strip of time: move ' +
     'the stretch'], ['↑ ↓ ← → Enter', 'walk the call tree and the flame graph'],
@@ -201,7 +201,7 @@ const PAGE_KEYS = {
     '/': () => boxes.search.focus(),
     '?': () => boxes.help.open ? boxes.help.close() : boxes.help.showModal(),
     Escape: step_back,
-    c: () => go({time: state.time === 'cpu' ? 'wall' : 'cpu'}),
+    c: () => data.off.slot.length > 0 && go({time: state.time === 'cpu' ? 'wall' : 'cpu'}),
     m: () => go({own: !state.own}),
     t: switch_theme,
 };
@@ -229,7 +229,7 @@ function page_key(event) {
     }
 }
 
-// ---- Drawing -------------------------------------------------------------------------------------
+// ---- Drawing ------------------------------------------------------------------------------------
 
 /* changes: what go() was given; null: anything. */
 function render(changes = null) {
@@ -275,7 +275,8 @@ function build_page() {
     const [hero, cards] = [make_hero(), make_cards() || ''];
     document.body.replaceChildren(
         el('header', {class: 'wrap'}, make_top(), hero, cards),
-        el('div', {class: 'dock', role: 'region', 'aria-label': 'Time and views'}, el('div', {class: 'wrap'}, make_dock(), boxes.tabs)),
+        el('div', {class: 'dock', role: 'region', 'aria-label': 'Time and views'},
+            el('div', {class: 'wrap'}, make_dock(), boxes.tabs)),
         el('div', {class: 'wrap'}, boxes.view, make_colophon()), boxes.help, tip);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts that several views are made of: heads, switches, tables, histograms, notes. */
 
-/* The head of a view or a section: what it is, a sentence, and at the right what can be switched. */
+/* The head of a view or a section: what it is, a sentence, at the right what can be switched. */
 function view_head(title, sentence, ...controls) {
     return el('div', {class: 'viewhead'}, el('h2', {}, title),
         sentence ? el('p', {class: 'sub'}, sentence) : null,
@@ -18,7 +18,7 @@ function seg(field, label, choices) {
 }
 
 function time_switch() {
-    return seg('time', 'Time', [['cpu', 'CPU', 'time on a processor (C)'],
+    return data.off.slot.length === 0 ? null : seg('time', 'Time', [['cpu', 'CPU', 'time on a processor (C)'],
         ['wall', 'wall', 'with waiting, and ready without a processor (C)']]);
 }
 
@@ -60,12 +60,23 @@ function table_row(cells, choose, on, title) {
 const cell = (...children) => el('td', {}, children);
 const left_cell = (...children) => el('td', {class: 'l'}, children);
 
+const PLACE_MOST = 26;
+
+/* The end of a long path says more than its begin. */
+function short_place(text) {
+    if (text.length <= PLACE_MOST)
+        return text;
+    const slash = text.indexOf('/', text.length - PLACE_MOST);
+    return slash >= 0 ? '…' + text.slice(slash) : cut_name(text, 80);
+}
+
 /* Where a function is: a link to its source if the recording has it. */
 function place_cell(one, line) {
     const text = place_of(one, line);
     const source = source_of(one);
-    return el('td', {class: 'place', title: text}, source < 0 ? text
-        : el('a', {href: address({view: 'source', file: source, zoom: -1})}, text));
+    const shown = short_place(text);
+    return el('td', {class: 'place', title: cut_name(text, 1000)}, source < 0 ? shown
+        : el('a', {href: address({view: 'source', file: source, zoom: -1})}, shown));
 }
 
 function notes(...parts) {

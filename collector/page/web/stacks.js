@@ -27,7 +27,8 @@ function stack_tree(time = state.time, options = state) {
 }
 
 function new_item(one, id, up) {
-    return {one, id, up, self: 0, total: 0, map: new Map(), kids: null, cause: -1, depth: 0};
+    return {one, id, up, self: 0, total: 0, map: new Map(), kids: null, cause: -1, depth: 0,
+        recursive: false};
 }
 
 function make_tree(sums, time, options) {
@@ -63,8 +64,8 @@ function add_wait_item(root, place, wait, options) {
     if (!leaf) {
         const name = wait.cause === ready_cause ? cause_text(wait.cause)
             : 'waits: ' + cause_text(wait.cause);
-        leaf = new_item({name, file: '', line: 0, python: false, owner: OWNER_WAIT, module: '', place: '',
-            index: -1}, wait.node, item);
+        leaf = new_item({name, file: '', line: 0, python: false, owner: OWNER_WAIT, module: '',
+            place: '', index: -1}, wait.node, item);
         leaf.cause = wait.cause;
         item.map.set(key, leaf);
     }
@@ -82,6 +83,10 @@ function make_places(root, options) {
         const up = upper(node_parent[node]);
         if (is_folded(node, options))
             return known[node] = up;
+        if (up.one === functions[node_function[node]] && options.frames === 'python') {
+            up.recursive = true;
+            return known[node] = up;
+        }
         return known[node] = kid_of(up, node_function[node], node);
     };
     return leaf_owner ? (node) => place_leaf(node, upper) : upper;
@@ -181,7 +186,7 @@ function callers_of(item) {
     return callers;
 }
 
-// ---- Search --------------------------------------------------------------------------------------
+// ---- Search -------------------------------------------------------------------------------------
 
 /* f(function) -> whether it is searched for: a part of its name or file, without case. */
 function matcher(query = state.query) {
@@ -207,7 +212,7 @@ function matched_ns(item, matches) {
     return item.kids.reduce((sum, kid) => sum + matched_ns(kid, matches), 0);
 }
 
-// ---- Sums by owner -------------------------------------------------------------------------------
+// ---- Sums by owner ------------------------------------------------------------------------------
 
 /* CPU time by owner of the function that ran, as the report adds it up. */
 function owner_sums() {

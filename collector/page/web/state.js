@@ -126,7 +126,7 @@ function is_filtered() {
 
 const NO_FILTER = {from: 0, to: Infinity, thread: -1, process: -1, range: '', task: ''};
 
-// ---- Sums under the filters ----------------------------------------------------------------------
+// ---- Sums under the filters ---------------------------------------------------------------------
 
 /* Which threads, paths and nodes the filters let through: a byte each. */
 function passing_threads() {

@@ -90,7 +90,7 @@ function place_row(placed, groups, row) {
     }
 }
 
-// ---- Painting ------------------------------------------------------------------------------------
+// ---- Painting -----------------------------------------------------------------------------------
 
 function inner_area(place, strip) {
     return {x: place.x + TREEMAP_GAP / 2, y: place.y + strip,

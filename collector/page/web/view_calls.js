@@ -60,7 +60,7 @@ function node_width(node) {
 
 const graphemes = (text) => Math.min(text.length, 40);
 
-// ---- Drawing -------------------------------------------------------------------------------------
+// ---- Drawing ------------------------------------------------------------------------------------
 
 const layer_top = (layer) => layer * (CALLS.height + CALLS.between) + 2;
 

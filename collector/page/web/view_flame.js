@@ -14,7 +14,7 @@ function item_tip(item, whole) {
     return [el('b', {dir: 'auto'}, cut_name(item.one.name)), ' ',
         el('span', {class: 'dim'}, cut_name(item.one.place)), el('br'), time_text(item.total) +
             (item.kids.length ? ' with what it calls, ' : ', ') + share_text(item.total, whole),
-        self];
+    self, item.recursive ? [el('br'), 'It calls itself; that is shown once.'] : null];
 }
 
 function draw_flame(box) {
@@ -82,7 +82,7 @@ function follow_flame(changes) {
     return true;
 }
 
-// ---- Sandwich ------------------------------------------------------------------------------------
+// ---- Sandwich -----------------------------------------------------------------------------------
 
 const SANDWICH_ROWS = 24;
 
@@ -172,7 +172,7 @@ function sandwich_graphs(tree, focus) {
             label: 'Callees of ' + cut_name(one.name)})));
 }
 
-// ---- Legend --------------------------------------------------------------------------------------
+// ---- Legend -------------------------------------------------------------------------------------
 
 /* Sums of CPU time by owner: the report's, if nothing is filtered. */
 function flame_legend(tree) {

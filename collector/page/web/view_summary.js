@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Summary: which of the user's own functions, threads, places. */
 
-/* Time by own function, as the report has it: libraries work for the innermost one that called them.
- * What counts for none has a name in brackets. [{one, cpu, itself, ready, waiting, all, line}] */
+/* Time by own function, as the report has it: libraries work for the innermost one that called
+ * them. What counts for none has a name in brackets. [{one, cpu, itself, ready, waiting, all, line}] */
 function own_times() {
     const sums = filtered();
     const times = new Map();
@@ -165,11 +165,25 @@ function wait_section() {
 
 const RANGE_ROWS = 10;
 
-/* Rows of a table of ranges with most time that the report shows, as a tree of their paths. */
+/* The program's own ranges with most time, and those that they are in, as a tree of their paths;
+ * the tree with most time first. */
+function range_rows(name) {
+    const all = table_rows(name).filter((row) => ['plain', 'part'].includes(row.role) &&
+        row.total_ns > 0);
+    const own = all.filter((row) => name !== 'ranges' || !row.observed || all.some((other) => !other.observed &&
+        other.path.startsWith(row.path + '/')));
+    const rows = own.sort((a, b) => b.total_ns - a.total_ns).slice(0, RANGE_ROWS);
+    const root = (row) => row.path.split('/')[0];
+    const order = new Map();
+    for (const row of rows)
+        if (!order.has(root(row)))
+            order.set(root(row), order.size);
+    return rows.sort((a, b) => order.get(root(a)) - order.get(root(b)) ||
+        (a.path < b.path ? -1 : 1));
+}
+
 function range_section(name, title) {
-    const rows = table_rows(name).filter((row) => ['plain', 'part'].includes(row.role) &&
-        row.total_ns > 0).sort((a, b) => b.total_ns - a.total_ns).slice(0, RANGE_ROWS)
-        .sort((a, b) => a.path < b.path ? -1 : 1);
+    const rows = range_rows(name);
     if (!rows.length)
         return null;
     return el('section', {}, view_head(title, 'those with most time'),

@@ -47,7 +47,7 @@ function in_match(item, matches) {
     return false;
 }
 
-// ---- Rows ----------------------------------------------------------------------------------------
+// ---- Rows ---------------------------------------------------------------------------------------
 
 const TREE_INDENT = 14, TREE_INDENT_MOST = 22;
 
@@ -81,7 +81,8 @@ function item_row(row, tree, matches) {
     el('span', {css: {'padding-left': indent_of(item.depth)}},
         el('span', {class: 'twist', 'aria-hidden': 'true'}, item.kids.length
             ? open ? '▾' : '▸' : ''), item_name(item)),
-    el('span', {class: 'place', title: item.one.place}, item.one.place));
+    el('span', {class: 'place', title: cut_name(item.one.place, 1000)},
+        short_place(item.one.place)));
 }
 
 function small_row(row, tree) {
@@ -108,7 +109,7 @@ function set_open(row, open) {
     render_page();
 }
 
-// ---- Keys ----------------------------------------------------------------------------------------
+// ---- Keys ---------------------------------------------------------------------------------------
 
 function tree_keys(box, rows) {
     const items = [...box.querySelectorAll('[role=treeitem]')];
@@ -153,7 +154,7 @@ function tree_key(key, rows, index, focus) {
     }
 }
 
-// ---- The view ------------------------------------------------------------------------------------
+// ---- The view -----------------------------------------------------------------------------------
 
 function draw_tree(box) {
     const tree = stack_tree();
