@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A flame graph in a headless Chromium: what a user does with it, and what it then shows."""
 
-import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import xml.dom.minidom
 
+import page_browser
 import perfetto_ui
 
 SHOWN = """() => Array.from(document.querySelectorAll('#frames > g'))
@@ -45,17 +44,8 @@ def draw(annot, recording, output, *options):
     return output
 
 
-class Page:
-    """One file, opened; requests and complaints are remembered."""
-
-    def __init__(self, browser, path, scheme="light"):
-        context = browser.new_context(viewport={"width": 1200, "height": 700}, color_scheme=scheme)
-        self.page = context.new_page()
-        self.complaints, self.requests = [], []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
+class Page(page_browser.Page):
+    """A flame graph that is a page of its own."""
 
     def shown(self):
         return self.page.evaluate(SHOWN)
@@ -114,7 +104,7 @@ def check_keys(check, page):
 
 
 def check_groups(check, browser, annot, recording, folder):
-    ranges = Page(browser, draw(annot, recording, folder / "ranges.svg", "--by", "range"), "dark")
+    ranges = Page(browser, draw(annot, recording, folder / "ranges.svg", "--by", "range"), scheme="dark")
     labels = ranges.labels()
     check.equal("flame: ranges at the root", [name in labels for name in (
         "(no range)", "load", "train", "step")], [True] * 4)
@@ -130,15 +120,8 @@ def check_groups(check, browser, annot, recording, folder):
 
 def check_all(check, annot, folder):
     """Needs the recording sampled.annot in the folder."""
-    if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
-        raise perfetto_ui.NoVerdict("no browser; hint: pip install playwright, apt install "
-                                    "chromium")
-    from playwright.sync_api import sync_playwright
-
     recording = folder / "sampled.annot"
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"),
-                                       args=perfetto_ui.CHROMIUM_ARGS)
+    with page_browser.browser() as browser:
         path = draw(annot, recording, folder / "sampled.svg")
         page = Page(browser, path)
         page.page.screenshot(path=str(folder / "flame.png"))
@@ -149,5 +132,4 @@ def check_all(check, annot, folder):
         check.equal("flame: one request", page.requests, [path.as_uri()])
         check.equal("flame: no complaints", page.complaints, [])
         check_groups(check, browser, annot, recording, folder)
-        browser.close()
     print(json.dumps({"pictures": ["flame.png", "ranges.png", "waits.png"]}))

@@ -68,8 +68,14 @@ function make_function([name, file, line, owner, module, kind, word, mine], inde
 }
 
 /* Without the number that Python gives a thread whose name it makes of its function's. */
-function role_name(name) {
+function thread_title(name) {
     return name.replace(/Thread-\d+ \((.*)\)$/, '$1');
+}
+
+/* With how many threads there are of it: "worker × 4". */
+function role_name(name) {
+    const count = data.threads.filter((thread) => thread.role === name).length;
+    return thread_title(name) + (count > 1 ? ` × ${count_text(count)}` : '');
 }
 
 function index_paths() {
@@ -117,7 +123,7 @@ function thread_name(index) {
     if (thread.name === 'main' || thread.name === '')
         return thread.role === 'worker' || !has_threads(thread.process) ? process
             : process + ' · main';
-    return role_name(thread.name);
+    return thread_title(thread.name);
 }
 
 function has_threads(process) {

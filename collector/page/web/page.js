@@ -68,10 +68,11 @@ function with_numbers(text) {
 function make_hero() {
     const [first, ...more] = data.headline.join(' ').split(/(?<=[.!?])\s+(?=[A-Z0-9])/);
     const title = document.querySelector('h1') || el('h1');
-    title.replaceChildren(first || data.title);
+    title.replaceChildren(cut_name(first || data.title, 400));
     const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
     return el('section', {class: 'hero', 'aria-label': 'Where the time went'}, title,
-        more.length ? el('p', {class: 'lede'}, with_numbers(more.join(' '))) : null,
+        more.length ? el('p', {class: 'lede'}, with_numbers(cut_name(more.join(' '),
+            1000))) : null,
         whole > 0 ? share_bar(wall_parts(), whole, 'Wall time') : null);
 }
 
@@ -99,8 +100,9 @@ function make_card(finding) {
     return el('div', {class: 'card', role: 'listitem'},
         el('div', {class: 'severity'}, el('i', {class: 'gauge'}, el('i', {css: {
             width: Math.max(6, 100 * share) + '%'}})), share_text(share), ' ', whole[1]),
-        el('h2', {}, upper_first(sentence.replace(/[:.]$/, ''))),
-        el('p', {}, with_numbers([...more, finding.evidence].filter(Boolean).join(' '))),
+        el('h2', {}, upper_first(cut_name(sentence.replace(/[:.]$/, ''), 300))),
+        el('p', {}, with_numbers(cut_name([...more, finding.evidence].filter(Boolean).join(' '),
+            600))),
         finding.advice ? el('p', {class: 'try'}, el('em', {}, 'Try'),
             finding.advice.replace(/^try/, ''), ' ', view ? el('a', {href:
                 address({view: view.key})}, view.title) : null) : null);

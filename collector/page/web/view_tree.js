@@ -33,8 +33,11 @@ function tree_rows(tree, matches) {
             (!matches || tree_view.open.get(item_key(item)) || matches(item.one) ||
                 matched_ns(kid, matches) > 0 || in_match(item, matches)));
         shown.forEach(visit);
-        if (shown.length < item.kids.length)
-            rows.push({small: item.kids.filter((kid) => !shown.includes(kid)), up: item});
+        const small = item.kids.filter((kid) => !shown.includes(kid));
+        if (small.length === 1 && !matches)
+            visit(small[0]);
+        else if (small.length)
+            rows.push({small, up: item});
     };
     add_kids(tree);
     return rows;
