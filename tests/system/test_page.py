@@ -8,6 +8,7 @@ test_page.py ANNOT MAKE_TRACE FOLDER: pages and pictures are left in FOLDER. Exi
 
 import base64
 import gzip
+import itertools
 import json
 import pathlib
 import re
@@ -28,7 +29,8 @@ CURRENT = "() => document.querySelector('nav [aria-current]').textContent"
 HEAD = "() => document.querySelector('main .viewhead').innerText"
 FOCUS = "() => document.activeElement.tagName + ' ' + document.activeElement.className"
 # What a name must never become, and what a long one must not push aside.
-EVIL = ["<img src=x onerror=document.title='bad'>", "</script><script>document.title='bad'</script>",
+EVIL = ["<img src=x onerror=document.title='bad'>",
+        "</script><script>document.title='bad'</script>",
         "\u202eshell\u202c", "\u05e9\u05dc\u05d5\u05dd \u0639\u0627\u0644\u0645", "x" * 10000, "",
         "&lt;b&gt; \"'`", "a\tb", "\U0001f525", "__proto__", "constructor"]
 
@@ -73,27 +75,30 @@ def with_data(path, target, change):
 # ---- Everything opens, and nothing else is asked for ---------------------------------------------
 
 
-def check_views(check, opened, path, folder):
+def check_view(check, opened, path, view, look):
+    """Returns the page, to be closed."""
+    scheme, size = look
+    page = Shown(opened, path, "view=" + view, scheme, size)
+    what = f"page: {view}, {size[0]}, {scheme}"
+    check.equal(what + ": wider than the window", page.page.evaluate(SCROLLS), False)
     axe = page_browser.axe_script()
-    for view in VIEWS:
-        for size in WIDTHS:
-            for scheme in ("light", "dark"):
-                page = Shown(opened, path, "view=" + view, scheme, size)
-                what = f"page: {view}, {size[0]}, {scheme}"
-                check.equal(what + ": wider than the window", page.page.evaluate(SCROLLS), False)
-                if axe and size == WIDTHS[0]:
-                    page.page.evaluate(axe)
-                    found = page.page.evaluate("axe.run()")["violations"]
-                    check.equal(what + ": accessible", [
-                        (rule["id"], rule["nodes"][0]["html"][:200]) for rule in found], [])
-                check.equal(what + ": complaints", page.complaints, [])
-                check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
-                            [path.as_uri()])
-                name = re.sub(r"\W+", "-", view)
-                page.page.screenshot(path=folder / f"{name}-{size[0]}-{scheme}.png",
-                                     full_page=True)
-                page.close()
-    return axe is not None
+    if axe and size == WIDTHS[0]:
+        page.page.evaluate(axe)
+        found = page.page.evaluate("axe.run()")["violations"]
+        check.equal(what + ": accessible", [
+            (rule["id"], rule["nodes"][0]["html"][:200]) for rule in found], [])
+    check.equal(what + ": complaints", page.complaints, [])
+    check.equal(what + ": requests", [url.split("#")[0] for url in page.requests],
+                [path.as_uri()])
+    return page
+
+
+def check_views(check, opened, path, folder):
+    for view, size, scheme in itertools.product(VIEWS, WIDTHS, ("light", "dark")):
+        page = check_view(check, opened, path, view, (scheme, size))
+        name = re.sub(r"\W+", "-", view)
+        page.page.screenshot(path=folder / f"{name}-{size[0]}-{scheme}.png", full_page=True)
+        page.close()
 
 
 def check_print(check, opened, path, folder):
@@ -245,13 +250,13 @@ def main():
     path = write_page(annot, recording, folder / "page.html")
     try:
         with page_browser.browser() as opened:
-            accessible = check_views(check, opened, path, folder)
+            check_views(check, opened, path, folder)
             check_print(check, opened, path, folder)
             check_keys(check, opened, path)
             check_addresses(check, opened, path)
             check_names(check, opened, path, folder)
             page_numbers.check_all(check, annot, opened, recording, Shown(opened, path))
-        if not accessible:
+        if page_browser.axe_script() is None:
             raise perfetto_ui.NoVerdict("no axe-core; hint: pip install axe-playwright-python")
     except perfetto_ui.NoVerdict as reason:
         print(f"skipped: {reason}")
