@@ -104,7 +104,8 @@ def check_keys(check, page):
 
 
 def check_groups(check, browser, annot, recording, folder):
-    ranges = Page(browser, draw(annot, recording, folder / "ranges.svg", "--by", "range"), scheme="dark")
+    ranges = Page(browser, draw(annot, recording, folder / "ranges.svg", "--by", "range"),
+                  scheme="dark")
     labels = ranges.labels()
     check.equal("flame: ranges at the root", [name in labels for name in (
         "(no range)", "load", "train", "step")], [True] * 4)

@@ -37,8 +37,9 @@ function bytes_of(base64) {
 }
 
 /* Parts that a page of less than all has not. */
-const ABSENT = {states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [], tasks: [],
-    requests: [], counters: [], sources: [], trust: [], left_out: [], phrases: [], compare: null};
+const ABSENT = {states: {slots: 1, threads: []}, lanes: [], range_stats: [], pools: [],
+    tasks: {name_of: []}, requests: {name_of: []}, counters: [], sources: [], trust: [],
+    left_out: [], phrases: [], compare: null};
 
 function index_data(decoded) {
     data = {...ABSENT, ...decoded};
@@ -57,8 +58,9 @@ function index_data(decoded) {
     cause_tokens = data.causes.map((text) => (CAUSES.find((one) => one[0].test(text)) ||
         [null, 'w-other'])[1]);
     ready_cause = data.causes.lastIndexOf('ready');
-    states = data.states.threads.map((one) => ({running: bytes_of(one.running),
-        ready: bytes_of(one.ready), cause: bytes_of(one.cause)}));
+    states = data.states.threads.map((one) => ({...one, running: bytes_of(one.running),
+        ready: bytes_of(one.ready), waiting: bytes_of(one.waiting), cause: bytes_of(one.cause)}));
+    state_of_thread = new Map(states.map((one) => [one.thread, one]));
 }
 
 function make_function([name, file, line, owner, module, kind, word, mine], index) {
@@ -89,7 +91,10 @@ function index_paths() {
 
 let cause_tokens = []; // by cause
 let ready_cause = -1;
-let states = []; // by thread: {running, ready, cause}, a byte a slot of data.states.slots
+/* {thread, or -1 for `threads` of them of one role; running, ready, waiting, cause: a byte a slot of
+ * data.states.slots} */
+let states = [];
+let state_of_thread = new Map();
 
 function cause_text(cause) {
     return cause === ready_cause ? 'ready, no processor' : data.causes[cause] || 'unknown';
@@ -150,17 +155,18 @@ function table_rows(name) {
     return table ? table.rows.map((row) => row_object(table, row)) : [];
 }
 
-/* Mean shares of running and of ready threads in [from, to) of the wall, 0 to 1, of a thread. */
+/* Mean shares of running and of ready in [from, to) of the slots, 0 to 1, of a thread, or of an
+ * entry of `states`. */
 function state_share(thread, from, to) {
-    const state = states[thread];
-    if (!state)
+    const entry = typeof thread === 'object' ? thread : state_of_thread.get(thread);
+    if (!entry)
         return [0, 0];
     const first = Math.max(0, Math.floor(from));
     const last = Math.min(data.states.slots, Math.max(first + 1, Math.ceil(to)));
     let running = 0, ready = 0;
     for (let slot = first; slot < last; slot++) {
-        running += state.running[slot];
-        ready += state.ready[slot];
+        running += entry.running[slot];
+        ready += entry.ready[slot];
     }
     const most = 255 * Math.max(1, last - first);
     return [running / most, ready / most];

@@ -55,9 +55,8 @@ function filter_choices() {
 /* Functions that tasks run, of pools and of asyncio. */
 function task_functions() {
     const names = new Set([...data.pools.map((pool) => pool.function),
-        ...data.tasks.map((task) => task.name.replace(/ \(.*\)$/, ''))]);
-    return functions.map((one) => one.name).filter((name, index, all) => names.has(name) &&
-        all.indexOf(name) === index);
+        ...data.tasks.name_of.map((name) => data.names[name])]);
+    return [...new Set(functions.map((one) => one.name))].filter((name) => names.has(name));
 }
 
 // ---- The curve ----------------------------------------------------------------------------------
@@ -65,24 +64,27 @@ function task_functions() {
 let strip_curve = null; // {width, running, ready}: sums over the threads, by pixel
 
 function make_curve(width) {
-    const shown = passing_threads();
     const key = [width, state.thread, state.process].join();
     if (strip_curve && strip_curve.key === key)
         return strip_curve;
     const points = Math.max(2, Math.min(data.states.slots, Math.floor(width / 2)));
     const running = new Float64Array(points), ready = new Float64Array(points);
     const step = data.states.slots / points;
-    for (let thread = 0; thread < states.length; thread++) {
-        if (!shown[thread])
-            continue;
+    for (const entry of passing_states())
         for (let point = 0; point < points; point++) {
-            const [runs, waits] = state_share(thread, point * step, (point + 1) * step);
-            running[point] += runs;
-            ready[point] += waits;
+            const [runs, waits] = state_share(entry, point * step, (point + 1) * step);
+            running[point] += runs * (entry.threads || 1);
+            ready[point] += waits * (entry.threads || 1);
         }
-    }
     strip_curve = {key, running, ready, points};
     return strip_curve;
+}
+
+/* Threads of a role together have no thread or process to be chosen by. */
+function passing_states() {
+    const shown = passing_threads();
+    const any = state.thread < 0 && state.process < 0;
+    return states.filter((entry) => entry.thread < 0 ? any : shown[entry.thread]);
 }
 
 function draw_strip(g, width, height) {
@@ -184,10 +186,10 @@ function show_moment(event, slot) {
     const at = slot / data.slots * data.states.slots;
     const lines = [];
     let running = 0, ready = 0;
-    for (let thread = 0; thread < states.length; thread++) {
-        const [runs, waits] = state_share(thread, at - 8, at + 8);
-        running += runs;
-        ready += waits;
+    for (const entry of passing_states()) {
+        const [runs, waits] = state_share(entry, at - 8, at + 8);
+        running += runs * (entry.threads || 1);
+        ready += waits * (entry.threads || 1);
     }
     lines.push(el('b', {}, time_text(slot_ns(slot))), el('br'), fixed(running, 1) + ' running, ' +
         fixed(ready, 1) + ' ready');

@@ -65,9 +65,8 @@ function with_numbers(text) {
 }
 
 /* The first sentence is the title; what else the report says first stands below it. */
-function make_hero() {
+function make_hero(title) {
     const [first, ...more] = data.headline.join(' ').split(/(?<=[.!?])\s+(?=[A-Z0-9])/);
-    const title = document.querySelector('h1') || el('h1');
     title.replaceChildren(cut_name(first || data.title, 400));
     const whole = data.wall.reduce((sum, part) => sum + part.ns, 0);
     return el('section', {class: 'hero', 'aria-label': 'Where the time went'}, title,
@@ -271,10 +270,11 @@ function restore_focus(mark) {
 }
 
 function build_page() {
+    const heading = document.querySelector('h1').cloneNode(true);
     boxes.tabs = el('nav', {'aria-label': 'Views'});
     boxes.view = el('main', {tabindex: -1});
     boxes.help = make_help();
-    const [hero, cards] = [make_hero(), make_cards() || ''];
+    const [hero, cards] = [make_hero(heading), make_cards() || ''];
     document.body.replaceChildren(
         el('header', {class: 'wrap'}, make_top(), hero, cards),
         el('div', {class: 'dock', role: 'region', 'aria-label': 'Time and views'},
@@ -289,8 +289,17 @@ function make_colophon() {
             .join(' · ')));
 }
 
-/* The last file of the script calls it. */
+/* The last file of the script calls it. What the file says without a script stays if it fails. */
 async function start_page() {
+    try {
+        await open_page();
+    } catch (error) {
+        document.body.append(el('p', {}, 'This page could not be drawn: ' + error.message));
+        throw error;
+    }
+}
+
+async function open_page() {
     index_data(await decode_data(document.getElementById('data').textContent));
     add_fields();
     read_address();

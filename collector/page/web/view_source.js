@@ -29,6 +29,7 @@ function shown_lines(source) {
 
 function source_line(source, line, most) {
     const cpu = source.cpu_ns[line] || 0, wait = source.wait_ns[line] || 0;
+    const ready = source.ready_ns ? source.ready_ns[line] || 0 : 0;
     const heat = cpu > 0 ? el('span', {class: 'heat', css: {'background-color': 'color-mix(in ' +
         `srgb, var(--own) ${Math.round(20 + 80 * Math.sqrt(cpu / most.cpu))}%, var(--sunk))`}})
         : wait > 0 ? el('span', {class: 'heat', css: {'background-color': 'color-mix(in srgb, ' +
@@ -38,6 +39,7 @@ function source_line(source, line, most) {
         `${(20 * Math.sqrt(cpu / most.cpu)).toFixed(1)}%, transparent)`} : {};
     return el('div', {class: 'line', role: 'row'},
         el('span', {class: 'number', role: 'cell'}, cpu ? time_cell(cpu) : null),
+        el('span', {class: 'number ready', role: 'cell'}, ready ? time_cell(ready) : null),
         el('span', {class: 'number', role: 'cell'}, wait ? time_cell(wait) : null),
         el('span', {class: 'number dim', role: 'cell'}, source.hits[line]
             ? count_text(source.hits[line]) : null), heat,
@@ -101,12 +103,13 @@ function draw_source(box) {
         `${source.file}, with what libraries do for them` +
         (is_filtered() ? '; lines heed no filter' : '')), file_list(order, index),
     el('div', {class: 'panel source', role: 'table', 'aria-label': 'Lines of ' + source.file},
-        el('div', {class: 'line head', role: 'row'}, ['CPU', 'waits', 'hits'].map((text) =>
-            el('span', {class: 'number', role: 'columnheader'}, text)), el('span'),
+        el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'hits'].map(
+            (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)), el('span'),
         el('span', {class: 'at', role: 'columnheader'}, 'line'),
         el('span', {role: 'columnheader', title: source.path}, source.path)),
         source_lines(source, index)),
-    notes('Hits are samples.', 'Waits are ready without a processor, too.'));
+    notes('With what libraries do for a line.', 'Ready: without a processor.',
+        'Hits are samples.'));
 }
 
 const FILES_MOST = 12;

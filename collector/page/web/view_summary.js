@@ -34,8 +34,20 @@ function own_times() {
 
 function finish_time(time) {
     time.all = time.cpu + time.ready + time.waiting;
-    time.line = [...time.lines].sort((a, b) => b[1] - a[1])[0][0];
+    time.line = report_line(time.one) || [...time.lines].sort((a, b) => b[1] - a[1])[0][0];
     return time;
+}
+
+let report_lines = null;
+
+/* The hottest line of an own function as the report has it, if all of the time is looked at. */
+function report_line(one) {
+    if (is_filtered())
+        return 0;
+    report_lines = report_lines || new Map(table_rows('own_functions').map((row) =>
+        [row.name + ' ' + String(row.location).replace(/:\d+$/, ''), row.location]));
+    const found = /:(\d+)$/.exec(report_lines.get(one.name + ' ' + one.file) || '');
+    return found ? Number(found[1]) : 0;
 }
 
 /* The function that what ends at a node counts for; -1 is the root's. */
@@ -75,13 +87,13 @@ function own_section() {
     shown.map((time) => own_row(time, size(time), total, most)), rest.length || between > 0
         ? rest_row(rest, size, total, between) : null),
     wall ? notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
-        legend_entry('w-lock', 'waiting'))
+        legend_entry('w-sleep', 'waiting'))
         : notes(legend_entry('own', 'in the function'), legend_entry('lib', 'in what it called')));
 }
 
 function own_row(time, ns, total, most) {
     const parts = state.time === 'wall' ? [['run1', time.cpu / most], ['ready', time.ready / most],
-        ['w-lock', time.waiting / most]]
+        ['w-sleep', time.waiting / most]]
         : [['own', time.itself / most], ['lib', (time.cpu - time.itself) / most]];
     return table_row([cell(time_cell(ns)), cell(share_text(ns, total)), left_cell(mini_bar(parts)),
         left_cell(name_el(time.one)), place_cell(time.one, time.line)],
@@ -207,8 +219,9 @@ function range_row(row, rows) {
 add_view({
     key: 'summary', title: 'Summary',
     question: 'Which of my functions, threads, ranges?',
-    has: () => true,
-    draw: (box) => box.append(el('div', {class: 'columns'}, own_section(), thread_section(),
-        wait_section(), range_section('ranges', 'Ranges'),
-        range_section('track_ranges', 'Tasks and requests'))),
+    has: () => !data.only,
+    draw: (box) => box.append(el('div', {class: 'columns'},
+        el('div', {class: 'stack'}, own_section(), wait_section()),
+        el('div', {class: 'stack'}, thread_section(), range_section('ranges', 'Ranges'),
+            range_section('track_ranges', 'Tasks and requests')))),
 });
