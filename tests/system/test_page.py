@@ -23,6 +23,10 @@ from test_exports import Check, use_test_python
 VIEWS = ("summary", "tree", "tree&time=wall&q=a", "flame", "flame&time=wall&idle=1",
          "flame&mode=flame&frames=all", "flame&mode=sandwich", "flame&mode=treemap&own=1", "calls")
 WIDTHS = ((1440, 900), (800, 900))
+WRONG = ("view=nothing", "view=%00", "t=9-3", "t=0-99999", "thread=99999", "thread=-1", "thread=x",
+         "range=nobody", "zoom=99999999", "own=2", "time=never", "mode=pie", "process=1e3", "=",
+         "&&&", "q=" + "x" * 2000, "theme=pink", "focus=" + "9" * 30, "task=%E0%A4%A",
+         "frames=__proto__")
 READY = "() => document.documentElement.dataset.ready === '1'"
 SCROLLS = "() => document.documentElement.scrollWidth > window.innerWidth"
 CURRENT = "() => document.querySelector('nav [aria-current]').textContent"
@@ -54,7 +58,9 @@ class Shown(page_browser.Page):
         return self.page.evaluate(CURRENT)
 
     def address(self):
-        return self.page.evaluate("() => location.hash")
+        """When the page has written it, in a pause."""
+        return self.page.evaluate(
+            "() => new Promise((done) => setTimeout(() => done(location.hash), 200))")
 
     def press(self, *keys):
         for key in keys:
@@ -94,7 +100,8 @@ def check_view(check, opened, path, view, look):
 
 
 def check_views(check, opened, path, folder):
-    for view, size, scheme in itertools.product(VIEWS, WIDTHS, ("light", "dark")):
+    looks = (("light", WIDTHS[0]), ("dark", WIDTHS[0]), ("light", WIDTHS[1]))
+    for view, (scheme, size) in itertools.product(VIEWS, looks):
         page = check_view(check, opened, path, view, (scheme, size))
         name = re.sub(r"\W+", "-", view)
         page.page.screenshot(path=folder / f"{name}-{size[0]}-{scheme}.png", full_page=True)
@@ -185,14 +192,12 @@ def check_brush_keys(check, page):
 def check_addresses(check, opened, path):
     page = Shown(opened, path, "view=summary")
     plain = page.head()
-    page.close()
-    for wrong in ("view=nothing", "view=%00", "t=9-3", "t=0-99999", "t=1", "thread=99999",
-                  "thread=-1", "thread=x", "range=nobody", "zoom=99999999", "own=2", "time=never",
-                  "mode=pie", "process=1e3", "=", "&&&", "q=" + "x" * 2000, "theme=pink",
-                  "focus=" + "9" * 30, "task=%E0%A4%A", "frames=__proto__"):
-        page = Shown(opened, path, wrong)
+    for wrong in WRONG:
+        page.page.goto("about:blank")
+        page.page.goto(path.as_uri() + "#" + wrong)
+        page.page.wait_for_function(READY)
         check.equal(f"page: address {wrong[:40]}", (page.head(), page.complaints), (plain, []))
-        page.close()
+    page.close()
     page = Shown(opened, path, "view=flame&time=wall&own=1&theme=dark")
     check.equal("page: an address is followed", [page.current(), page.page.evaluate(
         "() => document.documentElement.dataset.theme")], ["Flame graph", "dark"])
@@ -226,7 +231,7 @@ def evil_names(data):
 
 def check_names(check, opened, path, folder):
     evil = with_data(path, folder / "names.html", evil_names)
-    for view in VIEWS:
+    for view in ("summary", "tree", "flame", "flame&mode=sandwich", "flame&mode=treemap", "calls"):
         for size in WIDTHS:
             page = Shown(opened, evil, "view=" + view, size=size)
             page.page.mouse.move(size[0] / 2, 600)

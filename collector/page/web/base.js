@@ -141,9 +141,11 @@ function mini_bar(parts, width) {
 
 const canvases = new Set();
 const resized = new ResizeObserver((entries) => {
-    for (const entry of entries)
-        if (entry.target.known_width !== entry.target.clientWidth)
-            redraw(entry.target);
+    for (const {target, contentRect} of entries)
+        if (target.known_width !== contentRect.width) {
+            target.known_width = 0;
+            redraw(target);
+        }
 });
 
 /* A canvas as wide as its place. options: {label, height: number or f(width), class, draw(g, width,
@@ -159,7 +161,7 @@ function canvas_box(options) {
 
 function draw_canvas(canvas) {
     const {height, draw} = canvas.options;
-    const width = canvas.clientWidth;
+    const width = canvas.known_width || canvas.clientWidth; // asking makes the browser lay out
     if (!width)
         return;
     const tall = typeof height === 'function' ? height(width) : height;

@@ -44,7 +44,7 @@ let code_letter = 0; // the width of one in the font of the boxes
 function box_font(g) {
     g.font = '12px ' + CODE_FONT;
     g.textBaseline = 'middle';
-    code_letter = g.measureText('0').width;
+    code_letter = code_letter || g.measureText('0').width;
 }
 
 /* A graph: {layout, upward, whole, matches, hover, selected, unit}. */
@@ -57,7 +57,7 @@ function paint_boxes(g, graph) {
 }
 
 function box_top(graph, box) {
-    const row = graph.upward ? graph.layout.rows - 1 - box.row : box.row;
+    const row = graph.upward ? graph.rows - 1 - box.row : box.row;
     return row * ROW_HEIGHT;
 }
 
@@ -134,14 +134,15 @@ function outline_box(g, graph, item) {
 /* options: {tree, top, whole, callers: draw those of `top` too, upward, matches, label,
  * choose(item), tip(item)}. The canvas has `graph`; changing graph.top and redraw() zooms. */
 function flame_canvas(options) {
-    const graph = {...options, hover: null, selected: null, layout: {boxes: [], rows: 1}};
+    const graph = {...options, hover: null, selected: null, layout: {boxes: [], rows: 1}, rows: 1};
     const canvas = canvas_box({label: options.label,
         height: (width) => {
             if (graph.laid !== graph.top || graph.width !== width) {
                 graph.layout = lay_out(graph.top, width, graph.callers);
                 [graph.laid, graph.width] = [graph.top, width];
+                graph.rows = Math.max(graph.rows, graph.layout.rows);
             }
-            return graph.layout.rows * ROW_HEIGHT;
+            return graph.rows * ROW_HEIGHT; // what stands below must not jump
         },
         draw: (g) => paint_boxes(g, graph)});
     canvas.graph = graph;

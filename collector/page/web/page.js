@@ -307,9 +307,12 @@ async function open_page() {
     build_page();
     render();
     const follow = () => {
+        forget_address();
         read_address();
         render();
     };
+    addEventListener('click', (event) => event.target.closest('a[href^="#"]') && pending.asked &&
+        write_address(), true);
     addEventListener('hashchange', follow);
     addEventListener('popstate', follow);
     addEventListener('keydown', page_key);

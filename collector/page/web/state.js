@@ -99,6 +99,27 @@ function read_address() {
     follow_stretch();
 }
 
+const pending = {asked: 0, step: false};
+
+/* Telling the browser takes longer than drawing a step of a zoom, so it waits for a pause. */
+function ask_address(step) {
+    pending.step = pending.step || step;
+    if (!pending.asked)
+        pending.asked = setTimeout(write_address, 100);
+}
+
+function write_address() {
+    const target = address();
+    if (location.hash !== target)
+        history[pending.step ? 'pushState' : 'replaceState'](null, '', target);
+    forget_address();
+}
+
+function forget_address() {
+    clearTimeout(pending.asked);
+    [pending.asked, pending.step] = [0, false];
+}
+
 /* The one way to change what is shown: go({view: 'flame', zoom: 17}). `from`, `to` (slots) are
  * given together. Another view or another zoom is a step that the browser's "back" undoes. */
 function go(changes) {
@@ -110,9 +131,7 @@ function go(changes) {
         name in changes && changes[name] !== state[name]);
     Object.assign(state, changes);
     follow_stretch();
-    const target = address();
-    if (location.hash !== target)
-        history[step ? 'pushState' : 'replaceState'](null, '', target);
+    ask_address(step);
     render_page(changes);
 }
 
