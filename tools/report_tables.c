@@ -315,8 +315,8 @@ static int print_table(struct printing *p)
     for (unsigned i = 0; i < p->table->column_count; i++) {
         const struct table_column *column = &p->table->columns[i];
         if (p->used[i])
-            columns[count++] =
-                (struct grid_column){column->title, column->rank, column->type == COLUMN_TEXT};
+            columns[count++] = (struct grid_column){column->title, column->rank,
+                                                    column->type == COLUMN_TEXT && !column->right};
         if (p->used[i] && column->fills)
             fills = count - 1;
     }

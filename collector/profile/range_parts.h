@@ -82,6 +82,13 @@ struct path_root {
     uint32_t owner, node; /* PATH_OTHER: none */
 };
 
+/* Durations of a row, every so manieth: range_kept.c. */
+struct range_kept {
+    uint64_t *items;
+    uint64_t seen;
+    uint32_t count, capacity, stride;
+};
+
 struct range_stats {
     const struct trace *trace;
     enum range_grouping grouping;
@@ -92,6 +99,10 @@ struct range_stats {
     struct path_root roots[RANGE_KIND_COUNT]; /* the last of each kind */
     struct histogram_pool *histograms;
     VEC(struct range_row) rows;
+    VEC(struct range_kept) kept; /* by row, as far as there are any */
+    uint32_t kept_limit;         /* of each; 0: none are kept */
+    uint64_t kept_total;         /* that there is room for */
+    bool kept_failed;            /* out of memory */
     VEC(struct thread_path) paths;
     VEC(struct track_path) track_paths;
     struct map64 path_of_track;                      /* ordinal + 1: index + 1 */
@@ -144,6 +155,10 @@ void range_stats_free_tracks(struct range_stats *stats);
 /* 0 or -ENOMEM. finish: gives their time to the rows. */
 int range_stats_take_sample(struct range_stats *stats, const struct sample *sample);
 int range_stats_finish_samples(struct range_stats *stats);
+
+/* A failure is remembered: kept_failed. */
+void range_keep(struct range_stats *stats, const struct range_row *row, uint64_t duration_ns);
+void range_stats_free_kept(struct range_stats *stats);
 
 void range_stats_free_samples(struct range_stats *stats);
 

@@ -62,7 +62,6 @@ static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, 
     return stats->grouping == RANGE_BY_THREAD ? thread : RANGE_NO_OWNER;
 }
 
-/* The node for an event below `parent`, or at the top if that is PATH_NONE. Negative: -ENOMEM. */
 /* What the paths of an owner begin with; mostly the owner is that of the last one. */
 static int64_t root_of(struct range_stats *stats, enum range_kind kind, uint32_t owner)
 {
@@ -74,6 +73,7 @@ static int64_t root_of(struct range_stats *stats, enum range_kind kind, uint32_t
     return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
 }
 
+/* The node for an event below `parent`, or at the top if that is PATH_NONE. Or -ENOMEM. */
 static int64_t node_of(struct range_stats *stats, enum range_kind kind, const struct event *event,
                        uint32_t parent)
 {
@@ -149,6 +149,7 @@ static void add_duration(struct range_stats *stats, struct range_row *row, const
     row->unfinished += (span->flags & ITEM_UNFINISHED) != 0;
     row->end_lost += (span->flags & ITEM_END_LOST) != 0;
     histogram_add(stats->histograms, &row->durations, duration);
+    range_keep(stats, row, duration);
 }
 
 int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
@@ -374,6 +375,7 @@ struct range_stats *range_stats_create(const struct trace *trace,
     stats->watch = options->watch;
     stats->from_ns = options->from_ns;
     stats->to_ns = options->to_ns;
+    stats->kept_limit = options->durations;
     stats->histograms = histogram_pool_create(bytes ? bytes : HISTOGRAM_LIMIT);
     if (!stats->histograms ||
         path_tree_init(&stats->tree, options->row_limit ? options->row_limit : ROW_LIMIT) != 0 ||
@@ -389,15 +391,16 @@ struct range_stats *range_stats_create(const struct trace *trace,
 
 void range_stats_destroy(struct range_stats *stats)
 {
+    for (size_t i = 0; stats && i < stats->paths.count; i++)
+        vec_free(&stats->paths.items[i].nodes);
     if (!stats)
         return;
-    for (size_t i = 0; i < stats->paths.count; i++)
-        vec_free(&stats->paths.items[i].nodes);
     vec_free(&stats->paths);
     range_stats_free_tracks(stats);
     vec_free(&stats->rows);
     map64_free(&stats->threads_of_rows);
     range_stats_free_samples(stats);
+    range_stats_free_kept(stats);
     map64_free(&stats->processes_of_rows);
     path_tree_fini(&stats->tree);
     histogram_pool_destroy(stats->histograms);
@@ -441,7 +444,7 @@ int range_stats_finish(struct range_stats *stats, struct pass *pass)
     stats->totals.wall_ns = wall_of(stats);
     stats->totals.orphan_count = counts->orphans;
     stats->totals.quantile_count = histogram_pool_refused(stats->histograms);
-    return range_stats_finish_samples(stats);
+    return stats->kept_failed ? -ENOMEM : range_stats_finish_samples(stats);
 }
 
 const struct range_totals *range_stats_totals(const struct range_stats *stats)
@@ -457,13 +460,6 @@ uint32_t range_stats_row_count(const struct range_stats *stats)
 const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index)
 {
     return &stats->rows.items[index];
-}
-
-uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction)
-{
-    const struct range_row *row = &stats->rows.items[index];
-    uint64_t value = histogram_quantile(stats->histograms, &row->durations, fraction);
-    return value < row->min_ns ? row->min_ns : value > row->max_ns ? row->max_ns : value;
 }
 
 static void add_name(const struct range_stats *stats, const struct path_node *node,

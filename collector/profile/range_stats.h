@@ -109,6 +109,7 @@ struct range_stats_options {
     struct sample_weight weight;  /* what samples count for: all that is called cpu here */
     int64_t from_ns, to_ns;       /* the part of the recording that is fed; 0: no limit */
     struct range_watch watch;
+    uint32_t durations; /* so many of each row are kept one by one, an even number; 0: none */
 };
 
 struct range_stats;
@@ -128,6 +129,11 @@ const struct range_totals *range_stats_totals(const struct range_stats *stats);
 uint32_t range_stats_row_count(const struct range_stats *stats);
 const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index);
 uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction);
+
+/* Durations of a row one by one, in the order of a pass; of more than there was room for, every
+ * second, fourth, ... one. NULL: none were kept. Owned by the object. */
+const uint64_t *range_stats_durations(const struct range_stats *stats, uint32_t index,
+                                      uint32_t *ret_count);
 
 /* Is it a row "(other)": everything for which there was no room? They are the first ones, one per
  * kind. */

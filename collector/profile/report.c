@@ -352,6 +352,7 @@ int report_create(const struct report_options *options, struct report **ret_repo
     const struct range_stats_options ranges = {
         .grouping = options->grouping,
         .weight = options->weight,
+        .durations = options->durations,
         .from_ns = selection->samples_to_ns ? selection->samples_from_ns : selection->from_ns,
         .to_ns = selection->samples_to_ns ? selection->samples_to_ns : selection->to_ns,
         .watch = options->range_watch,

@@ -78,6 +78,7 @@ struct report_options {
     /* Who wants each range and task that the tables count. */
     struct range_watch range_watch;
     struct task_watch task_watch;
+    uint32_t durations;        /* of each range, for report_durations; 0: none */
 };
 
 enum { REPORT_SINKS_MAX = 3 };
@@ -124,6 +125,10 @@ const struct report_facts *report_facts(const struct report *report);
 /* What the tables of ranges, and of pools, are made of. */
 const struct range_stats *report_ranges(const struct report *report);
 const struct pools *report_pools(const struct report *report);
+/* With options.durations: of a row of a table of ranges, as range_stats_durations. NULL: there are
+ * none. */
+const uint64_t *report_durations(const struct report *report, const struct table *table,
+                                 uint64_t row, uint32_t *ret_count);
 
 /* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
 const struct line_stats *report_lines(const struct report *report);

@@ -443,6 +443,16 @@ static int add_kind(struct report *report, enum range_kind kind, const char *nam
     return plain ? report_plain_title(table, title) : range_title(report, table, title);
 }
 
+const uint64_t *report_durations(const struct report *report, const struct table *table,
+                                 uint64_t row, uint32_t *ret_count)
+{
+    const struct range_table *ranges = table->rows;
+    *ret_count = 0;
+    if (table->fill != fill || row >= ranges->count)
+        return NULL;
+    return range_stats_durations(report->stats, ranges->rows[row], ret_count);
+}
+
 static bool has_rough_rows(const struct report *report)
 {
     for (uint32_t i = 0; i < range_stats_row_count(report->stats); i++) {

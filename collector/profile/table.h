@@ -29,6 +29,7 @@ struct table_column {
     uint8_t rank;      /* with too little room the highest goes first; 0 stays */
     bool adds_up;      /* all rows together have the whole of it */
     bool rare;         /* people see it if a row has something there */
+    bool right;        /* a text that stands right, as numbers do */
     bool fills;        /* a text that takes what room the others leave, and is cut at its end */
     uint8_t of;        /* COLUMN_SHARE: the index of a column */
     bool of_row;    /* COLUMN_SHARE without a whole: of the row that it is a part of, or itself */
