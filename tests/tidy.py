@@ -58,6 +58,8 @@ INCLUDES = {
     "collector/store": ["collector/model", "collector/base"],
     "collector/read": ["collector/model", "collector/base", "collector/store"],
     "collector/profile": ["collector/model", "collector/base", "collector/store", "collector/read"],
+    "collector/compare": ["collector/model", "collector/base", "collector/store",
+                          "collector/read", "collector/profile"],
     "collector/export": ["collector/model", "collector/base", "collector/read",
                          "collector/profile"],
     "collector/page": ["collector/model", "collector/base", "collector/store", "collector/read",
@@ -65,9 +67,8 @@ INCLUDES = {
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "tools": ["collector", "collector/look", "collector/sample", "collector/export",
-              "collector/page",
-              "collector/profile", "collector/read", "collector/store", "collector/model",
-              "collector/base"],
+              "collector/compare", "collector/page", "collector/profile", "collector/read",
+              "collector/store", "collector/model", "collector/base"],
 }
 
 # Where a header exists only if two files beyond its own .c include it, tests not counted; what else
