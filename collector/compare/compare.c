@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* What recordings say, put into rows: each is read by a report, whose tables name the numbers. */
+#include "compare_parts.h"
+#include "compare_stats.h"
+
+#include "missing.h"
+#include "pass.h"
+#include "report.h"
+#include "text.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DURATIONS = 4096, /* of a range in a recording */
+    BATCHES = COMPARE_EXACT_MAX,
+    KEY_SIZE = KEYS_MAX * TABLE_LABEL_SIZE,
+};
+
+/* ---- The object ------------------------------------------------------------------------------ */
+
+struct compare *compare_create(size_t a_runs, size_t b_runs)
+{
+    struct compare *compare = calloc(1, sizeof(*compare));
+    if (!compare)
+        return NULL;
+    compare->counts[COMPARE_A] = a_runs;
+    compare->counts[COMPARE_B] = b_runs;
+    compare->runs = calloc(a_runs + b_runs, sizeof(*compare->runs));
+    compare->lists = calloc(compare_kind_count, sizeof(*compare->lists));
+    if (compare->runs && compare->lists)
+        return compare;
+    compare_destroy(compare);
+    return NULL;
+}
+
+static void free_list(struct compare_list *list)
+{
+    for (size_t i = 0; i < list->rows.count; i++) {
+        free(list->rows.items[i].values);
+        free(list->rows.items[i].batches[COMPARE_A]);
+        free(list->rows.items[i].batches[COMPARE_B]);
+    }
+    strtab_free(&list->keys);
+    vec_free(&list->rows);
+    vec_free(&list->results);
+}
+
+void compare_destroy(struct compare *compare)
+{
+    if (!compare)
+        return;
+    for (size_t i = 0; compare->lists && i < compare_kind_count; i++)
+        free_list(&compare->lists[i]);
+    for (size_t i = 0; i < compare->table_count; i++)
+        table_fini(&compare->tables[i]);
+    strtab_free(&compare->texts);
+    free(compare->lists);
+    free(compare->runs);
+    free(compare);
+}
+
+const char *compare_text(struct compare *compare, const char *text)
+{
+    int64_t at = strtab_add(&compare->texts, text, strlen(text));
+    return at < 0 ? NULL : strtab_get(&compare->texts, (size_t)at)->bytes;
+}
+
+static size_t number_count(const struct compare *compare)
+{
+    return compare_at(compare, METRICS_MAX, 0);
+}
+
+struct compare_row *compare_row_of(struct compare *compare, size_t kind, const char *key,
+                                   size_t length)
+{
+    struct compare_list *list = &compare->lists[kind];
+    int64_t at = strtab_add(&list->keys, key, length);
+    if (at < 0)
+        return NULL;
+    if ((size_t)at < list->rows.count)
+        return &list->rows.items[at];
+    struct compare_row row = {.name = "", .place = ""};
+    row.values = malloc(number_count(compare) * sizeof(*row.values));
+    if (!row.values || vec_push(&list->rows, row) != 0) {
+        free(row.values);
+        return NULL;
+    }
+    for (size_t i = 0; i < number_count(compare); i++)
+        row.values[i] = NAN;
+    return &list->rows.items[at];
+}
+
+int compare_add_number(struct compare *compare, const struct compare_number *number)
+{
+    struct compare_row *row = compare_row_of(compare, 0, number->name, strlen(number->name));
+    const char *copy = compare_text(compare, number->name);
+    size_t from = number->side == COMPARE_B ? compare->counts[COMPARE_A] : 0;
+    if (!row || !copy)
+        return -ENOMEM;
+    row->name = copy;
+    row->unit = (uint8_t)number->unit;
+    row->values[compare_at(compare, 0, from + number->run)] = number->value;
+    return 0;
+}
+
+/* ---- Rows of tables -------------------------------------------------------------------------- */
+
+/* A table that is being read. */
+struct reading {
+    struct compare *compare;
+    const struct report *report;
+    const struct table *table;
+    size_t kind, run;
+    enum compare_side side;
+    int keys[KEYS_MAX], place;
+    int columns[METRICS_MAX];
+    struct table_row *row;
+};
+
+static int column_of(const struct table *table, const char *name)
+{
+    for (unsigned i = 0; name && i < table->column_count; i++)
+        if (table->columns[i].name && strcmp(table->columns[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static const char *text_of(const struct reading *r, int column)
+{
+    const struct cell *cell = column < 0 ? NULL : &r->row->cells[column];
+    return cell && cell->state == CELL_KNOWN ? cell->text : "";
+}
+
+static double number_of(const struct reading *r, int column)
+{
+    if (column < 0 || r->row->cells[column].state != CELL_KNOWN)
+        return NAN;
+    const struct cell *cell = &r->row->cells[column];
+    return r->table->columns[column].type == COLUMN_VALUE ? cell->value : (double)cell->count;
+}
+
+/* Lines without a text are told apart by where they are. */
+static struct compare_row *find_row(const struct reading *r)
+{
+    char *key = malloc(KEY_SIZE);
+    struct compare_row *row = NULL;
+    if (!key)
+        return NULL;
+    struct text text = text_init(key, KEY_SIZE);
+    const char *name = text_of(r, r->keys[0]);
+    if (!name[0])
+        name = text_of(r, r->place);
+    text_add(&text, name, strlen(name));
+    for (int i = 1; i < KEYS_MAX; i++) {
+        const char *part = text_of(r, r->keys[i]);
+        text_add(&text, "\x1f", 1);
+        text_add(&text, part, strlen(part));
+    }
+    row = compare_row_of(r->compare, r->kind, key, text.length);
+    free(key);
+    const char *copy = row ? compare_text(r->compare, name) : NULL;
+    const char *place = copy ? compare_text(r->compare, text_of(r, r->place)) : NULL;
+    if (!place)
+        return NULL;
+    row->name = copy;
+    row->place = place;
+    return row;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Sorts them. */
+static double median_of(uint64_t *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), by_number);
+    return ((double)values[(count - 1) / 2] + (double)values[count / 2]) / 2;
+}
+
+/* Durations that follow each other are alike, as what disturbs them lasts: the median of some of
+ * them is one measurement. */
+static int keep_batches(const struct reading *r, struct compare_row *row, uint64_t *values,
+                        size_t count)
+{
+    size_t batches = count < BATCHES ? count : BATCHES;
+    double *medians = calloc(batches, sizeof(*medians));
+    if (!medians)
+        return -ENOMEM;
+    for (size_t i = 0; i < batches; i++) {
+        size_t from = i * count / batches, to = (i + 1) * count / batches;
+        medians[i] = median_of(values + from, to - from);
+    }
+    free(row->batches[r->side]);
+    row->batches[r->side] = medians;
+    row->batch_counts[r->side] = batches;
+    return 0;
+}
+
+/* The median exactly, where the report has it to within 0.8 %. */
+static int take_durations(const struct reading *r, struct compare_row *row, uint64_t index,
+                          double *each)
+{
+    uint32_t count;
+    const uint64_t *kept = report_durations(r->report, r->table, index, &count);
+    uint64_t *values = count ? malloc(count * sizeof(*values)) : NULL;
+    if (!values)
+        return count ? -ENOMEM : 0;
+    memcpy(values, kept, count * sizeof(*values));
+    int rc = compare_is_single(r->compare) ? keep_batches(r, row, values, count) : 0;
+    double all = number_of(r, column_of(r->table, "count"));
+    if (count >= all)
+        *each = median_of(values, count);
+    free(values);
+    return rc;
+}
+
+/* Did its threads do nothing but run in it, or wait for a processor? And had it next to nothing
+ * inside? Each time again, as long as it was so in all recordings. */
+static void find_speed(const struct reading *r, struct compare_row *row)
+{
+    double total = number_of(r, column_of(r->table, "total_ns"));
+    double self = number_of(r, column_of(r->table, "self_ns"));
+    double blocked = number_of(r, column_of(r->table, "blocked_ns"));
+    double count = number_of(r, column_of(r->table, "count"));
+    bool first = r->side == COMPARE_A && r->compare->added[COMPARE_A] == 0;
+    row->bound = (first || row->bound) && total > 0 && blocked <= 0.05 * total;
+    row->speed = (first || row->speed) && row->bound && self >= 0.9 * total && count >= 10;
+}
+
+static int take_row(const struct reading *r, uint64_t index)
+{
+    const struct compare_kind *kind = &compare_kinds[r->kind];
+    struct compare_row *row = find_row(r);
+    size_t run = r->run;
+    int rc = 0;
+    if (!row)
+        return -ENOMEM;
+    for (unsigned i = 0; i < METRICS_MAX && kind->metrics[i].word && rc == 0; i++) {
+        double value = number_of(r, r->columns[i]);
+        double *at = &row->values[compare_at(r->compare, i, run)];
+        if (kind->metrics[i].flags & METRIC_EACH)
+            rc = take_durations(r, row, index, &value);
+        bool adds = (kind->metrics[i].flags & METRIC_SUM) && !isnan(*at) && !isnan(value);
+        *at = adds ? *at + value : isnan(value) ? *at : value;
+    }
+    find_speed(r, row);
+    return rc;
+}
+
+static int take_table(struct reading *r)
+{
+    const struct compare_kind *kind = &compare_kinds[r->kind];
+    int rc = 0;
+    r->table = kind->table ? report_find(r->report, kind->table) : NULL;
+    if (!r->table)
+        return 0;
+    for (int i = 0; i < KEYS_MAX; i++)
+        r->keys[i] = column_of(r->table, kind->keys[i]);
+    r->place = column_of(r->table, kind->place);
+    for (int i = 0; i < METRICS_MAX; i++)
+        r->columns[i] = kind->metrics[i].word ? column_of(r->table, kind->metrics[i].column) : -1;
+    for (uint64_t i = 0; i < r->table->row_count && rc == 0; i++) {
+        table_row(r->table, i, r->row);
+        if (r->row->role == ROW_PLAIN || r->row->role == ROW_PART || r->row->role == ROW_MINOR)
+            rc = take_row(r, i);
+    }
+    return rc;
+}
+
+static double fact_of(struct reading *r, const char *table, const char *column)
+{
+    r->table = report_find(r->report, table);
+    if (!r->table || r->table->row_count == 0)
+        return NAN;
+    table_row(r->table, 0, r->row);
+    return number_of(r, column_of(r->table, column));
+}
+
+static int take_tables(struct reading *r, size_t run)
+{
+    struct compare_number wall = {r->side, run, "wall", COLUMN_TIME, 0};
+    struct compare_number cpu = {r->side, run, "CPU by samples", COLUMN_TIME, 0};
+    wall.value = fact_of(r, "recording", "wall_ns");
+    cpu.value = fact_of(r, "sampling", "cpu_ns");
+    int rc = compare_add_number(r->compare, &wall);
+    if (rc == 0 && cpu.value > 0)
+        rc = compare_add_number(r->compare, &cpu);
+    for (r->kind = 1; r->kind < compare_kind_count && rc == 0; r->kind++)
+        rc = take_table(r);
+    return rc;
+}
+
+/* ---- What recordings have in common ---------------------------------------------------------- */
+
+static const char *const fact_names[FACTS] = {
+    "command",          "machine", "number of processors", "way of sampling", "waits",
+    "rate of sampling", "clock",   "version of annot",
+};
+
+static void take_facts(struct compare_run *run, const struct trace *trace)
+{
+    const struct trace_session *session = trace_session_get(trace);
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    const char *texts[FACTS] = {
+        [0] = trace_string(trace, session->command)->bytes,
+        [1] = trace_string(trace, session->hostname)->bytes,
+        [3] = sampling_rung_text(sampling->rung),
+        [4] = sampling->off_cpu ? "recorded" : "not recorded",
+        [6] = trace_string(trace, session->clock)->bytes,
+        [7] = trace_string(trace, session->annot_version)->bytes,
+    };
+    for (int i = 0; i < FACTS; i++)
+        snprintf(run->facts[i], FACT_SIZE, "%s", texts[i] ? texts[i] : "");
+    snprintf(run->facts[2], FACT_SIZE, "%u", session->processors);
+    snprintf(run->facts[5], FACT_SIZE, "%u Hz", sampling->frequency_hz);
+    run->period_ns = sampling->frequency_hz ? 1e9 / sampling->frequency_hz : 0;
+}
+
+unsigned compare_check_alike(const struct compare *compare, bool commands, compare_unlike *tell,
+                             void *context)
+{
+    const struct compare_run *first = compare->runs;
+    unsigned found = 0;
+    for (int fact = commands ? 1 : 0; fact < FACTS; fact++) {
+        const char *told = first->facts[fact];
+        for (size_t i = 1; i < compare->counts[0] + compare->counts[1]; i++) {
+            const struct compare_run *run = &compare->runs[i];
+            bool known = run->path && run->facts[fact][0] && first->facts[fact][0];
+            if (!known || strcmp(first->facts[fact], run->facts[fact]) == 0 ||
+                strcmp(told, run->facts[fact]) == 0)
+                continue;
+            told = run->facts[fact];
+            tell(context, fact_names[fact], first->facts[fact], told, run->path);
+            found++;
+        }
+    }
+    return found;
+}
+
+/* ---- Recordings ------------------------------------------------------------------------------ */
+
+int compare_add(struct compare *compare, enum compare_side side, struct store_reader *reader,
+                const char *path)
+{
+    const struct pass_selection all = PASS_SELECT_ALL;
+    const struct report_options options = {
+        .path = path,
+        .only = "",
+        .reader = reader,
+        .selection = &all,
+        .sort = RANGE_COLUMN_TOTAL,
+        .limit = UINT64_MAX,
+        .functions = UINT64_MAX,
+        .all = true,
+        .lines = true,
+        .durations = DURATIONS,
+    };
+    size_t run = compare->added[side];
+    struct reading r = {.compare = compare, .side = side};
+    struct report *report = NULL;
+    r.run = run + (side == COMPARE_B ? compare->counts[COMPARE_A] : 0);
+    r.row = malloc(sizeof(*r.row));
+    int rc = r.row ? report_create(&options, &report) : -ENOMEM;
+    if (rc == 0) {
+        r.report = report;
+        compare->runs[r.run].path = compare_text(compare, path);
+        take_facts(&compare->runs[r.run], store_reader_trace(reader));
+        rc = compare->runs[r.run].path ? take_tables(&r, run) : -ENOMEM;
+        report_destroy(report);
+    }
+    compare->added[side]++;
+    free(r.row);
+    return rc;
+}
+
+bool compare_is_single(const struct compare *compare)
+{
+    return compare->counts[COMPARE_A] == 1 && compare->counts[COMPARE_B] == 1;
+}
+
+size_t compare_runs(const struct compare *compare, enum compare_side side)
+{
+    return compare->counts[side];
+}
+
+size_t compare_results(const struct compare *compare, const char *kind,
+                       const struct compare_result **ret_results)
+{
+    const struct compare_kind *found = compare_kind_find(kind, strlen(kind));
+    const struct compare_list *list = found ? &compare->lists[found - compare_kinds] : NULL;
+    *ret_results = list ? list->results.items : NULL;
+    return list ? list->results.count : 0;
+}
+
+size_t compare_reference_count(const struct compare *compare)
+{
+    return compare->references;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Which tables of a report are compared, what tells their rows apart, and which of their numbers.
+ * Another table of reports is one more entry. */
+#include "compare_parts.h"
+
+#include <string.h>
+
+#define TIME_OF(word, column, flags)                                                               \
+    {                                                                                              \
+        (word), (column), COLUMN_TIME, (flags)                                                     \
+    }
+#define COUNT_OF(word, column, flags)                                                              \
+    {                                                                                              \
+        (word), (column), COLUMN_COUNT, (flags)                                                    \
+    }
+#define VALUE_OF(word, column, flags)                                                              \
+    {                                                                                              \
+        (word), (column), COLUMN_VALUE, (flags)                                                    \
+    }
+
+/* Ranges have durations one by one: "each" is the median of these. */
+#define RANGE_METRICS                                                                              \
+    {                                                                                              \
+        TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
+            TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_TOLD),                  \
+            TIME_OF("relative", NULL, METRIC_TESTED | METRIC_RELATIVE | METRIC_TOLD),              \
+            TIME_OF("self", "self_ns", METRIC_SUM), COUNT_OF("count", "count", METRIC_SUM),        \
+            TIME_OF("mean", "mean_ns", 0), TIME_OF("min", "min_ns", 0),                            \
+            TIME_OF("p90", "p90_ns", 0), TIME_OF("p99", "p99_ns", 0), TIME_OF("max", "max_ns", 0), \
+            TIME_OF("cpu", "cpu_ns", METRIC_SUM | METRIC_SAMPLED),                                 \
+            TIME_OF("running", "running_ns", METRIC_SUM),                                          \
+            TIME_OF("runnable", "runnable_ns", METRIC_SUM),                                        \
+            TIME_OF("blocked", "blocked_ns", METRIC_SUM),                                          \
+    }
+
+#define WAIT_METRICS                                                                               \
+    {                                                                                              \
+        TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
+            COUNT_OF("count", "count", METRIC_SUM), TIME_OF("mean", "mean_ns", 0),                 \
+            TIME_OF("max", "max_ns", 0),                                                           \
+    }
+
+const struct compare_kind compare_kinds[] = {
+    {
+        .word = "run",
+        .title = "runs",
+        .label = "run",
+        .metrics = {TIME_OF("value", NULL, METRIC_TESTED)},
+    },
+    {
+        .word = "range",
+        .table = "ranges",
+        .title = "ranges",
+        .label = "range",
+        .keys = {"path"},
+        .metrics = RANGE_METRICS,
+    },
+    {
+        .word = "overlapping",
+        .table = "overlapping_ranges",
+        .title = "overlapping ranges (start/end)",
+        .label = "range",
+        .keys = {"path"},
+        .metrics = RANGE_METRICS,
+    },
+    {
+        .word = "track",
+        .table = "track_ranges",
+        .title = "ranges on tracks",
+        .label = "range",
+        .keys = {"path"},
+        .metrics = RANGE_METRICS,
+    },
+    {
+        .word = "own",
+        .table = "own_functions",
+        .title = "own functions, with what libraries do for them",
+        .label = "function",
+        .keys = {"name", "module", "kind"},
+        .place = "location",
+        .metrics = {TIME_OF("cpu", "cpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
+                    TIME_OF("ready", "ready_ns", METRIC_SUM),
+                    TIME_OF("waiting", "waiting_ns", METRIC_TESTED | METRIC_SUM)},
+    },
+    {
+        .word = "function",
+        .table = "functions",
+        .title = "all functions: CPU time",
+        .label = "function",
+        .keys = {"name", "module", "kind"},
+        .place = "location",
+        .metrics = {TIME_OF("self", "cpu_self_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
+                    TIME_OF("total", "cpu_total_ns", METRIC_SUM | METRIC_SAMPLED),
+                    TIME_OF("python", "cpu_python_ns", METRIC_SUM | METRIC_SAMPLED)},
+    },
+    {
+        .word = "line",
+        .table = "lines",
+        .title = "lines: CPU time",
+        .label = "line",
+        .keys = {"text", "file"},
+        .place = "location",
+        .metrics = {TIME_OF("self", "cpu_self_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
+                    TIME_OF("total", "cpu_total_ns", METRIC_SUM | METRIC_SAMPLED),
+                    TIME_OF("waiting", "own_waiting_ns", METRIC_SUM)},
+    },
+    {
+        .word = "wait",
+        .table = "waits",
+        .title = "waits: why threads did not run",
+        .label = "waited for",
+        .keys = {"reason"},
+        .metrics = WAIT_METRICS,
+    },
+    {
+        .word = "place",
+        .table = "wait_places",
+        .title = "where threads waited",
+        .label = "function",
+        .keys = {"name", "reason", "module"},
+        .place = "reason",
+        .metrics = WAIT_METRICS,
+    },
+    {
+        .word = "await",
+        .table = "awaits",
+        .title = "where tasks of asyncio were suspended",
+        .label = "function",
+        .keys = {"name", "awaits"},
+        .place = "awaits",
+        .metrics = WAIT_METRICS,
+    },
+    {
+        .word = "task",
+        .table = "tasks",
+        .title = "tasks of pools",
+        .label = "function",
+        .keys = {"function", "part", "workers"},
+        .place = "part",
+        .metrics = {TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+                    COUNT_OF("count", "count", METRIC_SUM), TIME_OF("p50", "p50_ns", 0),
+                    TIME_OF("p90", "p90_ns", 0)},
+    },
+    {
+        .word = "import",
+        .table = "imports",
+        .title = "imports",
+        .label = "module",
+        .keys = {"module"},
+        .metrics = {TIME_OF("self", "self_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+                    TIME_OF("total", "total_ns", METRIC_SUM)},
+    },
+    {
+        .word = "counter",
+        .table = "counters",
+        .title = "counters: means",
+        .label = "counter",
+        .keys = {"name"},
+        .metrics = {VALUE_OF("mean", "value_mean", METRIC_TESTED | METRIC_TOLD),
+                    VALUE_OF("max", "value_max", 0), VALUE_OF("last", "value_last", 0)},
+    },
+};
+
+const size_t compare_kind_count = sizeof(compare_kinds) / sizeof(*compare_kinds);
+
+const struct compare_kind *compare_kind_find(const char *word, size_t length)
+{
+    for (size_t i = 0; i < compare_kind_count; i++)
+        if (strlen(compare_kinds[i].word) == length &&
+            memcmp(compare_kinds[i].word, word, length) == 0)
+            return &compare_kinds[i];
+    return NULL;
+}
+
+int compare_metric_find(const struct compare_kind *kind, const char *word)
+{
+    if (strcmp(word, "median") == 0 || strcmp(word, "p50") == 0)
+        for (int i = 0; i < METRICS_MAX && kind->metrics[i].word; i++)
+            if (kind->metrics[i].column && strcmp(kind->metrics[i].column, "p50_ns") == 0)
+                return i;
+    for (int i = 0; i < METRICS_MAX && kind->metrics[i].word; i++)
+        if (strcmp(kind->metrics[i].word, word) == 0)
+            return i;
+    return -1;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* Each row's numbers, tested; and what that means, of all rows of a table together. */
+#include "compare_parts.h"
+#include "compare_stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TESTED_MAX = 300 }; /* of a table: the largest rows */
+
+#define LEVEL       0.95
+#define SURE_P      0.05
+#define LEAST_SHARE 0.01 /* of the largest row's: less of it is not tested */
+
+/* ---- One number of a row --------------------------------------------------------------------- */
+
+static double value_of(const struct compare *compare, const struct compare_cell *cell, size_t run)
+{
+    return cell->row->values[compare_at(compare, cell->metric, run)];
+}
+
+static bool is_known(const struct compare *compare, const struct compare_cell *cell)
+{
+    for (size_t run = 0; run < compare->counts[COMPARE_A] + compare->counts[COMPARE_B]; run++)
+        if (!isnan(value_of(compare, cell, run)))
+            return true;
+    return false;
+}
+
+size_t compare_gather(const struct compare *compare, const struct compare_cell *cell,
+                      struct compare_values *ret_values)
+{
+    bool sum = compare_kinds[cell->kind].metrics[cell->metric].flags & METRIC_SUM;
+    bool filled = sum && is_known(compare, cell);
+    for (int side = 0; side < COMPARE_SIDES; side++) {
+        size_t from = side == COMPARE_B ? compare->counts[COMPARE_A] : 0, count = 0;
+        for (size_t i = 0; i < compare->counts[side]; i++) {
+            double value = value_of(compare, cell, from + i);
+            if (filled || !isnan(value))
+                ret_values->of[side][count++] = isnan(value) ? 0 : value;
+        }
+        ret_values->counts[side] = count;
+    }
+    return ret_values->counts[COMPARE_A] + ret_values->counts[COMPARE_B];
+}
+
+static double middle_of(const double *values, size_t count)
+{
+    double sorted[COMPARE_RUNS_MAX];
+    if (count == 0)
+        return NAN;
+    memcpy(sorted, values, count * sizeof(*values));
+    return compare_middle(sorted, count, LEVEL).median;
+}
+
+static int set_test(struct compare_result *result, const struct compare_test *test, double scale)
+{
+    result->shift = test->shift * scale;
+    result->low = test->low * scale;
+    result->high = test->high * scale;
+    result->p = test->p;
+    return 0;
+}
+
+/* One run a side: by its durations, or by its samples. */
+static int measure_single(const struct compare *compare, const struct compare_row *row,
+                          unsigned flags, double level, struct compare_result *result)
+{
+    const size_t *counts = row->batch_counts;
+    double a_period = compare->runs[0].period_ns, b_period = compare->runs[1].period_ns;
+    struct compare_test test;
+    if ((flags & METRIC_EACH) && counts[COMPARE_A] > 1 && counts[COMPARE_B] > 1) {
+        int rc = compare_groups((struct compare_group){row->batches[COMPARE_A], counts[COMPARE_A]},
+                                (struct compare_group){row->batches[COMPARE_B], counts[COMPARE_B]},
+                                level, &test);
+        result->a_count = (uint32_t)counts[COMPARE_A];
+        result->b_count = (uint32_t)counts[COMPARE_B];
+        return rc < 0 ? rc : set_test(result, &test, 1);
+    }
+    if (!(flags & METRIC_SAMPLED) || !(a_period > 0) || !(b_period > 0) || isnan(result->a) ||
+        isnan(result->b))
+        return 0;
+    test = compare_counts((uint64_t)llround(result->a / a_period),
+                          (uint64_t)llround(result->b / b_period), a_period / b_period, level);
+    set_test(result, &test, result->a);
+    result->shift = result->b - result->a;
+    return 0;
+}
+
+static uint32_t count_some(const double *values, size_t count)
+{
+    uint32_t some = 0;
+    for (size_t i = 0; i < count; i++)
+        some += values[i] < 0 || values[i] > 0;
+    return some;
+}
+
+int compare_measure(const struct compare *compare, const struct compare_cell *cell, double level,
+                    struct compare_result *ret_result)
+{
+    const struct compare_kind *kind = &compare_kinds[cell->kind];
+    const struct compare_metric *what = &kind->metrics[cell->metric];
+    struct compare_values values;
+    compare_gather(compare, cell, &values);
+    const double *a = values.of[COMPARE_A], *b = values.of[COMPARE_B];
+    size_t a_count = values.counts[COMPARE_A], b_count = values.counts[COMPARE_B];
+    *ret_result = (struct compare_result){
+        .kind = kind->word,
+        .name = cell->row->name,
+        .place = cell->row->place,
+        .metric = what->word,
+        .unit = cell->kind == 0 ? cell->row->unit : what->unit,
+        .a = middle_of(a, a_count),
+        .b = middle_of(b, b_count),
+        .low = NAN,
+        .high = NAN,
+        .p = NAN,
+        .adjusted = NAN,
+        .a_count = (uint32_t)a_count,
+        .b_count = (uint32_t)b_count,
+        .a_some = count_some(a, a_count),
+        .b_some = count_some(b, b_count),
+    };
+    ret_result->shift = ret_result->b - ret_result->a;
+    if (a_count == 0 || b_count == 0 || level <= 0)
+        return 0;
+    if (compare_is_single(compare))
+        return measure_single(compare, cell->row, what->flags, level, ret_result);
+    struct compare_test test;
+    int rc = compare_groups((struct compare_group){a, a_count}, (struct compare_group){b, b_count},
+                            level, &test);
+    return rc < 0 ? rc : set_test(ret_result, &test, 1);
+}
+
+/* ---- Verdicts -------------------------------------------------------------------------------- */
+
+/* Is it in all runs of B and in none of A, or the other way round? */
+static enum compare_verdict presence_of(const struct compare *compare,
+                                        const struct compare_result *result)
+{
+    if (result->a_some == 0 && result->b_some == compare->counts[COMPARE_B])
+        return COMPARE_NEW;
+    if (result->b_some == 0 && result->a_some == compare->counts[COMPARE_A])
+        return COMPARE_GONE;
+    return COMPARE_UNSURE;
+}
+
+static enum compare_verdict verdict_of(const struct compare_result *result)
+{
+    double whole = fabs(result->a), change = fabs(result->shift);
+    bool sure = !isnan(result->adjusted) && result->adjusted <= SURE_P;
+    if (isnan(result->p))
+        return COMPARE_ONE_RUN;
+    if (sure && change >= COMPARE_LEAST_CHANGE * whole && change > 0)
+        return result->shift > 0 ? COMPARE_MORE : COMPARE_LESS;
+    if (fabs(result->low) <= COMPARE_SAME_CHANGE * whole &&
+        fabs(result->high) <= COMPARE_SAME_CHANGE * whole)
+        return COMPARE_SAME;
+    return COMPARE_UNSURE;
+}
+
+/* The larger of the sides. */
+static double size_of(const struct compare_result *result)
+{
+    double a = isnan(result->a) ? 0 : fabs(result->a), b = isnan(result->b) ? 0 : fabs(result->b);
+    return a > b ? a : b;
+}
+
+/* Of the row's first number: its time in all. */
+static int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* What is smaller is not tested: the more rows are, the less can be sure of any. */
+static int find_least(const struct compare_list *list, const double *sizes, double *ret_least)
+{
+    size_t count = list->rows.count;
+    double *sorted = malloc((count + 1) * sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    memcpy(sorted, sizes, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), by_size);
+    *ret_least = count ? LEAST_SHARE * sorted[0] : 0;
+    if (count > TESTED_MAX && sorted[TESTED_MAX] > *ret_least)
+        *ret_least = sorted[TESTED_MAX];
+    free(sorted);
+    return 0;
+}
+
+/* Are tests of such rows of the table apart from those of others? A run's wall time and memory have
+ * nothing to do with each other's size. */
+static bool is_tested(size_t kind, double size, double least)
+{
+    return kind == 0 || (size > 0 && size >= least);
+}
+
+static int add_results(struct compare *compare, size_t kind, const double *sizes, double least)
+{
+    struct compare_list *list = &compare->lists[kind];
+    const struct compare_metric *metrics = compare_kinds[kind].metrics;
+    for (size_t i = 0; i < list->rows.count; i++) {
+        for (unsigned metric = 0; metric < METRICS_MAX && metrics[metric].word; metric++) {
+            struct compare_result result;
+            if (!(metrics[metric].flags & METRIC_TESTED))
+                continue;
+            bool tested = is_tested(kind, sizes[i], least);
+            const struct compare_cell cell = {kind, &list->rows.items[i], metric};
+            int rc = compare_measure(compare, &cell, tested ? LEVEL : 0, &result);
+            if (rc < 0)
+                return rc;
+            if (result.a_some + result.b_some == 0)
+                continue;
+            if (!tested)
+                result.verdict = COMPARE_UNTESTED;
+            if (vec_push(&list->results, result) != 0)
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* The next result that has a test, over all tables; NULL: there is none. */
+static struct compare_result *next_tested(struct compare *compare, size_t *kind, size_t *at)
+{
+    for (; *kind < compare_kind_count; (*kind)++, *at = 0) {
+        struct compare_list *list = &compare->lists[*kind];
+        while (*at < list->results.count) {
+            struct compare_result *result = &list->results.items[(*at)++];
+            if (result->verdict != COMPARE_UNTESTED && !isnan(result->p))
+                return result;
+        }
+    }
+    return NULL;
+}
+
+static int adjust(struct compare *compare)
+{
+    struct compare_result *result;
+    size_t kind = 0, at = 0, count = 0;
+    while (next_tested(compare, &kind, &at))
+        count++;
+    double *p = malloc((count + 1) * sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    compare->tested = count;
+    for (kind = at = count = 0; (result = next_tested(compare, &kind, &at));)
+        p[count++] = result->p;
+    int rc = compare_adjust(p, count);
+    for (kind = at = count = 0; (result = next_tested(compare, &kind, &at));)
+        result->adjusted = p[count++];
+    free(p);
+    return rc;
+}
+
+static void judge(struct compare *compare, size_t kind)
+{
+    struct compare_list *list = &compare->lists[kind];
+    for (size_t i = 0; i < list->results.count; i++) {
+        struct compare_result *result = &list->results.items[i];
+        int metric = compare_metric_find(&compare_kinds[kind], result->metric);
+        bool told = compare_kinds[kind].metrics[metric].flags & METRIC_TOLD;
+        enum compare_verdict presence = told ? presence_of(compare, result) : COMPARE_UNSURE;
+        if (result->verdict != COMPARE_UNTESTED)
+            result->verdict = (uint8_t)(presence ? presence : verdict_of(result));
+    }
+}
+
+static int test_kind(struct compare *compare, size_t kind)
+{
+    struct compare_list *list = &compare->lists[kind];
+    double *sizes = calloc(list->rows.count + 1, sizeof(*sizes)), least = 0;
+    int rc = sizes ? 0 : -ENOMEM;
+    for (size_t i = 0; i < list->rows.count && rc == 0; i++) {
+        const struct compare_cell cell = {kind, &list->rows.items[i], 0};
+        struct compare_result result;
+        rc = compare_measure(compare, &cell, 0, &result);
+        sizes[i] = size_of(&result);
+    }
+    if (rc == 0)
+        rc = find_least(list, sizes, &least);
+    if (rc == 0)
+        rc = add_results(compare, kind, sizes, least);
+    free(sizes);
+    return rc;
+}
+
+int compare_finish(struct compare *compare)
+{
+    int rc = compare_even_out(compare);
+    for (size_t kind = 0; kind < compare_kind_count && rc == 0; kind++)
+        rc = test_kind(compare, kind);
+    if (rc == 0)
+        rc = adjust(compare);
+    for (size_t kind = 0; kind < compare_kind_count && rc == 0; kind++)
+        judge(compare, kind);
+    return rc;
+}
+
+size_t compare_tested(const struct compare *compare, size_t *ret_possible)
+{
+    double p = compare_p_min(compare->counts[COMPARE_A], compare->counts[COMPARE_B]);
+    *ret_possible = compare_is_single(compare) ? SIZE_MAX : (size_t)(SURE_P / p);
+    return compare->tested;
+}
