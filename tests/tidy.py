@@ -76,6 +76,7 @@ INCLUDES = {
 # as they are done.
 HEADERS_EARNED = [
     "collector/base",
+    "collector/compare",
     "collector/elf",
     "collector/export",
     "collector/intake",
