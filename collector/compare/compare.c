@@ -301,7 +301,7 @@ static int take_tables(struct reading *r, size_t run)
 /* ---- What recordings have in common ---------------------------------------------------------- */
 
 static const char *const fact_names[FACTS] = {
-    "command",          "machine", "number of processors", "way of sampling", "waits",
+    "command",          "machine", "number of processors", "way of sampling", "recording of waits",
     "rate of sampling", "clock",   "version of annot",
 };
 
@@ -313,7 +313,7 @@ static void take_facts(struct compare_run *run, const struct trace *trace)
         [0] = trace_string(trace, session->command)->bytes,
         [1] = trace_string(trace, session->hostname)->bytes,
         [3] = sampling_rung_text(sampling->rung),
-        [4] = sampling->off_cpu ? "recorded" : "not recorded",
+        [4] = sampling->off_cpu ? "on" : "off",
         [6] = trace_string(trace, session->clock)->bytes,
         [7] = trace_string(trace, session->annot_version)->bytes,
     };

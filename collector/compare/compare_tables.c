@@ -57,7 +57,9 @@ static void put_percent(double part, char *buffer, size_t size)
 {
     double percent = 100 * part;
     int decimals = fabs(percent) >= 9.95 ? 0 : fabs(percent) >= 0.995 ? 1 : 2;
-    if (fabs(percent) >= 9999)
+    if (percent == 0)
+        snprintf(buffer, size, "0");
+    else if (fabs(percent) >= 9999)
         snprintf(buffer, size, percent > 0 ? ">+9999" : "<-9999");
     else
         snprintf(buffer, size, "%+.*f", decimals, percent);

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# What cannot be compared, and limits that are none.
+make_recording profiled a.annot && make_recording losses b.annot && mkdir empty
+annot diff || echo "status $?"
+annot diff a.annot || echo "status $?"
+annot diff a.annot b.annot b.annot || echo "status $?"
+annot diff a.annot vs || echo "status $?"
+annot diff a.annot vs b.annot vs a.annot || echo "status $?"
+annot diff empty a.annot || echo "status $?"
+annot diff a.annot nothing.annot || echo "status $?"
+annot diff a.annot b.annot || echo "status $?"
+annot diff --allow-unlike a.annot b.annot 2>&1 >out.txt | head -3
+annot diff --json --csv a.annot a.annot || echo "status $?"
+for limit in '' 'load' 'load > 5%' 'load > 5 apples' '> 5ms' '"x" nothing > 5ms' 'nothing > +5%' \
+    'load relative > +1%'; do
+    annot diff a.annot a.annot --fail-if "$limit" || echo "status $?"
+done
+head -c 700 a.annot >cut.annot
+annot diff a.annot cut.annot >out.txt || echo "status $?"

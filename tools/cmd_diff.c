@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* `annot diff`: two recordings, or two sets of them, compared (compare/compare.h). */
+#include "cmd.h"
+#include "compare_print.h"
+#include "recording.h"
+#include "term.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct diff_values {
+    struct compare_values compare;
+    const char *flame;
+    bool unlike;
+};
+
+/* The recordings of the sides; the texts are owned. */
+struct diff {
+    const struct diff_values *values;
+    char *paths[COMPARE_SIDES][COMPARE_RUNS_MAX];
+    size_t counts[COMPARE_SIDES];
+    uint32_t damaged;
+};
+
+/* ---- Which recordings ------------------------------------------------------------------------ */
+
+static int add_path(struct diff *diff, enum compare_side side, const char *path)
+{
+    if (diff->counts[side] == COMPARE_RUNS_MAX)
+        return cmd_fail(CMD_MISUSE, "more than %d recordings a side\nfewer of them tell as much",
+                        COMPARE_RUNS_MAX);
+    char *copy = strdup(path);
+    if (!copy)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    diff->paths[side][diff->counts[side]++] = copy;
+    return CMD_OK;
+}
+
+/* The first volume of a recording stands for the others: "x.annot", not "x.1.annot" beside it. */
+static int is_recording(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && text_ends_with(entry->d_name, ".annot");
+}
+
+static bool is_volume(const struct dirent *const *entries, int count, const char *name)
+{
+    char first[NAME_MAX + 1];
+    size_t stem = strlen(name) - strlen(".annot"), digits = stem;
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+        digits--;
+    if (digits == stem || digits < 2 || name[digits - 1] != '.')
+        return false;
+    snprintf(first, sizeof(first), "%.*s.annot", (int)digits - 1, name);
+    for (int i = 0; i < count; i++)
+        if (strcmp(entries[i]->d_name, first) == 0)
+            return true;
+    return false;
+}
+
+static int add_folder(struct diff *diff, enum compare_side side, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_recording, versionsort), status = CMD_OK;
+    if (count < 0)
+        return cmd_fail(CMD_FAILED, "cannot read %s: %s", folder, strerror(errno));
+    if (count == 0)
+        status = cmd_fail(CMD_FAILED,
+                          "there is no recording (*.annot) in %s\n"
+                          "annot stat -o DIR -- COMMAND makes some",
+                          folder);
+    for (int i = 0; i < count && status == CMD_OK; i++) {
+        char path[PATH_MAX];
+        bool volume = is_volume((const struct dirent *const *)entries, count, entries[i]->d_name);
+        snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        if (!volume)
+            status = add_path(diff, side, path);
+    }
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
+}
+
+static int add_operand(struct diff *diff, enum compare_side side, const char *operand)
+{
+    struct stat status;
+    bool folder = stat(operand, &status) == 0 && S_ISDIR(status.st_mode);
+    return folder ? add_folder(diff, side, operand) : add_path(diff, side, operand);
+}
+
+/* Two operands are the sides; of more, "vs" stands between them. */
+static int choose(struct diff *diff, const struct cmd_call *call)
+{
+    enum compare_side side = COMPARE_A;
+    bool parted = false;
+    for (int i = 0; i < call->operand_count; i++)
+        parted = parted || strcmp(call->operands[i], "vs") == 0;
+    if (!parted && call->operand_count != 2)
+        return cmd_fail(CMD_MISUSE, "which recordings are A, and which B?\n"
+                                    "annot diff A.annot B.annot, annot diff A1 A2 vs B1 B2, or "
+                                    "two folders of recordings");
+    for (int i = 0; i < call->operand_count; i++) {
+        if (strcmp(call->operands[i], "vs") == 0 && side == COMPARE_B)
+            return cmd_fail(CMD_MISUSE, "\"vs\" stands twice among the recordings\n"
+                                        "a file of that name is ./vs");
+        if (strcmp(call->operands[i], "vs") == 0) {
+            side = COMPARE_B;
+            continue;
+        }
+        int status = add_operand(diff, side, call->operands[i]);
+        if (status != CMD_OK)
+            return status;
+        side = parted ? side : COMPARE_B;
+    }
+    if (diff->counts[COMPARE_A] == 0 || diff->counts[COMPARE_B] == 0)
+        return cmd_fail(CMD_MISUSE, "no recording stands %s \"vs\"\nannot diff A1 A2 vs B1 B2",
+                        diff->counts[COMPARE_A] == 0 ? "before" : "behind");
+    return CMD_OK;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int read_one(struct diff *diff, struct compare *compare, enum compare_side side,
+                    const char *path)
+{
+    struct store_reader *reader = recording_open(path);
+    if (!reader)
+        return CMD_FAILED;
+    int rc = compare_add(compare, side, reader, path);
+    if (rc == 0)
+        diff->damaged += recording_note_damage(reader, path);
+    store_reader_close(reader);
+    return rc < 0 ? recording_fail(path, rc) : CMD_OK;
+}
+
+static int read_all(struct diff *diff, struct compare *compare)
+{
+    int status = CMD_OK;
+    for (int side = 0; side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < diff->counts[side] && status == CMD_OK; i++)
+            status = read_one(diff, compare, (enum compare_side)side, diff->paths[side][i]);
+    return status;
+}
+
+static void tell_unlike(void *context, const char *what, const char *first, const char *other,
+                        const char *path)
+{
+    const struct diff *diff = context;
+    if (diff->values->unlike)
+        cmd_note("another %s: %s has \"%s\", %s has \"%s\"", what, diff->paths[COMPARE_A][0], first,
+                 path, other);
+    else
+        cmd_fail(0, "another %s: %s has \"%s\", %s has \"%s\"", what, diff->paths[COMPARE_A][0],
+                 first, path, other);
+}
+
+static int compare_sides(struct diff *diff, struct compare *compare,
+                         const struct compare_limits *limits)
+{
+    int status = read_all(diff, compare);
+    if (status != CMD_OK)
+        return status;
+    unsigned unlike = compare_check_alike(compare, false, tell_unlike, diff);
+    if (unlike > 0 && !diff->values->unlike)
+        return cmd_fail(CMD_FAILED,
+                        "these recordings are not alike: what differs may be due to that\n"
+                        "--allow-unlike compares them all the same");
+    if (compare_finish(compare) < 0)
+        return cmd_fail(CMD_FAILED, "out of memory");
+    status = compare_print(compare, &diff->values->compare, limits, "");
+    return status == CMD_OK && diff->damaged > 0 ? CMD_FAILED : status;
+}
+
+static int run_diff(const struct cmd_call *call)
+{
+    struct compare_limits *limits = calloc(1, sizeof(*limits));
+    struct diff *diff = calloc(1, sizeof(*diff));
+    struct compare *compare = NULL;
+    int status = limits && diff ? CMD_OK : cmd_fail(CMD_FAILED, "out of memory");
+    if (status == CMD_OK) {
+        diff->values = call->values;
+        status = compare_check(&diff->values->compare, limits);
+    }
+    if (status == CMD_OK)
+        status = choose(diff, call);
+    if (status == CMD_OK) {
+        compare = compare_create(diff->counts[COMPARE_A], diff->counts[COMPARE_B]);
+        status =
+            compare ? compare_sides(diff, compare, limits) : cmd_fail(CMD_FAILED, "out of memory");
+    }
+    compare_destroy(compare);
+    for (int side = 0; diff && side < COMPARE_SIDES; side++)
+        for (size_t i = 0; i < diff->counts[side]; i++)
+            free(diff->paths[side][i]);
+    free(diff);
+    free(limits);
+    return status;
+}
+
+static const struct option_spec diff_options[] = {
+    COMPARE_OPTIONS(offsetof(struct diff_values, compare)),
+    {"allow-unlike", 0, OPTION_FLAG, offsetof(struct diff_values, unlike), NULL,
+     "compare recordings of other commands, machines, rates or versions too", NULL},
+    {0},
+};
+
+static const char diff_details[] =
+    "A and B are recordings or folders of recordings. Several of a side without a folder:\n"
+    "annot diff A1 A2 A3 vs B1 B2 B3. With ten a side, differences of a few percent are told.\n\n"
+    "exit status: 0; 1 if a --fail-if is surely so, or a recording could not be read or is damaged;"
+    "\n2 wrong command line; 3 with --undecided, if a --fail-if may be so\n";
+
+const struct cmd cmd_diff = {
+    .name = "diff",
+    .summary = "compare recordings: what differs, and how sure that is",
+    .usage = "[OPTIONS] RECORDING... [vs] RECORDING...",
+    .details = diff_details,
+    .options = diff_options,
+    .values_size = sizeof(struct diff_values),
+    .operands_min = 2,
+    .operands_max = -1,
+    .run = run_diff,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What `annot diff` and `annot stat` print of a comparison (compare/compare.h): the answer in
+ * words, its tables, limits and whether they hold. Main thread only. */
+#ifndef ANNOT_COMPARE_PRINT_H
+#define ANNOT_COMPARE_PRINT_H
+
+#include "compare.h"
+#include "options.h"
+
+struct compare_values {
+    struct option_list limits;
+    uint64_t limit;
+    const char *color;
+    bool json, csv, all, wide, undecided;
+};
+
+/* Lines of an option table; `at` is the offset of the struct compare_values. */
+#define COMPARE_OPTIONS(at)                                                                        \
+    {"fail-if",   0,                                                                               \
+     OPTION_LIST, (at) + offsetof(struct compare_values, limits),                                  \
+     "LIMIT",     "exit with 1 if this is surely so: 'load > +5%', 'function:parse self > 3ms'",   \
+     NULL},                                                                                        \
+        {"undecided", 0,                                                                           \
+         OPTION_FLAG, (at) + offsetof(struct compare_values, undecided),                           \
+         NULL,        "exit with 3 if a --fail-if may be so, but not surely",                      \
+         NULL},                                                                                    \
+        {"limit",      'n',                                                                        \
+         OPTION_COUNT, (at) + offsetof(struct compare_values, limit),                              \
+         "N",          "rows per table; 0 shows all",                                              \
+         "10"},                                                                                    \
+        COMPARE_OUTPUT_OPTIONS(at)
+
+#define COMPARE_OUTPUT_OPTIONS(at)                                                                 \
+    {"all",       'a',                                                                             \
+     OPTION_FLAG, (at) + offsetof(struct compare_values, all),                                     \
+     NULL,        "all rows of all tables",                                                        \
+     NULL},                                                                                        \
+        {"json",      'j',                                                                         \
+         OPTION_FLAG, (at) + offsetof(struct compare_values, json),                                \
+         NULL,        "one JSON object with all rows, times in nanoseconds",                       \
+         NULL},                                                                                    \
+        {"csv",       0,                                                                           \
+         OPTION_FLAG, (at) + offsetof(struct compare_values, csv),                                 \
+         NULL,        "all rows of all tables as comma-separated values",                          \
+         NULL},                                                                                    \
+        {"color",                                                                                  \
+         0,                                                                                        \
+         OPTION_CHOICE,                                                                            \
+         (at) + offsetof(struct compare_values, color),                                            \
+         "auto|always|never",                                                                      \
+         "colours (default: auto, on a terminal unless NO_COLOR is set)",                          \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "wide", 'w', OPTION_FLAG, (at) + offsetof(struct compare_values, wide), NULL,              \
+            "all columns and whole names, whatever the terminal's width", NULL                     \
+    }
+
+enum compare_status { COMPARE_STATUS_UNDECIDED = 3 };
+
+struct compare_limits {
+    struct compare_limit items[OPTION_LIST_MAX];
+    uint32_t count;
+};
+
+/* Before anything is done: are they well-formed? CMD_OK, or the message is out. */
+int compare_check(const struct compare_values *values, struct compare_limits *ret_limits);
+
+/* After compare_finish. `lines`: what else the answer in words says, each with its end; "". The
+ * exit status. */
+int compare_print(struct compare *compare, const struct compare_values *values,
+                  const struct compare_limits *limits, const char *lines);
+
+/* The answer in words, to standard output: compare_words.c. */
+void compare_say(const struct compare *compare, unsigned width, bool color);
+
+#endif
