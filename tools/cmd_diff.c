@@ -172,7 +172,7 @@ static int compare_sides(struct diff *diff, struct compare *compare,
                         "--allow-unlike compares them all the same");
     if (compare_finish(compare) < 0)
         return cmd_fail(CMD_FAILED, "out of memory");
-    status = compare_print(compare, &diff->values->compare, limits, "");
+    status = compare_print(compare, &diff->values->compare, limits, NULL);
     return status == CMD_OK && diff->damaged > 0 ? CMD_FAILED : status;
 }
 
@@ -203,7 +203,7 @@ static int run_diff(const struct cmd_call *call)
 }
 
 static const struct option_spec diff_options[] = {
-    COMPARE_OPTIONS(offsetof(struct diff_values, compare)),
+    COMPARE_OPTIONS(offsetof(struct diff_values, compare), 'n'),
     {"allow-unlike", 0, OPTION_FLAG, offsetof(struct diff_values, unlike), NULL,
      "compare recordings of other commands, machines, rates or versions too", NULL},
     {0},

@@ -147,6 +147,7 @@ struct printing {
     const struct table *tables[COMPARE_TABLES_MAX];
     size_t count;
     const struct judged *judged;
+    const struct compare_extra *extra;
 };
 
 /* 0 or -errno of the output. */
@@ -174,6 +175,8 @@ static int print_data(const struct compare *compare, const struct printing *p)
     compare_outliers_table(outliers, count < OUTLIERS_MAX ? count : OUTLIERS_MAX, &out);
     compare_limits_table(p->judged->items, p->judged->count, &limits);
     tables.items[tables.count++] = &facts;
+    for (unsigned i = 0; i < p->extra->side_count; i++)
+        tables.items[tables.count++] = &p->extra->sides[i];
     for (size_t i = 0; i < p->count; i++)
         tables.items[tables.count++] = p->tables[i];
     tables.items[tables.count++] = &out;
@@ -184,7 +187,7 @@ static int print_data(const struct compare *compare, const struct printing *p)
 }
 
 /* Of text: 0 or -ENOMEM. */
-static int print_text(const struct compare *compare, const struct printing *p, const char *lines)
+static int print_text(const struct compare *compare, const struct printing *p)
 {
     const struct report_options options = {.all = p->values->all};
     const struct report_view view = {
@@ -194,27 +197,37 @@ static int print_text(const struct compare *compare, const struct printing *p, c
         .color = term_color(STDOUT_FILENO, p->values->color),
     };
     int rc = 0;
-    compare_say(compare, view.width, view.color);
-    fputs(lines, stdout);
+    if (p->extra->alone)
+        printf("%s", p->extra->lines ? p->extra->lines : "");
+    if (p->extra->alone)
+        compare_say_outliers(compare, view.width);
+    else
+        compare_say(compare, view.width, view.color);
+    if (!p->extra->alone && p->extra->lines)
+        printf("%s", p->extra->lines);
     say_limits(p->judged);
+    for (unsigned i = 0; i < p->extra->side_count && rc == 0; i++)
+        rc = report_text_table(&p->extra->sides[i], &view);
     for (size_t i = 0; i < p->count && rc == 0; i++)
         rc = report_text_table(p->tables[i], &view);
     return rc;
 }
 
 int compare_print(struct compare *compare, const struct compare_values *values,
-                  const struct compare_limits *limits, const char *lines)
+                  const struct compare_limits *limits, const struct compare_extra *extra)
 {
+    static const struct compare_extra nothing = {0};
     struct judged judged = {0};
     struct printing p = {.values = values, .judged = &judged};
+    p.extra = extra ? extra : &nothing;
     uint64_t limit = values->all || values->limit == 0 ? UINT64_MAX : values->limit;
     int rc = judge(compare, limits, &judged);
-    if (rc == 0) {
-        rc = compare_tables(compare, limit, p.tables);
-        p.count = rc > 0 ? (size_t)rc : 0;
-    }
-    if (rc >= 0 && p.count > 0)
-        rc = values->json || values->csv ? print_data(compare, &p) : print_text(compare, &p, lines);
+    int count = rc == 0 && !p.extra->alone ? compare_tables(compare, limit, p.tables) : 0;
+    p.count = count > 0 ? (size_t)count : 0;
+    if (rc == 0 && count < 0)
+        rc = count;
+    if (rc == 0)
+        rc = values->json || values->csv ? print_data(compare, &p) : print_text(compare, &p);
     if (rc == 0)
         rc = status_of(&judged, values->undecided);
     free(judged.items);

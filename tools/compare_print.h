@@ -14,8 +14,9 @@ struct compare_values {
     bool json, csv, all, wide, undecided;
 };
 
-/* Lines of an option table; `at` is the offset of the struct compare_values. */
-#define COMPARE_OPTIONS(at)                                                                        \
+/* Lines of an option table; `at` is the offset of the struct compare_values, `letter` that of
+ * --limit, or 0. */
+#define COMPARE_OPTIONS(at, letter)                                                                \
     {"fail-if",   0,                                                                               \
      OPTION_LIST, (at) + offsetof(struct compare_values, limits),                                  \
      "LIMIT",     "exit with 1 if this is surely so: 'load > +5%', 'function:parse self > 3ms'",   \
@@ -24,7 +25,7 @@ struct compare_values {
          OPTION_FLAG, (at) + offsetof(struct compare_values, undecided),                           \
          NULL,        "exit with 3 if a --fail-if may be so, but not surely",                      \
          NULL},                                                                                    \
-        {"limit",      'n',                                                                        \
+        {"limit",      (letter),                                                                   \
          OPTION_COUNT, (at) + offsetof(struct compare_values, limit),                              \
          "N",          "rows per table; 0 shows all",                                              \
          "10"},                                                                                    \
@@ -65,12 +66,21 @@ struct compare_limits {
 /* Before anything is done: are they well-formed? CMD_OK, or the message is out. */
 int compare_check(const struct compare_values *values, struct compare_limits *ret_limits);
 
-/* After compare_finish. `lines`: what else the answer in words says, each with its end; "". The
- * exit status. */
+/* What else is printed. */
+struct compare_extra {
+    const char *lines;   /* of the answer, each with its end; NULL: none */
+    struct table *sides; /* compare_side_table */
+    unsigned side_count;
+    bool alone; /* there is no side B: nothing is compared */
+};
+
+/* After compare_finish; `extra` may be NULL. The exit status. */
 int compare_print(struct compare *compare, const struct compare_values *values,
-                  const struct compare_limits *limits, const char *lines);
+                  const struct compare_limits *limits, const struct compare_extra *extra);
 
 /* The answer in words, to standard output: compare_words.c. */
 void compare_say(const struct compare *compare, unsigned width, bool color);
+/* Runs that stand out. */
+void compare_say_outliers(const struct compare *compare, unsigned width);
 
 #endif

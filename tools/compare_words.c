@@ -11,7 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORDS_SIZE = 4096, WIDTH = 80, WIDTH_MIN = 40, SHOWN_MAX = 4, OUTLIERS_SHOWN = 5 };
+enum {
+    WORDS_SIZE = 4096,
+    WIDTH = 80,
+    WIDTH_MIN = 40,
+    WIDTH_MAX = 120,
+    SHOWN_MAX = 4,
+    OUTLIERS_SHOWN = 5
+};
 
 struct words {
     const struct compare *compare;
@@ -155,15 +162,17 @@ static size_t say_rows(const struct words *words, enum compare_verdict verdict)
 
 static void say_differences(const struct words *words)
 {
+    const struct compare_result *wall = find_run(words->compare, "wall");
+    bool sure = wall && (wall->verdict == COMPARE_MORE || wall->verdict == COMPARE_LESS);
     size_t found = say_rows(words, COMPARE_MORE) + say_rows(words, COMPARE_LESS) +
                    say_rows(words, COMPARE_NEW) + say_rows(words, COMPARE_GONE);
     if (found == 0)
-        put(words, "Nothing in it surely differs.", 0);
+        put(words, sure ? "Nothing else surely differs." : "Nothing surely differs.", 0);
 }
 
 /* ---- Outliers -------------------------------------------------------------------------------- */
 
-static void say_outliers(const struct words *words)
+static void say_outliers(const struct words *words, bool alone)
 {
     struct compare_outlier outliers[OUTLIERS_SHOWN];
     size_t count = compare_find_outliers(words->compare, outliers, OUTLIERS_SHOWN);
@@ -172,9 +181,12 @@ static void say_outliers(const struct words *words)
         const struct compare_result like = {.unit = outlier->unit};
         char buffer[WORDS_SIZE], value[COMPARE_TEXT_SIZE], median[COMPARE_TEXT_SIZE];
         struct text text = text_init(buffer, sizeof(buffer));
-        text_format(&text, "outlier: run %zu of %s: %s %s, where the median is %s (%+.0f %%)",
-                    outlier->run + 1, outlier->side == COMPARE_A ? "A" : "B", outlier->name,
-                    compare_number_text(&like, outlier->value, value),
+        text_format(&text, "outlier: run %zu%s: %s %s, where the median is %s (%+.0f %%)",
+                    outlier->run + 1,
+                    alone                        ? ""
+                    : outlier->side == COMPARE_A ? " of A"
+                                                 : " of B",
+                    outlier->name, compare_number_text(&like, outlier->value, value),
                     compare_number_text(&like, outlier->median, median),
                     100 * (outlier->value - outlier->median) / outlier->median);
         if (outlier->path)
@@ -202,12 +214,12 @@ static void say_several(const struct words *words)
     struct text text = text_init(buffer, sizeof(buffer));
     size_t possible, tested = compare_tested(words->compare, &possible);
     size_t references = compare_reference_count(words->compare);
-    text_format(&text,
-                "%zu and %zu runs; a run is one measurement: rank tests (Mann-Whitney), medians, "
-                "95 %% intervals of each row alone. Sure: by chance not once in 20 comparisons in "
-                "any of %zu rows (Holm).",
-                compare_runs(words->compare, COMPARE_A), compare_runs(words->compare, COMPARE_B),
-                tested);
+    text_format(
+        &text,
+        "%zu and %zu runs; a run is one measurement: rank tests (Mann-Whitney), medians, "
+        "95 %% intervals of each row alone. Sure: the wall time by itself, and any of %zu other "
+        "rows together, differ by chance in one of 20 comparisons at most (Holm).",
+        compare_runs(words->compare, COMPARE_A), compare_runs(words->compare, COMPARE_B), tested);
     if (references > 0)
         text_format(&text,
                     " At equal speed: %zu ranges that did not change tell how fast each run was.",
@@ -220,17 +232,24 @@ static void say_several(const struct words *words)
     put(words, buffer, 0);
 }
 
+static struct words words_of(const struct compare *compare, unsigned width, bool color)
+{
+    unsigned wrap = width == 0 ? WIDTH : width < WIDTH_MIN ? WIDTH_MIN : width;
+    return (struct words){compare, wrap < WIDTH_MAX ? wrap : WIDTH_MAX, color};
+}
+
+void compare_say_outliers(const struct compare *compare, unsigned width)
+{
+    const struct words words = words_of(compare, width, false);
+    say_outliers(&words, true);
+}
+
 void compare_say(const struct compare *compare, unsigned width, bool color)
 {
-    const struct words words = {compare,
-                                width == 0          ? WIDTH
-                                : width < WIDTH_MIN ? WIDTH_MIN
-                                : width > 120       ? 120
-                                                    : width,
-                                color};
+    const struct words words = words_of(compare, width, color);
     say_wall(&words);
     say_differences(&words);
-    say_outliers(&words);
+    say_outliers(&words, false);
     printf("\n");
     if (compare_is_single(compare))
         say_single(&words);

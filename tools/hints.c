@@ -18,7 +18,7 @@ const struct hint hint_table[] = {
     /* ---- Commands ---- */
     {NULL, "top|watch|live",
      "annot dump PID shows what each thread does now; annot attach -d 10 PID records 10 seconds"},
-    {NULL, "stat|stats|summary|analyze|analyse",
+    {NULL, "summary|analyze|analyse",
      "annot report FILE lists times and counts; annot info FILE describes the recording"},
     {NULL, "run|start|launch|profile|exec|collect|python|spy",
      "annot record COMMAND runs a command and records it"},
@@ -30,6 +30,8 @@ const struct hint hint_table[] = {
      "annot flame FILE -o x.svg writes a flame graph; annot export FILE -o x.folded its stacks"},
     {NULL, "page|web", "annot html FILE writes a page"},
     {NULL, "json|csv", "annot report FILE --json, or --csv, prints tables for programs"},
+    {NULL, "stats|time|bench|benchmark|hyperfine",
+     "annot stat COMMAND runs it ten times; --vs compares two"},
     {NULL, "compare|difference", "annot diff A.annot B.annot compares recordings"},
     {NULL, "script|print|events|log", "annot cat FILE prints every event, --samples samples too"},
     {NULL, "annotate|lines|source",

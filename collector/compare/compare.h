@@ -115,6 +115,15 @@ void compare_facts_table(const struct compare *compare, struct table *ret_table)
 void compare_outliers_table(const struct compare_outlier *outliers, size_t count,
                             struct table *ret_table);
 
+/* A table of one side: of each number of runs and ranges the mean with its interval, the median,
+ * the least and the most. The caller's (table_fini). 0 or -ENOMEM. */
+int compare_side_table(const struct compare *compare, enum compare_side side, uint64_t limit,
+                       struct table *ret_table);
+
+/* "471 ms +- 12.1 ms, median 465 ms, least 452 ms" of a number of whole runs; "": it has none. */
+size_t compare_run_text(const struct compare *compare, enum compare_side side, const char *name,
+                        char *buffer, size_t size);
+
 /* Tables for printers, in the order in which people see them, valid until the next call; `limit`:
  * rows that people see. `ret_tables` has room for COMPARE_TABLES_MAX. Their number, or -ENOMEM. */
 enum { COMPARE_TABLES_MAX = 16 };

@@ -9,6 +9,9 @@
 
 /* ---- Outliers -------------------------------------------------------------------------------- */
 
+/* Nearer ones are of no interest, however alike the others are. */
+#define LEAST_OUT 0.05
+
 struct outliers {
     const struct compare *compare;
     struct compare_outlier *items;
@@ -37,7 +40,7 @@ static void look_at(struct outliers *found, const struct compare_row *row, enum 
         return;
     double median = compare_middle(sorted, count, 0.95).median;
     for (size_t i = 0; i < count; i++)
-        if (out[i])
+        if (out[i] && fabs(values[i] - median) >= LEAST_OUT * fabs(median))
             add_outlier(found, (struct compare_outlier){
                                    .side = side,
                                    .run = i,

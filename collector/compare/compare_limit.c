@@ -227,17 +227,18 @@ static int metric_in(const struct compare_limit *limit, size_t kind)
 
 /* ---- Whether it holds ------------------------------------------------------------------------ */
 
-/* B's own number. Of one run it is what it is. */
+/* B's own number; A's if there is no B. Of one run it is what it is. */
 static void judge_own(const struct compare *compare, const struct compare_cell *cell, double level,
                       struct compare_judgement *judgement)
 {
     struct compare_values values;
     compare_gather(compare, cell, &values);
-    size_t count = values.counts[COMPARE_B];
+    enum compare_side side = compare->counts[COMPARE_B] > 0 ? COMPARE_B : COMPARE_A;
+    size_t count = values.counts[side];
     judgement->value = judgement->low = judgement->high = NAN;
     if (count == 0)
         return;
-    struct compare_middle middle = compare_middle(values.of[COMPARE_B], count, level);
+    struct compare_middle middle = compare_middle(values.of[side], count, level);
     judgement->value = middle.median;
     judgement->low = count > 1 ? middle.low : middle.median;
     judgement->high = count > 1 ? middle.high : middle.median;

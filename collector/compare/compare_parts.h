@@ -116,6 +116,9 @@ struct compare_values {
 size_t compare_gather(const struct compare *compare, const struct compare_cell *cell,
                       struct compare_values *ret_values);
 
+/* What programs call it, \"ns\". compare_tables.c */
+const char *compare_unit_name(uint8_t unit);
+
 /* Fills in METRIC_RELATIVE. 0 or -ENOMEM. compare_speed.c */
 int compare_even_out(struct compare *compare);
 

@@ -339,6 +339,33 @@ struct compare_test compare_counts(uint64_t a, uint64_t b, double exposure, doub
     return test;
 }
 
+/* How often Student's t is at least so far from 0, on either side. */
+static double student_p(double t, double freedom)
+{
+    return beta_part(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
+struct compare_mean compare_mean(struct compare_group group, double level)
+{
+    struct compare_mean mean = {.half = INFINITY};
+    double squares = 0, low = 0, high = 1e6, count = (double)group.count;
+    for (size_t i = 0; i < group.count; i++)
+        mean.mean += group.values[i] / count;
+    for (size_t i = 0; i < group.count; i++)
+        squares += (group.values[i] - mean.mean) * (group.values[i] - mean.mean);
+    if (group.count < 2)
+        return mean;
+    for (int i = 0; i < 100; i++) {
+        double t = (low + high) / 2;
+        if (student_p(t, count - 1) > 1 - level)
+            low = t;
+        else
+            high = t;
+    }
+    mean.half = high * sqrt(squares / (count - 1) / count);
+    return mean;
+}
+
 /* ---- Many rows ------------------------------------------------------------------------------- */
 
 int compare_adjust(double *p, size_t count)

@@ -43,6 +43,14 @@ struct compare_middle {
 
 struct compare_middle compare_middle(double *values, size_t count, double level);
 
+/* The mean of one group, and half of its interval by Student's t; infinite of one value. It goes by
+ * every value, disturbed ones too. */
+struct compare_mean {
+    double mean, half;
+};
+
+struct compare_mean compare_mean(struct compare_group group, double level);
+
 /* Numbers of pieces that come up by chance, such as samples of a function: is `b` more than `a` for
  * the same rate? The shift is that of B's rate relative to A's (0.1: a tenth more), the interval
  * exact (Clopper and Pearson). `exposure`: how much of B there was for one of A. */

@@ -177,7 +177,7 @@ static const struct table_column columns[COLUMNS] = {
     [VERDICT] = {.name = "verdict", .title = "verdict", .type = COLUMN_TEXT},
 };
 
-static const char *unit_name(uint8_t unit)
+const char *compare_unit_name(uint8_t unit)
 {
     return unit == COLUMN_TIME    ? "ns"
            : unit == COLUMN_BYTES ? "bytes"
@@ -231,7 +231,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_text(row, NAME, result->name);
     row_text(row, PLACE, result->place);
     row_text(row, METRIC, result->metric);
-    row_text(row, UNIT, unit_name(result->unit));
+    row_text(row, UNIT, compare_unit_name(result->unit));
     add_value(row, A_NUMBER, result->a);
     add_value(row, B_NUMBER, result->b);
     add_value(row, DIFFERENCE, result->shift);

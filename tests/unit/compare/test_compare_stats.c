@@ -171,6 +171,17 @@ TEST(counts_have_exact_intervals)
     CHECK_NEAR(compare_counts(0, 0, 1, 0.95).p, 1, 1e-12);
 }
 
+/* 2.262157 is the published quantile of t with 9 degrees of freedom, 12.7062 with one. */
+TEST(a_mean_has_an_interval_by_students_t)
+{
+    static const double values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, two[] = {1, 3}, one[] = {5};
+    struct compare_mean mean = compare_mean(GROUP(values), 0.95);
+    CHECK_NEAR(mean.mean, 5.5, 1e-12);
+    CHECK_NEAR(mean.half, 2.262157 * 3.0276504 / sqrt(10), 1e-5);
+    CHECK_NEAR(compare_mean(GROUP(two), 0.95).half, 12.7062, 1e-3);
+    CHECK(isinf(compare_mean(GROUP(one), 0.95).half));
+}
+
 TEST(holm_raises_the_smallest_most)
 {
     double p[] = {0.01, 0.04, 0.03, 0.005, 1};

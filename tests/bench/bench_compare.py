@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Does `annot diff` see a change of 3 % in one range, and nothing where nothing changed?
+
+    bench_compare.py ANNOT COMPARE_LOAD [--comparisons 20] [--runs 10] [--permille 30]
+
+Each comparison records three programs in turn, as often as there are runs: the plain one twice, and
+one whose range "hash" does PERMILLE thousandths more work (compare_load.c). One diff is of a plain
+one and the changed one, the other of the two plain ones. Which of the three comes first changes
+from round to round. Prints what was told, and the numbers behind it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+
+SURE = ("slower", "faster", "more", "less", "new", "gone")
+
+
+def record(annot, output, command):
+    subprocess.run([annot, "record", "-q", "--force", "-o", output, "--", *command], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def diff(annot, folder, sides, runs):
+    paths = [[f"{folder}/{side}-{run}.annot" for run in range(runs)] for side in sides]
+    done = subprocess.run(
+        [annot, "diff", "--json", "--allow-unlike", *paths[0], "vs", *paths[1]],
+        capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def rows(report):
+    for table, content in report.items():
+        if isinstance(content, list):
+            yield from ((table, row) for row in content if "verdict" in row)
+
+
+def compare(options, folder):
+    """What the two diffs say: rows of "hash", rows of others that are sure, rows of plain ones."""
+    programs = {"a": "0", "b": str(options.permille), "c": "0"}
+    for run in range(options.runs):
+        for turn in range(3):
+            name = "abc"[(run + turn) % 3]
+            record(options.annot, f"{folder}/{name}-{run}.annot",
+                   [options.load, programs[name]])
+    changed = diff(options.annot, folder, "ab", options.runs)
+    same = diff(options.annot, folder, "ac", options.runs)
+    return changed, same
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("annot")
+    parser.add_argument("load")
+    parser.add_argument("--comparisons", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--permille", type=int, default=30)
+    options = parser.parse_args()
+    told = {"total": 0, "each": 0, "relative": 0}
+    changes = {"total": [], "each": [], "relative": []}
+    plain = {"total": [], "each": [], "relative": []}
+    others, alarms, walls, evened = [], [], 0, 0
+    for number in range(options.comparisons):
+        with tempfile.TemporaryDirectory() as folder:
+            changed, same = compare(options, folder)
+        evened += changed["comparison"]["speed_reference_count"] > 0
+        for table, row in rows(changed):
+            if row["name"] == "round/hash":
+                told[row["metric"]] += row["verdict"] == "slower"
+                changes[row["metric"]].append(100 * row["change"])
+            elif row["verdict"] in SURE and row["name"] in ("round/load", "round/store"):
+                others.append((number, row["name"], row["metric"], row["verdict"]))
+        for table, row in rows(same):
+            if row["name"].startswith("round/"):
+                plain[row["metric"]].append(100 * row["change"])
+            if row["name"] == "wall":
+                walls += row["verdict"] in SURE
+            elif row["verdict"] in SURE:
+                alarms.append((number, table, row["name"], row["metric"], row["verdict"]))
+        print(f"{number + 1}: load {os.getloadavg()[0]:.1f}, told apart so far {told}, alarms "
+              f"{len(alarms)}, of the wall time {walls}", flush=True)
+    print(f"{options.comparisons} comparisons of {options.runs} runs a side, "
+          f"{options.permille / 10:g} % more work in one range")
+    for metric, values in changes.items():
+        spread = statistics.pstdev(values) if len(values) > 1 else 0
+        print(f"  {metric:9s} told apart in {told[metric]}; change {statistics.mean(values):+.2f} "
+              f"% +- {spread:.2f} (standard deviation); identical: "
+              f"{statistics.pstdev(plain[metric]):.2f} around "
+              f"{statistics.mean(plain[metric]):+.2f}")
+    print(f"  compared at equal speed: {evened}; other ranges that were called changed: {others}")
+    print(f"  identical programs: comparisons with an alarm in any row: "
+          f"{len({alarm[0] for alarm in alarms})} {alarms}; of the wall time: {walls}")
+
+
+if __name__ == "__main__":
+    main()
