@@ -25,6 +25,8 @@ struct diff {
     char *paths[COMPARE_SIDES][COMPARE_RUNS_MAX];
     size_t counts[COMPARE_SIDES];
     uint32_t damaged;
+    char unlike[2048]; /* what they do not have in common */
+    size_t unlike_length;
 };
 
 /* ---- Which recordings ------------------------------------------------------------------------ */
@@ -150,13 +152,11 @@ static int read_all(struct diff *diff, struct compare *compare)
 static void tell_unlike(void *context, const char *what, const char *first, const char *other,
                         const char *path)
 {
-    const struct diff *diff = context;
-    if (diff->values->unlike)
-        cmd_note("another %s: %s has \"%s\", %s has \"%s\"", what, diff->paths[COMPARE_A][0], first,
-                 path, other);
-    else
-        cmd_fail(0, "another %s: %s has \"%s\", %s has \"%s\"", what, diff->paths[COMPARE_A][0],
-                 first, path, other);
+    struct diff *diff = context;
+    struct text text = {diff->unlike, sizeof(diff->unlike), diff->unlike_length};
+    text_format(&text, "%s%s: \"%s\" and, of %s, \"%s\"", text.length ? "; " : "", what, first,
+                path, other);
+    diff->unlike_length = text.length;
 }
 
 static int compare_sides(struct diff *diff, struct compare *compare,
@@ -168,8 +168,11 @@ static int compare_sides(struct diff *diff, struct compare *compare,
     unsigned unlike = compare_check_alike(compare, false, tell_unlike, diff);
     if (unlike > 0 && !diff->values->unlike)
         return cmd_fail(CMD_FAILED,
-                        "these recordings are not alike: what differs may be due to that\n"
-                        "--allow-unlike compares them all the same");
+                        "the recordings are not alike, and what differs may be due to that: %s\n"
+                        "--allow-unlike compares them all the same",
+                        diff->unlike);
+    if (unlike > 0)
+        cmd_note("the recordings are not alike: %s", diff->unlike);
     if (compare_finish(compare) < 0)
         return cmd_fail(CMD_FAILED, "out of memory");
     status = compare_print(compare, &diff->values->compare, limits, NULL);

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`annot diff` and `annot stat` on real recordings: their numbers are those of `annot report`, a
+known change is told apart, equal programs are not, and limits end with the status they promise.
+"""
+
+import json
+import os
+import statistics
+
+from harness import check, case, equal, main
+
+LOAD = os.environ.get("ANNOT_COMPARE_LOAD", "")
+SURE = ("slower", "faster", "more", "less", "new", "gone")
+
+
+def record(home, name, *words):
+    path = home.work / f"{name}.annot"
+    home.annot("record", "-q", "-o", path, "--", LOAD, *words).ok()
+    return path
+
+
+def report(home, path):
+    return json.loads(home.annot("report", "--json", "--lines", path).ok().out)
+
+
+def diff(home, *words, status=0):
+    return json.loads(home.annot("diff", "--json", "--allow-unlike", *words).ok(status).out)
+
+
+def row_of(rows, name, metric):
+    found = [row for row in rows if row["name"] == name and row["metric"] == metric]
+    equal(len(found), 1, f"rows of {name}, {metric}")
+    return found[0]
+
+
+def median_of(reports, table, name, key, column):
+    return statistics.median(
+        sum(row[column] for row in report[table] if row.get(key) == name) for report in reports)
+
+
+@case
+def numbers_are_those_of_the_report(home):
+    sides = [[record(home, f"{side}{run}", more, "40") for run in range(3)]
+             for side, more in (("a", "0"), ("b", "300"))]
+    told = diff(home, *sides[0], "vs", *sides[1])
+    for side, letter in zip(sides, "ab"):
+        reports = [report(home, path) for path in side]
+        wall = statistics.median(report["recording"]["wall_ns"] for report in reports)
+        equal(row_of(told["runs"], "wall", "value")[letter], wall, "the wall time")
+        for path in ("round", "round/load", "round/hash", "round/store"):
+            total = median_of(reports, "ranges", path, "path", "total_ns")
+            equal(row_of(told["ranges"], path, "total")[letter], total, f"the total of {path}")
+            each = row_of(told["ranges"], path, "each")[letter]
+            shown = median_of(reports, "ranges", path, "path", "p50_ns")
+            check(abs(each - shown) <= 0.017 * shown, f"each {path}: {each}, in reports {shown}")
+        for name in ("hash_bytes",):
+            rows = [row for row in told["functions"] if row["name"].startswith(name)]
+            total = median_of(reports, "functions", rows[0]["name"], "name", "cpu_self_ns")
+            equal(rows[0][letter], total, f"the CPU time of {name}")
+
+
+@case
+def a_change_of_a_range_is_told_apart_and_the_others_are_not(home):
+    a, b, c = [], [], []
+    for run in range(10):
+        a.append(record(home, f"a{run}", "0", "80"))
+        b.append(record(home, f"b{run}", "60", "80"))
+        c.append(record(home, f"c{run}", "0", "80"))
+    told = diff(home, *a, "vs", *b)
+    row = row_of(told["ranges"], "round/hash", "relative")
+    equal(row["verdict"], "slower", f"the verdict about 6 % more work ({row})")
+    check(0.05 < row["change"] < 0.07, f"6 % more work are {row['change']}")
+    check(row["low"] <= row["difference"] <= row["high"], "the interval holds the estimate")
+    equal(told["comparison"]["speed_reference_count"], 2, "ranges that tell the speed")
+    for name in ("round/load", "round/store"):
+        row = row_of(told["ranges"], name, "relative")
+        check(row["verdict"] not in SURE, f"{name} did not change: {row}")
+    same = diff(home, *a, "vs", *c)
+    row = row_of(same["ranges"], "round/hash", "relative")
+    check(row["verdict"] not in SURE, f"nothing changed: {row}")
+    home.annot("diff", *a, "vs", *b, "--allow-unlike", "--fail-if", "hash relative > +3%").ok(1)
+    home.annot("diff", *a, "vs", *c, "--fail-if", "hash relative > +3%").ok(0)
+
+
+@case
+def one_run_a_side_says_what_it_cannot_know(home):
+    a, b = record(home, "a", "0", "80"), record(home, "b", "500", "80")
+    done = home.annot("diff", "--allow-unlike", a, b).ok()
+    check(b"says nothing about how much" in b" ".join(done.out.split()), "it says what it lacks")
+    told = diff(home, a, b)
+    row = row_of(told["ranges"], "round/hash", "each")
+    equal(row["verdict"], "slower", "half as much work again, by durations")
+    equal(row["a_count"], 20, "batches")
+    row = row_of(told["ranges"], "round/hash", "total")
+    equal(row["verdict"], "one run", "the total of one run")
+    done = home.annot("diff", "--undecided", "--allow-unlike", "--fail-if", "hash > +1%", a, b)
+    done.ok(3)
+
+
+@case
+def unlike_recordings_are_refused(home):
+    a, b = record(home, "a", "0", "10"), record(home, "b", "1", "10")
+    home.annot("diff", a, b).complains(1, "not alike", "command", "--allow-unlike")
+    home.annot("diff", a, a).ok()
+
+
+@case
+def runs_in_turn_are_kept_and_compared_again(home):
+    kept = home.work / "kept"
+    done = home.annot("stat", "-n", "4", "-o", kept, "--json", "--", LOAD, "0", "40", "--vs", LOAD,
+                      "400", "40").ok()
+    told = json.loads(done.out)
+    equal(sorted(os.listdir(kept)), ["A", "B"], "folders")
+    equal(len(os.listdir(kept / "A")), 4, "recordings of A")
+    again = diff(home, kept / "A", kept / "B")
+    for row, other in zip(told["ranges"], again["ranges"]):
+        for key in ("name", "metric", "a", "b", "difference", "low", "high", "p"):
+            equal(row[key], other[key], f"{key} by stat and by diff")
+    reports = [report(home, kept / "A" / name) for name in sorted(os.listdir(kept / "A"))]
+    walls = [report["recording"]["wall_ns"] for report in reports]
+    row = row_of(told["stat_a"], "wall", "value")
+    check(abs(row["mean"] - statistics.mean(walls)) < 1, "the mean wall time is that of reports")
+    equal(row["min"], min(walls), "the least wall time")
+    equal(row["median"], statistics.median(walls), "the median wall time")
+    half = row["mean_high"] - row["mean"]
+    truth = 3.182446 * statistics.stdev(walls) / 2  # Student's t of 3 degrees of freedom
+    check(abs(half - truth) < 1e-5 * truth, f"the interval is {half}, not {truth}")
+
+
+@case
+def resources_are_those_of_the_command(home):
+    words = ["python3", "-S", "-c", "x = bytearray(60 << 20); sum(range(3000000))"]
+    done = home.annot("stat", "-n", "3", "--no-record", "--json", "--", *words).ok()
+    rows = json.loads(done.out)["stat_a"]
+    memory, cpu = row_of(rows, "memory", "value"), row_of(rows, "CPU", "value")
+    wall = row_of(rows, "wall", "value")
+    check(60 << 20 < memory["median"] < 90 << 20, f"memory is {memory['median']}")
+    check(0 < cpu["median"] < 1.2 * wall["median"], "one thread takes no more CPU than wall time")
+    recorded = home.annot("stat", "-n", "3", "--json", "--", *words).ok()
+    rows = json.loads(recorded.out)["stat_a"]
+    again = row_of(rows, "memory", "value")
+    check(abs(again["median"] - memory["median"]) < 8 << 20, "recorded, it is the same memory")
+    check(row_of(rows, "CPU", "value")["median"] < 2 * cpu["median"], "and CPU time")
+
+
+@case
+def nothing_is_left_behind(home):
+    temporary = home.work / "tmp"
+    temporary.mkdir()
+    home.environment["TMPDIR"] = str(temporary)
+    home.annot("stat", "-n", "2", "--", LOAD, "0", "10").ok()
+    home.annot("stat", "-n", "2", "--", "false").complains(1, "exit status 1")
+    equal(os.listdir(temporary), [], "what is left of recordings")
+
+
+if __name__ == "__main__":
+    main()
