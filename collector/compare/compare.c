@@ -204,20 +204,29 @@ static int keep_batches(const struct reading *r, struct compare_row *row, uint64
     return 0;
 }
 
-/* The median exactly, where the report has it to within 0.8 %. */
-static int take_durations(const struct reading *r, struct compare_row *row, uint64_t index,
-                          double *each)
+/* Medians of durations: exactly, where the report has them to within 0.8 %; and without the time
+ * that they had no processor. */
+struct middles {
+    double each, undisturbed; /* NaN: not known */
+};
+
+static int find_middles(const struct reading *r, struct compare_row *row, uint64_t index,
+                        struct middles *ret_middles)
 {
     uint32_t count;
-    const uint64_t *kept = report_durations(r->report, r->table, index, &count);
+    const struct range_duration *kept = report_durations(r->report, r->table, index, &count);
     uint64_t *values = count ? malloc(count * sizeof(*values)) : NULL;
+    *ret_middles = (struct middles){NAN, NAN};
     if (!values)
         return count ? -ENOMEM : 0;
-    memcpy(values, kept, count * sizeof(*values));
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = kept[i].duration_ns;
     int rc = compare_is_single(r->compare) ? keep_batches(r, row, values, count) : 0;
-    double all = number_of(r, column_of(r->table, "count"));
-    if (count >= all)
-        *each = median_of(values, count);
+    if (count >= number_of(r, column_of(r->table, "count")))
+        ret_middles->each = median_of(values, count);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = kept[i].duration_ns - kept[i].ready_ns;
+    ret_middles->undisturbed = median_of(values, count);
     free(values);
     return rc;
 }
@@ -239,19 +248,21 @@ static int take_row(const struct reading *r, uint64_t index)
 {
     const struct compare_kind *kind = &compare_kinds[r->kind];
     struct compare_row *row = find_row(r);
+    struct middles middles;
     size_t run = r->run;
-    int rc = 0;
-    if (!row)
-        return -ENOMEM;
+    int rc = row ? find_middles(r, row, index, &middles) : -ENOMEM;
     for (unsigned i = 0; i < METRICS_MAX && kind->metrics[i].word && rc == 0; i++) {
         double value = number_of(r, r->columns[i]);
         double *at = &row->values[compare_at(r->compare, i, run)];
-        if (kind->metrics[i].flags & METRIC_EACH)
-            rc = take_durations(r, row, index, &value);
+        if ((kind->metrics[i].flags & METRIC_EACH) && !isnan(middles.each))
+            value = middles.each;
+        if (kind->metrics[i].flags & METRIC_UNDISTURBED)
+            value = middles.undisturbed;
         bool adds = (kind->metrics[i].flags & METRIC_SUM) && !isnan(*at) && !isnan(value);
         *at = adds ? *at + value : isnan(value) ? *at : value;
     }
-    find_speed(r, row);
+    if (rc == 0)
+        find_speed(r, row);
     return rc;
 }
 

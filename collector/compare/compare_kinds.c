@@ -24,6 +24,7 @@
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
             TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_TOLD),                  \
             TIME_OF("relative", NULL, METRIC_TESTED | METRIC_RELATIVE | METRIC_TOLD),              \
+            TIME_OF("undisturbed", NULL, METRIC_UNDISTURBED),                                      \
             TIME_OF("self", "self_ns", METRIC_SUM), COUNT_OF("count", "count", METRIC_SUM),        \
             TIME_OF("mean", "mean_ns", 0), TIME_OF("min", "min_ns", 0),                            \
             TIME_OF("p90", "p90_ns", 0), TIME_OF("p99", "p99_ns", 0), TIME_OF("max", "max_ns", 0), \

@@ -10,12 +10,13 @@
 /* ---- Kinds of rows: compare_kinds.c ---- */
 
 enum metric_flags {
-    METRIC_TESTED = 1u << 0,   /* it has a row in the tables */
-    METRIC_SUM = 1u << 1,      /* where a row is not there, it has 0 of it */
-    METRIC_SAMPLED = 1u << 2,  /* time by samples: one recording tells how sure it is */
-    METRIC_EACH = 1u << 3,     /* of durations one by one */
-    METRIC_RELATIVE = 1u << 4, /* the same, as if all runs had been equally fast */
-    METRIC_TOLD = 1u << 5,     /* by programs: whether it is there is no matter of chance */
+    METRIC_TESTED = 1u << 0,      /* it has a row in the tables */
+    METRIC_SUM = 1u << 1,         /* where a row is not there, it has 0 of it */
+    METRIC_SAMPLED = 1u << 2,     /* time by samples: one recording tells how sure it is */
+    METRIC_EACH = 1u << 3,        /* of durations one by one */
+    METRIC_UNDISTURBED = 1u << 6, /* the same, without the time that they had no processor */
+    METRIC_RELATIVE = 1u << 4,    /* that, as if all runs had been equally fast */
+    METRIC_TOLD = 1u << 5,        /* by programs: whether it is there is no matter of chance */
 };
 
 struct compare_metric {

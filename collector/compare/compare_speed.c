@@ -162,7 +162,7 @@ int compare_even_out(struct compare *compare)
     struct speeds s = {.compare = compare, .runs = a_count + b_count};
     if (a_count < RUNS_MIN || b_count < RUNS_MIN)
         return 0;
-    s.each = (size_t)compare_metric_find(kind, "each");
+    s.each = (size_t)compare_metric_find(kind, "undisturbed");
     s.relative = (size_t)compare_metric_find(kind, "relative");
     s.of_run = calloc(s.runs, sizeof(*s.of_run));
     int rc = s.of_run ? find_candidates(&s, list) : -ENOMEM;

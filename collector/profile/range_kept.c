@@ -27,7 +27,7 @@ static void make_room(struct range_stats *stats, struct range_kept *kept)
         wanted = stats->kept_limit;
     if (wanted == kept->capacity || stats->kept_total + wanted > KEPT_MAX)
         return;
-    uint64_t *items = realloc(kept->items, wanted * sizeof(*items));
+    struct range_duration *items = realloc(kept->items, wanted * sizeof(*items));
     stats->kept_failed = stats->kept_failed || !items;
     if (!items)
         return;
@@ -36,7 +36,8 @@ static void make_room(struct range_stats *stats, struct range_kept *kept)
     kept->capacity = wanted;
 }
 
-void range_keep(struct range_stats *stats, const struct range_row *row, uint64_t duration_ns)
+void range_keep(struct range_stats *stats, const struct range_row *row,
+                struct range_duration duration)
 {
     size_t index = (size_t)(row - stats->rows.items);
     if (stats->kept_limit == 0)
@@ -53,7 +54,7 @@ void range_keep(struct range_stats *stats, const struct range_row *row, uint64_t
     if (kept->count == kept->capacity && kept->count > 1)
         thin_out(kept);
     if ((kept->seen - 1) % kept->stride == 0 && kept->count < kept->capacity)
-        kept->items[kept->count++] = duration_ns;
+        kept->items[kept->count++] = duration;
 }
 
 void range_stats_free_kept(struct range_stats *stats)
@@ -63,8 +64,8 @@ void range_stats_free_kept(struct range_stats *stats)
     vec_free(&stats->kept);
 }
 
-const uint64_t *range_stats_durations(const struct range_stats *stats, uint32_t index,
-                                      uint32_t *ret_count)
+const struct range_duration *range_stats_durations(const struct range_stats *stats, uint32_t index,
+                                                   uint32_t *ret_count)
 {
     *ret_count = index < stats->kept.count ? stats->kept.items[index].count : 0;
     return *ret_count > 0 ? stats->kept.items[index].items : NULL;

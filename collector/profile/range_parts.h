@@ -84,7 +84,7 @@ struct path_root {
 
 /* Durations of a row, every so manieth: range_kept.c. */
 struct range_kept {
-    uint64_t *items;
+    struct range_duration *items;
     uint64_t seen;
     uint32_t count, capacity, stride;
 };
@@ -157,7 +157,8 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
 int range_stats_finish_samples(struct range_stats *stats);
 
 /* A failure is remembered: kept_failed. */
-void range_keep(struct range_stats *stats, const struct range_row *row, uint64_t duration_ns);
+void range_keep(struct range_stats *stats, const struct range_row *row,
+                struct range_duration duration);
 void range_stats_free_kept(struct range_stats *stats);
 
 void range_stats_free_samples(struct range_stats *stats);

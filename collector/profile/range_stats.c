@@ -149,7 +149,8 @@ static void add_duration(struct range_stats *stats, struct range_row *row, const
     row->unfinished += (span->flags & ITEM_UNFINISHED) != 0;
     row->end_lost += (span->flags & ITEM_END_LOST) != 0;
     histogram_add(stats->histograms, &row->durations, duration);
-    range_keep(stats, row, duration);
+    uint64_t ready_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
+    range_keep(stats, row, (struct range_duration){duration, ready_ns < duration ? ready_ns : 0});
 }
 
 int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,

@@ -130,10 +130,15 @@ uint32_t range_stats_row_count(const struct range_stats *stats);
 const struct range_row *range_stats_row(const struct range_stats *stats, uint32_t index);
 uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction);
 
+struct range_duration {
+    uint64_t duration_ns;
+    uint64_t ready_ns; /* of it, as far as that is known: it could have run and had no processor */
+};
+
 /* Durations of a row one by one, in the order of a pass; of more than there was room for, every
  * second, fourth, ... one. NULL: none were kept. Owned by the object. */
-const uint64_t *range_stats_durations(const struct range_stats *stats, uint32_t index,
-                                      uint32_t *ret_count);
+const struct range_duration *range_stats_durations(const struct range_stats *stats, uint32_t index,
+                                                   uint32_t *ret_count);
 
 /* Is it a row "(other)": everything for which there was no room? They are the first ones, one per
  * kind. */

@@ -127,8 +127,9 @@ const struct range_stats *report_ranges(const struct report *report);
 const struct pools *report_pools(const struct report *report);
 /* With options.durations: of a row of a table of ranges, as range_stats_durations. NULL: there are
  * none. */
-const uint64_t *report_durations(const struct report *report, const struct table *table,
-                                 uint64_t row, uint32_t *ret_count);
+const struct range_duration *report_durations(const struct report *report,
+                                              const struct table *table, uint64_t row,
+                                              uint32_t *ret_count);
 
 /* With options.lines: the lines of source, NULL if there are no samples; the texts of sources. */
 const struct line_stats *report_lines(const struct report *report);

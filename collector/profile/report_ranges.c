@@ -443,8 +443,9 @@ static int add_kind(struct report *report, enum range_kind kind, const char *nam
     return plain ? report_plain_title(table, title) : range_title(report, table, title);
 }
 
-const uint64_t *report_durations(const struct report *report, const struct table *table,
-                                 uint64_t row, uint32_t *ret_count)
+const struct range_duration *report_durations(const struct report *report,
+                                              const struct table *table, uint64_t row,
+                                              uint32_t *ret_count)
 {
     const struct range_table *ranges = table->rows;
     *ret_count = 0;

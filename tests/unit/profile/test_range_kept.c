@@ -25,8 +25,8 @@ static int next_events(void *context, struct event_batch *ret_batch)
 }
 
 /* Ranges of 1, 2, 3, ... ns; how many of each row are kept. */
-static const uint64_t *keep(struct trace *trace, uint32_t ranges, uint32_t limit,
-                            struct range_stats **ret_stats, uint32_t *ret_count)
+static const struct range_duration *keep(struct trace *trace, uint32_t ranges, uint32_t limit,
+                                         struct range_stats **ret_stats, uint32_t *ret_count)
 {
     const struct range_stats_options options = {.durations = limit};
     struct source_state state = {.count = 2 * ranges};
@@ -69,10 +69,10 @@ TEST(all_durations_are_kept_in_their_order)
     struct trace *trace = one_thread();
     struct range_stats *stats;
     uint32_t count;
-    const uint64_t *kept = keep(trace, 100, 128, &stats, &count);
+    const struct range_duration *kept = keep(trace, 100, 128, &stats, &count);
     CHECK_INT(count, 100);
     for (uint32_t i = 0; i < count; i++)
-        CHECK_INT(kept[i], i + 1);
+        CHECK_INT(kept[i].duration_ns, i + 1);
     range_stats_destroy(stats);
     trace_destroy(trace);
 }
@@ -84,12 +84,12 @@ TEST(of_too_many_every_so_manieth_is_kept)
         struct trace *trace = one_thread();
         struct range_stats *stats;
         uint32_t count;
-        const uint64_t *kept = keep(trace, counts[i], 128, &stats, &count);
+        const struct range_duration *kept = keep(trace, counts[i], 128, &stats, &count);
         CHECK(count > 60 && count <= 128);
-        uint64_t step = kept[1] - kept[0];
+        uint64_t step = kept[1].duration_ns - kept[0].duration_ns;
         for (uint32_t at = 0; at < count; at++)
-            CHECK_INT(kept[at], 1 + at * step);
-        CHECK(kept[count - 1] + step > counts[i]);
+            CHECK_INT(kept[at].duration_ns, 1 + at * step);
+        CHECK(kept[count - 1].duration_ns + step > counts[i]);
         range_stats_destroy(stats);
         trace_destroy(trace);
     }
