@@ -437,22 +437,21 @@ bool samples_room(const struct pass *pass)
     return pass->waiting_count < SAMPLES_WAITING_MAX;
 }
 
-int samples_read_until(struct pass *pass, int64_t time_ns)
+int samples_read_some(struct pass *pass, int64_t time_ns)
 {
     struct sample_batch batch;
-    int status = 0;
-    while (!status && !pass->samples_ended && pass->samples_settled_ns <= edge_after(time_ns) &&
-           samples_room(pass)) {
-        status = pass->source.next_samples(pass->source.context, &batch);
-        pass->samples_ended = status == 0;
-        if (status <= 0)
-            return status;
-        status = 0;
-        pass->samples_settled_ns = batch.settled_ns;
-        for (uint32_t i = 0; !status && i < batch.count; i++)
-            status = take(pass, &batch.samples[i]);
-    }
-    return status;
+    if (pass->samples_ended || pass->samples_settled_ns > edge_after(time_ns) ||
+        !samples_room(pass))
+        return 0;
+    int status = pass->source.next_samples(pass->source.context, &batch);
+    pass->samples_ended = status == 0;
+    if (status <= 0)
+        return status;
+    pass->samples_settled_ns = batch.settled_ns;
+    status = 0;
+    for (uint32_t i = 0; !status && i < batch.count; i++)
+        status = take(pass, &batch.samples[i]);
+    return status ? status : 1;
 }
 
 /* ---- Forks ----------------------------------------------------------------------------------- */

@@ -85,10 +85,9 @@ int64_t range_end_ns(const struct trace *trace, uint32_t process, int64_t last_n
 
 /* ---- Lane by lane ---------------------------------------------------------------------------- */
 
-static int read_samples(struct pass *pass, int64_t time_ns)
+static bool wants_samples(const struct pass *pass)
 {
-    bool wanted = pass->source.next_samples && (pass->wants & (WANT_SAMPLES | WANT_TIMES));
-    return wanted ? samples_read_until(pass, time_ns) : 0;
+    return pass->source.next_samples && (pass->wants & (WANT_SAMPLES | WANT_TIMES));
 }
 
 /* Samples that no event can concern any more. */
@@ -100,39 +99,45 @@ static int settle_samples(struct pass *pass, int64_t until_ns, bool final)
     return status;
 }
 
-static int take_batch(struct pass *pass, const struct event_batch *batch)
+/* The events that wait, once the samples of their time were read, a batch a step. */
+static int take_batch(struct pass *pass)
 {
+    const struct event_batch *batch = &pass->batch;
     int64_t last_ns = batch->count ? batch->events[batch->count - 1].time_ns : INT64_MIN;
-    int status = read_samples(pass, last_ns);
+    int status = wants_samples(pass) ? samples_read_some(pass, last_ns) : 0;
+    if (status)
+        return status;
+    pass->batch_waits = false;
     bool news = batch->settled_ns && batch->settled_ns > pass->settled_ns;
-    if (!status && news) {
+    if (news) {
         pass->settled_ns = batch->settled_ns;
         status = settle_samples(pass, batch->settled_ns, false);
     }
     return status ? status : pair_batch(pass, batch);
 }
 
-/* The rest of the samples, when no more events come. */
-static int finish_samples(struct pass *pass)
+/* Are there samples behind the last event? */
+static bool has_more_samples(const struct pass *pass)
 {
-    int status = 0;
-    while (!status && !pass->samples_ended && pass->samples_settled_ns < pass->selection.to_ns) {
-        status = samples_read_until(pass, pass->samples_settled_ns);
-        if (!status)
-            status = settle_samples(pass, samples_room(pass) ? pass->samples_settled_ns : INT64_MAX,
-                                    true);
-    }
-    return status ? status : settle_samples(pass, INT64_MAX, true);
+    return wants_samples(pass) && !pass->samples_ended &&
+           pass->samples_settled_ns < pass->selection.to_ns;
 }
 
-/* All that is left once there are no more events. */
+static int take_last_samples(struct pass *pass)
+{
+    int status = samples_read_some(pass, pass->samples_settled_ns);
+    return status < 0 ? status
+                      : settle_samples(
+                            pass, samples_room(pass) ? pass->samples_settled_ns : INT64_MAX, true);
+}
+
+/* All that is left once there are no more events, and no more samples lane by lane. */
 static int finish(struct pass *pass)
 {
-    bool samples = pass->source.next_samples && !pass->merge;
     int status = 0;
     pass->finished = true;
-    if (samples && (pass->wants & (WANT_SAMPLES | WANT_TIMES)))
-        status = finish_samples(pass);
+    if (wants_samples(pass) && !pass->merge)
+        status = settle_samples(pass, INT64_MAX, true);
     for (uint32_t i = 0; !status && i < pass->lanes.count; i++)
         status = pair_finish_thread(pass, i);
     if (!status)
@@ -142,19 +147,29 @@ static int finish(struct pass *pass)
     return status ? status : tracks_finish(pass);
 }
 
+/* 1: a batch waits; 0: no more will come; -errno. */
+static int await_batch(struct pass *pass)
+{
+    bool events = pass->wants & (WANT_EVENTS | WANT_PATHS | WANT_TIMES);
+    if (pass->batch_waits)
+        return 1;
+    if (pass->events_ended || !events || pass->settled_ns >= pass->selection.to_ns)
+        return 0;
+    int status = next_events(pass, &pass->batch);
+    pass->batch_waits = status > 0;
+    pass->events_ended = status == 0;
+    return status;
+}
+
 static int step_in_lanes(struct pass *pass)
 {
-    struct event_batch batch = {0};
-    int status = 0;
     if (pass->finished)
         return 0;
-    bool events = pass->wants & (WANT_EVENTS | WANT_PATHS | WANT_TIMES);
-    if (events && pass->settled_ns < pass->selection.to_ns)
-        status = next_events(pass, &batch);
+    int status = await_batch(pass);
     if (status > 0)
-        status = take_batch(pass, &batch);
+        status = take_batch(pass);
     else if (status == 0)
-        status = finish(pass);
+        status = has_more_samples(pass) ? take_last_samples(pass) : finish(pass);
     return status ? status : 1;
 }
 

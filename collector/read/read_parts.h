@@ -236,7 +236,8 @@ struct pass {
     bool selects_all;
     bool runs;  /* there may be some: see pair.c */
     bool begun; /* the selection's first instant has passed */
-    bool finished, inherited_news, samples_ended;
+    bool finished, inherited_news, samples_ended, events_ended;
+    bool batch_waits;                        /* for samples of its time to be read: `batch` */
     struct item opened, span, point, sample; /* what is told most: filled in, not made anew */
     struct item plain_opened, plain_span;    /* of runs of pair.c: most of it stays as it is */
     VEC(struct lane) lanes;                  /* by thread */
@@ -245,6 +246,7 @@ struct pass {
     struct tracks *tracks; /* made at the first event of one */
     VEC(uint8_t) named;    /* of string: 0 not looked at, 1 the selection's range, 2 not */
     struct pass_counts counts;
+    struct event_batch batch;
     int64_t settled_ns; /* of events */
     /* Order of time. */
     struct merge *merge;
@@ -381,8 +383,9 @@ enum path_verdict {
 int samples_start(struct pass *pass);
 void lane_samples_free(struct lane *lane);
 
-/* Reads on until no sample is to come that begins before that time, or too many wait. */
-int samples_read_until(struct pass *pass, int64_t time_ns);
+/* A batch of them, unless no sample is to come that begins before that time, or too many wait: 1;
+ * 0: none was needed, or there are no more. */
+int samples_read_some(struct pass *pass, int64_t time_ns);
 
 /* Whether more may wait. */
 bool samples_room(const struct pass *pass);
