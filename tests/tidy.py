@@ -24,7 +24,9 @@ NESTING = 3
 
 # Violations that stay, each with its reason: (path, rule) -> reason. One that no longer occurs is
 # itself a violation, so the list cannot rot.
-EXCEPTIONS = {}
+CALLBACK = "a callback of SQLite has as many as that calls it with"
+EXCEPTIONS = {("collector/query/query.c", "parameters"): CALLBACK,
+              ("collector/query/query_tables.c", "parameters"): CALLBACK}
 
 # Which folders a folder's files may include from, itself always. Headers that come in through an
 # allowed header are allowed as well, hence base wherever model stands.
@@ -64,10 +66,13 @@ INCLUDES = {
                          "collector/profile"],
     "collector/page": ["collector/model", "collector/base", "collector/store", "collector/read",
                        "collector/profile"],
+    "collector/query": ["collector/model", "collector/base", "collector/store", "collector/read",
+                        "collector/profile"],
     "collector": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "collector/look": ["libannot/wire"] + ["collector/" + name for name in ALL_COLLECTOR],
     "tools": ["collector", "collector/look", "collector/sample", "collector/export",
-              "collector/compare", "collector/page", "collector/profile", "collector/read",
+              "collector/compare", "collector/page", "collector/query", "collector/profile",
+              "collector/read",
               "collector/store", "collector/model", "collector/base"],
 }
 
@@ -85,6 +90,7 @@ HEADERS_EARNED = [
     "collector/page",
     "collector/profile",
     "collector/python",
+    "collector/query",
     "collector/read",
     "collector/sample",
     "collector/session",

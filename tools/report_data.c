@@ -3,6 +3,7 @@
  * tables. */
 #include "report_print.h"
 
+#include "csv.h"
 #include "json_writer.h"
 #include "out_stream.h"
 #include "term.h"
@@ -137,20 +138,6 @@ static void header_init(struct header *header, const struct report_tables *table
             header_add(header, tables->items[i]);
     for (unsigned i = 0; i < tables->count; i++)
         header_add(header, tables->items[i]);
-}
-
-/* Foreign text, with control characters shown as in the tables. */
-static void csv_text(struct out_stream *out, const char *text)
-{
-    bool quoted = text[strcspn(text, "\",\r\n")] != '\0';
-    out_write(out, "\"", quoted);
-    while (*text) {
-        char bytes[TERM_GLYPH_SIZE];
-        size_t size = term_take(&text, bytes);
-        out_write(out, "\"", bytes[0] == '"'); /* told twice */
-        out_write(out, bytes, size);
-    }
-    out_write(out, "\"", quoted);
 }
 
 static void csv_cell(struct out_stream *out, enum column_type type, const struct cell *cell)

@@ -62,6 +62,9 @@ enum observer {
                                 of it: opened here again, it leads to that and counts nowhere */
 };
 
+/* "program", "gc", ...: constant text; "unknown" of those of later versions. */
+const char *observer_name(unsigned observer);
+
 /* What ranges of OBSERVER_POOL are. */
 enum pool_role {
     POOL_ROLE_SUBMIT = 1,

@@ -548,3 +548,28 @@ out:
     free(stack);
     return error;
 }
+
+/* ---- Observers ---- */
+
+const char *observer_name(unsigned observer)
+{
+    static const char *const names[] = {
+        [OBSERVER_PROGRAM] = "program",
+        [OBSERVER_SELFTEST] = "selftest",
+        [OBSERVER_NATIVE_CALLS] = "native calls",
+        [OBSERVER_PYTHON_CALLS] = "python calls",
+        [OBSERVER_GC] = "gc",
+        [OBSERVER_IMPORT] = "import",
+        [OBSERVER_POOL] = "pool",
+        [OBSERVER_ASYNCIO] = "asyncio",
+        [OBSERVER_SUBPROCESS] = "subprocess",
+        [OBSERVER_LOG] = "log",
+        [OBSERVER_PROBE] = "probe",
+        [OBSERVER_NVTX] = "nvtx",
+        [OBSERVER_ITT] = "itt",
+        [OBSERVER_CUPTI] = "cupti",
+        [OBSERVER_IMPORTER] = "importer",
+        [OBSERVER_INHERITED] = "inherited",
+    };
+    return observer < sizeof(names) / sizeof(*names) ? names[observer] : "unknown";
+}

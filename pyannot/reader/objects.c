@@ -199,26 +199,7 @@ static PyObject *path_object(const struct row_context *context, const struct row
 /* Who told an event, and as what. */
 static void put_observer(struct filler *filler, const struct scope *scope)
 {
-    static const char *const names[] = {
-        [OBSERVER_PROGRAM] = "program",
-        [OBSERVER_SELFTEST] = "selftest",
-        [OBSERVER_NATIVE_CALLS] = "native calls",
-        [OBSERVER_PYTHON_CALLS] = "python calls",
-        [OBSERVER_GC] = "gc",
-        [OBSERVER_IMPORT] = "import",
-        [OBSERVER_POOL] = "pool",
-        [OBSERVER_ASYNCIO] = "asyncio",
-        [OBSERVER_SUBPROCESS] = "subprocess",
-        [OBSERVER_LOG] = "log",
-        [OBSERVER_PROBE] = "probe",
-        [OBSERVER_NVTX] = "nvtx",
-        [OBSERVER_ITT] = "itt",
-        [OBSERVER_CUPTI] = "cupti",
-        [OBSERVER_IMPORTER] = "importer",
-        [OBSERVER_INHERITED] = "inherited",
-    };
-    bool known = scope->observer < sizeof(names) / sizeof(*names);
-    put(filler, PyUnicode_InternFromString(known ? names[scope->observer] : "unknown"));
+    put(filler, PyUnicode_InternFromString(observer_name(scope->observer)));
     put_int(filler, scope->role);
 }
 

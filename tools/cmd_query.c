@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* annot query: SQL on a recording (query/query.h).
+ *
+ * A damaged recording is asked as far as it is whole, with exit 1. A reader that has enough
+ * (`| head`) is no failure. Main thread only. */
+#include "cmd.h"
+#include "operands.h"
+#include "query_print_parts.h"
+#include "recording.h"
+#include "selection.h"
+#include "term.h"
+#include "text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SQL_BYTES_MAX = 1 << 20, EXIT_INTERRUPTED = 130 };
+
+struct query_values {
+    struct selection_values selection;
+    const char *file, *output, *color;
+    uint64_t memory;
+    bool json, csv, schema, force, wide;
+};
+
+/* What is asked of what. */
+struct job {
+    const struct cmd_call *call;
+    const struct query_values *values;
+    const char *path; /* of the recording */
+    char *sql;        /* owned */
+    struct store_reader *reader;
+    struct selection selection;
+    struct query *query;
+    struct query_printer printer;
+    const char *output;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    stop = 1;
+}
+
+/* ---- What is asked --------------------------------------------------------------------------- */
+
+/* All of a file or of standard input. NULL: the message is out. */
+static char *read_sql(const char *path)
+{
+    bool input = strcmp(path, "-") == 0;
+    FILE *file = input ? stdin : fopen(path, "re");
+    char *sql = file ? calloc(1, SQL_BYTES_MAX + 1) : NULL;
+    if (!file) {
+        cmd_fail(0, "cannot read %s: %s\n--file names a file with SQL, or - for standard input",
+                 path, strerror(errno));
+        return NULL;
+    }
+    size_t size = sql ? fread(sql, 1, SQL_BYTES_MAX + 1, file) : 0;
+    int error = ferror(file) ? errno : 0;
+    if (!input)
+        fclose(file);
+    if (sql && !error && size <= SQL_BYTES_MAX && strlen(sql) == size)
+        return sql;
+    free(sql);
+    cmd_fail(0, "cannot read %s: %s\n--file names a file with SQL, or - for standard input",
+             input ? "standard input" : path,
+             !sql                   ? "out of memory"
+             : error                ? strerror(error)
+             : size > SQL_BYTES_MAX ? "a query has at most 1 MiB"
+                                    : "it is no text");
+    return NULL;
+}
+
+static bool looks_like_file(const char *text)
+{
+    return text_ends_with(text, ".annot") || (!strpbrk(text, " \n\t") && access(text, F_OK) == 0);
+}
+
+static int fail_no_sql(const char *path)
+{
+    char quoted[256];
+    cmd_quote(path, quoted, sizeof(quoted));
+    return cmd_fail(CMD_MISUSE,
+                    "no query is given\nannot query %s \"SELECT name, duration_ns FROM ranges\"; "
+                    "annot query --schema lists the tables",
+                    quoted);
+}
+
+/* The operands are FILE and SQL, either alone, or FILE alone with --file or --schema. */
+static int choose_operands(struct job *job, struct cmd_call *ret_file)
+{
+    const struct query_values *values = job->values;
+    int count = job->call->operand_count;
+    bool has_sql = !values->file && !values->schema;
+    if (!has_sql && count > 1)
+        return cmd_fail(CMD_MISUSE,
+                        "too many arguments: \"%s\"\nwith --%s the query is no argument",
+                        job->call->operands[1], values->file ? "file" : "schema");
+    if (has_sql && count == 0)
+        return fail_no_sql("run.annot");
+    const char *last = count > 0 ? job->call->operands[count - 1] : NULL;
+    if (has_sql && count == 1 && strcmp(last, "-") != 0 && looks_like_file(last))
+        return fail_no_sql(last);
+    *ret_file = *job->call;
+    ret_file->operand_count = count - has_sql;
+    if (values->schema)
+        return CMD_OK;
+    bool reads = values->file || strcmp(last, "-") == 0;
+    job->sql = reads ? read_sql(values->file ? values->file : "-") : strdup(last);
+    return job->sql ? CMD_OK : reads ? CMD_FAILED : cmd_fail(CMD_FAILED, "out of memory");
+}
+
+static bool has_name(const char *output, const char *ending)
+{
+    return output && text_ends_with(output, ending);
+}
+
+/* From the options, or the name of the output. */
+static int choose_form(struct job *job)
+{
+    const struct query_values *values = job->values;
+    const char *output = values->output;
+    job->output = output ? output : "-";
+    job->printer.form =
+        values->json || (!values->csv && (has_name(output, ".json") || has_name(output, ".jsonl")))
+            ? QUERY_FORM_JSON
+        : values->csv || has_name(output, ".csv") ? QUERY_FORM_CSV
+                                                  : QUERY_FORM_TABLE;
+    if (values->json && values->csv)
+        return cmd_fail(CMD_MISUSE, "options --json and --csv: use only one\neach has all rows");
+    if (job->printer.form == QUERY_FORM_TABLE && strcmp(job->output, "-") != 0)
+        return cmd_fail(CMD_MISUSE,
+                        "the name %s tells no format\n--csv or --json names it, or end the name in "
+                        ".csv or .jsonl",
+                        output);
+    job->printer.width = values->wide ? 0 : term_width(STDOUT_FILENO);
+    job->printer.color = term_color(STDOUT_FILENO, values->color);
+    return CMD_OK;
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+static int fail_query(const struct job *job, int error)
+{
+    if (error == -EINTR)
+        return EXIT_INTERRUPTED;
+    if (error == -ENOSYS)
+        return cmd_fail(CMD_FAILED, "annot was built without SQLite\ninstall libsqlite3-dev and "
+                                    "build it again, or use annot cat --json");
+    if (error != -EINVAL)
+        return recording_fail(job->path, error);
+    const char *hint = query_hint(job->query);
+    return hint[0] ? cmd_fail(CMD_FAILED, "%s\n%s", query_error(job->query), hint)
+                   : cmd_fail(CMD_FAILED, "%s", query_error(job->query));
+}
+
+static int run_to_stream(struct job *job)
+{
+    const struct out_stream_options options = {.overwrite = job->values->force};
+    int error = out_stream_open(job->output, &options, &job->printer.out);
+    if (error)
+        return recording_fail_output(job->output, error);
+    const struct query_sink sink = query_printer_sink(&job->printer);
+    error = query_run(job->query, job->sql, &sink);
+    int output_error = out_error(job->printer.out);
+    bool standard = strcmp(job->output, "-") == 0;
+    if (error && !standard)
+        out_stream_abandon(job->printer.out);
+    else if (!output_error)
+        output_error = out_stream_close(job->printer.out);
+    else
+        out_stream_abandon(job->printer.out);
+    if (output_error == -EPIPE)
+        return CMD_OK;
+    if (output_error)
+        return recording_fail_output(job->output, output_error);
+    return error ? fail_query(job, error) : CMD_OK;
+}
+
+static int run_to_screen(struct job *job)
+{
+    const struct query_sink sink = query_printer_sink(&job->printer);
+    int error = query_run(job->query, job->sql, &sink);
+    fflush(stdout);
+    if (ferror(stdout)) /* the frame tells it */
+        return CMD_OK;
+    return error ? fail_query(job, error) : CMD_OK;
+}
+
+static int ask(struct job *job)
+{
+    const struct sigaction interrupt = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    const struct query_options options = {
+        .path = job->path,
+        .reader = job->reader,
+        .selection = &job->selection.chosen,
+        .stop = &stop,
+        .memory_bytes = job->values->memory,
+    };
+    int error = query_open(&options, &job->query);
+    if (error)
+        return fail_query(job, error);
+    stop = 0;
+    sigaction(SIGINT, &interrupt, &before);
+    int status;
+    if (job->values->schema) {
+        error = query_print_schema(job->query);
+        status = error ? fail_query(job, error) : CMD_OK;
+    } else {
+        status = job->printer.form == QUERY_FORM_TABLE ? run_to_screen(job) : run_to_stream(job);
+    }
+    sigaction(SIGINT, &before, NULL);
+    query_printer_fini(&job->printer);
+    if (recording_note_damage(query_reader(job->query), job->path) > 0 && status == CMD_OK)
+        status = CMD_FAILED;
+    return status;
+}
+
+static int open_and_ask(struct job *job)
+{
+    const struct selection_values *chosen = &job->values->selection;
+    job->reader = recording_open(job->path);
+    if (!job->reader)
+        return CMD_FAILED;
+    int status = selection_check_recording(chosen, job->reader, job->path);
+    if (status == CMD_OK)
+        status =
+            selection_init(&job->selection, chosen, store_reader_trace(job->reader), job->path);
+    if (status == CMD_OK)
+        status = ask(job);
+    return status;
+}
+
+static int run_query(const struct cmd_call *call)
+{
+    char name[RECORDING_NAME_SIZE];
+    struct cmd_call file;
+    struct job job = {.call = call, .values = call->values};
+    int status = selection_check(&job.values->selection);
+    if (status == CMD_OK)
+        status = choose_form(&job);
+    if (status == CMD_OK)
+        status = choose_operands(&job, &file);
+    if (status == CMD_OK && job.values->schema && file.operand_count == 0) {
+        status = query_tables[0] ? query_print_schema(NULL) : fail_query(&job, -ENOSYS);
+    } else if (status == CMD_OK) {
+        job.path = recording_choose(&file, name);
+        status = job.path ? open_and_ask(&job) : CMD_FAILED;
+    }
+    query_close(job.query);
+    selection_fini(&job.selection);
+    store_reader_close(job.reader);
+    free(job.sql);
+    return status;
+}
+
+#define AT(field) offsetof(struct query_values, field)
+
+static const struct option_spec query_options[] = {
+    {"json", 'j', OPTION_FLAG, AT(json), NULL, "a JSON object a line for each row", NULL},
+    {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma-separated values, with a line of names", NULL},
+    {"output", 'o', OPTION_TEXT, AT(output), "FILE",
+     "write to FILE: x.csv, x.jsonl; \"-\" is standard output", NULL},
+    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing output", NULL},
+    {"file", 'f', OPTION_TEXT, AT(file), "FILE", "read the query from FILE; \"-\": standard input",
+     NULL},
+    {"schema", 0, OPTION_FLAG, AT(schema), NULL, "list tables, columns and functions", NULL},
+    SELECTION_RANGE(AT(selection)),
+    SELECTION_PROCESS(AT(selection)),
+    SELECTION_THREAD(AT(selection)),
+    SELECTION_TIMES(AT(selection)),
+    {"memory", 0, OPTION_SIZE, AT(memory), "SIZE", "memory that SQL may use", "256M"},
+    {"color", 0, OPTION_CHOICE, AT(color), "auto|always|never",
+     "colours (default: auto, on a terminal unless NO_COLOR is set)", NULL},
+    {"wide", 'w', OPTION_FLAG, AT(wide), NULL, "whole texts, whatever the terminal's width", NULL},
+    {0},
+};
+
+static const char query_details[] = RECORDING_CHOICE_HELP
+    "SQL is that of SQLite; it reads, and changes nothing. \"-\" reads it from standard input.\n"
+    "Times are nanoseconds since the recording began; in tables for people, columns whose names\n"
+    "end in _ns have units.\n"
+    "\n"
+    "exit status: 0; 1 if the query is wrong, or the recording could not be read or is damaged;\n"
+    "2 wrong command line; 130 interrupted\n";
+
+const struct cmd cmd_query = {
+    .name = "query",
+    .summary = "ask a recording with SQL",
+    .usage = "[OPTIONS] [FILE] SQL",
+    .details = query_details,
+    .options = query_options,
+    .values_size = sizeof(struct query_values),
+    .operands_min = 0,
+    .operands_max = 2,
+    .run = run_query,
+};
