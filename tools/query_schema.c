@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_WIDTH = 16, TYPE_WIDTH = 9, INDENT = 2, WIDTH_DEFAULT = 100 };
+enum { USAGE_WIDTH = 18, NAME_WIDTH = 16, TYPE_WIDTH = 9, INDENT = 2, WIDTH_DEFAULT = 100 };
 
 static size_t width_of_output(void)
 {
@@ -24,7 +24,10 @@ static void print_columns(const struct query_column *columns)
         const char *type = column->type[0] ? column->type : "any";
         printf("%*s%-*s %-*s ", INDENT, "", NAME_WIDTH, column->name, TYPE_WIDTH, type);
         size_t longer = strlen(column->name) > NAME_WIDTH ? strlen(column->name) - NAME_WIDTH : 0;
-        term_wrap(stdout, column->help, width_of_output(), before + longer, before);
+        if (column->help[0])
+            term_wrap(stdout, column->help, width_of_output(), before + longer, before);
+        else
+            printf("\n");
     }
 }
 
@@ -52,12 +55,11 @@ static void print_report_names(void)
 
 static void print_functions(void)
 {
+    const size_t before = INDENT + USAGE_WIDTH + 1;
     printf("\nFunctions, beside those of SQLite:\n");
     for (const struct query_function *at = query_functions; at->usage; at++) {
-        printf("%*s%-*s ", INDENT, "", NAME_WIDTH, at->usage);
-        size_t before =
-            INDENT + 1 + (strlen(at->usage) > NAME_WIDTH ? strlen(at->usage) : NAME_WIDTH);
-        term_wrap(stdout, at->help, width_of_output(), before, INDENT + NAME_WIDTH + 1);
+        printf("%*s%-*s ", INDENT, "", USAGE_WIDTH, at->usage);
+        term_wrap(stdout, at->help, width_of_output(), before, before);
     }
 }
 

@@ -70,9 +70,9 @@ static void describe(struct query_report *made, unsigned index)
     struct query_column *columns = made->columns[index];
     unsigned count = 0;
     columns[count++] = (struct query_column){
-        "rest", "TEXT", "what is in no other row: its name; NULL: it is a row", BOUND_NONE};
+        "row_rest", "TEXT", "what is in no other row: its name; NULL: it is a row", BOUND_NONE};
     columns[count++] = (struct query_column){
-        "part", "INTEGER", "1: a part of the last row that is none, and in its numbers",
+        "row_part", "INTEGER", "1: a part of the last row that is none, which has its numbers too",
         BOUND_NONE};
     for (unsigned i = 0; i < table->column_count; i++) {
         const struct table_column *column = &table->columns[i];

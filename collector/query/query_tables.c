@@ -73,9 +73,9 @@ static int connect_table(sqlite3 *db, void *context, int count, const char *cons
     vtab->query->declares = true;
     int status = error ? SQLITE_ERROR : declare(db, &vtab->table);
     vtab->query->declares = false;
-    if (error)
+    if (status != SQLITE_OK)
         *ret_error = sqlite3_mprintf("cannot make the table report_%s: %s", vtab->table.name,
-                                     strerror(-error));
+                                     error ? strerror(-error) : sqlite3_errmsg(db));
     if (status == SQLITE_OK)
         *ret_vtab = &vtab->base;
     else

@@ -35,13 +35,22 @@ static const char *const commands[] = {
     "export -f folded --by thread --python --force -o OUT FILE",
     "export -f chrome --flame-chart --force -o OUT FILE",
     "export -f perfetto --force -o /dev/null FILE",
+    "query FILE SELECT\t*\tFROM\tranges;SELECT\t*\tFROM\tsamples;SELECT\t*\tFROM\tmarks",
+    "query --csv FILE SELECT\t*\tFROM\tprocesses,threads\tWHERE\tprocess=processes.id",
+    "query --json FILE SELECT\t*\tFROM\tcounters;SELECT\t*\tFROM\tflows;SELECT\t*\tFROM\tlosses",
+    "query --json FILE SELECT\t*\tFROM\tstack_frames;SELECT\t*\tFROM\tlanes;SELECT\t*\tFROM\tfacts",
+    "query --csv FILE SELECT\t*\tFROM\twaits\tJOIN\tranges\tr\tON\tr.begin_ns>=waits.begin_ns\tAND"
+    "\tr.end_ns<=waits.end_ns\tAND\tr.thread=waits.thread\tLIMIT\t9",
+    "query FILE SELECT\tname,quantile(duration_ns,0.5),max(inside(path,'a*'))\tFROM\tranges\tWHERE"
+    "\tthread=1\tOR\tprocess=0\tOR\tend_ns<5e9\tGROUP\tBY\t1",
+    "query FILE SELECT\t*\tFROM\treport_ranges;SELECT\t*\tFROM\tframes;SELECT\t*\tFROM\tstacks",
     "flame --force -o OUT FILE",
     "flame --by range --off-cpu --inverted --force -o OUT FILE",
 };
 
 static void run(const char *line, const char *recording, const char *out)
 {
-    char program[] = "annot", text[256], *words[WORDS_MAX] = {program};
+    char program[] = "annot", text[512], *words[WORDS_MAX] = {program};
     int count = 1;
     snprintf(text, sizeof(text), "%s", line);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
