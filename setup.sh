@@ -7,8 +7,8 @@ cd "$(dirname "$0")"
 BUILD=${ANNOT_BUILD:-build}
 VENV=$BUILD/venv
 AUDIT=$BUILD/audit
-BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev liblzma-dev libsqlite3-dev
-    libzstd-dev meson ninja-build pkg-config zlib1g-dev)
+BUILD_PACKAGES=(clang gcc libbpf-dev libc6-dev libdw-dev libiberty-dev liblzma-dev libmicrohttpd-dev
+    libsqlite3-dev libzstd-dev meson ninja-build pkg-config zlib1g-dev)
 TEST_PACKAGES=(bash-completion chromium clang-format clang-tidy cmake fish g++ git jq libcap2-bin
     libclang-rt-14-dev make patchelf procps python3-dbg python3-pip python3-venv scdoc strace
     util-linux xz-utils zsh zstd)

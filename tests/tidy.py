@@ -25,7 +25,8 @@ NESTING = 3
 # Violations that stay, each with its reason: (path, rule) -> reason. One that no longer occurs is
 # itself a violation, so the list cannot rot.
 CALLBACK = "a callback of SQLite has as many as that calls it with"
-EXCEPTIONS = {("collector/query/query.c", "parameters"): CALLBACK,
+EXCEPTIONS = {("tools/file_server.c", "parameters"): "a callback of libmicrohttpd",
+              ("collector/query/query.c", "parameters"): CALLBACK,
               ("collector/query/query_tables.c", "parameters"): CALLBACK}
 
 # Which folders a folder's files may include from, itself always. Headers that come in through an

@@ -35,6 +35,7 @@ struct record_values {
     struct python_values python;
     struct picture_values picture;
     struct talk_values talk;
+    bool open;
 };
 
 struct record {
@@ -49,6 +50,7 @@ struct record {
     int64_t gate_ns, end_ns; /* 0: none */
     int write_error, end_error;
     bool finished, told; /* of write_error */
+    bool shows;          /* there is something to open */
 };
 
 static void join_command(struct record *record, char **argv)
@@ -133,6 +135,7 @@ static void tell(struct record *record)
                               !record->values->sampling.no_source);
     bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
+    record->shows = any;
     if (record->output.also && any) /* its message is out; the status is the command's */
         record_output_write(&record->output, &record->values->picture);
     else if (any)
@@ -264,6 +267,13 @@ static int start_and_run(struct record *record)
     return -1;
 }
 
+/* Its messages are its own; the status is the command's. */
+static void open_recording(char *path)
+{
+    cmd_run(&cmd_open, 1, &path);
+    cmd_set_name("record");
+}
+
 static int record_program(struct record *record)
 {
     int status = child_prepare(&record->child) == 0
@@ -273,6 +283,8 @@ static int record_program(struct record *record)
         status = start_and_run(record);
     child_restore(&record->child);
     collector_destroy(record->collector);
+    if (record->values->open && record->shows)
+        open_recording(record->output.recording);
     return status == -1 ? child_mimic(&record->child) : status;
 }
 
@@ -319,6 +331,8 @@ static const struct option_spec options[] = {
     POLICY_OPTION(offsetof(struct record_values, policy)),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
     PICTURE_OPTIONS(offsetof(struct record_values, picture)),
+    {"open", 0, OPTION_FLAG, offsetof(struct record_values, open), NULL,
+     "show the recording in the browser once it is complete, as annot open does", NULL},
     TALK_OPTIONS(offsetof(struct record_values, talk)),
     {0},
 };
