@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +40,9 @@ struct collector {
     struct session_file session;
     struct clock_map clock;
     struct trace *trace;
-    struct store_writer *writer;
+    struct store_writer *writer; /* NULL: there is no file, or it is closed */
+    struct collector_sink sink;  /* then; or {0} */
+    bool completed;
     struct intake *intake;
     struct lives *lives;
     struct sampling sampling;
@@ -89,17 +90,6 @@ static uint32_t add_text(struct trace *trace, const char *text)
     return ordinal > 0 ? (uint32_t)ordinal : 0;
 }
 
-/* Paths are shown relative to where the command was begun, or `place`. */
-static void describe_place(struct trace *trace, struct trace_session *entry, const char *place)
-{
-    char directory[PATH_MAX];
-    cpu_set_t processors;
-    place = place ? place : getcwd(directory, sizeof(directory));
-    entry->directory = add_text(trace, place);
-    if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
-        entry->processors = (uint32_t)CPU_COUNT(&processors);
-}
-
 static int describe_session(struct collector *collector, const struct collector_options *options)
 {
     struct trace_session *entry = trace_session(collector->trace);
@@ -108,7 +98,7 @@ static int describe_session(struct collector *collector, const struct collector_
     entry->parent_id = collector->parent_id;
     entry->command = add_text(collector->trace, options->command);
     entry->annot_version = add_text(collector->trace, options->version);
-    describe_place(collector->trace, entry, options->place);
+    host_describe_place(collector->trace, options->place);
     collector->next_look_ns = clock_now_ns() + FIRST_LOOK_NS;
     entry->command_status = -1;
     entry->revision++;
@@ -182,6 +172,8 @@ static int make_session(struct collector *collector, const struct collector_opti
 static int take_batch(void *context, const struct event_batch *batch)
 {
     struct collector *collector = context;
+    if (collector->sink.events)
+        return collector->sink.events(collector->sink.context, batch);
     return store_writer_add(collector->writer, batch);
 }
 
@@ -219,6 +211,7 @@ static int make_sampling(struct collector *collector, const struct collector_opt
 {
     struct sampling *sampling = &collector->sampling;
     sampling->writer = collector->writer;
+    sampling->sink = collector->sink.samples ? &collector->sink : NULL;
     int error = sampling_init(sampling, options, collector->trace, collector->lives);
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (error == 0 && collector->epoll_fd < 0)
@@ -237,6 +230,8 @@ static int begin_writing(struct collector *collector)
     collector->writing.writer = collector->writer;
     collector->writing.intake = collector->intake;
     collector->writing.has_room = true;
+    if (!collector->writer)
+        return 0;
     int error = store_writer_flush(collector->writer);
     if (error == 0)
         error = store_writer_beside(collector->writer);
@@ -249,6 +244,8 @@ static int make_output(struct collector *collector, const struct collector_optio
     struct store_writer_options store = {.overwrite = options->overwrite,
                                          .volume_bytes = options->volume_bytes};
     struct stat status;
+    if (options->sink)
+        return 0;
     bool directory = stat(options->output, &status) == 0 && S_ISDIR(status.st_mode);
     int code = directory ? -EISDIR
                          : store_writer_create(options->output, collector->trace, &store,
@@ -319,7 +316,8 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->epoll_fd = -1;
     collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
-    collector->no_source = options->no_source;
+    collector->no_source = options->no_source || options->sink;
+    collector->sink = options->sink ? *options->sink : (struct collector_sink){0};
     collector->parent_id = parent_session();
     collector->hold.directory = &collector->directory;
     collector->hold.session = &collector->session;
@@ -486,6 +484,11 @@ int collector_step(struct collector *collector)
     return error != 0 ? stop(collector, error) : 0;
 }
 
+int collector_tell_waiting(struct collector *collector)
+{
+    return collector->sink.samples ? sampling_tell_waiting(&collector->sampling) : 0;
+}
+
 void collector_note_exit(struct collector *collector, int pid, int wait_status)
 {
     intake_note_exit(collector->intake, pid, wait_status);
@@ -568,21 +571,21 @@ int collector_complete(struct collector *collector)
             error = refusals_poll(&collector->refusals, &collector->directory, &collector->session,
                                   true);
     }
-    if (error == 0) {
+    if (error == 0)
         error = finish_session(collector, closed_ns);
-        int closed = store_writer_close(collector->writer);
-        error = error ? error : closed;
-    } else {
+    if (error == 0 && collector->writer)
+        error = store_writer_close(collector->writer);
+    else
         store_writer_abandon(collector->writer);
-    }
     collector->writer = NULL;
+    collector->completed = true;
     collector->error = error;
     return error;
 }
 
 int collector_finish(struct collector *collector)
 {
-    int error = collector->writer ? collector_complete(collector) : collector->error;
+    int error = collector->completed ? collector->error : collector_complete(collector);
     targets_shut_gate(&collector->targets, &collector->directory, collector->intake);
     if (error != 0) {
         session_file_leave(&collector->session);

@@ -25,12 +25,21 @@ enum collector_policy {
     COLLECTOR_WAIT = 2,      /* it waits, a tenth of a second at most; then as DROP */
 };
 
+/* What takes events and samples in the place of a file. They refer to collector_trace(), and are
+ * valid during the call. A nonzero result ends the step and sticks, as an error of a file would. */
+struct collector_sink {
+    int (*events)(void *context, const struct event_batch *batch);
+    int (*samples)(void *context, const struct sample *samples, size_t count);
+    void *context;
+};
+
 /* {0} is the default of all but `output`. */
 struct collector_options {
-    const char *directory;       /* NULL: $ANNOT_DIR or the default place */
-    const struct target *target; /* instead: the directory of this running program; or NULL */
-    bool attach;                 /* nobody joins but by collector_annotate */
-    const char *output;          /* the recording; must not exist, unless `overwrite` */
+    const char *directory;             /* NULL: $ANNOT_DIR or the default place */
+    const struct target *target;       /* instead: the directory of this running program; or NULL */
+    bool attach;                       /* nobody joins but by collector_annotate */
+    const char *output;                /* the recording; must not exist, unless `overwrite` */
+    const struct collector_sink *sink; /* instead of it: nothing is written; or NULL */
     bool overwrite;
     const char *command;   /* what is recorded, for humans */
     const char *place;     /* the working directory to show paths from; NULL: our own */
@@ -87,6 +96,10 @@ int collector_timeout_ms(const struct collector *collector);
  * 0, or -errno of the file: the recording then holds what was whole, and programs go on into their
  * buffers. The error sticks. */
 int collector_step(struct collector *collector);
+
+/* Without a file: stretches off the CPU that go on are handed to the sink as far as they have come,
+ * with SAMPLE_UNFINISHED, each time anew. 0 or -errno. */
+int collector_tell_waiting(struct collector *collector);
 
 /* A child of the caller ended. */
 void collector_note_exit(struct collector *collector, int pid, int wait_status);

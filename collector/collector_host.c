@@ -7,6 +7,7 @@
 #include "file_io.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,17 @@ static uint32_t add_text(struct trace *trace, const char *text)
 {
     int64_t ordinal = trace_string_add(trace, text, strlen(text));
     return ordinal > 0 ? (uint32_t)ordinal : 0;
+}
+
+void host_describe_place(struct trace *trace, const char *place)
+{
+    struct trace_session *entry = trace_session(trace);
+    char directory[PATH_MAX];
+    cpu_set_t processors;
+    place = place ? place : getcwd(directory, sizeof(directory));
+    entry->directory = place ? add_text(trace, place) : 0;
+    if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
+        entry->processors = (uint32_t)CPU_COUNT(&processors);
 }
 
 static int digit_of(char letter)

@@ -21,6 +21,10 @@
  * 0 or -ENOMEM. */
 int host_describe(struct trace *trace);
 
+/* Where the command was begun, to which paths are shown relative (NULL: here), and how many
+ * processors it may use. */
+void host_describe_place(struct trace *trace, const char *place);
+
 /* One more instant at which the wall clock was read: between two of them its drift is known. */
 int host_anchor(struct trace *trace);
 
@@ -112,8 +116,9 @@ size_t function_names_find(void *context, const struct names_function *function,
  * Thread-safety: as the collector. */
 
 struct sampling {
-    struct sampler *sampler; /* NULL: no samples wanted */
-    struct store_writer *writer;
+    struct sampler *sampler;           /* NULL: no samples wanted */
+    struct store_writer *writer;       /* NULL: */
+    const struct collector_sink *sink; /* takes them */
     struct trace *trace;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */
@@ -132,9 +137,10 @@ int sampling_begin(struct sampling *sampling);
 /* 0 or -errno of the recording. */
 int sampling_step(struct sampling *sampling);
 int sampling_finish(struct sampling *sampling);
+int sampling_tell_waiting(struct sampling *sampling);
 
 /* Once all is in the file: the memory of the sampler and of stacks is given back, for who reads the
- * recording next. The counts stay. */
+ * recording next. The counts stay; without a file, stacks too. */
 void sampling_close(struct sampling *sampling);
 
 /* ---- Writing: collector_writing.c ----
@@ -144,13 +150,15 @@ void sampling_close(struct sampling *sampling);
  * Drained means written. What the store writes beside (store_writer_beside) has a ticket; blocks
  * whose records it has go back when that ticket is written. While eight chunks wait for the disk,
  * nothing is drained: what programs emit stays in shared memory, and they count what finds no room
- * there. Thread-safety: as the collector. */
+ * there. Without a file, what was handed to the sink is done with at the next look. Thread-safety:
+ * as the collector. */
 
 /* The first two are the owner's. */
 struct writing {
-    struct store_writer *writer;
+    struct store_writer *writer; /* NULL: there is no file */
     struct intake *intake;
-    uint64_t freed; /* the last ticket whose blocks went back */
+    uint64_t freed;  /* the last ticket whose blocks went back */
+    uint64_t sealed; /* without a file: the last ticket of all */
     int64_t first_pending_ns;
     struct store_progress progress; /* at the last look */
     bool has_room;                  /* then, too */

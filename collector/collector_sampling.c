@@ -16,6 +16,8 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
         sampling->sample_count += role == SAMPLE_ROLE_CPU;
         sampling->stretch_count += role == SAMPLE_ROLE_OFF_CPU;
     }
+    if (sampling->sink)
+        return sampling->sink->samples(sampling->sink->context, samples, count);
     return store_writer_add_samples(sampling->writer, samples, count);
 }
 
@@ -43,7 +45,8 @@ void sampling_close(struct sampling *sampling)
 {
     sampler_destroy(sampling->sampler);
     sampling->sampler = NULL;
-    stacks_forget(trace_stacks(sampling->trace), UINT32_MAX);
+    if (sampling->writer)
+        stacks_forget(trace_stacks(sampling->trace), UINT32_MAX);
 }
 
 void sampling_fini(struct sampling *sampling)
@@ -87,8 +90,14 @@ int sampling_step(struct sampling *sampling)
     if (!sampling->sampler)
         return 0;
     int error = sampler_step(sampling->sampler);
-    forget_stacks(sampling);
+    if (sampling->writer)
+        forget_stacks(sampling);
     return error;
+}
+
+int sampling_tell_waiting(struct sampling *sampling)
+{
+    return sampling->sampler ? sampler_tell_waiting(sampling->sampler) : 0;
 }
 
 int sampling_finish(struct sampling *sampling)

@@ -43,6 +43,7 @@ struct sampler_rung {
     int (*fd)(const void *state);
     int (*timeout_ms)(const void *state);
     int (*step)(void *state);
+    int (*tell_waiting)(void *state); /* NULL: it does not know */
     int (*finish)(void *state);
 };
 
@@ -339,6 +340,8 @@ struct asleep_thread {
     uint32_t *frames; /* root first; of the trace */
     uint32_t count;
     uint8_t native_end, python_end;
+    bool listed;     /* while it is watched, to be told before it ends: */
+    uint64_t met_ns; /* when it was last */
 };
 
 struct asleep_threads {
@@ -447,13 +450,16 @@ int sampler_write_facts(struct bpf_sampler *sampler);
  * Found at once, so that their stretch begins with the recording; read when the process's mappings
  * are known. */
 
-/* Opens their stretches. 0 or -ENOMEM. */
-int sampler_find_asleep(struct bpf_sampler *sampler, bool known);
+/* Opens their stretches; `known`: finds those whose stretches go on, for `age_ns` at least. 0 or
+ * -ENOMEM. */
+int sampler_find_asleep(struct bpf_sampler *sampler, bool known, uint64_t age_ns);
 /* Reads the stacks of those that were found; of some, perhaps, only later. 0 or -ENOMEM. */
 int sampler_read_asleep(struct bpf_sampler *sampler);
 /* The stack of such a stretch, which `head` begins, into `sample`; `parts`: what the kernel told of
- * it. Once. 0, also if it is not known, or -ENOMEM. */
+ * it. Once, unless the stretch goes on. 0, also if it is not known, or -ENOMEM. */
 int sampler_take_asleep(struct bpf_sampler *sampler, const struct sampler_head *head,
                         const struct sampler_stack *parts, struct sample *sample);
+/* Forgets those that were found while they went on, and were not told now: they are back. */
+void sampler_sweep_asleep(struct bpf_sampler *sampler);
 
 #endif

@@ -150,6 +150,12 @@ int sampler_step(struct sampler *sampler)
     return sampler->rung ? sampler->rung->step(sampler->state) : 0;
 }
 
+int sampler_tell_waiting(struct sampler *sampler)
+{
+    bool can = sampler->rung && sampler->rung->tell_waiting;
+    return can ? sampler->rung->tell_waiting(sampler->state) : 0;
+}
+
 int sampler_finish(struct sampler *sampler)
 {
     return sampler->rung ? sampler->rung->finish(sampler->state) : 0;

@@ -51,6 +51,11 @@ int sampler_timeout_ms(const struct sampler *sampler);
 /* Takes what has come: 0 or -errno of the sink or -ENOMEM. */
 int sampler_step(struct sampler *sampler);
 
+/* Tells the stretches off the CPU that have gone on for a quarter of a second, as SAMPLE_UNFINISHED
+ * up to now; they are told again when they end. With eBPF only: else nothing is. Cost: each stack
+ * is read once. 0 or -errno, as sampler_step. */
+int sampler_tell_waiting(struct sampler *sampler);
+
 /* Stops, takes the rest, tells still open off-CPU stretches, writes counters into the trace. */
 int sampler_finish(struct sampler *sampler);
 

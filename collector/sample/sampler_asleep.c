@@ -44,21 +44,31 @@ static uint64_t asleep_key(const struct sampler_head *head)
 /* ---- Finding ----------------------------------------------------------------------------------
  */
 
-static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep *told)
+static bool is_found(const struct asleep_threads *asleep, uint64_t key)
 {
+    if (map64_find(&asleep->by_key, key))
+        return true;
+    for (size_t i = 0; i < asleep->unread.count; i++)
+        if (asleep_key(&asleep->unread.items[i]->told.head) == key)
+            return true;
+    return false;
+}
+
+static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep *told, bool listed)
+{
+    if (is_found(asleep, asleep_key(&told->head)))
+        return 0;
     struct asleep_thread *thread = calloc(1, sizeof(*thread));
     if (!thread)
         return -ENOMEM;
     thread->told = *told;
-    if (map64_find(&asleep->by_key, asleep_key(&told->head)) ||
-        vec_push(&asleep->unread, thread) != 0) {
-        free(thread);
-        return 0; /* without a stack */
-    }
+    thread->listed = listed;
+    if (vec_push(&asleep->unread, thread) != 0)
+        free(thread); /* without a stack */
     return 0;
 }
 
-int sampler_find_asleep(struct bpf_sampler *sampler, bool known)
+int sampler_find_asleep(struct bpf_sampler *sampler, bool known, uint64_t age_ns)
 {
     struct sampler_asleep *told = NULL;
     size_t count = 0;
@@ -70,7 +80,8 @@ int sampler_find_asleep(struct bpf_sampler *sampler, bool known)
     if (error != -ENOMEM)
         error = 0;
     for (size_t i = 0; i < count && !error; i++)
-        error = add_thread(&sampler->asleep, &told[i]);
+        if (told[i].head.time_ns + age_ns <= sampler->now_ns)
+            error = add_thread(&sampler->asleep, &told[i], known);
     free(told);
     return error;
 }
@@ -270,16 +281,24 @@ int sampler_read_asleep(struct bpf_sampler *sampler)
     return error;
 }
 
+static void drop_thread(struct asleep_threads *asleep, uint64_t key)
+{
+    uint64_t found;
+    if (map64_take(&asleep->by_key, key, &found))
+        free_thread((struct asleep_thread *)(uintptr_t)found);
+}
+
 int sampler_take_asleep(struct bpf_sampler *sampler, const struct sampler_head *head,
                         const struct sampler_stack *parts, struct sample *sample)
 {
+    bool goes_on = parts->flags & SAMPLER_STILL_OFF && !sampler->finished;
     struct stacks *stacks = trace_stacks(sampler->options.trace);
     struct asleep_thread *thread;
-    uint64_t found;
+    const uint64_t *found = map64_find(&sampler->asleep.by_key, asleep_key(head));
     int64_t stack = 0;
-    if (!map64_take(&sampler->asleep.by_key, asleep_key(head), &found))
+    if (!found)
         return 0;
-    thread = (struct asleep_thread *)(uintptr_t)found;
+    thread = (struct asleep_thread *)(uintptr_t)*found;
     bool same = thread->told.head.tid == head->tid && thread->told.head.time_ns == head->time_ns;
     for (uint32_t i = 0; same && i < thread->count && stack >= 0; i++)
         stack = stacks_push(stacks, (uint32_t)stack, thread->frames[i]);
@@ -293,8 +312,30 @@ int sampler_take_asleep(struct bpf_sampler *sampler, const struct sampler_head *
         sample->native_end = thread->native_end;
         sample->python_end = thread->python_end;
     }
-    free_thread(thread);
+    thread->met_ns = sampler->now_ns;
+    if (!goes_on)
+        drop_thread(&sampler->asleep, asleep_key(head));
     return stack < 0 ? (int)stack : 0;
+}
+
+/* The next one of those that are back; NULL: there is none. */
+static const struct asleep_thread *find_back(const struct bpf_sampler *sampler)
+{
+    const struct map64 *map = &sampler->asleep.by_key;
+    for (size_t i = 0; i < map->capacity; i++) {
+        const struct asleep_thread *thread =
+            (const struct asleep_thread *)(uintptr_t)map->entries[i].value;
+        if (map->entries[i].key && thread->listed && thread->met_ns != sampler->now_ns)
+            return thread;
+    }
+    return NULL;
+}
+
+void sampler_sweep_asleep(struct bpf_sampler *sampler)
+{
+    const struct asleep_thread *thread;
+    while ((thread = find_back(sampler)))
+        drop_thread(&sampler->asleep, asleep_key(&thread->told.head));
 }
 
 void asleep_threads_fini(struct asleep_threads *asleep)

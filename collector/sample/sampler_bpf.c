@@ -28,6 +28,9 @@ enum { IDLE_MS = 1000, STEP_MS = 50, SOON_MS = 5 };
 #define AWAIT_ROWS_NS    INT64_C(100000000)
 #define AWAIT_WAITING_NS INT64_C(1000000000)
 
+/* Shorter ones end soon, and are told then. */
+#define TELL_NS UINT64_C(250000000)
+
 /* All of it counts as our memory, twice (the ring is mapped twice), and is cleared before anything
  * starts. Machines with few CPUs fill it slower. */
 enum { RING_BYTES = 4 << 20, RING_BYTES_MANY = 8 << 20, RING_BYTES_SWITCHES = 16 << 20 };
@@ -207,7 +210,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     sampler->served = 0; /* it may be served already */
     if (process->waits_exec)
         return 0; /* what it has mapped now is of no interest */
-    error = sampler_find_asleep(sampler, false);
+    error = sampler_find_asleep(sampler, false, 0);
     if (error)
         return error;
     error = sampled_read_maps(process, &sampler->modules);
@@ -410,7 +413,7 @@ static int last_steps(struct bpf_sampler *sampler)
 static int read_waiting(struct bpf_sampler *sampler)
 {
     int64_t until_ns = clock_now_ns() + AWAIT_WAITING_NS;
-    int error = sampler_find_asleep(sampler, true);
+    int error = sampler_find_asleep(sampler, true, 0);
     if (!error)
         error = sampler_read_asleep(sampler);
     while (!error && sampler->asleep.unread.count > 0 && clock_now_ns() < until_ns) {
@@ -418,6 +421,30 @@ static int read_waiting(struct bpf_sampler *sampler)
         error = bpf_step(sampler);
     }
     return error;
+}
+
+static int take_waiting(void *context, const struct sampler_head *head)
+{
+    const struct sampler_switch *record = (const void *)head;
+    bool waits = head->kind == SAMPLER_SWITCH && record->flags & SAMPLER_STILL_OFF &&
+                 record->end_ns - head->time_ns >= TELL_NS;
+    return waits ? sampler_take_record(context, head) : 0;
+}
+
+static int bpf_tell_waiting(void *state)
+{
+    struct bpf_sampler *sampler = state;
+    if (sampler->finished || !sampler->options.off_cpu)
+        return 0;
+    sampler->now_ns = (uint64_t)clock_now_ns();
+    int error = sampler_find_asleep(sampler, true, TELL_NS);
+    if (!error)
+        error = sampler_read_asleep(sampler);
+    if (!error)
+        error = bpf_program_still_off(sampler->program, take_waiting, sampler);
+    sampler_sweep_asleep(sampler);
+    int sent = sample_queue_flush(&sampler->queue, sampler->now_ns, false);
+    return error ? error : sent;
 }
 
 static int bpf_finish(void *state)
@@ -454,5 +481,6 @@ const struct sampler_rung sampler_rung_bpf = {
     .fd = bpf_fd,
     .timeout_ms = bpf_timeout_ms,
     .step = bpf_step,
+    .tell_waiting = bpf_tell_waiting,
     .finish = bpf_finish,
 };
